@@ -1,0 +1,40 @@
+// What happened to the calls: one row for each (function, outcome). Adding costs a few ns and takes no lock.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tempi {
+
+enum class Function : std::uint8_t {
+#define TEMPI_COUNTED(name) name,
+#include "base/counted.def"
+#undef TEMPI_COUNTED
+  count_
+};
+
+// Why a call was handled by us or left to the MPI library.
+enum class Outcome : std::uint8_t {
+#define TEMPI_OUTCOME(name, text) name,
+#include "base/outcomes.def"
+#undef TEMPI_OUTCOME
+  count_
+};
+
+const char* name(Function function);  // "MPI_Pack"; int and _c forms share a row
+const char* text(Outcome outcome);
+
+struct CounterRow {
+  Function function;
+  Outcome outcome;
+  std::uint64_t calls;
+  std::uint64_t bytes;        // payload
+  std::uint64_t nanoseconds;  // inside handled calls; 0 for calls passed on
+};
+
+void count_call(Function function, Outcome outcome, std::uint64_t bytes = 0, std::uint64_t nanoseconds = 0) noexcept;
+
+std::vector<CounterRow> counters();  // sums over all threads, rows that are not zero
+void reset_counters() noexcept;
+
+}  // namespace tempi

@@ -1,0 +1,27 @@
+// Errors travel as exceptions inside the library and become MPI error classes at the extern "C" edge.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace tempi {
+
+// What went wrong, in the classes that an MPI program can tell apart.
+enum class ErrorKind {
+  no_memory,     // an allocation failed; another way of doing the work may succeed
+  device,        // the GPU driver reported an error
+  unsupported,   // a datatype or a library feature that we do not handle
+  verification,  // TEMPI_VERIFY found a difference
+  internal,      // an invariant of ours does not hold
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& what) : std::runtime_error(what), kind_(kind) {}
+  ErrorKind kind() const { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+}  // namespace tempi

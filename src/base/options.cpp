@@ -1,0 +1,139 @@
+#include "base/options.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+#include <unistd.h>
+
+namespace tempi {
+namespace {
+
+constexpr std::string_view kPrefix = "TEMPI_";
+
+struct Table {
+  std::vector<OptionRow> rows;
+  std::vector<std::int64_t> numbers;  // of flags and numbers: what a hot path reads instead of the text
+  std::vector<std::string> warnings;
+};
+
+// The words that a text option takes; all others take any text.
+std::vector<std::string_view> choices(Option option) {
+  if (option == Option::LOG) return {"off", "error", "info", "debug"};
+  if (option == Option::DEVICE) return {"auto", "none", "fake"};
+  return {};
+}
+
+bool parse_flag(const std::string& text, std::int64_t& value) {
+  for (const char* yes : {"1", "on", "true", "yes"})
+    if (text == yes) return value = 1, true;
+  for (const char* no : {"0", "off", "false", "no"})
+    if (text == no) return value = 0, true;
+  return false;
+}
+
+bool parse_number(const std::string& text, std::int64_t& value) {
+  char* end = nullptr;
+  errno = 0;
+  value = std::strtoll(text.c_str(), &end, 10);
+  return errno == 0 && end != text.c_str() && *end == '\0';
+}
+
+// The value that `text` stands for, or false when the option does not take it.
+bool parse(OptionType type, Option option, const std::string& text, std::int64_t& value) {
+  if (type == OptionType::flag) return parse_flag(text, value);
+  if (type == OptionType::number) return parse_number(text, value);
+  const auto words = choices(option);
+  return words.empty() || std::find(words.begin(), words.end(), text) != words.end();
+}
+
+std::string expected(OptionType type, Option option) {
+  if (type == OptionType::flag) return "0 or 1";
+  if (type == OptionType::number) return "an integer";
+  std::string list;
+  for (auto word : choices(option)) (list += list.empty() ? "" : ", ") += word;
+  return "one of " + list;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string unknown_warning(const std::vector<OptionRow>& rows, std::string_view name) {
+  const OptionRow* nearest = nullptr;
+  std::size_t best = std::max<std::size_t>(2, name.size() / 3) + 1;  // farther than this is another word
+  for (const auto& row : rows)
+    if (const auto distance = edit_distance(name, row.name); distance < best) best = distance, nearest = &row;
+  std::string warning = std::string(kPrefix) + std::string(name) + " is not an option of TEMPI";
+  if (nearest) warning += "; did you mean " + std::string(kPrefix) + nearest->name + "?";
+  return warning;
+}
+
+void read_row(Table& table, std::size_t i) {
+  OptionRow& row = table.rows[i];
+  const auto option = static_cast<Option>(i);
+  parse(row.type, option, row.value, table.numbers[i]);
+  const std::string name = std::string(kPrefix) + row.name;
+  const char* text = std::getenv(name.c_str());
+  if (!text || !*text) return;
+  if (std::int64_t value = 0; parse(row.type, option, text, value)) {
+    row.value = text;
+    row.from_environment = true;
+    table.numbers[i] = value;
+  } else {
+    table.warnings.push_back(name + "=" + text + " is ignored: it takes " + expected(row.type, option));
+  }
+}
+
+void find_unknown_names(Table& table) {
+  for (char** entry = environ; entry && *entry; ++entry) {
+    std::string_view name = *entry;
+    name = name.substr(0, name.find('='));
+    if (name.substr(0, kPrefix.size()) != kPrefix) continue;
+    name.remove_prefix(kPrefix.size());
+    const bool known =
+        std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) { return name == row.name; });
+    if (!known) table.warnings.push_back(unknown_warning(table.rows, name));
+  }
+}
+
+Table* read_environment() {
+  auto* table = new Table;
+  table->rows = {
+#define TEMPI_OPTION(name, type, fallback, meaning) {#name, OptionType::type, fallback, meaning, fallback, false},
+#include "base/options.def"
+#undef TEMPI_OPTION
+  };
+  table->numbers.resize(table->rows.size());
+  for (std::size_t i = 0; i < table->rows.size(); ++i) read_row(*table, i);
+  find_unknown_names(*table);
+  return table;
+}
+
+// Never freed: destructors of the program may still call MPI at exit.
+const Table& table() {
+  static const Table* const the_table = read_environment();
+  return *the_table;
+}
+
+}  // namespace
+
+const std::vector<OptionRow>& options() { return table().rows; }
+bool flag(Option option) { return number(option) != 0; }
+std::int64_t number(Option option) { return table().numbers[static_cast<std::size_t>(option)]; }
+const std::string& text(Option option) { return table().rows[static_cast<std::size_t>(option)].value; }
+std::vector<std::string> option_warnings() { return table().warnings; }
+
+}  // namespace tempi

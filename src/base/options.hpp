@@ -1,0 +1,37 @@
+// The options table: TEMPI_* environment variables, read once. Nothing else in the library calls getenv.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tempi {
+
+enum class Option {
+#define TEMPI_OPTION(name, type, fallback, meaning) name,
+#include "base/options.def"
+#undef TEMPI_OPTION
+};
+
+enum class OptionType { flag, number, text };
+
+struct OptionRow {
+  const char* name;  // without the TEMPI_ prefix
+  OptionType type;
+  const char* fallback;
+  const char* meaning;
+  std::string value;
+  bool from_environment;
+};
+
+// All options with their values. Read from the environment at the first call.
+const std::vector<OptionRow>& options();
+
+bool flag(Option option);
+std::int64_t number(Option option);
+const std::string& text(Option option);
+
+// One line for each TEMPI_ variable that is misspelt or has a value that its option does not take.
+std::vector<std::string> option_warnings();
+
+}  // namespace tempi

@@ -1,0 +1,92 @@
+// The host packer on Python buffers. A box that would leave its buffer is an exception, never a touched byte.
+#include "pack/host.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <pybind11/stl.h>
+
+#include "bind/bind.hpp"
+
+namespace py = pybind11;
+
+namespace tempi::bind {
+namespace {
+
+using namespace datatype;
+
+struct Span {
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end = std::numeric_limits<std::int64_t>::min();
+
+  void join(const Span& other) {
+    begin = std::min(begin, other.begin);
+    end = std::max(end, other.end);
+  }
+};
+
+// Offsets that dimension `d` adds: the smallest and the largest.
+Span reach(const Box& box, int d, Side side) {
+  const Dim& dim = box.dims[d];
+  if (box.table && d == box.table_dim && side == box.table_side) {
+    const auto& offsets = box.table->offsets;
+    const auto used = offsets.begin() + std::min<std::int64_t>(dim.count, std::ssize(offsets));
+    if (used - offsets.begin() < dim.count) throw py::value_error("a box's offset table is shorter than its dimension");
+    const auto [low, high] = std::minmax_element(offsets.begin(), used);
+    return {*low, *high};
+  }
+  const std::int64_t last = (dim.count - 1) * (side == Side::src ? dim.src_stride : dim.dst_stride);
+  return {std::min<std::int64_t>(0, last), std::max<std::int64_t>(0, last)};
+}
+
+Span touched(const Box& box, Side side) {
+  const std::int64_t first = side == Side::src ? box.src_offset : box.dst_offset;
+  Span span{first, first + box.block_bytes};
+  for (int d = 0; d < box.n_dims; ++d) {
+    const Span added = reach(box, d, side);
+    span.begin += added.begin;
+    span.end += added.end;
+  }
+  return span;
+}
+
+void check_inside(const Boxes& boxes, Side side, std::int64_t origin, const py::buffer_info& buffer) {
+  Span all;
+  for (const Box& box : boxes) {
+    if (box.payload_bytes() > 0) all.join(touched(box, side));
+  }
+  if (all.begin > all.end) return;  // no bytes at all
+  if (origin + all.begin < 0 || origin + all.end > buffer.size * buffer.itemsize) {
+    throw py::index_error("boxes reach outside of the " + std::string(side == Side::src ? "source" : "destination") +
+                          " buffer: bytes " + std::to_string(origin + all.begin) + " to " +
+                          std::to_string(origin + all.end) + " of " + std::to_string(buffer.size * buffer.itemsize));
+  }
+}
+
+void check_contiguous(const py::buffer_info& buffer) {
+  py::ssize_t stride = buffer.itemsize;
+  for (py::ssize_t d = buffer.ndim - 1; d >= 0; --d) {
+    if (buffer.shape[d] > 1 && buffer.strides[d] != stride) throw py::value_error("the buffers must be contiguous");
+    stride *= buffer.shape[d];
+  }
+}
+
+void run_checked(const Boxes& boxes, const py::buffer& src, std::int64_t src_origin, const py::buffer& dst,
+                 std::int64_t dst_origin) {
+  const py::buffer_info from = src.request();
+  const py::buffer_info to = dst.request(true);
+  check_contiguous(from);
+  check_contiguous(to);
+  check_inside(boxes, Side::src, src_origin, from);
+  check_inside(boxes, Side::dst, dst_origin, to);
+  pack::run_on_host(boxes, static_cast<const std::byte*>(from.ptr) + src_origin,
+                    static_cast<std::byte*>(to.ptr) + dst_origin);
+}
+
+}  // namespace
+
+void bind_host(py::module_& module) {
+  module.def("run_on_host", run_checked, py::arg("boxes"), py::arg("src_buffer"), py::arg("src_origin"),
+             py::arg("dst_buffer"), py::arg("dst_origin"));
+}
+
+}  // namespace tempi::bind

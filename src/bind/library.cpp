@@ -1,0 +1,136 @@
+// The table of libtempi.so (interpose/api.h) as a Python class.
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <optional>
+#include <pybind11/stl.h>
+#include <string>
+#include <vector>
+
+#include "bind/bind.hpp"
+#include "interpose/api.h"
+
+namespace py = pybind11;
+
+namespace tempi::bind {
+namespace {
+
+// The preloaded libtempi.so where there is one, else the one at `path`, privately: its MPI_ functions stay unseen.
+class Library {
+ public:
+  explicit Library(const std::optional<std::string>& path) {
+    void* found = dlsym(RTLD_DEFAULT, "tempi_api");
+    preloaded_ = found != nullptr;
+    if (!found) found = open(path);
+    table_ = reinterpret_cast<decltype(&tempi_api)>(found)();
+    if (table_->version != TEMPI_API_VERSION) throw std::runtime_error("libtempi.so is of another version");
+    Dl_info info{};
+    if (dladdr(found, &info) && info.dli_fname) path_ = info.dli_fname;
+  }
+
+  const tempi_api_table& table() const { return *table_; }
+  bool preloaded() const { return preloaded_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  // Stays open until the process ends: the library may have given out attribute callbacks.
+  static void* open(const std::optional<std::string>& path) {
+    if (!path) throw std::runtime_error("libtempi.so is not preloaded, and no path was given");
+    void* handle = dlopen(path->c_str(), RTLD_LOCAL | RTLD_NOW);
+    if (!handle) throw std::runtime_error(dlerror());
+    void* found = dlsym(handle, "tempi_api");
+    if (!found) throw std::runtime_error(*path + " is not a libtempi.so");
+    return found;
+  }
+
+  const tempi_api_table* table_;
+  bool preloaded_;
+  std::string path_;
+};
+
+std::string taken(char* text) {
+  std::string copy = text ? text : "";
+  std::free(text);
+  return copy;
+}
+
+py::dict explained(const Library& self, std::uint64_t datatype, std::int64_t count) {
+  const tempi_explanation found = self.table().explain(datatype, count);
+  py::dict texts;
+  texts["error"] = taken(found.error);
+  texts["as_built"] = taken(found.as_built);
+  texts["canonical"] = taken(found.canonical);
+  texts["boxes"] = taken(found.boxes);
+  texts["plan"] = taken(found.plan);
+  return texts;
+}
+
+py::list option_rows(const Library& self) {
+  const tempi_option* rows = nullptr;
+  const std::size_t n = self.table().options(&rows);
+  py::list list;
+  for (std::size_t i = 0; i < n; ++i) {
+    py::dict row;
+    row["name"] = rows[i].name;
+    row["value"] = rows[i].value;
+    row["default"] = rows[i].fallback;
+    row["meaning"] = rows[i].meaning;
+    row["from_environment"] = rows[i].from_environment != 0;
+    list.append(row);
+  }
+  return list;
+}
+
+py::list counter_rows(const Library& self) {
+  std::vector<tempi_counter> rows(self.table().counters(nullptr, 0));
+  const std::size_t n = self.table().counters(rows.data(), rows.size());
+  py::list list;
+  for (std::size_t i = 0; i < std::min(n, rows.size()); ++i) {
+    py::dict row;
+    row["function"] = rows[i].function;
+    row["outcome"] = rows[i].outcome;
+    row["calls"] = rows[i].calls;
+    row["bytes"] = rows[i].bytes;
+    row["seconds"] = rows[i].seconds;
+    list.append(row);
+  }
+  return list;
+}
+
+using Address = std::uintptr_t;  // Python holds addresses as int
+
+Address fake_allocate(const Library& self, const std::string& kind, int ordinal, std::size_t bytes) {
+  void* data = self.table().fake_allocate(kind.c_str(), ordinal, bytes);
+  if (!data) throw std::runtime_error("no fake device memory: is TEMPI_DEVICE=fake set?");
+  return reinterpret_cast<Address>(data);
+}
+
+void fake_copy(const Library& self, Address dst, Address src, std::size_t bytes) {
+  const auto* from = reinterpret_cast<const void*>(src);
+  if (self.table().fake_copy(reinterpret_cast<void*>(dst), from, bytes) != 0) {
+    throw std::runtime_error("the fake device refused a copy of " + std::to_string(bytes) + " bytes");
+  }
+}
+
+}  // namespace
+
+void bind_library(py::module_& module) {
+  py::class_<Library>(module, "Library")
+      .def(py::init<std::optional<std::string>>(), py::arg("path") = py::none())
+      .def_property_readonly("path", &Library::path)
+      .def_property_readonly("preloaded", &Library::preloaded)
+      .def("build_info", [](const Library& self) { return std::string(self.table().build_info()); })
+      .def("mpi_library", [](const Library& self) { return std::string(self.table().mpi_library()); })
+      .def("active", [](const Library& self) { return self.table().active() != 0; })
+      .def("options", option_rows)
+      .def("counters", counter_rows)
+      .def("reset_counters", [](const Library& self) { self.table().reset_counters(); })
+      .def("explain", explained, py::arg("datatype"), py::arg("count") = 1)
+      .def("fake_allocate", fake_allocate, py::arg("kind"), py::arg("ordinal"), py::arg("bytes"))
+      .def("fake_deallocate",
+           [](const Library& self, Address data) { self.table().fake_deallocate(reinterpret_cast<void*>(data)); })
+      .def("fake_copy", fake_copy, py::arg("dst"), py::arg("src"), py::arg("bytes"))
+      .def("fake_unfinished", [](const Library& self) { return self.table().fake_unfinished(); });
+}
+
+}  // namespace tempi::bind

@@ -1,0 +1,64 @@
+// decode: an MPI datatype, asked for its contents, becomes a tree. The only reader of MPI combiners.
+//
+// MPI itself is behind TypeReader, so that this stage is a function over plain values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "datatype/tree.hpp"
+
+namespace tempi::datatype {
+
+using TypeHandle = std::uintptr_t;
+
+enum class Combiner : std::uint8_t {
+  named,
+  dup,
+  contiguous,
+  vector,
+  hvector,
+  indexed,
+  hindexed,
+  indexed_block,
+  hindexed_block,
+  struct_,
+  subarray,
+  darray,
+  resized,
+  unknown,  // a combiner of a newer standard, or MPI_DATATYPE_NULL
+};
+
+enum class Order : std::uint8_t { c, fortran };
+enum class Distribution : std::uint8_t { none, block, cyclic };
+
+// What MPI_Type_get_envelope and MPI_Type_get_contents say, with the int and the large-count forms made one:
+// `counts` holds all counts, blocklengths, element displacements and sizes in the order of the constructor's arguments,
+// `addresses` all byte displacements, strides, bounds.
+struct Contents {
+  Combiner combiner = Combiner::unknown;
+  std::vector<std::int64_t> counts = {};
+  std::vector<std::int64_t> addresses = {};
+  std::vector<TypeHandle> types = {};
+  Order order = Order::c;                        // subarray, darray
+  std::vector<Distribution> distributions = {};  // darray
+  std::int64_t default_argument = -1;            // MPI_DISTRIBUTE_DFLT_DARG, darray
+};
+
+struct Bounds {
+  std::int64_t lower_bound, extent;
+};
+
+class TypeReader {
+ public:
+  virtual ~TypeReader() = default;
+  virtual Contents contents(TypeHandle type) = 0;  // its `types` must be given back with release()
+  virtual void release(TypeHandle type) = 0;
+  virtual Bounds bounds(TypeHandle type) = 0;
+  virtual std::int64_t size(TypeHandle type) = 0;  // payload bytes
+};
+
+// Throws Error (unsupported) for a datatype that we do not understand.
+Type decode(TypeHandle type, TypeReader& reader);
+
+}  // namespace tempi::datatype

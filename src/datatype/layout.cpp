@@ -1,0 +1,237 @@
+#include "datatype/layout.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tempi::datatype {
+namespace {
+
+constexpr int kMaxLayoutDims = kMaxBoxDims - 1;  // the count argument takes the last one
+
+// Below this many payload bytes a box, a list of boxes costs more than a table of offsets.
+constexpr std::int64_t kSmallBoxBytes = 128;
+
+std::int64_t unit_of(const std::vector<std::int64_t>& offsets) {
+  std::int64_t divisor = 16;
+  for (const std::int64_t offset : offsets) divisor = std::gcd(divisor, offset);
+  return divisor;
+}
+
+TablePtr make_table(std::vector<std::int64_t> offsets) {
+  const std::int64_t unit = unit_of(offsets);
+  return std::make_shared<const OffsetTable>(OffsetTable{std::move(offsets), unit});
+}
+
+std::int64_t source_offset(const Box& box, int dim, std::int64_t index) {
+  if (box.table && box.table_dim == dim) return box.table->offsets[static_cast<std::size_t>(index)];
+  return index * box.dims[dim].src_stride;
+}
+
+// The host packer copies runs instead of the chunks that make a table regular for the GPU.
+std::vector<Run> runs_of(const std::vector<std::int64_t>& offsets, std::int64_t chunk) {
+  std::vector<Run> runs;
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const bool joins = i > 0 && offsets[i] == offsets[i - 1] + chunk;
+    if (joins)
+      ++runs.back().count;
+    else
+      runs.push_back({static_cast<std::int64_t>(i), 1, offsets[i]});
+  }
+  return runs;
+}
+
+TablePtr make_chunk_table(std::vector<std::int64_t> offsets, std::int64_t chunk) {
+  std::vector<Run> runs = runs_of(offsets, chunk);
+  const std::int64_t unit = unit_of(offsets);
+  return std::make_shared<const OffsetTable>(OffsetTable{std::move(offsets), unit, std::move(runs)});
+}
+
+// Folds dims d and d+1 into one irregular dim. One of them is the table's where there is a table.
+void fold_into_table(Box& box, int d) {
+  const Dim inner = box.dims[d], outer = box.dims[d + 1];
+  std::vector<std::int64_t> offsets;
+  offsets.reserve(static_cast<std::size_t>(inner.count * outer.count));
+  for (std::int64_t j = 0; j < outer.count; ++j) {
+    for (std::int64_t i = 0; i < inner.count; ++i) {
+      offsets.push_back(source_offset(box, d + 1, j) + source_offset(box, d, i));
+    }
+  }
+  box.dims[d] = {inner.count * outer.count, 0, inner.dst_stride};
+  std::copy(box.dims.begin() + d + 2, box.dims.begin() + box.n_dims, box.dims.begin() + d + 1);
+  --box.n_dims;
+  box.table = make_table(std::move(offsets));
+  box.table_dim = d;
+}
+
+// Makes room for one more dim, at the price of the smallest table.
+void make_room(Box& box) {
+  if (box.n_dims < kMaxLayoutDims) return;
+  int best = -1;
+  for (int d = 0; d + 1 < box.n_dims; ++d) {
+    if (box.table && box.table_dim != d && box.table_dim != d + 1) continue;
+    const auto entries = [&](int at) { return box.dims[at].count * box.dims[at + 1].count; };
+    if (best < 0 || entries(d) < entries(best)) best = d;
+  }
+  fold_into_table(box, best);
+}
+
+void append_dim(Box& box, Dim dim) {
+  make_room(box);
+  box.dims[box.n_dims++] = dim;
+}
+
+// Calls fn(source offset, destination offset) for every block of a packing box, in type-map order.
+template <class Fn>
+void for_each_block(const Box& box, const Fn& fn) {
+  std::array<std::int64_t, kMaxBoxDims> index{};
+  for (;;) {
+    std::int64_t src = box.src_offset, dst = box.dst_offset;
+    for (int d = 0; d < box.n_dims; ++d) {
+      src += source_offset(box, d, index[d]);
+      dst += index[d] * box.dims[d].dst_stride;
+    }
+    fn(src, dst);
+    int d = 0;
+    while (d < box.n_dims && ++index[d] == box.dims[d].count) index[d++] = 0;
+    if (d == box.n_dims) return;
+  }
+}
+
+// Many small boxes, which lie back to back on the packed side, as one table of equal chunks.
+Box flattened(const Boxes& boxes) {
+  std::int64_t chunk = 0;
+  for (const Box& box : boxes) chunk = std::gcd(chunk, box.block_bytes);
+  std::vector<std::int64_t> offsets;
+  for (const Box& box : boxes) {
+    for_each_block(box, [&](std::int64_t src, std::int64_t) {
+      for (std::int64_t at = 0; at < box.block_bytes; at += chunk) offsets.push_back(src + at);
+    });
+  }
+  Box flat;
+  flat.dst_offset = boxes.front().dst_offset;
+  flat.block_bytes = chunk;
+  flat.n_dims = 1;
+  flat.dims[0] = {static_cast<std::int64_t>(offsets.size()), 0, chunk};
+  flat.table = make_chunk_table(std::move(offsets), chunk);
+  return flat;
+}
+
+Boxes boxes_of(const Tree& tree);
+
+Boxes boxes_of_strided(const Tree& tree) {
+  Boxes boxes = boxes_of(*tree.child);
+  for (Box& box : boxes) append_dim(box, {tree.count, tree.stride, tree.child->size});
+  return boxes;
+}
+
+bool share_one_tree(const std::vector<Piece>& pieces) {
+  return std::all_of(pieces.begin(), pieces.end(), [&](const Piece& p) { return same(p.tree, pieces.front().tree); });
+}
+
+Boxes boxes_of_equal_pieces(const Tree& tree, Box box) {
+  std::vector<std::int64_t> offsets;
+  offsets.reserve(tree.pieces.size());
+  for (const Piece& piece : tree.pieces) offsets.push_back(piece.offset);
+  append_dim(box, {static_cast<std::int64_t>(offsets.size()), 0, tree.pieces.front().tree->size});
+  box.table_dim = box.n_dims - 1;
+  box.table = make_table(std::move(offsets));
+  return {box};
+}
+
+Boxes boxes_of_list(const Tree& tree) {
+  if (tree.pieces.size() > 1 && share_one_tree(tree.pieces)) {
+    const Boxes child = boxes_of(*tree.pieces.front().tree);
+    if (child.size() == 1 && !child.front().table && child.front().n_dims < kMaxLayoutDims) {
+      return boxes_of_equal_pieces(tree, child.front());
+    }
+  }
+  Boxes boxes;
+  std::int64_t packed = 0;
+  for (const Piece& piece : tree.pieces) {
+    for (Box box : boxes_of(*piece.tree)) {
+      box.src_offset += piece.offset;
+      box.dst_offset += packed;
+      boxes.push_back(std::move(box));
+    }
+    packed += piece.tree->size;
+  }
+  const bool small = tree.size < kSmallBoxBytes * static_cast<std::int64_t>(boxes.size());
+  if (boxes.size() > 1 && small) return {flattened(boxes)};
+  return boxes;
+}
+
+Boxes boxes_of(const Tree& tree) {
+  if (tree.size == 0) return {};
+  switch (tree.kind) {
+    case Tree::Kind::dense: {
+      Box box;
+      box.block_bytes = tree.size;
+      return {box};
+    }
+    case Tree::Kind::strided:
+      return boxes_of_strided(tree);
+    case Tree::Kind::blocks:
+      return boxes_of_list(tree);
+  }
+  return {};
+}
+
+struct Bounds {
+  std::int64_t lower, upper;
+};
+
+Bounds bounds_of(const Tree& tree) {
+  switch (tree.kind) {
+    case Tree::Kind::dense:
+      return {0, tree.size};
+    case Tree::Kind::strided: {
+      const Bounds child = bounds_of(*tree.child);
+      const std::int64_t last = (tree.count - 1) * tree.stride;
+      return {child.lower + std::min<std::int64_t>(0, last), child.upper + std::max<std::int64_t>(0, last)};
+    }
+    case Tree::Kind::blocks:
+      break;
+  }
+  Bounds all{INT64_MAX, INT64_MIN};
+  const Tree* previous = nullptr;
+  Bounds child{};
+  for (const Piece& piece : tree.pieces) {
+    if (piece.tree.get() != previous) child = bounds_of(*piece.tree);
+    previous = piece.tree.get();
+    all = {std::min(all.lower, child.lower + piece.offset), std::max(all.upper, child.upper + piece.offset)};
+  }
+  return all;
+}
+
+}  // namespace
+
+Layout layout(const Tree& canonical) {
+  Layout result;
+  result.size = canonical.size;
+  if (canonical.size == 0) return result;
+  result.boxes = boxes_of(canonical);
+  const Bounds bounds = bounds_of(canonical);
+  result.true_lower_bound = bounds.lower;
+  result.true_upper_bound = bounds.upper;
+  return result;
+}
+
+Boxes repeated(const Boxes& boxes, std::int64_t count, std::int64_t extent, std::int64_t size) {
+  if (count == 0) return {};
+  Boxes all = boxes;
+  if (count == 1) return all;
+  for (Box& box : all) {
+    Dim* top = box.n_dims > 0 ? &box.dims[box.n_dims - 1] : nullptr;
+    const bool regular_top = top && !(box.table && box.table_dim == box.n_dims - 1);
+    if (!top && box.block_bytes == extent && extent == size) {
+      box.block_bytes *= count;
+    } else if (regular_top && top->count * top->src_stride == extent && top->count * top->dst_stride == size) {
+      top->count *= count;
+    } else {
+      box.dims[box.n_dims++] = {count, extent, size};
+    }
+  }
+  return all;
+}
+
+}  // namespace tempi::datatype

@@ -1,0 +1,186 @@
+#include "device/cuda.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "device/cuda_driver.hpp"
+
+extern "C" const unsigned char tempi_kernel_image[];  // the fat binary of src/pack/kernels.cu
+
+namespace tempi::device {
+namespace {
+
+const CudaDriver* driver = nullptr;  // set before the first CudaDevice method runs
+std::atomic<bool> forked{false};     // CUDA does not survive fork
+
+void check(CUresult result, const char* call) {
+  if (result == CUDA_SUCCESS) return;
+  const char* name = nullptr;
+  driver->cuGetErrorName(result, &name);
+  const ErrorKind kind = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorKind::no_memory : ErrorKind::device;
+  throw Error(kind, std::string(call) + " failed: " + (name ? name : "unknown CUDA error"));
+}
+
+CUdeviceptr as_device(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
+
+// One thread's way into one context.
+struct Queue {
+  Context context;
+  CUstream stream = nullptr;
+  CUmodule module = nullptr;
+  std::vector<std::pair<const Kernel*, CUfunction>> functions;
+};
+
+struct ThreadQueues {
+  std::vector<Queue> queues;
+  ~ThreadQueues() {
+    if (forked.load()) return;
+    for (const Queue& queue : queues) driver->cuStreamDestroy_v2(queue.stream);  // fails harmlessly after shutdown
+  }
+};
+
+thread_local ThreadQueues thread_queues;
+
+// What enter() must restore; scopes nest a few levels deep (memory given back while other work is under way).
+struct Entered {
+  Context context;
+  CUstreamCaptureMode outer_mode;
+};
+thread_local std::vector<Entered> entered;
+
+std::mutex mutex;  // of the two maps
+
+CUmodule module_of(Context context) {
+  static auto& modules = *new std::map<Context, CUmodule>;
+  const std::lock_guard lock(mutex);
+  CUmodule& module = modules[context];
+  if (module == nullptr) check(driver->cuModuleLoadData(&module, tempi_kernel_image), "cuModuleLoadData");
+  return module;
+}
+
+// Memory without a context of its own (cudaMallocAsync, virtual memory management) is its device's.
+Context primary_context(int ordinal) {
+  static auto& contexts = *new std::map<int, CUcontext>;
+  const std::lock_guard lock(mutex);
+  CUcontext& context = contexts[ordinal];
+  if (context == nullptr) driver->cuDevicePrimaryCtxRetain(&context, ordinal);
+  return context;
+}
+
+Queue& queue() {
+  const Context context = entered.back().context;
+  for (Queue& known : thread_queues.queues) {
+    if (known.context == context) return known;
+  }
+  Queue fresh{context, nullptr, module_of(context), {}};
+  check(driver->cuStreamCreate(&fresh.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  return thread_queues.queues.emplace_back(std::move(fresh));
+}
+
+CUfunction function(Queue& queue, const Kernel& kernel) {
+  for (const auto& [known, function] : queue.functions) {
+    if (known == &kernel) return function;
+  }
+  CUfunction function = nullptr;
+  check(driver->cuModuleGetFunction(&function, queue.module, kernel.symbol), "cuModuleGetFunction");
+  queue.functions.emplace_back(&kernel, function);
+  return function;
+}
+
+MemoryKind kind_of(unsigned memory_type, bool managed) {
+  if (managed) return MemoryKind::managed;
+  return memory_type == CU_MEMORYTYPE_DEVICE ? MemoryKind::device : MemoryKind::pinned;
+}
+
+class CudaDevice final : public Device {
+ public:
+  std::string name() const override { return "cuda"; }
+
+  Location locate(const void* address) noexcept override {
+    unsigned memory_type = 0;
+    if (driver->cuPointerGetAttribute(&memory_type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, as_device(address)) !=
+        CUDA_SUCCESS) {
+      return {};
+    }
+    unsigned managed = 0;
+    int ordinal = -1;
+    CUcontext context = nullptr;
+    CUdeviceptr begin = 0;
+    std::size_t bytes = 0;
+    CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                    CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                    CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+    void* values[] = {&managed, &ordinal, &context, &begin, &bytes};
+    if (driver->cuPointerGetAttributes(std::size(wanted), wanted, values, as_device(address)) != CUDA_SUCCESS) return {};
+    if (ordinal < 0) return {};
+    return {kind_of(memory_type, managed != 0), ordinal, context ? context : primary_context(ordinal), begin,
+            begin + bytes};
+  }
+
+  void enter(Context context) override {
+    check(driver->cuCtxPushCurrent_v2(static_cast<CUcontext>(context)), "cuCtxPushCurrent");
+    entered.push_back({context, CU_STREAM_CAPTURE_MODE_RELAXED});
+    driver->cuThreadExchangeStreamCaptureMode(&entered.back().outer_mode);
+  }
+
+  void leave(Context) noexcept override {
+    CUcontext popped = nullptr;
+    driver->cuThreadExchangeStreamCaptureMode(&entered.back().outer_mode);
+    driver->cuCtxPopCurrent_v2(&popped);
+    entered.pop_back();
+  }
+
+  void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) override {
+    Queue& here = queue();
+    void* arguments[] = {const_cast<void*>(params)};
+    check(driver->cuLaunchKernel(function(here, kernel), tiles, 1, 1, kernel.threads, 1, 1, 0, here.stream, arguments,
+                                 nullptr),
+          "cuLaunchKernel");
+  }
+
+  void copy(void* dst, const void* src, std::size_t bytes) override {
+    check(driver->cuMemcpyAsync(as_device(dst), as_device(src), bytes, queue().stream), "cuMemcpyAsync");
+  }
+
+  void finish() override { check(driver->cuStreamSynchronize(queue().stream), "cuStreamSynchronize"); }
+
+  void* allocate(std::size_t bytes) override {
+    CUdeviceptr address = 0;
+    check(driver->cuMemAlloc_v2(&address, bytes), "cuMemAlloc");
+    return reinterpret_cast<void*>(address);
+  }
+
+  void deallocate(void* address) noexcept override { driver->cuMemFree_v2(as_device(address)); }
+
+  void* allocate_pinned(std::size_t bytes) override {
+    void* address = nullptr;
+    check(driver->cuMemHostAlloc(&address, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+          "cuMemHostAlloc");
+    return address;
+  }
+
+  void deallocate_pinned(void* address) noexcept override { driver->cuMemFreeHost(address); }
+};
+
+CudaDevice* make_device(const CudaDriver* loaded) {
+  driver = loaded;
+  pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+  return new CudaDevice;  // never destroyed: threads may use it while the process exits
+}
+
+}  // namespace
+
+Device* cuda_device() noexcept {
+  const CudaDriver* loaded = cuda_driver();
+  if (loaded == nullptr || forked.load(std::memory_order_relaxed)) return nullptr;
+  static CudaDevice* const device = make_device(loaded);
+  return device;
+}
+
+}  // namespace tempi::device

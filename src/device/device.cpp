@@ -1,0 +1,46 @@
+#include "device/device.hpp"
+
+#include "base/options.hpp"
+#include "device/fake.hpp"
+#include "tempi_config.h"
+#if TEMPI_HAVE_CUDA
+#include "device/cuda.hpp"
+#endif
+
+namespace tempi::device {
+namespace {
+
+enum class BackEnd { none, cuda, fake };
+
+BackEnd chosen() {
+  const std::string& wanted = text(Option::DEVICE);
+  if (wanted == "fake") return BackEnd::fake;
+  return wanted == "none" ? BackEnd::none : BackEnd::cuda;
+}
+
+}  // namespace
+
+const char* name(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::host:
+      return "host";
+    case MemoryKind::pinned:
+      return "pinned";
+    case MemoryKind::managed:
+      return "managed";
+    case MemoryKind::device:
+      return "device";
+  }
+  return "";
+}
+
+Device* current() noexcept {
+  static const BackEnd back_end = chosen();
+  if (back_end == BackEnd::fake) return fake_device();
+#if TEMPI_HAVE_CUDA
+  if (back_end == BackEnd::cuda) return cuda_device();
+#endif
+  return nullptr;
+}
+
+}  // namespace tempi::device

@@ -1,0 +1,96 @@
+// The GPU behind one narrow interface. `cuda` is real; `fake` lets everything above be tested without a GPU.
+//
+// Glossary
+//   location   what kind of memory an address is, and whose
+//   queue      one in-order stream of work; every thread has its own for each context
+//   kernel     a grid of tiles; its body is the same source on the GPU and on the fake device
+//
+// Every function throws tempi::Error (kind device or no_memory) on failure, except locate() and the destructors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tempi::device {
+
+enum class MemoryKind : std::uint8_t {
+  host,     // pageable: only the CPU reaches it
+  pinned,   // page-locked and mapped: CPU and GPUs reach it at the same address
+  managed,  // migrates: CPU and GPUs reach it at the same address
+  device,   // only the GPU reaches it
+};
+
+const char* name(MemoryKind kind);
+
+// An address space of one GPU. Opaque: a CUcontext for cuda, an ordinal for fake. Null for host memory.
+using Context = void*;
+
+struct Location {
+  MemoryKind kind = MemoryKind::host;
+  int ordinal = -1;           // the GPU, -1 for pageable memory
+  Context context = nullptr;  // where work on this memory runs
+  std::uintptr_t begin = 0, end = 0;  // the allocation, where the driver tells; empty for pageable memory
+  bool on_gpu() const { return kind == MemoryKind::device || kind == MemoryKind::managed; }
+  bool cpu_reaches() const { return kind != MemoryKind::device; }
+  bool gpu_reaches() const { return kind != MemoryKind::host; }
+};
+
+// How the fake device runs a kernel: the per-thread body, compiled for the CPU. `shift` is what the fake adds to
+// addresses inside [shift_begin, shift_end), because programs hold pointers that nobody may touch.
+struct AddressShift {
+  std::uintptr_t begin = 0, end = 0;
+  std::ptrdiff_t shift = 0;
+};
+using HostBody = void (*)(const void* params, std::uint32_t tile, std::uint32_t thread, const AddressShift& shift);
+
+struct Kernel {
+  const char* symbol;      // extern "C" name in the device image
+  std::uint32_t threads;   // per tile
+  std::size_t param_bytes;
+  HostBody host_body;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string name() const = 0;
+
+  // What `address` points to. Never initialises the driver and never fails: unknown memory is host memory.
+  virtual Location locate(const void* address) noexcept = 0;
+
+  // Makes `context` current for the calling thread between enter and leave, and keeps a program that is capturing a
+  // graph undisturbed. Use Scope.
+  virtual void enter(Context context) = 0;
+  virtual void leave(Context context) noexcept = 0;
+
+  // The rest acts on the calling thread's own queue of the entered context.
+  virtual void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) = 0;
+  virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;  // any two locations
+  virtual void finish() = 0;  // returns when everything queued by this thread in this context is done
+
+  // Raw memory for caches and pools. Freed memory must not be in use by queued work.
+  virtual void* allocate(std::size_t bytes) = 0;  // device memory of the entered context
+  virtual void deallocate(void* address) noexcept = 0;
+  virtual void* allocate_pinned(std::size_t bytes) = 0;  // reached by all GPUs and the CPU at one address
+  virtual void deallocate_pinned(void* address) noexcept = 0;
+};
+
+// The device of this process, chosen by TEMPI_DEVICE, or null while there is none (no driver loaded, not initialised).
+// Costs a few ns while the program has not loaded the driver.
+Device* current() noexcept;
+
+class Scope {
+ public:
+  Scope(Device& device, Context context) : device_(device), context_(context) { device_.enter(context_); }
+  ~Scope() { device_.leave(context_); }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  Device& device_;
+  Context context_;
+};
+
+}  // namespace tempi::device

@@ -1,0 +1,252 @@
+#include "device/fake.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "device/fake_memory.hpp"
+
+namespace tempi::device {
+namespace {
+
+constexpr std::size_t kMostParamBytes = 32764;  // of a CUDA kernel
+constexpr unsigned kMostPolls = 4;
+
+struct Operation {
+  unsigned polls;  // how often it is still found running
+  std::function<void()> effect;
+};
+using QueueKey = std::pair<std::thread::id, Context>;
+
+// The contexts entered by this thread, innermost last.
+struct Entered {
+  std::array<Context, 16> contexts{};
+  std::size_t depth = 0;
+};
+constinit thread_local Entered entered;
+
+// TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once.
+class Failures {
+ public:
+  explicit Failures(std::string_view list) {
+    while (!list.empty()) {
+      const auto item = list.substr(0, list.find(','));
+      list.remove_prefix(std::min(list.size(), item.size() + 1));
+      add(item);
+    }
+  }
+
+  void pass(std::string_view name, ErrorKind kind) {
+    const auto found = left_.find(name);
+    if (found != left_.end() && found->second > 0 && --found->second == 0)
+      throw Error(kind, "fake device: " + std::string(name) + " failed on demand");
+  }
+
+ private:
+  void add(std::string_view item) {
+    const auto colon = std::min(item.find(':'), item.size());
+    const auto found = left_.find(item.substr(0, colon));
+    const auto count = std::strtoll(std::string(item.substr(std::min(colon + 1, item.size()))).c_str(), nullptr, 10);
+    if (found == left_.end() || count < 1)
+      warn_once("fake_fail", "TEMPI_FAKE_FAIL: \"" + std::string(item) + "\" is not NAME:N");
+    else
+      found->second = count;
+  }
+
+  std::map<std::string_view, long long> left_{
+      {"allocate", 0}, {"pinned", 0}, {"launch", 0}, {"copy", 0}, {"finish", 0}};
+};
+
+class Fake final : public Device {
+ public:
+  Fake()
+      : failures_(text(Option::FAKE_FAIL)),
+        random_(static_cast<std::mt19937::result_type>(number(Option::FAKE_SEED))) {}
+
+  std::string name() const override { return "fake"; }
+
+  Location locate(const void* address) noexcept override {
+    const std::lock_guard lock(mutex_);
+    return memory_.locate(address);
+  }
+
+  void enter(Context context) override {
+    const int ordinal = fake_ordinal(context);
+    if (ordinal < 0 || ordinal >= kFakeOrdinals) throw Error(ErrorKind::device, "fake device: no such context");
+    if (entered.depth == entered.contexts.size()) throw Error(ErrorKind::internal, "fake device: entered too deep");
+    entered.contexts[entered.depth++] = context;
+  }
+  void leave(Context) noexcept override { --entered.depth; }
+
+  void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) override;
+  void copy(void* dst, const void* src, std::size_t bytes) override;
+  void finish() override;
+
+  void* allocate(std::size_t bytes) override {
+    return allocate("allocate", MemoryKind::device, fake_ordinal(current_context()), bytes);
+  }
+  void deallocate(void* address) noexcept override { release(address); }
+  void* allocate_pinned(std::size_t bytes) override {
+    return allocate("pinned", MemoryKind::pinned, entered.depth ? fake_ordinal(current_context()) : 0, bytes);
+  }
+  void deallocate_pinned(void* address) noexcept override { release(address); }
+
+  void* allocate_for_program(MemoryKind kind, int ordinal, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    return memory_.allocate(kind, ordinal, bytes);
+  }
+  void copy_for_program(void* dst, const void* src, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    std::memmove(memory_.resolve(dst, bytes), memory_.resolve(src, bytes), bytes);
+  }
+  void release(void* address) {
+    const std::lock_guard lock(mutex_);
+    memory_.deallocate(address);
+  }
+  std::size_t unfinished() {
+    const std::lock_guard lock(mutex_);
+    return std::accumulate(queues_.begin(), queues_.end(), std::size_t{0},
+                           [](std::size_t sum, const auto& queue) { return sum + queue.second.size(); });
+  }
+
+ private:
+  static Context current_context() {
+    if (entered.depth == 0) throw Error(ErrorKind::device, "fake device: no context is entered");
+    return entered.contexts[entered.depth - 1];
+  }
+  static QueueKey own_queue() { return {std::this_thread::get_id(), current_context()}; }
+
+  void* allocate(std::string_view call, MemoryKind kind, int ordinal, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    failures_.pass(call, ErrorKind::no_memory);
+    return memory_.allocate(kind, ordinal, bytes);
+  }
+  unsigned random_below(std::size_t end) { return static_cast<unsigned>(random_() % end); }
+
+  // All below: the caller holds the mutex.
+  void enqueue(std::function<void()> effect) {
+    queues_[own_queue()].push_back({random_below(kMostPolls + 1), std::move(effect)});
+  }
+  void run_tiles(const Kernel& kernel, std::uint32_t tiles, const void* params);
+  void poll_any_queue();
+
+  std::mutex mutex_;
+  FakeMemory memory_;
+  Failures failures_;
+  std::mt19937 random_;
+  std::map<QueueKey, std::deque<Operation>> queues_;  // without empty ones
+};
+
+void Fake::launch(const Kernel& kernel, std::uint32_t tiles, const void* params) {
+  if (tiles == 0 || kernel.threads == 0 || kernel.threads > 1024 || kernel.param_bytes > kMostParamBytes)
+    throw Error(ErrorKind::device, "fake device: a GPU refuses to launch this");
+  const auto* first = static_cast<const std::byte*>(params);
+  const std::lock_guard lock(mutex_);
+  failures_.pass("launch", ErrorKind::device);
+  // operator new aligns the copy to 16 bytes, as much as a parameter struct asks for.
+  enqueue([this, kernel, tiles, copied = std::vector<std::byte>(first, first + kernel.param_bytes)] {
+    run_tiles(kernel, tiles, copied.data());
+  });
+}
+
+// Tiles run in any order on a GPU; a kernel that depends on one is found out.
+void Fake::run_tiles(const Kernel& kernel, std::uint32_t tiles, const void* params) {
+  std::vector<std::uint32_t> order(tiles);
+  std::iota(order.begin(), order.end(), 0u);
+  std::shuffle(order.begin(), order.end(), random_);
+  for (std::uint32_t tile : order)
+    for (std::uint32_t thread = 0; thread < kernel.threads; ++thread)
+      kernel.host_body(params, tile, thread, memory_.shift());
+}
+
+void Fake::copy(void* dst, const void* src, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  failures_.pass("copy", ErrorKind::device);
+  std::byte* to = memory_.resolve(dst, bytes);
+  const std::byte* from = memory_.resolve(src, bytes);
+  enqueue([=] { std::memmove(to, from, bytes); });
+}
+
+// A failed finish loses what the queue still held, as a lost GPU does.
+void Fake::finish() {
+  const QueueKey own = own_queue();
+  const std::lock_guard lock(mutex_);
+  try {
+    failures_.pass("finish", ErrorKind::device);
+  } catch (...) {
+    queues_.erase(own);
+    throw;
+  }
+  while (queues_.contains(own)) poll_any_queue();
+}
+
+// Queues make progress in any order, but the operations of one complete one after the other.
+void Fake::poll_any_queue() {
+  const auto queue = std::next(queues_.begin(), random_below(queues_.size()));
+  Operation& first = queue->second.front();
+  if (first.polls > 0) {
+    --first.polls;
+    return;
+  }
+  first.effect();
+  queue->second.pop_front();
+  if (queue->second.empty()) queues_.erase(queue);
+}
+
+// Never destroyed: destructors of the program may still free fake memory at exit.
+Fake* the_fake() noexcept {
+  static Fake* const fake = []() noexcept -> Fake* {
+    try {
+      return new Fake;
+    } catch (const std::exception& error) {
+      warn_once("fake_device", error.what());
+      return nullptr;
+    }
+  }();
+  return fake;
+}
+
+}  // namespace
+
+Device* fake_device() noexcept { return the_fake(); }
+
+void* fake_allocate(MemoryKind kind, int ordinal, std::size_t bytes) noexcept try {
+  if (!the_fake() || kind == MemoryKind::host || ordinal < 0 || ordinal >= kFakeOrdinals) return nullptr;
+  return the_fake()->allocate_for_program(kind, ordinal, bytes);
+} catch (const std::exception&) {
+  return nullptr;
+}
+
+void* fake_allocate(const char* kind, int ordinal, std::size_t bytes) noexcept {
+  for (auto one : {MemoryKind::pinned, MemoryKind::managed, MemoryKind::device})
+    if (std::string_view(kind) == name(one)) return fake_allocate(one, ordinal, bytes);
+  return nullptr;
+}
+
+void fake_deallocate(void* address) noexcept {
+  if (the_fake()) the_fake()->release(address);
+}
+
+bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept try {
+  if (!the_fake()) return false;
+  the_fake()->copy_for_program(dst, src, bytes);
+  return true;
+} catch (const std::exception&) {
+  return false;
+}
+
+std::size_t fake_unfinished() noexcept { return the_fake() ? the_fake()->unfinished() : 0; }
+
+}  // namespace tempi::device

@@ -1,0 +1,18 @@
+// A GPU for tests: two fake devices (ordinals 0 and 1) whose kernels run on the CPU, late and out of order between
+// queues. Nothing that was launched or copied has happened before finish() returns.
+#pragma once
+
+#include "device/device.hpp"
+
+namespace tempi::device {
+
+Device* fake_device() noexcept;  // null when the system refuses its memory
+
+// What programs use in place of cudaMalloc, cudaFree, cudaMemcpy. Not failed by TEMPI_FAKE_FAIL.
+void* fake_allocate(MemoryKind kind, int ordinal, std::size_t bytes) noexcept;   // null on failure
+void* fake_allocate(const char* kind, int ordinal, std::size_t bytes) noexcept;  // "device", "pinned", "managed"
+void fake_deallocate(void* address) noexcept;
+bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept;  // at once; false for an illegal address
+std::size_t fake_unfinished() noexcept;                                  // operations queued and not yet done
+
+}  // namespace tempi::device

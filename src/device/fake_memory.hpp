@@ -1,0 +1,58 @@
+// The memory of the fake device.
+//
+// Device memory is one sparse memory file, mapped twice at a constant distance: programs hold addresses of the first
+// mapping, which nobody may touch (the MPI library included: it crashes, as on a real GPU); the fake's own kernels and
+// copies add the shift and use the second. Pinned and managed memory are ordinary memory that the registry knows.
+#pragma once
+
+#include <map>
+
+#include "device/device.hpp"
+
+namespace tempi::device {
+
+inline constexpr int kFakeOrdinals = 2;
+
+inline Context fake_context(int ordinal) { return reinterpret_cast<Context>(static_cast<std::uintptr_t>(ordinal) + 1); }
+inline int fake_ordinal(Context context) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1; }
+
+// Not thread-safe: the fake device calls it under its mutex.
+class FakeMemory {
+ public:
+  FakeMemory();  // throws Error no_memory when the system refuses the mappings
+
+  void* allocate(MemoryKind kind, int ordinal, std::size_t bytes);
+  void deallocate(void* address);  // fills the memory with 0xDB; aborts when a kernel wrote around the allocation
+
+  Location locate(const void* address) const;
+  AddressShift shift() const { return shift_; }
+
+  // The address that the CPU may use for [address, address + bytes). Throws Error device for an address of device
+  // memory that is not inside one allocation.
+  std::byte* resolve(const void* address, std::size_t bytes) const;
+
+ private:
+  struct Allocation {
+    std::size_t bytes;
+    MemoryKind kind;
+    int ordinal;
+  };
+  using Allocations = std::map<std::uintptr_t, Allocation>;  // by the first address
+  using Spans = std::map<std::uintptr_t, std::size_t>;       // free parts of the arena: begin -> bytes, never adjacent
+
+  std::uintptr_t take_span(int ordinal, std::size_t bytes);
+  void give_span(int ordinal, std::uintptr_t begin, std::size_t bytes);
+  void* allocate_in_arena(int ordinal, std::size_t bytes);
+  void deallocate_in_arena(std::uintptr_t address, const Allocation& allocation);
+  void check_guards(std::uintptr_t address, std::size_t bytes) const;
+  bool in_arena(std::uintptr_t address) const { return address >= shift_.begin && address < shift_.end; }
+  std::byte* alias(std::uintptr_t address) const;
+  Allocations::const_iterator find(std::uintptr_t address) const;
+
+  AddressShift shift_;
+  int file_ = -1;
+  Allocations allocations_;
+  Spans free_[kFakeOrdinals];
+};
+
+}  // namespace tempi::device

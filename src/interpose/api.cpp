@@ -1,0 +1,90 @@
+// The C face of the library for the Python package.
+#include "interpose/api.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/counters.hpp"
+#include "base/options.hpp"
+#include "datatype/canonical.hpp"
+#include "datatype/decode.hpp"
+#include "device/fake.hpp"
+#include "interpose/real.hpp"
+#include "interpose/state.hpp"
+#include "interpose/type_reader.hpp"
+#include "pack/describe.hpp"
+#include "tempi_config.h"
+
+namespace tempi::interpose {
+namespace {
+
+char* copied(const std::string& text) { return strdup(text.c_str()); }
+
+const char* build_info() {
+  return "version: " TEMPI_VERSION "\nbuild type: " TEMPI_BUILD_TYPE "\ncompiler: " TEMPI_COMPILER
+         "\nMPI ABI: " TEMPI_MPI_ABI "\nbuilt against: " TEMPI_MPI_VERSION_TEXT "\nCUDA: " TEMPI_CUDA_VERSION "\n";
+}
+
+const char* mpi_library() {
+  static const std::string path = mpi_library_path();
+  return path.c_str();
+}
+
+std::size_t option_rows(const tempi_option** rows) {
+  static const std::vector<tempi_option> all = [] {
+    std::vector<tempi_option> made;
+    for (const OptionRow& row : options()) {
+      made.push_back({row.name, row.value.c_str(), row.fallback, row.meaning, row.from_environment});
+    }
+    return made;
+  }();
+  *rows = all.data();
+  return all.size();
+}
+
+std::size_t counter_rows(tempi_counter* rows, std::size_t capacity) {
+  const std::vector<CounterRow> all = counters();
+  for (std::size_t i = 0; i < std::min(capacity, all.size()); ++i) {
+    rows[i] = {name(all[i].function), text(all[i].outcome), all[i].calls, all[i].bytes,
+               static_cast<double>(all[i].nanoseconds) * 1e-9};
+  }
+  return all.size();
+}
+
+tempi_explanation explain(std::uint64_t datatype, std::int64_t count) {
+  try {
+    MpiTypeReader reader;
+    const datatype::Type type = datatype::decode(static_cast<Handle>(datatype), reader);
+    const pack::Plan plan(datatype::canonicalise(type.tree));
+    return {nullptr, copied(datatype::describe(*type.tree)), copied(datatype::describe(*plan.tree)),
+            copied(pack::describe_boxes(plan)), copied(pack::describe_plan(plan, {count, type.extent}))};
+  } catch (const std::exception& error) {
+    return {copied(error.what()), nullptr, nullptr, nullptr, nullptr};
+  }
+}
+
+int is_active() { return active(); }
+int fake_copy(void* dst, const void* src, std::size_t bytes) { return device::fake_copy(dst, src, bytes) ? 0 : 1; }
+std::uint64_t fake_unfinished() { return device::fake_unfinished(); }
+
+constexpr tempi_api_table kTable = {
+    TEMPI_API_VERSION,
+    build_info,
+    mpi_library,
+    is_active,
+    option_rows,
+    counter_rows,
+    reset_counters,
+    explain,
+    device::fake_allocate,
+    device::fake_deallocate,
+    fake_copy,
+    fake_unfinished,
+};
+
+}  // namespace
+}  // namespace tempi::interpose
+
+extern "C" const tempi_api_table* tempi_api(void) { return &tempi::interpose::kTable; }

@@ -1,0 +1,62 @@
+// MPI-4.1, 5.2 Pack and Unpack.
+#include "interpose/entry.hpp"
+#include "interpose/errors.hpp"
+#include "interpose/pack_call.hpp"
+
+namespace tempi::interpose {
+namespace {
+
+// Writes the new position back on every way out.
+template <class Size>
+int run(const Real& real, PackCall call, Size* position) {
+  if (position == nullptr) return raise(call.comm, MPI_ERR_ARG);
+  call.large = sizeof(Size) > sizeof(int);
+  call.position = *position;
+  const int code = pack_or_unpack(real, call);
+  *position = static_cast<Size>(call.position);
+  return code;
+}
+
+PackCall pack(const void* inbuf, Count incount, Handle datatype, void* outbuf, Count outsize, Handle comm) {
+  return {.direction = pack::Direction::pack,
+          .typed = const_cast<void*>(inbuf),
+          .packed = outbuf,
+          .count = incount,
+          .packed_size = outsize,
+          .datatype = datatype,
+          .comm = comm};
+}
+
+PackCall unpack(const void* inbuf, Count insize, void* outbuf, Count outcount, Handle datatype, Handle comm) {
+  return {.direction = pack::Direction::unpack,
+          .typed = outbuf,
+          .packed = const_cast<void*>(inbuf),
+          .count = outcount,
+          .packed_size = insize,
+          .datatype = datatype,
+          .comm = comm};
+}
+
+}  // namespace
+
+TEMPI_ENTRY(MPI_Pack,
+            (const void* inbuf, int incount, Handle datatype, void* outbuf, int outsize, int* position, Handle comm),
+            run(real, pack(inbuf, incount, datatype, outbuf, outsize, comm), position))
+
+TEMPI_ENTRY(MPI_Unpack,
+            (const void* inbuf, int insize, int* position, void* outbuf, int outcount, Handle datatype, Handle comm),
+            run(real, unpack(inbuf, insize, outbuf, outcount, datatype, comm), position))
+
+#if TEMPI_HAVE_MPI_Pack_c
+TEMPI_ENTRY(MPI_Pack_c,
+            (const void* inbuf, Count incount, Handle datatype, void* outbuf, Count outsize, Count* position,
+             Handle comm),
+            run(real, pack(inbuf, incount, datatype, outbuf, outsize, comm), position))
+
+TEMPI_ENTRY(MPI_Unpack_c,
+            (const void* inbuf, Count insize, Count* position, void* outbuf, Count outcount, Handle datatype,
+             Handle comm),
+            run(real, unpack(inbuf, insize, outbuf, outcount, datatype, comm), position))
+#endif
+
+}  // namespace tempi::interpose

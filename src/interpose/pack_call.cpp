@@ -1,0 +1,151 @@
+#include "interpose/pack_call.hpp"
+
+#include <chrono>
+#include <climits>
+
+#include "base/counters.hpp"
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "interpose/errors.hpp"
+#include "interpose/fallback.hpp"
+#include "interpose/state.hpp"
+#include "interpose/verify.hpp"
+#include "pack/host.hpp"
+
+namespace tempi::interpose {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using pack::Direction;
+
+Function function_of(const PackCall& call) {
+  return call.direction == Direction::pack ? Function::MPI_Pack : Function::MPI_Unpack;
+}
+
+template <class Size, class PackFn, class UnpackFn>
+int call_form(PackFn pack_fn, UnpackFn unpack_fn, PackCall& call) {
+  auto position = static_cast<Size>(call.position);
+  const auto count = static_cast<Size>(call.count);
+  const auto packed_size = static_cast<Size>(call.packed_size);
+  const int code = call.direction == Direction::pack
+                       ? pack_fn(call.typed, count, call.datatype, call.packed, packed_size, &position, call.comm)
+                       : unpack_fn(call.packed, packed_size, &position, call.typed, count, call.datatype, call.comm);
+  call.position = position;
+  return code;
+}
+
+bool fits_int(std::int64_t value) { return value >= INT_MIN && value <= INT_MAX; }
+
+// What the library says to a call that is right but for what we want to know. Touches no buffer of the program.
+int ask_library(const Real& real, const PackCall& call, Handle datatype, std::int64_t count) {
+  char scratch[16] = {}, packed[16] = {};
+  PackCall question = call;
+  question.typed = scratch;
+  question.packed = packed;
+  question.datatype = datatype;
+  question.count = count;
+  question.packed_size = 1;
+  question.position = 0;
+  return call_library(real, question);
+}
+
+// Is the communicator valid, the datatype committed, ...? The library checks that before it looks at the count.
+int check_arguments(const Real& real, const PackCall& call) { return ask_library(real, call, call.datatype, 0); }
+
+// The packed buffer is too small: the library's own complaint, from two bytes that do not fit into one.
+int complain_too_small(const Real& real, const PackCall& call) {
+  const int code = ask_library(real, call, type_byte(), 2);
+  return code != MPI_SUCCESS ? code : raise(call.comm, MPI_ERR_TRUNCATE);
+}
+
+int pass_on(const Real& real, PackCall& call, Outcome why) {
+  count_call(function_of(call), why);
+  return call_library(real, call);
+}
+
+bool is_plausible(const PackCall& call) { return call.count >= 0 && call.position >= 0 && call.packed_size >= 0; }
+
+struct Handled {
+  int code;
+  Outcome outcome;
+};
+
+Outcome move(const pack::Transfer& transfer, const pack::Route& route, device::Device* device) {
+  if (route.touches_gpu) return pack::move_on_gpu(transfer, route, *device);
+  pack::move_on_host(transfer);
+  return Outcome::taken_host;
+}
+
+Handled handle(const Real& real, PackCall& call, const pack::Transfer& transfer, const pack::Route& route,
+               device::Device* device) {
+  if (const int code = check_arguments(real, call); code != MPI_SUCCESS) return {code, Outcome::passed_invalid};
+  if (transfer.bytes() > call.packed_size - call.position) {
+    return {complain_too_small(real, call), Outcome::passed_invalid};
+  }
+  Outcome outcome{};
+  try {
+    Verification verification(call, transfer, route, device);
+    outcome = move(transfer, route, device);
+    verification.check();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::verification) throw;
+    warn_once("fallback", std::string("a transfer falls back to the MPI library on copies in host memory: ") + error.what());
+    return {library_on_host_copies(real, call, transfer, route, device), Outcome::fell_back};
+  }
+  call.position += transfer.bytes();
+  return {MPI_SUCCESS, outcome};
+}
+
+std::uint64_t nanoseconds_since(Clock::time_point begin) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+}
+
+int pack_or_unpack_throwing(const Real& real, PackCall& call) {
+  if (!active() || flag(Option::NO_PACK)) return pass_on(real, call, Outcome::passed_disabled);
+  if (!is_plausible(call)) return pass_on(real, call, Outcome::passed_invalid);
+  const KnownType* type = find_type(call.datatype);
+  if (type == nullptr) {
+    if (const int code = check_arguments(real, call); code != MPI_SUCCESS) {
+      count_call(function_of(call), Outcome::passed_invalid);
+      return code;
+    }
+    type = analyse_type(call.datatype).type;
+  }
+  if (type == nullptr) return pass_on(real, call, Outcome::passed_unsupported);
+
+  const pack::Transfer transfer{*type->plan, {call.count, type->extent}, call.direction, call.typed, call.packed_here()};
+  if (transfer.bytes() == 0) return pass_on(real, call, Outcome::passed_faster);
+  device::Device* device = device::current();
+  const pack::Route route = pack::find_route(transfer, device);
+  if (!route.touches_gpu && !pack::host_packer_is_faster(transfer)) return pass_on(real, call, Outcome::passed_faster);
+
+  const Clock::time_point begin = Clock::now();
+  const Handled handled = handle(real, call, transfer, route, device);
+  count_call(function_of(call), handled.outcome, static_cast<std::uint64_t>(transfer.bytes()), nanoseconds_since(begin));
+  return handled.code;
+}
+
+}  // namespace
+
+int call_library(const Real& real, PackCall& call) {
+  if (call.large && real.MPI_Pack_c) return call_form<Count>(real.MPI_Pack_c, real.MPI_Unpack_c, call);
+  if (!fits_int(call.count) || !fits_int(call.packed_size) || !fits_int(call.position)) {
+    return raise(call.comm, MPI_ERR_COUNT);
+  }
+  return call_form<int>(real.MPI_Pack, real.MPI_Unpack, call);
+}
+
+int pack_or_unpack(const Real& real, PackCall& call) noexcept {
+  try {
+    return pack_or_unpack_throwing(real, call);
+  } catch (const Error& error) {
+    count_call(function_of(call), Outcome::failed);
+    return raise(call.comm, error);
+  } catch (const std::exception& error) {
+    count_call(function_of(call), Outcome::failed);
+    return raise(call.comm, Error(ErrorKind::no_memory, error.what()));
+  }
+}
+
+}  // namespace tempi::interpose

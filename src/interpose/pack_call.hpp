@@ -1,0 +1,29 @@
+// MPI_Pack and MPI_Unpack, int and large-count forms, as one call.
+#pragma once
+
+#include "interpose/real.hpp"
+#include "interpose/types.hpp"
+#include "pack/engine.hpp"
+
+namespace tempi::interpose {
+
+struct PackCall {
+  pack::Direction direction;
+  bool large = false;  // the program called the _c form
+  void* typed;
+  void* packed;             // the beginning of the packed buffer, not where `position` stands
+  std::int64_t count;
+  std::int64_t packed_size;  // outsize or insize
+  std::int64_t position = 0;
+  Handle datatype, comm;
+
+  void* packed_here() const { return static_cast<char*>(packed) + position; }
+};
+
+// The same call to the library below; advances `call.position`. Where the library lacks the _c form, its int form.
+int call_library(const Real& real, PackCall& call);
+
+// Handles the call or passes it on.
+int pack_or_unpack(const Real& real, PackCall& call) noexcept;
+
+}  // namespace tempi::interpose

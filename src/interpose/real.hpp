@@ -1,0 +1,30 @@
+// The real MPI: the functions behind the ones that we export. The only place that looks symbols up.
+#pragma once
+
+#include <string>
+
+#include "interpose/handle.hpp"
+
+namespace tempi::interpose {
+
+// One pointer per row of functions.def; null where this MPI library lacks the function.
+struct Real {
+#define TEMPI_SHIM(name, parameters) int(*name) parameters = nullptr;
+#define TEMPI_REAL(name, parameters) int(*name) parameters = nullptr;
+#include "interpose/functions.def"
+#undef TEMPI_SHIM
+#undef TEMPI_REAL
+};
+
+// A profiling library may sit between us and the MPI library. What the program called as MPI_x goes on to the next
+// MPI_x, what it called as PMPI_x to the next PMPI_x; our own calls take the latter.
+const Real& real_mpi();
+const Real& real_pmpi();
+
+void* real_symbol(const char* name);   // any other symbol of the MPI library, or null
+std::string mpi_library_path();        // "" while no MPI library is loaded
+
+// Is the loaded library of the ABI that this shim was built for?
+bool abi_matches();
+
+}  // namespace tempi::interpose

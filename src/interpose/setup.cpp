@@ -1,0 +1,38 @@
+// MPI-4.1, 11 Process Initialization, Creation, and Management.
+#include "interpose/entry.hpp"
+#include "interpose/errors.hpp"
+#include "interpose/state.hpp"
+
+namespace tempi::interpose {
+namespace {
+
+int announced(int code, World world) {
+  if (code == MPI_SUCCESS) announce(world);
+  return code;
+}
+
+int session_init(const Real& real, Handle info, Handle errhandler, void* session) {
+  if (real.MPI_Session_init == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;  // an older library of this ABI
+  return announced(real.MPI_Session_init(info, errhandler, session), World::no);
+}
+
+int finalize(const Real& real) {
+  shut_down();
+  return real.MPI_Finalize();
+}
+
+}  // namespace
+
+TEMPI_ENTRY(MPI_Init, (int* argc, char*** argv), announced(real.MPI_Init(argc, argv), World::yes))
+
+TEMPI_ENTRY(MPI_Init_thread, (int* argc, char*** argv, int required, int* provided),
+            announced(real.MPI_Init_thread(argc, argv, required, provided), World::yes))
+
+#if TEMPI_HAVE_MPI_Session_init
+TEMPI_ENTRY(MPI_Session_init, (Handle info, Handle errhandler, void* session),
+            session_init(real, info, errhandler, session))
+#endif
+
+TEMPI_ENTRY(MPI_Finalize, (void), finalize(real))
+
+}  // namespace tempi::interpose

@@ -1,0 +1,18 @@
+// Asks the real MPI what a datatype is made of.
+#pragma once
+
+#include "datatype/decode.hpp"
+
+namespace tempi::interpose {
+
+class MpiTypeReader final : public datatype::TypeReader {
+ public:
+  datatype::Contents contents(datatype::TypeHandle type) override;
+  void release(datatype::TypeHandle type) override;
+  datatype::Bounds bounds(datatype::TypeHandle type) override;
+  std::int64_t size(datatype::TypeHandle type) override;
+};
+
+bool is_predefined(datatype::TypeHandle type);  // never freed
+
+}  // namespace tempi::interpose

@@ -1,0 +1,45 @@
+// Pack and unpack, wherever the two buffers are. One mechanism: a direction decides which side is source.
+//
+// Glossary
+//   typed side    the buffer that the datatype describes; its address is the program's buffer argument
+//   packed side   dense bytes in type-map order
+//   part          the boxes of a transfer that lie in one kind of memory of one GPU; mostly there is one part
+#pragma once
+
+#include "base/counters.hpp"
+#include "device/device.hpp"
+#include "pack/mover.hpp"
+
+namespace tempi::pack {
+
+struct Transfer {
+  const Plan& plan;
+  Repeat repeat;
+  Direction direction;
+  void* typed;   // only read when packing
+  void* packed;  // only read when unpacking
+  std::int64_t bytes() const { return repeat.count * plan.layout.size; }
+};
+
+// Where the two sides of a transfer are.
+struct Part {
+  device::Location location;
+  datatype::Boxes boxes;  // written for packing, of one element; unused when the part is the whole datatype
+};
+struct Route {
+  std::vector<Part> parts;
+  device::Location packed;
+  bool touches_gpu = false;  // false: both sides are memory of the host
+};
+
+// Asks the device for each distinct region. `device` may be null: then everything is host memory.
+Route find_route(const Transfer& transfer, device::Device* device);
+
+// For buffers of the host: is our packer worth it against the library's?
+bool host_packer_is_faster(const Transfer& transfer);
+
+// Does the transfer; complete on return. Throws Error.
+Outcome move_on_gpu(const Transfer& transfer, const Route& route, device::Device& device);
+void move_on_host(const Transfer& transfer);
+
+}  // namespace tempi::pack

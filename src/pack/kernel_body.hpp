@@ -1,0 +1,126 @@
+// The per-thread bodies of all kernels. nvcc compiles them for the GPU; the fake device runs the same lines on the CPU.
+//
+// Memory says how an address of the program becomes one that may be dereferenced: the identity on the GPU, a shift into
+// its second mapping on the fake device.
+#pragma once
+
+#include "pack/kernel_params.hpp"
+
+#ifdef __CUDACC__
+#define TEMPI_DEVICE __device__ __forceinline__
+#define TEMPI_UNROLL _Pragma("unroll")
+#else
+#define TEMPI_DEVICE inline
+#define TEMPI_UNROLL
+#endif
+
+namespace tempi::pack {
+
+struct alignas(16) Word16 {
+  std::uint64_t low, high;
+};
+
+struct Tile {
+  std::uint32_t index;  // within its box
+  std::uint32_t thread;
+};
+
+TEMPI_DEVICE std::uint32_t quotient(std::uint32_t n, Divisor by) {
+#ifdef __CUDA_ARCH__
+  return __umulhi(n, by.magic) >> by.shift;
+#else
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(n) * by.magic) >> 32) >> by.shift;
+#endif
+}
+
+template <class Memory>
+TEMPI_DEVICE std::int64_t table_offset(const KernelBox& box, std::uint32_t index, const Memory& memory) {
+  const char* table = memory.at(static_cast<const char*>(box.table));
+  const std::int64_t entry = box.table_is_narrow ? reinterpret_cast<const std::int32_t*>(table)[index]
+                                                 : reinterpret_cast<const std::int64_t*>(table)[index];
+  return entry * box.table_unit;
+}
+
+template <class Word, std::uint32_t kDepth, class Memory>
+TEMPI_DEVICE void move_words(const KernelBox& box, const char* src, char* dst, Tile tile, const Memory& memory) {
+  const std::uint32_t first = tile.index * (kThreads * kDepth) + tile.thread;
+  std::uint32_t rest[kDepth];
+  std::int64_t from[kDepth], to[kDepth];
+  TEMPI_UNROLL
+  for (std::uint32_t k = 0; k < kDepth; ++k) {
+    const std::uint32_t word = first + k * kThreads;
+    rest[k] = word < box.n_words ? word : box.n_words - 1;  // idle threads read the last word once more
+    from[k] = box.src_offset;
+    to[k] = box.dst_offset;
+  }
+  for (int d = 0; d < box.n_dims; ++d) {
+    const bool outermost = d + 1 == box.n_dims;
+    const bool irregular = box.table_side != TableSide::none && d == box.table_dim;
+    const std::int64_t src_stride = box.dims[d].src_stride, dst_stride = box.dims[d].dst_stride;
+    TEMPI_UNROLL
+    for (std::uint32_t k = 0; k < kDepth; ++k) {
+      const std::uint32_t outer = outermost ? 0 : quotient(rest[k], box.dims[d].by_count);
+      const std::uint32_t index = rest[k] - outer * box.dims[d].count;
+      rest[k] = outer;
+      from[k] += index * src_stride;
+      to[k] += index * dst_stride;
+      if (irregular) (box.table_side == TableSide::src ? from[k] : to[k]) += table_offset(box, index, memory);
+    }
+  }
+  Word words[kDepth];
+  TEMPI_UNROLL
+  for (std::uint32_t k = 0; k < kDepth; ++k) {
+    words[k] = *reinterpret_cast<const Word*>(memory.at(src + from[k]));
+  }
+  TEMPI_UNROLL
+  for (std::uint32_t k = 0; k < kDepth; ++k) {
+    if (first + k * kThreads < box.n_words) *reinterpret_cast<Word*>(memory.at(dst + to[k])) = words[k];
+  }
+}
+
+template <Depth kDepth, class Memory>
+TEMPI_DEVICE void move_tile(const KernelBox& box, const char* src, char* dst, Tile tile, const Memory& memory) {
+  switch (box.word_bytes) {
+    case 16:
+      return move_words<Word16, kWordsPerThread<kDepth, 16>>(box, src, dst, tile, memory);
+    case 8:
+      return move_words<std::uint64_t, kWordsPerThread<kDepth, 8>>(box, src, dst, tile, memory);
+    case 4:
+      return move_words<std::uint32_t, kWordsPerThread<kDepth, 4>>(box, src, dst, tile, memory);
+    case 2:
+      return move_words<std::uint16_t, kWordsPerThread<kDepth, 2>>(box, src, dst, tile, memory);
+    default:
+      return move_words<std::uint8_t, kWordsPerThread<kDepth, 1>>(box, src, dst, tile, memory);
+  }
+}
+
+template <Depth kDepth, class Memory>
+TEMPI_DEVICE void run(const OneBox& list, Tile tile, const Memory& memory) {
+  move_tile<kDepth>(list.box, list.src, list.dst, tile, memory);
+}
+
+template <Depth kDepth, class Memory>
+TEMPI_DEVICE void run(const FewBoxes& list, Tile tile, const Memory& memory) {
+  std::uint32_t low = 0, high = list.n_boxes;  // the box is the last one that begins at or before the tile
+  while (high - low > 1) {
+    const std::uint32_t middle = (low + high) / 2;
+    if (list.first_tile[middle] <= tile.index) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  move_tile<kDepth>(list.boxes[low], list.src, list.dst, {tile.index - list.first_tile[low], tile.thread}, memory);
+}
+
+template <Depth kDepth, class Memory>
+TEMPI_DEVICE void run(const ManyBoxes& list, Tile tile, const Memory& memory) {
+  const std::uint32_t element = tile.index / list.tiles_per_element;
+  const std::uint32_t in_element = tile.index - element * list.tiles_per_element;
+  const std::uint32_t b = memory.at(list.box_of_tile)[in_element];
+  const std::uint32_t first = memory.at(list.first_tile)[b];
+  move_tile<kDepth>(memory.at(list.boxes)[b], list.src + element * list.src_extent, list.dst + element * list.dst_extent,
+                    {in_element - first, tile.thread}, memory);
+}
+
+}  // namespace tempi::pack

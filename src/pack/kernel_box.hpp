@@ -1,0 +1,36 @@
+// From a box to what a kernel is told: the word size, the order of the loops, the divisors.
+#pragma once
+
+#include <vector>
+
+#include "datatype/box.hpp"
+#include "pack/kernel_params.hpp"
+
+namespace tempi::pack {
+
+// Where a table of offsets lies on the device.
+struct DeviceTable {
+  const void* entries = nullptr;
+  bool narrow = false;  // int32 entries, in units of the table; else int64
+};
+
+Divisor divisor_for(std::uint32_t count);  // count >= 2
+
+// The largest word (1..16 bytes) in which every block, stride and offset of `box` can be expressed, given the alignment
+// of the two buffers. `alignment` is any number whose low bits are those of the buffers' addresses or-ed together.
+std::uint32_t word_bytes_of(const datatype::Box& box, std::uintptr_t alignment);
+
+// A part of a box that is small enough for a kernel. Its table is that of the whole box, used from `first_entry` on.
+struct Cut {
+  datatype::Box box;
+  std::int64_t first_entry = 0;
+};
+
+// Cuts of at most kMaxWords words each that together move what `box` moves.
+std::vector<Cut> cut_for_kernel(const datatype::Box& box, std::uint32_t word_bytes);
+
+KernelBox kernel_box(const Cut& cut, std::uint32_t word_bytes, DeviceTable table);
+
+std::uint32_t tiles_of(const KernelBox& box, Depth depth);
+
+}  // namespace tempi::pack

@@ -1,0 +1,31 @@
+// Moves boxes on a GPU: one launch for a datatype, however many boxes it has.
+#pragma once
+
+#include "pack/plan.hpp"
+
+namespace tempi::pack {
+
+// `count` elements of a datatype, `extent` bytes apart.
+struct Repeat {
+  std::int64_t count;
+  std::int64_t extent;
+};
+
+// Boxes, with the count dim already in them, oriented from `src` to `dst`. Queued in the entered context.
+void queue_boxes(device::Device& device, device::Context context, const Plan& plan, const datatype::Boxes& boxes,
+                 const void* src, void* dst);
+
+// A whole datatype. Queued in the entered context.
+void queue_plan(device::Device& device, device::Context context, const Plan& plan, Repeat repeat, Direction direction,
+                const void* src, void* dst);
+
+// The boxes of `repeat` elements, oriented from source to destination.
+datatype::Boxes oriented_boxes(const Plan& plan, Repeat repeat, Direction direction);
+
+// A box that is one dense block travels by the copy engine.
+bool is_plain_copy(const datatype::Boxes& boxes);
+
+// How many words a thread moves, from the number of words of all boxes.
+Depth depth_for(std::int64_t words);
+
+}  // namespace tempi::pack

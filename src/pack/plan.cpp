@@ -1,0 +1,101 @@
+#include "pack/plan.hpp"
+
+#include <algorithm>
+
+namespace tempi::pack {
+namespace {
+
+using datatype::Box;
+
+// Entries in units of the table where they fit 32 bits: half the memory traffic.
+std::vector<std::int32_t> narrow_entries(const datatype::OffsetTable& table) {
+  std::vector<std::int32_t> entries;
+  entries.reserve(table.offsets.size());
+  for (const std::int64_t offset : table.offsets) {
+    const std::int64_t entry = offset / table.unit;
+    if (entry != static_cast<std::int32_t>(entry)) return {};
+    entries.push_back(static_cast<std::int32_t>(entry));
+  }
+  return entries;
+}
+
+template <class T>
+std::unique_ptr<DeviceCopy> upload(device::Device& device, device::Context context, const std::vector<T>& values) {
+  return std::make_unique<DeviceCopy>(device, context, values.data(), values.size() * sizeof(T));
+}
+
+}  // namespace
+
+DeviceCopy::DeviceCopy(device::Device& device, device::Context context, const void* data, std::size_t bytes)
+    : device_(device), context_(context), data_(device.allocate(bytes)) {
+  try {
+    device_.copy(data_, data, bytes);
+    device_.finish();
+  } catch (...) {
+    device_.deallocate(data_);
+    throw;
+  }
+}
+
+DeviceCopy::~DeviceCopy() {
+  try {
+    const device::Scope scope(device_, context_);
+    device_.deallocate(data_);
+  } catch (...) {  // the driver has shut down, or the program has destroyed the context: the memory went with it
+  }
+}
+
+DeviceTable Plan::table(device::Device& device, device::Context context, const Box& box) const {
+  const std::lock_guard lock(mutex_);
+  return locked_table(device, context, box);
+}
+
+DeviceTable Plan::locked_table(device::Device& device, device::Context context, const Box& box) const {
+  if (!box.table) return {};
+  UploadedTable& uploaded = tables_[{context, box.table.get()}];
+  if (!uploaded.entries) {
+    const std::vector<std::int32_t> narrow = narrow_entries(*box.table);
+    uploaded.narrow = !narrow.empty();
+    uploaded.entries =
+        uploaded.narrow ? upload(device, context, narrow) : upload(device, context, box.table->offsets);
+  }
+  return {uploaded.entries->data(), uploaded.narrow};
+}
+
+const UploadedList& Plan::list(device::Device& device, device::Context context, Direction direction,
+                               std::uintptr_t alignment) const {
+  const std::uintptr_t low_bits = alignment & 15;
+  const std::lock_guard lock(mutex_);
+  const auto key = std::make_tuple(context, direction, low_bits);
+  auto found = lists_.find(key);
+  if (found == lists_.end()) {
+    found = lists_.emplace(key, upload_list(device, context, direction, low_bits)).first;
+  }
+  return found->second;
+}
+
+UploadedList Plan::upload_list(device::Device& device, device::Context context, Direction direction,
+                               std::uintptr_t alignment) const {
+  std::vector<KernelBox> boxes;
+  for (const Box& packing : layout.boxes) {
+    const Box box = direction == Direction::pack ? packing : datatype::reversed(packing);
+    const std::uint32_t word = word_bytes_of(box, alignment);
+    const DeviceTable table = locked_table(device, context, box);
+    for (const Cut& cut : cut_for_kernel(box, word)) boxes.push_back(kernel_box(cut, word, table));
+  }
+  UploadedList list;
+  const std::int64_t mean_bytes = layout.size / static_cast<std::int64_t>(boxes.size());
+  list.depth = mean_bytes >= static_cast<std::int64_t>(tile_words(Depth::deep, 16)) * 16 ? Depth::deep : Depth::shallow;
+  std::vector<std::uint32_t> box_of_tile, first_tile;
+  for (const KernelBox& box : boxes) {
+    first_tile.push_back(static_cast<std::uint32_t>(box_of_tile.size()));
+    box_of_tile.insert(box_of_tile.end(), tiles_of(box, list.depth), static_cast<std::uint32_t>(first_tile.size() - 1));
+  }
+  list.tiles = static_cast<std::uint32_t>(box_of_tile.size());
+  list.boxes = upload(device, context, boxes);
+  list.box_of_tile = upload(device, context, box_of_tile);
+  list.first_tile = upload(device, context, first_tile);
+  return list;
+}
+
+}  // namespace tempi::pack

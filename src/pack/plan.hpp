@@ -1,0 +1,73 @@
+// A plan: all that is known of one structure of datatype, shared by every datatype of that structure.
+//
+// What the GPU needs beyond kernel parameters (tables of offsets, long box lists) is uploaded at first use and kept here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "datatype/layout.hpp"
+#include "datatype/tree.hpp"
+#include "device/device.hpp"
+#include "pack/kernel_box.hpp"
+
+namespace tempi::pack {
+
+enum class Direction : std::uint8_t { pack, unpack };
+
+// Device memory that lives as long as its plan.
+class DeviceCopy {
+ public:
+  // Copies `bytes` from host memory into the entered context; complete on return.
+  DeviceCopy(device::Device& device, device::Context context, const void* data, std::size_t bytes);
+  ~DeviceCopy();
+  DeviceCopy(const DeviceCopy&) = delete;
+  DeviceCopy& operator=(const DeviceCopy&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  device::Device& device_;
+  device::Context context_;
+  void* data_;
+};
+
+// A box list on the device, for one element of the datatype.
+struct UploadedList {
+  Depth depth = Depth::shallow;
+  std::uint32_t tiles = 0;
+  std::unique_ptr<DeviceCopy> boxes, box_of_tile, first_tile;
+};
+
+class Plan {
+ public:
+  explicit Plan(datatype::TreePtr canonical) : tree(std::move(canonical)), layout(datatype::layout(*tree)) {}
+
+  const datatype::TreePtr tree;
+  const datatype::Layout layout;
+
+  // A list longer than kFewBoxes goes to the device once.
+  bool is_long() const { return layout.boxes.size() > static_cast<std::size_t>(kFewBoxes); }
+
+  // Both upload at the first call for a context; the context must be entered.
+  DeviceTable table(device::Device& device, device::Context context, const datatype::Box& box) const;
+  const UploadedList& list(device::Device& device, device::Context context, Direction direction,
+                           std::uintptr_t alignment) const;
+
+ private:
+  struct UploadedTable {
+    std::unique_ptr<DeviceCopy> entries;
+    bool narrow;
+  };
+  DeviceTable locked_table(device::Device& device, device::Context context, const datatype::Box& box) const;
+  UploadedList upload_list(device::Device& device, device::Context context, Direction direction,
+                           std::uintptr_t alignment) const;
+
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<device::Context, const datatype::OffsetTable*>, UploadedTable> tables_;
+  mutable std::map<std::tuple<device::Context, Direction, std::uintptr_t>, UploadedList> lists_;
+};
+
+}  // namespace tempi::pack

@@ -1,0 +1,117 @@
+// Where the buffers of a transfer are.
+#include <algorithm>
+
+#include "pack/engine.hpp"
+
+namespace tempi::pack {
+namespace {
+
+using datatype::Box;
+using device::Location;
+using device::MemoryKind;
+
+// Memory of different kinds is never closer than this: drivers reserve address space in larger pieces.
+constexpr std::int64_t kKindGranularity = 1 << 21;
+
+struct Span {
+  std::int64_t begin, end;  // bytes from the box's offset
+};
+
+Span span_of(const Box& box, int dim) {
+  if (box.table && box.table_dim == dim) {
+    const auto [low, high] = std::minmax_element(box.table->offsets.begin(), box.table->offsets.end());
+    return {*low, *high};
+  }
+  const std::int64_t last = (box.dims[dim].count - 1) * box.dims[dim].src_stride;
+  return {std::min<std::int64_t>(0, last), std::max<std::int64_t>(0, last)};
+}
+
+std::int64_t width(Span span) { return span.end - span.begin; }
+
+Span span_of(const Box& box) {
+  Span all{box.src_offset, box.src_offset + box.block_bytes};
+  for (int d = 0; d < box.n_dims; ++d) {
+    const Span span = span_of(box, d);
+    all = {all.begin + span.begin, all.end + span.end};
+  }
+  return all;
+}
+
+std::int64_t first_byte(const Box& box) {
+  return box.src_offset + (box.table ? box.table->offsets.front() : 0);
+}
+
+Box with_fixed_index(const Box& box, int dim, std::int64_t index) {
+  Box fixed = box;
+  const bool from_table = box.table && box.table_dim == dim;
+  fixed.src_offset += from_table ? box.table->offsets[static_cast<std::size_t>(index)] : index * box.dims[dim].src_stride;
+  fixed.dst_offset += index * box.dims[dim].dst_stride;
+  std::copy(box.dims.begin() + dim + 1, box.dims.begin() + box.n_dims, fixed.dims.begin() + dim);
+  --fixed.n_dims;
+  if (from_table) fixed.table = nullptr;
+  if (fixed.table && box.table_dim > dim) --fixed.table_dim;
+  return fixed;
+}
+
+int widest_dim(const Box& box) {
+  int widest = 0;
+  for (int d = 1; d < box.n_dims; ++d) {
+    if (width(span_of(box, d)) > width(span_of(box, widest))) widest = d;
+  }
+  return widest;
+}
+
+// Collects the parts of one transfer. Addresses may be absolute (MPI_BOTTOM) or reach from one allocation into another,
+// and regular distances between allocations make one box of them: such a box is cut until each cut lies in one place.
+class PartFinder {
+ public:
+  PartFinder(const void* typed, device::Device& device)
+      : typed_(reinterpret_cast<std::uintptr_t>(typed)), device_(device) {}
+
+  void add(const Box& box) {
+    const Span span = span_of(box);
+    if (!inside(at(span.begin), at(span.end))) last_ = device_.locate(reinterpret_cast<const void*>(at(first_byte(box))));
+    const bool one_place = inside(at(span.begin), at(span.end)) ||
+                           (last_.kind == MemoryKind::host && width(span) < kKindGranularity) || box.n_dims == 0;
+    if (one_place) return append(box);
+    const int dim = widest_dim(box);
+    for (std::int64_t i = 0; i < box.dims[dim].count; ++i) add(with_fixed_index(box, dim, i));
+  }
+
+  std::vector<Part> take() { return std::move(parts_); }
+
+ private:
+  std::uintptr_t at(std::int64_t offset) const { return typed_ + static_cast<std::uintptr_t>(offset); }
+  bool inside(std::uintptr_t begin, std::uintptr_t end) const { return begin >= last_.begin && end <= last_.end; }
+
+  void append(const Box& box) {
+    const auto here = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) {
+      return part.location.kind == last_.kind && part.location.context == last_.context;
+    });
+    if (here != parts_.end()) {
+      here->boxes.push_back(box);
+    } else {
+      parts_.push_back({last_, {box}});
+    }
+  }
+
+  std::uintptr_t typed_;
+  device::Device& device_;
+  Location last_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace
+
+Route find_route(const Transfer& transfer, device::Device* device) {
+  if (device == nullptr) return {};
+  PartFinder finder(transfer.typed, *device);
+  for (const Box& box : transfer.plan.layout.boxes) finder.add(box);
+  Route route{finder.take(), device->locate(transfer.packed)};
+  route.touches_gpu = route.packed.on_gpu() || std::any_of(route.parts.begin(), route.parts.end(), [](const Part& part) {
+                        return part.location.on_gpu();
+                      });
+  return route;
+}
+
+}  // namespace tempi::pack
