@@ -29,7 +29,7 @@ struct CounterRow {
   Outcome outcome;
   std::uint64_t calls;
   std::uint64_t bytes;        // payload
-  std::uint64_t nanoseconds;  // inside handled calls; 0 for calls passed on
+  std::uint64_t nanoseconds;  // inside handled calls, with TEMPI_REPORT; else 0
 };
 
 void count_call(Function function, Outcome outcome, std::uint64_t bytes = 0, std::uint64_t nanoseconds = 0) noexcept;

@@ -12,14 +12,10 @@ namespace {
 
 const char* name(LogLevel level) {
   switch (level) {
-    case LogLevel::off:
-      return "off";
-    case LogLevel::error:
-      return "error";
-    case LogLevel::info:
-      return "info";
-    case LogLevel::debug:
-      return "debug";
+    case LogLevel::off: return "off";
+    case LogLevel::error: return "error";
+    case LogLevel::info: return "info";
+    case LogLevel::debug: return "debug";
   }
   return "";
 }

@@ -33,7 +33,8 @@ struct Run {
 struct OffsetTable {
   std::vector<std::int64_t> offsets;  // bytes
   std::int64_t unit = 1;              // greatest common divisor of all offsets (a power of two up to 16)
-  std::vector<Run> runs{};            // all positions in order, where blocks were cut to make them equal; else empty
+  std::int64_t lowest = 0, highest = 0;
+  std::vector<Run> runs{};            // all positions in order; empty where blocks have few neighbours
 };
 using TablePtr = std::shared_ptr<const OffsetTable>;
 

@@ -8,18 +8,19 @@ namespace {
 
 constexpr int kMaxLayoutDims = kMaxBoxDims - 1;  // the count argument takes the last one
 
-// Below this many payload bytes a box, a list of boxes costs more than a table of offsets.
-constexpr std::int64_t kSmallBoxBytes = 128;
-
 std::int64_t unit_of(const std::vector<std::int64_t>& offsets) {
   std::int64_t divisor = 16;
   for (const std::int64_t offset : offsets) divisor = std::gcd(divisor, offset);
   return divisor;
 }
 
-TablePtr make_table(std::vector<std::int64_t> offsets) {
-  const std::int64_t unit = unit_of(offsets);
-  return std::make_shared<const OffsetTable>(OffsetTable{std::move(offsets), unit});
+TablePtr make_table(std::vector<std::int64_t> offsets, std::vector<Run> runs = {}) {
+  OffsetTable table{.offsets = std::move(offsets), .runs = std::move(runs)};
+  table.unit = unit_of(table.offsets);
+  const auto [lowest, highest] = std::minmax_element(table.offsets.begin(), table.offsets.end());
+  table.lowest = *lowest;
+  table.highest = *highest;
+  return std::make_shared<const OffsetTable>(std::move(table));
 }
 
 std::int64_t source_offset(const Box& box, int dim, std::int64_t index) {
@@ -27,23 +28,18 @@ std::int64_t source_offset(const Box& box, int dim, std::int64_t index) {
   return index * box.dims[dim].src_stride;
 }
 
-// The host packer copies runs instead of the chunks that make a table regular for the GPU.
+// The host packer copies runs instead of the chunks that make a table regular for the GPU, where runs are long enough to
+// be worth a copy of variable length each.
 std::vector<Run> runs_of(const std::vector<std::int64_t>& offsets, std::int64_t chunk) {
+  constexpr std::size_t kLeastChunksPerRun = 4;  // on average
   std::vector<Run> runs;
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const bool joins = i > 0 && offsets[i] == offsets[i - 1] + chunk;
-    if (joins)
-      ++runs.back().count;
-    else
-      runs.push_back({static_cast<std::int64_t>(i), 1, offsets[i]});
+    if (!joins) runs.push_back({static_cast<std::int64_t>(i), 0, offsets[i]});
+    ++runs.back().count;
   }
+  if (runs.size() * kLeastChunksPerRun > offsets.size()) runs.clear();
   return runs;
-}
-
-TablePtr make_chunk_table(std::vector<std::int64_t> offsets, std::int64_t chunk) {
-  std::vector<Run> runs = runs_of(offsets, chunk);
-  const std::int64_t unit = unit_of(offsets);
-  return std::make_shared<const OffsetTable>(OffsetTable{std::move(offsets), unit, std::move(runs)});
 }
 
 // Folds dims d and d+1 into one irregular dim. One of them is the table's where there is a table.
@@ -97,10 +93,24 @@ void for_each_block(const Box& box, const Fn& fn) {
   }
 }
 
-// Many small boxes, which lie back to back on the packed side, as one table of equal chunks.
-Box flattened(const Boxes& boxes) {
+// The longest chunk of which all blocks of all boxes are made.
+std::int64_t common_chunk(const Boxes& boxes) {
   std::int64_t chunk = 0;
   for (const Box& box : boxes) chunk = std::gcd(chunk, box.block_bytes);
+  return chunk;
+}
+
+// A few boxes stay boxes unless they are tiny; of many, each costs more than a table of so many chunks.
+bool table_is_better(const Boxes& boxes, std::int64_t size) {
+  constexpr std::int64_t kFew = 8, kTinyBoxBytes = 64, kChunksPerBox = 128;
+  const auto n = static_cast<std::int64_t>(boxes.size());
+  if (n <= kFew) return n > 1 && size < kTinyBoxBytes * n;
+  return size / common_chunk(boxes) <= kChunksPerBox * n;
+}
+
+// Boxes that lie back to back on the packed side as one table of equal chunks.
+Box flattened(const Boxes& boxes) {
+  const std::int64_t chunk = common_chunk(boxes);
   std::vector<std::int64_t> offsets;
   for (const Box& box : boxes) {
     for_each_block(box, [&](std::int64_t src, std::int64_t) {
@@ -112,7 +122,8 @@ Box flattened(const Boxes& boxes) {
   flat.block_bytes = chunk;
   flat.n_dims = 1;
   flat.dims[0] = {static_cast<std::int64_t>(offsets.size()), 0, chunk};
-  flat.table = make_chunk_table(std::move(offsets), chunk);
+  std::vector<Run> runs = runs_of(offsets, chunk);
+  flat.table = make_table(std::move(offsets), std::move(runs));
   return flat;
 }
 
@@ -155,8 +166,7 @@ Boxes boxes_of_list(const Tree& tree) {
     }
     packed += piece.tree->size;
   }
-  const bool small = tree.size < kSmallBoxBytes * static_cast<std::int64_t>(boxes.size());
-  if (boxes.size() > 1 && small) return {flattened(boxes)};
+  if (table_is_better(boxes, tree.size)) return {flattened(boxes)};
   return boxes;
 }
 

@@ -22,14 +22,10 @@ BackEnd chosen() {
 
 const char* name(MemoryKind kind) {
   switch (kind) {
-    case MemoryKind::host:
-      return "host";
-    case MemoryKind::pinned:
-      return "pinned";
-    case MemoryKind::managed:
-      return "managed";
-    case MemoryKind::device:
-      return "device";
+    case MemoryKind::host: return "host";
+    case MemoryKind::pinned: return "pinned";
+    case MemoryKind::managed: return "managed";
+    case MemoryKind::device: return "device";
   }
   return "";
 }

@@ -61,8 +61,7 @@ class Failures {
     const auto count = std::strtoll(std::string(item.substr(std::min(colon + 1, item.size()))).c_str(), nullptr, 10);
     if (found == left_.end() || count < 1)
       warn_once("fake_fail", "TEMPI_FAKE_FAIL: \"" + std::string(item) + "\" is not NAME:N");
-    else
-      found->second = count;
+    else found->second = count;
   }
 
   std::map<std::string_view, long long> left_{

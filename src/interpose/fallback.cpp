@@ -8,7 +8,7 @@ namespace tempi::interpose {
 int library_on_host_copies(const Real& real, PackCall& call, const pack::Transfer& transfer, const pack::Route& route,
                            device::Device* device) {
   if (!route.touches_gpu) return call_library(real, call);
-  if (route.parts.size() > 1) {
+  if (route.is_split()) {
     throw Error(ErrorKind::device, "a datatype that spans several kinds of memory has no fallback");
   }
   HostImage typed = typed_image(transfer, route, device);

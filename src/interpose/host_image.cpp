@@ -1,6 +1,5 @@
 #include "interpose/host_image.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace tempi::interpose {
@@ -33,12 +32,8 @@ HostImage image_at(const device::Location& location, device::Device* device, voi
 }  // namespace
 
 HostImage typed_image(const pack::Transfer& transfer, const pack::Route& route, device::Device* device) {
-  const datatype::Layout& layout = transfer.plan.layout;
-  const std::int64_t last = (transfer.repeat.count - 1) * transfer.repeat.extent;
-  const std::int64_t begin = layout.true_lower_bound + std::min<std::int64_t>(0, last);
-  const std::int64_t end = layout.true_upper_bound + std::max<std::int64_t>(0, last);
-  const device::Location location = route.parts.empty() ? device::Location{} : route.parts.front().location;
-  return image_at(location, device, static_cast<char*>(transfer.typed) + begin, end - begin);
+  const pack::Span span = pack::typed_span(transfer);
+  return image_at(route.typed, device, static_cast<char*>(transfer.typed) + span.begin, span.end - span.begin);
 }
 
 HostImage packed_image(const pack::Transfer& transfer, const pack::Route& route, device::Device* device) {

@@ -15,7 +15,6 @@
 namespace tempi::interpose {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using pack::Direction;
 
 Function function_of(const PackCall& call) {
@@ -96,10 +95,19 @@ Handled handle(const Real& real, PackCall& call, const pack::Transfer& transfer,
   return {MPI_SUCCESS, outcome};
 }
 
-std::uint64_t nanoseconds_since(Clock::time_point begin) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
-}
+// Two readings of the clock are a percent of a small transfer: only a report is worth them.
+class Stopwatch {
+ public:
+  std::uint64_t nanoseconds() const {
+    if (!flag(Option::REPORT)) return 0;
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = flag(Option::REPORT) ? Clock::now() : Clock::time_point{};
+};
 
 int pack_or_unpack_throwing(const Real& real, PackCall& call) {
   if (!active() || flag(Option::NO_PACK)) return pass_on(real, call, Outcome::passed_disabled);
@@ -120,9 +128,9 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
   const pack::Route route = pack::find_route(transfer, device);
   if (!route.touches_gpu && !pack::host_packer_is_faster(transfer)) return pass_on(real, call, Outcome::passed_faster);
 
-  const Clock::time_point begin = Clock::now();
+  const Stopwatch stopwatch;
   const Handled handled = handle(real, call, transfer, route, device);
-  count_call(function_of(call), handled.outcome, static_cast<std::uint64_t>(transfer.bytes()), nanoseconds_since(begin));
+  count_call(function_of(call), handled.outcome, static_cast<std::uint64_t>(transfer.bytes()), stopwatch.nanoseconds());
   return handled.code;
 }
 

@@ -34,7 +34,7 @@ Verification::Verification(const PackCall& call, const pack::Transfer& transfer,
                            device::Device* device)
     : call_(call), transfer_(transfer) {
   if (!flag(Option::VERIFY)) return;
-  if (route.parts.size() > 1) {
+  if (route.is_split()) {
     warn_once("verify_parts", "TEMPI_VERIFY skips datatypes that span several kinds of memory");
     return;
   }

@@ -76,7 +76,7 @@ void move_staged(const Transfer& transfer, const Location& packed, Device& devic
 }
 
 void move_one_part(const Transfer& transfer, const Route& route, Device& device) {
-  const Location& typed = route.parts.front().location;
+  const Location& typed = route.typed;
   const Location& worker = typed.on_gpu() ? typed : route.packed;
   const Scope scope(device, worker.context);
   if (kernel_reaches(worker, typed) && kernel_reaches(worker, route.packed)) {
@@ -97,10 +97,16 @@ void move_part(const Transfer& transfer, const Part& part, std::byte* packed, De
   device.finish();
 }
 
+std::vector<Part> all_parts(const Transfer& transfer, const Route& route) {
+  if (route.is_split()) return route.parts;
+  return {{route.typed, transfer.plan.layout.boxes}};
+}
+
 // Every part against one pinned buffer, which all GPUs and the CPU reach; then that buffer against the packed side.
 void move_through_pinned(const Transfer& transfer, const Route& route, Device& device) {
-  const auto on_gpu = std::find_if(route.parts.begin(), route.parts.end(), [](const Part& p) { return p.location.on_gpu(); });
-  const Context context = on_gpu != route.parts.end() ? on_gpu->location.context : route.packed.context;
+  const std::vector<Part> parts = all_parts(transfer, route);
+  const auto on_gpu = std::find_if(parts.begin(), parts.end(), [](const Part& p) { return p.location.on_gpu(); });
+  const Context context = on_gpu != parts.end() ? on_gpu->location.context : route.packed.context;
   const Scope scope(device, context);
   const Staging pinned(device, MemoryKind::pinned, context, transfer.bytes());
   const auto copy = [&](void* dst, const void* src) {
@@ -108,15 +114,14 @@ void move_through_pinned(const Transfer& transfer, const Route& route, Device& d
     device.finish();
   };
   if (!packing(transfer)) copy(pinned.data(), transfer.packed);
-  for (const Part& part : route.parts) move_part(transfer, part, pinned.data(), device);
+  for (const Part& part : parts) move_part(transfer, part, pinned.data(), device);
   if (packing(transfer)) copy(transfer.packed, pinned.data());
 }
 
 }  // namespace
 
 Outcome move_on_gpu(const Transfer& transfer, const Route& route, Device& device) {
-  const bool typed_on_host = route.parts.front().location.kind == MemoryKind::host;
-  if (route.parts.size() > 1 || typed_on_host) {
+  if (route.is_split() || route.typed.kind == MemoryKind::host) {
     move_through_pinned(transfer, route, device);
   } else {
     move_one_part(transfer, route, device);

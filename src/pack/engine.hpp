@@ -3,7 +3,7 @@
 // Glossary
 //   typed side    the buffer that the datatype describes; its address is the program's buffer argument
 //   packed side   dense bytes in type-map order
-//   part          the boxes of a transfer that lie in one kind of memory of one GPU; mostly there is one part
+//   part          the boxes of a transfer that lie in one place, where the typed side lies in several
 #pragma once
 
 #include "base/counters.hpp"
@@ -24,13 +24,21 @@ struct Transfer {
 // Where the two sides of a transfer are.
 struct Part {
   device::Location location;
-  datatype::Boxes boxes;  // written for packing, of one element; unused when the part is the whole datatype
+  datatype::Boxes boxes;  // written for packing, of one element
 };
 struct Route {
-  std::vector<Part> parts;
+  device::Location typed;   // of the first byte
   device::Location packed;
-  bool touches_gpu = false;  // false: both sides are memory of the host
+  std::vector<Part> parts = {};  // only where the typed side lies in several places
+  bool touches_gpu = false;      // false: both sides are memory of the host
+  bool is_split() const { return !parts.empty(); }
 };
+
+// The bytes of the typed side, from the first to one past the last, gaps included; relative to its address.
+struct Span {
+  std::int64_t begin, end;
+};
+Span typed_span(const Transfer& transfer);
 
 // Asks the device for each distinct region. `device` may be null: then everything is host memory.
 Route find_route(const Transfer& transfer, device::Device* device);

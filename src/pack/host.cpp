@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <unistd.h>
 
 #include "pack/host_copy.hpp"
 #include "pack/host_rows.hpp"
@@ -18,8 +17,8 @@ using datatype::Dim;
 using datatype::kMaxBoxDims;
 using datatype::Side;
 
-// A strip reaches over this much memory on its wider side: a part of the second-level cache.
-constexpr std::int64_t kStripBytes = 64 << 10;
+// A strip reaches over this much memory on its wider side: both sides stay in the first-level cache.
+constexpr std::int64_t kStripBytes = 16 << 10;
 
 // A part of a box: iterations [first, first + count) of its outermost dim. All of them where that dim is irregular.
 struct Strip {
@@ -120,17 +119,17 @@ const Box* end_of_group(const Box* box, const Box* end) {
 std::int64_t strip_count(const Box* begin, const Box* end) {
   const Dim& top = begin->dims[begin->n_dims - 1];
   const bool several_passes = end - begin > 1 || (begin->table && !begin->table->runs.empty() && regular_top(*begin));
-  if (!several_passes) return top.count;
-  const std::int64_t reach = std::max({std::abs(top.src_stride), std::abs(top.dst_stride), std::int64_t{1}});
-  return std::max<std::int64_t>(1, kStripBytes / reach);
+  const std::int64_t reach = std::max(std::abs(top.src_stride), std::abs(top.dst_stride));
+  const bool in_strips = several_passes && reach > 0 && reach < kStripBytes;
+  return in_strips ? kStripBytes / reach : top.count;
 }
 
-// What is larger than the last-level cache will not be found there by the next reader.
+// What is larger than a rank's part of the last-level cache will not be found there by the next reader.
 bool exceeds_caches(const Box* begin, const Box* end) {
-  static const std::int64_t cache_bytes = std::max<std::int64_t>(::sysconf(_SC_LEVEL3_CACHE_SIZE), 32 << 20);
+  constexpr std::int64_t kCacheBytes = 32 << 20;
   std::int64_t payload_bytes = 0;
   for (const Box* box = begin; box != end; ++box) payload_bytes += box->payload_bytes();
-  return payload_bytes >= cache_bytes;
+  return payload_bytes >= kCacheBytes;
 }
 
 void run_group(const Box* begin, const Box* end, const char* src, char* dst) {

@@ -25,11 +25,11 @@ struct Tile {
   std::uint32_t thread;
 };
 
-TEMPI_DEVICE std::uint32_t quotient(std::uint32_t n, Divisor by) {
+TEMPI_DEVICE std::uint32_t quotient(std::uint32_t n, std::uint32_t magic, std::uint32_t shift) {
 #ifdef __CUDA_ARCH__
-  return __umulhi(n, by.magic) >> by.shift;
+  return __umulhi(n, magic) >> shift;
 #else
-  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(n) * by.magic) >> 32) >> by.shift;
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(n) * magic) >> 32) >> shift;
 #endif
 }
 
@@ -41,14 +41,15 @@ TEMPI_DEVICE std::int64_t table_offset(const KernelBox& box, std::uint32_t index
   return entry * box.table_unit;
 }
 
-template <class Word, std::uint32_t kDepth, class Memory>
+template <class Word, Depth kDepth, class Memory>
 TEMPI_DEVICE void move_words(const KernelBox& box, const char* src, char* dst, Tile tile, const Memory& memory) {
-  const std::uint32_t first = tile.index * (kThreads * kDepth) + tile.thread;
-  std::uint32_t rest[kDepth];
-  std::int64_t from[kDepth], to[kDepth];
+  constexpr std::uint32_t kWords = kWordsPerThread<kDepth, sizeof(Word)>, kStep = kThreads;
+  const std::uint32_t first = tile.index * (kStep * kWords) + tile.thread;
+  std::uint32_t rest[kWords];
+  std::int64_t from[kWords], to[kWords];
   TEMPI_UNROLL
-  for (std::uint32_t k = 0; k < kDepth; ++k) {
-    const std::uint32_t word = first + k * kThreads;
+  for (std::uint32_t k = 0; k < kWords; ++k) {
+    const std::uint32_t word = first + k * kStep;
     rest[k] = word < box.n_words ? word : box.n_words - 1;  // idle threads read the last word once more
     from[k] = box.src_offset;
     to[k] = box.dst_offset;
@@ -58,8 +59,8 @@ TEMPI_DEVICE void move_words(const KernelBox& box, const char* src, char* dst, T
     const bool irregular = box.table_side != TableSide::none && d == box.table_dim;
     const std::int64_t src_stride = box.dims[d].src_stride, dst_stride = box.dims[d].dst_stride;
     TEMPI_UNROLL
-    for (std::uint32_t k = 0; k < kDepth; ++k) {
-      const std::uint32_t outer = outermost ? 0 : quotient(rest[k], box.dims[d].by_count);
+    for (std::uint32_t k = 0; k < kWords; ++k) {
+      const std::uint32_t outer = outermost ? 0 : quotient(rest[k], box.dims[d].magic, box.shifts[d]);
       const std::uint32_t index = rest[k] - outer * box.dims[d].count;
       rest[k] = outer;
       from[k] += index * src_stride;
@@ -67,39 +68,66 @@ TEMPI_DEVICE void move_words(const KernelBox& box, const char* src, char* dst, T
       if (irregular) (box.table_side == TableSide::src ? from[k] : to[k]) += table_offset(box, index, memory);
     }
   }
-  Word words[kDepth];
+  Word words[kWords];
   TEMPI_UNROLL
-  for (std::uint32_t k = 0; k < kDepth; ++k) {
+  for (std::uint32_t k = 0; k < kWords; ++k) {
     words[k] = *reinterpret_cast<const Word*>(memory.at(src + from[k]));
   }
   TEMPI_UNROLL
-  for (std::uint32_t k = 0; k < kDepth; ++k) {
-    if (first + k * kThreads < box.n_words) *reinterpret_cast<Word*>(memory.at(dst + to[k])) = words[k];
+  for (std::uint32_t k = 0; k < kWords; ++k) {
+    if (first + k * kStep < box.n_words) *reinterpret_cast<Word*>(memory.at(dst + to[k])) = words[k];
   }
 }
 
-template <Depth kDepth, class Memory>
+template <std::uint32_t kWordBytes>
+struct WordOf;
+template <>
+struct WordOf<1> {
+  using Type = std::uint8_t;
+};
+template <>
+struct WordOf<2> {
+  using Type = std::uint16_t;
+};
+template <>
+struct WordOf<4> {
+  using Type = std::uint32_t;
+};
+template <>
+struct WordOf<8> {
+  using Type = std::uint64_t;
+};
+template <>
+struct WordOf<16> {
+  using Type = Word16;
+};
+
+template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
 TEMPI_DEVICE void move_tile(const KernelBox& box, const char* src, char* dst, Tile tile, const Memory& memory) {
-  switch (box.word_bytes) {
-    case 16:
-      return move_words<Word16, kWordsPerThread<kDepth, 16>>(box, src, dst, tile, memory);
-    case 8:
-      return move_words<std::uint64_t, kWordsPerThread<kDepth, 8>>(box, src, dst, tile, memory);
-    case 4:
-      return move_words<std::uint32_t, kWordsPerThread<kDepth, 4>>(box, src, dst, tile, memory);
-    case 2:
-      return move_words<std::uint16_t, kWordsPerThread<kDepth, 2>>(box, src, dst, tile, memory);
-    default:
-      return move_words<std::uint8_t, kWordsPerThread<kDepth, 1>>(box, src, dst, tile, memory);
+  if constexpr (kWordBytes != kMixedWords) {
+    move_words<typename WordOf<kWordBytes>::Type, kDepth>(box, src, dst, tile, memory);
+  } else {
+    switch (box.word_bytes) {
+      case 16:
+        return move_words<Word16, kDepth>(box, src, dst, tile, memory);
+      case 8:
+        return move_words<std::uint64_t, kDepth>(box, src, dst, tile, memory);
+      case 4:
+        return move_words<std::uint32_t, kDepth>(box, src, dst, tile, memory);
+      case 2:
+        return move_words<std::uint16_t, kDepth>(box, src, dst, tile, memory);
+      default:
+        return move_words<std::uint8_t, kDepth>(box, src, dst, tile, memory);
+    }
   }
 }
 
-template <Depth kDepth, class Memory>
+template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
 TEMPI_DEVICE void run(const OneBox& list, Tile tile, const Memory& memory) {
-  move_tile<kDepth>(list.box, list.src, list.dst, tile, memory);
+  move_tile<kDepth, kWordBytes>(list.box, list.src, list.dst, tile, memory);
 }
 
-template <Depth kDepth, class Memory>
+template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
 TEMPI_DEVICE void run(const FewBoxes& list, Tile tile, const Memory& memory) {
   std::uint32_t low = 0, high = list.n_boxes;  // the box is the last one that begins at or before the tile
   while (high - low > 1) {
@@ -110,16 +138,16 @@ TEMPI_DEVICE void run(const FewBoxes& list, Tile tile, const Memory& memory) {
       high = middle;
     }
   }
-  move_tile<kDepth>(list.boxes[low], list.src, list.dst, {tile.index - list.first_tile[low], tile.thread}, memory);
+  move_tile<kDepth, kWordBytes>(list.boxes[low], list.src, list.dst, {tile.index - list.first_tile[low], tile.thread}, memory);
 }
 
-template <Depth kDepth, class Memory>
+template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
 TEMPI_DEVICE void run(const ManyBoxes& list, Tile tile, const Memory& memory) {
   const std::uint32_t element = tile.index / list.tiles_per_element;
   const std::uint32_t in_element = tile.index - element * list.tiles_per_element;
   const std::uint32_t b = memory.at(list.box_of_tile)[in_element];
   const std::uint32_t first = memory.at(list.first_tile)[b];
-  move_tile<kDepth>(memory.at(list.boxes)[b], list.src + element * list.src_extent, list.dst + element * list.dst_extent,
+  move_tile<kDepth, kWordBytes>(memory.at(list.boxes)[b], list.src + element * list.src_extent, list.dst + element * list.dst_extent,
                     {in_element - first, tile.thread}, memory);
 }
 

@@ -24,22 +24,36 @@ void order_by_destination(Box& box) {
                    [](const Dim& a, const Dim& b) { return std::abs(a.dst_stride) < std::abs(b.dst_stride); });
 }
 
+void append_dim(KernelBox& out, const Dim& dim) {
+  const auto count = static_cast<std::uint32_t>(dim.count);
+  const auto divisor = std::max(count, 2u);  // a count of 1 is the only dim and never divided by
+  const auto log2_ceil = static_cast<unsigned>(std::bit_width(divisor - 1));
+  const auto magic = static_cast<std::uint32_t>((std::uint64_t{1} << (31 + log2_ceil)) / divisor + 1);
+  out.shifts[out.n_dims] = static_cast<std::uint8_t>(log2_ceil - 1);
+  out.dims[out.n_dims++] = {dim.src_stride, dim.dst_stride, count, magic};
+}
+
 // The words of a block are the innermost loop.
 void add_words_of_block(KernelBox& out, const Box& box) {
-  const auto words = static_cast<std::uint32_t>(box.block_bytes / out.word_bytes);
+  const std::int64_t words = box.block_bytes / out.word_bytes;
   if (words > 1 || box.n_dims == 0) {
-    out.dims[out.n_dims++] = {out.word_bytes, out.word_bytes, words, divisor_for(std::max(words, 2u))};
+    append_dim(out, {words, out.word_bytes, out.word_bytes});
   }
 }
 
-// Outermost loops that run once are offsets.
+// Loops that run once are offsets.
 void strip_single_loops(Cut& cut) {
   Box& box = cut.box;
-  for (; box.n_dims > 0 && box.dims[box.n_dims - 1].count == 1; --box.n_dims) {
-    if (!box.table || box.table_dim != box.n_dims - 1) continue;
-    const std::int64_t offset = box.table->offsets[static_cast<std::size_t>(cut.first_entry)];
-    (box.table_side == Side::src ? box.src_offset : box.dst_offset) += offset;
-    box.table = nullptr;
+  for (int d = box.n_dims - 1; d >= 0; --d) {
+    if (box.dims[d].count != 1) continue;
+    if (box.table && box.table_dim == d) {
+      const std::int64_t offset = box.table->offsets[static_cast<std::size_t>(cut.first_entry)];
+      (box.table_side == Side::src ? box.src_offset : box.dst_offset) += offset;
+      box.table = nullptr;
+    }
+    if (box.table && box.table_dim > d) --box.table_dim;
+    std::copy(box.dims.begin() + d + 1, box.dims.begin() + box.n_dims, box.dims.begin() + d);
+    --box.n_dims;
   }
 }
 
@@ -79,12 +93,6 @@ void append_cuts(Cut cut, std::uint32_t word_bytes, std::vector<Cut>& out) {
 
 }  // namespace
 
-Divisor divisor_for(std::uint32_t count) {
-  const auto log2_ceil = static_cast<std::uint32_t>(std::bit_width(count - 1));  // >= 1
-  const auto magic = static_cast<std::uint32_t>((std::uint64_t{1} << (31 + log2_ceil)) / count + 1);
-  return {magic, log2_ceil - 1};
-}
-
 std::uint32_t word_bytes_of(const Box& box, std::uintptr_t alignment) {
   std::uint64_t bits = alignment | low_bits(box.block_bytes) | low_bits(box.src_offset) | low_bits(box.dst_offset);
   for (int d = 0; d < box.n_dims; ++d) bits |= low_bits(box.dims[d].src_stride) | low_bits(box.dims[d].dst_stride);
@@ -98,8 +106,10 @@ std::vector<Cut> cut_for_kernel(const Box& box, std::uint32_t word_bytes) {
   return cuts;
 }
 
-KernelBox kernel_box(const Cut& cut, std::uint32_t word_bytes, DeviceTable table) {
-  Box box = cut.box;
+KernelBox kernel_box(const Cut& whole, std::uint32_t word_bytes, DeviceTable table) {
+  Cut cut = whole;
+  strip_single_loops(cut);
+  Box& box = cut.box;
   order_by_destination(box);
   KernelBox out{};
   out.src_offset = box.src_offset;
@@ -115,9 +125,7 @@ KernelBox kernel_box(const Cut& cut, std::uint32_t word_bytes, DeviceTable table
       out.table_dim = out.n_dims;
       out.table_side = box.table_side == Side::src ? TableSide::src : TableSide::dst;
     }
-    const Dim& dim = box.dims[d];
-    const auto count = static_cast<std::uint32_t>(dim.count);
-    out.dims[out.n_dims++] = {dim.src_stride, dim.dst_stride, count, divisor_for(std::max(count, 2u))};
+    append_dim(out, box.dims[d]);
   }
   return out;
 }

@@ -14,8 +14,6 @@ struct DeviceTable {
   bool narrow = false;  // int32 entries, in units of the table; else int64
 };
 
-Divisor divisor_for(std::uint32_t count);  // count >= 2
-
 // The largest word (1..16 bytes) in which every block, stride and offset of `box` can be expressed, given the alignment
 // of the two buffers. `alignment` is any number whose low bits are those of the buffers' addresses or-ed together.
 std::uint32_t word_bytes_of(const datatype::Box& box, std::uintptr_t alignment);

@@ -11,34 +11,30 @@
 namespace tempi::pack {
 
 inline constexpr int kMaxKernelDims = 6;       // kMaxBoxDims and the words of a block
-inline constexpr std::uint32_t kThreads = 256;  // per tile
 inline constexpr std::uint32_t kMaxWords = 0x7fffffff;  // per box: Divisor needs numerators below 2^31
-inline constexpr int kFewBoxes = 16;            // that many travel as kernel parameters
+inline constexpr int kFewBoxes = 8;             // that many travel as kernel parameters
 
-// Division by a count >= 2 of numerators below 2^31, by multiplication (Granlund and Montgomery, PLDI'94).
-struct Divisor {
-  std::uint32_t magic;
-  std::uint32_t shift;
-};
-
+// Division by `count` >= 2 of numerators below 2^31 is a multiplication and a shift (Granlund and Montgomery, PLDI'94).
 struct KernelDim {
   std::int64_t src_stride, dst_stride;  // bytes
   std::uint32_t count;
-  Divisor by_count;
+  std::uint32_t magic;
 };
 
 enum class TableSide : std::uint8_t { none, src, dst };
 
+// Small, and what every thread needs first: parameters are fetched line by line.
 struct KernelBox {
-  std::int64_t src_offset, dst_offset;  // bytes from the launch's source and destination
-  const void* table;                    // offsets of dimension table_dim, in units, on the device
   std::uint32_t n_words;
-  std::uint32_t table_unit;  // bytes; table entries are int32 when table_is_narrow, else int64
   std::uint8_t word_bytes;
   std::uint8_t n_dims;
-  std::uint8_t table_dim;
   TableSide table_side;
-  std::uint8_t table_is_narrow;
+  std::uint8_t table_dim;
+  std::int64_t src_offset, dst_offset;  // bytes from the launch's source and destination
+  const void* table;                    // offsets of dimension table_dim, in units, on the device
+  std::uint32_t table_unit;             // bytes
+  std::uint8_t table_is_narrow;         // entries are int32, else int64
+  std::uint8_t shifts[kMaxKernelDims];  // of the divisions by the counts of dims
   KernelDim dims[kMaxKernelDims];
 };
 
@@ -56,7 +52,7 @@ struct FewBoxes {
   KernelBox boxes[kFewBoxes];
 };
 
-static_assert(sizeof(FewBoxes) <= 4096, "kernel parameters are limited to 4 KiB before CUDA 12.1");
+static_assert(sizeof(FewBoxes) <= 2048, "kernel parameters are limited to 4 KiB, and long ones start late");
 
 // A list on the device, for one element of the datatype; tiles of element e follow those of element e - 1.
 struct ManyBoxes {
@@ -69,20 +65,26 @@ struct ManyBoxes {
   std::uint32_t tiles_per_element;
 };
 
-// How many words a thread moves. Small transfers spread over as many threads as there are words; in large ones a thread
-// keeps several loads in flight.
+// How many words a thread moves. Small transfers spread over as many threads as there are words. In large ones narrow
+// words need several loads in flight, wide ones need threads close together in memory (measured on an H200).
 enum class Depth : std::uint8_t { shallow, deep };
 
-constexpr std::uint32_t words_per_thread(Depth depth, std::uint32_t word_bytes) {
-  if (depth == Depth::shallow) return 1;
-  return word_bytes >= 8 ? 4 : 8;
-}
+inline constexpr std::uint32_t kThreads = 128;  // per tile
 
-template <Depth kDepth, std::uint32_t kWordBytes>
-inline constexpr std::uint32_t kWordsPerThread = words_per_thread(kDepth, kWordBytes);
+constexpr std::uint32_t words_per_thread(Depth depth, std::uint32_t word_bytes) {
+  if (depth == Depth::shallow || word_bytes == 16) return 1;
+  return word_bytes == 8 ? 2 : 8;
+}
 
 constexpr std::uint32_t tile_words(Depth depth, std::uint32_t word_bytes) {
   return kThreads * words_per_thread(depth, word_bytes);
 }
+
+// The same for device code, which may not call host functions.
+template <Depth kDepth, std::uint32_t kWordBytes>
+inline constexpr std::uint32_t kWordsPerThread = words_per_thread(kDepth, kWordBytes);
+
+// The word of a kernel whose boxes have different words. A kernel of one word is shorter code, which starts sooner.
+inline constexpr std::uint32_t kMixedWords = 0;
 
 }  // namespace tempi::pack

@@ -1,5 +1,10 @@
 #include "pack/kernels.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "base/error.hpp"
 #include "pack/kernel_body.hpp"
 
 namespace tempi::pack {
@@ -16,26 +21,38 @@ struct ShiftedMemory {
   }
 };
 
-template <class Params, Depth kDepth>
+template <class Params, Depth kDepth, std::uint32_t kWordBytes>
 void run_on_cpu(const void* params, std::uint32_t tile, std::uint32_t thread, const device::AddressShift& shift) {
-  run<kDepth>(*static_cast<const Params*>(params), Tile{tile, thread}, ShiftedMemory{shift});
+  run<kDepth, kWordBytes>(*static_cast<const Params*>(params), Tile{tile, thread}, ShiftedMemory{shift});
+}
+
+struct Row {
+  const char* params;
+  Depth depth;
+  std::uint32_t word_bytes;
+  device::Kernel kernel;
+};
+
+#define TEMPI_KERNEL(Params, depth, word)   \
+  {#Params, Depth::depth, word,             \
+   {"tempi_" #Params "_" #depth "_" #word, kThreads, sizeof(Params), run_on_cpu<Params, Depth::depth, word>}},
+constexpr Row kRows[] = {
+#include "pack/kernels.def"
+};
+#undef TEMPI_KERNEL
+
+const device::Kernel& find(std::string_view params, Depth depth, std::uint32_t word_bytes) {
+  const Row* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& candidate) {
+    return candidate.params == params && candidate.depth == depth && candidate.word_bytes == word_bytes;
+  });
+  if (row == std::end(kRows)) throw Error(ErrorKind::internal, "no kernel for this list of boxes");
+  return row->kernel;
 }
 
 }  // namespace
 
-#define TEMPI_KERNEL(symbol, Params, depth) \
-  static const device::Kernel symbol{#symbol, kThreads, sizeof(Params), run_on_cpu<Params, Depth::depth>};
-#include "pack/kernels.def"
-#undef TEMPI_KERNEL
-
-const device::Kernel& kernel_for(const OneBox&, Depth depth) {
-  return depth == Depth::deep ? tempi_one_box_deep : tempi_one_box_shallow;
-}
-const device::Kernel& kernel_for(const FewBoxes&, Depth depth) {
-  return depth == Depth::deep ? tempi_few_boxes_deep : tempi_few_boxes_shallow;
-}
-const device::Kernel& kernel_for(const ManyBoxes&, Depth depth) {
-  return depth == Depth::deep ? tempi_many_boxes_deep : tempi_many_boxes_shallow;
-}
+const device::Kernel& kernel_of_one(Depth depth, std::uint32_t word_bytes) { return find("OneBox", depth, word_bytes); }
+const device::Kernel& kernel_of_few(Depth depth, std::uint32_t word_bytes) { return find("FewBoxes", depth, word_bytes); }
+const device::Kernel& kernel_of_many(Depth depth) { return find("ManyBoxes", depth, kMixedWords); }
 
 }  // namespace tempi::pack

@@ -6,8 +6,9 @@
 
 namespace tempi::pack {
 
-const device::Kernel& kernel_for(const OneBox&, Depth depth);
-const device::Kernel& kernel_for(const FewBoxes&, Depth depth);
-const device::Kernel& kernel_for(const ManyBoxes&, Depth depth);
+// `word_bytes` is that of all boxes, or kMixedWords.
+const device::Kernel& kernel_of_one(Depth depth, std::uint32_t word_bytes);
+const device::Kernel& kernel_of_few(Depth depth, std::uint32_t word_bytes);
+const device::Kernel& kernel_of_many(Depth depth);
 
 }  // namespace tempi::pack

@@ -16,7 +16,7 @@ constexpr std::int64_t kShallowWords = 132 * 2048;
 constexpr std::uint32_t kMaxTiles = 0x7fffffff;  // of one launch
 
 std::uintptr_t alignment_of(const void* src, const void* dst) {
-  return reinterpret_cast<std::uintptr_t>(src) | reinterpret_cast<std::uintptr_t>(dst);
+  return (reinterpret_cast<std::uintptr_t>(src) | reinterpret_cast<std::uintptr_t>(dst)) & 15;
 }
 
 std::vector<KernelBox> kernel_boxes(device::Device& device, device::Context context, const Plan& plan,
@@ -37,16 +37,18 @@ std::int64_t words_of(const std::vector<KernelBox>& boxes) {
   return words;
 }
 
-void launch_one(device::Device& device, const KernelBox& box, Depth depth, const void* src, void* dst) {
-  const OneBox params{static_cast<const char*>(src), static_cast<char*>(dst), box};
-  device.launch(kernel_for(params, depth), tiles_of(box, depth), &params);
+Launch launch_of_one(const KernelBox& box, Depth depth) {
+  const OneBox params{nullptr, nullptr, box};
+  return {&kernel_of_one(depth, box.word_bytes), tiles_of(box, depth), 0, 0, params};
 }
 
-void launch_few(device::Device& device, const KernelBox* boxes, std::uint32_t n_boxes, Depth depth, const void* src,
-                void* dst) {
-  FewBoxes params;
-  params.src = static_cast<const char*>(src);
-  params.dst = static_cast<char*>(dst);
+std::uint32_t common_word(const KernelBox* boxes, std::uint32_t n_boxes) {
+  const auto same = [&](const KernelBox& box) { return box.word_bytes == boxes->word_bytes; };
+  return std::all_of(boxes, boxes + n_boxes, same) ? boxes->word_bytes : kMixedWords;
+}
+
+Launch launch_of_few(const KernelBox* boxes, std::uint32_t n_boxes, Depth depth) {
+  FewBoxes params{};
   params.n_boxes = n_boxes;
   std::uint32_t tiles = 0;
   for (std::uint32_t b = 0; b < n_boxes; ++b) {
@@ -54,29 +56,64 @@ void launch_few(device::Device& device, const KernelBox* boxes, std::uint32_t n_
     params.boxes[b] = boxes[b];
     tiles += tiles_of(boxes[b], depth);
   }
-  device.launch(kernel_for(params, depth), tiles, &params);
+  return {&kernel_of_few(depth, common_word(boxes, n_boxes)), tiles, 0, 0, params};
 }
 
-void launch_many(device::Device& device, const UploadedList& list, Repeat repeat, std::int64_t size,
-                 Direction direction, const void* src, void* dst) {
-  const bool packing = direction == Direction::pack;
+Launches launches_of_boxes(device::Device& device, device::Context context, const Plan& plan, const Boxes& boxes,
+                           std::uintptr_t alignment) {
+  const std::vector<KernelBox> all = kernel_boxes(device, context, plan, boxes, alignment);
+  const Depth depth = depth_for(words_of(all));
+  if (all.size() == 1) return {launch_of_one(all.front(), depth)};
+  Launches launches;
+  for (std::size_t first = 0; first < all.size(); first += kFewBoxes) {
+    const std::size_t n = std::min<std::size_t>(kFewBoxes, all.size() - first);
+    launches.push_back(launch_of_few(&all[first], static_cast<std::uint32_t>(n), depth));
+  }
+  return launches;
+}
+
+Launches launches_of_long_list(device::Device& device, const Plan& plan, const Shape& shape) {
+  const bool packing = shape.direction == Direction::pack;
+  const std::int64_t size = plan.layout.size;
+  const auto extents = static_cast<std::uintptr_t>(shape.count > 1 ? shape.extent | size : 0);
+  const UploadedList& list = plan.list(device, shape.context, shape.direction, (shape.alignment | extents) & 15);
   ManyBoxes params{};
   params.boxes = static_cast<const KernelBox*>(list.boxes->data());
   params.box_of_tile = static_cast<const std::uint32_t*>(list.box_of_tile->data());
   params.first_tile = static_cast<const std::uint32_t*>(list.first_tile->data());
-  params.src_extent = packing ? repeat.extent : size;
-  params.dst_extent = packing ? size : repeat.extent;
+  params.src_extent = packing ? shape.extent : size;
+  params.dst_extent = packing ? size : shape.extent;
   params.tiles_per_element = list.tiles;
+  Launches launches;
   const std::int64_t elements_per_launch = std::max<std::int64_t>(1, kMaxTiles / list.tiles);
-  for (std::int64_t first = 0; first < repeat.count; first += elements_per_launch) {
-    const std::int64_t elements = std::min(elements_per_launch, repeat.count - first);
-    params.src = static_cast<const char*>(src) + first * params.src_extent;
-    params.dst = static_cast<char*>(dst) + first * params.dst_extent;
-    device.launch(kernel_for(params, list.depth), static_cast<std::uint32_t>(elements) * list.tiles, &params);
+  for (std::int64_t first = 0; first < shape.count; first += elements_per_launch) {
+    const std::int64_t elements = std::min(elements_per_launch, shape.count - first);
+    launches.push_back({&kernel_of_many(list.depth), static_cast<std::uint32_t>(elements) * list.tiles,
+                        first * params.src_extent, first * params.dst_extent, params});
   }
+  return launches;
+}
+
+void queue_copy(device::Device& device, const Box& box, const void* src, void* dst) {
+  device.copy(static_cast<char*>(dst) + box.dst_offset, static_cast<const char*>(src) + box.src_offset,
+              static_cast<std::size_t>(box.block_bytes));
+}
+
+void run_all(const Launches& launches, device::Device& device, const void* src, void* dst) {
+  for (const Launch& launch : launches) launch.run(device, src, dst);
 }
 
 }  // namespace
+
+void Launch::run(device::Device& device, const void* src, void* dst) const {
+  std::visit(
+      [&](auto list) {
+        list.src = static_cast<const char*>(src) + src_offset;
+        list.dst = static_cast<char*>(dst) + dst_offset;
+        device.launch(*kernel, tiles, &list);
+      },
+      params);
+}
 
 bool is_plain_copy(const Boxes& boxes) { return boxes.size() == 1 && boxes.front().n_dims == 0; }
 
@@ -90,30 +127,21 @@ Boxes oriented_boxes(const Plan& plan, Repeat repeat, Direction direction) {
 
 void queue_boxes(device::Device& device, device::Context context, const Plan& plan, const Boxes& boxes, const void* src,
                  void* dst) {
-  if (is_plain_copy(boxes)) {
-    const Box& box = boxes.front();
-    device.copy(static_cast<char*>(dst) + box.dst_offset, static_cast<const char*>(src) + box.src_offset,
-                static_cast<std::size_t>(box.block_bytes));
-    return;
-  }
-  const std::vector<KernelBox> all = kernel_boxes(device, context, plan, boxes, alignment_of(src, dst));
-  const Depth depth = depth_for(words_of(all));
-  if (all.size() == 1) return launch_one(device, all.front(), depth, src, dst);
-  for (std::size_t first = 0; first < all.size(); first += kFewBoxes) {
-    const std::size_t n = std::min<std::size_t>(kFewBoxes, all.size() - first);
-    launch_few(device, &all[first], static_cast<std::uint32_t>(n), depth, src, dst);
-  }
+  if (is_plain_copy(boxes)) return queue_copy(device, boxes.front(), src, dst);
+  run_all(launches_of_boxes(device, context, plan, boxes, alignment_of(src, dst)), device, src, dst);
 }
 
 void queue_plan(device::Device& device, device::Context context, const Plan& plan, Repeat repeat, Direction direction,
                 const void* src, void* dst) {
+  const Shape shape{context, direction, alignment_of(src, dst), repeat.count, repeat.extent};
+  if (const Plan::LaunchesPtr known = plan.find_launches(shape)) return run_all(*known, device, src, dst);
   if (plan.is_long()) {
-    std::uintptr_t alignment = alignment_of(src, dst);
-    if (repeat.count > 1) alignment |= static_cast<std::uintptr_t>(repeat.extent | plan.layout.size);
-    const UploadedList& list = plan.list(device, context, direction, alignment);
-    return launch_many(device, list, repeat, plan.layout.size, direction, src, dst);
+    return run_all(*plan.keep_launches(shape, launches_of_long_list(device, plan, shape)), device, src, dst);
   }
-  queue_boxes(device, context, plan, oriented_boxes(plan, repeat, direction), src, dst);
+  const Boxes boxes = oriented_boxes(plan, repeat, direction);
+  if (is_plain_copy(boxes)) return queue_copy(device, boxes.front(), src, dst);
+  run_all(*plan.keep_launches(shape, launches_of_boxes(device, context, plan, boxes, shape.alignment)), device, src,
+          dst);
 }
 
 }  // namespace tempi::pack

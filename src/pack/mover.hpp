@@ -1,21 +1,16 @@
 // Moves boxes on a GPU: one launch for a datatype, however many boxes it has.
 #pragma once
 
+#include "pack/launch.hpp"
 #include "pack/plan.hpp"
 
 namespace tempi::pack {
-
-// `count` elements of a datatype, `extent` bytes apart.
-struct Repeat {
-  std::int64_t count;
-  std::int64_t extent;
-};
 
 // Boxes, with the count dim already in them, oriented from `src` to `dst`. Queued in the entered context.
 void queue_boxes(device::Device& device, device::Context context, const Plan& plan, const datatype::Boxes& boxes,
                  const void* src, void* dst);
 
-// A whole datatype. Queued in the entered context.
+// A whole datatype. Queued in the entered context; prepared at the first call of its kind.
 void queue_plan(device::Device& device, device::Context context, const Plan& plan, Repeat repeat, Direction direction,
                 const void* src, void* dst);
 

@@ -62,14 +62,28 @@ DeviceTable Plan::locked_table(device::Device& device, device::Context context, 
   return {uploaded.entries->data(), uploaded.narrow};
 }
 
+Plan::LaunchesPtr Plan::find_launches(const Shape& shape) const {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::find_if(launches_.begin(), launches_.end(), [&](const auto& kept) { return kept.first == shape; });
+  return found == launches_.end() ? nullptr : found->second;
+}
+
+Plan::LaunchesPtr Plan::keep_launches(const Shape& shape, Launches launches) const {
+  auto kept = std::make_shared<const Launches>(std::move(launches));
+  const std::lock_guard lock(mutex_);
+  launches_.emplace_front(shape, kept);
+  if (launches_.size() > kShapesKept) launches_.pop_back();
+  return kept;
+}
+
 const UploadedList& Plan::list(device::Device& device, device::Context context, Direction direction,
                                std::uintptr_t alignment) const {
-  const std::uintptr_t low_bits = alignment & 15;
   const std::lock_guard lock(mutex_);
-  const auto key = std::make_tuple(context, direction, low_bits);
+  const auto key = std::make_tuple(context, direction, alignment);
   auto found = lists_.find(key);
   if (found == lists_.end()) {
-    found = lists_.emplace(key, upload_list(device, context, direction, low_bits)).first;
+    found = lists_.emplace(key, upload_list(device, context, direction, alignment)).first;
   }
   return found->second;
 }

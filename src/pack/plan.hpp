@@ -3,6 +3,7 @@
 // What the GPU needs beyond kernel parameters (tables of offsets, long box lists) is uploaded at first use and kept here.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,10 +14,9 @@
 #include "datatype/tree.hpp"
 #include "device/device.hpp"
 #include "pack/kernel_box.hpp"
+#include "pack/launch.hpp"
 
 namespace tempi::pack {
-
-enum class Direction : std::uint8_t { pack, unpack };
 
 // Device memory that lives as long as its plan.
 class DeviceCopy {
@@ -56,6 +56,11 @@ class Plan {
   const UploadedList& list(device::Device& device, device::Context context, Direction direction,
                            std::uintptr_t alignment) const;
 
+  // Launches of shapes that were called before; a few shapes are kept.
+  using LaunchesPtr = std::shared_ptr<const Launches>;
+  LaunchesPtr find_launches(const Shape& shape) const;
+  LaunchesPtr keep_launches(const Shape& shape, Launches launches) const;
+
  private:
   struct UploadedTable {
     std::unique_ptr<DeviceCopy> entries;
@@ -65,7 +70,10 @@ class Plan {
   UploadedList upload_list(device::Device& device, device::Context context, Direction direction,
                            std::uintptr_t alignment) const;
 
+  static constexpr std::size_t kShapesKept = 16;
+
   mutable std::mutex mutex_;
+  mutable std::deque<std::pair<Shape, LaunchesPtr>> launches_;  // newest first
   mutable std::map<std::pair<device::Context, const datatype::OffsetTable*>, UploadedTable> tables_;
   mutable std::map<std::tuple<device::Context, Direction, std::uintptr_t>, UploadedList> lists_;
 };

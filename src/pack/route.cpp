@@ -13,15 +13,9 @@ using device::MemoryKind;
 // Memory of different kinds is never closer than this: drivers reserve address space in larger pieces.
 constexpr std::int64_t kKindGranularity = 1 << 21;
 
-struct Span {
-  std::int64_t begin, end;  // bytes from the box's offset
-};
-
+// How far a dimension reaches from the first byte of its first position.
 Span span_of(const Box& box, int dim) {
-  if (box.table && box.table_dim == dim) {
-    const auto [low, high] = std::minmax_element(box.table->offsets.begin(), box.table->offsets.end());
-    return {*low, *high};
-  }
+  if (box.table && box.table_dim == dim) return {box.table->lowest, box.table->highest};
   const std::int64_t last = (box.dims[dim].count - 1) * box.dims[dim].src_stride;
   return {std::min<std::int64_t>(0, last), std::max<std::int64_t>(0, last)};
 }
@@ -61,29 +55,32 @@ int widest_dim(const Box& box) {
   return widest;
 }
 
+// The cheap answer for all but datatypes that reach from one allocation into another.
+bool lies_in_one_place(const Location& location, std::uintptr_t typed, Span span) {
+  if (location.kind == MemoryKind::host) return width(span) < kKindGranularity;
+  return typed + static_cast<std::uintptr_t>(span.begin) >= location.begin &&
+         typed + static_cast<std::uintptr_t>(span.end) <= location.end;
+}
+
 // Collects the parts of one transfer. Addresses may be absolute (MPI_BOTTOM) or reach from one allocation into another,
 // and regular distances between allocations make one box of them: such a box is cut until each cut lies in one place.
 class PartFinder {
  public:
-  PartFinder(const void* typed, device::Device& device)
-      : typed_(reinterpret_cast<std::uintptr_t>(typed)), device_(device) {}
+  PartFinder(std::uintptr_t typed, device::Device& device) : typed_(typed), device_(device) {}
 
   void add(const Box& box) {
     const Span span = span_of(box);
-    if (!inside(at(span.begin), at(span.end))) last_ = device_.locate(reinterpret_cast<const void*>(at(first_byte(box))));
-    const bool one_place = inside(at(span.begin), at(span.end)) ||
-                           (last_.kind == MemoryKind::host && width(span) < kKindGranularity) || box.n_dims == 0;
-    if (one_place) return append(box);
+    if (!lies_in_one_place(last_, typed_, span) || last_.kind == MemoryKind::host) {
+      last_ = device_.locate(reinterpret_cast<const void*>(typed_ + static_cast<std::uintptr_t>(first_byte(box))));
+    }
+    if (box.n_dims == 0 || lies_in_one_place(last_, typed_, span)) return append(box);
     const int dim = widest_dim(box);
     for (std::int64_t i = 0; i < box.dims[dim].count; ++i) add(with_fixed_index(box, dim, i));
   }
 
-  std::vector<Part> take() { return std::move(parts_); }
+  std::vector<Part>& parts() { return parts_; }
 
  private:
-  std::uintptr_t at(std::int64_t offset) const { return typed_ + static_cast<std::uintptr_t>(offset); }
-  bool inside(std::uintptr_t begin, std::uintptr_t end) const { return begin >= last_.begin && end <= last_.end; }
-
   void append(const Box& box) {
     const auto here = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) {
       return part.location.kind == last_.kind && part.location.context == last_.context;
@@ -103,14 +100,26 @@ class PartFinder {
 
 }  // namespace
 
+Span typed_span(const Transfer& transfer) {
+  const datatype::Layout& layout = transfer.plan.layout;
+  const std::int64_t last = (transfer.repeat.count - 1) * transfer.repeat.extent;
+  return {layout.true_lower_bound + std::min<std::int64_t>(0, last),
+          layout.true_upper_bound + std::max<std::int64_t>(0, last)};
+}
+
 Route find_route(const Transfer& transfer, device::Device* device) {
   if (device == nullptr) return {};
-  PartFinder finder(transfer.typed, *device);
+  const auto typed = reinterpret_cast<std::uintptr_t>(transfer.typed);
+  const Box& first = transfer.plan.layout.boxes.front();
+  Route route{device->locate(reinterpret_cast<const void*>(typed + static_cast<std::uintptr_t>(first_byte(first)))),
+              device->locate(transfer.packed)};
+  route.touches_gpu = route.packed.on_gpu() || route.typed.on_gpu();
+  if (lies_in_one_place(route.typed, typed, typed_span(transfer))) return route;
+  PartFinder finder(typed, *device);
   for (const Box& box : transfer.plan.layout.boxes) finder.add(box);
-  Route route{finder.take(), device->locate(transfer.packed)};
-  route.touches_gpu = route.packed.on_gpu() || std::any_of(route.parts.begin(), route.parts.end(), [](const Part& part) {
-                        return part.location.on_gpu();
-                      });
+  if (finder.parts().size() == 1) return route;
+  route.parts = std::move(finder.parts());
+  for (const Part& part : route.parts) route.touches_gpu = route.touches_gpu || part.location.on_gpu();
   return route;
 }
 

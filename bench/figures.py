@@ -1,0 +1,62 @@
+"""Plots of the pack benchmark."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Row = Mapping[str, Any]
+Series = dict[str, list[tuple[float, float]]]
+
+
+def ratio_series(rows: Sequence[Row], direction: str) -> Series:
+    """TEMPI over limit by block, one line a stride and payload, vectors only: the others have a table."""
+    series: Series = defaultdict(list)
+    for row in rows:
+        if row["kind"] == "vector" and row["direction"] == direction and row["over_limit"]:
+            gap = "2 x block" if row["stride"] == 2 * row["block"] else f"{row['stride']} B"
+            label = f"stride {gap}, {row['payload'] / 2**20:.3g} MiB"
+            series[label].append((row["block"], row["over_limit"]))
+    return series
+
+
+def time_series(rows: Sequence[Row], direction: str) -> Series:
+    """The median time by payload, of each side over all its cases: one point a case."""
+    sides = {"limit_us": "best specialised", "tempi_us": "TEMPI", "library_us": "library", "peer_us": "peer"}
+    series: Series = defaultdict(list)
+    for row in rows:
+        if row["direction"] != direction:
+            continue
+        for column, label in sides.items():
+            if row[column]:
+                series[label].append((row["payload"], row[column]))
+    return series
+
+
+def draw(rows: Sequence[Row], path: Path, title: str, bar: float) -> None:
+    """Two rows of panels: ratio to the limit by block, time by payload; pack left, unpack right."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(13, 10), sharey="row")
+    for column, direction in enumerate(("pack", "unpack")):
+        top, bottom = axes[0][column], axes[1][column]
+        for label, points in sorted(ratio_series(rows, direction).items()):
+            top.plot(*zip(*sorted(points), strict=True), marker="o", markersize=4, linewidth=1, label=label)
+        top.axhline(bar, color="black", linestyle="--", linewidth=0.8)
+        top.set(xscale="log", xlabel="block (bytes)", ylabel="time / best specialised", title=direction)
+        for (label, points), marker in zip(time_series(rows, direction).items(), "_ox^", strict=False):
+            bottom.plot(*zip(*sorted(points), strict=True), marker, markersize=6, alpha=0.6, label=label)
+        bottom.set(xscale="log", yscale="log", xlabel="payload (bytes)", ylabel="median time (us)")
+        for axis in (top, bottom):
+            axis.grid(alpha=0.3)
+            if axis.get_legend_handles_labels()[1]:
+                axis.legend(fontsize=7)
+    figure.suptitle(title)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

@@ -1,0 +1,27 @@
+# Options shared by all our targets: C++20, hidden symbols, warnings, sanitizers, ccache.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, RelWithDebInfo" FORCE)
+endif()
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(tempi_compile_options INTERFACE)
+target_compile_features(tempi_compile_options INTERFACE cxx_std_20)
+target_include_directories(tempi_compile_options INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/src
+                                                           ${CMAKE_CURRENT_BINARY_DIR}/generated)
+target_compile_options(tempi_compile_options INTERFACE -Wall -Wextra -Wshadow -Wpedantic)
+if(TEMPI_WERROR)
+  target_compile_options(tempi_compile_options INTERFACE -Werror)
+endif()
+if(TEMPI_SANITIZE)
+  set(sanitize -fsanitize=${TEMPI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(tempi_compile_options INTERFACE ${sanitize})
+  target_link_options(tempi_compile_options INTERFACE ${sanitize})
+endif()

@@ -1,0 +1,31 @@
+# tempi_config.h (what this build has) and exports.map (the symbols of libtempi.so), both from src/interpose/functions.def.
+set(functions_def ${CMAKE_CURRENT_SOURCE_DIR}/src/interpose/functions.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${functions_def})
+set(TEMPI_EXPORTS_MAP ${CMAKE_CURRENT_BINARY_DIR}/generated/exports.map)
+
+# In `text`: MPI_Pack( but not PMPI_Pack( nor MPI_Pack_external(.
+function(tempi_mpi_declares name result)
+  set(${result} FALSE PARENT_SCOPE)
+  if(TEMPI_MPI_DECLARATIONS MATCHES "[^A-Za-z_0-9]${name} *\\(")
+    set(${result} TRUE PARENT_SCOPE)
+  endif()
+endfunction()
+
+set(TEMPI_HAVE_LINES "")
+set(TEMPI_EXPORT_LINES "")
+file(STRINGS ${functions_def} rows REGEX "^TEMPI_(SHIM|REAL)\\(MPI_")
+foreach(row IN LISTS rows)
+  string(REGEX MATCH "^TEMPI_([A-Z]+)\\((MPI_[A-Za-z_0-9]+)" _ "${row}")
+  set(kind ${CMAKE_MATCH_1})
+  set(function ${CMAKE_MATCH_2})
+  tempi_mpi_declares(${function} declared)
+  if(declared)
+    string(APPEND TEMPI_HAVE_LINES "#define TEMPI_HAVE_${function} 1\n")
+  endif()
+  if(declared AND kind STREQUAL "SHIM")
+    string(APPEND TEMPI_EXPORT_LINES "    ${function};\n    P${function};\n")
+  endif()
+endforeach()
+
+configure_file(cmake/tempi_config.h.in generated/tempi_config.h @ONLY)
+configure_file(cmake/exports.map.in ${TEMPI_EXPORTS_MAP} @ONLY)

@@ -1,0 +1,25 @@
+# The GPU engine: kernels compiled by nvcc into an image that is embedded in libtempi.so. CUDA's driver API is loaded by
+# name at run time, so that only the header cuda.h is needed here; CMake's CUDA language is not used.
+set(TEMPI_HAVE_CUDA 0)
+set(TEMPI_CUDA_VERSION "none")
+add_library(tempi_gpu INTERFACE)
+
+if(NOT TEMPI_CUDA STREQUAL "OFF")
+  find_package(CUDAToolkit QUIET)
+endif()
+if(CUDAToolkit_NVCC_EXECUTABLE)
+  set(TEMPI_HAVE_CUDA 1)
+  set(TEMPI_CUDA_VERSION ${CUDAToolkit_VERSION})
+  target_include_directories(tempi_gpu SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+  include(kernel_image)
+elseif(TEMPI_CUDA STREQUAL "ON")
+  message(FATAL_ERROR "TEMPI_CUDA=ON, but nvcc was not found")
+elseif(TEMPI_CUDA STREQUAL "OFF")
+  message(STATUS "tempi: TEMPI_CUDA=OFF, the GPU engine is left out")
+else()
+  message(WARNING "
+  ******************************************************************
+  *  tempi: nvcc was not found. The GPU engine is LEFT OUT:        *
+  *  GPU buffers go to the MPI library; host buffers are handled.  *
+  ******************************************************************")
+endif()

@@ -1,0 +1,19 @@
+# Into the wheel: tempi/lib/libtempi.so and tempi/_native. Otherwise: library, C header and CMake package.
+if(SKBUILD)
+  install(TARGETS tempi LIBRARY DESTINATION tempi/lib)
+  install(TARGETS _native LIBRARY DESTINATION tempi)
+  return()
+endif()
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tempi)
+target_include_directories(tempi INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+install(TARGETS tempi EXPORT tempi_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES src/interpose/api.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tempi)
+install(EXPORT tempi_targets NAMESPACE tempi:: FILE tempi-targets.cmake DESTINATION ${package_dir})
+
+configure_package_config_file(cmake/tempi-config.cmake.in tempi-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(tempi-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tempi-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/tempi-config-version.cmake
+        DESTINATION ${package_dir})

@@ -1,0 +1,42 @@
+// A launch, ready but for the addresses of the two buffers.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "device/device.hpp"
+#include "pack/kernel_params.hpp"
+
+namespace tempi::pack {
+
+enum class Direction : std::uint8_t { pack, unpack };
+
+// `count` elements of a datatype, `extent` bytes apart.
+struct Repeat {
+  std::int64_t count;
+  std::int64_t extent;
+};
+
+struct Launch {
+  const device::Kernel* kernel;
+  std::uint32_t tiles;
+  std::int64_t src_offset, dst_offset;  // bytes, of this launch's first element
+  std::variant<OneBox, FewBoxes, ManyBoxes> params;
+
+  void run(device::Device& device, const void* src, void* dst) const;
+};
+using Launches = std::vector<Launch>;  // more than one only beyond 2^31 words or tiles
+
+// What launches depend on: two calls of the same shape share them.
+struct Shape {
+  device::Context context;
+  Direction direction;
+  std::uintptr_t alignment;  // low bits of both addresses, or-ed
+  std::int64_t count, extent;
+
+  auto operator<=>(const Shape&) const = default;
+};
+
+}  // namespace tempi::pack

@@ -1,0 +1,30 @@
+"""TEMPI: MPI derived datatypes at the machine's speed, for programs nobody changed.
+
+The work is done by ``libtempi.so``, which is preloaded into an MPI program::
+
+    LD_PRELOAD=$(python -m tempi lib) mpirun -n 2 ./program
+
+This package looks inside: how a datatype is handled, what became of the calls, which options are set.
+"""
+
+from pkgutil import extend_path
+
+# In the source tree, which python -m sees first, the built parts are those of the installed package.
+__path__ = extend_path(__path__, __name__)
+
+from tempi._library import Counter, Option, enabled, lib_path, options, reset_stats, stats
+from tempi._version import __version__
+from tempi.explanation import Explanation, explain
+
+__all__ = [
+    "Counter",
+    "Explanation",
+    "Option",
+    "__version__",
+    "enabled",
+    "explain",
+    "lib_path",
+    "options",
+    "reset_stats",
+    "stats",
+]

@@ -1,0 +1,8 @@
+"""The version, as the installed package states it."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("tempi")
+except PackageNotFoundError:
+    __version__ = "unknown"

@@ -1,0 +1,89 @@
+"""How TEMPI sees a datatype: the tree as built, its canonical form, its boxes and their plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
+from tempi._library import library
+from tempi.handles import handle_of
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+class ExplainError(ValueError):
+    """The datatype cannot be explained."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Texts for people, one for each stage of the pipeline.
+
+    Attributes
+    ----------
+    as_built : str
+        The tree that the datatype's constructors describe.
+    canonical : str
+        The tree that all equivalent constructions share.
+    boxes : str
+        Loop nests over dense blocks; offsets and strides in bytes.
+    plan : str
+        Word size, tiles and launches.
+    """
+
+    as_built: str
+    canonical: str
+    boxes: str
+    plan: str
+
+    def _stages(self) -> Iterator[tuple[str, str]]:
+        yield "as built", self.as_built
+        yield "canonical", self.canonical
+        yield "boxes", self.boxes
+        yield "plan", self.plan
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"{title}\n{_indented(text)}" for title, text in self._stages())
+
+    def __rich__(self) -> RenderableType:
+        stages = self._stages()
+        return Group(*(Panel(Text(text.rstrip()), title=title, title_align="left") for title, text in stages))
+
+    def print(self) -> None:
+        """Print with panels, coloured unless ``NO_COLOR`` is set or the output is no terminal."""
+        Console().print(self)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.rstrip().splitlines())
+
+
+def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
+    """Show how a datatype is handled. Works with or without ``LD_PRELOAD``.
+
+    Parameters
+    ----------
+    datatype : mpi4py.MPI.Datatype
+        Committed or not.
+    count : int
+        How many elements of it are transferred.
+
+    Raises
+    ------
+    ExplainError
+        If `count` is negative or TEMPI does not understand the datatype.
+    RuntimeError
+        If ``libtempi.so`` cannot be loaded.
+    """
+    if count < 0:
+        raise ExplainError(f"count is {count}; it must not be negative")
+    texts = library().explain(handle_of(datatype), count)
+    if texts["error"]:
+        raise ExplainError(texts["error"])
+    return Explanation(texts["as_built"], texts["canonical"], texts["boxes"], texts["plan"])

@@ -1,0 +1,41 @@
+"""The GPUs of this machine, asked of CUDA's driver by name: nothing is found where there is none."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+_COMPUTE_CAPABILITY_MAJOR = 75  # CUdevice_attribute
+_COMPUTE_CAPABILITY_MINOR = 76
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU."""
+
+    name: str
+    architecture: str
+    memory_bytes: int
+
+
+def _device(driver: ctypes.CDLL, ordinal: int) -> Gpu:
+    device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    name, memory = ctypes.create_string_buffer(256), ctypes.c_size_t()
+    driver.cuDeviceGet(ctypes.byref(device), ordinal)
+    driver.cuDeviceGetName(name, len(name), device)
+    driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+    driver.cuDeviceGetAttribute(ctypes.byref(major), _COMPUTE_CAPABILITY_MAJOR, device)
+    driver.cuDeviceGetAttribute(ctypes.byref(minor), _COMPUTE_CAPABILITY_MINOR, device)
+    return Gpu(name.value.decode(), f"sm_{major.value}{minor.value}", memory.value)
+
+
+def gpus() -> list[Gpu]:
+    """All GPUs that CUDA's driver shows to this process. Initialises the driver, creates no context."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return []
+    count = ctypes.c_int()
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return []
+    return [_device(driver, ordinal) for ordinal in range(count.value)]

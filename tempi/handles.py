@@ -1,0 +1,19 @@
+"""MPI handles of mpi4py objects as integers, whatever the ABI: a pointer (Open MPI) or an int (MPICH)."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+def handle_of(datatype: MPI.Datatype) -> int:
+    """The C handle of a datatype, widened to 64 bits."""
+    from mpi4py import MPI
+
+    if hasattr(MPI, "_handleof"):
+        return int(MPI._handleof(datatype)) & 0xFFFF_FFFF_FFFF_FFFF
+    address, size = MPI._addressof(datatype), MPI._sizeof(datatype)
+    return int.from_bytes(ctypes.string_at(address, size), "little")

@@ -1,0 +1,69 @@
+"""``python -m tempi info``: the build, the MPI, the GPUs and the options, as tables."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from tempi._library import library, options
+from tempi.gpus import gpus
+
+
+def build_info() -> dict[str, str]:
+    """How ``libtempi.so`` was built: version, compiler, MPI, CUDA."""
+    lines = (line.partition(":") for line in library().build_info().splitlines() if ":" in line)
+    return {key.strip(): value.strip() for key, _, value in lines}
+
+
+def _mpi_of_this_python() -> str:
+    # Loading mpi4py loads the MPI library; without MPI_Init it starts nothing.
+    try:
+        import mpi4py
+
+        mpi4py.rc.initialize = False
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        return f"none (mpi4py: {str(error).splitlines()[0]})"
+    return MPI.Get_library_version().split(",")[0].splitlines()[0].strip("\0 ")
+
+
+def _two_columns(title: str, rows: dict[str, str]) -> Table:
+    table = Table(title=title, title_justify="left", show_header=False)
+    for key, value in rows.items():
+        table.add_row(key, value)
+    return table
+
+
+def _build_table() -> Table:
+    mpi = _mpi_of_this_python()  # first, so that the library finds it
+    lib = library()
+    found = {
+        "libtempi.so": lib.path + (" (preloaded)" if lib.preloaded else " (not preloaded)"),
+        "MPI of this Python": mpi,
+        "MPI library found": lib.mpi_library() or "none",
+    }
+    return _two_columns("tempi", build_info() | found)
+
+
+def _gpu_table() -> Table:
+    rows = {
+        str(ordinal): f"{gpu.name}, {gpu.architecture}, {gpu.memory_bytes / 2**30:.0f} GiB"
+        for ordinal, gpu in enumerate(gpus())
+    }
+    return _two_columns("GPUs", rows or {"-": "none found"})
+
+
+def _option_table() -> Table:
+    table = Table("option", "value", "default", "from", "meaning", title="Options", title_justify="left")
+    for option in options():
+        where = "environment" if option.from_environment else "default"
+        values = (option.value or "-", option.default or "-")
+        table.add_row(f"TEMPI_{option.name}", *values, where, option.meaning)
+    return table
+
+
+def print_info() -> None:
+    """Print everything."""
+    console = Console()
+    for table in (_build_table(), _gpu_table(), _option_table()):
+        console.print(table)

@@ -1,0 +1,49 @@
+"""Sets up pytest for all tests: hypothesis profiles, and child processes for the tests that need MPI."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+# The installed package is tested. The source tree, which has no built module, must not hide it.
+_ROOT = Path(__file__).resolve().parent.parent
+sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != _ROOT]
+
+import mpi4py  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+from support import effort, processes  # noqa: E402
+
+settings.register_profile(
+    "tempi",
+    deadline=None,
+    print_blob=True,
+    database=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+    ],
+)
+settings.load_profile("tempi")
+
+# MPI is for the children: an MPI_Init here would leave its variables to every program that the tests start.
+mpi4py.rc.initialize = mpi4py.rc.finalize = processes.in_child()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "gpu: needs a GPU")
+    config.addinivalue_line("markers", "mpi_process(shim=True, **environment): runs in a child process with MPI")
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = random.getrandbits(32)  # known, hence printed and handed to the children
+    if processes.in_child():
+        config.pluginmanager.register(processes.Reporter(config), "tempi-reporter")
+    else:
+        config.pluginmanager.register(processes.Parent(), "tempi-parent")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"random tests: {effort.PROFILE} ({effort.VARIABLE}), --hypothesis-seed={config.option.hypothesis_seed}"

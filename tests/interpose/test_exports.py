@@ -1,0 +1,41 @@
+"""What libtempi.so exports and needs."""
+
+import re
+
+import pytest
+
+from support import shim
+from support.programs import INCLUDE, mpi_of, succeed
+
+
+def dynamic_symbols(library):
+    """Names that a library defines for others."""
+    lines = succeed(["nm", "-D", "--defined-only", str(library)], shim.clean_environment()).out.splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines if line.split()[-2] != "A"}
+
+
+@pytest.fixture(scope="module")
+def table():
+    text = (INCLUDE / "interpose" / "functions.def").read_text()
+    return re.findall(r"^TEMPI_SHIM\((MPI_\w+),", text, re.MULTILINE)
+
+
+def test_exports_are_exactly_the_table(table, pack_types):
+    assert table
+    library = dynamic_symbols(mpi_of(pack_types))
+    both = {prefix + name for name in table for prefix in ("", "P")}
+    assert dynamic_symbols(shim.path()) == (both & library) | {"tempi_api"}
+
+
+def test_never_exports_what_mpi4py_recognises_a_library_by(table):
+    forbidden = re.compile(r"P?MPI_(Get_version|Get_library_version|Abi_\w+)$")
+    assert not [name for name in dynamic_symbols(shim.path()) if forbidden.match(name)]
+
+
+def test_needs_no_mpi_no_cuda_and_no_cpp_runtime():
+    dynamic = succeed(["readelf", "-d", str(shim.path())], shim.clean_environment()).out
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    assert needed
+    sanitizers = ("libasan", "libubsan", "libtsan")
+    allowed = ("libc.so", "libdl.so", "libpthread.so", "libm.so", "librt.so", "ld-linux", *sanitizers)
+    assert [name for name in needed if not name.startswith(allowed)] == []

@@ -1,0 +1,82 @@
+"""An unmodified program with and without the shim."""
+
+import subprocess
+
+import pytest
+
+from support import shim
+from support.programs import mpirun, succeed
+
+REPORT_ROWS = ("MPI_Type_commit", "MPI_Pack", "MPI_Unpack")
+
+
+@pytest.fixture(scope="module")
+def alone(pack_types):
+    return succeed([str(pack_types)], shim.clean_environment())
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"TEMPI_VERIFY": "1"}, {"TEMPI_DEVICE": "fake"}, {"TEMPI_NO_TYPE_COMMIT": "1"}]
+)
+def test_same_bytes_with_and_without(pack_types, alone, options):
+    assert alone.out.count("\n") == 6
+    shimmed = succeed([str(pack_types)], shim.preloaded(**options))
+    assert shimmed.out == alone.out
+    assert shimmed.err == alone.err
+
+
+def test_two_ranks_exchange_the_same_bytes(pack_types):
+    without = mpirun(2, pack_types, shim.clean_environment())
+    assert mpirun(2, pack_types, shim.preloaded()).out == without.out
+
+
+def test_report_proves_interception(pack_types, alone):
+    reported = succeed([str(pack_types)], shim.preloaded(TEMPI_REPORT="1"))
+    assert all(line in reported.out for line in alone.out.splitlines())
+    for function in REPORT_ROWS:
+        assert function in reported.text
+    assert "taken" in reported.text
+
+
+def test_one_report_for_all_ranks(pack_types):
+    reported = mpirun(2, pack_types, shim.preloaded(TEMPI_REPORT="1")).text
+    single = succeed([str(pack_types)], shim.preloaded(TEMPI_REPORT="1")).text
+    assert [reported.count(name) for name in REPORT_ROWS] == [single.count(name) for name in REPORT_ROWS]
+
+
+def test_no_report_unless_asked(pack_types):
+    assert "MPI_Pack" not in succeed([str(pack_types)], shim.preloaded()).text
+
+
+@pytest.mark.parametrize("option", ["TEMPI_DISABLE", "TEMPI_NO_PACK"])
+def test_switched_off_is_pass_through(pack_types, alone, option):
+    off = succeed([str(pack_types)], shim.preloaded(**{option: "1"}))
+    assert (off.out, off.err) == (alone.out, alone.err)
+    report = succeed([str(pack_types)], shim.preloaded(**{option: "1", "TEMPI_REPORT": "1"})).text
+    assert not [row for row in report.splitlines() if "Pack" in row and "taken" in row]
+
+
+def test_misspelt_variable_is_warned_about_once(pack_types, alone):
+    warned = succeed([str(pack_types)], shim.preloaded(TEMPI_DISABEL="1"))
+    lines = [line for line in warned.err.splitlines() if "TEMPI_DISABEL" in line]
+    assert len(lines) == 1
+    assert "TEMPI_DISABLE" in lines[0].replace("TEMPI_DISABEL", "", 1)
+    assert warned.out == alone.out
+
+
+def test_bad_value_is_warned_about(pack_types, alone):
+    warned = succeed([str(pack_types)], shim.preloaded(TEMPI_VERIFY="perhaps"))
+    assert "TEMPI_VERIFY" in warned.err
+    assert warned.out == alone.out
+
+
+def test_bin_true_prints_nothing():
+    done = subprocess.run(["/bin/true"], env=shim.preloaded(), capture_output=True, timeout=10)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_programs_that_are_not_mpi_are_left_alone():
+    done = subprocess.run(
+        ["/bin/sh", "-c", "echo hello; exit 3"], env=shim.preloaded(), capture_output=True, timeout=10
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"hello\n", b"")

@@ -1,0 +1,85 @@
+"""What the MPI libraries are known to do wrong on host memory. Named here, so that no test learns it.
+
+Found with random types against the standard's type map. A case on this list says nothing about the library's bytes;
+what the shim handles itself is always held to the standard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from mpi4py import MPI
+
+from support import constructors as c
+from support.typemap import F90, Named, Spec, marked, standard_bounds, type_map
+
+_COMPLEX = ("C_FLOAT_COMPLEX", "COMPLEX", "C_DOUBLE_COMPLEX", "DOUBLE_COMPLEX")
+
+
+@cache
+def library_name() -> str:
+    version = MPI.Get_library_version()
+    return "openmpi" if "Open MPI" in version else "mpich"
+
+
+def nodes(spec: Spec) -> Iterator[Spec]:
+    yield spec
+    for child in spec.children:
+        yield from nodes(child)
+
+
+def _is_complex(spec: Spec) -> bool:
+    return (isinstance(spec, Named) and spec.name in _COMPLEX) or (isinstance(spec, F90) and spec.kind == "complex")
+
+
+def _steps_back(spec: Spec) -> bool:
+    if isinstance(spec, c.Vector):
+        return spec.stride < 0
+    return isinstance(spec, c.Hvector) and spec.stride_bytes < 0
+
+
+def _is_empty(spec: Spec) -> bool:
+    return type_map(spec).size == 0
+
+
+def known_defect(spec: Spec) -> str | None:
+    """Why this library's bytes for this datatype cannot be trusted, or None."""
+    every = list(nodes(spec))
+    if library_name() == "openmpi":
+        if any(map(_is_complex, every)):
+            return "Open MPI packs complex types at displacements rounded down to a multiple of their size"
+        if any(map(_steps_back, every)):
+            return "Open MPI packs some vectors with a negative stride wrongly when they are nested"
+        if any(_is_empty(child) and not _is_empty(s) for s in every for child in s.children):
+            return "Open MPI takes data followed by an empty type at a distance for contiguous"
+    elif Named("LONG_DOUBLE") in every:
+        return "MPICH copies 10 of the 16 bytes of MPI_LONG_DOUBLE"
+    return None
+
+
+def _mixes_bounds(spec: Spec) -> bool:
+    marks = {marked(child, standard_bounds) for child in spec.children}
+    return isinstance(spec, c.Struct) and len(marks) == 2
+
+
+def odd_bounds(spec: Spec) -> str | None:
+    """Why this library's bounds of this datatype are not the standard's, or None."""
+    every = list(nodes(spec))
+    if library_name() == "mpich":
+        if any(map(_mixes_bounds, every)):
+            return "MPICH counts all members of a struct where only those with explicit bounds should count"
+    elif any(map(_byte_back, every)):
+        return "Open MPI takes a stride of -1 byte for 'as wide as the block'"
+    return None
+
+
+def _byte_back(spec: Spec) -> bool:
+    if isinstance(spec, c.Vector):
+        return spec.stride == -1 and spec.blocklength > 1
+    return isinstance(spec, c.Hvector) and spec.stride_bytes == -1
+
+
+def crashes_library(spec: Spec) -> bool:
+    """MPICH dies (SIGFPE) packing nested empty types."""
+    return library_name() == "mpich" and _is_empty(spec)

@@ -1,0 +1,63 @@
+"""Buffers of every kind of memory behind one small interface: an address, and contents that go in and out as bytes.
+
+`Host` is numpy's memory. `fake` makes memory of the fake device: its device memory may not be touched by the CPU, so
+whoever reads it past the shim crashes. The GPU tests bring their own maker (gpu_memory.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from support.typemap import Bytes
+
+HOST = "host"
+GPU_KINDS = ("device", "managed", "pinned", "device 1")
+KINDS = (HOST, *GPU_KINDS)
+
+
+class Buffer(Protocol):
+    @property
+    def address(self) -> int: ...
+
+    def read(self) -> Bytes: ...
+
+
+Maker = Callable[[str, Bytes], Buffer]  # kind of memory, contents
+
+
+class Host:
+    def __init__(self, contents: Bytes) -> None:
+        self._array = contents.copy()
+
+    @property
+    def address(self) -> int:
+        return int(self._array.ctypes.data)
+
+    def read(self) -> Bytes:
+        return self._array
+
+
+class Fake:
+    def __init__(self, kind: str, contents: Bytes) -> None:
+        from tempi.testing import FakeArray
+
+        name, _, ordinal = kind.partition(" ")
+        self._array = FakeArray.from_numpy(contents, kind=name, ordinal=int(ordinal or 0))
+
+    @property
+    def address(self) -> int:
+        return int(self._array.__cuda_array_interface__["data"][0])
+
+    def read(self) -> Bytes:
+        contents: Bytes = self._array.to_numpy()
+        return contents
+
+
+def fake(kind: str, contents: Bytes) -> Buffer:
+    return Host(contents) if kind == HOST else Fake(kind, contents)
+
+
+def needs_shim(*kinds: str) -> bool:
+    """Whether the library alone could not do it: it cannot reach device memory."""
+    return any(kind.startswith("device") for kind in kinds)

@@ -1,0 +1,124 @@
+"""One random case of MPI_Pack or MPI_Unpack, held against the oracle byte by byte, gaps and guards included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+import tempi
+from support import calls
+from support.building import Builder
+from support.defects import known_defect
+from support.memory import KINDS, Maker, needs_shim
+from support.strategies import counts, specs
+from support.typemap import Bytes, Spec, TypeMap, message_map, overlaps, reference_pack, reference_unpack
+
+GUARD_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Case:
+    spec: Spec
+    count: int
+    typed: str = "host"  # the kind of memory on the datatype's side
+    packed: str = "host"
+    typed_shift: int = 0  # bytes by which the buffers are misaligned
+    packed_shift: int = 0
+    position: int = 0
+    spare: int = 0  # room left behind the packed bytes
+    profiling: bool = False  # call PMPI_ instead of MPI_
+    large_count: bool = False  # call the _c form, where the library has it
+
+
+def cases(kinds: tuple[str, ...] = KINDS) -> st.SearchStrategy[Case]:
+    kind = st.sampled_from(kinds)
+    shift = st.sampled_from((0, 0, 0, 8, 4, 1, 3))
+    few = st.integers(0, 9)
+    return st.builds(
+        Case, specs(), counts(), kind, kind, shift, shift, few, few, st.booleans(), st.booleans()
+    )  # fmt: skip
+
+
+class Seen:
+    """What the shim did with the calls made inside a with block."""
+
+    def __enter__(self) -> Seen:
+        self._before = self._rows()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        after = self._rows()
+        self.outcomes = {key: n - self._before.get(key, 0) for key, n in after.items()}
+
+    def taken(self, function: str) -> int:
+        return sum(n for (f, outcome), n in self.outcomes.items() if f == function and outcome.startswith("taken"))
+
+    @staticmethod
+    def _rows() -> dict[tuple[str, str], int]:
+        return {(row.function, row.outcome): row.calls for row in tempi.stats()}
+
+
+class Scene:
+    """The memory of a case: the datatype's side and the packed side, both between guard bytes."""
+
+    def __init__(self, case: Case, message: TypeMap) -> None:
+        self.message = message
+        true = message.true_bounds
+        self.typed_origin = GUARD_BYTES + case.typed_shift - true.lower
+        self.packed_origin = GUARD_BYTES + case.packed_shift
+        self.size = case.position + message.size + case.spare
+        random = np.random.default_rng(message.size)
+        self.typed = random.integers(0, 256, true.extent + case.typed_shift + 2 * GUARD_BYTES, np.uint8)
+        self.packed = random.integers(0, 256, self.size + case.packed_shift + 2 * GUARD_BYTES, np.uint8)
+        self.payload = slice(self.packed_origin + case.position, self.packed_origin + case.position + message.size)
+
+
+def function_name(case: Case, name: str) -> str:
+    large = case.large_count and calls.program().has(f"MPI_{name}_c")
+    return f"{'P' if case.profiling else ''}MPI_{name}{'_c' if large else ''}"
+
+
+def check_pack(case: Case, make: Maker) -> None:
+    with Builder() as builder:
+        datatype = builder.build(case.spec).Commit()
+        scene = Scene(case, message_map(case.spec, case.count, builder.bounds))
+        typed, packed = make(case.typed, scene.typed), make(case.packed, scene.packed)
+        with Seen() as seen:
+            result = calls.program().pack(
+                typed.address + scene.typed_origin, case.count, datatype, packed.address + scene.packed_origin,
+                scene.size, case.position, function_name(case, "Pack"),
+            )  # fmt: skip
+    assert result == (0, case.position + scene.message.size)
+    expected = scene.packed.copy()
+    expected[scene.payload] = reference_pack(scene.message, scene.typed, scene.typed_origin)
+    np.testing.assert_array_equal(typed.read(), scene.typed, "the source was written")
+    _compare(case, packed.read(), expected, seen.taken("MPI_Pack"), scene)
+
+
+def check_unpack(case: Case, make: Maker) -> None:
+    with Builder() as builder:
+        datatype = builder.build(case.spec).Commit()
+        message = message_map(case.spec, case.count, builder.bounds)
+        if overlaps(message):
+            return  # the standard does not allow it
+        scene = Scene(case, message)
+        typed, packed = make(case.typed, scene.typed), make(case.packed, scene.packed)
+        with Seen() as seen:
+            result = calls.program().unpack(
+                packed.address + scene.packed_origin, scene.size, typed.address + scene.typed_origin, case.count,
+                datatype, case.position, function_name(case, "Unpack"),
+            )  # fmt: skip
+    assert result == (0, case.position + message.size)
+    expected = scene.typed.copy()
+    reference_unpack(message, scene.packed[scene.payload], expected, scene.typed_origin)
+    np.testing.assert_array_equal(packed.read(), scene.packed, "the source was written")
+    _compare(case, typed.read(), expected, seen.taken("MPI_Unpack"), scene)
+
+
+def _compare(case: Case, found: Bytes, expected: Bytes, taken: int, scene: Scene) -> None:
+    if needs_shim(case.typed, case.packed) and scene.message.size:
+        assert taken == 1, "the shim did not take a call that the library cannot do"
+    if taken or not known_defect(case.spec):
+        np.testing.assert_array_equal(found, expected)

@@ -1,0 +1,83 @@
+"""Compiling and running MPI programs that know nothing of TEMPI."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from support import shim
+
+SOURCES = Path(__file__).resolve().parent.parent / "interpose"
+INCLUDE = SOURCES.parent.parent / "src"
+_PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+
+
+@dataclass(frozen=True)
+class Output:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out + self.err
+
+
+def tool(name: str, variable: str = "") -> str | None:
+    return shutil.which(os.environ.get(variable) or name, path=_PATH)
+
+
+def run(command: list[str], environment: dict[str, str], timeout: float = 120) -> Output:
+    done = subprocess.run(
+        command,
+        env=environment | {"PATH": _PATH},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        errors="replace",
+    )
+    return Output(done.returncode, done.stdout, done.stderr)
+
+
+def succeed(command: list[str], environment: dict[str, str], timeout: float = 120) -> Output:
+    output = run(command, environment, timeout)
+    assert output.code == 0, f"{command} ended with {output.code}:\n{output.text}"
+    return output
+
+
+def mpirun(ranks: int, program: Path, environment: dict[str, str]) -> Output:
+    launcher = tool("mpirun", "MPIEXEC")
+    assert launcher, "no mpirun"
+    passed = [f"{k}={v}" for k, v in environment.items() if k.startswith(("TEMPI_", "LD_PRELOAD"))]
+    outside = {k: v for k, v in environment.items() if not k.startswith(("TEMPI_", "LD_PRELOAD"))}
+    return succeed([launcher, "-n", str(ranks), "env", *passed, str(program)], outside)
+
+
+def compiled(compiler: str | None, source: str, folder: Path, *options: str) -> Path:
+    """The program made from one source file; made once a folder."""
+    if compiler is None:
+        pytest.skip(f"no compiler for {source}")
+    program = folder / f"{source}.{Path(compiler).name}.bin"
+    if not program.exists():
+        succeed(
+            [compiler, "-O1", "-g", str(SOURCES / source), "-o", str(program), f"-I{INCLUDE}", *options],
+            shim.clean_environment(),
+        )
+    return program
+
+
+@cache
+def mpi_of(program: Path) -> str:
+    """The MPI library that a program is linked to, as the loader finds it."""
+    found = re.search(
+        r"libmpi(?:ch|_abi)?\.so\S* => (\S+)", succeed(["ldd", str(program)], shim.clean_environment()).out
+    )
+    return found.group(1) if found else ""

@@ -1,0 +1,38 @@
+"""Where libtempi.so is, and the environment of programs that are run with and without it."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def path() -> Path:
+    """The shim under test: TESTS_SHIM where set (a sanitizer build), else the installed package's."""
+    if chosen := os.environ.get("TESTS_SHIM"):
+        return Path(chosen)
+    import tempi
+
+    return Path(tempi.lib_path())
+
+
+def preload() -> str:
+    """The value of LD_PRELOAD. TESTS_PRELOAD_FIRST is for the run-time library of a sanitizer."""
+    return " ".join(filter(None, (os.environ.get("TESTS_PRELOAD_FIRST"), str(path()))))
+
+
+def clean_environment() -> dict[str, str]:
+    """This environment without the shim, its options and what an MPI launcher may have left behind."""
+    inherited = ("TEMPI_", "OMPI_", "PMIX_", "PMI_", "LD_PRELOAD")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(inherited) or k.startswith("OMPI_MCA_")}
+    return kept | {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    }
+
+
+def preloaded(**options: str) -> dict[str, str]:
+    return clean_environment() | {"LD_PRELOAD": preload()} | options

@@ -1,0 +1,53 @@
+"""The include table of the design: dependencies between the folders of src/ go one way."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parent.parent / "src"
+_STAGES = {
+    "base": set(),
+    "datatype": {"base"},
+    "device": {"base"},
+    "pack": {"base", "datatype", "device"},
+    "model": {"base"},
+}
+_STAGES["send"] = {*_STAGES}
+_STAGES["interpose"] = {*_STAGES}
+MAY_INCLUDE = {**_STAGES, "bind": {*_STAGES}}
+FILES = sorted(p for p in SRC.rglob("*") if p.suffix in (".cpp", ".hpp", ".h", ".cu", ".cuh", ".def", ".S"))
+
+
+def included(path):
+    return re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
+def test_includes_only_what_its_folder_may(path):
+    folder = path.relative_to(SRC).parts[0]
+    assert folder in MAY_INCLUDE, "a folder that design.md does not know"
+    for name in included(path):
+        target = name.split("/")[0]
+        if "/" in name:
+            assert target == folder or target in MAY_INCLUDE[folder], f'"{name}" may not be included here'
+            assert (SRC / name).exists(), f'"{name}" does not exist: paths are relative to src/'
+
+
+def test_only_the_options_table_reads_the_environment():
+    callers = [p for p in FILES if re.search(r"\b(secure_)?getenv\b|\benviron\b", _code(p))]
+    assert [str(p.relative_to(SRC)) for p in callers] in (["base/options.cpp"], [])
+
+
+def test_only_one_folder_knows_pybind11():
+    users = {p.relative_to(SRC).parts[0] for p in FILES if "pybind11/" in p.read_text()}
+    assert users <= {"bind"}
+
+
+def test_kernels_are_in_pack_only():
+    users = {p.relative_to(SRC).parts[0] for p in FILES if "__global__" in _code(p)}
+    assert users <= {"pack"}
+
+
+def _code(path):
+    return re.sub(r"//.*|/\*.*?\*/", "", path.read_text(), flags=re.DOTALL if path.suffix == ".h" else 0)
