@@ -59,21 +59,36 @@ void fold_into_table(Box& box, int d) {
   box.table_dim = d;
 }
 
-// Makes room for one more dim, at the price of the smallest table.
-void make_room(Box& box) {
-  if (box.n_dims < kMaxLayoutDims) return;
-  int best = -1;
-  for (int d = 0; d + 1 < box.n_dims; ++d) {
-    if (box.table && box.table_dim != d && box.table_dim != d + 1) continue;
-    const auto entries = [&](int at) { return box.dims[at].count * box.dims[at + 1].count; };
-    if (best < 0 || entries(d) < entries(best)) best = d;
-  }
-  fold_into_table(box, best);
+// Dims d and d+1 can be one where they are dense on the packed side and leave at most one table.
+bool can_fold(const Box& box, int d) {
+  const bool dense = box.dims[d].count * box.dims[d].dst_stride == box.dims[d + 1].dst_stride;
+  return dense && (!box.table || box.table_dim == d || box.table_dim == d + 1);
 }
 
-void append_dim(Box& box, Dim dim) {
-  make_room(box);
-  box.dims[box.n_dims++] = dim;
+// Makes room for one more dim, at the price of the smallest table. False where no two dims can be folded.
+bool make_room(Box& box) {
+  if (box.n_dims < kMaxLayoutDims) return true;
+  const auto entries = [&](int d) { return box.dims[d].count * box.dims[d + 1].count; };
+  int best = -1;
+  for (int d = 0; d + 1 < box.n_dims; ++d) {
+    if (can_fold(box, d) && (best < 0 || entries(d) < entries(best))) best = d;
+  }
+  if (best >= 0) fold_into_table(box, best);
+  return best >= 0;
+}
+
+// One more outermost loop around a box; written out where the box has no room for it.
+void append_loop(Box box, Dim dim, Boxes& out) {
+  if (make_room(box)) {
+    box.dims[box.n_dims++] = dim;
+    out.push_back(std::move(box));
+    return;
+  }
+  for (std::int64_t i = 0; i < dim.count; ++i) {
+    out.push_back(box);
+    box.src_offset += dim.src_stride;
+    box.dst_offset += dim.dst_stride;
+  }
 }
 
 // Calls fn(source offset, destination offset) for every block of a packing box, in type-map order.
@@ -108,13 +123,18 @@ bool table_is_better(const Boxes& boxes, std::int64_t size) {
   return size / common_chunk(boxes) <= kChunksPerBox * n;
 }
 
-// Boxes that lie back to back on the packed side as one table of equal chunks.
+// Boxes that together are dense on the packed side as one table of equal chunks.
 Box flattened(const Boxes& boxes) {
   const std::int64_t chunk = common_chunk(boxes);
-  std::vector<std::int64_t> offsets;
-  for (const Box& box : boxes) {
-    for_each_block(box, [&](std::int64_t src, std::int64_t) {
-      for (std::int64_t at = 0; at < box.block_bytes; at += chunk) offsets.push_back(src + at);
+  const std::int64_t begin = boxes.front().dst_offset;
+  std::int64_t bytes = 0;
+  for (const Box& box : boxes) bytes += box.payload_bytes();
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(bytes / chunk));
+  for (const Box& box : boxes) {  // boxes of one loop interleave on the packed side
+    for_each_block(box, [&](std::int64_t src, std::int64_t dst) {
+      for (std::int64_t at = 0; at < box.block_bytes; at += chunk) {
+        offsets[static_cast<std::size_t>((dst - begin + at) / chunk)] = src + at;
+      }
     });
   }
   Box flat;
@@ -130,8 +150,10 @@ Box flattened(const Boxes& boxes) {
 Boxes boxes_of(const Tree& tree);
 
 Boxes boxes_of_strided(const Tree& tree) {
-  Boxes boxes = boxes_of(*tree.child);
-  for (Box& box : boxes) append_dim(box, {tree.count, tree.stride, tree.child->size});
+  Boxes boxes;
+  for (Box& box : boxes_of(*tree.child)) {
+    append_loop(std::move(box), {tree.count, tree.stride, tree.child->size}, boxes);
+  }
   return boxes;
 }
 
@@ -143,8 +165,8 @@ Boxes boxes_of_equal_pieces(const Tree& tree, Box box) {
   std::vector<std::int64_t> offsets;
   offsets.reserve(tree.pieces.size());
   for (const Piece& piece : tree.pieces) offsets.push_back(piece.offset);
-  append_dim(box, {static_cast<std::int64_t>(offsets.size()), 0, tree.pieces.front().tree->size});
-  box.table_dim = box.n_dims - 1;
+  box.table_dim = box.n_dims;
+  box.dims[box.n_dims++] = {static_cast<std::int64_t>(offsets.size()), 0, tree.pieces.front().tree->size};
   box.table = make_table(std::move(offsets));
   return {box};
 }

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
-#include "device/cuda_driver.hpp"
+#include "device/cuda_check.hpp"
+#include "device/cuda_replay.hpp"
 
 extern "C" const unsigned char tempi_kernel_image[];  // the fat binary of src/pack/kernels.cu
 
@@ -19,13 +19,7 @@ namespace {
 const CudaDriver* driver = nullptr;  // set before the first CudaDevice method runs
 std::atomic<bool> forked{false};     // CUDA does not survive fork
 
-void check(CUresult result, const char* call) {
-  if (result == CUDA_SUCCESS) return;
-  const char* name = nullptr;
-  driver->cuGetErrorName(result, &name);
-  const ErrorKind kind = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorKind::no_memory : ErrorKind::device;
-  throw Error(kind, std::string(call) + " failed: " + (name ? name : "unknown CUDA error"));
-}
+void check(CUresult result, const char* call) { device::check(*driver, result, call); }
 
 CUdeviceptr as_device(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
 
@@ -34,14 +28,18 @@ struct Queue {
   Context context;
   CUstream stream = nullptr;
   CUmodule module = nullptr;
-  std::vector<std::pair<const Kernel*, CUfunction>> functions;
+  std::vector<std::pair<const Kernel*, CUfunction>> functions = {};
+  Replays replays = {};
 };
 
 struct ThreadQueues {
   std::vector<Queue> queues;
   ~ThreadQueues() {
     if (forked.load()) return;
-    for (const Queue& queue : queues) driver->cuStreamDestroy_v2(queue.stream);  // fails harmlessly after shutdown
+    for (Queue& queue : queues) {  // fails harmlessly after the driver has shut down
+      queue.replays.destroy(*driver);
+      driver->cuStreamDestroy_v2(queue.stream);
+    }
   }
 };
 
@@ -78,7 +76,7 @@ Queue& queue() {
   for (Queue& known : thread_queues.queues) {
     if (known.context == context) return known;
   }
-  Queue fresh{context, nullptr, module_of(context), {}};
+  Queue fresh{context, nullptr, module_of(context)};
   check(driver->cuStreamCreate(&fresh.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   return thread_queues.queues.emplace_back(std::move(fresh));
 }
@@ -132,12 +130,10 @@ class CudaDevice final : public Device {
     entered.pop_back();
   }
 
-  void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) override {
+  void launch(const Kernel& kernel, std::uint32_t tiles, std::uint32_t shared_bytes, const void* params) override {
     Queue& here = queue();
-    void* arguments[] = {const_cast<void*>(params)};
-    check(driver->cuLaunchKernel(function(here, kernel), tiles, 1, 1, kernel.threads, 1, 1, 0, here.stream, arguments,
-                                 nullptr),
-          "cuLaunchKernel");
+    const KernelCall call{function(here, kernel), tiles, kernel.threads, shared_bytes, params, kernel.param_bytes};
+    here.replays.launch(*driver, call, here.stream);
   }
 
   void copy(void* dst, const void* src, std::size_t bytes) override {

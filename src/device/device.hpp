@@ -66,7 +66,7 @@ class Device {
   virtual void leave(Context context) noexcept = 0;
 
   // The rest acts on the calling thread's own queue of the entered context.
-  virtual void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) = 0;
+  virtual void launch(const Kernel& kernel, std::uint32_t tiles, std::uint32_t shared_bytes, const void* params) = 0;
   virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;  // any two locations
   virtual void finish() = 0;  // returns when everything queued by this thread in this context is done
 

@@ -89,7 +89,7 @@ class Fake final : public Device {
   }
   void leave(Context) noexcept override { --entered.depth; }
 
-  void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) override;
+  void launch(const Kernel& kernel, std::uint32_t tiles, std::uint32_t, const void* params) override;
   void copy(void* dst, const void* src, std::size_t bytes) override;
   void finish() override;
 
@@ -148,7 +148,7 @@ class Fake final : public Device {
   std::map<QueueKey, std::deque<Operation>> queues_;  // without empty ones
 };
 
-void Fake::launch(const Kernel& kernel, std::uint32_t tiles, const void* params) {
+void Fake::launch(const Kernel& kernel, std::uint32_t tiles, std::uint32_t, const void* params) {
   if (tiles == 0 || kernel.threads == 0 || kernel.threads > 1024 || kernel.param_bytes > kMostParamBytes)
     throw Error(ErrorKind::device, "fake device: a GPU refuses to launch this");
   const auto* first = static_cast<const std::byte*>(params);

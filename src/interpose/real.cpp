@@ -64,7 +64,7 @@ const Tables& tables() {
 }
 
 bool is_open_mpi() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING * 2> version{};
+  std::array<char, 1 << 14> version{};  // the longest of all libraries; ours may not be the one loaded
   int length = 0;
   real_pmpi().MPI_Get_library_version(version.data(), &length);
   return std::strstr(version.data(), "Open MPI") != nullptr;

@@ -1,6 +1,9 @@
 #include "pack/describe.hpp"
 
 #include <algorithm>
+#include <set>
+
+#include "pack/kernels.hpp"
 
 namespace tempi::pack {
 namespace {
@@ -25,22 +28,42 @@ std::string line_of(const Box& box) {
   return line + "\n";
 }
 
-std::string engine_lines(const datatype::Boxes& boxes) {
-  if (is_plain_copy(boxes)) return "GPU: 1 copy of " + std::to_string(boxes.front().block_bytes) + " B\n";
-  std::int64_t words = 0;
-  for (const Box& box : boxes) words += box.payload_bytes() / word_bytes_of(box, 0);
-  const Depth depth = depth_for(words);
-  std::uint64_t tiles = 0;
-  std::string widths;
+// On buffers aligned to the widest word; tables are not uploaded for a description.
+std::vector<KernelBox> kernel_boxes(const datatype::Boxes& boxes) {
+  std::vector<KernelBox> all;
   for (const Box& box : boxes) {
     const std::uint32_t word = word_bytes_of(box, 0);
-    for (const Cut& cut : cut_for_kernel(box, word)) tiles += tiles_of(kernel_box(cut, word, {}), depth);
-    const std::string width = std::to_string(word) + " ";
-    if (widths.find(width) == std::string::npos) widths += width;
+    for (const Cut& cut : cut_for_kernel(box, word)) all.push_back(kernel_box(cut, word, {}));
   }
-  return "GPU: 1 launch of " + std::to_string(tiles) + " tiles, words of " + widths + "B, " +
-         std::to_string(kThreads) + " threads a tile, " + (depth == Depth::deep ? "several words" : "1 word") +
-         " a thread\n";
+  return all;
+}
+
+std::string words_of(const std::vector<KernelBox>& boxes) {
+  std::set<int> widths;
+  for (const KernelBox& box : boxes) widths.insert(box.word_bytes);
+  std::string text;
+  for (const int width : widths) text += (text.empty() ? "" : ", ") + std::to_string(width);
+  return text + " B";
+}
+
+std::string line_of(const std::string& kernel, std::uint64_t tiles, const std::vector<KernelBox>& boxes) {
+  return "GPU: 1 launch of " + kernel + ", words of " + words_of(boxes) + ", " + std::to_string(tiles) +
+         (tiles == 1 ? " tile" : " tiles") + " of " + std::to_string(kThreads) + " threads\n";
+}
+
+std::string long_list_line(const Plan& plan, Repeat repeat) {
+  const LongList list = long_list(kernel_boxes(plan.layout.boxes));
+  const auto tiles = list.box_of_tile.size() * static_cast<std::uint64_t>(repeat.count);
+  return line_of(kernel_of_many(list.depth).symbol, tiles, list.boxes);
+}
+
+std::string launch_lines(const Plan& plan, Repeat repeat) {
+  const datatype::Boxes boxes = oriented_boxes(plan, repeat, Direction::pack);
+  if (is_plain_copy(boxes)) return "GPU: 1 copy of " + std::to_string(boxes.front().block_bytes) + " B\n";
+  const std::vector<KernelBox> all = kernel_boxes(boxes);
+  std::string text;
+  for (const Launch& launch : assemble(all)) text += line_of(launch.kernel->symbol, launch.tiles, all);
+  return text;
 }
 
 }  // namespace
@@ -59,8 +82,8 @@ std::string describe_plan(const Plan& plan, Repeat repeat) {
                      std::to_string(plan.layout.boxes.size()) + (plan.layout.boxes.size() == 1 ? " box" : " boxes") +
                      " an element\n";
   if (bytes == 0) return text + "nothing to move\n";
-  text += plan.is_long() ? "the list of boxes is kept on the GPU\n" : "the boxes travel as kernel parameters\n";
-  return text + engine_lines(datatype::repeated(plan.layout.boxes, repeat.count, repeat.extent, plan.layout.size));
+  if (plan.is_long()) return text + "the list of boxes is kept on the GPU\n" + long_list_line(plan, repeat);
+  return text + "the boxes travel as kernel parameters\n" + launch_lines(plan, repeat);
 }
 
 }  // namespace tempi::pack

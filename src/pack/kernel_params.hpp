@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tempi::pack {
 
@@ -35,6 +36,7 @@ struct KernelBox {
   std::uint32_t table_unit;             // bytes
   std::uint8_t table_is_narrow;         // entries are int32, else int64
   std::uint8_t shifts[kMaxKernelDims];  // of the divisions by the counts of dims
+  std::uint8_t unused[5];               // launches are compared byte by byte: there is no padding
   KernelDim dims[kMaxKernelDims];
 };
 
@@ -48,6 +50,7 @@ struct FewBoxes {
   const char* src;
   char* dst;
   std::uint32_t n_boxes;
+  std::uint32_t unused;
   std::uint32_t first_tile[kFewBoxes];
   KernelBox boxes[kFewBoxes];
 };
@@ -63,17 +66,26 @@ struct ManyBoxes {
   const std::uint32_t* first_tile;   // for each box
   std::int64_t src_extent, dst_extent;  // bytes from one element to the next
   std::uint32_t tiles_per_element;
+  std::uint32_t unused;
 };
 
-// How many words a thread moves. Small transfers spread over as many threads as there are words. In large ones narrow
-// words need several loads in flight, wide ones need threads close together in memory (measured on an H200).
-enum class Depth : std::uint8_t { shallow, deep };
+static_assert(std::has_unique_object_representations_v<OneBox> && std::has_unique_object_representations_v<FewBoxes> &&
+              std::has_unique_object_representations_v<ManyBoxes>);
+
+// How many words a thread moves (measured on an H200).
+enum class Depth : std::uint8_t {
+  shallow,    // one: small transfers spread over as many threads as there are words
+  deep,       // narrow words need several loads in flight, wide ones need threads close together in memory
+  irregular,  // more: every load waits for another one, of a table or of a list of boxes
+};
 
 inline constexpr std::uint32_t kThreads = 128;  // per tile
 
 constexpr std::uint32_t words_per_thread(Depth depth, std::uint32_t word_bytes) {
-  if (depth == Depth::shallow || word_bytes == 16) return 1;
-  return word_bytes == 8 ? 2 : 8;
+  if (depth == Depth::shallow) return 1;
+  const std::uint32_t wide = depth == Depth::irregular ? 2 : 1;  // of 16 bytes
+  if (word_bytes >= 8) return word_bytes == 16 ? wide : 2 * wide;
+  return 8;
 }
 
 constexpr std::uint32_t tile_words(Depth depth, std::uint32_t word_bytes) {

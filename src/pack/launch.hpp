@@ -22,12 +22,25 @@ struct Repeat {
 struct Launch {
   const device::Kernel* kernel;
   std::uint32_t tiles;
+  std::uint32_t reserved_shared_bytes;  // of each tile, unused: fewer tiles are on a multiprocessor at a time
   std::int64_t src_offset, dst_offset;  // bytes, of this launch's first element
   std::variant<OneBox, FewBoxes, ManyBoxes> params;
 
   void run(device::Device& device, const void* src, void* dst) const;
 };
 using Launches = std::vector<Launch>;  // more than one only beyond 2^31 words or tiles
+
+// The launches of boxes that travel as kernel parameters: one, up to kFewBoxes.
+Launches assemble(const std::vector<KernelBox>& boxes);
+
+// The tables of a list that is kept on the device.
+struct LongList {
+  Depth depth = Depth::shallow;
+  std::vector<KernelBox> boxes;
+  std::vector<std::uint32_t> box_of_tile;  // for each tile of one element
+  std::vector<std::uint32_t> first_tile;   // for each box
+};
+LongList long_list(std::vector<KernelBox> boxes);
 
 // What launches depend on: two calls of the same shape share them.
 struct Shape {

@@ -10,9 +10,6 @@ namespace {
 using datatype::Box;
 using datatype::Boxes;
 
-// Up to here there is a thread for every word that an H200 can hold at once; beyond, threads do several words each.
-constexpr std::int64_t kShallowWords = 132 * 2048;
-
 constexpr std::uint32_t kMaxTiles = 0x7fffffff;  // of one launch
 
 std::uintptr_t alignment_of(const void* src, const void* dst) {
@@ -31,47 +28,6 @@ std::vector<KernelBox> kernel_boxes(device::Device& device, device::Context cont
   return all;
 }
 
-std::int64_t words_of(const std::vector<KernelBox>& boxes) {
-  std::int64_t words = 0;
-  for (const KernelBox& box : boxes) words += box.n_words;
-  return words;
-}
-
-Launch launch_of_one(const KernelBox& box, Depth depth) {
-  const OneBox params{nullptr, nullptr, box};
-  return {&kernel_of_one(depth, box.word_bytes), tiles_of(box, depth), 0, 0, params};
-}
-
-std::uint32_t common_word(const KernelBox* boxes, std::uint32_t n_boxes) {
-  const auto same = [&](const KernelBox& box) { return box.word_bytes == boxes->word_bytes; };
-  return std::all_of(boxes, boxes + n_boxes, same) ? boxes->word_bytes : kMixedWords;
-}
-
-Launch launch_of_few(const KernelBox* boxes, std::uint32_t n_boxes, Depth depth) {
-  FewBoxes params{};
-  params.n_boxes = n_boxes;
-  std::uint32_t tiles = 0;
-  for (std::uint32_t b = 0; b < n_boxes; ++b) {
-    params.first_tile[b] = tiles;
-    params.boxes[b] = boxes[b];
-    tiles += tiles_of(boxes[b], depth);
-  }
-  return {&kernel_of_few(depth, common_word(boxes, n_boxes)), tiles, 0, 0, params};
-}
-
-Launches launches_of_boxes(device::Device& device, device::Context context, const Plan& plan, const Boxes& boxes,
-                           std::uintptr_t alignment) {
-  const std::vector<KernelBox> all = kernel_boxes(device, context, plan, boxes, alignment);
-  const Depth depth = depth_for(words_of(all));
-  if (all.size() == 1) return {launch_of_one(all.front(), depth)};
-  Launches launches;
-  for (std::size_t first = 0; first < all.size(); first += kFewBoxes) {
-    const std::size_t n = std::min<std::size_t>(kFewBoxes, all.size() - first);
-    launches.push_back(launch_of_few(&all[first], static_cast<std::uint32_t>(n), depth));
-  }
-  return launches;
-}
-
 Launches launches_of_long_list(device::Device& device, const Plan& plan, const Shape& shape) {
   const bool packing = shape.direction == Direction::pack;
   const std::int64_t size = plan.layout.size;
@@ -88,7 +44,7 @@ Launches launches_of_long_list(device::Device& device, const Plan& plan, const S
   const std::int64_t elements_per_launch = std::max<std::int64_t>(1, kMaxTiles / list.tiles);
   for (std::int64_t first = 0; first < shape.count; first += elements_per_launch) {
     const std::int64_t elements = std::min(elements_per_launch, shape.count - first);
-    launches.push_back({&kernel_of_many(list.depth), static_cast<std::uint32_t>(elements) * list.tiles,
+    launches.push_back({&kernel_of_many(list.depth), static_cast<std::uint32_t>(elements) * list.tiles, 0,
                         first * params.src_extent, first * params.dst_extent, params});
   }
   return launches;
@@ -105,19 +61,7 @@ void run_all(const Launches& launches, device::Device& device, const void* src, 
 
 }  // namespace
 
-void Launch::run(device::Device& device, const void* src, void* dst) const {
-  std::visit(
-      [&](auto list) {
-        list.src = static_cast<const char*>(src) + src_offset;
-        list.dst = static_cast<char*>(dst) + dst_offset;
-        device.launch(*kernel, tiles, &list);
-      },
-      params);
-}
-
 bool is_plain_copy(const Boxes& boxes) { return boxes.size() == 1 && boxes.front().n_dims == 0; }
-
-Depth depth_for(std::int64_t words) { return words <= kShallowWords ? Depth::shallow : Depth::deep; }
 
 Boxes oriented_boxes(const Plan& plan, Repeat repeat, Direction direction) {
   Boxes boxes = datatype::repeated(plan.layout.boxes, repeat.count, repeat.extent, plan.layout.size);
@@ -128,7 +72,7 @@ Boxes oriented_boxes(const Plan& plan, Repeat repeat, Direction direction) {
 void queue_boxes(device::Device& device, device::Context context, const Plan& plan, const Boxes& boxes, const void* src,
                  void* dst) {
   if (is_plain_copy(boxes)) return queue_copy(device, boxes.front(), src, dst);
-  run_all(launches_of_boxes(device, context, plan, boxes, alignment_of(src, dst)), device, src, dst);
+  run_all(assemble(kernel_boxes(device, context, plan, boxes, alignment_of(src, dst))), device, src, dst);
 }
 
 void queue_plan(device::Device& device, device::Context context, const Plan& plan, Repeat repeat, Direction direction,
@@ -140,8 +84,8 @@ void queue_plan(device::Device& device, device::Context context, const Plan& pla
   }
   const Boxes boxes = oriented_boxes(plan, repeat, direction);
   if (is_plain_copy(boxes)) return queue_copy(device, boxes.front(), src, dst);
-  run_all(*plan.keep_launches(shape, launches_of_boxes(device, context, plan, boxes, shape.alignment)), device, src,
-          dst);
+  const std::vector<KernelBox> all = kernel_boxes(device, context, plan, boxes, shape.alignment);
+  run_all(*plan.keep_launches(shape, assemble(all)), device, src, dst);
 }
 
 }  // namespace tempi::pack

@@ -20,7 +20,4 @@ datatype::Boxes oriented_boxes(const Plan& plan, Repeat repeat, Direction direct
 // A box that is one dense block travels by the copy engine.
 bool is_plain_copy(const datatype::Boxes& boxes);
 
-// How many words a thread moves, from the number of words of all boxes.
-Depth depth_for(std::int64_t words);
-
 }  // namespace tempi::pack

@@ -97,18 +97,13 @@ UploadedList Plan::upload_list(device::Device& device, device::Context context, 
     const DeviceTable table = locked_table(device, context, box);
     for (const Cut& cut : cut_for_kernel(box, word)) boxes.push_back(kernel_box(cut, word, table));
   }
+  const LongList host = long_list(std::move(boxes));
   UploadedList list;
-  const std::int64_t mean_bytes = layout.size / static_cast<std::int64_t>(boxes.size());
-  list.depth = mean_bytes >= static_cast<std::int64_t>(tile_words(Depth::deep, 16)) * 16 ? Depth::deep : Depth::shallow;
-  std::vector<std::uint32_t> box_of_tile, first_tile;
-  for (const KernelBox& box : boxes) {
-    first_tile.push_back(static_cast<std::uint32_t>(box_of_tile.size()));
-    box_of_tile.insert(box_of_tile.end(), tiles_of(box, list.depth), static_cast<std::uint32_t>(first_tile.size() - 1));
-  }
-  list.tiles = static_cast<std::uint32_t>(box_of_tile.size());
-  list.boxes = upload(device, context, boxes);
-  list.box_of_tile = upload(device, context, box_of_tile);
-  list.first_tile = upload(device, context, first_tile);
+  list.depth = host.depth;
+  list.tiles = static_cast<std::uint32_t>(host.box_of_tile.size());
+  list.boxes = upload(device, context, host.boxes);
+  list.box_of_tile = upload(device, context, host.box_of_tile);
+  list.first_tile = upload(device, context, host.first_tile);
   return list;
 }
 
