@@ -18,7 +18,8 @@ from rich.console import Console
 from bench.cases import Case, write_cases
 
 HERE = Path(__file__).resolve().parent
-CONSOLE = Console(soft_wrap=True)
+# A file or a pipe has no width of its own: tables keep their columns there.
+CONSOLE = Console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 # A root user, few cores and C++ behind mpicc, whichever library it is.
 MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",

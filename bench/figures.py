@@ -22,21 +22,21 @@ def ratio_series(rows: Sequence[Row], direction: str) -> Series:
     return series
 
 
-def time_series(rows: Sequence[Row], direction: str) -> Series:
-    """The median time by payload, of each side over all its cases: one point a case."""
+def throughput_series(rows: Sequence[Row], direction: str) -> Series:
+    """Bytes read and written by block, in GB/s, of vectors: of TEMPI and of the best specialised code."""
     sides = {"limit_us": "best specialised", "tempi_us": "TEMPI", "library_us": "library", "peer_us": "peer"}
     series: Series = defaultdict(list)
     for row in rows:
-        if row["direction"] != direction:
+        if row["kind"] != "vector" or row["direction"] != direction:
             continue
         for column, label in sides.items():
             if row[column]:
-                series[label].append((row["payload"], row[column]))
+                series[label].append((row["block"], 2e-3 * row["payload"] / row[column]))
     return series
 
 
 def draw(rows: Sequence[Row], path: Path, title: str, bar: float) -> None:
-    """Two rows of panels: ratio to the limit by block, time by payload; pack left, unpack right."""
+    """Two rows of panels: ratio to the limit and throughput, by block; pack left, unpack right."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -48,11 +48,13 @@ def draw(rows: Sequence[Row], path: Path, title: str, bar: float) -> None:
         for label, points in sorted(ratio_series(rows, direction).items()):
             top.plot(*zip(*sorted(points), strict=True), marker="o", markersize=4, linewidth=1, label=label)
         top.axhline(bar, color="black", linestyle="--", linewidth=0.8)
-        top.set(xscale="log", xlabel="block (bytes)", ylabel="time / best specialised", title=direction)
-        for (label, points), marker in zip(time_series(rows, direction).items(), "_ox^", strict=False):
+        top.set(xlabel="block (bytes)", ylabel="time / best specialised", title=direction)
+        for (label, points), marker in zip(throughput_series(rows, direction).items(), "_ox^", strict=False):
             bottom.plot(*zip(*sorted(points), strict=True), marker, markersize=6, alpha=0.6, label=label)
-        bottom.set(xscale="log", yscale="log", xlabel="payload (bytes)", ylabel="median time (us)")
+        bottom.set(yscale="log", xlabel="block (bytes)", ylabel="read + written (GB/s)")
         for axis in (top, bottom):
+            axis.set_xscale("log", base=2)
+            axis.xaxis.set_major_formatter("{x:.0f}")
             axis.grid(alpha=0.3)
             if axis.get_legend_handles_labels()[1]:
                 axis.legend(fontsize=7)

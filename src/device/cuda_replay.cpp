@@ -11,8 +11,7 @@ namespace {
 void launch_kernel(const CudaDriver& driver, const KernelCall& call, CUstream stream) {
   void* arguments[] = {const_cast<void*>(call.params)};
   check(driver,
-        driver.cuLaunchKernel(call.function, call.tiles, 1, 1, call.threads, 1, 1, call.shared_bytes, stream, arguments,
-                              nullptr),
+        driver.cuLaunchKernel(call.function, call.tiles, 1, 1, call.threads, 1, 1, 0, stream, arguments, nullptr),
         "cuLaunchKernel");
 }
 
@@ -23,7 +22,6 @@ CUgraphExec graph_of(const CudaDriver& driver, const KernelCall& call) {
   node.gridDimX = call.tiles;
   node.blockDimX = call.threads;
   node.gridDimY = node.gridDimZ = node.blockDimY = node.blockDimZ = 1;
-  node.sharedMemBytes = call.shared_bytes;
   node.kernelParams = arguments;
 
   CUgraph graph = nullptr;
@@ -40,8 +38,7 @@ CUgraphExec graph_of(const CudaDriver& driver, const KernelCall& call) {
 }  // namespace
 
 bool Replays::Replay::is_for(const KernelCall& call) const {
-  return function == call.function && tiles == call.tiles && shared_bytes == call.shared_bytes &&
-         params.size() == call.param_bytes && std::memcmp(params.data(), call.params, call.param_bytes) == 0;
+  return function == call.function && tiles == call.tiles && params.size() == call.param_bytes && std::memcmp(params.data(), call.params, call.param_bytes) == 0;
 }
 
 Replays::Replay* Replays::find(const KernelCall& call) {
@@ -54,7 +51,7 @@ void Replays::remember(const CudaDriver& driver, const KernelCall& call) {
   oldest_ = (oldest_ + 1) % kKept;
   if (place.graph != nullptr) driver.cuGraphExecDestroy(place.graph);
   const auto* params = static_cast<const std::byte*>(call.params);
-  place = {call.function, call.tiles, call.shared_bytes, {params, params + call.param_bytes}, nullptr};
+  place = {call.function, call.tiles, {params, params + call.param_bytes}, nullptr};
 }
 
 void Replays::launch(const CudaDriver& driver, const KernelCall& call, CUstream stream) {

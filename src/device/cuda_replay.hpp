@@ -12,7 +12,7 @@ namespace tempi::device {
 
 struct KernelCall {
   CUfunction function;
-  unsigned tiles, threads, shared_bytes;
+  unsigned tiles, threads;
   const void* params;
   std::size_t param_bytes;
 };
@@ -27,7 +27,7 @@ class Replays {
  private:
   struct Replay {
     CUfunction function = nullptr;
-    unsigned tiles = 0, shared_bytes = 0;
+    unsigned tiles = 0;
     std::vector<std::byte> params = {};
     CUgraphExec graph = nullptr;
 

@@ -29,8 +29,8 @@ using Context = void*;
 
 struct Location {
   MemoryKind kind = MemoryKind::host;
-  int ordinal = -1;           // the GPU, -1 for pageable memory
-  Context context = nullptr;  // where work on this memory runs
+  int ordinal = -1;                   // the GPU, -1 for pageable memory
+  Context context = nullptr;          // where work on this memory runs
   std::uintptr_t begin = 0, end = 0;  // the allocation, where the driver tells; empty for pageable memory
   bool on_gpu() const { return kind == MemoryKind::device || kind == MemoryKind::managed; }
   bool cpu_reaches() const { return kind != MemoryKind::device; }
@@ -42,12 +42,13 @@ struct Location {
 struct AddressShift {
   std::uintptr_t begin = 0, end = 0;
   std::ptrdiff_t shift = 0;
+  void (*outside)(std::uintptr_t address) = nullptr;  // told of every other address that a kernel uses
 };
 using HostBody = void (*)(const void* params, std::uint32_t tile, std::uint32_t thread, const AddressShift& shift);
 
 struct Kernel {
-  const char* symbol;      // extern "C" name in the device image
-  std::uint32_t threads;   // per tile
+  const char* symbol;     // extern "C" name in the device image
+  std::uint32_t threads;  // per tile
   std::size_t param_bytes;
   HostBody host_body;
 };
@@ -66,7 +67,7 @@ class Device {
   virtual void leave(Context context) noexcept = 0;
 
   // The rest acts on the calling thread's own queue of the entered context.
-  virtual void launch(const Kernel& kernel, std::uint32_t tiles, std::uint32_t shared_bytes, const void* params) = 0;
+  virtual void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) = 0;
   virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;  // any two locations
   virtual void finish() = 0;  // returns when everything queued by this thread in this context is done
 

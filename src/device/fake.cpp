@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -37,7 +38,7 @@ struct Entered {
 };
 constinit thread_local Entered entered;
 
-// TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once.
+// TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once; the N-th "flip" is a copy with a wrong byte.
 class Failures {
  public:
   explicit Failures(std::string_view list) {
@@ -48,10 +49,12 @@ class Failures {
     }
   }
 
-  void pass(std::string_view name, ErrorKind kind) {
+  bool is_due(std::string_view name) {
     const auto found = left_.find(name);
-    if (found != left_.end() && found->second > 0 && --found->second == 0)
-      throw Error(kind, "fake device: " + std::string(name) + " failed on demand");
+    return found != left_.end() && found->second > 0 && --found->second == 0;
+  }
+  void pass(std::string_view name, ErrorKind kind) {
+    if (is_due(name)) throw Error(kind, "fake device: " + std::string(name) + " failed on demand");
   }
 
  private:
@@ -64,8 +67,8 @@ class Failures {
     else found->second = count;
   }
 
-  std::map<std::string_view, long long> left_{
-      {"allocate", 0}, {"pinned", 0}, {"launch", 0}, {"copy", 0}, {"finish", 0}};
+  std::map<std::string_view, long long> left_{{"allocate", 0}, {"pinned", 0}, {"launch", 0},
+                                              {"copy", 0},     {"finish", 0}, {"flip", 0}};
 };
 
 class Fake final : public Device {
@@ -89,7 +92,7 @@ class Fake final : public Device {
   }
   void leave(Context) noexcept override { --entered.depth; }
 
-  void launch(const Kernel& kernel, std::uint32_t tiles, std::uint32_t, const void* params) override;
+  void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) override;
   void copy(void* dst, const void* src, std::size_t bytes) override;
   void finish() override;
 
@@ -132,13 +135,14 @@ class Fake final : public Device {
     failures_.pass(call, ErrorKind::no_memory);
     return memory_.allocate(kind, ordinal, bytes);
   }
+  static void outside_device_memory(std::uintptr_t address);
   unsigned random_below(std::size_t end) { return static_cast<unsigned>(random_() % end); }
 
   // All below: the caller holds the mutex.
   void enqueue(std::function<void()> effect) {
     queues_[own_queue()].push_back({random_below(kMostPolls + 1), std::move(effect)});
   }
-  void run_tiles(const Kernel& kernel, std::uint32_t tiles, const void* params);
+  void run_tiles(const Kernel& kernel, std::uint32_t tiles, const void* params, int ordinal);
   void poll_any_queue();
 
   std::mutex mutex_;
@@ -148,26 +152,28 @@ class Fake final : public Device {
   std::map<QueueKey, std::deque<Operation>> queues_;  // without empty ones
 };
 
-void Fake::launch(const Kernel& kernel, std::uint32_t tiles, std::uint32_t, const void* params) {
+void Fake::launch(const Kernel& kernel, std::uint32_t tiles, const void* params) {
   if (tiles == 0 || kernel.threads == 0 || kernel.threads > 1024 || kernel.param_bytes > kMostParamBytes)
     throw Error(ErrorKind::device, "fake device: a GPU refuses to launch this");
   const auto* first = static_cast<const std::byte*>(params);
   const std::lock_guard lock(mutex_);
   failures_.pass("launch", ErrorKind::device);
   // operator new aligns the copy to 16 bytes, as much as a parameter struct asks for.
-  enqueue([this, kernel, tiles, copied = std::vector<std::byte>(first, first + kernel.param_bytes)] {
-    run_tiles(kernel, tiles, copied.data());
+  const int ordinal = fake_ordinal(current_context());
+  enqueue([this, kernel, tiles, ordinal, copied = std::vector<std::byte>(first, first + kernel.param_bytes)] {
+    run_tiles(kernel, tiles, copied.data(), ordinal);
   });
 }
 
 // Tiles run in any order on a GPU; a kernel that depends on one is found out.
-void Fake::run_tiles(const Kernel& kernel, std::uint32_t tiles, const void* params) {
+void Fake::run_tiles(const Kernel& kernel, std::uint32_t tiles, const void* params, int ordinal) {
   std::vector<std::uint32_t> order(tiles);
   std::iota(order.begin(), order.end(), 0u);
   std::shuffle(order.begin(), order.end(), random_);
+  AddressShift shift = memory_.shift(ordinal);
+  shift.outside = outside_device_memory;
   for (std::uint32_t tile : order)
-    for (std::uint32_t thread = 0; thread < kernel.threads; ++thread)
-      kernel.host_body(params, tile, thread, memory_.shift());
+    for (std::uint32_t thread = 0; thread < kernel.threads; ++thread) kernel.host_body(params, tile, thread, shift);
 }
 
 void Fake::copy(void* dst, const void* src, std::size_t bytes) {
@@ -175,7 +181,11 @@ void Fake::copy(void* dst, const void* src, std::size_t bytes) {
   failures_.pass("copy", ErrorKind::device);
   std::byte* to = memory_.resolve(dst, bytes);
   const std::byte* from = memory_.resolve(src, bytes);
-  enqueue([=] { std::memmove(to, from, bytes); });
+  const bool flips = failures_.is_due("flip");
+  enqueue([=] {
+    std::memmove(to, from, bytes);
+    if (flips && bytes > 0) to[bytes / 2] ^= std::byte{1};
+  });
 }
 
 // A failed finish loses what the queue still held, as a lost GPU does.
@@ -215,6 +225,13 @@ Fake* the_fake() noexcept {
     }
   }();
   return fake;
+}
+
+// A kernel runs under the mutex.
+void Fake::outside_device_memory(std::uintptr_t address) {
+  if (the_fake()->memory_.kernels_reach(address)) return;
+  warn_once("fake_reach", "fake device: a kernel used memory that its GPU does not reach");
+  std::abort();
 }
 
 }  // namespace

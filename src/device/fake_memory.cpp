@@ -72,7 +72,18 @@ void FakeMemory::deallocate(void* address) {
 Location FakeMemory::locate(const void* address) const {
   const auto found = find(reinterpret_cast<std::uintptr_t>(address));
   if (found == allocations_.end()) return {};
-  return {found->second.kind, found->second.ordinal, fake_context(found->second.ordinal)};
+  const auto& [begin, allocation] = *found;
+  return {allocation.kind, allocation.ordinal, fake_context(allocation.ordinal), begin, begin + allocation.bytes};
+}
+
+AddressShift FakeMemory::shift(int ordinal) const {
+  const std::uintptr_t begin = shift_.begin + static_cast<std::size_t>(ordinal) * kOrdinalBytes;
+  return {begin, begin + kOrdinalBytes, shift_.shift};
+}
+
+bool FakeMemory::kernels_reach(std::uintptr_t address) const {
+  const auto found = find(address);
+  return found != allocations_.end() && found->second.kind != MemoryKind::device;
 }
 
 std::byte* FakeMemory::resolve(const void* pointer, std::size_t bytes) const {

@@ -25,7 +25,8 @@ class FakeMemory {
   void deallocate(void* address);  // fills the memory with 0xDB; aborts when a kernel wrote around the allocation
 
   Location locate(const void* address) const;
-  AddressShift shift() const { return shift_; }
+  AddressShift shift(int ordinal) const;             // for kernels of this GPU: they reach its own device memory
+  bool kernels_reach(std::uintptr_t address) const;  // pinned and managed memory
 
   // The address that the CPU may use for [address, address + bytes). Throws Error device for an address of device
   // memory that is not inside one allocation.

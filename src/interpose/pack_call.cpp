@@ -64,6 +64,12 @@ int pass_on(const Real& real, PackCall& call, Outcome why) {
 
 bool is_plausible(const PackCall& call) { return call.count >= 0 && call.position >= 0 && call.packed_size >= 0; }
 
+// More bytes than an address can count: the library refuses them in its own way.
+bool overflows(const PackCall& call, std::int64_t size) {
+  std::int64_t bytes = 0;
+  return __builtin_mul_overflow(call.count, size, &bytes);
+}
+
 struct Handled {
   int code;
   Outcome outcome;
@@ -121,6 +127,7 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
     type = analyse_type(call.datatype).type;
   }
   if (type == nullptr) return pass_on(real, call, Outcome::passed_unsupported);
+  if (overflows(call, type->size())) return pass_on(real, call, Outcome::passed_invalid);
 
   const pack::Transfer transfer{*type->plan, {call.count, type->extent}, call.direction, call.typed, call.packed_here()};
   if (transfer.bytes() == 0) return pass_on(real, call, Outcome::passed_faster);

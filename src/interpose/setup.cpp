@@ -2,6 +2,7 @@
 #include "interpose/entry.hpp"
 #include "interpose/errors.hpp"
 #include "interpose/state.hpp"
+#include "interpose/types.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -14,6 +15,13 @@ int announced(int code, World world) {
 int session_init(const Real& real, Handle info, Handle errhandler, void* session) {
   if (real.MPI_Session_init == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;  // an older library of this ABI
   return announced(real.MPI_Session_init(info, errhandler, session), World::no);
+}
+
+// The last session takes MPI down, attributes on datatypes included.
+int session_finalize(const Real& real, void* session) {
+  if (real.MPI_Session_finalize == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (active()) forget_types();
+  return real.MPI_Session_finalize(session);
 }
 
 int finalize(const Real& real) {
@@ -31,6 +39,8 @@ TEMPI_ENTRY(MPI_Init_thread, (int* argc, char*** argv, int required, int* provid
 #if TEMPI_HAVE_MPI_Session_init
 TEMPI_ENTRY(MPI_Session_init, (Handle info, Handle errhandler, void* session),
             session_init(real, info, errhandler, session))
+
+TEMPI_ENTRY(MPI_Session_finalize, (void* session), session_finalize(real, session))
 #endif
 
 TEMPI_ENTRY(MPI_Finalize, (void), finalize(real))

@@ -32,7 +32,7 @@ bool kernel_reaches(const Location& worker, const Location& location) {
 }
 
 Boxes boxes_of(const Transfer& transfer, const Part& part) {
-  Boxes boxes = datatype::repeated(part.boxes, transfer.repeat.count, transfer.repeat.extent, transfer.plan.layout.size);
+  Boxes boxes = part.boxes;
   if (!packing(transfer)) std::transform(boxes.begin(), boxes.end(), boxes.begin(), datatype::reversed);
   return boxes;
 }
@@ -99,7 +99,7 @@ void move_part(const Transfer& transfer, const Part& part, std::byte* packed, De
 
 std::vector<Part> all_parts(const Transfer& transfer, const Route& route) {
   if (route.is_split()) return route.parts;
-  return {{route.typed, transfer.plan.layout.boxes}};
+  return {{route.typed, oriented_boxes(transfer.plan, transfer.repeat, Direction::pack)}};
 }
 
 // Every part against one pinned buffer, which all GPUs and the CPU reach; then that buffer against the packed side.

@@ -24,7 +24,7 @@ struct Transfer {
 // Where the two sides of a transfer are.
 struct Part {
   device::Location location;
-  datatype::Boxes boxes;  // written for packing, of one element
+  datatype::Boxes boxes;  // written for packing, of all elements
 };
 struct Route {
   device::Location typed;   // of the first byte

@@ -91,13 +91,22 @@ void append_cuts(Cut cut, std::uint32_t word_bytes, std::vector<Cut>& out) {
   }
 }
 
+// Short blocks far apart use a small part of what memory fetches for them. One narrow word a thread is best there
+// (measured on an H200: 64 MiB of 32-byte blocks 512 bytes apart take 60 us in words of 8 bytes, 68 in words of 16).
+bool is_far(const Box& box) {
+  constexpr std::int64_t kShortBlock = 32, kFarStride = 256;
+  if (box.table || box.n_dims == 0 || box.block_bytes > kShortBlock) return false;
+  return std::max(std::abs(box.dims[0].src_stride), std::abs(box.dims[0].dst_stride)) >= kFarStride;
+}
+
 }  // namespace
 
 std::uint32_t word_bytes_of(const Box& box, std::uintptr_t alignment) {
+  const std::int64_t widest = is_far(box) ? kMaxWordBytes / 2 : kMaxWordBytes;
   std::uint64_t bits = alignment | low_bits(box.block_bytes) | low_bits(box.src_offset) | low_bits(box.dst_offset);
   for (int d = 0; d < box.n_dims; ++d) bits |= low_bits(box.dims[d].src_stride) | low_bits(box.dims[d].dst_stride);
   if (box.table) bits |= low_bits(box.table->unit);
-  return static_cast<std::uint32_t>(std::uint64_t{1} << std::countr_zero(bits | low_bits(kMaxWordBytes)));
+  return static_cast<std::uint32_t>(std::uint64_t{1} << std::countr_zero(bits | low_bits(widest)));
 }
 
 std::vector<Cut> cut_for_kernel(const Box& box, std::uint32_t word_bytes) {
@@ -116,6 +125,7 @@ KernelBox kernel_box(const Cut& whole, std::uint32_t word_bytes, DeviceTable tab
   out.dst_offset = box.dst_offset;
   out.word_bytes = static_cast<std::uint8_t>(word_bytes);
   out.n_words = static_cast<std::uint32_t>(box.payload_bytes() / word_bytes);
+  out.is_far = is_far(box);
   add_words_of_block(out, box);
   for (int d = 0; d < box.n_dims; ++d) {
     if (box.table && box.table_dim == d) {

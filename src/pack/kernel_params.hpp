@@ -36,7 +36,8 @@ struct KernelBox {
   std::uint32_t table_unit;             // bytes
   std::uint8_t table_is_narrow;         // entries are int32, else int64
   std::uint8_t shifts[kMaxKernelDims];  // of the divisions by the counts of dims
-  std::uint8_t unused[5];               // launches are compared byte by byte: there is no padding
+  std::uint8_t is_far;                  // for the choice of a kernel
+  std::uint8_t unused[4];               // launches are compared byte by byte: there is no padding
   KernelDim dims[kMaxKernelDims];
 };
 

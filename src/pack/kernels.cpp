@@ -17,7 +17,9 @@ struct ShiftedMemory {
   T* at(T* address) const {
     const auto value = reinterpret_cast<std::uintptr_t>(address);
     const bool inside = value >= shift.begin && value < shift.end;
-    return inside ? reinterpret_cast<T*>(value + static_cast<std::uintptr_t>(shift.shift)) : address;
+    if (inside) return reinterpret_cast<T*>(value + static_cast<std::uintptr_t>(shift.shift));
+    shift.outside(value);
+    return address;
   }
 };
 

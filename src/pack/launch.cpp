@@ -11,35 +11,18 @@ namespace {
 // Up to here there is a thread for every word that an H200 can hold at once; beyond, threads do several words each.
 constexpr std::int64_t kShallowWords = 132 * 2048;
 
-// Short blocks far apart use a small part of what memory fetches for them: more requests at a time only disturb each
-// other (measured on an H200: 32 bytes of 512 take 60 us a 64 MiB with 8 tiles on a multiprocessor, 70 with 16).
-bool is_far(const KernelBox& box) {
-  constexpr std::int64_t kShortBlock = 32, kFarStride = 256;
-  const bool one_word = box.n_dims > 0 && box.dims[0].src_stride != box.word_bytes;
-  const std::int64_t block = one_word ? box.word_bytes : std::int64_t{box.word_bytes} * box.dims[0].count;
-  const int outer = one_word ? 0 : 1;
-  if (box.table_side != TableSide::none || block > kShortBlock || outer >= box.n_dims) return false;
-  return std::max(std::abs(box.dims[outer].src_stride), std::abs(box.dims[outer].dst_stride)) >= kFarStride;
-}
-
-struct Style {
-  Depth depth;
-  std::uint32_t reserved_shared_bytes;
-};
-
-Style style_of(const std::vector<KernelBox>& boxes) {
-  constexpr std::uint32_t kSharedBytesOfEighth = 27 << 10;
+Depth depth_of(const std::vector<KernelBox>& boxes) {
   std::int64_t words = 0;
   for (const KernelBox& box : boxes) words += box.n_words;
-  if (words <= kShallowWords) return {Depth::shallow, 0};
-  if (std::all_of(boxes.begin(), boxes.end(), is_far)) return {Depth::shallow, kSharedBytesOfEighth};
+  const auto far = [](const KernelBox& box) { return box.is_far != 0; };
+  if (words <= kShallowWords || std::all_of(boxes.begin(), boxes.end(), far)) return Depth::shallow;
   const bool irregular = boxes.size() == 1 && boxes.front().table_side != TableSide::none;
-  return {irregular ? Depth::irregular : Depth::deep, 0};
+  return irregular ? Depth::irregular : Depth::deep;
 }
 
-Launch launch_of_one(const KernelBox& box, Style style) {
+Launch launch_of_one(const KernelBox& box, Depth depth) {
   const OneBox params{nullptr, nullptr, box};
-  return {&kernel_of_one(style.depth, box.word_bytes), tiles_of(box, style.depth), style.reserved_shared_bytes, 0, 0,
+  return {&kernel_of_one(depth, box.word_bytes), tiles_of(box, depth), 0, 0,
           params};
 }
 
@@ -48,16 +31,16 @@ std::uint32_t common_word(const KernelBox* boxes, std::uint32_t n_boxes) {
   return std::all_of(boxes, boxes + n_boxes, same) ? boxes->word_bytes : kMixedWords;
 }
 
-Launch launch_of_few(const KernelBox* boxes, std::uint32_t n_boxes, Style style) {
+Launch launch_of_few(const KernelBox* boxes, std::uint32_t n_boxes, Depth depth) {
   FewBoxes params{};
   params.n_boxes = n_boxes;
   std::uint32_t tiles = 0;
   for (std::uint32_t b = 0; b < n_boxes; ++b) {
     params.first_tile[b] = tiles;
     params.boxes[b] = boxes[b];
-    tiles += tiles_of(boxes[b], style.depth);
+    tiles += tiles_of(boxes[b], depth);
   }
-  return {&kernel_of_few(style.depth, common_word(boxes, n_boxes)), tiles, style.reserved_shared_bytes, 0, 0, params};
+  return {&kernel_of_few(depth, common_word(boxes, n_boxes)), tiles, 0, 0, params};
 }
 
 }  // namespace
@@ -67,18 +50,18 @@ void Launch::run(device::Device& device, const void* src, void* dst) const {
       [&](auto list) {
         list.src = static_cast<const char*>(src) + src_offset;
         list.dst = static_cast<char*>(dst) + dst_offset;
-        device.launch(*kernel, tiles, reserved_shared_bytes, &list);
+        device.launch(*kernel, tiles, &list);
       },
       params);
 }
 
 Launches assemble(const std::vector<KernelBox>& boxes) {
-  const Style style = style_of(boxes);
-  if (boxes.size() == 1) return {launch_of_one(boxes.front(), style)};
+  const Depth depth = depth_of(boxes);
+  if (boxes.size() == 1) return {launch_of_one(boxes.front(), depth)};
   Launches launches;
   for (std::size_t first = 0; first < boxes.size(); first += kFewBoxes) {
     const std::size_t n = std::min<std::size_t>(kFewBoxes, boxes.size() - first);
-    launches.push_back(launch_of_few(&boxes[first], static_cast<std::uint32_t>(n), style));
+    launches.push_back(launch_of_few(&boxes[first], static_cast<std::uint32_t>(n), depth));
   }
   return launches;
 }

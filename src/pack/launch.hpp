@@ -22,7 +22,6 @@ struct Repeat {
 struct Launch {
   const device::Kernel* kernel;
   std::uint32_t tiles;
-  std::uint32_t reserved_shared_bytes;  // of each tile, unused: fewer tiles are on a multiprocessor at a time
   std::int64_t src_offset, dst_offset;  // bytes, of this launch's first element
   std::variant<OneBox, FewBoxes, ManyBoxes> params;
 

@@ -44,7 +44,7 @@ Launches launches_of_long_list(device::Device& device, const Plan& plan, const S
   const std::int64_t elements_per_launch = std::max<std::int64_t>(1, kMaxTiles / list.tiles);
   for (std::int64_t first = 0; first < shape.count; first += elements_per_launch) {
     const std::int64_t elements = std::min(elements_per_launch, shape.count - first);
-    launches.push_back({&kernel_of_many(list.depth), static_cast<std::uint32_t>(elements) * list.tiles, 0,
+    launches.push_back({&kernel_of_many(list.depth), static_cast<std::uint32_t>(elements) * list.tiles,
                         first * params.src_extent, first * params.dst_extent, params});
   }
   return launches;

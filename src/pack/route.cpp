@@ -116,7 +116,10 @@ Route find_route(const Transfer& transfer, device::Device* device) {
   route.touches_gpu = route.packed.on_gpu() || route.typed.on_gpu();
   if (lies_in_one_place(route.typed, typed, typed_span(transfer))) return route;
   PartFinder finder(typed, *device);
-  for (const Box& box : transfer.plan.layout.boxes) finder.add(box);
+  const datatype::Layout& layout = transfer.plan.layout;
+  for (const Box& box : datatype::repeated(layout.boxes, transfer.repeat.count, transfer.repeat.extent, layout.size)) {
+    finder.add(box);
+  }
   if (finder.parts().size() == 1) return route;
   route.parts = std::move(finder.parts());
   for (const Part& part : route.parts) route.touches_gpu = route.touches_gpu || part.location.on_gpu();
