@@ -1,16 +1,28 @@
 // MPI-4.1, 5.1.9 Commit and Free.
 #include "base/counters.hpp"
+#include "base/error.hpp"
 #include "base/options.hpp"
 #include "interpose/entry.hpp"
 #include "interpose/state.hpp"
+#include "interpose/type_reader.hpp"
 #include "interpose/types.hpp"
 
 namespace tempi::interpose {
 namespace {
 
-Outcome outcome_of(const Analysis& analysis) {
+// A list of a million blocks takes longer to analyse than the library's whole commit, and may never be packed.
+bool is_long(Handle datatype) {
+  constexpr std::int64_t kLongList = 4096;
+  return argument_count(datatype) > kLongList;
+}
+
+Outcome analyse(Handle datatype) noexcept try {
+  if (is_long(datatype)) return Outcome::deferred;
+  const Analysis analysis = analyse_type(datatype);
   if (analysis.type == nullptr) return Outcome::passed_unsupported;
   return analysis.structure_was_known ? Outcome::known : Outcome::analysed;
+} catch (const Error&) {
+  return Outcome::passed_unsupported;
 }
 
 int commit(const Real& real, void* datatype) {
@@ -19,7 +31,7 @@ int commit(const Real& real, void* datatype) {
     count_call(Function::MPI_Type_commit, code == MPI_SUCCESS ? Outcome::passed_disabled : Outcome::passed_invalid);
     return code;
   }
-  count_call(Function::MPI_Type_commit, outcome_of(analyse_type(load_handle(datatype))));
+  count_call(Function::MPI_Type_commit, analyse(load_handle(datatype)));
   return code;
 }
 

@@ -171,6 +171,11 @@ void fill_darray(Contents& contents, const RawContents& raw) {
 
 bool is_predefined(TypeHandle type) { return combiner_of(envelope_of(type).combiner) == Combiner::named; }
 
+std::int64_t argument_count(TypeHandle type) {
+  const Envelope envelope = envelope_of(type);
+  return envelope.integers + envelope.addresses + envelope.large_counts;
+}
+
 Contents MpiTypeReader::contents(TypeHandle type) {
   const Envelope envelope = envelope_of(type);
   Contents contents;

@@ -15,4 +15,7 @@ class MpiTypeReader final : public datatype::TypeReader {
 
 bool is_predefined(datatype::TypeHandle type);  // never freed
 
+// How many counts, displacements, ... the datatype's constructor was given.
+std::int64_t argument_count(datatype::TypeHandle type);
+
 }  // namespace tempi::interpose

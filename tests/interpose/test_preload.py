@@ -1,5 +1,6 @@
 """An unmodified program with and without the shim."""
 
+import re
 import subprocess
 
 import pytest
@@ -36,6 +37,28 @@ def test_report_proves_interception(pack_types, alone):
     for function in REPORT_ROWS:
         assert function in reported.text
     assert "taken" in reported.text
+
+
+def table_of(text):
+    """The rows of a report: (function, outcome) -> (calls, payload bytes, seconds)."""
+    rows = re.findall(r"^tempi: (MPI_\w+) +(\S.*?) +(\d+) +(\d+) +(\d+\.\d+)$", text, re.MULTILINE)
+    return {(function, outcome): (int(n), int(size), float(s)) for function, outcome, n, size, s in rows}
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_report_is_one_table_over_all_ranks(pack_types, ranks):
+    """6 datatypes a rank, each committed, packed and unpacked once: every call is in one row, whatever became of it."""
+    text = mpirun(ranks, pack_types, shim.preloaded(TEMPI_REPORT="1")).text
+    assert text.count("tempi: report of") == 1
+    assert f"report of {ranks} rank" in text
+    table = table_of(text)
+    for function in REPORT_ROWS:
+        assert sum(calls for (f, _), (calls, _, _) in table.items() if f == function) == 6 * ranks
+    taken = [row for (f, outcome), row in table.items() if f == "MPI_Pack" and outcome.startswith("taken")]
+    assert taken
+    assert all(size > 0 and seconds > 0 for _, size, seconds in taken)
+    sizes = [sum(size for (f, _), (_, size, _) in table.items() if f == name) for name in ("MPI_Pack", "MPI_Unpack")]
+    assert sizes[0] == sizes[1]
 
 
 def test_one_report_for_all_ranks(pack_types):

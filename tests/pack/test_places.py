@@ -153,6 +153,7 @@ def test_span_above_4_gib():
     check_far(MPI.BYTE.Create_hindexed_block(31, odd).Commit(), source, target, odd, 31)
 
 
+@pytest.mark.mpi_process(TEMPI_FAKE_SEED="11")  # a process of its own, whose memory is not cut up yet
 def test_regular_distances_over_two_gpus_above_4_gib():
     """Four members at one distance, the middle of which leads from one GPU into the next."""
     first, second = Sparse(18 * GIB), Sparse(18 * GIB, ordinal=1)

@@ -22,6 +22,10 @@ def preload() -> str:
     return " ".join(filter(None, (os.environ.get("TESTS_PRELOAD_FIRST"), str(path()))))
 
 
+def is_sanitized() -> bool:
+    return bool(os.environ.get("TESTS_PRELOAD_FIRST"))
+
+
 def clean_environment() -> dict[str, str]:
     """This environment without the shim, its options and what an MPI launcher may have left behind."""
     inherited = ("TEMPI_", "OMPI_", "PMIX_", "PMI_", "LD_PRELOAD")

@@ -1,0 +1,30 @@
+"""The options table: what is documented is what is parsed."""
+
+import re
+import sys
+from pathlib import Path
+
+import tempi
+from support import shim
+from support.programs import succeed
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
+ROW = re.compile(r"^\| `TEMPI_(\w+)` \| \w+ \| (.*?) \| (.*) \|$", re.MULTILINE)
+SHOW = "import tempi, sys; print(*[(o.value, o.from_environment) for o in tempi.options() if o.name == sys.argv[1]])"
+VALUES = {"LOG": "error", "DEVICE": "none", "FAKE_FAIL": "copy:9"}  # all others are flags and numbers
+
+
+def test_documented_options_are_the_parsed_ones():
+    rows = ROW.findall(PAGE.read_text())
+    documented = {name: ("" if default == "–" else default, meaning) for name, default, meaning in rows}
+    assert documented == {option.name: (option.default, option.meaning) for option in tempi.options()}
+
+
+def test_every_option_is_read_from_its_variable():
+    for option in tempi.options():
+        value = VALUES.get(option.name, "1" if option.default == "0" else "17")
+        environment = shim.clean_environment() | {"PYTHONPATH": ":".join(filter(None, sys.path))}
+        shown = succeed(
+            [sys.executable, "-c", SHOW, option.name], environment | {f"TEMPI_{option.name}": value}
+        ).out
+        assert shown.strip() == repr((value, True)), option.name
