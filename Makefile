@@ -31,8 +31,8 @@ demo: $(VENV)/.installed ## run an unmodified MPI program without and with libte
 test: $(VENV)/.tools ## every test that this machine can run
 	$(BIN)/python -m pytest $(ARGS)
 
-test-full: $(VENV)/.tools ## long random tests on every MPI; hours
-	TESTS_EFFORT=full $(BIN)/python -m pytest --timeout=0 $(ARGS)
+test-full: ## long random tests on four MPIs, sanitizers; hours (ARGS="mpich tsan": those runs only)
+	tests/full.sh $(ARGS)
 
 lint: $(VENV)/.tools ## ruff, format check, documentation up to date
 	$(BIN)/ruff check .

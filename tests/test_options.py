@@ -24,7 +24,5 @@ def test_every_option_is_read_from_its_variable():
     for option in tempi.options():
         value = VALUES.get(option.name, "1" if option.default == "0" else "17")
         environment = shim.clean_environment() | {"PYTHONPATH": ":".join(filter(None, sys.path))}
-        shown = succeed(
-            [sys.executable, "-c", SHOW, option.name], environment | {f"TEMPI_{option.name}": value}
-        ).out
+        shown = succeed([sys.executable, "-c", SHOW, option.name], environment | {f"TEMPI_{option.name}": value}).out
         assert shown.strip() == repr((value, True)), option.name

@@ -79,7 +79,7 @@ TreePtr splice_lists(const TreePtr& node) {
 
 // A piece seen as steps of a loop: a lone tree is a loop of one step whose stride is still free.
 struct Steps {
-  TreePtr tree;
+  const TreePtr& tree;
   std::int64_t count, stride;
 };
 
@@ -119,33 +119,41 @@ TreePtr join_neighbours(const TreePtr& node) {
 
 using Range = std::vector<Piece>::const_iterator;
 
+// How many of the pieces from `begin` on have the distance of the first two from each other.
+std::int64_t evenly_spaced(Range begin, Range end) {
+  const std::int64_t step = begin[1].offset - begin[0].offset;
+  std::int64_t run = 2;
+  while (run < end - begin && begin[run].offset - begin[run - 1].offset == step) ++run;
+  return run;
+}
+
 // Equal trees at equal distances as nested loops, or null: the longest evenly spaced prefix gives the inner loop, which
 // must then repeat to the end.
 TreePtr as_loop(Range begin, Range end) {
   const std::int64_t n = end - begin;
   if (n < 2) return nullptr;
   const std::int64_t step = begin[1].offset - begin[0].offset;
-  std::int64_t run = 2;
-  while (run < n && begin[run].offset - begin[run - 1].offset == step) ++run;
+  const std::int64_t run = evenly_spaced(begin, end);
+  if (n % run != 0) return nullptr;
+  for (std::int64_t i = run; i < n; i += run) {
+    if (begin[i + 1].offset - begin[i].offset != step || evenly_spaced(begin + i, begin + i + run) != run) return nullptr;
+  }
   TreePtr inner = settle(strided(run, step, begin->tree));
   if (run == n) return inner;
-  if (n % run != 0) return nullptr;
   std::vector<Piece> outer;
-  for (std::int64_t i = 0; i < n; i += run) {
-    for (std::int64_t j = 1; j < run; ++j) {
-      if (begin[i + j].offset - begin[i + j - 1].offset != step) return nullptr;
-    }
-    outer.push_back({begin[i].offset, inner});
-  }
+  for (std::int64_t i = 0; i < n; i += run) outer.push_back({begin[i].offset, inner});
   return as_loop(outer.begin(), outer.end());
 }
 
 TreePtr find_loops(const TreePtr& node) {
+  constexpr std::size_t kLongList = 256;
+  constexpr std::int64_t kShortLoop = 16;  // in a long list, a short loop more or less is not worth its tree
   if (node->kind != Kind::blocks) return nullptr;
   std::vector<Piece> out;
   for (Range begin = node->pieces.begin(), end; begin != node->pieces.end(); begin = end) {
     end = std::find_if(begin, node->pieces.end(), [&](const Piece& piece) { return !same(piece.tree, begin->tree); });
-    if (TreePtr loop = as_loop(begin, end)) {
+    const bool too_short = node->pieces.size() > kLongList && end - begin < kShortLoop;
+    if (TreePtr loop = too_short ? nullptr : as_loop(begin, end)) {
       out.push_back({begin->offset, std::move(loop)});
     } else {
       out.insert(out.end(), begin, end);

@@ -116,11 +116,21 @@ std::int64_t common_chunk(const Boxes& boxes) {
 }
 
 // A few boxes stay boxes unless they are tiny; of many, each costs more than a table of so many chunks.
-bool table_is_better(const Boxes& boxes, std::int64_t size) {
+bool table_is_better(std::int64_t n_boxes, std::int64_t size, std::int64_t chunk) {
   constexpr std::int64_t kFew = 8, kTinyBoxBytes = 64, kChunksPerBox = 128;
-  const auto n = static_cast<std::int64_t>(boxes.size());
-  if (n <= kFew) return n > 1 && size < kTinyBoxBytes * n;
-  return size / common_chunk(boxes) <= kChunksPerBox * n;
+  if (n_boxes <= kFew) return n_boxes > 1 && size < kTinyBoxBytes * n_boxes;
+  return size / chunk <= kChunksPerBox * n_boxes;
+}
+
+// `offsets` of equal chunks, in packed order.
+Box table_box(std::vector<std::int64_t> offsets, std::int64_t chunk) {
+  Box box;
+  box.block_bytes = chunk;
+  box.n_dims = 1;
+  box.dims[0] = {static_cast<std::int64_t>(offsets.size()), 0, chunk};
+  std::vector<Run> runs = runs_of(offsets, chunk);
+  box.table = make_table(std::move(offsets), std::move(runs));
+  return box;
 }
 
 // Boxes that together are dense on the packed side as one table of equal chunks.
@@ -137,14 +147,26 @@ Box flattened(const Boxes& boxes) {
       }
     });
   }
-  Box flat;
-  flat.dst_offset = boxes.front().dst_offset;
-  flat.block_bytes = chunk;
-  flat.n_dims = 1;
-  flat.dims[0] = {static_cast<std::int64_t>(offsets.size()), 0, chunk};
-  std::vector<Run> runs = runs_of(offsets, chunk);
-  flat.table = make_table(std::move(offsets), std::move(runs));
-  return flat;
+  Box box = table_box(std::move(offsets), chunk);
+  box.dst_offset = begin;
+  return box;
+}
+
+// A list of dense pieces needs no boxes on the way to its table: it may have millions of pieces.
+bool all_dense(const std::vector<Piece>& pieces) {
+  return std::all_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.tree->kind == Tree::Kind::dense; });
+}
+
+Boxes table_of_dense_pieces(const Tree& tree) {
+  std::int64_t chunk = 0;
+  for (const Piece& piece : tree.pieces) chunk = std::gcd(chunk, piece.tree->size);
+  if (!table_is_better(static_cast<std::int64_t>(tree.pieces.size()), tree.size, chunk)) return {};
+  std::vector<std::int64_t> offsets;
+  offsets.reserve(static_cast<std::size_t>(tree.size / chunk));
+  for (const Piece& piece : tree.pieces) {
+    for (std::int64_t at = 0; at < piece.tree->size; at += chunk) offsets.push_back(piece.offset + at);
+  }
+  return {table_box(std::move(offsets), chunk)};
 }
 
 Boxes boxes_of(const Tree& tree);
@@ -178,6 +200,9 @@ Boxes boxes_of_list(const Tree& tree) {
       return boxes_of_equal_pieces(tree, child.front());
     }
   }
+  if (all_dense(tree.pieces)) {
+    if (Boxes table = table_of_dense_pieces(tree); !table.empty()) return table;
+  }
   Boxes boxes;
   std::int64_t packed = 0;
   for (const Piece& piece : tree.pieces) {
@@ -188,7 +213,9 @@ Boxes boxes_of_list(const Tree& tree) {
     }
     packed += piece.tree->size;
   }
-  if (table_is_better(boxes, tree.size)) return {flattened(boxes)};
+  if (table_is_better(static_cast<std::int64_t>(boxes.size()), tree.size, common_chunk(boxes))) {
+    return {flattened(boxes)};
+  }
   return boxes;
 }
 
@@ -248,21 +275,25 @@ Layout layout(const Tree& canonical) {
   return result;
 }
 
-Boxes repeated(const Boxes& boxes, std::int64_t count, std::int64_t extent, std::int64_t size) {
-  if (count == 0) return {};
-  Boxes all = boxes;
-  if (count == 1) return all;
-  for (Box& box : all) {
-    Dim* top = box.n_dims > 0 ? &box.dims[box.n_dims - 1] : nullptr;
-    const bool regular_top = top && !(box.table && box.table_dim == box.n_dims - 1);
-    if (!top && box.block_bytes == extent && extent == size) {
-      box.block_bytes *= count;
-    } else if (regular_top && top->count * top->src_stride == extent && top->count * top->dst_stride == size) {
-      top->count *= count;
-    } else {
-      box.dims[box.n_dims++] = {count, extent, size};
-    }
+Box repeated(Box box, std::int64_t count, std::int64_t extent, std::int64_t size) {
+  if (count == 1) return box;
+  Dim* top = box.n_dims > 0 ? &box.dims[box.n_dims - 1] : nullptr;
+  const bool regular_top = top && !(box.table && box.table_dim == box.n_dims - 1);
+  if (!top && box.block_bytes == extent && extent == size) {
+    box.block_bytes *= count;
+  } else if (regular_top && top->count * top->src_stride == extent && top->count * top->dst_stride == size) {
+    top->count *= count;
+  } else {
+    box.dims[box.n_dims++] = {count, extent, size};
   }
+  return box;
+}
+
+Boxes repeated(const Boxes& boxes, std::int64_t count, std::int64_t extent, std::int64_t size) {
+  Boxes all;
+  if (count == 0) return all;
+  all.reserve(boxes.size());
+  for (const Box& box : boxes) all.push_back(repeated(box, count, extent, size));
   return all;
 }
 

@@ -48,8 +48,17 @@ int ask_library(const Real& real, const PackCall& call, Handle datatype, std::in
   return call_library(real, question);
 }
 
-// Is the communicator valid, the datatype committed, ...? The library checks that before it looks at the count.
-int check_arguments(const Real& real, const PackCall& call) { return ask_library(real, call, call.datatype, 0); }
+// Is the communicator valid, the datatype committed, ...? The library checks that before it looks at the count. Once a
+// datatype has passed, only the communicator is in doubt, and there is a quicker question about that.
+int check_arguments(const Real& real, const PackCall& call, const KnownType* type) {
+  if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) {
+    int rank = 0;
+    return real_pmpi().MPI_Comm_rank(call.comm, &rank);
+  }
+  const int code = ask_library(real, call, call.datatype, 0);
+  if (type != nullptr && code == MPI_SUCCESS) type->is_committed.store(true, std::memory_order_relaxed);
+  return code;
+}
 
 // The packed buffer is too small: the library's own complaint, from two bytes that do not fit into one.
 int complain_too_small(const Real& real, const PackCall& call) {
@@ -81,9 +90,9 @@ Outcome move(const pack::Transfer& transfer, const pack::Route& route, device::D
   return Outcome::taken_host;
 }
 
-Handled handle(const Real& real, PackCall& call, const pack::Transfer& transfer, const pack::Route& route,
-               device::Device* device) {
-  if (const int code = check_arguments(real, call); code != MPI_SUCCESS) return {code, Outcome::passed_invalid};
+Handled handle(const Real& real, PackCall& call, const KnownType& type, const pack::Transfer& transfer,
+               const pack::Route& route, device::Device* device) {
+  if (const int code = check_arguments(real, call, &type); code != MPI_SUCCESS) return {code, Outcome::passed_invalid};
   if (transfer.bytes() > call.packed_size - call.position) {
     return {complain_too_small(real, call), Outcome::passed_invalid};
   }
@@ -120,7 +129,7 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
   if (!is_plausible(call)) return pass_on(real, call, Outcome::passed_invalid);
   const KnownType* type = find_type(call.datatype);
   if (type == nullptr) {
-    if (const int code = check_arguments(real, call); code != MPI_SUCCESS) {
+    if (const int code = check_arguments(real, call, nullptr); code != MPI_SUCCESS) {
       count_call(function_of(call), Outcome::passed_invalid);
       return code;
     }
@@ -136,7 +145,7 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
   if (!route.touches_gpu && !pack::host_packer_is_faster(transfer)) return pass_on(real, call, Outcome::passed_faster);
 
   const Stopwatch stopwatch;
-  const Handled handled = handle(real, call, transfer, route, device);
+  const Handled handled = handle(real, call, *type, transfer, route, device);
   count_call(function_of(call), handled.outcome, static_cast<std::uint64_t>(transfer.bytes()), stopwatch.nanoseconds());
   return handled.code;
 }

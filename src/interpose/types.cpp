@@ -126,7 +126,7 @@ Analysis analyse(Handle datatype) {
   MpiTypeReader reader;
   const datatype::Type type = datatype::decode(datatype, reader);
   const auto [plan, was_known] = plans().get(type.tree);
-  auto known = std::make_unique<const KnownType>(KnownType{plan, type.lower_bound, type.extent});
+  auto known = std::make_unique<const KnownType>(plan, type.lower_bound, type.extent);
   if (!is_predefined(datatype) && !watch_destruction(datatype)) {
     throw Error(ErrorKind::unsupported, "the MPI library refuses an attribute on the datatype");
   }

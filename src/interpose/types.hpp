@@ -1,6 +1,7 @@
 // What we know of the program's datatypes.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "interpose/handle.hpp"
@@ -13,6 +14,7 @@ using PlanPtr = std::shared_ptr<const pack::Plan>;
 struct KnownType {
   PlanPtr plan;
   std::int64_t lower_bound, extent;
+  mutable std::atomic<bool> is_committed{false};  // as far as we know; for good, as long as the datatype lives
   std::int64_t size() const { return plan->layout.size; }
 };
 

@@ -131,16 +131,21 @@ Outcome move_on_gpu(const Transfer& transfer, const Route& route, Device& device
 
 // The library copies one dense block as fast as anybody, and calls of a microsecond are not worth a second look.
 bool host_packer_is_faster(const Transfer& transfer) {
-  constexpr std::int64_t kWorthwhileBytes = 2048;
+  constexpr std::int64_t kWorthwhileBytes = 1;
   const datatype::Boxes& boxes = transfer.plan.layout.boxes;
   const bool dense = is_plain_copy(boxes) && transfer.repeat.extent == transfer.plan.layout.size;
   return !dense && transfer.bytes() >= kWorthwhileBytes;
 }
 
 void move_on_host(const Transfer& transfer) {
-  const Boxes boxes = oriented_boxes(transfer.plan, transfer.repeat, transfer.direction);
-  packing(transfer) ? run_on_host(boxes, transfer.typed, transfer.packed)
-                    : run_on_host(boxes, transfer.packed, transfer.typed);
+  const void* src = packing(transfer) ? transfer.typed : transfer.packed;
+  void* dst = packing(transfer) ? transfer.packed : transfer.typed;
+  const Boxes& boxes = transfer.plan.layout.boxes;
+  if (boxes.size() == 1) {  // most datatypes; a small one is done before a list of boxes would be allocated
+    const datatype::Box box = oriented_box(boxes.front(), transfer.plan, transfer.repeat, transfer.direction);
+    return run_on_host({&box, 1}, src, dst);
+  }
+  run_on_host(oriented_boxes(transfer.plan, transfer.repeat, transfer.direction), src, dst);
 }
 
 }  // namespace tempi::pack

@@ -12,7 +12,6 @@ namespace tempi::pack {
 namespace {
 
 using datatype::Box;
-using datatype::Boxes;
 using datatype::Dim;
 using datatype::kMaxBoxDims;
 using datatype::Side;
@@ -143,7 +142,7 @@ void run_group(const Box* begin, const Box* end, const char* src, char* dst) {
 
 }  // namespace
 
-void run_on_host(const Boxes& boxes, const void* src, void* dst) {
+void run_on_host(std::span<const Box> boxes, const void* src, void* dst) {
   const auto* from = static_cast<const char*>(src);
   auto* to = static_cast<char*>(dst);
   const Box* const end = boxes.data() + boxes.size();

@@ -63,9 +63,16 @@ void run_all(const Launches& launches, device::Device& device, const void* src, 
 
 bool is_plain_copy(const Boxes& boxes) { return boxes.size() == 1 && boxes.front().n_dims == 0; }
 
+Box oriented_box(const Box& box, const Plan& plan, Repeat repeat, Direction direction) {
+  const Box all = datatype::repeated(box, repeat.count, repeat.extent, plan.layout.size);
+  return direction == Direction::unpack ? datatype::reversed(all) : all;
+}
+
 Boxes oriented_boxes(const Plan& plan, Repeat repeat, Direction direction) {
-  Boxes boxes = datatype::repeated(plan.layout.boxes, repeat.count, repeat.extent, plan.layout.size);
-  if (direction == Direction::unpack) std::transform(boxes.begin(), boxes.end(), boxes.begin(), datatype::reversed);
+  Boxes boxes;
+  if (repeat.count == 0) return boxes;
+  boxes.reserve(plan.layout.boxes.size());
+  for (const Box& box : plan.layout.boxes) boxes.push_back(oriented_box(box, plan, repeat, direction));
   return boxes;
 }
 

@@ -14,7 +14,8 @@ void queue_boxes(device::Device& device, device::Context context, const Plan& pl
 void queue_plan(device::Device& device, device::Context context, const Plan& plan, Repeat repeat, Direction direction,
                 const void* src, void* dst);
 
-// The boxes of `repeat` elements, oriented from source to destination.
+// The boxes of `repeat` elements, oriented from source to destination. Of one: for at least one element.
+datatype::Box oriented_box(const datatype::Box& box, const Plan& plan, Repeat repeat, Direction direction);
 datatype::Boxes oriented_boxes(const Plan& plan, Repeat repeat, Direction direction);
 
 // A box that is one dense block travels by the copy engine.

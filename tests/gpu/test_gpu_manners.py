@@ -72,9 +72,7 @@ def test_the_current_device_is_left_as_it_was(vector, current):
         assert cupy.cuda.runtime.getDevice() == current
 
 
-@pytest.mark.parametrize(
-    "mode", ["streamCaptureModeGlobal", "streamCaptureModeThreadLocal", "streamCaptureModeRelaxed"]
-)
+@pytest.mark.parametrize("mode", ["Global", "ThreadLocal", "Relaxed"])
 def test_program_that_is_capturing_a_graph_survives(vector, mode):
     source, packed = gpu("device", IMAGE), gpu("device", np.zeros(SIZE, np.uint8))
     pack(vector, source.address, packed)  # warm
@@ -150,7 +148,7 @@ def test_type_that_starts_before_and_after_the_buffer_argument():
         datatype = MPI.BYTE.Create_hindexed(
             [8, 8], [source.address + 64 - argument, source.address - argument]
         ).Commit()
-        pack(datatype.Commit(), argument, packed, 16)
+        pack(datatype, argument, packed, 16)
         np.testing.assert_array_equal(packed.read(), np.concatenate([IMAGE[64:72], IMAGE[:8]]))
         datatype.Free()
 

@@ -3,12 +3,29 @@
 import pytest
 from hypothesis import given
 
+from support import constructors as c
 from support import gpu_memory
 from support.effort import examples
-from support.packing import cases, check_pack, check_unpack
+from support.packing import Case, cases, check_pack, check_unpack
+from support.typemap import Named
 
 pytestmark = pytest.mark.mpi_process()
 
+LEAVES = [Named(name) for name in ("BYTE", "C_DOUBLE_COMPLEX", "SHORT", "DOUBLE", "INT")]
+IRREGULAR = c.IndexedBlock(1, (0, 1, 9, 36, 20, 3, 59, 13), Named("DOUBLE"))
+
+
+def _struct(members):
+    places = tuple(1024 * i + 16 * (i * i % 7) for i in range(len(members)))
+    return c.Struct((1,) * len(members), places, tuple(members))
+
+
+LISTS = (
+    _struct([c.Vector(3 + i, 1 + i % 3, 5, Named("DOUBLE")) for i in range(11)]),
+    _struct([c.Vector(3 + i % 4, 1 + i % 2, 4, LEAVES[i % 5]) for i in range(13)]),
+    _struct([(IRREGULAR, c.Vector(5, 2, 3, Named("INT")))[i % 2] for i in range(12)]),
+    c.IndexedBlock(1, tuple(dict.fromkeys(i * i % 9973 for i in range(4000))), Named("INT")),
+)
 KINDS = tuple(kind for kind in gpu_memory.KINDS if kind != "device 1")
 
 
@@ -34,6 +51,15 @@ def test_pack_within_device_memory(case):
 @given(cases(kinds=("device",)))
 def test_unpack_within_device_memory(case):
     check_unpack(case, gpu_memory.gpu)
+
+
+@pytest.mark.parametrize("spec", LISTS, ids=["boxes", "mixed words", "tables", "table"])
+def test_long_lists_of_boxes_and_tables(spec):
+    """What is kept on the device: more boxes than travel as parameters, tables of offsets, and both."""
+    for count, shift in ((1, 0), (3, 0), (2, 1)):
+        case = Case(spec, count, "device", "device", typed_shift=shift, position=shift)
+        check_pack(case, gpu_memory.gpu)
+        check_unpack(case, gpu_memory.gpu)
 
 
 @pytest.mark.two_gpus

@@ -25,7 +25,7 @@ def check(spec, typed, packed, count, **shifts):
 def fields(members, gap=16):
     """A struct of `members` one behind the other, no two gaps the same."""
     places, at = [], 0
-    for i, member in enumerate(members):
+    for i in range(len(members)):
         places.append(at)
         at += 1024 + gap * (i * i % 7)
     return c.Struct((1,) * len(members), tuple(places), tuple(members))

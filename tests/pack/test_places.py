@@ -31,7 +31,7 @@ def images(kinds):
 
 
 def check_both_ways(make_type, base, kinds, pieces, count=1):
-    """`make_type(addresses)`; `pieces` = (buffer, first byte, bytes) in type-map order. `base(addresses)`: the argument."""
+    """`make_type(addresses)`; `base(addresses)` is the buffer argument; `pieces`: (buffer, first byte, bytes)."""
     sources = [memory.fake(kind, image) for kind, image in zip(kinds, images(kinds), strict=True)]
     size = sum(n for _, _, n in pieces)
     packed = memory.Host(np.zeros(size, np.uint8))
