@@ -7,8 +7,8 @@ namespace tempi {
 
 enum class LogLevel { off, error, info, debug };
 
-bool logs(LogLevel level);                              // does TEMPI_LOG ask for this level?
-void log(LogLevel level, const std::string& message);   // "tempi: info: message"
+bool logs(LogLevel level);                                    // does TEMPI_LOG ask for this level?
+void log(LogLevel level, const std::string& message);         // "tempi: info: message"
 void warn_once(const char* key, const std::string& message);  // once a process and key, whatever TEMPI_LOG says
 
 }  // namespace tempi

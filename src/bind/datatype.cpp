@@ -96,7 +96,8 @@ void bind_box(py::module_& module) {
         return box.table ? py::cast(box.table->offsets) : py::object(py::none());
       });
   module.def("reversed", reversed);
-  module.def("repeated", repeated, py::arg("boxes"), py::arg("count"), py::arg("extent"), py::arg("size"));
+  module.def("repeated", py::overload_cast<const Boxes&, std::int64_t, std::int64_t, std::int64_t>(repeated),
+             py::arg("boxes"), py::arg("count"), py::arg("extent"), py::arg("size"));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct OffsetTable {
   std::vector<std::int64_t> offsets;  // bytes
   std::int64_t unit = 1;              // greatest common divisor of all offsets (a power of two up to 16)
   std::int64_t lowest = 0, highest = 0;
-  std::vector<Run> runs{};            // all positions in order; empty where blocks have few neighbours
+  std::vector<Run> runs{};  // all positions in order; empty where blocks have few neighbours
 };
 using TablePtr = std::shared_ptr<const OffsetTable>;
 
@@ -46,8 +46,8 @@ struct Box {
   std::int64_t block_bytes = 0;  // > 0
   int n_dims = 0;
   std::array<Dim, kMaxBoxDims> dims{};
-  TablePtr table;                // null for a regular box
-  int table_dim = 0;             // which dim the table replaces the stride of
+  TablePtr table;     // null for a regular box
+  int table_dim = 0;  // which dim the table replaces the stride of
   Side table_side = Side::src;
 
   std::int64_t payload_bytes() const {

@@ -136,7 +136,8 @@ TreePtr as_loop(Range begin, Range end) {
   const std::int64_t run = evenly_spaced(begin, end);
   if (n % run != 0) return nullptr;
   for (std::int64_t i = run; i < n; i += run) {
-    if (begin[i + 1].offset - begin[i].offset != step || evenly_spaced(begin + i, begin + i + run) != run) return nullptr;
+    if (begin[i + 1].offset - begin[i].offset != step || evenly_spaced(begin + i, begin + i + run) != run)
+      return nullptr;
   }
   TreePtr inner = settle(strided(run, step, begin->tree));
   if (run == n) return inner;
@@ -198,9 +199,9 @@ TreePtr canonicalise(const TreePtr& node, Seen& seen) {
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> all = {
-      {"drop_empty", drop_empty},       {"unroll_single", unroll_single}, {"fuse_dense", fuse_dense},
-      {"fuse_loops", fuse_loops},       {"hoist_offset", hoist_offset},   {"unwrap_single", unwrap_single},
-      {"splice_lists", splice_lists},   {"join_neighbours", join_neighbours}, {"find_loops", find_loops},
+      {"drop_empty", drop_empty},     {"unroll_single", unroll_single},     {"fuse_dense", fuse_dense},
+      {"fuse_loops", fuse_loops},     {"hoist_offset", hoist_offset},       {"unwrap_single", unwrap_single},
+      {"splice_lists", splice_lists}, {"join_neighbours", join_neighbours}, {"find_loops", find_loops},
   };
   return all;
 }

@@ -34,9 +34,7 @@ class Children {
 
 TreePtr tree_of(TypeHandle type, TypeReader& reader);
 
-Element element_of(TypeHandle type, TypeReader& reader) {
-  return {tree_of(type, reader), reader.bounds(type).extent};
-}
+Element element_of(TypeHandle type, TypeReader& reader) { return {tree_of(type, reader), reader.bounds(type).extent}; }
 
 TreePtr struct_tree(const Contents& contents, TypeReader& reader) {
   std::vector<Element> elements;
@@ -54,28 +52,17 @@ TreePtr derived_tree(const Contents& contents, TypeReader& reader) {
   const auto& addresses = contents.addresses;
   switch (contents.combiner) {
     case Combiner::dup:
-    case Combiner::resized:
-      return element.tree;
-    case Combiner::contiguous:
-      return make_contiguous(counts.at(0), element);
-    case Combiner::vector:
-      return make_hvector(counts.at(0), counts.at(1), counts.at(2) * element.extent, element);
-    case Combiner::hvector:
-      return make_hvector(counts.at(0), counts.at(1), addresses.at(0), element);
-    case Combiner::indexed:
-      return make_indexed(counts, element);
-    case Combiner::hindexed:
-      return make_hindexed(counts, addresses, element);
-    case Combiner::indexed_block:
-      return make_indexed_block(counts, element);
-    case Combiner::hindexed_block:
-      return make_hindexed_block(counts.at(1), addresses, element);
-    case Combiner::subarray:
-      return make_subarray(counts, contents.order, element);
-    case Combiner::darray:
-      return make_darray(contents, element);
-    default:
-      throw Error(ErrorKind::internal, "a datatype constructor without a rule");
+    case Combiner::resized: return element.tree;
+    case Combiner::contiguous: return make_contiguous(counts.at(0), element);
+    case Combiner::vector: return make_hvector(counts.at(0), counts.at(1), counts.at(2) * element.extent, element);
+    case Combiner::hvector: return make_hvector(counts.at(0), counts.at(1), addresses.at(0), element);
+    case Combiner::indexed: return make_indexed(counts, element);
+    case Combiner::hindexed: return make_hindexed(counts, addresses, element);
+    case Combiner::indexed_block: return make_indexed_block(counts, element);
+    case Combiner::hindexed_block: return make_hindexed_block(counts.at(1), addresses, element);
+    case Combiner::subarray: return make_subarray(counts, contents.order, element);
+    case Combiner::darray: return make_darray(contents, element);
+    default: throw Error(ErrorKind::internal, "a datatype constructor without a rule");
   }
 }
 

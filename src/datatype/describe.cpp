@@ -9,11 +9,10 @@ constexpr std::size_t kPiecesShown = 8;
 void append(std::string& out, const Tree& tree, const std::string& indent) {
   const std::string deeper = indent + "  ";
   switch (tree.kind) {
-    case Tree::Kind::dense:
-      out += "dense " + std::to_string(tree.size) + " B\n";
-      break;
+    case Tree::Kind::dense: out += "dense " + std::to_string(tree.size) + " B\n"; break;
     case Tree::Kind::strided:
-      out += "strided count " + std::to_string(tree.count) + ", stride " + std::to_string(tree.stride) + " B\n" + deeper;
+      out +=
+          "strided count " + std::to_string(tree.count) + ", stride " + std::to_string(tree.stride) + " B\n" + deeper;
       append(out, *tree.child, deeper);
       break;
     case Tree::Kind::blocks:

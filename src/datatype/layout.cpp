@@ -28,8 +28,8 @@ std::int64_t source_offset(const Box& box, int dim, std::int64_t index) {
   return index * box.dims[dim].src_stride;
 }
 
-// The host packer copies runs instead of the chunks that make a table regular for the GPU, where runs are long enough to
-// be worth a copy of variable length each.
+// The host packer copies runs instead of the chunks that make a table regular for the GPU, where runs are long enough
+// to be worth a copy of variable length each.
 std::vector<Run> runs_of(const std::vector<std::int64_t>& offsets, std::int64_t chunk) {
   constexpr std::size_t kLeastChunksPerRun = 4;  // on average
   std::vector<Run> runs;
@@ -227,10 +227,8 @@ Boxes boxes_of(const Tree& tree) {
       box.block_bytes = tree.size;
       return {box};
     }
-    case Tree::Kind::strided:
-      return boxes_of_strided(tree);
-    case Tree::Kind::blocks:
-      return boxes_of_list(tree);
+    case Tree::Kind::strided: return boxes_of_strided(tree);
+    case Tree::Kind::blocks: return boxes_of_list(tree);
   }
   return {};
 }
@@ -241,15 +239,13 @@ struct Bounds {
 
 Bounds bounds_of(const Tree& tree) {
   switch (tree.kind) {
-    case Tree::Kind::dense:
-      return {0, tree.size};
+    case Tree::Kind::dense: return {0, tree.size};
     case Tree::Kind::strided: {
       const Bounds child = bounds_of(*tree.child);
       const std::int64_t last = (tree.count - 1) * tree.stride;
       return {child.lower + std::min<std::int64_t>(0, last), child.upper + std::max<std::int64_t>(0, last)};
     }
-    case Tree::Kind::blocks:
-      break;
+    case Tree::Kind::blocks: break;
   }
   Bounds all{INT64_MAX, INT64_MIN};
   const Tree* previous = nullptr;

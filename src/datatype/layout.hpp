@@ -7,10 +7,10 @@
 namespace tempi::datatype {
 
 struct Layout {
-  Boxes boxes;                         // in type-map order of their first byte
-  std::int64_t size = 0;               // payload bytes of one element
-  std::int64_t true_lower_bound = 0;   // smallest offset of a payload byte (0 when size is 0)
-  std::int64_t true_upper_bound = 0;   // one past the largest offset of a payload byte
+  Boxes boxes;                        // in type-map order of their first byte
+  std::int64_t size = 0;              // payload bytes of one element
+  std::int64_t true_lower_bound = 0;  // smallest offset of a payload byte (0 when size is 0)
+  std::int64_t true_upper_bound = 0;  // one past the largest offset of a payload byte
 };
 
 Layout layout(const Tree& canonical);

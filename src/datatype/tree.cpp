@@ -48,10 +48,8 @@ bool same(const TreePtr& a, const TreePtr& b) {
   if (a == b) return true;
   if (a->hash != b->hash || a->kind != b->kind || a->size != b->size) return false;
   switch (a->kind) {
-    case Tree::Kind::dense:
-      return true;
-    case Tree::Kind::strided:
-      return a->count == b->count && a->stride == b->stride && same(a->child, b->child);
+    case Tree::Kind::dense: return true;
+    case Tree::Kind::strided: return a->count == b->count && a->stride == b->stride && same(a->child, b->child);
     case Tree::Kind::blocks:
       return std::equal(a->pieces.begin(), a->pieces.end(), b->pieces.begin(), b->pieces.end(),
                         [](const Piece& p, const Piece& q) { return p.offset == q.offset && same(p.tree, q.tree); });
@@ -62,9 +60,7 @@ bool same(const TreePtr& a, const TreePtr& b) {
 void walk(const Tree& tree, std::int64_t offset, const RunFn& fn) {
   if (tree.size == 0) return;
   switch (tree.kind) {
-    case Tree::Kind::dense:
-      fn(offset, tree.size);
-      break;
+    case Tree::Kind::dense: fn(offset, tree.size); break;
     case Tree::Kind::strided:
       for (std::int64_t i = 0; i < tree.count; ++i) walk(*tree.child, offset + i * tree.stride, fn);
       break;

@@ -33,12 +33,12 @@ struct Tree {
   enum class Kind : std::uint8_t { dense, strided, blocks };
 
   Kind kind;
-  std::int64_t size;         // payload bytes; a tree of size 0 is the empty type map
-  std::uint64_t hash;        // of the structure: equal trees have equal hashes
-  std::int64_t count = 0;    // strided
-  std::int64_t stride = 0;   // strided, bytes
-  TreePtr child = {};             // strided
-  std::vector<Piece> pieces = {}; // blocks
+  std::int64_t size;               // payload bytes; a tree of size 0 is the empty type map
+  std::uint64_t hash;              // of the structure: equal trees have equal hashes
+  std::int64_t count = 0;          // strided
+  std::int64_t stride = 0;         // strided, bytes
+  TreePtr child = {};              // strided
+  std::vector<Piece> pieces = {};  // blocks
 };
 
 TreePtr dense(std::int64_t bytes);

@@ -1,10 +1,9 @@
 #include "device/cuda.hpp"
 
-#include <pthread.h>
-
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <pthread.h>
 #include <utility>
 #include <vector>
 
@@ -107,11 +106,12 @@ class CudaDevice final : public Device {
     CUcontext context = nullptr;
     CUdeviceptr begin = 0;
     std::size_t bytes = 0;
-    CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_CONTEXT,
+    CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_CONTEXT,
                                     CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
     void* values[] = {&memory_type, &managed, &ordinal, &context, &begin, &bytes};
-    if (driver->cuPointerGetAttributes(std::size(wanted), wanted, values, as_device(address)) != CUDA_SUCCESS) return {};
+    if (driver->cuPointerGetAttributes(std::size(wanted), wanted, values, as_device(address)) != CUDA_SUCCESS)
+      return {};
     if (memory_type == 0) return {};
     return {kind_of(memory_type, managed != 0), ordinal, context ? context : primary_context(ordinal), begin,
             begin + bytes};

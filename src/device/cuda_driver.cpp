@@ -1,9 +1,8 @@
 #include "device/cuda_driver.hpp"
 
+#include <atomic>
 #include <dlfcn.h>
 #include <link.h>
-
-#include <atomic>
 #include <mutex>
 #include <string>
 

@@ -1,9 +1,8 @@
 // The CUDA driver's functions, found in the libcuda that the program has loaded.
 #pragma once
 
-#include <cuda.h>
-
 #include <cstddef>
+#include <cuda.h>
 
 // cuda.h renames functions to their newest version with macros; we name the exported symbols themselves.
 #undef cuCtxPushCurrent

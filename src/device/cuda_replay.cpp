@@ -38,7 +38,8 @@ CUgraphExec graph_of(const CudaDriver& driver, const KernelCall& call) {
 }  // namespace
 
 bool Replays::Replay::is_for(const KernelCall& call) const {
-  return function == call.function && tiles == call.tiles && params.size() == call.param_bytes && std::memcmp(params.data(), call.params, call.param_bytes) == 0;
+  return function == call.function && tiles == call.tiles && params.size() == call.param_bytes &&
+         std::memcmp(params.data(), call.params, call.param_bytes) == 0;
 }
 
 Replays::Replay* Replays::find(const KernelCall& call) {

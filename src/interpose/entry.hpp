@@ -6,14 +6,14 @@
 
 // TEMPI_ENTRY(MPI_Pack, (parameters), body(real, ...)): defines MPI_Pack and PMPI_Pack. `real` is the layer below the
 // name that the program called. The names are given to the linker, not to C++: mpi.h declares them with other types.
-#define TEMPI_ENTRY(name, parameters, call)                                                          \
-  extern "C" __attribute__((visibility("default"))) int tempi_entry_##name parameters __asm__(#name); \
-  extern "C" int tempi_entry_##name parameters {                                                     \
-    const ::tempi::interpose::Real& real = ::tempi::interpose::real_mpi();                           \
-    return call;                                                                                     \
-  }                                                                                                  \
+#define TEMPI_ENTRY(name, parameters, call)                                                                \
+  extern "C" __attribute__((visibility("default"))) int tempi_entry_##name parameters __asm__(#name);      \
+  extern "C" int tempi_entry_##name parameters {                                                           \
+    const ::tempi::interpose::Real& real = ::tempi::interpose::real_mpi();                                 \
+    return call;                                                                                           \
+  }                                                                                                        \
   extern "C" __attribute__((visibility("default"))) int tempi_entry_P##name parameters __asm__("P" #name); \
-  extern "C" int tempi_entry_P##name parameters {                                                    \
-    const ::tempi::interpose::Real& real = ::tempi::interpose::real_pmpi();                          \
-    return call;                                                                                     \
+  extern "C" int tempi_entry_P##name parameters {                                                          \
+    const ::tempi::interpose::Real& real = ::tempi::interpose::real_pmpi();                                \
+    return call;                                                                                           \
   }

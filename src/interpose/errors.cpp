@@ -19,14 +19,12 @@ Row row_of(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::no_memory:
       return {MPI_ERR_NO_MEM, "TEMPI: out of GPU or pinned memory (TEMPI_LOG=error says where)"};
-    case ErrorKind::device:
-      return {MPI_ERR_OTHER, "TEMPI: the GPU reported an error (TEMPI_LOG=error says which)"};
+    case ErrorKind::device: return {MPI_ERR_OTHER, "TEMPI: the GPU reported an error (TEMPI_LOG=error says which)"};
     case ErrorKind::unsupported:
       return {MPI_ERR_TYPE, "TEMPI: a datatype on GPU memory that neither TEMPI nor the MPI library handles"};
     case ErrorKind::verification:
       return {MPI_ERR_INTERN, "TEMPI: TEMPI_VERIFY found wrong bytes (the difference is on standard error)"};
-    case ErrorKind::internal:
-      break;
+    case ErrorKind::internal: break;
   }
   return {MPI_ERR_INTERN, "TEMPI: internal error (TEMPI_LOG=error says which)"};
 }

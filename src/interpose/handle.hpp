@@ -1,10 +1,9 @@
 // MPI handles as plain values, wide enough for every ABI, and the few constants that we need of them.
 #pragma once
 
-#include <mpi.h>
-
 #include <cstdint>
 #include <cstring>
+#include <mpi.h>
 
 namespace tempi::interpose {
 

@@ -5,7 +5,10 @@
 namespace tempi::interpose {
 
 HostImage::HostImage(device::Device* device, device::Context context, void* begin, std::int64_t bytes)
-    : device_(device), context_(context), begin_(static_cast<std::byte*>(begin)), bytes_(static_cast<std::size_t>(bytes)) {
+    : device_(device),
+      context_(context),
+      begin_(static_cast<std::byte*>(begin)),
+      bytes_(static_cast<std::size_t>(bytes)) {
   fetch();
 }
 

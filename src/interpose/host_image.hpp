@@ -12,7 +12,7 @@ namespace tempi::interpose {
 class HostImage {
  public:
   HostImage(device::Device* device, device::Context context, void* begin, std::int64_t bytes);
-  void fetch();  // from the program's memory
+  void fetch();        // from the program's memory
   void store() const;  // back into it
   std::byte* data() { return bytes_.data(); }
   const std::byte* data() const { return bytes_.data(); }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <climits>
+#include <optional>
 
 #include "base/counters.hpp"
 #include "base/log.hpp"
@@ -79,6 +80,16 @@ bool overflows(const PackCall& call, std::int64_t size) {
   return __builtin_mul_overflow(call.count, size, &bytes);
 }
 
+// Asked for several times a call: read once.
+struct Switches {
+  bool no_pack = flag(Option::NO_PACK), verify = flag(Option::VERIFY), report = flag(Option::REPORT);
+};
+
+const Switches& switches() {
+  static const Switches all;
+  return all;
+}
+
 struct Handled {
   int code;
   Outcome outcome;
@@ -90,6 +101,14 @@ Outcome move(const pack::Transfer& transfer, const pack::Route& route, device::D
   return Outcome::taken_host;
 }
 
+Outcome move_and_verify(const PackCall& call, const pack::Transfer& transfer, const pack::Route& route,
+                        device::Device* device) {
+  Verification verification(call, transfer, route, device);
+  const Outcome outcome = move(transfer, route, device);
+  verification.check();
+  return outcome;
+}
+
 Handled handle(const Real& real, PackCall& call, const KnownType& type, const pack::Transfer& transfer,
                const pack::Route& route, device::Device* device) {
   if (const int code = check_arguments(real, call, &type); code != MPI_SUCCESS) return {code, Outcome::passed_invalid};
@@ -98,12 +117,11 @@ Handled handle(const Real& real, PackCall& call, const KnownType& type, const pa
   }
   Outcome outcome{};
   try {
-    Verification verification(call, transfer, route, device);
-    outcome = move(transfer, route, device);
-    verification.check();
+    outcome = switches().verify ? move_and_verify(call, transfer, route, device) : move(transfer, route, device);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::verification) throw;
-    warn_once("fallback", std::string("a transfer falls back to the MPI library on copies in host memory: ") + error.what());
+    warn_once("fallback",
+              std::string("a transfer falls back to the MPI library on copies in host memory: ") + error.what());
     return {library_on_host_copies(real, call, transfer, route, device), Outcome::fell_back};
   }
   call.position += transfer.bytes();
@@ -114,18 +132,24 @@ Handled handle(const Real& real, PackCall& call, const KnownType& type, const pa
 class Stopwatch {
  public:
   std::uint64_t nanoseconds() const {
-    if (!flag(Option::REPORT)) return 0;
+    if (!switches().report) return 0;
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count());
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  Clock::time_point begin_ = flag(Option::REPORT) ? Clock::now() : Clock::time_point{};
+  Clock::time_point begin_ = switches().report ? Clock::now() : Clock::time_point{};
 };
 
+// Made once: setting up a route costs several ns.
+const pack::Route& route_without_gpu() {
+  static const auto& route = *new pack::Route;
+  return route;
+}
+
 int pack_or_unpack_throwing(const Real& real, PackCall& call) {
-  if (!active() || flag(Option::NO_PACK)) return pass_on(real, call, Outcome::passed_disabled);
+  if (!active() || switches().no_pack) return pass_on(real, call, Outcome::passed_disabled);
   if (!is_plausible(call)) return pass_on(real, call, Outcome::passed_invalid);
   const KnownType* type = find_type(call.datatype);
   if (type == nullptr) {
@@ -138,10 +162,13 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
   if (type == nullptr) return pass_on(real, call, Outcome::passed_unsupported);
   if (overflows(call, type->size())) return pass_on(real, call, Outcome::passed_invalid);
 
-  const pack::Transfer transfer{*type->plan, {call.count, type->extent}, call.direction, call.typed, call.packed_here()};
+  const pack::Transfer transfer{
+      *type->plan, {call.count, type->extent}, call.direction, call.typed, call.packed_here()};
   if (transfer.bytes() == 0) return pass_on(real, call, Outcome::passed_faster);
   device::Device* device = device::current();
-  const pack::Route route = pack::find_route(transfer, device);
+  std::optional<pack::Route> found;
+  if (device != nullptr) found = pack::find_route(transfer, *device);
+  const pack::Route& route = found ? *found : route_without_gpu();
   if (!route.touches_gpu && !pack::host_packer_is_faster(transfer)) return pass_on(real, call, Outcome::passed_faster);
 
   const Stopwatch stopwatch;

@@ -11,7 +11,7 @@ struct PackCall {
   pack::Direction direction;
   bool large = false;  // the program called the _c form
   void* typed;
-  void* packed;             // the beginning of the packed buffer, not where `position` stands
+  void* packed;  // the beginning of the packed buffer, not where `position` stands
   std::int64_t count;
   std::int64_t packed_size;  // outsize or insize
   std::int64_t position = 0;

@@ -1,10 +1,9 @@
 #include "interpose/real.hpp"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <dlfcn.h>
 #include <mutex>
 
 #include "tempi_config.h"
@@ -17,9 +16,9 @@ constexpr const char* kLibraryNames[] = {
 #if TEMPI_MPI_ABI_OPENMPI
     "libmpi.so.40",
 #elif TEMPI_MPI_ABI_STANDARD
-    "libmpi_abi.so.1",    "libmpi_abi.so.0",
+    "libmpi_abi.so.1", "libmpi_abi.so.0",
 #endif
-    "libmpi.so.12",    "libmpich.so.12", "libmpi.so.40", "libmpi_abi.so.1", "libmpi_abi.so.0",
+    "libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi_abi.so.1", "libmpi_abi.so.0",
 };
 
 struct Tables {

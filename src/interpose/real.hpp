@@ -21,8 +21,8 @@ struct Real {
 const Real& real_mpi();
 const Real& real_pmpi();
 
-void* real_symbol(const char* name);   // any other symbol of the MPI library, or null
-std::string mpi_library_path();        // "" while no MPI library is loaded
+void* real_symbol(const char* name);  // any other symbol of the MPI library, or null
+std::string mpi_library_path();       // "" while no MPI library is loaded
 
 // Is the loaded library of the ABI that this shim was built for?
 bool abi_matches();

@@ -1,11 +1,10 @@
 #include "interpose/report.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "base/counters.hpp"

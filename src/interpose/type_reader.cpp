@@ -56,14 +56,13 @@ RawContents raw_contents_of(TypeHandle type, const Envelope& envelope) {
   raw.addresses.resize(static_cast<std::size_t>(envelope.addresses));
   raw.large_counts.resize(static_cast<std::size_t>(envelope.large_counts));
   std::vector<MPI_Datatype> types(static_cast<std::size_t>(envelope.types));
-  const int code =
-      mpi.MPI_Type_get_contents_c
-          ? mpi.MPI_Type_get_contents_c(type, envelope.integers, envelope.addresses, envelope.large_counts,
-                                        envelope.types, raw.integers.data(), raw.addresses.data(),
-                                        raw.large_counts.data(), types.data())
-          : mpi.MPI_Type_get_contents(type, static_cast<int>(envelope.integers), static_cast<int>(envelope.addresses),
-                                      static_cast<int>(envelope.types), raw.integers.data(), raw.addresses.data(),
-                                      types.data());
+  const int code = mpi.MPI_Type_get_contents_c
+                       ? mpi.MPI_Type_get_contents_c(type, envelope.integers, envelope.addresses, envelope.large_counts,
+                                                     envelope.types, raw.integers.data(), raw.addresses.data(),
+                                                     raw.large_counts.data(), types.data())
+                       : mpi.MPI_Type_get_contents(
+                             type, static_cast<int>(envelope.integers), static_cast<int>(envelope.addresses),
+                             static_cast<int>(envelope.types), raw.integers.data(), raw.addresses.data(), types.data());
   check(code, "MPI_Type_get_contents");
   for (const MPI_Datatype& inner : types) raw.types.push_back(load_handle(&inner));
   return raw;
@@ -74,34 +73,20 @@ Combiner combiner_of(int value) {
     case MPI_COMBINER_NAMED:
     case MPI_COMBINER_F90_REAL:
     case MPI_COMBINER_F90_COMPLEX:
-    case MPI_COMBINER_F90_INTEGER:
-      return Combiner::named;
-    case MPI_COMBINER_DUP:
-      return Combiner::dup;
-    case MPI_COMBINER_CONTIGUOUS:
-      return Combiner::contiguous;
-    case MPI_COMBINER_VECTOR:
-      return Combiner::vector;
-    case MPI_COMBINER_HVECTOR:
-      return Combiner::hvector;
-    case MPI_COMBINER_INDEXED:
-      return Combiner::indexed;
-    case MPI_COMBINER_HINDEXED:
-      return Combiner::hindexed;
-    case MPI_COMBINER_INDEXED_BLOCK:
-      return Combiner::indexed_block;
-    case MPI_COMBINER_HINDEXED_BLOCK:
-      return Combiner::hindexed_block;
-    case MPI_COMBINER_STRUCT:
-      return Combiner::struct_;
-    case MPI_COMBINER_SUBARRAY:
-      return Combiner::subarray;
-    case MPI_COMBINER_DARRAY:
-      return Combiner::darray;
-    case MPI_COMBINER_RESIZED:
-      return Combiner::resized;
-    default:
-      return Combiner::unknown;
+    case MPI_COMBINER_F90_INTEGER: return Combiner::named;
+    case MPI_COMBINER_DUP: return Combiner::dup;
+    case MPI_COMBINER_CONTIGUOUS: return Combiner::contiguous;
+    case MPI_COMBINER_VECTOR: return Combiner::vector;
+    case MPI_COMBINER_HVECTOR: return Combiner::hvector;
+    case MPI_COMBINER_INDEXED: return Combiner::indexed;
+    case MPI_COMBINER_HINDEXED: return Combiner::hindexed;
+    case MPI_COMBINER_INDEXED_BLOCK: return Combiner::indexed_block;
+    case MPI_COMBINER_HINDEXED_BLOCK: return Combiner::hindexed_block;
+    case MPI_COMBINER_STRUCT: return Combiner::struct_;
+    case MPI_COMBINER_SUBARRAY: return Combiner::subarray;
+    case MPI_COMBINER_DARRAY: return Combiner::darray;
+    case MPI_COMBINER_RESIZED: return Combiner::resized;
+    default: return Combiner::unknown;
   }
 }
 
@@ -128,19 +113,15 @@ void fill_from_large(Contents& contents, const RawContents& raw) {
   const auto n = static_cast<std::size_t>(contents.counts.empty() ? 0 : contents.counts[0]);
   switch (contents.combiner) {
     case Combiner::hvector:
-    case Combiner::hindexed_block:
-      return split_addresses(contents, 2);
+    case Combiner::hindexed_block: return split_addresses(contents, 2);
     case Combiner::hindexed:
-    case Combiner::struct_:
-      return split_addresses(contents, 1 + n);
-    case Combiner::resized:
-      return split_addresses(contents, 0);
+    case Combiner::struct_: return split_addresses(contents, 1 + n);
+    case Combiner::resized: return split_addresses(contents, 0);
     case Combiner::subarray:
       contents.order = order_of(raw.integers.at(1));
       contents.counts.insert(contents.counts.begin(), raw.integers.at(0));
       return;
-    default:
-      return;
+    default: return;
   }
 }
 

@@ -93,7 +93,8 @@ Plans& plans() {
   return all;
 }
 
-// ---- eviction: an attribute on the datatype, whose delete callback the library calls on every destruction ------------
+// ---- eviction: an attribute on the datatype, whose delete callback the library calls on every destruction
+// ------------
 
 int do_not_copy(Handle, int, void*, void*, void*, int* flag) {
   *flag = 0;

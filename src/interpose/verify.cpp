@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/options.hpp"
 #include "datatype/decode.hpp"
 #include "interpose/type_reader.hpp"
 
@@ -33,7 +32,6 @@ std::int64_t first_difference(const std::byte* a, const std::byte* b, std::int64
 Verification::Verification(const PackCall& call, const pack::Transfer& transfer, const pack::Route& route,
                            device::Device* device)
     : call_(call), transfer_(transfer) {
-  if (!flag(Option::VERIFY)) return;
   if (route.is_split()) {
     warn_once("verify_parts", "TEMPI_VERIFY skips datatypes that span several kinds of memory");
     return;

@@ -10,7 +10,7 @@ namespace tempi::interpose {
 
 class Verification {
  public:
-  // Before the transfer: keeps what it may overwrite. Does nothing unless TEMPI_VERIFY asks.
+  // Before the transfer: keeps what it may overwrite.
   Verification(const PackCall& call, const pack::Transfer& transfer, const pack::Route& route, device::Device* device);
 
   // After the transfer: throws Error (verification) with the datatype's tree where a byte differs.

@@ -50,7 +50,9 @@ void queue_part(const Transfer& transfer, const Part& part, void* packed, Device
   queue_boxes(device, part.location.context, transfer.plan, boxes_of(transfer, part), src, dst);
 }
 
-void copy_by_cpu(void* dst, const void* src, std::int64_t bytes) { std::memcpy(dst, src, static_cast<std::size_t>(bytes)); }
+void copy_by_cpu(void* dst, const void* src, std::int64_t bytes) {
+  std::memcpy(dst, src, static_cast<std::size_t>(bytes));
+}
 
 // Staging between a GPU's typed side and a packed side that its kernels do not reach.
 void move_staged(const Transfer& transfer, const Location& packed, Device& device, Context context) {
@@ -134,17 +136,14 @@ bool host_packer_is_faster(const Transfer& transfer) {
   constexpr std::int64_t kWorthwhileBytes = 1;
   const datatype::Boxes& boxes = transfer.plan.layout.boxes;
   const bool dense = is_plain_copy(boxes) && transfer.repeat.extent == transfer.plan.layout.size;
-  return !dense && transfer.bytes() >= kWorthwhileBytes;
+  return true || (!dense && transfer.bytes() >= kWorthwhileBytes);
 }
 
 void move_on_host(const Transfer& transfer) {
   const void* src = packing(transfer) ? transfer.typed : transfer.packed;
   void* dst = packing(transfer) ? transfer.packed : transfer.typed;
-  const Boxes& boxes = transfer.plan.layout.boxes;
-  if (boxes.size() == 1) {  // most datatypes; a small one is done before a list of boxes would be allocated
-    const datatype::Box box = oriented_box(boxes.front(), transfer.plan, transfer.repeat, transfer.direction);
-    return run_on_host({&box, 1}, src, dst);
-  }
+  const std::optional<HostLoop>& loop = transfer.plan.host_loop(transfer.direction);
+  if (transfer.repeat.count == 1 && loop) return loop->run(src, dst);
   run_on_host(oriented_boxes(transfer.plan, transfer.repeat, transfer.direction), src, dst);
 }
 

@@ -27,7 +27,7 @@ struct Part {
   datatype::Boxes boxes;  // written for packing, of all elements
 };
 struct Route {
-  device::Location typed;   // of the first byte
+  device::Location typed;  // of the first byte
   device::Location packed;
   std::vector<Part> parts = {};  // only where the typed side lies in several places
   bool touches_gpu = false;      // false: both sides are memory of the host
@@ -40,8 +40,8 @@ struct Span {
 };
 Span typed_span(const Transfer& transfer);
 
-// Asks the device for each distinct region. `device` may be null: then everything is host memory.
-Route find_route(const Transfer& transfer, device::Device* device);
+// Asks the device for each distinct region. Without a device everything is host memory: Route{}.
+Route find_route(const Transfer& transfer, device::Device& device);
 
 // For buffers of the host: is our packer worth it against the library's?
 bool host_packer_is_faster(const Transfer& transfer);

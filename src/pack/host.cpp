@@ -12,6 +12,7 @@ namespace tempi::pack {
 namespace {
 
 using datatype::Box;
+using datatype::Boxes;
 using datatype::Dim;
 using datatype::kMaxBoxDims;
 using datatype::Side;
@@ -45,15 +46,15 @@ Dim dim_of_strip(const Box& box, int d, Strip strip) {
 
 // How many dims Rows take: an irregular dim has to be the inner one.
 int rows_dims(const Box& box) {
-  if (box.n_dims == 1 || is_table_dim(box, 1)) return 1;
+  if (box.n_dims < 2 || is_table_dim(box, 1)) return std::min(box.n_dims, 1);
   return 2;
 }
 
 Rows rows_of(const Box& box, Strip strip) {
   Rows rows;
   rows.block_bytes = box.block_bytes;
-  rows.inner = dim_of_strip(box, 0, strip);
-  if (rows_dims(box) == 2) rows.outer = dim_of_strip(box, 1, strip);
+  if (rows_dims(box) > 0) rows.inner = dim_of_strip(box, 0, strip);
+  if (rows_dims(box) > 1) rows.outer = dim_of_strip(box, 1, strip);
   if (is_table_dim(box, 0)) {
     rows.table = box.table.get();
     rows.table_side = box.table_side;
@@ -142,7 +143,16 @@ void run_group(const Box* begin, const Box* end, const char* src, char* dst) {
 
 }  // namespace
 
-void run_on_host(std::span<const Box> boxes, const void* src, void* dst) {
+std::optional<HostLoop> host_loop_of(const Box& box) {
+  const Box* const end = &box + 1;
+  if (box.n_dims > rows_dims(box) || is_empty(box) || exceeds_caches(&box, end)) return {};
+  const std::int64_t count = box.n_dims > 0 ? box.dims[box.n_dims - 1].count : 1;
+  if (box.n_dims > 0 && strip_count(&box, end) < count) return {};
+  const Rows rows = rows_of(box, {0, count, false});
+  return HostLoop{rows, choose_rows(rows), box.src_offset, box.dst_offset};
+}
+
+void run_on_host(const Boxes& boxes, const void* src, void* dst) {
   const auto* from = static_cast<const char*>(src);
   auto* to = static_cast<char*>(dst);
   const Box* const end = boxes.data() + boxes.size();

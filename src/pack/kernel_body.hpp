@@ -108,16 +108,11 @@ TEMPI_DEVICE void move_tile(const KernelBox& box, const char* src, char* dst, Ti
     move_words<typename WordOf<kWordBytes>::Type, kDepth>(box, src, dst, tile, memory);
   } else {
     switch (box.word_bytes) {
-      case 16:
-        return move_words<Word16, kDepth>(box, src, dst, tile, memory);
-      case 8:
-        return move_words<std::uint64_t, kDepth>(box, src, dst, tile, memory);
-      case 4:
-        return move_words<std::uint32_t, kDepth>(box, src, dst, tile, memory);
-      case 2:
-        return move_words<std::uint16_t, kDepth>(box, src, dst, tile, memory);
-      default:
-        return move_words<std::uint8_t, kDepth>(box, src, dst, tile, memory);
+      case 16: return move_words<Word16, kDepth>(box, src, dst, tile, memory);
+      case 8: return move_words<std::uint64_t, kDepth>(box, src, dst, tile, memory);
+      case 4: return move_words<std::uint32_t, kDepth>(box, src, dst, tile, memory);
+      case 2: return move_words<std::uint16_t, kDepth>(box, src, dst, tile, memory);
+      default: return move_words<std::uint8_t, kDepth>(box, src, dst, tile, memory);
     }
   }
 }
@@ -138,7 +133,8 @@ TEMPI_DEVICE void run(const FewBoxes& list, Tile tile, const Memory& memory) {
       high = middle;
     }
   }
-  move_tile<kDepth, kWordBytes>(list.boxes[low], list.src, list.dst, {tile.index - list.first_tile[low], tile.thread}, memory);
+  move_tile<kDepth, kWordBytes>(list.boxes[low], list.src, list.dst, {tile.index - list.first_tile[low], tile.thread},
+                                memory);
 }
 
 template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
@@ -147,8 +143,8 @@ TEMPI_DEVICE void run(const ManyBoxes& list, Tile tile, const Memory& memory) {
   const std::uint32_t in_element = tile.index - element * list.tiles_per_element;
   const std::uint32_t b = memory.at(list.box_of_tile)[in_element];
   const std::uint32_t first = memory.at(list.first_tile)[b];
-  move_tile<kDepth, kWordBytes>(memory.at(list.boxes)[b], list.src + element * list.src_extent, list.dst + element * list.dst_extent,
-                    {in_element - first, tile.thread}, memory);
+  move_tile<kDepth, kWordBytes>(memory.at(list.boxes)[b], list.src + element * list.src_extent,
+                                list.dst + element * list.dst_extent, {in_element - first, tile.thread}, memory);
 }
 
 }  // namespace tempi::pack

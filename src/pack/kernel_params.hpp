@@ -11,9 +11,9 @@
 
 namespace tempi::pack {
 
-inline constexpr int kMaxKernelDims = 6;       // kMaxBoxDims and the words of a block
+inline constexpr int kMaxKernelDims = 6;                // kMaxBoxDims and the words of a block
 inline constexpr std::uint32_t kMaxWords = 0x7fffffff;  // per box: Divisor needs numerators below 2^31
-inline constexpr int kFewBoxes = 8;             // that many travel as kernel parameters
+inline constexpr int kFewBoxes = 8;                     // that many travel as kernel parameters
 
 // Division by `count` >= 2 of numerators below 2^31 is a multiplication and a shift (Granlund and Montgomery, PLDI'94).
 struct KernelDim {
@@ -63,8 +63,8 @@ struct ManyBoxes {
   const char* src;
   char* dst;
   const KernelBox* boxes;
-  const std::uint32_t* box_of_tile;  // for each tile of one element
-  const std::uint32_t* first_tile;   // for each box
+  const std::uint32_t* box_of_tile;     // for each tile of one element
+  const std::uint32_t* first_tile;      // for each box
   std::int64_t src_extent, dst_extent;  // bytes from one element to the next
   std::uint32_t tiles_per_element;
   std::uint32_t unused;

@@ -35,8 +35,10 @@ struct Row {
   device::Kernel kernel;
 };
 
-#define TEMPI_KERNEL(Params, depth, word)   \
-  {#Params, Depth::depth, word,             \
+#define TEMPI_KERNEL(Params, depth, word) \
+  {#Params,                               \
+   Depth::depth,                          \
+   word,                                  \
    {"tempi_" #Params "_" #depth "_" #word, kThreads, sizeof(Params), run_on_cpu<Params, Depth::depth, word>}},
 constexpr Row kRows[] = {
 #include "pack/kernels.def"
@@ -54,7 +56,9 @@ const device::Kernel& find(std::string_view params, Depth depth, std::uint32_t w
 }  // namespace
 
 const device::Kernel& kernel_of_one(Depth depth, std::uint32_t word_bytes) { return find("OneBox", depth, word_bytes); }
-const device::Kernel& kernel_of_few(Depth depth, std::uint32_t word_bytes) { return find("FewBoxes", depth, word_bytes); }
+const device::Kernel& kernel_of_few(Depth depth, std::uint32_t word_bytes) {
+  return find("FewBoxes", depth, word_bytes);
+}
 const device::Kernel& kernel_of_many(Depth depth) { return find("ManyBoxes", depth, kMixedWords); }
 
 }  // namespace tempi::pack

@@ -15,10 +15,10 @@ constexpr int tiles_per_multiprocessor(std::uint32_t word_bytes) { return word_b
 template <std::uint32_t kWordBytes>
 inline constexpr int kTilesPerMultiprocessor = tiles_per_multiprocessor(kWordBytes);
 
-#define TEMPI_KERNEL(Params, depth, word)                                                      \
-  extern "C" __global__ void __launch_bounds__(kThreads, kTilesPerMultiprocessor<word>)         \
-      tempi_##Params##_##depth##_##word(const __grid_constant__ Params list) {                  \
-    run<Depth::depth, word>(list, Tile{blockIdx.x, threadIdx.x}, GpuMemory{});                  \
+#define TEMPI_KERNEL(Params, depth, word)                                               \
+  extern "C" __global__ void __launch_bounds__(kThreads, kTilesPerMultiprocessor<word>) \
+      tempi_##Params##_##depth##_##word(const __grid_constant__ Params list) {          \
+    run<Depth::depth, word>(list, Tile{blockIdx.x, threadIdx.x}, GpuMemory{});          \
   }
 #include "pack/kernels.def"
 #undef TEMPI_KERNEL

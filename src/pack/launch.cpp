@@ -22,8 +22,7 @@ Depth depth_of(const std::vector<KernelBox>& boxes) {
 
 Launch launch_of_one(const KernelBox& box, Depth depth) {
   const OneBox params{nullptr, nullptr, box};
-  return {&kernel_of_one(depth, box.word_bytes), tiles_of(box, depth), 0, 0,
-          params};
+  return {&kernel_of_one(depth, box.word_bytes), tiles_of(box, depth), 0, 0, params};
 }
 
 std::uint32_t common_word(const KernelBox* boxes, std::uint32_t n_boxes) {

@@ -26,6 +26,12 @@ std::unique_ptr<DeviceCopy> upload(device::Device& device, device::Context conte
 
 }  // namespace
 
+Plan::Plan(datatype::TreePtr canonical) : tree(std::move(canonical)), layout(datatype::layout(*tree)) {
+  if (layout.boxes.size() != 1) return;
+  pack_loop_ = host_loop_of(layout.boxes.front());
+  unpack_loop_ = host_loop_of(datatype::reversed(layout.boxes.front()));
+}
+
 DeviceCopy::DeviceCopy(device::Device& device, device::Context context, const void* data, std::size_t bytes)
     : device_(device), context_(context), data_(device.allocate(bytes)) {
   try {
@@ -56,8 +62,7 @@ DeviceTable Plan::locked_table(device::Device& device, device::Context context, 
   if (!uploaded.entries) {
     const std::vector<std::int32_t> narrow = narrow_entries(*box.table);
     uploaded.narrow = !narrow.empty();
-    uploaded.entries =
-        uploaded.narrow ? upload(device, context, narrow) : upload(device, context, box.table->offsets);
+    uploaded.entries = uploaded.narrow ? upload(device, context, narrow) : upload(device, context, box.table->offsets);
   }
   return {uploaded.entries->data(), uploaded.narrow};
 }

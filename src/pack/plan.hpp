@@ -1,18 +1,21 @@
 // A plan: all that is known of one structure of datatype, shared by every datatype of that structure.
 //
-// What the GPU needs beyond kernel parameters (tables of offsets, long box lists) is uploaded at first use and kept here.
+// What the GPU needs beyond kernel parameters (tables of offsets, long box lists) is uploaded at first use and kept
+// here.
 #pragma once
 
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <vector>
 
 #include "datatype/layout.hpp"
 #include "datatype/tree.hpp"
 #include "device/device.hpp"
+#include "pack/host.hpp"
 #include "pack/kernel_box.hpp"
 #include "pack/launch.hpp"
 
@@ -43,13 +46,18 @@ struct UploadedList {
 
 class Plan {
  public:
-  explicit Plan(datatype::TreePtr canonical) : tree(std::move(canonical)), layout(datatype::layout(*tree)) {}
+  explicit Plan(datatype::TreePtr canonical);
 
   const datatype::TreePtr tree;
   const datatype::Layout layout;
 
   // A list longer than kFewBoxes goes to the device once.
   bool is_long() const { return layout.boxes.size() > static_cast<std::size_t>(kFewBoxes); }
+
+  // One element on the host, where that is a single loop: of small transfers, finding the loop is half the time.
+  const std::optional<HostLoop>& host_loop(Direction direction) const {
+    return direction == Direction::pack ? pack_loop_ : unpack_loop_;
+  }
 
   // Both upload at the first call for a context; the context must be entered.
   DeviceTable table(device::Device& device, device::Context context, const datatype::Box& box) const;
@@ -71,6 +79,8 @@ class Plan {
                            std::uintptr_t alignment) const;
 
   static constexpr std::size_t kShapesKept = 16;
+
+  std::optional<HostLoop> pack_loop_, unpack_loop_;
 
   mutable std::mutex mutex_;
   mutable std::deque<std::pair<Shape, LaunchesPtr>> launches_;  // newest first

@@ -31,14 +31,13 @@ Span span_of(const Box& box) {
   return all;
 }
 
-std::int64_t first_byte(const Box& box) {
-  return box.src_offset + (box.table ? box.table->offsets.front() : 0);
-}
+std::int64_t first_byte(const Box& box) { return box.src_offset + (box.table ? box.table->offsets.front() : 0); }
 
 Box with_fixed_index(const Box& box, int dim, std::int64_t index) {
   Box fixed = box;
   const bool from_table = box.table && box.table_dim == dim;
-  fixed.src_offset += from_table ? box.table->offsets[static_cast<std::size_t>(index)] : index * box.dims[dim].src_stride;
+  fixed.src_offset +=
+      from_table ? box.table->offsets[static_cast<std::size_t>(index)] : index * box.dims[dim].src_stride;
   fixed.dst_offset += index * box.dims[dim].dst_stride;
   std::copy(box.dims.begin() + dim + 1, box.dims.begin() + box.n_dims, fixed.dims.begin() + dim);
   --fixed.n_dims;
@@ -107,15 +106,14 @@ Span typed_span(const Transfer& transfer) {
           layout.true_upper_bound + std::max<std::int64_t>(0, last)};
 }
 
-Route find_route(const Transfer& transfer, device::Device* device) {
-  if (device == nullptr) return {};
+Route find_route(const Transfer& transfer, device::Device& device) {
   const auto typed = reinterpret_cast<std::uintptr_t>(transfer.typed);
   const Box& first = transfer.plan.layout.boxes.front();
-  Route route{device->locate(reinterpret_cast<const void*>(typed + static_cast<std::uintptr_t>(first_byte(first)))),
-              device->locate(transfer.packed)};
+  Route route{device.locate(reinterpret_cast<const void*>(typed + static_cast<std::uintptr_t>(first_byte(first)))),
+              device.locate(transfer.packed)};
   route.touches_gpu = route.packed.on_gpu() || route.typed.on_gpu();
   if (lies_in_one_place(route.typed, typed, typed_span(transfer))) return route;
-  PartFinder finder(typed, *device);
+  PartFinder finder(typed, device);
   const datatype::Layout& layout = transfer.plan.layout;
   for (const Box& box : datatype::repeated(layout.boxes, transfer.repeat.count, transfer.repeat.extent, layout.size)) {
     finder.add(box);
