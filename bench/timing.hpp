@@ -49,7 +49,7 @@ inline int batch_size(double us) { return us < 2 ? static_cast<int>(2 / std::max
 template <class Call, class Fence>
 Sample measure(Call call, Fence fence, double max_seconds) {
   const double first = time_batch(call, fence, 1);
-  if (first > max_seconds * 0.5e6 && first > 1e6) return summarise({first});
+  if (first > max_seconds * 0.5e6 && first > 5e6) return summarise({first});
   const double second = time_batch(call, fence, 1);
   const int wanted = wanted_repeats(second), batch = batch_size(second);
   std::vector<double> times;

@@ -1,7 +1,6 @@
 #include "datatype/canonical.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 
 namespace tempi::datatype {
@@ -88,33 +87,41 @@ Steps as_steps(const TreePtr& tree) {
   return {tree, 1, 0};
 }
 
-// The two pieces as one, where the second begins exactly where the first would go on. Two lone equal trees are left to
-// find_loops, which sees the whole list.
-std::optional<Piece> joined(const Piece& first, const Piece& second) {
+std::int64_t common_stride(const Steps& a, const Steps& b) { return a.count > 1 ? a.stride : b.stride; }
+
+// Does the second piece begin exactly where the first would go on? Two lone equal trees are left to find_loops, which
+// sees the whole list.
+bool continues(const Piece& first, const Piece& second) {
   const std::int64_t gap = second.offset - first.offset;
+  if (first.tree->kind == Kind::dense && second.tree->kind == Kind::dense) return gap == first.tree->size;
+  const Steps a = as_steps(first.tree), b = as_steps(second.tree);
+  if ((a.count == 1 && b.count == 1) || !same(a.tree, b.tree)) return false;
+  const std::int64_t stride = common_stride(a, b);
+  return (b.count == 1 || b.stride == stride) && gap == a.count * stride;
+}
+
+Piece joined(const Piece& first, const Piece& second) {
   if (first.tree->kind == Kind::dense && second.tree->kind == Kind::dense) {
-    if (gap != first.tree->size) return std::nullopt;
-    return Piece{first.offset, dense(first.tree->size + second.tree->size)};
+    return {first.offset, dense(first.tree->size + second.tree->size)};
   }
   const Steps a = as_steps(first.tree), b = as_steps(second.tree);
-  if ((a.count == 1 && b.count == 1) || !same(a.tree, b.tree)) return std::nullopt;
-  const std::int64_t stride = a.count > 1 ? a.stride : b.stride;
-  if ((b.count > 1 && b.stride != stride) || gap != a.count * stride) return std::nullopt;
-  return Piece{first.offset, settle(strided(a.count + b.count, stride, a.tree))};
+  return {first.offset, settle(strided(a.count + b.count, common_stride(a, b), a.tree))};
 }
 
 TreePtr join_neighbours(const TreePtr& node) {
   if (node->kind != Kind::blocks) return nullptr;
+  const std::vector<Piece>& pieces = node->pieces;
+  if (std::adjacent_find(pieces.begin(), pieces.end(), continues) == pieces.end()) return nullptr;
   std::vector<Piece> out;
-  for (const Piece& piece : node->pieces) {
-    std::optional<Piece> both = out.empty() ? std::nullopt : joined(out.back(), piece);
-    if (both) {
-      out.back() = std::move(*both);
+  out.reserve(pieces.size());
+  for (const Piece& piece : pieces) {
+    if (!out.empty() && continues(out.back(), piece)) {
+      out.back() = joined(out.back(), piece);
     } else {
       out.push_back(piece);
     }
   }
-  return out.size() == node->pieces.size() ? nullptr : blocks(std::move(out));
+  return blocks(std::move(out));
 }
 
 using Range = std::vector<Piece>::const_iterator;
@@ -146,21 +153,31 @@ TreePtr as_loop(Range begin, Range end) {
   return as_loop(outer.begin(), outer.end());
 }
 
-TreePtr find_loops(const TreePtr& node) {
+// The loop that a list's equal trees from `begin` on make, or null. In a long list, a short loop more or less is not
+// worth its tree.
+TreePtr loop_in_list(const TreePtr& list, Range begin, Range end) {
   constexpr std::size_t kLongList = 256;
-  constexpr std::int64_t kShortLoop = 16;  // in a long list, a short loop more or less is not worth its tree
+  constexpr std::int64_t kShortLoop = 16;
+  const bool too_short = list->pieces.size() > kLongList && end - begin < kShortLoop;
+  return too_short ? nullptr : as_loop(begin, end);
+}
+
+TreePtr find_loops(const TreePtr& node) {
   if (node->kind != Kind::blocks) return nullptr;
   std::vector<Piece> out;
+  bool found = false;  // until then nothing is copied: most long lists have no loop
   for (Range begin = node->pieces.begin(), end; begin != node->pieces.end(); begin = end) {
     end = std::find_if(begin, node->pieces.end(), [&](const Piece& piece) { return !same(piece.tree, begin->tree); });
-    const bool too_short = node->pieces.size() > kLongList && end - begin < kShortLoop;
-    if (TreePtr loop = too_short ? nullptr : as_loop(begin, end)) {
+    TreePtr loop = loop_in_list(node, begin, end);
+    if (loop && !found) out.assign(node->pieces.begin(), begin);
+    found = found || loop;
+    if (loop) {
       out.push_back({begin->offset, std::move(loop)});
-    } else {
+    } else if (found) {
       out.insert(out.end(), begin, end);
     }
   }
-  return out.size() == node->pieces.size() ? nullptr : blocks(std::move(out));
+  return found ? blocks(std::move(out)) : nullptr;
 }
 
 // Applies the rules to a node whose children are canonical until none applies.
@@ -180,18 +197,23 @@ TreePtr settle(TreePtr node) {
 
 using Seen = std::unordered_map<const Tree*, TreePtr>;  // an indexed type shares one child among all its pieces
 
+TreePtr canonicalise(const TreePtr& node, Seen& seen);
+
+// The list with canonical trees; the list itself where they are so already.
+TreePtr with_canonical_pieces(const TreePtr& list, Seen& seen) {
+  const auto settled = [&](const Piece& piece) { return canonicalise(piece.tree, seen) == piece.tree; };
+  if (std::all_of(list->pieces.begin(), list->pieces.end(), settled)) return list;
+  std::vector<Piece> pieces;
+  pieces.reserve(list->pieces.size());
+  for (const Piece& piece : list->pieces) pieces.push_back({piece.offset, canonicalise(piece.tree, seen)});
+  return blocks(std::move(pieces));
+}
+
 TreePtr canonicalise(const TreePtr& node, Seen& seen) {
   if (node->kind == Kind::dense) return node;
   if (const auto known = seen.find(node.get()); known != seen.end()) return known->second;
-  TreePtr rebuilt;
-  if (node->kind == Kind::strided) {
-    rebuilt = strided(node->count, node->stride, canonicalise(node->child, seen));
-  } else {
-    std::vector<Piece> pieces;
-    pieces.reserve(node->pieces.size());
-    for (const Piece& piece : node->pieces) pieces.push_back({piece.offset, canonicalise(piece.tree, seen)});
-    rebuilt = blocks(std::move(pieces));
-  }
+  TreePtr rebuilt = node->kind == Kind::strided ? strided(node->count, node->stride, canonicalise(node->child, seen))
+                                                : with_canonical_pieces(node, seen);
   return seen[node.get()] = settle(std::move(rebuilt));
 }
 

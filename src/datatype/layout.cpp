@@ -8,10 +8,12 @@ namespace {
 
 constexpr int kMaxLayoutDims = kMaxBoxDims - 1;  // the count argument takes the last one
 
+// Of powers of two, the greatest common divisor is the lowest bit of any.
 std::int64_t unit_of(const std::vector<std::int64_t>& offsets) {
-  std::int64_t divisor = 16;
-  for (const std::int64_t offset : offsets) divisor = std::gcd(divisor, offset);
-  return divisor;
+  constexpr std::int64_t kWidest = 16;
+  std::int64_t bits = kWidest;
+  for (const std::int64_t offset : offsets) bits |= offset;
+  return bits & -bits;
 }
 
 TablePtr make_table(std::vector<std::int64_t> offsets, std::vector<Run> runs = {}) {

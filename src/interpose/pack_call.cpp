@@ -113,7 +113,8 @@ Handled handle(const Real& real, PackCall& call, const KnownType& type, const pa
                const pack::Route& route, device::Device* device) {
   if (const int code = check_arguments(real, call, &type); code != MPI_SUCCESS) return {code, Outcome::passed_invalid};
   if (transfer.bytes() > call.packed_size - call.position) {
-    return {complain_too_small(real, call), Outcome::passed_invalid};
+    const int code = route.touches_gpu ? complain_too_small(real, call) : call_library(real, call);
+    return {code, Outcome::passed_invalid};
   }
   Outcome outcome{};
   try {

@@ -1,6 +1,5 @@
 // MPI-4.1, 11 Process Initialization, Creation, and Management.
 #include "interpose/entry.hpp"
-#include "interpose/errors.hpp"
 #include "interpose/state.hpp"
 #include "interpose/types.hpp"
 
@@ -10,18 +9,6 @@ namespace {
 int announced(int code, World world) {
   if (code == MPI_SUCCESS) announce(world);
   return code;
-}
-
-int session_init(const Real& real, Handle info, Handle errhandler, void* session) {
-  if (real.MPI_Session_init == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;  // an older library of this ABI
-  return announced(real.MPI_Session_init(info, errhandler, session), World::no);
-}
-
-// The last session takes MPI down, attributes on datatypes included.
-int session_finalize(const Real& real, void* session) {
-  if (real.MPI_Session_finalize == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
-  if (active()) forget_types();
-  return real.MPI_Session_finalize(session);
 }
 
 int finalize(const Real& real) {
@@ -37,6 +24,22 @@ TEMPI_ENTRY(MPI_Init_thread, (int* argc, char*** argv, int required, int* provid
             announced(real.MPI_Init_thread(argc, argv, required, provided), World::yes))
 
 #if TEMPI_HAVE_MPI_Session_init
+namespace {
+
+int session_init(const Real& real, Handle info, Handle errhandler, void* session) {
+  if (real.MPI_Session_init == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;  // an older library of this ABI
+  return announced(real.MPI_Session_init(info, errhandler, session), World::no);
+}
+
+// The last session takes MPI down, attributes on datatypes included.
+int session_finalize(const Real& real, void* session) {
+  if (real.MPI_Session_finalize == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (active()) forget_types();
+  return real.MPI_Session_finalize(session);
+}
+
+}  // namespace
+
 TEMPI_ENTRY(MPI_Session_init, (Handle info, Handle errhandler, void* session),
             session_init(real, info, errhandler, session))
 

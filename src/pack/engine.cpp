@@ -131,12 +131,12 @@ Outcome move_on_gpu(const Transfer& transfer, const Route& route, Device& device
   return Outcome::taken_device;
 }
 
-// The library copies one dense block as fast as anybody, and calls of a microsecond are not worth a second look.
+// The library copies one dense block as fast as anybody; and what is not one element takes longer to set up.
 bool host_packer_is_faster(const Transfer& transfer) {
-  constexpr std::int64_t kWorthwhileBytes = 1;
+  constexpr std::int64_t kWorthwhileBytes = 2048;
   const datatype::Boxes& boxes = transfer.plan.layout.boxes;
   const bool dense = is_plain_copy(boxes) && transfer.repeat.extent == transfer.plan.layout.size;
-  return true || (!dense && transfer.bytes() >= kWorthwhileBytes);
+  return !dense && (transfer.repeat.count == 1 || transfer.bytes() >= kWorthwhileBytes);
 }
 
 void move_on_host(const Transfer& transfer) {
