@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,27 @@ Row = Mapping[str, Any]
 Series = dict[str, list[tuple[float, float]]]
 
 
+LARGE = 16 << 20
+
+
+def vectors(rows: Sequence[Row], direction: str) -> list[Row]:
+    """The vectors to draw: the large ones where there are any, as small ones all cost one launch."""
+    found = [row for row in rows if row["kind"] == "vector" and row["direction"] == direction]
+    return [row for row in found if row["payload"] >= LARGE] or found
+
+
 def ratio_series(rows: Sequence[Row], direction: str) -> Series:
     """TEMPI over limit by block, one line a stride and payload, vectors only: the others have a table."""
     series: Series = defaultdict(list)
-    for row in rows:
-        if row["kind"] == "vector" and row["direction"] == direction and row["over_limit"]:
+    for row in vectors(rows, direction):
+        if row["over_limit"]:
             gap = "2 x block" if row["stride"] == 2 * row["block"] else f"{row['stride']} B"
-            label = f"stride {gap}, {row['payload'] / 2**20:.3g} MiB"
+            payload = 2 ** round(log2(row["payload"]))  # whole blocks are a little less
+            label = (
+                f"stride {gap}, {payload >> 20} MiB"
+                if payload >= LARGE
+                else f"stride {gap}, {payload >> 10} KiB"
+            )
             series[label].append((row["block"], row["over_limit"]))
     return series
 
@@ -26,9 +41,7 @@ def throughput_series(rows: Sequence[Row], direction: str) -> Series:
     """Bytes read and written by block, in GB/s, of vectors: of TEMPI and of the best specialised code."""
     sides = {"limit_us": "best specialised", "tempi_us": "TEMPI", "library_us": "library", "peer_us": "peer"}
     series: Series = defaultdict(list)
-    for row in rows:
-        if row["kind"] != "vector" or row["direction"] != direction:
-            continue
+    for row in vectors(rows, direction):
         for column, label in sides.items():
             if row[column]:
                 series[label].append((row["block"], 2e-3 * row["payload"] / row[column]))
