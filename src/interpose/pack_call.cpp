@@ -44,7 +44,7 @@ int ask_library(const Real& real, const PackCall& call, Handle datatype, std::in
   question.packed = packed;
   question.datatype = datatype;
   question.count = count;
-  question.packed_size = 1;
+  question.packed_size = count > 0;  // with bytes left to unpack, MPICH 4.0 divides by the size of an empty type
   question.position = 0;
   return call_library(real, question);
 }

@@ -25,9 +25,9 @@ inline constexpr std::int64_t kLeastStringCopy = 0, kMostStringCopy = 0;
 inline void string_copy(char* dst, const char* src, std::int64_t bytes) { library_copy(dst, src, bytes); }
 #endif
 
-#if defined(__SSE2__)
 inline constexpr std::int64_t kLine = 64;
 
+#if defined(__SSE2__)
 inline void stream_line(char* dst, const char* src) {
   for (int part = 0; part < kLine; part += 16) {
     const __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + part));
@@ -47,6 +47,7 @@ inline void stream_copy(char* dst, const char* src, std::int64_t bytes) {
 // Orders streamed stores before what the thread stores next, such as a flag that another thread waits for.
 inline void end_streaming() { _mm_sfence(); }
 #else
+inline void stream_line(char* dst, const char* src) { library_copy(dst, src, kLine); }
 inline void stream_copy(char* dst, const char* src, std::int64_t bytes) { library_copy(dst, src, bytes); }
 inline void end_streaming() {}
 #endif

@@ -5,6 +5,7 @@
 
 #include "pack/host_blocks.hpp"
 #include "pack/host_copy.hpp"
+#include "pack/host_stream.hpp"
 
 namespace tempi::pack {
 namespace {
@@ -118,17 +119,19 @@ RowsFn choose_loop(const Rows& rows) {
   return strided_rows<Block, Stride::any, Stride::any>;
 }
 
-// Fetching the lines of a strided destination before they are overwritten costs more than writing them.
+// Fetching the lines of a strided destination before they are overwritten costs more than writing them; and from a
+// source almost without gaps, memory is read as fast as it can be.
 bool streams(const Rows& rows) {
-  constexpr std::int64_t kMostlyWholeLines = 256;
-  return rows.streaming && rows.block_bytes >= kMostlyWholeLines && rows.inner.dst_stride != rows.block_bytes;
+  constexpr std::int64_t kMostlyWholeLines = 256, kLong = 1024;
+  if (rows.inner.dst_stride != rows.block_bytes) return rows.block_bytes >= kMostlyWholeLines;
+  return rows.block_bytes >= kLong && std::abs(rows.inner.src_stride) * 2 < rows.block_bytes * 3;
 }
 
 RowsFn choose_long(const Rows& rows) {
-  if (streams(rows)) return choose_loop<Long<stream_copy>>(rows);
-  if (rows.block_bytes <= 256) return choose_loop<Pieces>(rows);
+  if (rows.streaming && streams(rows)) return choose_loop<Long<stream_copy>>(rows);
+  if (rows.block_bytes <= 512) return choose_loop<Pieces>(rows);
   const bool middle = rows.block_bytes >= kLeastStringCopy && rows.block_bytes < kMostStringCopy;
-  return middle ? choose_loop<Long<string_copy>>(rows) : choose_loop<Long<library_copy>>(rows);
+  return rows.streaming && middle ? choose_loop<Long<string_copy>>(rows) : choose_loop<Long<library_copy>>(rows);
 }
 
 RowsFn choose_block(const Rows& rows) {
@@ -159,9 +162,14 @@ bool has_runs(const Rows& rows) {
 
 }  // namespace
 
-RowsFn choose_rows(const Rows& rows) {
+RowsFn choose_cached(const Rows& rows) {
   if (has_runs(rows)) return run_rows;
   return !rows.table && is_crossed(rows) ? tile_rows : choose_block(rows);
+}
+
+RowsFn choose_rows(const Rows& rows) {
+  const RowsFn streaming = rows.streaming && !has_runs(rows) ? choose_streaming(rows) : nullptr;
+  return streaming ? streaming : choose_cached(rows);
 }
 
 void copy_block(char* dst, const char* src, std::int64_t bytes) {

@@ -23,6 +23,9 @@ using RowsFn = void (*)(const char* src, char* dst, const Rows& rows);
 // The loop for this block size and these strides. It may be used for Rows that differ in their counts only.
 RowsFn choose_rows(const Rows& rows);
 
+// The same, for rows that need not be written around the caches.
+RowsFn choose_cached(const Rows& rows);
+
 // One block of any size.
 void copy_block(char* dst, const char* src, std::int64_t bytes);
 

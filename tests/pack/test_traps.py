@@ -228,6 +228,17 @@ def test_type_never_committed_through_the_shim_with_commit_switched_off():
     check_type_committed_past_the_shim()
 
 
+@pytest.mark.mpi_process(TEMPI_NO_TYPE_COMMIT="1")
+@MEMORY
+def test_empty_type_is_unpacked_first_of_all(kind):
+    """What we ask the library about a type that is new to us must not be a question that it dies of."""
+    with Builder() as builder:
+        for spec in (c.Contiguous(0, INT), c.Vector(3, 2, 5, c.Contiguous(0, DOUBLE)), c.Hindexed((), (), INT)):
+            typed = memory.fake(kind, IMAGE)
+            result = calls.program().unpack(IMAGE.ctypes.data, 0, typed.address, 2, builder.build(spec).Commit())
+            assert result == (0, 0)
+
+
 def test_named_types_need_no_commit():
     for name in ("INT", "DOUBLE_INT"):
         runs, _ = NAMED[name]
