@@ -129,7 +129,7 @@ bool streams(const Rows& rows) {
 
 RowsFn choose_long(const Rows& rows) {
   if (rows.streaming && streams(rows)) return choose_loop<Long<stream_copy>>(rows);
-  if (rows.block_bytes <= 512) return choose_loop<Pieces>(rows);
+  if (rows.block_bytes <= 256) return choose_loop<Pieces>(rows);
   const bool middle = rows.block_bytes >= kLeastStringCopy && rows.block_bytes < kMostStringCopy;
   return rows.streaming && middle ? choose_loop<Long<string_copy>>(rows) : choose_loop<Long<library_copy>>(rows);
 }
