@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -155,6 +155,14 @@ def run_once(side: Side, cases: Sequence[Case], case_file: Path, timeout_s: floa
         except subprocess.TimeoutExpired:
             problem = "time limit"
     return read_rows(log.read_text()), problem
+
+
+def better(old: Timing | None, new: Timing) -> Timing:
+    """The faster of two; bytes that were wrong once stay wrong."""
+    if old is None:
+        return new
+    fastest = min(old, new, key=lambda timing: timing.median_us)
+    return replace(fastest, correct=old.correct and new.correct)
 
 
 def machine_facts(mpirun: str = "", lib: Path | None = None) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,48 @@ def draw(rows: Sequence[Row], path: Path, title: str, bar: float) -> None:
             axis.grid(alpha=0.3)
             if axis.get_legend_handles_labels()[1]:
                 axis.legend(fontsize=7)
+    figure.suptitle(title)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: str) -> None:
+    """Half round trips of all sides: a panel a block, by payload; for few payloads the other way round."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    sends = [
+        row
+        for row in rows
+        if row["quantity"] == "send" and row["case"] in cases and not row["side"].endswith(".self")
+    ]
+    few = len({row["payload"] for row in sends}) < len({row["block"] for row in sends})
+    panel_key, x_key = ("payload", "block") if few else ("block", "payload")
+    panels = sorted({row[panel_key] for row in sends})
+    columns = min(3, len(panels)) or 1
+    lines = -(-len(panels) // columns) or 1
+    figure, axes = plt.subplots(lines, columns, figsize=(5 * columns, 4 * lines), squeeze=False, sharey=True)
+    for panel, axis in zip(panels, axes.flat, strict=False):
+        for side in dict.fromkeys(row["side"] for row in sends):
+            points = sorted(
+                (row[x_key], row["median_us"], row["repeats"] == 0)
+                for row in sends
+                if row["side"] == side and row[panel_key] == panel
+            )
+            axis.plot(
+                [x for x, _, _ in points], [y for _, y, _ in points], marker=".", linewidth=1, label=side
+            )
+            guesses = [(x, y) for x, y, predicted in points if predicted]
+            axis.plot([x for x, _ in guesses], [y for _, y in guesses], "o", color="grey", mfc="none")
+        axis.set(yscale="log", title=f"{panel_key} {panel} B", xlabel=f"{x_key} (bytes)")
+        axis.set_xscale("log", base=2)
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize=7)
+    for row_of_axes in axes:
+        row_of_axes[0].set_ylabel("half round trip (us); grey circle: predicted")
     figure.suptitle(title)
     figure.tight_layout()
     figure.savefig(path, dpi=120)

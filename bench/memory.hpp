@@ -10,19 +10,20 @@
 
 namespace tempi::bench {
 
-// The primary context of device 0, the one that CUDA runtime programs and MPI libraries use.
+// The primary context of a device, the one that CUDA runtime programs and MPI libraries use.
 class Gpu {
  public:
-  Gpu() : library_(dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) {
+  explicit Gpu(int ordinal = 0) : library_(dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) {
     if (!library_) throw std::runtime_error("no CUDA driver: libcuda.so.1 cannot be loaded");
     int device = 0;
     void* context = nullptr;
     check(find<int(unsigned)>("cuInit")(0), "cuInit");
-    check(find<int(int*, int)>("cuDeviceGet")(&device, 0), "cuDeviceGet");
+    check(find<int(int*, int)>("cuDeviceGet")(&device, ordinal), "cuDeviceGet");
     check(find<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, device), "cuDevicePrimaryCtxRetain");
     check(find<int(void*)>("cuCtxSetCurrent")(context), "cuCtxSetCurrent");
     synchronise_ = find<int()>("cuCtxSynchronize");
     copy_ = find<int(std::uint64_t, std::uint64_t, std::size_t)>("cuMemcpy");
+    query_ = find<int(unsigned, int*, void**, std::uint64_t)>("cuPointerGetAttributes");
   }
 
   void* allocate(const std::string& kind, std::size_t bytes) {
@@ -48,7 +49,16 @@ class Gpu {
   }
   void synchronise() const { check(synchronise_(), "cuCtxSynchronize"); }
 
+  // What the driver knows about an address; the answer does not matter here, the time does.
+  void query_pointer(const void* address) const {
+    int attribute = 2, kind = 0;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+    void* answer = &kind;
+    check(query_(1, &attribute, &answer, reinterpret_cast<std::uint64_t>(address)), "cuPointerGetAttributes");
+  }
+
  private:
+  friend class EmptyKernel;
+
   template <class Function>
   Function* find(const char* name) const {
     void* symbol = dlsym(library_, name);
@@ -62,12 +72,45 @@ class Gpu {
   void* library_;
   int (*synchronise_)() = nullptr;
   int (*copy_)(std::uint64_t, std::uint64_t, std::size_t) = nullptr;
+  int (*query_)(unsigned, int*, void**, std::uint64_t) = nullptr;
+};
+
+// A kernel that does nothing, on a stream of its own: no GPU work takes less than its launch and the wait for it.
+class EmptyKernel {
+ public:
+  explicit EmptyKernel(const Gpu& gpu) : gpu_(gpu) {
+    constexpr const char* ptx = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry empty() { ret; }\n";
+    constexpr unsigned non_blocking = 1;
+    void* module = nullptr;
+    gpu.check(gpu.find<int(void**, const void*)>("cuModuleLoadData")(&module, ptx), "cuModuleLoadData");
+    gpu.check(gpu.find<int(void**, void*, const char*)>("cuModuleGetFunction")(&kernel_, module, "empty"),
+              "cuModuleGetFunction");
+    gpu.check(gpu.find<int(void**, unsigned)>("cuStreamCreate")(&stream_, non_blocking), "cuStreamCreate");
+    launch_ = gpu.find<Launch>("cuLaunchKernel");
+    synchronise_ = gpu.find<int(void*)>("cuStreamSynchronize");
+  }
+
+  void launch_and_synchronise() const {
+    gpu_.check(launch_(kernel_, 1, 1, 1, 128, 1, 1, 0, stream_, nullptr, nullptr), "cuLaunchKernel");
+    gpu_.check(synchronise_(stream_), "cuStreamSynchronize");
+  }
+
+ private:
+  using Launch = int(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                     void**);
+  const Gpu& gpu_;
+  void *kernel_ = nullptr, *stream_ = nullptr;
+  Launch* launch_ = nullptr;
+  int (*synchronise_)(void*) = nullptr;
 };
 
 // Memory of one kind, behind the same four calls. Lives as long as the program: nothing is freed.
 class Memory {
  public:
-  explicit Memory(std::string kind) : kind_(std::move(kind)), gpu_(kind_ == "host" ? nullptr : new Gpu) {}
+  explicit Memory(std::string kind, int device = 0)
+      : kind_(std::move(kind)), gpu_(kind_ == "host" ? nullptr : new Gpu(device)) {}
+
+  const Gpu* gpu() const { return gpu_; }
 
   char* allocate(std::int64_t bytes) {
     constexpr std::size_t page = 4096;

@@ -9,7 +9,6 @@ All sides run in one go, on the same cases, and are timed by the same code (``be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -20,8 +19,8 @@ from bench.common import (
     CONSOLE,
     HERE,
     Side,
-    Timing,
     Timings,
+    better,
     compile_binary,
     compile_mpi,
     launch_command,
@@ -91,14 +90,6 @@ def measure_sides(
                 kept[key] = better(kept.get(key), timing)
             CONSOLE.print(f"{side.name}: {len(kept)} rows", highlight=False)
     return results
-
-
-def better(old: Timing | None, new: Timing) -> Timing:
-    """The faster of two; bytes that were wrong once stay wrong."""
-    if old is None:
-        return new
-    fastest = min(old, new, key=lambda timing: timing.median_us)
-    return replace(fastest, correct=old.correct and new.correct)
 
 
 def mpich_figures() -> Figures:

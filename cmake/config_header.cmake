@@ -1,6 +1,7 @@
-# tempi_config.h (what this build has) and exports.map (the symbols of libtempi.so), both from src/interpose/functions.def.
-set(functions_def ${CMAKE_CURRENT_SOURCE_DIR}/src/interpose/functions.def)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${functions_def})
+# tempi_config.h (what this build has) and exports.map (the symbols of libtempi.so), both from src/mpi/*.def.
+set(functions_def ${CMAKE_CURRENT_SOURCE_DIR}/src/mpi/functions.def)
+set(blocking_def ${CMAKE_CURRENT_SOURCE_DIR}/src/mpi/blocking.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${functions_def} ${blocking_def})
 set(TEMPI_EXPORTS_MAP ${CMAKE_CURRENT_BINARY_DIR}/generated/exports.map)
 
 # In `text`: MPI_Pack( but not PMPI_Pack( nor MPI_Pack_external(.
@@ -14,6 +15,8 @@ endfunction()
 set(TEMPI_HAVE_LINES "")
 set(TEMPI_EXPORT_LINES "")
 file(STRINGS ${functions_def} rows REGEX "^TEMPI_(SHIM|REAL)\\(MPI_")
+file(STRINGS ${blocking_def} blocking_rows REGEX "^TEMPI_BLOCKING\\(MPI_")
+list(APPEND rows ${blocking_rows})
 foreach(row IN LISTS rows)
   string(REGEX MATCH "^TEMPI_([A-Z]+)\\((MPI_[A-Za-z_0-9]+)" _ "${row}")
   set(kind ${CMAKE_MATCH_1})
@@ -22,7 +25,7 @@ foreach(row IN LISTS rows)
   if(declared)
     string(APPEND TEMPI_HAVE_LINES "#define TEMPI_HAVE_${function} 1\n")
   endif()
-  if(declared AND kind STREQUAL "SHIM")
+  if(declared AND NOT kind STREQUAL "REAL")
     string(APPEND TEMPI_EXPORT_LINES "    ${function};\n    P${function};\n")
   endif()
 endforeach()

@@ -41,6 +41,7 @@ def _build_table() -> Table:
         "libtempi.so": lib.path + (" (preloaded)" if lib.preloaded else " (not preloaded)"),
         "MPI of this Python": mpi,
         "MPI library found": lib.mpi_library() or "none",
+        "CUDA-aware": lib.cuda_aware() or "unknown: no MPI library",
     }
     return _two_columns("tempi", build_info() | found)
 

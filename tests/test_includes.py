@@ -13,6 +13,7 @@ _STAGES = {
     "pack": {"base", "datatype", "device"},
     "model": {"base"},
 }
+_STAGES["mpi"] = {*_STAGES} - {"model"}
 _STAGES["send"] = {*_STAGES}
 _STAGES["interpose"] = {*_STAGES}
 MAY_INCLUDE = {**_STAGES, "bind": {*_STAGES}}

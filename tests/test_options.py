@@ -11,7 +11,8 @@ from support.programs import succeed
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 ROW = re.compile(r"^\| `TEMPI_(\w+)` \| \w+ \| (.*?) \| (.*) \|$", re.MULTILINE)
 SHOW = "import tempi, sys; print(*[(o.value, o.from_environment) for o in tempi.options() if o.name == sys.argv[1]])"
-VALUES = {"LOG": "error", "DEVICE": "none", "FAKE_FAIL": "copy:9"}  # all others are flags and numbers
+# All others are flags and numbers.
+VALUES = {"LOG": "error", "DEVICE": "none", "FAKE_FAIL": "copy:9", "STRATEGY": "staged", "CUDA_AWARE": "1"}
 
 
 def test_documented_options_are_the_parsed_ones():

@@ -121,6 +121,7 @@ void bind_library(py::module_& module) {
       .def_property_readonly("preloaded", &Library::preloaded)
       .def("build_info", [](const Library& self) { return std::string(self.table().build_info()); })
       .def("mpi_library", [](const Library& self) { return std::string(self.table().mpi_library()); })
+      .def("cuda_aware", [](const Library& self) { return std::string(self.table().cuda_aware()); })
       .def("active", [](const Library& self) { return self.table().active() != 0; })
       .def("options", option_rows)
       .def("counters", counter_rows)

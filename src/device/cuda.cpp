@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "device/cuda_check.hpp"
+#include "device/cuda_mark.hpp"
 #include "device/cuda_replay.hpp"
+#include "device/host_pages.hpp"
 
 extern "C" const unsigned char tempi_kernel_image[];  // the fat binary of src/pack/kernels.cu
 
@@ -25,6 +27,7 @@ CUdeviceptr as_device(const void* address) { return reinterpret_cast<CUdeviceptr
 // One thread's way into one context.
 struct Queue {
   Context context;
+  Lane lane;
   CUstream stream = nullptr;
   CUmodule module = nullptr;
   std::vector<std::pair<const Kernel*, CUfunction>> functions = {};
@@ -47,6 +50,7 @@ thread_local ThreadQueues thread_queues;
 // What enter() must restore; scopes nest a few levels deep (memory given back while other work is under way).
 struct Entered {
   Context context;
+  Lane lane;
   CUstreamCaptureMode outer_mode;
 };
 thread_local std::vector<Entered> entered;
@@ -71,11 +75,11 @@ Context primary_context(int ordinal) {
 }
 
 Queue& queue() {
-  const Context context = entered.back().context;
+  const auto& [context, lane, mode] = entered.back();
   for (Queue& known : thread_queues.queues) {
-    if (known.context == context) return known;
+    if (known.context == context && known.lane == lane) return known;
   }
-  Queue fresh{context, nullptr, module_of(context)};
+  Queue fresh{context, lane, nullptr, module_of(context)};
   check(driver->cuStreamCreate(&fresh.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   return thread_queues.queues.emplace_back(std::move(fresh));
 }
@@ -117,9 +121,9 @@ class CudaDevice final : public Device {
             begin + bytes};
   }
 
-  void enter(Context context) override {
+  void enter(Context context, Lane lane) override {
     check(driver->cuCtxPushCurrent_v2(static_cast<CUcontext>(context)), "cuCtxPushCurrent");
-    entered.push_back({context, CU_STREAM_CAPTURE_MODE_RELAXED});
+    entered.push_back({context, lane, CU_STREAM_CAPTURE_MODE_RELAXED});
     driver->cuThreadExchangeStreamCaptureMode(&entered.back().outer_mode);
   }
 
@@ -140,6 +144,10 @@ class CudaDevice final : public Device {
     check(driver->cuMemcpyAsync(as_device(dst), as_device(src), bytes, queue().stream), "cuMemcpyAsync");
   }
 
+  MarkPtr mark() override { return cuda_mark(*driver, queue().stream); }
+
+  void wait_for(const Mark& mark) override { make_wait(queue().stream, mark); }
+
   void finish() override { check(driver->cuStreamSynchronize(queue().stream), "cuStreamSynchronize"); }
 
   void* allocate(std::size_t bytes) override {
@@ -151,13 +159,18 @@ class CudaDevice final : public Device {
   void deallocate(void* address) noexcept override { driver->cuMemFree_v2(as_device(address)); }
 
   void* allocate_pinned(std::size_t bytes) override {
-    void* address = nullptr;
-    check(driver->cuMemHostAlloc(&address, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
-          "cuMemHostAlloc");
+    void* address = allocate_host_pages(bytes);
+    const CUresult result =
+        driver->cuMemHostRegister_v2(address, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+    if (result != CUDA_SUCCESS) deallocate_host_pages(address, bytes);
+    check(result, "cuMemHostRegister");
     return address;
   }
 
-  void deallocate_pinned(void* address) noexcept override { driver->cuMemFreeHost(address); }
+  void deallocate_pinned(void* address, std::size_t bytes) noexcept override {
+    driver->cuMemHostUnregister(address);
+    deallocate_host_pages(address, bytes);
+  }
 };
 
 CudaDevice* make_device(const CudaDriver* loaded) {

@@ -2,7 +2,8 @@
 //
 // Glossary
 //   location   what kind of memory an address is, and whose
-//   queue      one in-order stream of work; every thread has its own for each context
+//   queue      one in-order stream of work; every thread has its own for each context and lane
+//   mark       a point in a queue, reached when all that was queued before it is done
 //   kernel     a grid of tiles; its body is the same source on the GPU and on the fake device
 //
 // Every function throws tempi::Error (kind device or no_memory) on failure, except locate() and the destructors.
@@ -53,6 +54,18 @@ struct Kernel {
   HostBody host_body;
 };
 
+// Two queues for each thread and context: the second one's copies run beside the first one's kernels.
+enum class Lane : std::uint8_t { kernels, copies };
+
+// Any thread may ask. Throws Error (device) when the work before the mark failed.
+class Mark {
+ public:
+  virtual ~Mark() = default;
+  virtual bool reached() = 0;
+  virtual void wait() = 0;
+};
+using MarkPtr = std::shared_ptr<Mark>;
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -63,19 +76,22 @@ class Device {
 
   // Makes `context` current for the calling thread between enter and leave, and keeps a program that is capturing a
   // graph undisturbed. Use Scope.
-  virtual void enter(Context context) = 0;
+  virtual void enter(Context context, Lane lane) = 0;
   virtual void leave(Context context) noexcept = 0;
 
-  // The rest acts on the calling thread's own queue of the entered context.
+  // The rest acts on the calling thread's own queue of the entered context and lane.
   virtual void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) = 0;
   virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;  // any two locations
-  virtual void finish() = 0;  // returns when everything queued by this thread in this context is done
+  virtual void finish() = 0;  // returns when everything queued by this thread in this queue is done
+  virtual MarkPtr mark() = 0;
+  virtual void wait_for(const Mark& mark) = 0;  // what is queued from now on starts after the mark
 
   // Raw memory for caches and pools. Freed memory must not be in use by queued work.
   virtual void* allocate(std::size_t bytes) = 0;  // device memory of the entered context
   virtual void deallocate(void* address) noexcept = 0;
-  virtual void* allocate_pinned(std::size_t bytes) = 0;  // reached by all GPUs and the CPU at one address
-  virtual void deallocate_pinned(void* address) noexcept = 0;
+  // Reached by all GPUs and the CPU at one address, and by other processes as ordinary memory is (host_pages.hpp).
+  virtual void* allocate_pinned(std::size_t bytes) = 0;
+  virtual void deallocate_pinned(void* address, std::size_t bytes) noexcept = 0;
 };
 
 // The device of this process, chosen by TEMPI_DEVICE, or null while there is none (no driver loaded, not initialised).
@@ -84,7 +100,9 @@ Device* current() noexcept;
 
 class Scope {
  public:
-  Scope(Device& device, Context context) : device_(device), context_(context) { device_.enter(context_); }
+  Scope(Device& device, Context context, Lane lane = Lane::kernels) : device_(device), context_(context) {
+    device_.enter(context_, lane);
+  }
   ~Scope() { device_.leave(context_); }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

@@ -12,6 +12,7 @@
 #include <random>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "base/error.hpp"
@@ -25,15 +26,22 @@ namespace {
 constexpr std::size_t kMostParamBytes = 32764;  // of a CUDA kernel
 constexpr unsigned kMostPolls = 4;
 
+// How far a mark is. Lost with the queue that would have reached it.
+struct Progress {
+  enum { ahead, reached, lost } state = ahead;
+};
+using ProgressPtr = std::shared_ptr<Progress>;
+
 struct Operation {
   unsigned polls;  // how often it is still found running
   std::function<void()> effect;
+  ProgressPtr after = nullptr;  // a mark that it waits for
 };
-using QueueKey = std::pair<std::thread::id, Context>;
+using QueueKey = std::tuple<std::thread::id, Context, Lane>;
 
 // The contexts entered by this thread, innermost last.
 struct Entered {
-  std::array<Context, 16> contexts{};
+  std::array<std::pair<Context, Lane>, 16> contexts{};
   std::size_t depth = 0;
 };
 constinit thread_local Entered entered;
@@ -84,26 +92,33 @@ class Fake final : public Device {
     return memory_.locate(address);
   }
 
-  void enter(Context context) override {
+  void enter(Context context, Lane lane) override {
     const int ordinal = fake_ordinal(context);
     if (ordinal < 0 || ordinal >= kFakeOrdinals) throw Error(ErrorKind::device, "fake device: no such context");
     if (entered.depth == entered.contexts.size()) throw Error(ErrorKind::internal, "fake device: entered too deep");
-    entered.contexts[entered.depth++] = context;
+    entered.contexts[entered.depth++] = {context, lane};
   }
   void leave(Context) noexcept override { --entered.depth; }
 
   void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) override;
   void copy(void* dst, const void* src, std::size_t bytes) override;
   void finish() override;
+  MarkPtr mark() override;
+  void wait_for(const Mark& mark) override;
+  bool poll(Progress& progress, const QueueKey& queue, bool waits);
 
   void* allocate(std::size_t bytes) override {
-    return allocate("allocate", MemoryKind::device, fake_ordinal(current_context()), bytes);
+    const std::lock_guard lock(mutex_);
+    failures_.pass("allocate", ErrorKind::no_memory);
+    return memory_.allocate(MemoryKind::device, fake_ordinal(current_context()), bytes);
   }
   void deallocate(void* address) noexcept override { release(address); }
   void* allocate_pinned(std::size_t bytes) override {
-    return allocate("pinned", MemoryKind::pinned, entered.depth ? fake_ordinal(current_context()) : 0, bytes);
+    const std::lock_guard lock(mutex_);
+    failures_.pass("pinned", ErrorKind::no_memory);
+    return memory_.allocate_pages(entered.depth ? fake_ordinal(current_context()) : 0, bytes);
   }
-  void deallocate_pinned(void* address) noexcept override { release(address); }
+  void deallocate_pinned(void* address, std::size_t) noexcept override { release(address); }
 
   void* allocate_for_program(MemoryKind kind, int ordinal, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -126,21 +141,18 @@ class Fake final : public Device {
  private:
   static Context current_context() {
     if (entered.depth == 0) throw Error(ErrorKind::device, "fake device: no context is entered");
-    return entered.contexts[entered.depth - 1];
+    return entered.contexts[entered.depth - 1].first;
   }
-  static QueueKey own_queue() { return {std::this_thread::get_id(), current_context()}; }
+  static QueueKey own_queue() {
+    return {std::this_thread::get_id(), current_context(), entered.contexts[entered.depth - 1].second};
+  }
 
-  void* allocate(std::string_view call, MemoryKind kind, int ordinal, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    failures_.pass(call, ErrorKind::no_memory);
-    return memory_.allocate(kind, ordinal, bytes);
-  }
   static void outside_device_memory(std::uintptr_t address);
   unsigned random_below(std::size_t end) { return static_cast<unsigned>(random_() % end); }
 
   // All below: the caller holds the mutex.
-  void enqueue(std::function<void()> effect) {
-    queues_[own_queue()].push_back({random_below(kMostPolls + 1), std::move(effect)});
+  void enqueue(std::function<void()> effect, ProgressPtr after = nullptr) {
+    queues_[own_queue()].push_back({random_below(kMostPolls + 1), std::move(effect), std::move(after)});
   }
   void run_tiles(const Kernel& kernel, std::uint32_t tiles, const void* params, int ordinal);
   void poll_any_queue();
@@ -188,10 +200,63 @@ void Fake::copy(void* dst, const void* src, std::size_t bytes) {
   });
 }
 
+// Told when the operation that reaches a mark is done, or dropped without having been done.
+struct Teller {
+  explicit Teller(ProgressPtr told) : progress(std::move(told)) {}
+  ~Teller() {
+    if (progress->state == Progress::ahead) progress->state = Progress::lost;
+  }
+  Teller(const Teller&) = delete;
+  Teller& operator=(const Teller&) = delete;
+  ProgressPtr progress;
+};
+
+class FakeMark final : public Mark {
+ public:
+  FakeMark(Fake& fake, QueueKey queue, ProgressPtr progress)
+      : fake_(fake), queue_(std::move(queue)), progress_(std::move(progress)) {}
+  bool reached() override { return fake_.poll(*progress_, queue_, false); }
+  void wait() override { fake_.poll(*progress_, queue_, true); }
+  const ProgressPtr& progress() const { return progress_; }
+
+ private:
+  Fake& fake_;
+  QueueKey queue_;
+  ProgressPtr progress_;
+};
+
+MarkPtr Fake::mark() {
+  const std::lock_guard lock(mutex_);
+  auto progress = std::make_shared<Progress>();
+  enqueue([teller = std::make_shared<Teller>(progress)] { teller->progress->state = Progress::reached; });
+  return std::make_shared<FakeMark>(*this, own_queue(), progress);
+}
+
+void Fake::wait_for(const Mark& mark) {
+  const std::lock_guard lock(mutex_);
+  enqueue([] {}, static_cast<const FakeMark&>(mark).progress());
+}
+
+// One look at a mark, or as many as it takes. A failed wait loses what the queue still held.
+bool Fake::poll(Progress& progress, const QueueKey& queue, bool waits) {
+  const std::lock_guard lock(mutex_);
+  try {
+    if (waits) failures_.pass("finish", ErrorKind::device);
+  } catch (...) {
+    queues_.erase(queue);
+    throw;
+  }
+  do {
+    if (progress.state == Progress::ahead && !queues_.empty()) poll_any_queue();
+  } while (waits && progress.state == Progress::ahead);
+  if (progress.state == Progress::lost) throw Error(ErrorKind::device, "fake device: the work before a mark was lost");
+  return progress.state == Progress::reached;
+}
+
 // A failed finish loses what the queue still held, as a lost GPU does.
 void Fake::finish() {
-  const QueueKey own = own_queue();
   const std::lock_guard lock(mutex_);
+  const QueueKey own = own_queue();
   try {
     failures_.pass("finish", ErrorKind::device);
   } catch (...) {
@@ -205,6 +270,7 @@ void Fake::finish() {
 void Fake::poll_any_queue() {
   const auto queue = std::next(queues_.begin(), random_below(queues_.size()));
   Operation& first = queue->second.front();
+  if (first.after && first.after->state == Progress::ahead) return;
   if (first.polls > 0) {
     --first.polls;
     return;

@@ -9,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/options.hpp"
+#include "device/host_pages.hpp"
 
 namespace tempi::device {
 namespace {
@@ -37,7 +39,8 @@ FakeMemory::FakeMemory() {
   file_ = ::memfd_create("tempi_fake_device", MFD_CLOEXEC);
   if (file_ < 0 || ::ftruncate(file_, kArenaBytes) != 0)
     throw Error(ErrorKind::no_memory, "fake device: no memory file");
-  shift_.begin = map_file(file_, PROT_NONE);
+  const bool library_reaches = text(Option::CUDA_AWARE) == "1";
+  shift_.begin = map_file(file_, library_reaches ? PROT_READ | PROT_WRITE : PROT_NONE);
   shift_.end = shift_.begin + kArenaBytes;
   shift_.shift = static_cast<std::ptrdiff_t>(map_file(file_, PROT_READ | PROT_WRITE) - shift_.begin);
   for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal)
@@ -56,6 +59,12 @@ void* FakeMemory::allocate(MemoryKind kind, int ordinal, std::size_t bytes) {
   return address;
 }
 
+void* FakeMemory::allocate_pages(int ordinal, std::size_t bytes) {
+  void* address = allocate_host_pages(bytes);
+  allocations_[reinterpret_cast<std::uintptr_t>(address)] = {bytes, MemoryKind::pinned, ordinal, true};
+  return address;
+}
+
 void FakeMemory::deallocate(void* address) {
   const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(address));
   if (found == allocations_.end()) return;
@@ -63,6 +72,8 @@ void FakeMemory::deallocate(void* address) {
   allocations_.erase(found);
   if (allocation.kind == MemoryKind::device) {
     deallocate_in_arena(begin, allocation);
+  } else if (allocation.is_pages) {
+    deallocate_host_pages(address, allocation.bytes);
   } else {
     std::memset(address, kFreedFill, allocation.bytes);
     std::free(address);

@@ -1,7 +1,8 @@
 // The memory of the fake device.
 //
 // Device memory is one sparse memory file, mapped twice at a constant distance: programs hold addresses of the first
-// mapping, which nobody may touch (the MPI library included: it crashes, as on a real GPU); the fake's own kernels and
+// mapping, which nobody may touch (the MPI library included: it crashes, as on a
+// real GPU; with TEMPI_CUDA_AWARE=1 it may); the fake's own kernels and
 // copies add the shift and use the second. Pinned and managed memory are ordinary memory that the registry knows.
 #pragma once
 
@@ -22,6 +23,7 @@ class FakeMemory {
   FakeMemory();  // throws Error no_memory when the system refuses the mappings
 
   void* allocate(MemoryKind kind, int ordinal, std::size_t bytes);
+  void* allocate_pages(int ordinal, std::size_t bytes);  // pinned memory for staging (host_pages.hpp)
   void deallocate(void* address);  // fills the memory with 0xDB; aborts when a kernel wrote around the allocation
 
   Location locate(const void* address) const;
@@ -37,6 +39,7 @@ class FakeMemory {
     std::size_t bytes;
     MemoryKind kind;
     int ordinal;
+    bool is_pages = false;
   };
   using Allocations = std::map<std::uintptr_t, Allocation>;  // by the first address
   using Spans = std::map<std::uintptr_t, std::size_t>;       // free parts of the arena: begin -> bytes, never adjacent

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/options.hpp"
 
 namespace tempi::device {
 namespace {
@@ -14,6 +15,12 @@ using Block = Staging::Block;
 constexpr std::size_t kGranularity = 1 << 16;
 
 std::mutex mutex;
+std::size_t all_bytes = 0;  // of all blocks, used and unused
+
+std::size_t limit_bytes() {
+  static const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(0, number(Option::POOL_LIMIT)));
+  return limit;
+}
 
 // Never destroyed: staging may be given back by threads that outlive the static objects.
 std::vector<Block>& unused() {
@@ -32,12 +39,20 @@ Block* best_fit(MemoryKind kind, Context context, std::size_t bytes) {
   return best;
 }
 
-void* allocate(Device& device, MemoryKind kind, std::size_t bytes) {
-  return kind == MemoryKind::device ? device.allocate(bytes) : device.allocate_pinned(bytes);
+Block allocate(Device& device, MemoryKind kind, Context context, std::size_t bytes) {
+  const Block block{kind, context, bytes,
+                    kind == MemoryKind::device ? device.allocate(bytes) : device.allocate_pinned(bytes)};
+  const std::lock_guard lock(mutex);
+  all_bytes += bytes;
+  return block;
 }
 
 void deallocate(Device& device, const Block& block) noexcept {
-  if (block.kind == MemoryKind::pinned) return device.deallocate_pinned(block.data);
+  {
+    const std::lock_guard lock(mutex);
+    all_bytes -= block.bytes;
+  }
+  if (block.kind == MemoryKind::pinned) return device.deallocate_pinned(block.data, block.bytes);
   try {
     const Scope scope(device, block.context);
     device.deallocate(block.data);
@@ -45,7 +60,17 @@ void deallocate(Device& device, const Block& block) noexcept {
   }
 }
 
-Block take(Device& device, MemoryKind kind, Context context, std::size_t bytes) {
+bool fits_limit(std::size_t bytes) {
+  const std::lock_guard lock(mutex);
+  return all_bytes + bytes <= limit_bytes();
+}
+
+void make_room(Device& device, std::size_t bytes) {
+  if (!fits_limit(bytes)) release_staging(device);
+  if (!fits_limit(bytes)) throw Error(ErrorKind::no_memory, "TEMPI_POOL_LIMIT is reached");
+}
+
+Block take(Device& device, MemoryKind kind, Context context, std::size_t bytes, Limit limit) {
   {
     const std::lock_guard lock(mutex);
     if (Block* block = best_fit(kind, context, bytes)) {
@@ -55,24 +80,32 @@ Block take(Device& device, MemoryKind kind, Context context, std::size_t bytes) 
       return taken;
     }
   }
-  const std::size_t rounded = (bytes + kGranularity - 1) / kGranularity * kGranularity;
+  const std::size_t rounded = std::max<std::size_t>(1, (bytes + kGranularity - 1) / kGranularity) * kGranularity;
+  if (limit == Limit::pool) make_room(device, rounded);
   try {
-    return {kind, context, rounded, allocate(device, kind, rounded)};
+    return allocate(device, kind, context, rounded);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::no_memory) throw;
   }
   release_staging(device);
-  return {kind, context, rounded, allocate(device, kind, rounded)};
+  return allocate(device, kind, context, rounded);
 }
 
 }  // namespace
 
-Staging::Staging(Device& device, MemoryKind kind, Context context, std::int64_t bytes)
-    : block_(take(device, kind, kind == MemoryKind::device ? context : nullptr, static_cast<std::size_t>(bytes))) {}
+Staging::Staging(Device& device, MemoryKind kind, Context context, std::int64_t bytes, Limit limit)
+    : device_(device),
+      block_(
+          take(device, kind, kind == MemoryKind::device ? context : nullptr, static_cast<std::size_t>(bytes), limit)) {}
 
 Staging::~Staging() {
-  const std::lock_guard lock(mutex);
-  unused().push_back(block_);
+  if (!is_abandoned_ && !fits_limit(0)) {
+    deallocate(device_, block_);
+  } else {
+    const std::lock_guard lock(mutex);
+    if (is_abandoned_) all_bytes -= block_.bytes;
+    else unused().push_back(block_);
+  }
 }
 
 void release_staging(Device& device) noexcept {

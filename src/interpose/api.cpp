@@ -11,10 +11,11 @@
 #include "datatype/canonical.hpp"
 #include "datatype/decode.hpp"
 #include "device/fake.hpp"
-#include "interpose/real.hpp"
 #include "interpose/state.hpp"
-#include "interpose/type_reader.hpp"
+#include "mpi/real.hpp"
+#include "mpi/type_reader.hpp"
 #include "pack/describe.hpp"
+#include "send/cuda_aware.hpp"
 #include "tempi_config.h"
 
 namespace tempi::interpose {
@@ -30,6 +31,14 @@ const char* build_info() {
 const char* mpi_library() {
   static const std::string path = mpi_library_path();
   return path.c_str();
+}
+
+const char* cuda_aware() {
+  if (mpi_library_path().empty()) return "";
+  static thread_local std::string text;
+  const send::CudaAwareness found = send::find_cuda_awareness();
+  text = (found.aware ? "yes: " : "no: ") + found.reason;
+  return text.c_str();
 }
 
 std::size_t option_rows(const tempi_option** rows) {
@@ -73,6 +82,7 @@ constexpr tempi_api_table kTable = {
     TEMPI_API_VERSION,
     build_info,
     mpi_library,
+    cuda_aware,
     is_active,
     option_rows,
     counter_rows,

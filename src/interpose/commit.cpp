@@ -4,8 +4,8 @@
 #include "base/options.hpp"
 #include "interpose/entry.hpp"
 #include "interpose/state.hpp"
-#include "interpose/type_reader.hpp"
-#include "interpose/types.hpp"
+#include "mpi/type_reader.hpp"
+#include "mpi/types.hpp"
 
 namespace tempi::interpose {
 namespace {

@@ -1,7 +1,7 @@
 // The door: how a function of the table is exported under its two names.
 #pragma once
 
-#include "interpose/real.hpp"
+#include "mpi/real.hpp"
 #include "tempi_config.h"
 
 // TEMPI_ENTRY(MPI_Pack, (parameters), body(real, ...)): defines MPI_Pack and PMPI_Pack. `real` is the layer below the
@@ -9,11 +9,11 @@
 #define TEMPI_ENTRY(name, parameters, call)                                                                \
   extern "C" __attribute__((visibility("default"))) int tempi_entry_##name parameters __asm__(#name);      \
   extern "C" int tempi_entry_##name parameters {                                                           \
-    const ::tempi::interpose::Real& real = ::tempi::interpose::real_mpi();                                 \
+    const ::tempi::Real& real = ::tempi::real_mpi();                                                       \
     return call;                                                                                           \
   }                                                                                                        \
   extern "C" __attribute__((visibility("default"))) int tempi_entry_P##name parameters __asm__("P" #name); \
   extern "C" int tempi_entry_P##name parameters {                                                          \
-    const ::tempi::interpose::Real& real = ::tempi::interpose::real_pmpi();                                \
+    const ::tempi::Real& real = ::tempi::real_pmpi();                                                      \
     return call;                                                                                           \
   }

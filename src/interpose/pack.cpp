@@ -1,7 +1,7 @@
 // MPI-4.1, 5.2 Pack and Unpack.
 #include "interpose/entry.hpp"
-#include "interpose/errors.hpp"
 #include "interpose/pack_call.hpp"
+#include "mpi/errors.hpp"
 
 namespace tempi::interpose {
 namespace {

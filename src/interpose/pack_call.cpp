@@ -7,11 +7,11 @@
 #include "base/counters.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
-#include "interpose/errors.hpp"
-#include "interpose/fallback.hpp"
 #include "interpose/state.hpp"
 #include "interpose/verify.hpp"
+#include "mpi/errors.hpp"
 #include "pack/host.hpp"
+#include "pack/host_image.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -121,9 +121,10 @@ Handled handle(const Real& real, PackCall& call, const KnownType& type, const pa
     outcome = switches().verify ? move_and_verify(call, transfer, route, device) : move(transfer, route, device);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::verification) throw;
-    warn_once("fallback",
-              std::string("a transfer falls back to the MPI library on copies in host memory: ") + error.what());
-    return {library_on_host_copies(real, call, transfer, route, device), Outcome::fell_back};
+    if (!route.touches_gpu) throw;
+    warn_once("fallback", std::string("a transfer falls back to copies in host memory: ") + error.what());
+    pack::move_on_host_copies(transfer, route, *device);
+    outcome = Outcome::fell_back;
   }
   call.position += transfer.bytes();
   return {MPI_SUCCESS, outcome};

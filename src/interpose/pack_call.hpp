@@ -1,8 +1,8 @@
 // MPI_Pack and MPI_Unpack, int and large-count forms, as one call.
 #pragma once
 
-#include "interpose/real.hpp"
-#include "interpose/types.hpp"
+#include "mpi/real.hpp"
+#include "mpi/types.hpp"
 #include "pack/engine.hpp"
 
 namespace tempi::interpose {

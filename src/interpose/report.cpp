@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/counters.hpp"
-#include "interpose/real.hpp"
+#include "mpi/real.hpp"
 
 namespace tempi::interpose {
 namespace {

@@ -1,7 +1,8 @@
 // MPI-4.1, 11 Process Initialization, Creation, and Management.
 #include "interpose/entry.hpp"
 #include "interpose/state.hpp"
-#include "interpose/types.hpp"
+#include "mpi/types.hpp"
+#include "send/engine.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -34,6 +35,7 @@ int session_init(const Real& real, Handle info, Handle errhandler, void* session
 // The last session takes MPI down, attributes on datatypes included.
 int session_finalize(const Real& real, void* session) {
   if (real.MPI_Session_finalize == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
+  send::Engine::get().flush();
   if (active()) forget_types();
   return real.MPI_Session_finalize(session);
 }

@@ -6,9 +6,10 @@
 #include "base/options.hpp"
 #include "device/device.hpp"
 #include "device/staging.hpp"
-#include "interpose/real.hpp"
 #include "interpose/report.hpp"
-#include "interpose/types.hpp"
+#include "mpi/real.hpp"
+#include "mpi/types.hpp"
+#include "send/engine.hpp"
 #include "tempi_config.h"
 
 namespace tempi::interpose {
@@ -49,6 +50,8 @@ void announce(World world) noexcept {
 
 void shut_down() noexcept {
   if (!active()) return;
+  send::Engine::get().flush();
+  send::Engine::get().tend_orphans(true);
   if (flag(Option::REPORT)) print_report();
   forget_types();
   if (device::Device* device = device::current()) device::release_staging(*device);

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "datatype/decode.hpp"
-#include "interpose/type_reader.hpp"
+#include "mpi/type_reader.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -36,8 +36,8 @@ Verification::Verification(const PackCall& call, const pack::Transfer& transfer,
     warn_once("verify_parts", "TEMPI_VERIFY skips datatypes that span several kinds of memory");
     return;
   }
-  typed_ = typed_image(transfer, route, device);
-  packed_ = packed_image(transfer, route, device);
+  typed_ = pack::typed_image(transfer, route, device);
+  packed_ = pack::packed_image(transfer, route, device);
 }
 
 void Verification::check() {
@@ -58,12 +58,12 @@ void Verification::check_packed(const datatype::Tree& tree) {
 }
 
 void Verification::check_typed(const datatype::Tree& tree) {
-  HostImage& expected = *typed_;
+  pack::HostImage& expected = *typed_;
   for_each_run(tree, transfer_.repeat, [&](std::int64_t typed, std::int64_t packed, std::int64_t length) {
     std::memcpy(expected.translate(static_cast<std::byte*>(transfer_.typed) + typed), packed_->data() + packed,
                 static_cast<std::size_t>(length));
   });
-  HostImage actual = expected;
+  pack::HostImage actual = expected;
   actual.fetch();
   const std::int64_t same = first_difference(expected.data(), actual.data(), expected.size());
   if (same != expected.size()) fail("unpacked", same, tree);

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "interpose/host_image.hpp"
 #include "interpose/pack_call.hpp"
+#include "pack/host_image.hpp"
 
 namespace tempi::interpose {
 
@@ -23,7 +23,7 @@ class Verification {
 
   const PackCall& call_;
   const pack::Transfer& transfer_;
-  std::optional<HostImage> typed_, packed_;
+  std::optional<pack::HostImage> typed_, packed_;
 };
 
 }  // namespace tempi::interpose

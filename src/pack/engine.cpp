@@ -31,12 +31,6 @@ bool kernel_reaches(const Location& worker, const Location& location) {
          (location.kind == MemoryKind::device && same_gpu(worker, location));
 }
 
-Boxes boxes_of(const Transfer& transfer, const Part& part) {
-  Boxes boxes = part.boxes;
-  if (!packing(transfer)) std::transform(boxes.begin(), boxes.end(), boxes.begin(), datatype::reversed);
-  return boxes;
-}
-
 // The typed side as a whole against `packed`, by a kernel (or a copy) in the entered context.
 void queue_whole(const Transfer& transfer, void* packed, Device& device, Context context) {
   const void* src = packing(transfer) ? transfer.typed : packed;
@@ -99,11 +93,6 @@ void move_part(const Transfer& transfer, const Part& part, std::byte* packed, De
   device.finish();
 }
 
-std::vector<Part> all_parts(const Transfer& transfer, const Route& route) {
-  if (route.is_split()) return route.parts;
-  return {{route.typed, oriented_boxes(transfer.plan, transfer.repeat, Direction::pack)}};
-}
-
 // Every part against one pinned buffer, which all GPUs and the CPU reach; then that buffer against the packed side.
 void move_through_pinned(const Transfer& transfer, const Route& route, Device& device) {
   const std::vector<Part> parts = all_parts(transfer, route);
@@ -121,6 +110,17 @@ void move_through_pinned(const Transfer& transfer, const Route& route, Device& d
 }
 
 }  // namespace
+
+Boxes boxes_of(const Transfer& transfer, const Part& part) {
+  Boxes boxes = part.boxes;
+  if (!packing(transfer)) std::transform(boxes.begin(), boxes.end(), boxes.begin(), datatype::reversed);
+  return boxes;
+}
+
+std::vector<Part> all_parts(const Transfer& transfer, const Route& route) {
+  if (route.is_split()) return route.parts;
+  return {{route.typed, oriented_boxes(transfer.plan, transfer.repeat, Direction::pack)}};
+}
 
 Outcome move_on_gpu(const Transfer& transfer, const Route& route, Device& device) {
   if (route.is_split() || route.typed.kind == MemoryKind::host) {

@@ -39,9 +39,17 @@ struct Span {
   std::int64_t begin, end;
 };
 Span typed_span(const Transfer& transfer);
+Span span_of(const datatype::Boxes& boxes);  // of the source side
+
+// All parts of the typed side, one where it lies in one place; and a part's boxes from source to destination.
+std::vector<Part> all_parts(const Transfer& transfer, const Route& route);
+datatype::Boxes boxes_of(const Transfer& transfer, const Part& part);
 
 // Asks the device for each distinct region. Without a device everything is host memory: Route{}.
 Route find_route(const Transfer& transfer, device::Device& device);
+
+// The same where the packed side is ours.
+Route find_route(const Transfer& transfer, const device::Location& packed, device::Device& device);
 
 // For buffers of the host: is our packer worth it against the library's?
 bool host_packer_is_faster(const Transfer& transfer);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counters.hpp"
 #include "pack/kernel_box.hpp"
 #include "pack/kernels.hpp"
 
@@ -50,6 +51,7 @@ void Launch::run(device::Device& device, const void* src, void* dst) const {
         list.src = static_cast<const char*>(src) + src_offset;
         list.dst = static_cast<char*>(dst) + dst_offset;
         device.launch(*kernel, tiles, &list);
+        count_call(Function::GPU, Outcome::launched);
       },
       params);
 }

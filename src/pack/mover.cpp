@@ -82,6 +82,16 @@ void queue_boxes(device::Device& device, device::Context context, const Plan& pl
   run_all(assemble(kernel_boxes(device, context, plan, boxes, alignment_of(src, dst))), device, src, dst);
 }
 
+void add_kernel_boxes(device::Device& device, device::Context context, const Plan& plan, Repeat repeat,
+                      Direction direction, const void* src, void* dst, std::vector<KernelBox>& boxes) {
+  const Boxes oriented = oriented_boxes(plan, repeat, direction);
+  for (KernelBox box : kernel_boxes(device, context, plan, oriented, alignment_of(src, dst))) {
+    box.src_offset += reinterpret_cast<std::intptr_t>(src);
+    box.dst_offset += reinterpret_cast<std::intptr_t>(dst);
+    boxes.push_back(box);
+  }
+}
+
 void queue_plan(device::Device& device, device::Context context, const Plan& plan, Repeat repeat, Direction direction,
                 const void* src, void* dst) {
   const Shape shape{context, direction, alignment_of(src, dst), repeat.count, repeat.extent};

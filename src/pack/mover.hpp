@@ -14,6 +14,10 @@ void queue_boxes(device::Device& device, device::Context context, const Plan& pl
 void queue_plan(device::Device& device, device::Context context, const Plan& plan, Repeat repeat, Direction direction,
                 const void* src, void* dst);
 
+// A whole datatype from (or to) one place to another, without its launch: boxes with absolute addresses.
+void add_kernel_boxes(device::Device& device, device::Context context, const Plan& plan, Repeat repeat,
+                      Direction direction, const void* src, void* dst, std::vector<KernelBox>& boxes);
+
 // The boxes of `repeat` elements, oriented from source to destination. Of one: for at least one element.
 datatype::Box oriented_box(const datatype::Box& box, const Plan& plan, Repeat repeat, Direction direction);
 datatype::Boxes oriented_boxes(const Plan& plan, Repeat repeat, Direction direction);

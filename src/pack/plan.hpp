@@ -88,4 +88,6 @@ class Plan {
   mutable std::map<std::tuple<device::Context, Direction, std::uintptr_t>, UploadedList> lists_;
 };
 
+using PlanPtr = std::shared_ptr<const Plan>;
+
 }  // namespace tempi::pack

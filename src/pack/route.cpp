@@ -99,6 +99,15 @@ class PartFinder {
 
 }  // namespace
 
+Span span_of(const datatype::Boxes& boxes) {
+  Span all = span_of(boxes.front());
+  for (const Box& box : boxes) {
+    const Span span = span_of(box);
+    all = {std::min(all.begin, span.begin), std::max(all.end, span.end)};
+  }
+  return all;
+}
+
 Span typed_span(const Transfer& transfer) {
   const datatype::Layout& layout = transfer.plan.layout;
   const std::int64_t last = (transfer.repeat.count - 1) * transfer.repeat.extent;
@@ -107,10 +116,14 @@ Span typed_span(const Transfer& transfer) {
 }
 
 Route find_route(const Transfer& transfer, device::Device& device) {
+  return find_route(transfer, device.locate(transfer.packed), device);
+}
+
+Route find_route(const Transfer& transfer, const device::Location& packed, device::Device& device) {
   const auto typed = reinterpret_cast<std::uintptr_t>(transfer.typed);
   const Box& first = transfer.plan.layout.boxes.front();
   Route route{device.locate(reinterpret_cast<const void*>(typed + static_cast<std::uintptr_t>(first_byte(first)))),
-              device.locate(transfer.packed)};
+              packed};
   route.touches_gpu = route.packed.on_gpu() || route.typed.on_gpu();
   if (lies_in_one_place(route.typed, typed, typed_span(transfer))) return route;
   PartFinder finder(typed, device);

@@ -16,8 +16,8 @@ def dynamic_symbols(library):
 
 @pytest.fixture(scope="module")
 def table():
-    text = (INCLUDE / "interpose" / "functions.def").read_text()
-    return re.findall(r"^TEMPI_SHIM\((MPI_\w+),", text, re.MULTILINE)
+    text = "".join((INCLUDE / "mpi" / f"{name}.def").read_text() for name in ("functions", "blocking"))
+    return re.findall(r"^TEMPI_(?:SHIM|BLOCKING)\((MPI_\w+)[,)]", text, re.MULTILINE)
 
 
 def test_exports_are_exactly_the_table(table, pack_types):

@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,18 @@ def mpirun(ranks: int, program: Path, environment: dict[str, str]) -> Output:
     passed = [f"{k}={v}" for k, v in environment.items() if k.startswith(("TEMPI_", "LD_PRELOAD"))]
     outside = {k: v for k, v in environment.items() if not k.startswith(("TEMPI_", "LD_PRELOAD"))}
     return succeed([launcher, "-n", str(ranks), "env", *passed, str(program)], outside)
+
+
+def mpirun_python(of_ranks: Sequence[Mapping[str, str]], script: Path, wrapper: Sequence[str] = ()) -> list[str]:
+    """The command that runs a Python script with one rank for each environment in `of_ranks`."""
+    launcher = tool("mpirun", "MPIEXEC")
+    assert launcher, "no mpirun"
+    command = [launcher]
+    for environment, same in groupby(of_ranks):
+        settings = [f"{name}={value}" for name, value in environment.items()]
+        command += [":"] if len(command) > 1 else []
+        command += ["-n", str(len(list(same))), "env", *settings, *wrapper, sys.executable, str(script)]
+    return command
 
 
 def compiled(compiler: str | None, source: str, folder: Path, *options: str) -> Path:

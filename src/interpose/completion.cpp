@@ -1,0 +1,45 @@
+// MPI-4.1, 3.7.3 to 3.9: completion of requests, and starting persistent ones.
+#include "send/completion.hpp"
+
+#include "interpose/entry.hpp"
+#include "interpose/message_call.hpp"
+
+namespace tempi::interpose {
+
+// Of all these only allocations of ours can fail, which leaves nobody's error handler but the world's.
+#define TEMPI_COMPLETION(name, parameters, call) \
+  TEMPI_ENTRY(name, parameters, guarded(comm_world(), [&] { return call; }))
+
+TEMPI_COMPLETION(MPI_Start, (void* request), send::start(real, request))
+TEMPI_COMPLETION(MPI_Startall, (int count, void* requests), send::start_all(real, count, requests))
+
+TEMPI_COMPLETION(MPI_Wait, (void* request, MPI_Status* status), send::wait(real, request, status))
+TEMPI_COMPLETION(MPI_Waitall, (int count, void* requests, MPI_Status* statuses),
+                 send::wait_all(real, count, requests, statuses))
+TEMPI_COMPLETION(MPI_Waitany, (int count, void* requests, int* index, MPI_Status* status),
+                 send::wait_any(real, count, requests, index, status))
+TEMPI_COMPLETION(MPI_Waitsome, (int count, void* requests, int* n_done, int* indices, MPI_Status* statuses),
+                 send::wait_some(real, count, requests, n_done, indices, statuses))
+
+TEMPI_COMPLETION(MPI_Test, (void* request, int* flag, MPI_Status* status), send::test(real, request, flag, status))
+TEMPI_COMPLETION(MPI_Testall, (int count, void* requests, int* flag, MPI_Status* statuses),
+                 send::test_all(real, count, requests, flag, statuses))
+TEMPI_COMPLETION(MPI_Testany, (int count, void* requests, int* index, int* flag, MPI_Status* status),
+                 send::test_any(real, count, requests, index, flag, status))
+TEMPI_COMPLETION(MPI_Testsome, (int count, void* requests, int* n_done, int* indices, MPI_Status* statuses),
+                 send::test_some(real, count, requests, n_done, indices, statuses))
+
+TEMPI_COMPLETION(MPI_Request_free, (void* request), send::request_free(real, request))
+TEMPI_COMPLETION(MPI_Cancel, (void* request), send::cancel(real, request))
+TEMPI_COMPLETION(MPI_Request_get_status, (Handle request, int* flag, MPI_Status* status),
+                 send::request_get_status(real, request, flag, status))
+TEMPI_COMPLETION(MPI_Request_get_status_any,
+                 (int count, const void* requests, int* index, int* flag, MPI_Status* status),
+                 send::request_get_status_any(real, count, requests, index, flag, status))
+TEMPI_COMPLETION(MPI_Request_get_status_all, (int count, const void* requests, int* flag, MPI_Status* statuses),
+                 send::request_get_status_all(real, count, requests, flag, statuses))
+TEMPI_COMPLETION(MPI_Request_get_status_some,
+                 (int count, const void* requests, int* n_done, int* indices, MPI_Status* statuses),
+                 send::request_get_status_some(real, count, requests, n_done, indices, statuses))
+
+}  // namespace tempi::interpose

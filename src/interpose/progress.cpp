@@ -1,0 +1,70 @@
+// Calls that only have to see to it that pending sends leave, and those that we can not help with.
+#include "device/device.hpp"
+#include "interpose/entry.hpp"
+#include "interpose/message_call.hpp"
+#include "interpose/state.hpp"
+#include "send/cuda_aware.hpp"
+#include "send/engine.hpp"
+
+namespace tempi::interpose {
+namespace {
+
+template <class... Arguments>
+int call_flushed(BlockingFn fn, Arguments... arguments) {
+  send::Engine::get().flush();
+  return call_if_there(fn, arguments...);
+}
+
+template <class Probe>
+int call_progressed(const Probe& probe) {
+  send::Engine::get().progress();
+  return probe();
+}
+
+// The partitions of one message may be filled by kernels at any time: there is nothing that we could pack when.
+template <class Init>
+int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept {
+  return guarded(comm, [&] {
+    device::Device* const device = active() ? device::current() : nullptr;
+    const bool is_device = device != nullptr && device->locate(buffer).kind == device::MemoryKind::device;
+    if (is_device && !send::cuda_awareness().aware) {
+      throw Error(ErrorKind::unsupported,
+                  "partitioned communication of GPU memory needs a CUDA-aware MPI library, which this one is not (" +
+                      send::cuda_awareness().reason + "); use host or managed memory for it");
+    }
+    return init();
+  });
+}
+
+}  // namespace
+
+// A function that is passed on has up to 14 parameters; those that it does not have are never looked at.
+#define TEMPI_BLOCKING(name)                                                                                           \
+  TEMPI_ENTRY(name,                                                                                                    \
+              (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, Word l, Word m, \
+               Word n),                                                                                                \
+              call_flushed(real.blocking.name, a, b, c, d, e, f, g, h, i, j, k, l, m, n))
+#include "mpi/blocking.def"
+#undef TEMPI_BLOCKING
+
+TEMPI_ENTRY(MPI_Iprobe, (int source, int tag, Handle comm, int* flag, MPI_Status* status),
+            call_progressed([&] { return real.MPI_Iprobe(source, tag, comm, flag, status); }))
+TEMPI_ENTRY(MPI_Improbe, (int source, int tag, Handle comm, int* flag, void* message, MPI_Status* status),
+            call_progressed([&] { return real.MPI_Improbe(source, tag, comm, flag, message, status); }))
+
+TEMPI_ENTRY(MPI_Psend_init,
+            (const void* buffer, int partitions, Count count, Handle datatype, int destination, int tag, Handle comm,
+             Handle info, void* request),
+            init_partitioned(buffer, comm, [&] {
+              return call_if_there(real.MPI_Psend_init, buffer, partitions, count, datatype, destination, tag, comm,
+                                   info, request);
+            }))
+TEMPI_ENTRY(MPI_Precv_init,
+            (void* buffer, int partitions, Count count, Handle datatype, int source, int tag, Handle comm, Handle info,
+             void* request),
+            init_partitioned(buffer, comm, [&] {
+              return call_if_there(real.MPI_Precv_init, buffer, partitions, count, datatype, source, tag, comm, info,
+                                   request);
+            }))
+
+}  // namespace tempi::interpose

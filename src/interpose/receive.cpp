@@ -1,0 +1,154 @@
+// MPI-4.1, 3.2.4, 3.7.2, 3.8 and 3.9: receives.
+#include "interpose/entry.hpp"
+#include "interpose/message_call.hpp"
+#include "send/completion.hpp"
+#include "send/engine.hpp"
+
+namespace tempi::interpose {
+namespace {
+
+using send::Engine;
+using send::Payload;
+using Lifetime = send::Message::Lifetime;
+
+// The four receives differ in how they name the message and what they leave behind; `call` is the library's, given a
+// buffer: call(Given) with the form that the program called, or the int form.
+template <class Call>
+int receive(const FoundSide& found, const Buffer& buffer, MPI_Status* status, const Call& call) {
+  if (found.code != MPI_SUCCESS) return found.code;
+  Engine& engine = Engine::get();
+  engine.flush();
+  if (!found.side) {
+    const int code = call(Given{buffer.address, buffer.count, buffer.datatype}, status);
+    engine.progress();  // a receive that the program has freed may have arrived before
+    return code;
+  }
+  Payload payload(*found.side, device::current(), device::Limit::none);
+  const Packed packed(payload.bytes());
+  MPI_Status own;
+  MPI_Status* const seen = status == MPI_STATUS_IGNORE ? &own : status;
+  const int code = call(Given{payload.data(), packed.count(), packed.type()}, seen);
+  if (code == MPI_SUCCESS) payload.unpack(send::received_bytes(*seen));
+  else payload.abandon();
+  engine.progress();
+  return code;
+}
+
+template <class Call>
+int ireceive(const FoundSide& found, const Buffer& buffer, Lifetime lifetime, void* request, const Call& call) {
+  if (found.code != MPI_SUCCESS) return found.code;
+  if (!found.side) return call(Given{buffer.address, buffer.count, buffer.datatype}, request);
+  auto message = std::make_shared<send::Message>();
+  message->comm = buffer.comm;
+  message->lifetime = lifetime;
+  message->is_active = lifetime != Lifetime::programs;
+  message->in = std::make_unique<Payload>(*found.side, device::current(), device::Limit::pool);
+  const Packed packed(message->in->bytes());
+  const int code = call(Given{message->in->data(), packed.count(), packed.type()}, &message->request);
+  if (code != MPI_SUCCESS) return code;
+  Engine::get().manage(message);
+  store_handle(request, message->request);
+  return MPI_SUCCESS;
+}
+
+// fn(buffer, count, datatype, rest...) in its large form where there is one, else in the other.
+template <class Small, class Large, class... Rest>
+int call_receive(Small small, Large large, Handle comm, const Given& given, Rest... rest) {
+  return call_form(
+      large, comm, {given.count}, [&] { return large(given.writable(), given.count, given.type, rest...); },
+      [&] { return small(given.writable(), static_cast<int>(given.count), given.type, rest...); });
+}
+
+using SmallRecv = int (*)(void*, int, Handle, int, int, Handle, MPI_Status*);
+using LargeRecv = int (*)(void*, Count, Handle, int, int, Handle, MPI_Status*);
+
+int recv(SmallRecv small, LargeRecv large, const Buffer& buffer, int source, int tag, MPI_Status* status) noexcept {
+  return guarded(buffer.comm, [&] {
+    return receive(find_side(buffer, source), buffer, status, [&](const Given& given, MPI_Status* seen) {
+      return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, seen);
+    });
+  });
+}
+
+using SmallIrecv = int (*)(void*, int, Handle, int, int, Handle, void*);
+using LargeIrecv = int (*)(void*, Count, Handle, int, int, Handle, void*);
+
+int irecv(SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Buffer& buffer, int source, int tag,
+          void* request) noexcept {
+  return guarded(buffer.comm, [&] {
+    return ireceive(find_side(buffer, source), buffer, lifetime, request, [&](const Given& given, void* made) {
+      return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, made);
+    });
+  });
+}
+
+FoundSide find_matched(const Buffer& buffer, const void* message) {
+  return find_side(buffer, key_of(load_handle(message)) == key_of(message_no_proc()) ? MPI_PROC_NULL : 0);
+}
+
+using SmallMrecv = int (*)(void*, int, Handle, void*, MPI_Status*);
+using LargeMrecv = int (*)(void*, Count, Handle, void*, MPI_Status*);
+
+int mrecv(SmallMrecv small, LargeMrecv large, const Buffer& buffer, void* message, MPI_Status* status) noexcept {
+  return guarded(buffer.comm, [&] {
+    return receive(find_matched(buffer, message), buffer, status, [&](const Given& given, MPI_Status* seen) {
+      return call_receive(small, large, buffer.comm, given, message, seen);
+    });
+  });
+}
+
+using SmallImrecv = int (*)(void*, int, Handle, void*, void*);
+using LargeImrecv = int (*)(void*, Count, Handle, void*, void*);
+
+int imrecv(SmallImrecv small, LargeImrecv large, const Buffer& buffer, void* message, void* request) noexcept {
+  return guarded(buffer.comm, [&] {
+    return ireceive(
+        find_matched(buffer, message), buffer, Lifetime::plain, request,
+        [&](const Given& given, void* made) { return call_receive(small, large, buffer.comm, given, message, made); });
+  });
+}
+
+Buffer incoming(Function function, void* buffer, Count count, Handle datatype, Handle comm) {
+  return {function, pack::Direction::unpack, buffer, count, datatype, comm};
+}
+
+}  // namespace
+
+TEMPI_ENTRY(MPI_Recv, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, MPI_Status* status),
+            recv(real.MPI_Recv, nullptr, incoming(Function::MPI_Recv, buffer, count, datatype, comm), source, tag,
+                 status))
+TEMPI_ENTRY(MPI_Recv_c,
+            (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, MPI_Status* status),
+            recv(real.MPI_Recv, real.MPI_Recv_c, incoming(Function::MPI_Recv, buffer, count, datatype, comm), source,
+                 tag, status))
+
+TEMPI_ENTRY(MPI_Irecv, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, void* request),
+            irecv(real.MPI_Irecv, nullptr, Lifetime::plain,
+                  incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag, request))
+TEMPI_ENTRY(MPI_Irecv_c, (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, void* request),
+            irecv(real.MPI_Irecv, real.MPI_Irecv_c, Lifetime::plain,
+                  incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag, request))
+
+TEMPI_ENTRY(MPI_Recv_init, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, void* request),
+            irecv(real.MPI_Recv_init, nullptr, Lifetime::programs,
+                  incoming(Function::MPI_Recv_init, buffer, count, datatype, comm), source, tag, request))
+TEMPI_ENTRY(MPI_Recv_init_c,
+            (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, void* request),
+            irecv(real.MPI_Recv_init, real.MPI_Recv_init_c, Lifetime::programs,
+                  incoming(Function::MPI_Recv_init, buffer, count, datatype, comm), source, tag, request))
+
+TEMPI_ENTRY(MPI_Mrecv, (void* buffer, int count, Handle datatype, void* message, MPI_Status* status),
+            mrecv(real.MPI_Mrecv, nullptr, incoming(Function::MPI_Mrecv, buffer, count, datatype, comm_world()),
+                  message, status))
+TEMPI_ENTRY(MPI_Mrecv_c, (void* buffer, Count count, Handle datatype, void* message, MPI_Status* status),
+            mrecv(real.MPI_Mrecv, real.MPI_Mrecv_c,
+                  incoming(Function::MPI_Mrecv, buffer, count, datatype, comm_world()), message, status))
+
+TEMPI_ENTRY(MPI_Imrecv, (void* buffer, int count, Handle datatype, void* message, void* request),
+            imrecv(real.MPI_Imrecv, nullptr, incoming(Function::MPI_Imrecv, buffer, count, datatype, comm_world()),
+                   message, request))
+TEMPI_ENTRY(MPI_Imrecv_c, (void* buffer, Count count, Handle datatype, void* message, void* request),
+            imrecv(real.MPI_Imrecv, real.MPI_Imrecv_c,
+                   incoming(Function::MPI_Imrecv, buffer, count, datatype, comm_world()), message, request))
+
+}  // namespace tempi::interpose

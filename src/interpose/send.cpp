@@ -1,0 +1,48 @@
+// MPI-4.1, 3.2 and 3.4: blocking sends.
+#include "interpose/entry.hpp"
+#include "interpose/message_call.hpp"
+#include "send/engine.hpp"
+
+namespace tempi::interpose {
+namespace {
+
+using SmallSend = int (*)(const void*, int, Handle, int, int, Handle);
+using LargeSend = int (*)(const void*, Count, Handle, int, int, Handle);
+
+int send(SmallSend small, LargeSend large, Buffer buffer, int destination, int tag) noexcept {
+  return guarded(buffer.comm, [&] {
+    send::Engine::get().flush();
+    const FoundSide found = find_side(buffer, destination);
+    if (found.code != MPI_SUCCESS) return found.code;
+    if (!found.side) {
+      const auto call = [&](auto fn, auto count) {
+        return fn(buffer.address, count, buffer.datatype, destination, tag, buffer.comm);
+      };
+      return call_form(
+          large, buffer.comm, {buffer.count}, [&] { return call(large, buffer.count); },
+          [&] { return call(small, static_cast<int>(buffer.count)); });
+    }
+    send::Payload payload(*found.side, device::current(), device::Limit::none);
+    payload.move();
+    const Packed packed(payload.bytes());
+    return small(payload.data(), packed.count(), packed.type(), destination, tag, buffer.comm);
+  });
+}
+
+}  // namespace
+
+// Both forms of one kind of send.
+#define TEMPI_SEND(name)                                                                                             \
+  TEMPI_ENTRY(name, (const void* buffer, int count, Handle datatype, int destination, int tag, Handle comm),         \
+              send(real.name, nullptr, {Function::name, pack::Direction::pack, buffer, count, datatype, comm},       \
+                   destination, tag))                                                                                \
+  TEMPI_ENTRY(name##_c, (const void* buffer, Count count, Handle datatype, int destination, int tag, Handle comm),   \
+              send(real.name, real.name##_c, {Function::name, pack::Direction::pack, buffer, count, datatype, comm}, \
+                   destination, tag))
+
+TEMPI_SEND(MPI_Send)
+TEMPI_SEND(MPI_Bsend)
+TEMPI_SEND(MPI_Ssend)
+TEMPI_SEND(MPI_Rsend)
+
+}  // namespace tempi::interpose

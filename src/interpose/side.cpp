@@ -1,0 +1,104 @@
+#include "interpose/side.hpp"
+
+#include <array>
+#include <climits>
+
+#include "base/options.hpp"
+#include "interpose/state.hpp"
+#include "mpi/types.hpp"
+#include "send/strategy.hpp"
+
+namespace tempi::interpose {
+namespace {
+
+using send::Side;
+using send::Strategy;
+
+struct Switches {
+  bool no_send = flag(Option::NO_SEND), host_too = text(Option::STRATEGY) == "host";
+};
+
+const Switches& switches() {
+  static const Switches all;
+  return all;
+}
+
+// Is the datatype committed, the communicator valid? A message to nobody tells without touching a buffer. (Of one
+// element: with none MPICH does not look at the datatype.)
+int check_arguments(const Buffer& buffer, const KnownType* type) {
+  if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) return MPI_SUCCESS;
+  const char nothing = 0;
+  const int code = real_pmpi().MPI_Send(&nothing, 1, buffer.datatype, MPI_PROC_NULL, 0, buffer.comm);
+  if (type != nullptr && code == MPI_SUCCESS) type->is_committed.store(true, std::memory_order_relaxed);
+  return code;
+}
+
+bool is_contiguous(const KnownType& type, Count count) {
+  return pack::is_plain_copy(type.plan->layout.boxes) && (count == 1 || type.extent == type.size());
+}
+
+bool overflows(Count count, std::int64_t size) {
+  std::int64_t bytes = 0;
+  return __builtin_mul_overflow(count, size, &bytes);
+}
+
+std::optional<Side> side_of(const Buffer& buffer, const KnownType& type, device::Device* device) {
+  Side side{buffer.direction, type.plan, {buffer.count, type.extent}, const_cast<void*>(buffer.address), {}, {}};
+  const bool contiguous = is_contiguous(type, buffer.count);
+  if (contiguous && send::contiguous_is_library()) return {};
+  if (device != nullptr) {
+    side.route = pack::find_route({*side.plan, side.repeat, side.direction, side.typed, nullptr}, {}, *device);
+  }
+  if (device == nullptr || !side.route.touches_gpu) {
+    side.strategy = send::choose({device::MemoryKind::host, contiguous, side.bytes()});
+  } else {
+    side.strategy = send::choose({device::MemoryKind::device, contiguous && !side.route.is_split(), side.bytes()});
+  }
+  if (side.strategy == Strategy::library) return {};
+  return side;
+}
+
+}  // namespace
+
+FoundSide find_side(const Buffer& buffer) {
+  if (!active() || switches().no_send || buffer.count <= 0) return {};
+  device::Device* const device = device::current();
+  if (device == nullptr && !switches().host_too) return {};
+  const KnownType* type = find_type(buffer.datatype);
+  if (const int code = check_arguments(buffer, type); code != MPI_SUCCESS) return {{}, code};
+  if (type == nullptr) type = analyse_type(buffer.datatype).type;
+  if (type == nullptr || type->size() == 0 || overflows(buffer.count, type->size())) return {};
+  FoundSide found{side_of(buffer, *type, device)};
+  const auto bytes = static_cast<std::uint64_t>(buffer.count * type->size());
+  count_call(buffer.function, found.side ? send::outcome_of(found.side->strategy) : Outcome::passed_faster, bytes);
+  return found;
+}
+
+FoundSide find_side(const Buffer& buffer, int peer) {
+  if (peer == MPI_PROC_NULL) return {};
+  return find_side(buffer);
+}
+
+Packed::Packed(std::int64_t bytes) : count_(static_cast<int>(bytes)), type_(type_packed()) {
+  if (bytes <= INT_MAX) return;
+  constexpr std::int64_t kPiece = 1 << 30;
+  const Real& mpi = real_pmpi();
+  Handle piece = 0;
+  mpi.MPI_Type_contiguous(kPiece, type_packed(), &piece);
+  const std::array<int, 2> counts{static_cast<int>(bytes / kPiece), static_cast<int>(bytes % kPiece)};
+  const std::array<Aint, 2> displacements{0, bytes / kPiece * kPiece};
+  alignas(Handle) std::array<char, 2 * sizeof(Handle)> types{};
+  store_handle(types.data(), piece);
+  store_handle(types.data() + sizeof(MPI_Datatype), type_packed());
+  mpi.MPI_Type_create_struct(2, counts.data(), displacements.data(), types.data(), &type_);
+  mpi.MPI_Type_free(&piece);
+  mpi.MPI_Type_commit(&type_);
+  count_ = 1;
+  is_own_ = true;
+}
+
+Packed::~Packed() {
+  if (is_own_) real_pmpi().MPI_Type_free(&type_);
+}
+
+}  // namespace tempi::interpose

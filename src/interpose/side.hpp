@@ -1,0 +1,48 @@
+// From the arguments of a message to what the strategies need to know of one of its sides.
+#pragma once
+
+#include <optional>
+
+#include "base/counters.hpp"
+#include "mpi/real.hpp"
+#include "send/payload.hpp"
+
+namespace tempi::interpose {
+
+// One buffer of a point-to-point call.
+struct Buffer {
+  Function function;
+  pack::Direction direction;  // pack: it is sent
+  const void* address;
+  Count count;
+  Handle datatype;
+  Handle comm;
+};
+
+// No side: the call, or this half of it, is the library's. A code other than success: it has refused the arguments.
+struct FoundSide {
+  std::optional<send::Side> side;
+  int code = MPI_SUCCESS;
+};
+FoundSide find_side(const Buffer& buffer);
+
+// Like find_side, nothing when the other end is MPI_PROC_NULL: then no buffer is touched.
+FoundSide find_side(const Buffer& buffer, int peer);
+
+// How packed bytes are named in a call: MPI_PACKED, which may match any datatype, or beyond INT_MAX a datatype of it.
+class Packed {
+ public:
+  explicit Packed(std::int64_t bytes);
+  ~Packed();
+  Packed(const Packed&) = delete;
+  Packed& operator=(const Packed&) = delete;
+  int count() const { return count_; }
+  Handle type() const { return type_; }
+
+ private:
+  int count_;
+  Handle type_;
+  bool is_own_ = false;
+};
+
+}  // namespace tempi::interpose

@@ -1,0 +1,43 @@
+// MPI handles as plain values, wide enough for every ABI, and the few constants that we need of them.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <mpi.h>
+
+namespace tempi {
+
+// A handle as it travels through a call. Where MPI handles are ints the upper half is not defined: compare key_of().
+using Handle = std::uintptr_t;
+using Count = std::int64_t;
+using Aint = std::int64_t;
+inline constexpr std::size_t kRequestBytes = sizeof(MPI_Request);
+static_assert(sizeof(MPI_Count) == sizeof(Count) && sizeof(MPI_Aint) == sizeof(Aint));
+
+inline constexpr bool kHandlesAreInts = sizeof(MPI_Datatype) == sizeof(int);
+
+inline Handle key_of(Handle handle) { return kHandlesAreInts ? static_cast<std::uint32_t>(handle) : handle; }
+
+inline Handle load_handle(const void* address) {
+  if constexpr (kHandlesAreInts) return *static_cast<const std::uint32_t*>(address);
+  return *static_cast<const Handle*>(address);
+}
+
+inline void store_handle(void* address, Handle handle) {
+  std::memcpy(address, &handle, kHandlesAreInts ? sizeof(int) : sizeof handle);  // little-endian
+}
+
+inline MPI_Datatype as_datatype(Handle handle) {
+  MPI_Datatype datatype;
+  std::memcpy(&datatype, &handle, sizeof datatype);  // little-endian: an int is the lower half
+  return datatype;
+}
+
+// Predefined handles. In Open MPI they are addresses of variables of libmpi, which we must not depend on at load time.
+Handle comm_world();
+Handle type_byte();
+Handle type_packed();
+Handle request_null();
+Handle message_no_proc();
+
+}  // namespace tempi

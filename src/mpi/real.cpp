@@ -1,0 +1,140 @@
+#include "mpi/real.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+#include <mutex>
+
+#include "tempi_config.h"
+
+namespace tempi {
+namespace {
+
+// Names under which MPI libraries are loaded, ours first.
+constexpr const char* kLibraryNames[] = {
+#if TEMPI_MPI_ABI_OPENMPI
+    "libmpi.so.40",
+#elif TEMPI_MPI_ABI_STANDARD
+    "libmpi_abi.so.1", "libmpi_abi.so.0",
+#endif
+    "libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi_abi.so.1", "libmpi_abi.so.0",
+};
+
+struct Tables {
+  Real mpi, pmpi;
+  void* library = nullptr;  // where symbols are looked up: RTLD_NEXT or a handle
+};
+
+std::mutex mutex;
+std::atomic<const Tables*> resolved{nullptr};
+
+// In a Python process the MPI library is loaded RTLD_LOCAL: RTLD_NEXT does not see it, its name finds it.
+void* find_library() {
+  if (dlsym(RTLD_NEXT, "MPI_Get_library_version") != nullptr) return RTLD_NEXT;
+  for (const char* name : kLibraryNames) {
+    if (void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return library;
+  }
+  return nullptr;
+}
+
+void fill(Real& real, void* library, const std::string& prefix) {
+#define TEMPI_ROW(name, parameters) \
+  real.name = reinterpret_cast<int(*) parameters>(dlsym(library, (prefix + #name).c_str()));
+#define TEMPI_SHIM TEMPI_ROW
+#define TEMPI_REAL TEMPI_ROW
+#include "mpi/functions.def"
+#undef TEMPI_SHIM
+#undef TEMPI_REAL
+#undef TEMPI_ROW
+#define TEMPI_BLOCKING(name) \
+  real.blocking.name = reinterpret_cast<BlockingFn>(dlsym(library, (prefix + #name).c_str()));
+#include "mpi/blocking.def"
+#undef TEMPI_BLOCKING
+}
+
+const Tables& tables() {
+  if (const Tables* known = resolved.load(std::memory_order_acquire)) return *known;
+  const std::lock_guard lock(mutex);
+  static Tables found;
+  if (resolved.load() != nullptr) return found;
+  found.library = find_library();
+  if (found.library == nullptr) return found;  // no MPI library yet: look again at the next call
+  fill(found.mpi, found.library, "");
+  fill(found.pmpi, found.library, "P");
+  resolved.store(&found, std::memory_order_release);
+  return found;
+}
+
+bool is_open_mpi() {
+  std::array<char, 1 << 14> version{};  // the longest of all libraries; ours may not be the one loaded
+  int length = 0;
+  real_pmpi().MPI_Get_library_version(version.data(), &length);
+  return std::strstr(version.data(), "Open MPI") != nullptr;
+}
+
+}  // namespace
+
+const Real& real_mpi() { return tables().mpi; }
+const Real& real_pmpi() { return tables().pmpi; }
+
+void* real_symbol(const char* name) {
+  void* library = tables().library;
+  return library ? dlsym(library, name) : nullptr;
+}
+
+std::string mpi_library_path() {
+  Dl_info info{};
+  void* symbol = real_symbol("MPI_Get_library_version");
+  return symbol && dladdr(symbol, &info) ? info.dli_fname : "";
+}
+
+bool abi_matches() {
+  if (real_pmpi().MPI_Get_library_version == nullptr) return false;
+  if (TEMPI_MPI_ABI_OPENMPI || is_open_mpi()) return TEMPI_MPI_ABI_OPENMPI && is_open_mpi();
+  const bool standard = mpi_library_path().find("libmpi_abi.so") != std::string::npos;
+  return standard == bool{TEMPI_MPI_ABI_STANDARD};
+}
+
+#if TEMPI_MPI_ABI_OPENMPI
+// A program linked against libmpi holds the variable itself (copy relocation): what counts is the name as seen from the
+// program, and only where that has none (Python) the library's own.
+static Handle variable(const char* name) {
+  void* symbol = dlsym(RTLD_DEFAULT, name);
+  return reinterpret_cast<Handle>(symbol ? symbol : real_symbol(name));
+}
+
+Handle comm_world() {
+  static const Handle handle = variable("ompi_mpi_comm_world");
+  return handle;
+}
+
+Handle type_byte() {
+  static const Handle handle = variable("ompi_mpi_byte");
+  return handle;
+}
+
+Handle type_packed() {
+  static const Handle handle = variable("ompi_mpi_packed");
+  return handle;
+}
+
+Handle request_null() {
+  static const Handle handle = variable("ompi_request_null");
+  return handle;
+}
+
+Handle message_no_proc() {
+  static const Handle handle = variable("ompi_message_no_proc");
+  return handle;
+}
+#else
+// Ints or pointers, by ABI: only the C cast takes both.
+Handle comm_world() { return (Handle)MPI_COMM_WORLD; }
+Handle type_byte() { return (Handle)MPI_BYTE; }
+Handle type_packed() { return (Handle)MPI_PACKED; }
+Handle request_null() { return (Handle)MPI_REQUEST_NULL; }
+Handle message_no_proc() { return (Handle)MPI_MESSAGE_NO_PROC; }
+#endif
+
+}  // namespace tempi

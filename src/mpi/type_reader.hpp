@@ -1,0 +1,21 @@
+// Asks the real MPI what a datatype is made of.
+#pragma once
+
+#include "datatype/decode.hpp"
+
+namespace tempi {
+
+class MpiTypeReader final : public datatype::TypeReader {
+ public:
+  datatype::Contents contents(datatype::TypeHandle type) override;
+  void release(datatype::TypeHandle type) override;
+  datatype::Bounds bounds(datatype::TypeHandle type) override;
+  std::int64_t size(datatype::TypeHandle type) override;
+};
+
+bool is_predefined(datatype::TypeHandle type);  // never freed
+
+// How many counts, displacements, ... the datatype's constructor was given.
+std::int64_t argument_count(datatype::TypeHandle type);
+
+}  // namespace tempi

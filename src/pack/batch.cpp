@@ -1,0 +1,71 @@
+#include "pack/batch.hpp"
+
+#include <cstring>
+
+#include "pack/kernels.hpp"
+
+namespace tempi::pack {
+namespace {
+
+using device::MemoryKind;
+using device::Staging;
+
+constexpr std::int64_t kMostSharedBytes = 64 << 10;  // beyond, the time of a launch of its own does not matter
+
+const void* source(const Transfer& transfer) {
+  return transfer.direction == Direction::pack ? transfer.typed : transfer.packed;
+}
+
+void* destination(const Transfer& transfer) {
+  return transfer.direction == Direction::pack ? transfer.packed : transfer.typed;
+}
+
+template <class T>
+T* append(std::byte*& at, const std::vector<T>& values) {
+  auto* const begin = reinterpret_cast<T*>(at);
+  std::memcpy(begin, values.data(), values.size() * sizeof(T));
+  at += (values.size() * sizeof(T) + 15) / 16 * 16;
+  return begin;
+}
+
+}  // namespace
+
+void Batch::add(const Transfer& transfer) {
+  if (transfer.plan.is_long() || transfer.bytes() > kMostSharedBytes) {
+    return queue_plan(device_, context_, transfer.plan, transfer.repeat, transfer.direction, source(transfer),
+                      destination(transfer));
+  }
+  add_kernel_boxes(device_, context_, transfer.plan, transfer.repeat, transfer.direction, source(transfer),
+                   destination(transfer), boxes_);
+}
+
+Queued Batch::queue() {
+  Queued queued;
+  if (boxes_.size() > static_cast<std::size_t>(kFewBoxes)) {
+    queued.tables = queue_many();
+  } else if (!boxes_.empty()) {
+    for (const Launch& launch : assemble(boxes_)) launch.run(device_, nullptr, nullptr);
+  }
+  boxes_.clear();
+  queued.mark = device_.mark();
+  return queued;
+}
+
+// The list is used once: the kernel reads it where the CPU has written it.
+std::shared_ptr<Staging> Batch::queue_many() {
+  const LongList list = long_list(std::move(boxes_));
+  const auto n_tiles = static_cast<std::uint32_t>(list.box_of_tile.size());
+  const std::size_t bytes =
+      list.boxes.size() * (sizeof(KernelBox) + sizeof(std::uint32_t)) + n_tiles * sizeof(std::uint32_t) + 48;
+  auto tables = std::make_shared<Staging>(device_, MemoryKind::pinned, context_, static_cast<std::int64_t>(bytes));
+  std::byte* at = tables->data();
+  ManyBoxes params{};
+  params.boxes = append(at, list.boxes);
+  params.box_of_tile = append(at, list.box_of_tile);
+  params.first_tile = append(at, list.first_tile);
+  params.tiles_per_element = n_tiles;
+  Launch{&kernel_of_many(list.depth), n_tiles, 0, 0, params}.run(device_, nullptr, nullptr);
+  return tables;
+}
+
+}  // namespace tempi::pack

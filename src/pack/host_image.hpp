@@ -1,0 +1,40 @@
+// Copies of program memory on the host, whatever memory it is.
+#pragma once
+
+#include <vector>
+
+#include "device/device.hpp"
+#include "pack/engine.hpp"
+
+namespace tempi::pack {
+
+// The bytes [begin, begin + bytes) of the program's memory. `device` is null where the CPU reaches them.
+class HostImage {
+ public:
+  HostImage(device::Device* device, device::Context context, void* begin, std::int64_t bytes);
+  void fetch();        // from the program's memory
+  void store() const;  // back into it
+  std::byte* data() { return bytes_.data(); }
+  const std::byte* data() const { return bytes_.data(); }
+  std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size()); }
+
+  // Where the program's address `at` lies in the image.
+  void* translate(void* at) { return bytes_.data() + (static_cast<std::byte*>(at) - begin_); }
+
+ private:
+  void copy(void* dst, const void* src) const;
+
+  device::Device* device_;
+  device::Context context_;
+  std::byte* begin_;
+  std::vector<std::byte> bytes_;
+};
+
+// All bytes between the first and the last that the transfer's datatype touches, gaps included.
+HostImage typed_image(const Transfer& transfer, const Route& route, device::Device* device);
+HostImage packed_image(const Transfer& transfer, const Route& route, device::Device* device);
+
+// When the GPU fails us: the transfer by the CPU, on copies in host memory. Throws Error where not even copies work.
+void move_on_host_copies(const Transfer& transfer, const Route& route, device::Device& device);
+
+}  // namespace tempi::pack

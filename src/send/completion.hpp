@@ -1,0 +1,39 @@
+// Wait, Test and their relatives over arrays of requests, some of which are managed. `real` is the layer below the name
+// that the program called; addresses of requests are the program's.
+#pragma once
+
+#include "mpi/real.hpp"
+#include "send/message.hpp"
+
+namespace tempi::send {
+
+int wait(const Real& real, void* request, MPI_Status* status);
+int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses);
+int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status);
+int wait_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses);
+int test(const Real& real, void* request, int* flag, MPI_Status* status);
+int test_all(const Real& real, int count, void* requests, int* flag, MPI_Status* statuses);
+int test_any(const Real& real, int count, void* requests, int* index, int* flag, MPI_Status* status);
+int test_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses);
+
+int request_free(const Real& real, void* request);
+int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* status);
+int request_get_status_any(const Real& real, int count, const void* requests, int* index, int* flag,
+                           MPI_Status* status);
+int request_get_status_all(const Real& real, int count, const void* requests, int* flag, MPI_Status* statuses);
+int request_get_status_some(const Real& real, int count, const void* requests, int* n_done, int* indices,
+                            MPI_Status* statuses);
+int cancel(const Real& real, void* request);
+int start(const Real& real, void* request);
+int start_all(const Real& real, int count, void* requests);
+
+// Of a request that the program has freed: true when it is complete, and nothing of it is left. With `waits`, it is.
+bool end_orphan(const MessagePtr& message, bool waits) noexcept;
+
+// The send half of an Isendrecv, where it is one.
+void end_sibling(Message& message, bool waits) noexcept;
+
+// How many bytes a completed receive has brought.
+std::int64_t received_bytes(const MPI_Status& status);
+
+}  // namespace tempi::send

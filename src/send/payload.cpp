@@ -1,0 +1,126 @@
+#include "send/payload.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "device/host_pages.hpp"
+#include "pack/host_image.hpp"
+
+namespace tempi::send {
+namespace {
+
+using device::Limit;
+using device::MemoryKind;
+using device::Scope;
+using device::Staging;
+using pack::Direction;
+
+// After a failure nothing of ours may be left running on memory that is about to be used otherwise.
+void settle(device::Device& device, device::Context context) noexcept {
+  for (const device::Lane lane : {device::Lane::kernels, device::Lane::copies}) {
+    try {
+      const Scope scope(device, context, lane);
+      device.finish();
+    } catch (const Error&) {  // what failed is not running either
+    }
+  }
+}
+
+}  // namespace
+
+Payload::Payload(Side side, device::Device* device, Limit limit) : side_(std::move(side)), device_(device) {
+  take_memory(limit);
+}
+
+Payload::~Payload() {
+  if (ordinary_bytes_ != 0) device::deallocate_host_pages(data_, ordinary_bytes_);
+}
+
+void Payload::take_memory(Limit limit) {
+  const device::Location& typed = side_.route.typed;
+  const auto context = side_.route.is_split() ? side_.route.parts.front().location.context : typed.context;
+  if (side_.strategy != Strategy::host && context != nullptr) try {
+      const MemoryKind kind = side_.strategy == Strategy::device ? MemoryKind::device : MemoryKind::pinned;
+      const Scope scope(*device_, context);
+      staging_ = std::make_unique<Staging>(*device_, kind, context, bytes(), limit);
+      if (side_.strategy == Strategy::staged) {
+        on_device_ = std::make_unique<Staging>(*device_, MemoryKind::device, context, bytes(), limit);
+      }
+      side_.route.packed = {kind, typed.ordinal, context};
+      data_ = staging_->data();
+      return;
+    } catch (const Error& error) {
+      log(LogLevel::info, std::string("a message travels through ordinary memory: ") + error.what());
+      staging_.reset();
+    }
+  ordinary_bytes_ = static_cast<std::size_t>(bytes());
+  data_ = device::allocate_host_pages(ordinary_bytes_);
+  side_.route.packed = {};
+}
+
+pack::Transfer Payload::transfer() const { return {*side_.plan, side_.repeat, side_.direction, side_.typed, data_}; }
+
+bool Payload::can_be_queued() const { return staging_ && !side_.route.is_split() && side_.route.typed.on_gpu(); }
+
+pack::Queued Payload::queue() {
+  if (on_device_) return {pack::queue_staged(transfer(), context(), on_device_->data(), *device_), nullptr};
+  const Scope scope(*device_, context());
+  pack::Batch batch(*device_, context());
+  batch.add(transfer());
+  return batch.queue();
+}
+
+void Payload::move_by_gpu() {
+  if (on_device_ && can_be_queued()) return queue().mark->wait();
+  pack::move_on_gpu(transfer(), side_.route, *device_);
+}
+
+void Payload::move() {
+  if (!side_.route.touches_gpu) return pack::move_on_host(transfer());
+  try {
+    move_by_gpu();
+  } catch (const Error& error) {
+    warn_once("fallback", std::string("a transfer falls back to copies in host memory: ") + error.what());
+    if (context() != nullptr) settle(*device_, context());
+    pack::move_on_host_copies(transfer(), side_.route, *device_);
+  }
+}
+
+void Payload::unpack(std::int64_t received) {
+  if (received == bytes()) return move();
+  const std::int64_t size = side_.plan->layout.size;
+  const std::int64_t whole = received / size;
+  const pack::Repeat all = std::exchange(side_.repeat, {whole, side_.repeat.extent});
+  if (whole > 0) move();
+  side_.repeat = all;
+  if (received % size != 0) unpack_part(whole * size, received % size);
+}
+
+// A last element of which only the first bytes came: the element as it is, packed, those bytes over it, unpacked again.
+void Payload::unpack_part(std::int64_t begin, std::int64_t n) {
+  Side element = side_;
+  element.repeat.count = 1;
+  element.typed = static_cast<char*>(side_.typed) + begin / side_.plan->layout.size * side_.repeat.extent;
+  element.strategy = Strategy::host;
+  if (device_ != nullptr) {
+    element.route =
+        pack::find_route({*element.plan, element.repeat, Direction::unpack, element.typed, nullptr}, {}, *device_);
+  }
+  element.direction = Direction::pack;
+  Payload patched(element, device_, Limit::none);
+  patched.move();
+  const pack::HostImage arrived(side_.route.packed.cpu_reaches() ? nullptr : device_, context(),
+                                static_cast<std::byte*>(data_) + begin, n);
+  std::memcpy(patched.data(), arrived.data(), static_cast<std::size_t>(n));
+  patched.side_.direction = Direction::unpack;
+  patched.move();
+}
+
+void Payload::abandon() {
+  if (staging_) staging_->abandon();
+  ordinary_bytes_ = 0;
+}
+
+}  // namespace tempi::send

@@ -1,0 +1,67 @@
+// The packed bytes of one side of a message, in memory that the MPI library is given instead of the program's buffer.
+#pragma once
+
+#include <memory>
+
+#include "pack/batch.hpp"
+#include "pack/engine.hpp"
+#include "send/strategy.hpp"
+
+namespace tempi::send {
+
+// One side of a message as the program gave it.
+struct Side {
+  pack::Direction direction;  // pack: it is sent
+  pack::PlanPtr plan;         // ours, too: the program may free the datatype while the message is under way
+  pack::Repeat repeat;
+  void* typed;
+  pack::Route route;  // where `typed` is
+  Strategy strategy;
+
+  std::int64_t bytes() const { return repeat.count * plan->layout.size; }
+};
+
+class Payload {
+ public:
+  // Takes memory for the packed bytes: of the pool, within its limit where `limit` says so, else ordinary memory.
+  // Throws Error (no_memory) when there is not even that. `device` may be null for host memory.
+  Payload(Side side, device::Device* device, device::Limit limit);
+  ~Payload();
+  Payload(const Payload&) = delete;
+  Payload& operator=(const Payload&) = delete;
+
+  const Side& side() const { return side_; }
+  void* data() const { return data_; }
+  std::int64_t bytes() const { return side_.bytes(); }
+
+  // Packs or unpacks; complete on return. On the CPU when the GPU fails.
+  void move();
+  // Unpacks a message of `received` bytes, which may end anywhere.
+  void unpack(std::int64_t received);
+
+  // Packs or unpacks behind the caller's back: into a batch that runs in `context()`, or alone. If it may be queued.
+  bool can_be_queued() const;
+  bool can_join_a_batch() const { return side_.strategy != Strategy::staged; }
+  device::Device& device() const { return *device_; }
+  device::Context context() const { return side_.route.typed.context; }
+  void join(pack::Batch& batch) const { batch.add(transfer()); }
+  pack::Queued queue();
+
+  // The library reported an error for the receive. Open MPI may still be writing what did not fit: the memory is left
+  // to it for good.
+  void abandon();
+
+ private:
+  pack::Transfer transfer() const;
+  void take_memory(device::Limit limit);
+  void move_by_gpu();
+  void unpack_part(std::int64_t begin, std::int64_t bytes);
+
+  Side side_;
+  device::Device* device_;
+  std::unique_ptr<device::Staging> staging_, on_device_;  // the latter only for the strategy "staged"
+  std::size_t ordinary_bytes_ = 0;                        // of memory that is not staging
+  void* data_ = nullptr;
+};
+
+}  // namespace tempi::send

@@ -1,0 +1,50 @@
+"""mpi4py's own tests, under the shim: what passes without it passes with it."""
+
+import pytest
+
+from mpi4py_suite import known_failures, package_source, suite
+from support import effort
+
+
+@pytest.fixture(scope="module", autouse=True)
+def source():
+    try:
+        return package_source.tests()
+    except package_source.Unobtainable as reason:
+        pytest.skip(str(reason))
+
+
+def test_messages_datatypes_packing_and_requests_pass_as_without_the_shim():
+    known = known_failures.known()
+    if known is None:
+        pytest.skip(f"no stored list of the failures of {known_failures.library()} (mpi4py_suite/known_failures.py)")
+    run = suite.run(known_failures.RANKS, suite.MODULES, suite.under_shim(TEMPI_REPORT="1"))
+    expected = {*known.failures, *known.skipped}
+    unexpected = [test for test in run.having("skipped", "failed", "unfinished") if test not in expected]
+    assert not unexpected, told(run, unexpected, known)
+    assert f"tempi: report of {known_failures.RANKS} ranks" in run.output
+    assert {test.split(".")[0] for test in run.having("passed")} == set(suite.MODULES)
+
+
+def told(run, unexpected, known):
+    ages = f"mpi4py is {package_source.VERSION}, the list was made with {known.mpi4py}"
+    verdicts = "".join(f"\n  {test}: {run.verdicts[test]}" for test in unexpected)
+    return f"not among the known failures of {known_failures.library()} ({ages}):{verdicts}\n{run.last_words}"
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(effort.PROFILE != "full", reason="mpi4py's whole suite: TESTS_EFFORT=full")
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_whole_suite_passes_where_it_passes_without_the_shim(ranks):
+    """Module by module, so that one which kills or stops the library alone costs no more than itself."""
+    passed = 0
+    worse = []
+    for module in suite.all_modules():
+        alone = suite.run(ranks, (module,), suite.alone())
+        shimmed = suite.run(ranks, (module,), suite.under_shim())
+        passed += len(shimmed.having("passed"))
+        lost = [test for test in alone.having("passed") if shimmed.verdicts.get(test) != "passed"]
+        if lost or (suite.FINISH in shimmed.verdicts and suite.FINISH not in alone.verdicts):
+            worse.append(f"{module}: {lost or suite.FINISH}\n{shimmed.last_words}")
+    assert not worse, "\n".join(worse)
+    assert passed > 1000

@@ -1,0 +1,44 @@
+"""Send, Recv, Isend, Irecv and Waitall of a vector type from Fortran: mpif.h, `use mpi` and `use mpi_f08`."""
+
+from pathlib import Path
+
+import pytest
+
+from support import memory, shim
+from support.messages import KINDS
+from support.programs import INCLUDE, compiled, mpi_of, mpirun, succeed, tool
+
+HERE = Path(__file__).parent
+FORTRAN_KINDS = tuple(kind for kind in KINDS if kind != "device 1")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("fortran")
+
+
+@pytest.fixture(scope="module", params=["mpifh", "usempi", "f08"])
+def program(request, folder):
+    compiler, c_compiler = tool("mpifort", "MPIFC"), tool("mpicc", "MPICC")
+    if not compiler or not c_compiler:
+        pytest.skip("no mpifort")
+    made, helper = folder / request.param, folder / "memory.o"
+    clean = shim.clean_environment()
+    succeed([c_compiler, "-c", str(HERE / "exchange_memory.c"), "-o", str(helper), f"-I{INCLUDE}"], clean)
+    sources = [str(HERE / f"exchange_{part}.f90") for part in ("memory", request.param)]
+    flags = ["-fallow-argument-mismatch", f"-J{folder}"]
+    succeed([compiler, "-O1", "-g", *flags, *sources, str(helper), "-ldl", "-o", str(made)], clean)
+    if mpi_of(made) != mpi_of(compiled(c_compiler, "pack_types.c", folder)):
+        pytest.skip("mpifort is of another MPI than mpicc")
+    return made
+
+
+def test_host_memory_without_the_shim(program):
+    assert mpirun(2, program, shim.clean_environment()).out.strip() == "ok"
+
+
+@pytest.mark.parametrize("kind", FORTRAN_KINDS)
+def test_memory_of_every_kind(program, kind, monkeypatch):
+    if kind != memory.HOST:
+        monkeypatch.setenv("TESTS_FORTRAN_KIND", kind)
+    assert mpirun(2, program, shim.preloaded(TEMPI_DEVICE="fake")).out.strip() == "ok"

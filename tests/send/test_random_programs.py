@@ -1,0 +1,90 @@
+"""Random programs of 2 to 4 ranks: types, sizes, tags, kinds of call and of memory; every byte and every status."""
+
+import programs_worker as worker
+import pytest
+import ways
+from hypothesis import given
+from hypothesis import strategies as st
+from programs_worker import Message, Program
+
+from support.effort import examples
+from support.messages import KINDS, End
+from support.p2p import FORMS
+from support.strategies import counts, specs
+from support.typemap import Named, type_map
+
+# No send here waits for its receive, so a program in which each rank goes through the messages in order never hangs.
+SENDS = ("Isend", "Isend", "Issend", "Ibsend", "Bsend", "Send_init", "Isendrecv")
+
+
+@st.composite
+def two_ends(draw):
+    """The same datatype on both sides, or packed bytes on one of them. Sometimes many copies: over the eager limit."""
+    spec, count = draw(specs()), draw(counts())
+    size = type_map(spec).size
+    if draw(st.sampled_from((False, False, True))) and size > 0:
+        count = max(count, 40_000 // max(size, 64))
+    kinds = [draw(st.sampled_from(KINDS)) for _ in "01"]
+    seeds = [draw(st.integers(0, 2**31)) for _ in "01"]
+    dense = (Named("PACKED"), size * count)
+    shapes = draw(st.sampled_from((((spec, count),) * 2,) * 3 + (((spec, count), dense), (dense, (spec, count)))))
+    return tuple(
+        End(kind, *shape, seed, bottom)
+        for kind, shape, seed, bottom in zip(kinds, shapes, seeds, (draw(st.integers(0, 9)) == 9, False), strict=True)
+    )
+
+
+@st.composite
+def messages(draw, size, tag):
+    """One message; its tag is its own, so that no wildcard can take another one's."""
+    source, target = draw(st.integers(0, size - 1)), draw(st.integers(0, size - 1))
+    form = st.sampled_from(FORMS)
+    send = draw(st.sampled_from(SENDS))
+    recv = draw(st.sampled_from(ways.RECVS))
+    any_source = draw(st.booleans())
+    return Message(source, target, tag, *draw(two_ends()), send, recv, draw(form), draw(form), any_source)
+
+
+@st.composite
+def programs(draw, size):
+    phases = []
+    for number in range(draw(st.integers(1, 3))):
+        tags = range(100 * number, 100 * number + draw(st.integers(1, 6)))
+        phases.append(tuple(draw(messages(size, tag)) for tag in tags))
+    completion = st.sampled_from(list(ways.COMPLETIONS))
+    return Program(tuple(phases), tuple(draw(completion) for _ in range(size)))
+
+
+def available(program):
+    return all(ways.has(m.send) for phase in program.phases for m in phase)
+
+
+def check(job, program):
+    if available(program):
+        job.call(worker.run, program, timeout=20)
+
+
+@examples(80)
+@given(programs(2))
+def test_two_ranks(ranks, program):
+    check(ranks(2, TEMPI_DEVICE="fake"), program)
+
+
+@examples(30)
+@given(programs(3))
+def test_three_ranks_with_small_pools(ranks, program):
+    check(ranks(3, TEMPI_DEVICE="fake", TEMPI_POOL_LIMIT="4096", TEMPI_FAKE_SEED="5"), program)
+
+
+@examples(30)
+@given(programs(4))
+def test_four_ranks(ranks, program):
+    check(ranks(4, TEMPI_DEVICE="fake", TEMPI_FAKE_SEED="3"), program)
+
+
+@pytest.mark.parametrize("strategy", ["oneshot", "staged", "device"])
+@examples(15)
+@given(program=programs(2))
+def test_every_strategy(ranks, strategy, program):
+    aware = {"TEMPI_CUDA_AWARE": "1"} if strategy == "device" else {}
+    check(ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy, **aware), program)

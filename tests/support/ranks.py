@@ -1,0 +1,194 @@
+"""MPI jobs that call functions for tests: all ranks call the same one at a time and hand back what it returns.
+
+A launch costs a second, a call a millisecond, so tests with the same environment share one job (the `ranks` fixture of
+tests/send/conftest.py). A function that raises, dies or does not come back in time ends its job: the test fails with
+the tracebacks and the last words of every rank, and the next test gets a new job.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from support import shim
+from support.processes import WRAPPER
+from support.programs import mpirun_python
+
+MAIN = Path(__file__).with_name("rank_main.py")
+ADDRESS = "TESTS_RANKS_ADDRESS"  # where the ranks find the test process
+START_SECONDS = 60.0
+
+Environment = Mapping[str, str]
+
+
+class RanksFailed(AssertionError):
+    pass
+
+
+class Ranks:
+    """`size` ranks with the shim preloaded and `environment` set; `special` adds variables to single ranks."""
+
+    def __init__(
+        self,
+        size: int,
+        environment: Environment,
+        special: Mapping[int, Environment] | None = None,
+        preload: bool = True,
+    ) -> None:
+        self.size = size
+        self.alive = True
+        self._folder = tempfile.TemporaryDirectory(prefix="ranks")
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(f"{self._folder.name}/socket")
+        self._listener.listen(size)
+        common = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
+        if preload:
+            common["LD_PRELOAD"] = shim.preload()
+        of_ranks = [common | dict((special or {}).get(rank, {})) for rank in range(size)]
+        wrapper = shlex.split(os.environ.get(WRAPPER, ""))
+        self._job = subprocess.Popen(
+            mpirun_python(of_ranks, MAIN, wrapper),
+            env=shim.clean_environment() | {ADDRESS: f"{self._folder.name}/socket"},
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._connections: list[Connection] = [None] * size  # type: ignore[list-item]
+        self._pids: list[int] = []
+        self._meet()
+
+    def _meet(self) -> None:
+        end = time.monotonic() + START_SECONDS
+        for _ in range(self.size):
+            while True:
+                self._listener.settimeout(0.2)
+                try:
+                    accepted, _ = self._listener.accept()
+                    break
+                except TimeoutError:
+                    if self._job.poll() is not None or time.monotonic() > end:
+                        self._fail("the ranks did not start")
+            connection = Connection(accepted.detach())
+            rank, pid = connection.recv()
+            self._connections[rank] = connection
+            self._pids.append(pid)
+
+    def call(self, function: Callable[..., Any], *arguments: object, timeout: float = 30) -> list[Any]:
+        """What `function(*arguments)` returns on every rank. The function must be importable by name."""
+        message = pickle.dumps((function, arguments))
+        replies: dict[int, Any] = {}
+        failures: dict[int, str] = {}
+        end = time.monotonic() + timeout
+        try:
+            for connection in self._connections:
+                connection.send_bytes(message)
+            while len(replies) < self.size and not failures:
+                self._collect(replies, failures, end)
+        except (EOFError, OSError) as gone:
+            failures.setdefault(-1, f"a rank died ({type(gone).__name__})")
+        if failures:
+            self._fail("\n".join(f"rank {rank}: {text}" for rank, text in sorted(failures.items())))
+        return [replies[rank] for rank in range(self.size)]
+
+    def _collect(self, replies: dict[int, Any], failures: dict[int, str], end: float) -> None:
+        waiting = {c: rank for rank, c in enumerate(self._connections) if rank not in replies}
+        ready = wait(list(waiting), timeout=max(0.0, end - time.monotonic()))
+        if not ready:
+            failures[-1] = f"no answer from rank(s) {sorted(waiting.values())} in time; they were here:"
+            self._signal(signal.SIGUSR1)  # the ranks print their tracebacks
+            time.sleep(0.5)
+        for connection in ready:
+            rank = waiting[connection]  # type: ignore[index]
+            succeeded, value = self._connections[rank].recv()
+            (replies if succeeded else failures)[rank] = value
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in self._pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def _fail(self, why: str) -> None:
+        self.alive = False
+        self._signal(signal.SIGKILL)
+        try:
+            code: int | None = self._job.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._job.kill()
+            code = self._job.wait()
+        words = self._last_words()
+        self._tidy()
+        raise RanksFailed(f"{why}\nthe launcher ended with {code}; last words:\n{words}")
+
+    def _last_words(self) -> str:
+        self._output.seek(0, os.SEEK_END)
+        self._output.seek(max(0, self._output.tell() - 6000))
+        return self._output.read().decode(errors="replace")
+
+    def _tidy(self) -> None:
+        for connection in filter(None, self._connections):
+            connection.close()
+        self._listener.close()
+        self._output.close()
+        self._folder.cleanup()
+
+    def close(self, timeout: float = 30) -> str:
+        """Lets the ranks finalize MPI and returns what they printed."""
+        if not self.alive:
+            return ""
+        for connection in self._connections:
+            connection.close()
+        try:
+            code = self._job.wait(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGUSR1)
+            time.sleep(0.5)
+            self._fail("the ranks did not end: MPI_Finalize hangs")
+        if code:
+            self._fail("the ranks ended badly, in or after MPI_Finalize")
+        self.alive = False
+        words = self._last_words()
+        self._tidy()
+        return words
+
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.close()
+        elif self.alive:
+            self._signal(signal.SIGKILL)
+            self._job.wait(timeout=30)
+            self._tidy()
+
+
+class Pool:
+    """Jobs by their environment, started at first use, replaced when they have died."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[tuple[object, ...], Ranks] = {}
+
+    def __call__(self, size: int, preload: bool = True, **environment: str) -> Ranks:
+        key = (size, preload, *sorted(environment.items()))
+        job = self._jobs.get(key)
+        if job is None or not job.alive:
+            job = self._jobs[key] = Ranks(size, environment, preload=preload)
+        return job
+
+    def close(self) -> None:
+        for job in self._jobs.values():
+            job.close()
