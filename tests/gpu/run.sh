@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All GPU tests of one machine, in under five minutes and without a network: installs the package aside (build/gpu-site,
-# nothing else is changed), runs tests/gpu, tests/pack with the fake device, and the kernels under compute-sanitizer.
+# nothing else is changed), runs tests/gpu, tests/send on GPU memory, tests/pack with the fake device, and the kernels under compute-sanitizer.
 # Needs nvcc, CMake, an MPI, and Python with pip, scikit-build-core, pybind11, mpi4py, CuPy, pytest and hypothesis.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -19,6 +19,13 @@ install() {
 
 tests() { # EFFORT [pytest arguments]
   TESTS_EFFORT=$1 "$python" -m pytest -q -p no:cacheprovider "${@:2}"
+}
+
+# What tests/send does on the fake device, but for injected failures.
+messages() {
+  local kinds=host,device,managed,pinned
+  [[ $(nvidia-smi -L | wc -l) -gt 1 ]] && kinds+=",device 1"
+  TESTS_MEMORY=gpu TESTS_SEND_KINDS=$kinds tests quick tests/send -k "not failing_devices and not leaks and not fortran"
 }
 
 # Random datatypes in device memory, long lists and tables. A finding ends the child process with 66, and so its test.
@@ -42,9 +49,10 @@ step() { # NAME SECONDS COMMAND...
 }
 
 export python site logs
-export -f install tests sanitizer
+export -f install tests messages sanitizer
 step install 120 install
 step gpu 100 tests ci tests/gpu
+step messages 150 messages
 step pack-fake 60 tests quick tests/pack
 step memcheck 60 sanitizer memcheck
 step racecheck 60 sanitizer racecheck

@@ -50,7 +50,7 @@ def _spare(kind: str, end: End, builder: Builder, n_bytes: int) -> Side:
     side = Side(end, builder)
     if not memory.needs_shim(kind):
         before = np.concatenate([side.before, np.zeros(n_bytes, np.uint8)])
-        side.before, side.buffer = before, memory.fake(kind, before)
+        side.before, side.buffer = before, memory.at_hand(kind, before)
     return side
 
 

@@ -6,6 +6,7 @@ whoever reads it past the shim crashes. The GPU tests bring their own maker (gpu
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Protocol
 
@@ -56,6 +57,19 @@ class Fake:
 
 def fake(kind: str, contents: Bytes) -> Buffer:
     return Host(contents) if kind == HOST else Fake(kind, contents)
+
+
+def at_hand(kind: str, contents: Bytes) -> Buffer:
+    """Fake memory, or with TESTS_MEMORY=gpu the memory of a real GPU."""
+    if on_real_gpu():
+        from support.gpu_memory import gpu
+
+        return gpu(kind, contents)
+    return fake(kind, contents)
+
+
+def on_real_gpu() -> bool:
+    return os.environ.get("TESTS_MEMORY") == "gpu"
 
 
 def needs_shim(*kinds: str) -> bool:

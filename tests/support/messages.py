@@ -65,7 +65,7 @@ class Image:
 class Side(Image):
     def __init__(self, end: End, builder: Builder) -> None:
         super().__init__(end, builder)
-        self.buffer = memory.fake(end.kind, self.before)
+        self.buffer = memory.at_hand(end.kind, self.before)
         self._absolute: MPI.Datatype | None = None
 
     @property

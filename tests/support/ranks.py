@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from support import shim
+from support import memory, shim
 from support.processes import WRAPPER
 from support.programs import mpirun_python
 
@@ -55,6 +55,8 @@ class Ranks:
         self._listener.bind(f"{self._folder.name}/socket")
         self._listener.listen(size)
         common = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
+        if memory.on_real_gpu():
+            common.pop("TEMPI_DEVICE", None)
         if preload:
             common["LD_PRELOAD"] = shim.preload()
         of_ranks = [common | dict((special or {}).get(rank, {})) for rank in range(size)]
