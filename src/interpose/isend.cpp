@@ -38,11 +38,9 @@ struct SendForms {
   SmallSend init;   // the persistent send that a managed one is made from
 };
 
-int isend(const SendForms& forms, Lifetime lifetime, const FoundSide& found, const Buffer& buffer, int destination,
-          int tag, void* request) {
-  if (found.code != MPI_SUCCESS) return found.code;
-  if (found.side) return make_send(forms.init, *found.side, buffer, destination, tag, request, lifetime);
-  if (lifetime == Lifetime::ours) Engine::get().flush();  // it would overtake the pending ones
+int isend_untouched(const SendForms& forms, Lifetime lifetime, const Buffer& buffer, int destination, int tag,
+                    void* request) {
+  if (lifetime == Lifetime::ours) Engine::flush();  // it would overtake the pending ones
   const auto call = [&](auto fn, auto count) {
     return fn(buffer.address, count, buffer.datatype, destination, tag, buffer.comm, request);
   };
@@ -51,8 +49,16 @@ int isend(const SendForms& forms, Lifetime lifetime, const FoundSide& found, con
       [&] { return call(forms.small, static_cast<int>(buffer.count)); });
 }
 
+int isend(const SendForms& forms, Lifetime lifetime, const FoundSide& found, const Buffer& buffer, int destination,
+          int tag, void* request) {
+  if (found.code != MPI_SUCCESS) return found.code;
+  if (found.side) return make_send(forms.init, *found.side, buffer, destination, tag, request, lifetime);
+  return isend_untouched(forms, lifetime, buffer, destination, tag, request);
+}
+
 int isend(const SendForms& forms, Lifetime lifetime, const Buffer& buffer, int destination, int tag,
           void* request) noexcept {
+  if (is_librarys(buffer)) return isend_untouched(forms, lifetime, buffer, destination, tag, request);
   return guarded(buffer.comm, [&] {
     return isend(forms, lifetime, find_side(buffer, destination), buffer, destination, tag, request);
   });

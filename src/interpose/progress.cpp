@@ -11,13 +11,13 @@ namespace {
 
 template <class... Arguments>
 int call_flushed(BlockingFn fn, Arguments... arguments) {
-  send::Engine::get().flush();
+  send::Engine::flush();
   return call_if_there(fn, arguments...);
 }
 
 template <class Probe>
 int call_progressed(const Probe& probe) {
-  send::Engine::get().progress();
+  send::Engine::progress();
   return probe();
 }
 

@@ -14,15 +14,18 @@ using Lifetime = send::Message::Lifetime;
 // The four receives differ in how they name the message and what they leave behind; `call` is the library's, given a
 // buffer: call(Given) with the form that the program called, or the int form.
 template <class Call>
+int receive_untouched(const Buffer& buffer, MPI_Status* status, const Call& call) {
+  Engine::flush();
+  const int code = call(Given{buffer.address, buffer.count, buffer.datatype}, status);
+  Engine::progress();  // a receive that the program has freed may have arrived before
+  return code;
+}
+
+template <class Call>
 int receive(const FoundSide& found, const Buffer& buffer, MPI_Status* status, const Call& call) {
   if (found.code != MPI_SUCCESS) return found.code;
-  Engine& engine = Engine::get();
-  engine.flush();
-  if (!found.side) {
-    const int code = call(Given{buffer.address, buffer.count, buffer.datatype}, status);
-    engine.progress();  // a receive that the program has freed may have arrived before
-    return code;
-  }
+  if (!found.side) return receive_untouched(buffer, status, call);
+  Engine::flush();
   Payload payload(*found.side, device::current(), device::Limit::none);
   const Packed packed(payload.bytes());
   MPI_Status own;
@@ -30,7 +33,7 @@ int receive(const FoundSide& found, const Buffer& buffer, MPI_Status* status, co
   const int code = call(Given{payload.data(), packed.count(), packed.type()}, seen);
   if (code == MPI_SUCCESS) payload.unpack(send::received_bytes(*seen));
   else payload.abandon();
-  engine.progress();
+  Engine::progress();
   return code;
 }
 
@@ -63,11 +66,11 @@ using SmallRecv = int (*)(void*, int, Handle, int, int, Handle, MPI_Status*);
 using LargeRecv = int (*)(void*, Count, Handle, int, int, Handle, MPI_Status*);
 
 int recv(SmallRecv small, LargeRecv large, const Buffer& buffer, int source, int tag, MPI_Status* status) noexcept {
-  return guarded(buffer.comm, [&] {
-    return receive(find_side(buffer, source), buffer, status, [&](const Given& given, MPI_Status* seen) {
-      return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, seen);
-    });
-  });
+  const auto call = [&](const Given& given, MPI_Status* seen) {
+    return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, seen);
+  };
+  if (is_librarys(buffer)) return receive_untouched(buffer, status, call);
+  return guarded(buffer.comm, [&] { return receive(find_side(buffer, source), buffer, status, call); });
 }
 
 using SmallIrecv = int (*)(void*, int, Handle, int, int, Handle, void*);
@@ -75,11 +78,11 @@ using LargeIrecv = int (*)(void*, Count, Handle, int, int, Handle, void*);
 
 int irecv(SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Buffer& buffer, int source, int tag,
           void* request) noexcept {
-  return guarded(buffer.comm, [&] {
-    return ireceive(find_side(buffer, source), buffer, lifetime, request, [&](const Given& given, void* made) {
-      return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, made);
-    });
-  });
+  const auto call = [&](const Given& given, void* made) {
+    return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, made);
+  };
+  if (is_librarys(buffer)) return call({buffer.address, buffer.count, buffer.datatype}, request);
+  return guarded(buffer.comm, [&] { return ireceive(find_side(buffer, source), buffer, lifetime, request, call); });
 }
 
 FoundSide find_matched(const Buffer& buffer, const void* message) {

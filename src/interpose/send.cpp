@@ -9,19 +9,22 @@ namespace {
 using SmallSend = int (*)(const void*, int, Handle, int, int, Handle);
 using LargeSend = int (*)(const void*, Count, Handle, int, int, Handle);
 
-int send(SmallSend small, LargeSend large, Buffer buffer, int destination, int tag) noexcept {
+int send_untouched(SmallSend small, LargeSend large, const Buffer& buffer, int destination, int tag) {
+  const auto call = [&](auto fn, auto count) {
+    return fn(buffer.address, count, buffer.datatype, destination, tag, buffer.comm);
+  };
+  return call_form(
+      large, buffer.comm, {buffer.count}, [&] { return call(large, buffer.count); },
+      [&] { return call(small, static_cast<int>(buffer.count)); });
+}
+
+int send(SmallSend small, LargeSend large, const Buffer& buffer, int destination, int tag) noexcept {
+  send::Engine::flush();
+  if (is_librarys(buffer)) return send_untouched(small, large, buffer, destination, tag);
   return guarded(buffer.comm, [&] {
-    send::Engine::get().flush();
     const FoundSide found = find_side(buffer, destination);
     if (found.code != MPI_SUCCESS) return found.code;
-    if (!found.side) {
-      const auto call = [&](auto fn, auto count) {
-        return fn(buffer.address, count, buffer.datatype, destination, tag, buffer.comm);
-      };
-      return call_form(
-          large, buffer.comm, {buffer.count}, [&] { return call(large, buffer.count); },
-          [&] { return call(small, static_cast<int>(buffer.count)); });
-    }
+    if (!found.side) return send_untouched(small, large, buffer, destination, tag);
     send::Payload payload(*found.side, device::current(), device::Limit::none);
     payload.move();
     const Packed packed(payload.bytes());

@@ -74,7 +74,7 @@ int run(Small small, Large large, const Exchange& exchange, const Sides& sides, 
 template <class Small, class Large, class Last>
 int sendrecv(Small small, Large large, const Exchange& exchange, Last last) noexcept {
   return guarded(exchange.out.comm, [&] {
-    Engine::get().flush();
+    Engine::flush();
     const Sides sides = find_sides(exchange);
     if (sides.code() != MPI_SUCCESS) return sides.code();
     return run(small, large, exchange, sides, last);
@@ -85,7 +85,7 @@ int sendrecv(Small small, Large large, const Exchange& exchange, Last last) noex
 template <class Small, class Large, class Last, class Replace>
 int sendrecv_replace(Small small, Large large, const Exchange& exchange, Last last, const Replace& replace) noexcept {
   return guarded(exchange.out.comm, [&] {
-    Engine::get().flush();
+    Engine::flush();
     Sides sides{find_side(exchange.out), {}};
     if (sides.code() != MPI_SUCCESS) return sides.code();
     if (!sides.any()) return replace();

@@ -35,7 +35,7 @@ int session_init(const Real& real, Handle info, Handle errhandler, void* session
 // The last session takes MPI down, attributes on datatypes included.
 int session_finalize(const Real& real, void* session) {
   if (real.MPI_Session_finalize == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
-  send::Engine::get().flush();
+  send::Engine::flush();
   if (active()) forget_types();
   return real.MPI_Session_finalize(session);
 }

@@ -60,6 +60,21 @@ std::optional<Side> side_of(const Buffer& buffer, const KnownType& type, device:
 
 }  // namespace
 
+bool is_librarys(const Buffer& buffer) noexcept {
+  if (!active() || switches().no_send || buffer.count <= 0) return true;
+  device::Device* const device = device::current();
+  if (device == nullptr) return !switches().host_too;
+  const KnownType* const type = find_type(buffer.datatype);
+  if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed) || type->size() == 0 ||
+      !is_contiguous(*type, buffer.count)) {
+    return false;
+  }
+  const auto* const first = static_cast<const char*>(buffer.address) + type->plan->layout.true_lower_bound;
+  if (!send::contiguous_is_library() && device->locate(first).on_gpu()) return false;
+  count_call(buffer.function, Outcome::passed_faster, static_cast<std::uint64_t>(buffer.count * type->size()));
+  return true;
+}
+
 FoundSide find_side(const Buffer& buffer) {
   if (!active() || switches().no_send || buffer.count <= 0) return {};
   device::Device* const device = device::current();

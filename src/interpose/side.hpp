@@ -19,6 +19,9 @@ struct Buffer {
   Handle comm;
 };
 
+// The quick answer for the many calls that are the library's; false: find_side must look closer.
+bool is_librarys(const Buffer& buffer) noexcept;
+
 // No side: the call, or this half of it, is the library's. A code other than success: it has refused the arguments.
 struct FoundSide {
   std::optional<send::Side> side;

@@ -1,7 +1,5 @@
 #include "interpose/state.hpp"
 
-#include <atomic>
-
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "device/device.hpp"
@@ -14,9 +12,6 @@
 
 namespace tempi::interpose {
 namespace {
-
-enum class State { unknown, on, off };
-std::atomic<State> state{State::unknown};
 
 State find_state() {
   if (flag(Option::DISABLE)) return State::off;
@@ -34,13 +29,12 @@ bool is_rank_zero() {
 
 }  // namespace
 
-bool active() noexcept {
-  State known = state.load(std::memory_order_relaxed);
-  if (known == State::unknown) {
-    known = find_state();
-    state.store(known, std::memory_order_relaxed);
-  }
-  return known == State::on;
+std::atomic<State> known_state{State::unknown};
+
+bool find_whether_active() noexcept {
+  const State found = find_state();
+  known_state.store(found, std::memory_order_relaxed);
+  return found == State::on;
 }
 
 void announce(World world) noexcept {
@@ -50,7 +44,7 @@ void announce(World world) noexcept {
 
 void shut_down() noexcept {
   if (!active()) return;
-  send::Engine::get().flush();
+  send::Engine::flush();
   send::Engine::get().tend_orphans(true);
   if (flag(Option::REPORT)) print_report();
   forget_types();

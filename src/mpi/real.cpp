@@ -21,13 +21,8 @@ constexpr const char* kLibraryNames[] = {
     "libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi_abi.so.1", "libmpi_abi.so.0",
 };
 
-struct Tables {
-  Real mpi, pmpi;
-  void* library = nullptr;  // where symbols are looked up: RTLD_NEXT or a handle
-};
-
 std::mutex mutex;
-std::atomic<const Tables*> resolved{nullptr};
+std::atomic<void*> mpi_library{nullptr};  // where symbols are looked up: RTLD_NEXT or a handle
 
 // In a Python process the MPI library is loaded RTLD_LOCAL: RTLD_NEXT does not see it, its name finds it.
 void* find_library() {
@@ -53,19 +48,6 @@ void fill(Real& real, void* library, const std::string& prefix) {
 #undef TEMPI_BLOCKING
 }
 
-const Tables& tables() {
-  if (const Tables* known = resolved.load(std::memory_order_acquire)) return *known;
-  const std::lock_guard lock(mutex);
-  static Tables found;
-  if (resolved.load() != nullptr) return found;
-  found.library = find_library();
-  if (found.library == nullptr) return found;  // no MPI library yet: look again at the next call
-  fill(found.mpi, found.library, "");
-  fill(found.pmpi, found.library, "P");
-  resolved.store(&found, std::memory_order_release);
-  return found;
-}
-
 bool is_open_mpi() {
   std::array<char, 1 << 14> version{};  // the longest of all libraries; ours may not be the one loaded
   int length = 0;
@@ -75,11 +57,24 @@ bool is_open_mpi() {
 
 }  // namespace
 
-const Real& real_mpi() { return tables().mpi; }
-const Real& real_pmpi() { return tables().pmpi; }
+std::atomic<const RealTables*> known_real_tables{nullptr};
+
+const RealTables& find_real_tables() {
+  const std::lock_guard lock(mutex);
+  static RealTables found;
+  if (known_real_tables.load() != nullptr) return found;
+  void* library = find_library();
+  if (library == nullptr) return found;  // no MPI library yet: look again at the next call
+  fill(found.mpi, library, "");
+  fill(found.pmpi, library, "P");
+  mpi_library.store(library);
+  known_real_tables.store(&found, std::memory_order_release);
+  return found;
+}
 
 void* real_symbol(const char* name) {
-  void* library = tables().library;
+  real_tables();
+  void* library = mpi_library.load();
   return library ? dlsym(library, name) : nullptr;
 }
 

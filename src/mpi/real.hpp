@@ -1,6 +1,7 @@
 // The real MPI: the functions behind the ones that we export. The only place that looks symbols up.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "mpi/handle.hpp"
@@ -27,8 +28,19 @@ struct Real {
 
 // A profiling library may sit between us and the MPI library. What the program called as MPI_x goes on to the next
 // MPI_x, what it called as PMPI_x to the next PMPI_x; our own calls take the latter.
-const Real& real_mpi();
-const Real& real_pmpi();
+// Looked up at the first call, and until there is an MPI library.
+struct RealTables {
+  Real mpi, pmpi;
+};
+extern std::atomic<const RealTables*> known_real_tables;
+const RealTables& find_real_tables();
+
+inline const RealTables& real_tables() {
+  const RealTables* known = known_real_tables.load(std::memory_order_acquire);
+  return known != nullptr ? *known : find_real_tables();
+}
+inline const Real& real_mpi() { return real_tables().mpi; }
+inline const Real& real_pmpi() { return real_tables().pmpi; }
 
 void* real_symbol(const char* name);  // any other symbol of the MPI library, or null
 std::string mpi_library_path();       // "" while no MPI library is loaded

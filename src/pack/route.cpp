@@ -74,12 +74,26 @@ class PartFinder {
     }
     if (box.n_dims == 0 || lies_in_one_place(last_, typed_, span)) return append(box);
     const int dim = widest_dim(box);
+    if (looks_like_host(box, dim)) return append(box);
     for (std::int64_t i = 0; i < box.dims[dim].count; ++i) add(with_fixed_index(box, dim, i));
   }
 
   std::vector<Part>& parts() { return parts_; }
 
  private:
+  // Many positions on the host, by samples: asking for each would take longer than moving it. What is reached from a
+  // buffer is one array or a few; absolute addresses may be anything.
+  bool looks_like_host(const Box& box, int dim) {
+    const std::int64_t count = box.dims[dim].count;
+    if (last_.kind != MemoryKind::host || typed_ == 0 || count <= kSamples) return false;
+    for (std::int64_t k = 0; k < kSamples; ++k) {
+      const Box one = with_fixed_index(box, dim, k * (count - 1) / (kSamples - 1));
+      const auto at = typed_ + static_cast<std::uintptr_t>(first_byte(one));
+      if (device_.locate(reinterpret_cast<const void*>(at)).kind != MemoryKind::host) return false;
+    }
+    return true;
+  }
+
   void append(const Box& box) {
     const auto here = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) {
       return part.location.kind == last_.kind && part.location.context == last_.context;
@@ -90,6 +104,8 @@ class PartFinder {
       parts_.push_back({last_, {box}});
     }
   }
+
+  static constexpr std::int64_t kSamples = 32;
 
   std::uintptr_t typed_;
   device::Device& device_;

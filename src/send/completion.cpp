@@ -248,9 +248,13 @@ int poll_some(const Real& real, Requests& all, int* n_done, int* indices, MPI_St
   return code;
 }
 
+MessagePtr take(const void* request) noexcept {
+  return Engine::manages_any() ? Engine::get().take(load_handle(request)) : nullptr;
+}
+
 // A receive that the program has freed may have arrived before the one that it has waited for.
 int tended(int code) noexcept {
-  Engine::get().progress();
+  Engine::progress();
   return code;
 }
 
@@ -258,7 +262,7 @@ int tended(int code) noexcept {
 // program's handle changes, so it is the program's call that must start it.
 int start_buffered(const Real& real, const MessagePtr& message, void* request) {
   Engine& engine = Engine::get();
-  engine.flush();
+  Engine::flush();
   message->out->move();
   engine.take(message->request);
   const int code = real.MPI_Start(request);
@@ -277,9 +281,8 @@ std::int64_t received_bytes(const MPI_Status& status) {
 }
 
 int wait(const Real& real, void* request, MPI_Status* status) {
-  Engine& engine = Engine::get();
-  engine.flush();
-  MessagePtr message = engine.take(load_handle(request));
+  Engine::flush();
+  MessagePtr message = take(request);
   if (!message) return tended(real.MPI_Wait(request, status));
   end_sibling(*message, true);
   const Statuses own(1, status);
@@ -288,7 +291,7 @@ int wait(const Real& real, void* request, MPI_Status* status) {
 }
 
 int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) {
-  Engine::get().flush();
+  Engine::flush();
   Requests all(count, requests);
   if (!all.any_managed()) return tended(real.MPI_Waitall(count, requests, statuses));
   all.tend_siblings(true);
@@ -297,7 +300,7 @@ int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) 
 }
 
 int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status) {
-  Engine::get().flush();
+  Engine::flush();
   Requests all(count, requests);
   if (!all.any_managed()) return tended(real.MPI_Waitany(count, requests, index, status));
   all.tend_siblings(false);
@@ -312,7 +315,7 @@ int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status
 }
 
 int wait_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses) {
-  Engine::get().flush();
+  Engine::flush();
   Requests all(count, requests);
   if (!all.any_managed()) return tended(real.MPI_Waitsome(count, requests, n_done, indices, statuses));
   all.tend_siblings(false);
@@ -329,25 +332,24 @@ int wait_some(const Real& real, int count, void* requests, int* n_done, int* ind
 }
 
 int test(const Real& real, void* request, int* flag, MPI_Status* status) {
-  Engine& engine = Engine::get();
-  engine.progress();
-  MessagePtr message = engine.take(load_handle(request));
+  Engine::progress();
+  MessagePtr message = take(request);
   if (!message) return real.MPI_Test(request, flag, status);
   end_sibling(*message, false);
   if (message->is_pending()) {
     *flag = 0;
-    engine.manage(message);
+    Engine::get().manage(message);
     return MPI_SUCCESS;
   }
   const Statuses own(1, status);
   const int code = real.MPI_Test(request, flag, own.at(0));
   if (code != MPI_SUCCESS || *flag) return finish_one(std::move(message), request, own.at(0), code);
-  engine.manage(message);
+  Engine::get().manage(message);
   return code;
 }
 
 int test_all(const Real& real, int count, void* requests, int* flag, MPI_Status* statuses) {
-  Engine::get().progress();
+  Engine::progress();
   Requests all(count, requests);
   if (!all.any_managed()) return real.MPI_Testall(count, requests, flag, statuses);
   all.tend_siblings(false);
@@ -359,33 +361,32 @@ int test_all(const Real& real, int count, void* requests, int* flag, MPI_Status*
 }
 
 int test_any(const Real& real, int count, void* requests, int* index, int* flag, MPI_Status* status) {
-  Engine::get().progress();
+  Engine::progress();
   Requests all(count, requests);
   if (!all.any_managed()) return real.MPI_Testany(count, requests, index, flag, status);
   return look_at_any(real, all, index, flag, status);
 }
 
 int test_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses) {
-  Engine::get().progress();
+  Engine::progress();
   Requests all(count, requests);
   if (!all.any_managed()) return real.MPI_Testsome(count, requests, n_done, indices, statuses);
   return look_at_some(real, all, n_done, indices, statuses);
 }
 
 int request_free(const Real& real, void* request) {
-  Engine& engine = Engine::get();
-  MessagePtr message = engine.take(load_handle(request));
+  MessagePtr message = take(request);
   if (!message || !message->is_active) return real.MPI_Request_free(request);
-  engine.flush();
+  Engine::flush();
   if (message->lifetime == Lifetime::programs) message->lifetime = Lifetime::ours;
-  engine.adopt(message);
+  Engine::get().adopt(message);
   store_handle(request, request_null());
   return MPI_SUCCESS;
 }
 
 int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* status) {
   Engine& engine = Engine::get();
-  engine.progress();
+  Engine::progress();
   const MessagePtr message = engine.find(request);
   if (!message) return real.MPI_Request_get_status(request, flag, status);
   end_sibling(*message, false);
@@ -426,7 +427,7 @@ int start(const Real& real, void* request) {
   Engine& engine = Engine::get();
   const MessagePtr message = engine.find(load_handle(request));
   if (!message) {
-    engine.flush();
+    Engine::flush();
     return real.MPI_Start(request);
   }
   if (message->is_active) return raise(message->comm, MPI_ERR_REQUEST);
@@ -442,8 +443,7 @@ int start(const Real& real, void* request) {
 }
 
 int start_all(const Real& real, int count, void* requests) {
-  Engine& engine = Engine::get();
-  if (!engine.manages_any()) return real.MPI_Startall(count, requests);
+  if (!Engine::manages_any()) return real.MPI_Startall(count, requests);
   for (int i = 0; i < count; ++i) {
     if (const int code = start(real, static_cast<char*>(requests) + static_cast<std::size_t>(i) * kRequestBytes);
         code != MPI_SUCCESS) {

@@ -25,19 +25,19 @@ class Engine {
   void post(const MessagePtr& message);
 
   // Finishes all packing and starts all pending sends. Every call that may block does this first.
-  void flush() noexcept {
-    if (n_work_.load(std::memory_order_relaxed) != 0) start_pending(true);
+  static void flush() noexcept {
+    if (n_work_.load(std::memory_order_relaxed) != 0) get().start_pending(true);
   }
   // Starts those whose packing is done.
-  void progress() noexcept {
-    if (n_work_.load(std::memory_order_relaxed) != 0) start_pending(false);
+  static void progress() noexcept {
+    if (n_work_.load(std::memory_order_relaxed) != 0) get().start_pending(false);
   }
   // Takes a pending send out of the queue: it will never start. False when it has started.
   bool withdraw(Message& message) noexcept;
 
   // ---- managed requests
 
-  bool manages_any() const { return n_managed_.load(std::memory_order_relaxed) != 0; }
+  static bool manages_any() { return n_managed_.load(std::memory_order_relaxed) != 0; }
   void manage(const MessagePtr& message);
   // The message of a request, or null. Who completes a request takes it out, and puts it back when it is not complete.
   MessagePtr find(Handle request) noexcept;
@@ -55,8 +55,9 @@ class Engine {
   bool is_packed(Message& message, bool waits) noexcept;
   void start(Message& message) noexcept;
 
+  // Pending sends and freed requests; managed requests. Apart from the rest: most calls look at nothing else.
+  inline static std::atomic<std::size_t> n_work_{0}, n_managed_{0};
   std::recursive_mutex mutex_;
-  std::atomic<std::size_t> n_work_{0}, n_managed_{0};  // n_work_: pending sends and freed requests
   std::deque<MessagePtr> pending_;
   std::vector<MessagePtr> not_launched_;  // of the pending ones
   std::int64_t not_launched_bytes_ = 0;

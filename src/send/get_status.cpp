@@ -23,8 +23,8 @@ bool counts(Handle request) {
 }  // namespace
 
 int request_get_status_all(const Real& real, int count, const void* requests, int* flag, MPI_Status* statuses) {
-  Engine::get().progress();
-  if (!Engine::get().manages_any()) return real.MPI_Request_get_status_all(count, requests, flag, statuses);
+  Engine::progress();
+  if (!Engine::manages_any()) return real.MPI_Request_get_status_all(count, requests, flag, statuses);
   *flag = 1;
   for (int i = 0; i < count && *flag; ++i) {
     const int code = request_get_status(real, handle_at(requests, i), flag, status_at(statuses, i));
@@ -35,8 +35,8 @@ int request_get_status_all(const Real& real, int count, const void* requests, in
 
 int request_get_status_any(const Real& real, int count, const void* requests, int* index, int* flag,
                            MPI_Status* status) {
-  Engine::get().progress();
-  if (!Engine::get().manages_any()) return real.MPI_Request_get_status_any(count, requests, index, flag, status);
+  Engine::progress();
+  if (!Engine::manages_any()) return real.MPI_Request_get_status_any(count, requests, index, flag, status);
   bool any_counts = false;
   for (int i = 0; i < count; ++i) {
     const Handle request = handle_at(requests, i);
@@ -55,8 +55,8 @@ int request_get_status_any(const Real& real, int count, const void* requests, in
 
 int request_get_status_some(const Real& real, int count, const void* requests, int* n_done, int* indices,
                             MPI_Status* statuses) {
-  Engine::get().progress();
-  if (!Engine::get().manages_any()) {
+  Engine::progress();
+  if (!Engine::manages_any()) {
     return real.MPI_Request_get_status_some(count, requests, n_done, indices, statuses);
   }
   bool any_counts = false;

@@ -9,7 +9,7 @@ namespace tempi::send {
 
 Requests::Requests(int count, void* program) : count_(count), program_(static_cast<char*>(program)) {
   Engine& engine = Engine::get();
-  for (int i = 0; i < count && engine.manages_any(); ++i) {
+  for (int i = 0; i < count && Engine::manages_any(); ++i) {
     MessagePtr message = engine.take(load_handle(slot(i)));
     if (!message) continue;
     if (messages_.empty()) messages_.resize(static_cast<std::size_t>(count));

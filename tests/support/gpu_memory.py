@@ -59,6 +59,9 @@ class Gpu:
         self._copy(found.ctypes.data, self.address)
         return found
 
+    def write(self, contents: Bytes) -> None:
+        self._copy(self.address, contents.ctypes.data)
+
     def _copy(self, target: int, source: int) -> None:
         runtime = self._cupy.cuda.runtime
         runtime.memcpy(target, source, self._bytes, runtime.memcpyDefault)

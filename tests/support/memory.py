@@ -23,6 +23,8 @@ class Buffer(Protocol):
 
     def read(self) -> Bytes: ...
 
+    def write(self, contents: Bytes) -> None: ...
+
 
 Maker = Callable[[str, Bytes], Buffer]  # kind of memory, contents
 
@@ -37,6 +39,9 @@ class Host:
 
     def read(self) -> Bytes:
         return self._array
+
+    def write(self, contents: Bytes) -> None:
+        self._array[:] = contents
 
 
 class Fake:
@@ -53,6 +58,9 @@ class Fake:
     def read(self) -> Bytes:
         contents: Bytes = self._array.to_numpy()
         return contents
+
+    def write(self, contents: Bytes) -> None:
+        self._array.copy_from(contents)
 
 
 def fake(kind: str, contents: Bytes) -> Buffer:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import random
 from collections.abc import Callable
@@ -83,20 +82,13 @@ class Side(Image):
 
     def refill(self, seed: int) -> None:
         self.before = np.random.default_rng(seed).integers(0, 256, len(self.before), np.uint8)
-        write(self.buffer, self.before)
+        self.buffer.write(self.before)
 
     def check_untouched(self) -> None:
         np.testing.assert_array_equal(self.buffer.read(), self.before, "a buffer that nobody may write was written")
 
     def check_received(self, payload: Bytes) -> None:
         np.testing.assert_array_equal(self.buffer.read(), self.after(payload), f"received bytes ({self.end.kind})")
-
-
-def write(buffer: memory.Buffer, contents: Bytes) -> None:
-    if isinstance(buffer, memory.Fake):
-        buffer._array.copy_from(contents)
-    else:
-        ctypes.memmove(buffer.address, contents.ctypes.data, len(contents))
 
 
 def leaf_bytes(leaf: str) -> int:
