@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from ways import Place
 
 from support import constructors as c
 from support.building import Builder
-from support.defects import library_name
+from support.defects import is_mpich_4_0, is_open_mpi_4, library_name
 from support.memory import needs_shim
 from support.messages import End, Image, Side, check_status
 from support.p2p import PLAIN, Form, Piece, Requests
@@ -131,6 +131,8 @@ def token(ready: bool) -> None:
 def transfer(case: Case) -> None:
     """One message, `rounds` times, from one rank to the other or to itself."""
     comms()
+    if case.send == "Bsend_init" and is_open_mpi_4() and not needs_shim(case.sent.kind):
+        case = replace(case, rounds=1)  # restarted, it sends wrong bytes of strided types on host memory
     with Builder() as builder:
         if case.where == "self":
             to_itself(case, builder)
@@ -180,9 +182,14 @@ class Exchange:
 
 
 def wrong_in_mpich(case: Exchange) -> bool:
-    """MPICH 5.0.2's Isendrecv_replace of strided types on host memory gives wrong bytes or dies."""
+    """MPICH 5.0.2's Isendrecv_replace of strided types on host memory gives wrong bytes or dies.
+
+    MPICH 4.0's Isendrecv frees datatypes that are in use.
+    """
     dense = all(isinstance(end.spec, Named | c.Contiguous) for end in case.sent)
     alone = not all(needs_shim(end.kind) for end in case.sent)
+    if is_mpich_4_0() and case.way.startswith("I"):
+        return True
     return case.way == "Isendrecv_replace" and alone and not dense and library_name() == "mpich"
 
 
@@ -274,6 +281,8 @@ def nobody(case: tuple[str, str, End, Form, str]) -> None:
     send, recv, end, form, completion = case
     if "_init" in send + recv and library_name() == "mpich":
         return  # MPICH's started persistent requests for nobody count as inactive: empty statuses, MPI_UNDEFINED
+    if is_mpich_4_0():
+        return  # which does not say MPI_PROC_NULL in the status of an Irecv from it
     nowhere, status = Place(comms()["world"], MPI.PROC_NULL, 3), MPI.Status()
     with Builder() as builder:
         side = Side(end, builder)

@@ -48,6 +48,8 @@ def comm() -> MPI.Comm:
 
 def trusted(message: Message) -> bool:
     """Whether this MPI library can do it on host memory too, and the standard allows it."""
+    if message.source == message.target and defects.is_mpich_4_0():
+        return False  # which takes messages to oneself for truncated when the two datatypes differ
     for end in (message.sent, message.received):
         if defects.known_defect(end.spec) or defects.dies_in_mpich_4_0(end.spec) or defects.odd_bounds(end.spec):
             return False

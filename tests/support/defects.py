@@ -23,6 +23,14 @@ def library_name() -> str:
     return "openmpi" if "Open MPI" in version else "mpich"
 
 
+def is_mpich_4_0() -> bool:
+    return library_name() == "mpich" and MPI.Get_version() < (4, 1)
+
+
+def is_open_mpi_4() -> bool:
+    return "Open MPI v4" in MPI.Get_library_version()
+
+
 def nodes(spec: Spec) -> Iterator[Spec]:
     yield spec
     for child in spec.children:
@@ -87,4 +95,4 @@ def crashes_library(spec: Spec) -> bool:
 
 def dies_in_mpich_4_0(spec: Spec) -> bool:
     """MPICH 4.0 also divides by the size of an empty type within others, and when it unpacks one."""
-    return library_name() == "mpich" and MPI.Get_version() < (4, 1) and any(map(_is_empty, nodes(spec)))
+    return is_mpich_4_0() and any(map(_is_empty, nodes(spec)))
