@@ -32,8 +32,8 @@ sanitized() { # PRESET RUNTIME [pytest arguments]
 
 one() {
   case $1 in
-    asan) sanitized asan libasan.so tests/pack tests/interpose ;;
-    ubsan) sanitized ubsan libubsan.so tests/pack tests/interpose ;;
+    asan) sanitized asan libasan.so tests/pack tests/interpose tests/send ;;
+    ubsan) sanitized ubsan libubsan.so tests/pack tests/interpose tests/send ;;
     tsan) sanitized tsan libtsan.so tests/interpose/test_programs.py -k threads ;;
     *) suite "$1" ;;
   esac

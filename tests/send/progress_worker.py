@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -205,3 +206,32 @@ def started_persistent_then_barrier(kind: str, n_ints: int) -> None:
             exchange.check()
         with suppress(StopIteration):
             ways.free(FORM, exchange.sent)
+
+
+def many_threads(kind: str, n_ints: int, n_threads: int, turns: int) -> None:
+    """Every thread exchanges with the thread of the same number in the other rank."""
+    comms()
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        return
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for _ in range(turns):
+                with Builder() as builder:
+                    exchange = Exchange(kind, n_ints, 200 + number, builder)
+                    exchange.irecv()
+                    exchange.isend()
+                    exchange.wait_recv()
+                    exchange.wait_send()
+                    exchange.check()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]

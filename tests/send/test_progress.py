@@ -53,3 +53,9 @@ def test_many_sends_before_the_first_receive(pair):
 def test_persistent_sends_before_a_barrier(pair, kind):
     for n_ints in (SMALL, LARGE):
         pair().call(worker.started_persistent_then_barrier, kind, n_ints)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_threads(pair, kind):
+    for n_ints in (SMALL, LARGE):
+        pair().call(worker.many_threads, kind, n_ints, 4, 5)
