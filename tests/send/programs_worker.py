@@ -14,7 +14,7 @@ from support import defects
 from support.building import Builder
 from support.messages import End, Image, Side, check_status
 from support.p2p import PLAIN, Form, Requests
-from support.typemap import overlaps
+from support.typemap import Named, Spec, overlaps
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,19 @@ def comm() -> MPI.Comm:
     return MPI.COMM_WORLD.Dup()
 
 
+LIBRARYS = ("host", "pinned")  # kinds of memory whose messages the shim leaves to the library
+
+
+def is_shallow(spec: Spec) -> bool:
+    return all(isinstance(child, Named) for child in spec.children)
+
+
 def trusted(message: Message) -> bool:
     """Whether this MPI library can do it on host memory too, and the standard allows it."""
     if message.source == message.target and defects.is_mpich_4_0():
         return False  # which takes messages to oneself for truncated when the two datatypes differ
+    if any(end.kind in LIBRARYS and not is_shallow(end.spec) for end in (message.sent, message.received)):
+        return False  # Open MPI moves about one nested type in a hundred wrongly, and not only those of known_defect
     for end in (message.sent, message.received):
         if defects.known_defect(end.spec) or defects.dies_in_mpich_4_0(end.spec) or defects.odd_bounds(end.spec):
             return False
