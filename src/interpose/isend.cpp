@@ -19,12 +19,13 @@ int make_send(SmallSend init, const send::Side& side, const Buffer& buffer, int 
   message->comm = buffer.comm;
   message->lifetime = lifetime;
   message->out = std::make_unique<send::Payload>(side, device::current(), device::Limit::pool);
-  const Packed packed(message->out->bytes());
-  const int code =
-      init(message->out->data(), packed.count(), packed.type(), destination, tag, buffer.comm, &message->request);
-  if (code != MPI_SUCCESS) return code;
+  const auto make = [=, comm = buffer.comm, out = message->out.get()](Handle* made) {
+    const Packed packed(out->bytes());
+    return init(out->data(), packed.count(), packed.type(), destination, tag, comm, made);
+  };
+  if (const int code = make(&message->request); code != MPI_SUCCESS) return code;
   message->is_active = lifetime == Lifetime::ours;
-  message->is_buffered = buffer.function == Function::MPI_Bsend_init;
+  if (buffer.function == Function::MPI_Bsend_init) message->renew = make;
   Engine& engine = Engine::get();
   engine.manage(message);
   if (message->is_active) engine.post(message);

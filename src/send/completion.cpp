@@ -258,17 +258,21 @@ int tended(int code) noexcept {
   return code;
 }
 
-// Open MPI starts a buffered send again as a new request while the old one's bytes are still on their way: the
-// program's handle changes, so it is the program's call that must start it.
+// A buffered send is started as a new request each time, by the program's call, because its handle changes: Open MPI
+// does so by itself while the last bytes are still on their way, and 4.1 sends stale bytes when one is started again.
 int start_buffered(const Real& real, const MessagePtr& message, void* request) {
   Engine& engine = Engine::get();
   Engine::flush();
   message->out->move();
+  Handle renewed = 0;
+  if (const int code = message->renew(&renewed); code != MPI_SUCCESS) return code;
   engine.take(message->request);
-  const int code = real.MPI_Start(request);
-  message->request = load_handle(request);
+  real_pmpi().MPI_Request_free(&message->request);
+  const int code = real.MPI_Start(&renewed);
+  message->request = renewed;
   message->is_active = code == MPI_SUCCESS;
   engine.manage(message);
+  store_handle(request, renewed);
   return code;
 }
 
@@ -431,7 +435,7 @@ int start(const Real& real, void* request) {
     return real.MPI_Start(request);
   }
   if (message->is_active) return raise(message->comm, MPI_ERR_REQUEST);
-  if (message->is_buffered) return start_buffered(real, message, request);
+  if (message->renew) return start_buffered(real, message, request);
   if (message->out) {
     message->is_active = true;
     engine.post(message);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -35,7 +36,7 @@ struct Message {
   std::unique_ptr<Payload> in{};   // what is received; neither for a half that is the library's
   MessagePtr sibling{};            // not complete yet
   Lifetime lifetime = Lifetime::plain;
-  bool is_buffered = false;             // the program's own MPI_Bsend_init
+  std::function<int(Handle*)> renew{};  // another request like the first; only for the program's own MPI_Bsend_init
   bool is_active = true;                // false: the program's own, and not started by it or complete
   std::atomic<bool> is_started = true;  // false: pending
   bool is_cancelled = false;            // before it was started
