@@ -11,6 +11,7 @@
 #include "device/cuda_mark.hpp"
 #include "device/cuda_replay.hpp"
 #include "device/host_pages.hpp"
+#include "device/own_memory.hpp"
 
 extern "C" const unsigned char tempi_kernel_image[];  // the fat binary of src/pack/kernels.cu
 
@@ -104,6 +105,7 @@ class CudaDevice final : public Device {
   std::string name() const override { return "cuda"; }
 
   Location locate(const void* address) noexcept override {
+    if (is_heap_or_stack(address)) return {};
     // One query for all: the singular cuPointerGetAttribute takes ten times longer to refuse a host address.
     unsigned memory_type = 0, managed = 0;
     int ordinal = -1;

@@ -1,5 +1,6 @@
 #include "device/cuda_mark.hpp"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -49,12 +50,18 @@ class CudaMark final : public Mark {
   CudaMark& operator=(const CudaMark&) = delete;
 
   bool reached() override {
+    if (is_reached_.load(std::memory_order_acquire)) return true;
     const CUresult result = driver_.cuEventQuery(event_);
     if (result == CUDA_ERROR_NOT_READY) return false;
     check(driver_, result, "cuEventQuery");
+    is_reached_.store(true, std::memory_order_release);
     return true;
   }
-  void wait() override { check(driver_, driver_.cuEventSynchronize(event_), "cuEventSynchronize"); }
+  void wait() override {
+    if (is_reached_.load(std::memory_order_acquire)) return;
+    check(driver_, driver_.cuEventSynchronize(event_), "cuEventSynchronize");
+    is_reached_.store(true, std::memory_order_release);
+  }
 
   void hold_back(CUstream stream) const {
     check(driver_, driver_.cuStreamWaitEvent(stream, event_, 0), "cuStreamWaitEvent");
@@ -64,6 +71,7 @@ class CudaMark final : public Mark {
   const CudaDriver& driver_;
   CUcontext context_;
   CUevent event_;
+  std::atomic<bool> is_reached_{false};  // a batch's mark is asked once for each of its messages
 };
 
 }  // namespace

@@ -28,13 +28,19 @@ std::vector<Block>& unused() {
   return blocks;
 }
 
-// The smallest unused block that fits without wasting more than it serves.
+std::size_t rounded(std::size_t bytes) {
+  return std::max<std::size_t>(1, (bytes + kGranularity - 1) / kGranularity) * kGranularity;
+}
+
+// The smallest unused block that fits without wasting more than it serves; of equals the one given back last.
 Block* best_fit(MemoryKind kind, Context context, std::size_t bytes) {
+  const std::size_t exact = rounded(bytes);
   Block* best = nullptr;
-  for (Block& block : unused()) {
-    const bool fits = block.kind == kind && block.context == context && block.bytes >= bytes &&
-                      block.bytes <= std::max(2 * bytes, kGranularity);
-    if (fits && (best == nullptr || block.bytes < best->bytes)) best = &block;
+  for (auto block = unused().rbegin(); block != unused().rend(); ++block) {
+    const bool fits = block->kind == kind && block->context == context && block->bytes >= exact &&
+                      block->bytes <= std::max(2 * bytes, kGranularity);
+    if (fits && (best == nullptr || block->bytes < best->bytes)) best = &*block;
+    if (best != nullptr && best->bytes == exact) break;
   }
   return best;
 }
@@ -80,15 +86,15 @@ Block take(Device& device, MemoryKind kind, Context context, std::size_t bytes, 
       return taken;
     }
   }
-  const std::size_t rounded = std::max<std::size_t>(1, (bytes + kGranularity - 1) / kGranularity) * kGranularity;
-  if (limit == Limit::pool) make_room(device, rounded);
+  const std::size_t whole = rounded(bytes);
+  if (limit == Limit::pool) make_room(device, whole);
   try {
-    return allocate(device, kind, context, rounded);
+    return allocate(device, kind, context, whole);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::no_memory) throw;
   }
   release_staging(device);
-  return allocate(device, kind, context, rounded);
+  return allocate(device, kind, context, whole);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ int check_arguments(const Buffer& buffer, const KnownType* type) {
 }
 
 bool is_contiguous(const KnownType& type, Count count) {
-  return pack::is_plain_copy(type.plan->layout.boxes) && (count == 1 || type.extent == type.size());
+  return pack::is_plain_copy(*type.plan, {count, type.extent});
 }
 
 bool overflows(Count count, std::int64_t size) {

@@ -54,15 +54,13 @@ Queued Batch::queue() {
 // The list is used once: the kernel reads it where the CPU has written it.
 std::shared_ptr<Staging> Batch::queue_many() {
   const LongList list = long_list(std::move(boxes_));
-  const auto n_tiles = static_cast<std::uint32_t>(list.box_of_tile.size());
-  const std::size_t bytes =
-      list.boxes.size() * (sizeof(KernelBox) + sizeof(std::uint32_t)) + n_tiles * sizeof(std::uint32_t) + 48;
+  const auto n_tiles = static_cast<std::uint32_t>(list.tiles.size());
+  const std::size_t bytes = list.boxes.size() * sizeof(KernelBox) + n_tiles * sizeof(TileOfList) + 32;
   auto tables = std::make_shared<Staging>(device_, MemoryKind::pinned, context_, static_cast<std::int64_t>(bytes));
   std::byte* at = tables->data();
   ManyBoxes params{};
   params.boxes = append(at, list.boxes);
-  params.box_of_tile = append(at, list.box_of_tile);
-  params.first_tile = append(at, list.first_tile);
+  params.tiles = append(at, list.tiles);
   params.tiles_per_element = n_tiles;
   Launch{&kernel_of_many(list.depth), n_tiles, 0, 0, params}.run(device_, nullptr, nullptr);
   return tables;

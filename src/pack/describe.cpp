@@ -53,7 +53,7 @@ std::string line_of(const std::string& kernel, std::uint64_t tiles, const std::v
 
 std::string long_list_line(const Plan& plan, Repeat repeat) {
   const LongList list = long_list(kernel_boxes(plan.layout.boxes));
-  const auto tiles = list.box_of_tile.size() * static_cast<std::uint64_t>(repeat.count);
+  const auto tiles = list.tiles.size() * static_cast<std::uint64_t>(repeat.count);
   return line_of(kernel_of_many(list.depth).symbol, tiles, list.boxes);
 }
 

@@ -137,10 +137,9 @@ Outcome move_on_gpu(const Transfer& transfer, const Route& route, Device& device
 bool host_packer_is_faster(const Transfer& transfer) {
   constexpr std::int64_t kShortCall = 2048, kFewBlocks = 32, kBeyondCaches = 32 << 20, kLongBlock = 64;
   const datatype::Boxes& boxes = transfer.plan.layout.boxes;
-  const bool dense = is_plain_copy(boxes) && transfer.repeat.extent == transfer.plan.layout.size;
   const std::int64_t block = boxes.front().block_bytes;
   if (transfer.typed == nullptr) return true;
-  if (dense) return false;
+  if (is_plain_copy(transfer.plan, transfer.repeat)) return false;
   if (transfer.bytes() < kShortCall) return transfer.repeat.count == 1 && transfer.bytes() / block > kFewBlocks;
   return !packing(transfer) || transfer.bytes() < kBeyondCaches || block < kLongBlock;
 }

@@ -1,7 +1,7 @@
 // The per-thread bodies of all kernels. nvcc compiles them for the GPU; the fake device runs the same lines on the CPU.
 //
 // Memory says how an address of the program becomes one that may be dereferenced: the identity on the GPU, a shift into
-// its second mapping on the fake device.
+// its second mapping on the fake device. It also fetches what all threads of a tile need.
 #pragma once
 
 #include "pack/kernel_params.hpp"
@@ -141,10 +141,9 @@ template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
 TEMPI_DEVICE void run(const ManyBoxes& list, Tile tile, const Memory& memory) {
   const std::uint32_t element = tile.index / list.tiles_per_element;
   const std::uint32_t in_element = tile.index - element * list.tiles_per_element;
-  const std::uint32_t b = memory.at(list.box_of_tile)[in_element];
-  const std::uint32_t first = memory.at(list.first_tile)[b];
-  move_tile<kDepth, kWordBytes>(memory.at(list.boxes)[b], list.src + element * list.src_extent,
-                                list.dst + element * list.dst_extent, {in_element - first, tile.thread}, memory);
+  const TileOfList here = memory.at(list.tiles)[in_element];
+  move_tile<kDepth, kWordBytes>(memory.fetch(list.boxes + here.box, tile.thread), list.src + element * list.src_extent,
+                                list.dst + element * list.dst_extent, {here.index, tile.thread}, memory);
 }
 
 }  // namespace tempi::pack

@@ -58,13 +58,18 @@ struct FewBoxes {
 
 static_assert(sizeof(FewBoxes) <= 2048, "kernel parameters are limited to 4 KiB, and long ones start late");
 
+// Where a tile of a list belongs.
+struct TileOfList {
+  std::uint32_t box;
+  std::uint32_t index;  // within the box
+};
+
 // A list on the device, for one element of the datatype; tiles of element e follow those of element e - 1.
 struct ManyBoxes {
   const char* src;
   char* dst;
   const KernelBox* boxes;
-  const std::uint32_t* box_of_tile;     // for each tile of one element
-  const std::uint32_t* first_tile;      // for each box
+  const TileOfList* tiles;              // of one element
   std::int64_t src_extent, dst_extent;  // bytes from one element to the next
   std::uint32_t tiles_per_element;
   std::uint32_t unused;

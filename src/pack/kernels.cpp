@@ -21,6 +21,8 @@ struct ShiftedMemory {
     shift.outside(value);
     return address;
   }
+
+  const KernelBox& fetch(const KernelBox* box, std::uint32_t) const { return *at(box); }
 };
 
 template <class Params, Depth kDepth, std::uint32_t kWordBytes>

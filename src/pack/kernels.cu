@@ -8,6 +8,16 @@ struct GpuMemory {
   __device__ __forceinline__ T* at(T* address) const {
     return address;
   }
+
+  // A list may lie in host memory, where every load is a trip of a microsecond: one trip for the whole box.
+  __device__ __forceinline__ const KernelBox& fetch(const KernelBox* box, std::uint32_t thread) const {
+    constexpr std::uint32_t kWords = sizeof(KernelBox) / sizeof(std::uint64_t);
+    static_assert(sizeof(KernelBox) % sizeof(std::uint64_t) == 0 && kWords <= kThreads);
+    __shared__ std::uint64_t words[kWords];
+    if (thread < kWords) words[thread] = reinterpret_cast<const std::uint64_t*>(box)[thread];
+    __syncthreads();
+    return *reinterpret_cast<const KernelBox*>(words);
+  }
 };
 
 // Wide words have one or two loads in flight a thread and want all the threads that fit; narrow ones want registers.

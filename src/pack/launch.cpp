@@ -74,10 +74,9 @@ LongList long_list(std::vector<KernelBox> boxes) {
   const std::int64_t mean_bytes = bytes / static_cast<std::int64_t>(boxes.size());
   const std::int64_t deep_tile_bytes = std::int64_t{tile_words(Depth::irregular, 16)} * 16;
   list.depth = mean_bytes >= deep_tile_bytes ? Depth::irregular : Depth::shallow;
-  for (const KernelBox& box : boxes) {
-    list.first_tile.push_back(static_cast<std::uint32_t>(list.box_of_tile.size()));
-    list.box_of_tile.insert(list.box_of_tile.end(), tiles_of(box, list.depth),
-                            static_cast<std::uint32_t>(list.first_tile.size() - 1));
+  for (std::uint32_t b = 0; b < boxes.size(); ++b) {
+    const std::uint32_t n = tiles_of(boxes[b], list.depth);
+    for (std::uint32_t i = 0; i < n; ++i) list.tiles.push_back({b, i});
   }
   list.boxes = std::move(boxes);
   return list;

@@ -36,8 +36,7 @@ Launches assemble(const std::vector<KernelBox>& boxes);
 struct LongList {
   Depth depth = Depth::shallow;
   std::vector<KernelBox> boxes;
-  std::vector<std::uint32_t> box_of_tile;  // for each tile of one element
-  std::vector<std::uint32_t> first_tile;   // for each box
+  std::vector<TileOfList> tiles;  // of one element
 };
 LongList long_list(std::vector<KernelBox> boxes);
 

@@ -35,19 +35,26 @@ Launches launches_of_long_list(device::Device& device, const Plan& plan, const S
   const UploadedList& list = plan.list(device, shape.context, shape.direction, (shape.alignment | extents) & 15);
   ManyBoxes params{};
   params.boxes = static_cast<const KernelBox*>(list.boxes->data());
-  params.box_of_tile = static_cast<const std::uint32_t*>(list.box_of_tile->data());
-  params.first_tile = static_cast<const std::uint32_t*>(list.first_tile->data());
+  params.tiles = static_cast<const TileOfList*>(list.tiles->data());
   params.src_extent = packing ? shape.extent : size;
   params.dst_extent = packing ? size : shape.extent;
-  params.tiles_per_element = list.tiles;
+  params.tiles_per_element = list.n_tiles;
   Launches launches;
-  const std::int64_t elements_per_launch = std::max<std::int64_t>(1, kMaxTiles / list.tiles);
+  const std::int64_t elements_per_launch = std::max<std::int64_t>(1, kMaxTiles / list.n_tiles);
   for (std::int64_t first = 0; first < shape.count; first += elements_per_launch) {
     const std::int64_t elements = std::min(elements_per_launch, shape.count - first);
-    launches.push_back({&kernel_of_many(list.depth), static_cast<std::uint32_t>(elements) * list.tiles,
+    launches.push_back({&kernel_of_many(list.depth), static_cast<std::uint32_t>(elements) * list.n_tiles,
                         first * params.src_extent, first * params.dst_extent, params});
   }
   return launches;
+}
+
+// Those of a shape that was called before are kept.
+Plan::LaunchesPtr launches_of(device::Device& device, const Plan& plan, const Shape& shape) {
+  if (Plan::LaunchesPtr known = plan.find_launches(shape)) return known;
+  if (plan.is_long()) return plan.keep_launches(shape, launches_of_long_list(device, plan, shape));
+  const Boxes boxes = oriented_boxes(plan, {shape.count, shape.extent}, shape.direction);
+  return plan.keep_launches(shape, assemble(kernel_boxes(device, shape.context, plan, boxes, shape.alignment)));
 }
 
 void queue_copy(device::Device& device, const Box& box, const void* src, void* dst) {
@@ -62,6 +69,10 @@ void run_all(const Launches& launches, device::Device& device, const void* src, 
 }  // namespace
 
 bool is_plain_copy(const Boxes& boxes) { return boxes.size() == 1 && boxes.front().n_dims == 0; }
+
+bool is_plain_copy(const Plan& plan, Repeat repeat) {
+  return is_plain_copy(plan.layout.boxes) && (repeat.count == 1 || repeat.extent == plan.layout.size);
+}
 
 Box oriented_box(const Box& box, const Plan& plan, Repeat repeat, Direction direction) {
   const Box all = datatype::repeated(box, repeat.count, repeat.extent, plan.layout.size);
@@ -84,25 +95,26 @@ void queue_boxes(device::Device& device, device::Context context, const Plan& pl
 
 void add_kernel_boxes(device::Device& device, device::Context context, const Plan& plan, Repeat repeat,
                       Direction direction, const void* src, void* dst, std::vector<KernelBox>& boxes) {
-  const Boxes oriented = oriented_boxes(plan, repeat, direction);
-  for (KernelBox box : kernel_boxes(device, context, plan, oriented, alignment_of(src, dst))) {
-    box.src_offset += reinterpret_cast<std::intptr_t>(src);
-    box.dst_offset += reinterpret_cast<std::intptr_t>(dst);
-    boxes.push_back(box);
+  const Shape shape{context, direction, alignment_of(src, dst), repeat.count, repeat.extent};
+  const std::size_t first = boxes.size();
+  for (const Launch& launch : *launches_of(device, plan, shape)) {
+    if (const auto* one = std::get_if<OneBox>(&launch.params)) boxes.push_back(one->box);
+    if (const auto* few = std::get_if<FewBoxes>(&launch.params))
+      boxes.insert(boxes.end(), few->boxes, few->boxes + few->n_boxes);
+  }
+  for (auto box = boxes.begin() + static_cast<std::ptrdiff_t>(first); box != boxes.end(); ++box) {
+    box->src_offset += reinterpret_cast<std::intptr_t>(src);
+    box->dst_offset += reinterpret_cast<std::intptr_t>(dst);
   }
 }
 
 void queue_plan(device::Device& device, device::Context context, const Plan& plan, Repeat repeat, Direction direction,
                 const void* src, void* dst) {
-  const Shape shape{context, direction, alignment_of(src, dst), repeat.count, repeat.extent};
-  if (const Plan::LaunchesPtr known = plan.find_launches(shape)) return run_all(*known, device, src, dst);
-  if (plan.is_long()) {
-    return run_all(*plan.keep_launches(shape, launches_of_long_list(device, plan, shape)), device, src, dst);
+  if (is_plain_copy(plan, repeat)) {
+    return queue_copy(device, oriented_box(plan.layout.boxes.front(), plan, repeat, direction), src, dst);
   }
-  const Boxes boxes = oriented_boxes(plan, repeat, direction);
-  if (is_plain_copy(boxes)) return queue_copy(device, boxes.front(), src, dst);
-  const std::vector<KernelBox> all = kernel_boxes(device, context, plan, boxes, shape.alignment);
-  run_all(*plan.keep_launches(shape, assemble(all)), device, src, dst);
+  const Shape shape{context, direction, alignment_of(src, dst), repeat.count, repeat.extent};
+  run_all(*launches_of(device, plan, shape), device, src, dst);
 }
 
 }  // namespace tempi::pack

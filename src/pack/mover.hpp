@@ -22,7 +22,8 @@ void add_kernel_boxes(device::Device& device, device::Context context, const Pla
 datatype::Box oriented_box(const datatype::Box& box, const Plan& plan, Repeat repeat, Direction direction);
 datatype::Boxes oriented_boxes(const Plan& plan, Repeat repeat, Direction direction);
 
-// A box that is one dense block travels by the copy engine.
+// A box that is one dense block travels by the copy engine. So do elements that are, one right after the other.
 bool is_plain_copy(const datatype::Boxes& boxes);
+bool is_plain_copy(const Plan& plan, Repeat repeat);
 
 }  // namespace tempi::pack

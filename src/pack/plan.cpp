@@ -105,10 +105,9 @@ UploadedList Plan::upload_list(device::Device& device, device::Context context, 
   const LongList host = long_list(std::move(boxes));
   UploadedList list;
   list.depth = host.depth;
-  list.tiles = static_cast<std::uint32_t>(host.box_of_tile.size());
+  list.n_tiles = static_cast<std::uint32_t>(host.tiles.size());
   list.boxes = upload(device, context, host.boxes);
-  list.box_of_tile = upload(device, context, host.box_of_tile);
-  list.first_tile = upload(device, context, host.first_tile);
+  list.tiles = upload(device, context, host.tiles);
   return list;
 }
 

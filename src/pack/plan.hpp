@@ -40,8 +40,8 @@ class DeviceCopy {
 // A box list on the device, for one element of the datatype.
 struct UploadedList {
   Depth depth = Depth::shallow;
-  std::uint32_t tiles = 0;
-  std::unique_ptr<DeviceCopy> boxes, box_of_tile, first_tile;
+  std::uint32_t n_tiles = 0;
+  std::unique_ptr<DeviceCopy> boxes, tiles;
 };
 
 class Plan {

@@ -91,7 +91,11 @@ def crossing(kinds: tuple[str, ...], n_ints: int, n_messages: int) -> None:
 
 
 def _window() -> None:
-    window = MPI.Win.Create(bytearray(64), comm=comms()["tokens"])
+    try:
+        window = MPI.Win.Create(bytearray(64), comm=comms()["tokens"])
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_WIN  # an Open MPI without a component for windows here
+        return
     window.Fence()
     window.Fence()
     window.Free()

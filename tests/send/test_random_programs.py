@@ -64,26 +64,26 @@ def check(job, program):
         job.call(worker.run, program, timeout=20)
 
 
-@examples(80)
+@examples(80, shrinks=False)
 @given(programs(2))
 def test_two_ranks(ranks, program):
     check(ranks(2, TEMPI_DEVICE="fake"), program)
 
 
-@examples(30)
+@examples(30, shrinks=False)
 @given(programs(3))
 def test_three_ranks_with_small_pools(ranks, program):
     check(ranks(3, TEMPI_DEVICE="fake", TEMPI_POOL_LIMIT="4096", TEMPI_FAKE_SEED="5"), program)
 
 
-@examples(30)
+@examples(30, shrinks=False)
 @given(programs(4))
 def test_four_ranks(ranks, program):
     check(ranks(4, TEMPI_DEVICE="fake", TEMPI_FAKE_SEED="3"), program)
 
 
 @pytest.mark.parametrize("strategy", ["oneshot", "staged", "device"])
-@examples(15)
+@examples(15, shrinks=False)
 @given(program=programs(2))
 def test_every_strategy(ranks, strategy, program):
     aware = {"TEMPI_CUDA_AWARE": "1"} if strategy == "device" else {}
