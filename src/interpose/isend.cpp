@@ -18,8 +18,8 @@ int make_send(SmallSend init, const send::Side& side, const Buffer& buffer, int 
   auto message = std::make_shared<send::Message>();
   message->comm = buffer.comm;
   message->lifetime = lifetime;
-  message->out = std::make_unique<send::Payload>(side, device::current(), device::Limit::pool);
-  const auto make = [=, comm = buffer.comm, out = message->out.get()](Handle* made) {
+  message->out.emplace(side, device::current(), device::Limit::pool);
+  const auto make = [=, comm = buffer.comm, out = &*message->out](Handle* made) {
     const Packed packed(out->bytes());
     return init(out->data(), packed.count(), packed.type(), destination, tag, comm, made);
   };

@@ -12,7 +12,7 @@ int init_receive(Message& message, const Exchange& exchange, const FoundSide& fo
   const Real& mpi = real_pmpi();
   Given given{exchange.in.address, exchange.in.count, exchange.in.datatype};
   if (found.side) {
-    message.in = std::make_unique<send::Payload>(*found.side, device::current(), device::Limit::pool);
+    message.in.emplace(*found.side, device::current(), device::Limit::pool);
     given.address = message.in->data();
   }
   const Packed packed(found.side ? message.in->bytes() : 0);

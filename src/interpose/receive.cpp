@@ -45,7 +45,7 @@ int ireceive(const FoundSide& found, const Buffer& buffer, Lifetime lifetime, vo
   message->comm = buffer.comm;
   message->lifetime = lifetime;
   message->is_active = lifetime != Lifetime::programs;
-  message->in = std::make_unique<Payload>(*found.side, device::current(), device::Limit::pool);
+  message->in.emplace(*found.side, device::current(), device::Limit::pool);
   const Packed packed(message->in->bytes());
   const int code = call(Given{message->in->data(), packed.count(), packed.type()}, &message->request);
   if (code != MPI_SUCCESS) return code;

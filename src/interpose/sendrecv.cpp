@@ -15,18 +15,18 @@ class Half {
  public:
   Half(const FoundSide& found, const Buffer& buffer) : given_{buffer.address, buffer.count, buffer.datatype} {
     if (!found.side) return;
-    payload_ = std::make_unique<Payload>(*found.side, device::current(), device::Limit::none);
+    payload_.emplace(*found.side, device::current(), device::Limit::none);
     if (buffer.direction == pack::Direction::pack) payload_->move();
-    packed_ = std::make_unique<Packed>(payload_->bytes());
+    packed_.emplace(payload_->bytes());
     given_ = {payload_->data(), packed_->count(), packed_->type()};
   }
   const Given& given() const { return given_; }
-  std::unique_ptr<Payload>& payload() { return payload_; }
+  std::optional<Payload>& payload() { return payload_; }
 
  private:
   Given given_;
-  std::unique_ptr<Payload> payload_;
-  std::unique_ptr<Packed> packed_;
+  std::optional<Payload> payload_;
+  std::optional<Packed> packed_;
 };
 
 // The library's MPI_Sendrecv or MPI_Isendrecv over what the halves give; `last` is a status or a request.

@@ -33,9 +33,7 @@ int check_arguments(const Buffer& buffer, const KnownType* type) {
   return code;
 }
 
-bool is_contiguous(const KnownType& type, Count count) {
-  return pack::is_plain_copy(*type.plan, {count, type.extent});
-}
+bool is_contiguous(const KnownType& type, Count count) { return pack::is_plain_copy(*type.plan, {count, type.extent}); }
 
 bool overflows(Count count, std::int64_t size) {
   std::int64_t bytes = 0;

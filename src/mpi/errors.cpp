@@ -21,7 +21,9 @@ Row row_of(ErrorKind kind) {
       return {MPI_ERR_NO_MEM, "TEMPI: out of GPU or pinned memory (TEMPI_LOG=error says where)"};
     case ErrorKind::device: return {MPI_ERR_OTHER, "TEMPI: the GPU reported an error (TEMPI_LOG=error says which)"};
     case ErrorKind::unsupported:
-      return {MPI_ERR_TYPE, "TEMPI: a datatype on GPU memory that neither TEMPI nor the MPI library handles"};
+      return {
+          MPI_ERR_TYPE,
+          "TEMPI: GPU memory that neither TEMPI nor the MPI library handles in this call (TEMPI_LOG=error says why)"};
     case ErrorKind::verification:
       return {MPI_ERR_INTERN, "TEMPI: TEMPI_VERIFY found wrong bytes (the difference is on standard error)"};
     case ErrorKind::internal: break;

@@ -1,23 +1,42 @@
-// MPI-4.1, 3.7.6: looking at several requests without completing them, one after the other.
+// MPI-4.1, 3.7.6: looking at several requests without completing them. Ours are looked at one after the other, the
+// library's all at once: it knows which persistent ones are inactive, and MPICH forgets the status of one that it has
+// told.
+#include <cstring>
+#include <vector>
+
 #include "send/completion.hpp"
 #include "send/engine.hpp"
 
 namespace tempi::send {
 namespace {
 
-Handle handle_at(const void* requests, int i) {
-  return load_handle(static_cast<const char*>(requests) + static_cast<std::size_t>(i) * kRequestBytes);
-}
+class Split {
+ public:
+  Split(int count, const void* requests)
+      : requests_(static_cast<const char*>(requests)), others_(requests_, requests_ + offset(count)) {
+    for (int i = 0; i < count; ++i) {
+      const MessagePtr message = Engine::get().find(load_handle(requests_ + offset(i)));
+      if (!message) continue;
+      store_handle(&others_[offset(i)], request_null());
+      if (message->is_active) ours_.push_back(i);
+    }
+  }
+  const std::vector<int>& ours() const { return ours_; }  // the active ones
+  const void* others() const { return others_.data(); }   // null in the place of ours
+  int look_at(const Real& real, int i, int* flag, MPI_Status* status) const {
+    return request_get_status(real, load_handle(requests_ + offset(i)), flag, status);
+  }
+
+ private:
+  static std::size_t offset(int i) { return static_cast<std::size_t>(i) * kRequestBytes; }
+
+  const char* requests_;
+  std::vector<char> others_;
+  std::vector<int> ours_;
+};
 
 MPI_Status* status_at(MPI_Status* statuses, int i) {
   return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
-}
-
-// Null and inactive requests do not count as done here.
-bool counts(Handle request) {
-  if (key_of(request) == key_of(request_null())) return false;
-  const MessagePtr message = Engine::get().find(request);
-  return !message || message->is_active;
 }
 
 }  // namespace
@@ -25,11 +44,15 @@ bool counts(Handle request) {
 int request_get_status_all(const Real& real, int count, const void* requests, int* flag, MPI_Status* statuses) {
   Engine::progress();
   if (!Engine::manages_any()) return real.MPI_Request_get_status_all(count, requests, flag, statuses);
-  *flag = 1;
-  for (int i = 0; i < count && *flag; ++i) {
-    const int code = request_get_status(real, handle_at(requests, i), flag, status_at(statuses, i));
-    if (code != MPI_SUCCESS) return code;
+  const Split split(count, requests);
+  std::vector<MPI_Status> told(split.ours().size());
+  for (std::size_t k = 0; k < told.size(); ++k) {
+    const int code = split.look_at(real, split.ours()[k], flag, &told[k]);
+    if (code != MPI_SUCCESS || !*flag) return code;
   }
+  const int code = real.MPI_Request_get_status_all(count, split.others(), flag, statuses);
+  if (code != MPI_SUCCESS || !*flag || statuses == MPI_STATUSES_IGNORE) return code;
+  for (std::size_t k = 0; k < told.size(); ++k) statuses[split.ours()[k]] = told[k];
   return MPI_SUCCESS;
 }
 
@@ -37,20 +60,15 @@ int request_get_status_any(const Real& real, int count, const void* requests, in
                            MPI_Status* status) {
   Engine::progress();
   if (!Engine::manages_any()) return real.MPI_Request_get_status_any(count, requests, index, flag, status);
-  bool any_counts = false;
-  for (int i = 0; i < count; ++i) {
-    const Handle request = handle_at(requests, i);
-    if (!counts(request)) continue;
-    any_counts = true;
-    const int code = request_get_status(real, request, flag, status);
+  const Split split(count, requests);
+  for (const int i : split.ours()) {
+    const int code = split.look_at(real, i, flag, status);
     *index = i;
     if (code != MPI_SUCCESS || *flag) return code;
   }
-  *index = MPI_UNDEFINED;
-  *flag = !any_counts;
-  Handle null = request_null();
-  int done = 0;
-  return any_counts ? MPI_SUCCESS : real.MPI_Test(&null, &done, status);
+  const int code = real.MPI_Request_get_status_any(count, split.others(), index, flag, status);
+  if (code == MPI_SUCCESS && *index == MPI_UNDEFINED && !split.ours().empty()) *flag = 0;
+  return code;
 }
 
 int request_get_status_some(const Real& real, int count, const void* requests, int* n_done, int* indices,
@@ -59,18 +77,18 @@ int request_get_status_some(const Real& real, int count, const void* requests, i
   if (!Engine::manages_any()) {
     return real.MPI_Request_get_status_some(count, requests, n_done, indices, statuses);
   }
-  bool any_counts = false;
-  *n_done = 0;
-  for (int i = 0; i < count; ++i) {
-    const Handle request = handle_at(requests, i);
-    if (!counts(request)) continue;
-    any_counts = true;
+  const Split split(count, requests);
+  int done = 0;
+  for (const int i : split.ours()) {
     int flag = 0;
-    const int code = request_get_status(real, request, &flag, status_at(statuses, *n_done));
+    const int code = split.look_at(real, i, &flag, status_at(statuses, done));
     if (code != MPI_SUCCESS) return code;
-    if (flag) indices[(*n_done)++] = i;
+    if (flag) indices[done++] = i;
   }
-  if (!any_counts) *n_done = MPI_UNDEFINED;
+  const int code =
+      real.MPI_Request_get_status_some(count, split.others(), n_done, indices + done, status_at(statuses, done));
+  if (code != MPI_SUCCESS || (*n_done == MPI_UNDEFINED && split.ours().empty())) return code;
+  *n_done = done + (*n_done == MPI_UNDEFINED ? 0 : *n_done);
   return MPI_SUCCESS;
 }
 

@@ -8,7 +8,7 @@ namespace tempi::send {
 namespace {
 
 using device::Context;
-using PayloadOf = Payload* (*)(const Message&);
+using PayloadOf = Payload* (*)(Message&);
 
 // Whatever fails becomes the message's failure.
 template <class Fn>
@@ -31,7 +31,7 @@ void queue_batch(const std::vector<Message*>& messages, PayloadOf payload_of) {
   device::Device& device = first.device();
   const device::Scope scope(device, first.context());
   pack::Batch batch(device, first.context());
-  for (const Message* message : messages) payload_of(*message)->join(batch);
+  for (Message* message : messages) payload_of(*message)->join(batch);
   const pack::Queued queued = batch.queue();
   for (Message* message : messages) message->queued = queued;
 }
@@ -55,8 +55,8 @@ void queue_grouped(const std::vector<MessagePtr>& messages, PayloadOf payload_of
   }
 }
 
-Payload* outgoing(const Message& message) { return message.out.get(); }
-Payload* incoming(const Message& message) { return message.in.get(); }
+Payload* outgoing(Message& message) { return &*message.out; }
+Payload* incoming(Message& message) { return &*message.in; }
 
 }  // namespace
 

@@ -31,10 +31,10 @@ struct Message {
   };
 
   Handle request = 0;
-  Handle comm = 0;                 // whose error handler is told
-  std::unique_ptr<Payload> out{};  // what is sent, or
-  std::unique_ptr<Payload> in{};   // what is received; neither for a half that is the library's
-  MessagePtr sibling{};            // not complete yet
+  Handle comm = 0;               // whose error handler is told
+  std::optional<Payload> out{};  // what is sent, or
+  std::optional<Payload> in{};   // what is received; neither for a half that is the library's
+  MessagePtr sibling{};          // not complete yet
   Lifetime lifetime = Lifetime::plain;
   std::function<int(Handle*)> renew{};  // another request like the first; only for the program's own MPI_Bsend_init
   bool is_active = true;                // false: the program's own, and not started by it or complete

@@ -44,9 +44,9 @@ void Payload::take_memory(Limit limit) {
   if (side_.strategy != Strategy::host && context != nullptr) try {
       const MemoryKind kind = side_.strategy == Strategy::device ? MemoryKind::device : MemoryKind::pinned;
       const Scope scope(*device_, context);
-      staging_ = std::make_unique<Staging>(*device_, kind, context, bytes(), limit);
+      staging_.emplace(*device_, kind, context, bytes(), limit);
       if (side_.strategy == Strategy::staged) {
-        on_device_ = std::make_unique<Staging>(*device_, MemoryKind::device, context, bytes(), limit);
+        on_device_.emplace(*device_, MemoryKind::device, context, bytes(), limit);
       }
       side_.route.packed = {kind, typed.ordinal, context};
       data_ = staging_->data();

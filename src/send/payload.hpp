@@ -1,7 +1,7 @@
 // The packed bytes of one side of a message, in memory that the MPI library is given instead of the program's buffer.
 #pragma once
 
-#include <memory>
+#include <optional>
 
 #include "pack/batch.hpp"
 #include "pack/engine.hpp"
@@ -59,8 +59,8 @@ class Payload {
 
   Side side_;
   device::Device* device_;
-  std::unique_ptr<device::Staging> staging_, on_device_;  // the latter only for the strategy "staged"
-  std::size_t ordinary_bytes_ = 0;                        // of memory that is not staging
+  std::optional<device::Staging> staging_, on_device_;  // the latter only for the strategy "staged"
+  std::size_t ordinary_bytes_ = 0;                      // of memory that is not staging
   void* data_ = nullptr;
 };
 

@@ -3,7 +3,7 @@
 import errors_worker as worker
 import pytest
 
-from support import effort, memory
+from support import effort, memory, p2p
 from support.messages import KINDS
 from support.ranks import Ranks
 
@@ -53,6 +53,13 @@ def test_cancelled_send(pair, kind):
 def test_bad_arguments(pair, kind):
     """The same error class as on host memory with the library alone, for every way to send and receive."""
     pair.call(worker.bad_arguments, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_partitioned(pair, kind):
+    if not p2p.has("Psend_init"):
+        pytest.skip("this MPI has no partitioned communication")
+    pair.call(worker.partitioned, kind)
 
 
 STEPS = ("pinned", "allocate", "launch", "copy", "finish")

@@ -208,6 +208,41 @@ def _some(form: Form, name: str, requests: Requests) -> list[MPI.Status]:
     return [found.get(i, MPI.Status()) for i in range(requests.size)]
 
 
+def _asked_all(form: Form, requests: Requests) -> list[MPI.Status]:
+    statuses = _all(form, "Request_get_status_all", requests)
+    _each(form, "Wait", requests)
+    return statuses
+
+
+def _asked_any(form: Form, requests: Requests) -> list[MPI.Status]:
+    """What Request_get_status_any says of one after the other; each is completed before the next question."""
+    found: dict[int, MPI.Status] = {}
+    for _ in range(sum(not requests.is_null(i) for i in range(requests.size))):
+        index, status = ctypes.c_int(-5), MPI.Status()
+        poll(_stepper(form, "Request_get_status_any", requests, index, status))
+        assert index.value not in found
+        found[index.value] = status
+        _one(form, "Wait", requests.at(index.value))
+    return [found.get(i, MPI.Status()) for i in range(requests.size)]
+
+
+def _asked_some(form: Form, requests: Requests) -> list[MPI.Status]:
+    found: dict[int, MPI.Status] = {}
+
+    def ask(flag: object) -> None:
+        count, indices, statuses = ctypes.c_int(0), (ctypes.c_int * requests.size)(), Statuses(requests.size)
+        form("Request_get_status_some", requests.size, requests.handles, ctypes.byref(count), indices, statuses.pointer)
+        flag._obj.value = int(count.value != 0)  # type: ignore[attr-defined]
+        for at in range(max(0, count.value)):  # not MPI_UNDEFINED
+            found[indices[at]] = statuses.at(at)
+            _one(form, "Wait", requests.at(indices[at]))
+
+    live = sum(not requests.is_null(i) for i in range(requests.size))
+    while len(found) < live:
+        poll(ask)
+    return [found.get(i, MPI.Status()) for i in range(requests.size)]
+
+
 COMPLETIONS: dict[str, Callable[[Form, Requests], list[MPI.Status]]] = {
     "Wait": lambda form, requests: _each(form, "Wait", requests),
     "Test": lambda form, requests: _each(form, "Test", requests),
@@ -220,6 +255,12 @@ COMPLETIONS: dict[str, Callable[[Form, Requests], list[MPI.Status]]] = {
     "Request_get_status": _asked,
     "Request_get_status, Wait": _waited_after_asking,
 }
+if has("Request_get_status_all"):
+    COMPLETIONS |= {
+        "Request_get_status_all": _asked_all,
+        "Request_get_status_any": _asked_any,
+        "Request_get_status_some": _asked_some,
+    }
 
 
 def complete(form: Form, way: str, requests: Requests) -> list[MPI.Status]:
