@@ -12,8 +12,8 @@ from calls_worker import comms
 from mpi4py import MPI
 from ways import Place
 
-from support import constructors as c
 from support import calls, memory
+from support import constructors as c
 from support.building import Builder
 from support.messages import End, Image, Side, make_end
 from support.p2p import Form, Piece, Requests, Statuses

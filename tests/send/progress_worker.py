@@ -94,8 +94,9 @@ def _window() -> None:
     try:
         window = MPI.Win.Create(bytearray(64), comm=comms()["tokens"])
     except MPI.Exception as error:
-        assert error.Get_error_class() == MPI.ERR_WIN  # an Open MPI without a component for windows here
-        return
+        if error.Get_error_class() != MPI.ERR_WIN:
+            raise
+        return  # an Open MPI without a component for windows here
     window.Fence()
     window.Fence()
     window.Free()
