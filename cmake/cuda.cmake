@@ -12,6 +12,12 @@ if(CUDAToolkit_NVCC_EXECUTABLE)
   set(TEMPI_CUDA_VERSION ${CUDAToolkit_VERSION})
   target_include_directories(tempi_gpu SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
   include(kernel_image)
+  # NVTX is a header too. Its ranges go to the tool's library, which is loaded where a tool asks for it.
+  find_path(TEMPI_NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h PATHS ${CUDAToolkit_INCLUDE_DIRS} NO_DEFAULT_PATH)
+  if(TEMPI_NVTX_INCLUDE_DIR)
+    set_source_files_properties(src/base/nvtx.cpp PROPERTIES COMPILE_DEFINITIONS TEMPI_HAVE_NVTX
+                                COMPILE_OPTIONS "-isystem;${TEMPI_NVTX_INCLUDE_DIR}")
+  endif()
 elseif(TEMPI_CUDA STREQUAL "ON")
   message(FATAL_ERROR "TEMPI_CUDA=ON, but nvcc was not found")
 elseif(TEMPI_CUDA STREQUAL "OFF")

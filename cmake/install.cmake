@@ -2,6 +2,7 @@
 if(SKBUILD)
   install(TARGETS tempi LIBRARY DESTINATION tempi/lib)
   install(TARGETS _native LIBRARY DESTINATION tempi)
+  install(DIRECTORY perfmodel/machines DESTINATION tempi/perfmodel)
   return()
 endif()
 
@@ -10,6 +11,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tempi)
 target_include_directories(tempi INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 install(TARGETS tempi EXPORT tempi_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY perfmodel/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tempi)
 install(FILES src/interpose/api.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tempi)
 install(EXPORT tempi_targets NAMESPACE tempi:: FILE tempi-targets.cmake DESTINATION ${package_dir})
 

@@ -1,7 +1,8 @@
-"""The command line: ``python -m tempi info | explain | lib``."""
+"""The command line: ``python -m tempi info | explain | measure | lib``."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +10,10 @@ import click
 from tempi._library import lib_path
 from tempi._version import __version__
 from tempi.explanation import ExplainError, explain
+from tempi.measure import main as measure_command
+from tempi.model import LOCALITIES
+from tempi.prediction import count_for, print_prediction
+from tempi.profile_check import ProfileError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -55,17 +60,27 @@ def evaluate(expression: str) -> MPI.Datatype:
 @main.command("explain")
 @click.argument("expression")
 @click.option("--count", default=1, show_default=True, type=click.IntRange(min=0), help="Elements.")
-def explain_command(expression: str, count: int) -> None:
-    """Show how the datatype that EXPRESSION gives is handled.
+@click.option("--bytes", "n_bytes", type=click.IntRange(min=1), help="Payload, instead of --count.")
+@click.option("--peer", type=click.Choice(LOCALITIES), help="Predict a message's time to a peer there.")
+@click.option("--profile", type=click.Path(path_type=Path), help="From this one; default: the newest.")
+def explain_command(
+    expression: str, count: int, n_bytes: int | None, peer: str | None, profile: Path | None
+) -> None:
+    """Show how the datatype that EXPRESSION gives is handled, and what a message of it would take.
 
     EXPRESSION is Python, in which MPI is mpi4py's: 'MPI.DOUBLE.Create_vector(16, 4, 8)'.
     """
     datatype = evaluate(expression)
+    n_elements = count if n_bytes is None else count_for(datatype, n_bytes)
     try:
-        explain(datatype, count).print()
-    except (ExplainError, RuntimeError) as error:
+        explain(datatype, n_elements).print()
+        if peer or profile:
+            print_prediction(datatype, n_elements, peer or LOCALITIES[0], profile)
+    except (ExplainError, ProfileError, RuntimeError) as error:
         raise click.ClickException(str(error)) from error
 
+
+main.add_command(measure_command, "measure")
 
 if __name__ == "__main__":
     main(prog_name="python -m tempi")

@@ -88,6 +88,35 @@ class Texts(TypedDict):
     boxes: str
     plan: str
 
+class Fit:
+    def machine(self) -> dict[str, str]: ...
+    def terms(self) -> dict[str, list[tuple[float, float, float, float, float, float]]]: ...
+    def seconds(
+        self, term: str, bytes: int, blocks: int = 0, touched: int = 0, pages: int = 0
+    ) -> float | None: ...
+    def predict(
+        self,
+        bytes: int,
+        blocks: int,
+        touched: int,
+        pages: int,
+        contiguous: bool,
+        locality: str,
+        cuda_aware: bool,
+    ) -> dict[str, float]: ...
+    def choose(
+        self,
+        bytes: int,
+        blocks: int,
+        touched: int,
+        pages: int,
+        contiguous: bool,
+        locality: str,
+        cuda_aware: bool,
+    ) -> str | None: ...
+
+def read_fit(text: str, /) -> Fit: ...
+
 class Library:
     def __init__(self, path: str | None = None) -> None: ...
     @property
@@ -102,6 +131,18 @@ class Library:
     def counters(self) -> list[CounterRow]: ...
     def reset_counters(self) -> None: ...
     def explain(self, datatype: int, count: int = 1) -> Texts: ...
+    def measure(
+        self,
+        what: str,
+        strategy: str = "",
+        n_blocks: int = 1,
+        block: int = 8,
+        stride: int = 8,
+        peer: int = 0,
+        max_seconds: float = 0.1,
+        max_samples: int = 1000,
+    ) -> list[float]: ...
+    def machine(self) -> dict[str, str]: ...
     def fake_allocate(self, kind: str, ordinal: int, bytes: int) -> int: ...
     def fake_deallocate(self, data: int, /) -> None: ...
     def fake_copy(self, dst: int, src: int, bytes: int) -> None: ...

@@ -136,6 +136,27 @@ const std::vector<OptionRow>& options() { return table().rows; }
 bool flag(Option option) { return number(option) != 0; }
 std::int64_t number(Option option) { return table().numbers[static_cast<std::size_t>(option)]; }
 const std::string& text(Option option) { return table().rows[static_cast<std::size_t>(option)].value; }
+
+std::string cache_folder() {
+  if (!text(Option::CACHE_DIR).empty()) return text(Option::CACHE_DIR);
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return std::string(cache) + "/tempi";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/tempi";
+  return "";
+}
+
+std::int64_t ranks_on_node() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
+    std::int64_t value = 0;
+    if (const char* text = std::getenv(name); text && parse_number(text, value)) return value;
+  }
+  return 0;
+}
+
+bool nvtx_tool_is_attached() {
+  const char* library = std::getenv("NVTX_INJECTION64_PATH");
+  return library && *library;
+}
+
 std::vector<std::string> option_warnings() { return table().warnings; }
 
 }  // namespace tempi

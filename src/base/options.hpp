@@ -31,6 +31,15 @@ bool flag(Option option);
 std::int64_t number(Option option);
 const std::string& text(Option option);
 
+// Where what was measured of this machine is kept: TEMPI_CACHE_DIR, else as the XDG directories say. "" without a home.
+std::string cache_folder();
+
+// How many ranks the launcher says that it has started on this node; 0 when it does not say.
+std::int64_t ranks_on_node();
+
+// Whether a tool for NVTX (Nsight) has been loaded into this process.
+bool nvtx_tool_is_attached();
+
 // One line for each TEMPI_ variable that is misspelt or has a value that its option does not take.
 std::vector<std::string> option_warnings();
 

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <map>
 #include <optional>
 #include <pybind11/stl.h>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -97,6 +99,29 @@ py::list counter_rows(const Library& self) {
   return list;
 }
 
+std::vector<double> measure(const Library& self, const std::string& what, const std::string& strategy,
+                            std::int64_t n_blocks, std::int64_t block, std::int64_t stride, int peer,
+                            double max_seconds, std::size_t max_samples) {
+  std::vector<double> seconds(std::max<std::size_t>(1, max_samples));
+  std::size_t n_samples = 0;
+  const tempi_measurement wish{what.c_str(), strategy.c_str(), n_blocks,      block, stride,
+                               peer,         max_seconds,      seconds.size()};
+  char* const error = self.table().measure(&wish, seconds.data(), &n_samples);
+  if (error) throw std::runtime_error(taken(error));
+  seconds.resize(n_samples);
+  return seconds;
+}
+
+std::map<std::string, std::string> machine(const Library& self) {
+  std::map<std::string, std::string> facts;
+  std::istringstream lines(taken(self.table().machine()));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(": ");
+    facts[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return facts;
+}
+
 using Address = std::uintptr_t;  // Python holds addresses as int
 
 Address fake_allocate(const Library& self, const std::string& kind, int ordinal, std::size_t bytes) {
@@ -127,6 +152,9 @@ void bind_library(py::module_& module) {
       .def("counters", counter_rows)
       .def("reset_counters", [](const Library& self) { self.table().reset_counters(); })
       .def("explain", explained, py::arg("datatype"), py::arg("count") = 1)
+      .def("measure", measure, py::arg("what"), py::arg("strategy") = "", py::arg("n_blocks") = 1, py::arg("block") = 8,
+           py::arg("stride") = 8, py::arg("peer") = 0, py::arg("max_seconds") = 0.1, py::arg("max_samples") = 1000)
+      .def("machine", machine)
       .def("fake_allocate", fake_allocate, py::arg("kind"), py::arg("ordinal"), py::arg("bytes"))
       .def("fake_deallocate",
            [](const Library& self, Address data) { self.table().fake_deallocate(reinterpret_cast<void*>(data)); })

@@ -5,5 +5,6 @@ PYBIND11_MODULE(_native, module) {
   module.doc() = "The stages of TEMPI as functions over plain values, and the C face of libtempi.so.";
   tempi::bind::bind_datatype(module);
   tempi::bind::bind_host(module);
+  tempi::bind::bind_model(module);
   tempi::bind::bind_library(module);
 }

@@ -123,6 +123,20 @@ class CudaDevice final : public Device {
             begin + bytes};
   }
 
+  Facts facts() override {
+    int count = 0, version = 0;
+    char gpu[256] = {};
+    check(driver->cuDeviceGetCount(&count), "cuDeviceGetCount");
+    check(driver->cuDriverGetVersion(&version), "cuDriverGetVersion");
+    if (count > 0) check(driver->cuDeviceGetName(gpu, sizeof gpu, 0), "cuDeviceGetName");
+    return {gpu, count, "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10)};
+  }
+
+  Context primary(int ordinal) override {
+    check(driver->cuInit(0), "cuInit");
+    return primary_context(ordinal);
+  }
+
   void enter(Context context, Lane lane) override {
     check(driver->cuCtxPushCurrent_v2(static_cast<CUcontext>(context)), "cuCtxPushCurrent");
     entered.push_back({context, lane, CU_STREAM_CAPTURE_MODE_RELAXED});

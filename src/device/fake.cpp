@@ -92,6 +92,9 @@ class Fake final : public Device {
     return memory_.locate(address);
   }
 
+  Facts facts() override { return {"fake", kFakeOrdinals, "fake"}; }
+  Context primary(int ordinal) override { return fake_context(ordinal); }
+
   void enter(Context context, Lane lane) override {
     const int ordinal = fake_ordinal(context);
     if (ordinal < 0 || ordinal >= kFakeOrdinals) throw Error(ErrorKind::device, "fake device: no such context");

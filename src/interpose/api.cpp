@@ -11,11 +11,13 @@
 #include "datatype/canonical.hpp"
 #include "datatype/decode.hpp"
 #include "device/fake.hpp"
+#include "interpose/measure.hpp"
 #include "interpose/state.hpp"
 #include "mpi/real.hpp"
 #include "mpi/type_reader.hpp"
 #include "pack/describe.hpp"
 #include "send/cuda_aware.hpp"
+#include "send/machine.hpp"
 #include "tempi_config.h"
 
 namespace tempi::interpose {
@@ -78,6 +80,23 @@ int is_active() { return active(); }
 int fake_copy(void* dst, const void* src, std::size_t bytes) { return device::fake_copy(dst, src, bytes) ? 0 : 1; }
 std::uint64_t fake_unfinished() { return device::fake_unfinished(); }
 
+char* measured(const tempi_measurement* what, double* seconds, std::size_t* n_samples) {
+  try {
+    const std::vector<double> samples = measure(*what);
+    std::copy(samples.begin(), samples.end(), seconds);
+    *n_samples = samples.size();
+    return nullptr;
+  } catch (const std::exception& error) {
+    return copied(error.what());
+  }
+}
+
+char* machine() {
+  std::string lines;
+  for (const auto& [name, value] : send::machine_facts()) lines.append(name).append(": ").append(value).append("\n");
+  return copied(lines);
+}
+
 constexpr tempi_api_table kTable = {
     TEMPI_API_VERSION,
     build_info,
@@ -92,6 +111,8 @@ constexpr tempi_api_table kTable = {
     device::fake_deallocate,
     fake_copy,
     fake_unfinished,
+    measured,
+    machine,
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 2
+#define TEMPI_API_VERSION 3
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -37,12 +37,22 @@ typedef struct tempi_explanation { /* all text from malloc */
   char* plan;
 } tempi_explanation;
 
+typedef struct tempi_measurement {
+  const char* what;     /* "launch", "pack", "unpack", "message" or "strided" (a whole message of a vector) */
+  const char* strategy; /* "device", "oneshot", "staged": of GPU memory; "host", "library": of host memory;
+                           of a message "host" or "device"; of a strided one also "auto" */
+  int64_t n_blocks, block, stride; /* a vector; bytes; stride == block: contiguous */
+  int peer; /* rank in MPI_COMM_WORLD, for messages: both ranks call, the lower one's times count */
+  double max_seconds;
+  size_t max_samples;
+} tempi_measurement;
+
 typedef struct tempi_api_table {
   int version;
-  const char* (*build_info)(void);     /* "key: value" lines: version, compiler, MPI ABI, CUDA, ... */
-  const char* (*mpi_library)(void);    /* path of the MPI library found, "" when none is loaded */
-  const char* (*cuda_aware)(void);     /* "yes: why" or "no: why"; "" when no MPI library is loaded */
-  int (*active)(void);                 /* 1 when calls are being handled */
+  const char* (*build_info)(void);  /* "key: value" lines: version, compiler, MPI ABI, CUDA, ... */
+  const char* (*mpi_library)(void); /* path of the MPI library found, "" when none is loaded */
+  const char* (*cuda_aware)(void);  /* "yes: why" or "no: why"; "" when no MPI library is loaded */
+  int (*active)(void);              /* 1 when calls are being handled */
   size_t (*options)(const tempi_option** rows);
   size_t (*counters)(tempi_counter* rows, size_t capacity); /* returns how many there are */
   void (*reset_counters)(void);
@@ -50,8 +60,12 @@ typedef struct tempi_api_table {
   /* Memory of the fake device (TEMPI_DEVICE=fake): null on failure. kind: "device", "pinned", "managed". */
   void* (*fake_allocate)(const char* kind, int ordinal, size_t bytes);
   void (*fake_deallocate)(void* address);
-  int (*fake_copy)(void* dst, const void* src, size_t bytes); /* any of the two may be fake device memory; 0 on success */
+  int (*fake_copy)(void* dst, const void* src,
+                   size_t bytes);    /* any of the two may be fake device memory; 0 on success */
   uint64_t (*fake_unfinished)(void); /* operations queued and not yet done */
+  /* Times a part of a message. Null, or why it could not (from malloc); seconds has room for max_samples. */
+  char* (*measure)(const tempi_measurement* what, double* seconds, size_t* n_samples);
+  char* (*machine)(void); /* "key: value" lines, from malloc: what a profile is told by; MPI must be initialised */
 } tempi_api_table;
 
 /* The one exported name that is not MPI's. */

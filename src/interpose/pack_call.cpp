@@ -7,11 +7,13 @@
 #include "base/counters.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "base/trace.hpp"
 #include "interpose/state.hpp"
 #include "interpose/verify.hpp"
 #include "mpi/errors.hpp"
 #include "pack/host.hpp"
 #include "pack/host_image.hpp"
+#include "send/strategy.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -171,8 +173,9 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
   std::optional<pack::Route> found;
   if (device != nullptr) found = pack::find_route(transfer, *device);
   const pack::Route& route = found ? *found : route_without_gpu();
-  if (!route.touches_gpu && !pack::host_packer_is_faster(transfer)) return pass_on(real, call, Outcome::passed_faster);
+  if (!route.touches_gpu && !send::host_packer_is_faster(transfer)) return pass_on(real, call, Outcome::passed_faster);
 
+  const trace::Span span(call.direction == Direction::pack ? "MPI_Pack" : "MPI_Unpack", {.bytes = transfer.bytes()});
   const Stopwatch stopwatch;
   const Handled handled = handle(real, call, *type, transfer, route, device);
   count_call(function_of(call), handled.outcome, static_cast<std::uint64_t>(transfer.bytes()), stopwatch.nanoseconds());

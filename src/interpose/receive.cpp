@@ -1,4 +1,5 @@
 // MPI-4.1, 3.2.4, 3.7.2, 3.8 and 3.9: receives.
+#include "base/trace.hpp"
 #include "interpose/entry.hpp"
 #include "interpose/message_call.hpp"
 #include "send/completion.hpp"
@@ -30,7 +31,8 @@ int receive(const FoundSide& found, const Buffer& buffer, MPI_Status* status, co
   const Packed packed(payload.bytes());
   MPI_Status own;
   MPI_Status* const seen = status == MPI_STATUS_IGNORE ? &own : status;
-  const int code = call(Given{payload.data(), packed.count(), packed.type()}, seen);
+  const Given given{payload.data(), packed.count(), packed.type()};
+  const int code = trace::traced("library wait", [&] { return call(given, seen); });
   if (code == MPI_SUCCESS) payload.unpack(send::received_bytes(*seen));
   else payload.abandon();
   Engine::progress();
@@ -86,7 +88,7 @@ int irecv(SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Buffer& b
 }
 
 FoundSide find_matched(const Buffer& buffer, const void* message) {
-  return find_side(buffer, key_of(load_handle(message)) == key_of(message_no_proc()) ? MPI_PROC_NULL : 0);
+  return find_side(buffer, key_of(load_handle(message)) == key_of(message_no_proc()) ? MPI_PROC_NULL : MPI_ANY_SOURCE);
 }
 
 using SmallMrecv = int (*)(void*, int, Handle, void*, MPI_Status*);

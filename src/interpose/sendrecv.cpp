@@ -86,7 +86,7 @@ template <class Small, class Large, class Last, class Replace>
 int sendrecv_replace(Small small, Large large, const Exchange& exchange, Last last, const Replace& replace) noexcept {
   return guarded(exchange.out.comm, [&] {
     Engine::flush();
-    Sides sides{find_side(exchange.out), {}};
+    Sides sides{find_side(exchange.out, MPI_ANY_SOURCE), {}};
     if (sides.code() != MPI_SUCCESS) return sides.code();
     if (!sides.any()) return replace();
     sides.in = sides.out;

@@ -40,18 +40,17 @@ bool overflows(Count count, std::int64_t size) {
   return __builtin_mul_overflow(count, size, &bytes);
 }
 
-std::optional<Side> side_of(const Buffer& buffer, const KnownType& type, device::Device* device) {
+std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& type, device::Device* device) {
   Side side{buffer.direction, type.plan, {buffer.count, type.extent}, const_cast<void*>(buffer.address), {}, {}};
   const bool contiguous = is_contiguous(type, buffer.count);
   if (contiguous && send::contiguous_is_library()) return {};
   if (device != nullptr) {
     side.route = pack::find_route({*side.plan, side.repeat, side.direction, side.typed, nullptr}, {}, *device);
   }
-  if (device == nullptr || !side.route.touches_gpu) {
-    side.strategy = send::choose({device::MemoryKind::host, contiguous, side.bytes()});
-  } else {
-    side.strategy = send::choose({device::MemoryKind::device, contiguous && !side.route.is_split(), side.bytes()});
-  }
+  const bool on_gpu = device != nullptr && side.route.touches_gpu;
+  side.strategy = send::choose({on_gpu ? device::MemoryKind::device : device::MemoryKind::host,
+                                contiguous && !side.route.is_split(), send::features_of(*side.plan, side.repeat),
+                                buffer.comm, peer});
   if (side.strategy == Strategy::library) return {};
   return side;
 }
@@ -73,23 +72,18 @@ bool is_librarys(const Buffer& buffer) noexcept {
   return true;
 }
 
-FoundSide find_side(const Buffer& buffer) {
-  if (!active() || switches().no_send || buffer.count <= 0) return {};
+FoundSide find_side(const Buffer& buffer, int peer) {
+  if (peer == MPI_PROC_NULL || !active() || switches().no_send || buffer.count <= 0) return {};
   device::Device* const device = device::current();
   if (device == nullptr && !switches().host_too) return {};
   const KnownType* type = find_type(buffer.datatype);
   if (const int code = check_arguments(buffer, type); code != MPI_SUCCESS) return {{}, code};
   if (type == nullptr) type = analyse_type(buffer.datatype).type;
   if (type == nullptr || type->size() == 0 || overflows(buffer.count, type->size())) return {};
-  FoundSide found{side_of(buffer, *type, device)};
+  FoundSide found{side_of(buffer, peer, *type, device)};
   const auto bytes = static_cast<std::uint64_t>(buffer.count * type->size());
   count_call(buffer.function, found.side ? send::outcome_of(found.side->strategy) : Outcome::passed_faster, bytes);
   return found;
-}
-
-FoundSide find_side(const Buffer& buffer, int peer) {
-  if (peer == MPI_PROC_NULL) return {};
-  return find_side(buffer);
 }
 
 Packed::Packed(std::int64_t bytes) : count_(static_cast<int>(bytes)), type_(type_packed()) {

@@ -27,9 +27,7 @@ struct FoundSide {
   std::optional<send::Side> side;
   int code = MPI_SUCCESS;
 };
-FoundSide find_side(const Buffer& buffer);
-
-// Like find_side, nothing when the other end is MPI_PROC_NULL: then no buffer is touched.
+// `peer` is the rank at the other end, negative for any. With MPI_PROC_NULL no buffer is touched.
 FoundSide find_side(const Buffer& buffer, int peer);
 
 // How packed bytes are named in a call: MPI_PACKED, which may match any datatype, or beyond INT_MAX a datatype of it.

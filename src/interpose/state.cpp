@@ -2,6 +2,7 @@
 
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "base/trace.hpp"
 #include "device/device.hpp"
 #include "device/staging.hpp"
 #include "interpose/report.hpp"
@@ -22,9 +23,9 @@ State find_state() {
   return State::off;
 }
 
-bool is_rank_zero() {
-  int rank = 0;
-  return real_pmpi().MPI_Comm_rank(comm_world(), &rank) == MPI_SUCCESS && rank == 0;
+int own_rank() {
+  int rank = -1;
+  return real_pmpi().MPI_Comm_rank(comm_world(), &rank) == MPI_SUCCESS ? rank : -1;
 }
 
 }  // namespace
@@ -38,7 +39,11 @@ bool find_whether_active() noexcept {
 }
 
 void announce(World world) noexcept {
-  if (!active() || (world == World::yes && !is_rank_zero())) return;
+  if (!active()) return;
+  const int rank = world == World::yes ? own_rank() : -1;
+  trace::start();
+  if (rank >= 0) trace::set_rank(rank);
+  if (world == World::yes && rank != 0) return;
   for (const std::string& warning : option_warnings()) warn_once(warning.c_str(), warning);
 }
 
@@ -49,6 +54,7 @@ void shut_down() noexcept {
   if (flag(Option::REPORT)) print_report();
   forget_types();
   if (device::Device* device = device::current()) device::release_staging(*device);
+  trace::finish();
 }
 
 }  // namespace tempi::interpose

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/trace.hpp"
 #include "datatype/canonical.hpp"
 #include "datatype/decode.hpp"
 #include "mpi/handle_map.hpp"
@@ -124,6 +125,7 @@ bool watch_destruction(Handle datatype) {
 }
 
 Analysis analyse(Handle datatype) {
+  const trace::Span span("analyse datatype");
   MpiTypeReader reader;
   const datatype::Type type = datatype::decode(datatype, reader);
   const auto [plan, was_known] = plans().get(type.tree);

@@ -1,6 +1,7 @@
 #include "pack/plan.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace tempi::pack {
 namespace {
@@ -19,6 +20,33 @@ std::vector<std::int32_t> narrow_entries(const datatype::OffsetTable& table) {
   return entries;
 }
 
+std::int64_t in_units(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit; }
+
+std::int64_t span_of(const Box& box) {
+  std::int64_t span = box.block_bytes;
+  for (int d = 0; d < box.n_dims; ++d) {
+    const bool irregular = box.table && box.table_dim == d;
+    span +=
+        irregular ? box.table->highest - box.table->lowest : (box.dims[d].count - 1) * std::abs(box.dims[d].src_stride);
+  }
+  return span;
+}
+
+Traffic traffic_of(const datatype::Boxes& boxes) {
+  constexpr std::int64_t kSector = 32, kPage = 4096;
+  Traffic traffic;
+  for (const Box& box : boxes) {
+    const std::int64_t blocks = box.payload_bytes() / box.block_bytes;
+    const bool regular = box.n_dims > 0 && !(box.table && box.table_dim == 0);
+    const std::int64_t sectors = in_units(box.block_bytes, kSector) * kSector;
+    const std::int64_t apart = regular ? std::max(std::abs(box.dims[0].src_stride), box.block_bytes) : sectors;
+    traffic.blocks += blocks;
+    traffic.pages += std::min(blocks * in_units(box.block_bytes, kPage), in_units(span_of(box), kPage));
+    traffic.touched += box.n_dims == 0 ? box.block_bytes : blocks * std::min(apart, sectors);
+  }
+  return traffic;
+}
+
 template <class T>
 std::unique_ptr<DeviceCopy> upload(device::Device& device, device::Context context, const std::vector<T>& values) {
   return std::make_unique<DeviceCopy>(device, context, values.data(), values.size() * sizeof(T));
@@ -26,7 +54,8 @@ std::unique_ptr<DeviceCopy> upload(device::Device& device, device::Context conte
 
 }  // namespace
 
-Plan::Plan(datatype::TreePtr canonical) : tree(std::move(canonical)), layout(datatype::layout(*tree)) {
+Plan::Plan(datatype::TreePtr canonical)
+    : tree(std::move(canonical)), layout(datatype::layout(*tree)), traffic(traffic_of(layout.boxes)) {
   if (layout.boxes.size() != 1) return;
   pack_loop_ = host_loop_of(layout.boxes.front());
   unpack_loop_ = host_loop_of(datatype::reversed(layout.boxes.front()));

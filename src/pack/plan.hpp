@@ -44,12 +44,19 @@ struct UploadedList {
   std::unique_ptr<DeviceCopy> boxes, tiles;
 };
 
+// What one element costs memory: its dense runs, the bytes of the 32-byte sectors that hold the typed side, and the 4
+// KiB pages.
+struct Traffic {
+  std::int64_t blocks = 0, touched = 0, pages = 0;
+};
+
 class Plan {
  public:
   explicit Plan(datatype::TreePtr canonical);
 
   const datatype::TreePtr tree;
   const datatype::Layout layout;
+  const Traffic traffic;
 
   // A list longer than kFewBoxes goes to the device once.
   bool is_long() const { return layout.boxes.size() > static_cast<std::size_t>(kFewBoxes); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/trace.hpp"
 #include "mpi/errors.hpp"
 #include "send/engine.hpp"
 #include "send/grouped.hpp"
@@ -290,7 +291,7 @@ int wait(const Real& real, void* request, MPI_Status* status) {
   if (!message) return tended(real.MPI_Wait(request, status));
   end_sibling(*message, true);
   const Statuses own(1, status);
-  const int code = real.MPI_Wait(request, own.at(0));
+  const int code = trace::traced("library wait", [&] { return real.MPI_Wait(request, own.at(0)); });
   return finish_one(std::move(message), request, own.at(0), code);
 }
 
@@ -300,7 +301,8 @@ int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) 
   if (!all.any_managed()) return tended(real.MPI_Waitall(count, requests, statuses));
   all.tend_siblings(true);
   const Statuses own(count, statuses);
-  return finish_all(all, own, real.MPI_Waitall(count, requests, own.at(0)));
+  const int code = trace::traced("library wait", [&] { return real.MPI_Waitall(count, requests, own.at(0)); });
+  return finish_all(all, own, code);
 }
 
 int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/trace.hpp"
 #include "mpi/real.hpp"
 #include "send/completion.hpp"
 #include "send/grouped.hpp"
@@ -58,7 +59,7 @@ bool Engine::is_packed(Message& message, bool waits) noexcept {
   if (!message.queued.mark) return true;
   try {
     if (!waits && !message.queued.mark->reached()) return false;
-    if (waits) message.queued.mark->wait();
+    if (waits) trace::traced("wait for batch", [&] { message.queued.mark->wait(); });
   } catch (const Error&) {
     pack_now(message);
   }

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "base/trace.hpp"
+
 namespace tempi::send {
 namespace {
 
@@ -27,6 +29,7 @@ void move_now(Message& message, PayloadOf payload_of) noexcept {
 }
 
 void queue_batch(const std::vector<Message*>& messages, PayloadOf payload_of) {
+  const trace::Span span("queue batch", {.messages = static_cast<std::int64_t>(messages.size())});
   const Payload& first = *payload_of(*messages.front());
   device::Device& device = first.device();
   const device::Scope scope(device, first.context());
@@ -74,7 +77,7 @@ void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept {
   for (const MessagePtr& message : queued) {
     const device::MarkPtr mark = std::exchange(message->queued, {}).mark;
     try {
-      if (mark) mark->wait();
+      if (mark) trace::traced("wait for batch", [&] { mark->wait(); });
     } catch (const Error&) {
       move_now(*message, incoming);
     }

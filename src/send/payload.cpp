@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/trace.hpp"
 #include "device/host_pages.hpp"
 #include "pack/host_image.hpp"
 
@@ -78,6 +79,8 @@ void Payload::move_by_gpu() {
 }
 
 void Payload::move() {
+  const trace::Span span(side_.direction == Direction::pack ? "pack" : "unpack",
+                         {.bytes = bytes(), .strategy = model::text(side_.strategy)});
   if (!side_.route.touches_gpu) return pack::move_on_host(transfer());
   try {
     move_by_gpu();

@@ -1,24 +1,26 @@
 #include "send/strategy.hpp"
 
+#include <array>
+#include <memory>
 #include <optional>
 
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "send/cuda_aware.hpp"
+#include "send/locality.hpp"
+#include "send/machine.hpp"
 
 namespace tempi::send {
 namespace {
 
-// Below, the library's way through the GPU takes longer than host memory does (two H200s: a whole message of 256 KiB
-// takes 22 us by "device", one of 64 KiB 27 us and of 16 KiB 20 us by "oneshot").
+// Without a profile. Below, the library's way through the GPU takes longer than host memory does (two H200s: a whole
+// message of 256 KiB takes 22 us by "device", one of 64 KiB 27 us and of 16 KiB 20 us by "oneshot").
 constexpr std::int64_t kDeviceBytes = 48 << 10;
 
 std::optional<Strategy> named(const std::string& name) {
-  if (name == "library") return Strategy::library;
-  if (name == "device") return Strategy::device;
-  if (name == "oneshot") return Strategy::oneshot;
-  if (name == "staged") return Strategy::staged;
-  if (name == "host") return Strategy::host;
+  for (std::size_t i = 0; i < model::kStrategies; ++i) {
+    if (name == model::text(static_cast<Strategy>(i))) return static_cast<Strategy>(i);
+  }
   return {};
 }
 
@@ -47,16 +49,49 @@ const Wishes& wishes() {
 
 bool needs_awareness(Strategy strategy) { return strategy == Strategy::library || strategy == Strategy::device; }
 
+Strategy by_rule(const Shape& shape, bool aware) {
+  return aware && shape.features.bytes >= kDeviceBytes ? Strategy::device : Strategy::oneshot;
+}
+
+Strategy by_model(const model::Fit& fit, const Shape& shape, bool aware, model::Locality where) {
+  const auto prediction = model::predict(fit, {shape.features, shape.is_contiguous, aware, where});
+  return model::fastest(prediction).value_or(by_rule(shape, aware));
+}
+
+// Programs repeat their messages: the last few choices of a thread are kept.
+Strategy chosen(const Shape& shape, bool aware) {
+  struct Known {
+    model::Features features{-1, 0, 0, 0};
+    bool is_contiguous = false;
+    model::Locality where = model::Locality::same_gpu;
+    Strategy strategy = Strategy::oneshot;
+  };
+  const model::Profile* const measured = profile();
+  if (measured == nullptr) return by_rule(shape, aware);
+  constexpr std::size_t kKept = 64;
+  thread_local const auto kept = std::make_unique<std::array<Known, kKept>>();  // a library has little static TLS
+  const auto& [bytes, blocks, touched, pages] = shape.features;
+  const model::Locality where = locality(shape.comm, shape.peer);
+  Known& known = (*kept)[static_cast<std::size_t>(bytes ^ bytes >> 6 ^ blocks ^ touched >> 5) % kKept];
+  const model::Features& f = known.features;
+  if (f.bytes != bytes || f.blocks != blocks || f.touched != touched || f.pages != pages || known.where != where ||
+      known.is_contiguous != shape.is_contiguous) {
+    known = {shape.features, shape.is_contiguous, where, by_model(measured->fit, shape, aware, where)};
+  }
+  return known.strategy;
+}
+
 Strategy of_gpu_memory(const Shape& shape) {
-  const bool aware = cuda_awareness().aware;
-  if (shape.is_contiguous) return aware && !wishes().stage_contiguous ? Strategy::library : Strategy::oneshot;
-  if (!wishes().datatype) return aware && shape.bytes >= kDeviceBytes ? Strategy::device : Strategy::oneshot;
-  if (needs_awareness(*wishes().datatype) && !aware) {
+  const bool aware = cuda_awareness().aware && !(shape.is_contiguous && wishes().stage_contiguous);
+  if (shape.is_contiguous && aware) return Strategy::library;
+  if (!wishes().datatype) return chosen(shape, aware);
+  if (*wishes().datatype == Strategy::host) return Strategy::oneshot;
+  if (!needs_awareness(*wishes().datatype) || aware) return *wishes().datatype;
+  if (!cuda_awareness().aware) {
     warn_once("aware", "the strategy asked for needs a CUDA-aware MPI library, which this one is not: using oneshot (" +
                            cuda_awareness().reason + "; TEMPI_CUDA_AWARE=1 overrides)");
-    return Strategy::oneshot;
   }
-  return *wishes().datatype == Strategy::host ? Strategy::oneshot : *wishes().datatype;
+  return Strategy::oneshot;
 }
 
 }  // namespace
@@ -76,6 +111,24 @@ Strategy choose(const Shape& shape) {
   const bool on_gpu = shape.kind == device::MemoryKind::device || shape.kind == device::MemoryKind::managed;
   if (on_gpu) return of_gpu_memory(shape);
   return wishes().pack_on_host && !shape.is_contiguous ? Strategy::host : Strategy::library;
+}
+
+model::Features features_of(const pack::Plan& plan, pack::Repeat repeat) {
+  const pack::Traffic& each = plan.traffic;
+  return {repeat.count * plan.layout.size, repeat.count * each.blocks, repeat.count * each.touched,
+          repeat.count * each.pages};
+}
+
+bool host_packer_is_faster(const pack::Transfer& transfer) {
+  const model::Profile* const known = profile();
+  const bool has_shortcut = transfer.typed == nullptr || pack::is_plain_copy(transfer.plan, transfer.repeat);
+  if (known == nullptr || !known->is_own || has_shortcut) return pack::host_packer_is_faster(transfer);
+  const bool packs = transfer.direction == pack::Direction::pack;
+  const model::Term& ours = known->fit.term(packs ? model::Part::pack_host : model::Part::unpack_host);
+  const model::Term& theirs = known->fit.term(packs ? model::Part::pack_library : model::Part::unpack_library);
+  if (!ours.is_known() || !theirs.is_known()) return pack::host_packer_is_faster(transfer);
+  const model::Features features = features_of(transfer.plan, transfer.repeat);
+  return ours.seconds(features) < theirs.seconds(features);
 }
 
 bool contiguous_is_library() { return cuda_awareness().aware && !wishes().stage_contiguous; }

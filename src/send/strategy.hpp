@@ -5,28 +5,33 @@
 
 #include "base/counters.hpp"
 #include "device/device.hpp"
+#include "model/predict.hpp"
+#include "mpi/handle.hpp"
+#include "pack/engine.hpp"
 
 namespace tempi::send {
 
-enum class Strategy : std::uint8_t {
-  library,  // the MPI library is handed the program's buffer
-  device,   // packed in device memory, which the (CUDA-aware) library is handed
-  oneshot,  // the kernel packs into (unpacks from) pinned host memory
-  staged,   // packed in device memory, copied to pinned host memory in chunks
-  host,     // host memory, packed by our packer
-};
+using model::Strategy;
 
 Outcome outcome_of(Strategy strategy);
+
+model::Features features_of(const pack::Plan& plan, pack::Repeat repeat);
 
 // What a choice is made from.
 struct Shape {
   device::MemoryKind kind;  // of the program's buffer
   bool is_contiguous;
-  std::int64_t bytes;
+  model::Features features;
+  Handle comm;
+  int peer;  // in comm; negative for any
 };
 
-// The strategy that the options ask for where it is possible, else the one that a simple rule takes.
+// The strategy that the options ask for where it is possible, else the one that this machine's profile predicts to be
+// the fastest, else, without a profile, the one that a simple rule takes.
 Strategy choose(const Shape& shape);
+
+// For buffers of the host: is our packer worth it against the library's? As measured on this machine, else by rule.
+bool host_packer_is_faster(const pack::Transfer& transfer);
 
 // Whether contiguous buffers are the library's, wherever they are: then nobody needs to ask where.
 bool contiguous_is_library();

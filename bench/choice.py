@@ -1,0 +1,184 @@
+"""Does the model choose well: random messages by every strategy, against the one predicted to win.
+
+    python -m bench.choice --profile FILE.fit              # GPU memory, between ranks
+    python -m bench.choice --profile FILE.fit --host       # host memory: our packer or the library's
+
+The cases are drawn by a seed. Bars: the choice within 5 % of the best in 90 % of the cases, mean regret at
+most 3 %, the predicted time within 25 % of the measured one in 80 %.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+
+import click
+from rich.table import Table
+
+from bench.choice_rank import Vector
+from bench.common import CONSOLE, machine_facts, write_csv
+from tempi._library import lib_path
+from tempi._native import Fit, read_fit
+from tempi.model import Features
+from tempi.ranks_job import find_mpirun, launcher, records_of
+
+WITHIN_BEST, WITHIN_PREDICTED = 1.05, 0.25
+BARS = {"choice within 5 % of the best": 0.90, "prediction within 25 %": 0.80}
+MOST_REGRET = 0.03
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One case: what was chosen, and what each strategy took (seconds)."""
+
+    vector: Vector
+    where: str
+    chosen: str
+    predicted_s: float
+    measured_s: Mapping[str, float]
+
+    @property
+    def best(self) -> str:
+        """The strategy that took least."""
+        return min(self.measured_s, key=lambda strategy: self.measured_s[strategy])
+
+    @property
+    def regret(self) -> float:
+        """How much longer the chosen one took than the best, as a share."""
+        return self.measured_s[self.chosen] / self.measured_s[self.best] - 1
+
+    @property
+    def error(self) -> float:
+        """Of the prediction, as a share of what was measured."""
+        return abs(self.predicted_s / self.measured_s[self.chosen] - 1)
+
+
+def features(vector: Vector) -> Features:
+    """What the model knows of a vector."""
+    return Features.of_vector(vector.n_blocks, vector.block, vector.stride)
+
+
+def predictions(fit: Fit, vector: Vector, where: str) -> dict[str, float]:
+    """Seconds by strategy."""
+    f = features(vector)
+    if where in ("pack", "unpack"):
+        terms = {
+            name: fit.seconds(f"{where}.{name}", f.bytes, f.blocks, f.touched, f.pages)
+            for name in ("host", "library")
+        }
+        return {name: seconds for name, seconds in terms.items() if seconds is not None}
+    aware = fit.machine()["cuda_aware"] == "1"
+    return fit.predict(f.bytes, f.blocks, f.touched, f.pages, False, where, aware)
+
+
+def measure(
+    count: int, seed: int, host: bool, profile: Path
+) -> Iterator[tuple[Vector, str, dict[str, float]]]:
+    """Start the ranks and hand on each case: the vector, where it went, seconds by strategy."""
+    settings = ["env", f"LD_PRELOAD={lib_path()}", f"TEMPI_PROFILE={profile.resolve()}"]
+    arguments = ["--cases", str(count), "--seed", str(seed), *(["--host"] if host else [])]
+    start = [*launcher(find_mpirun(), None), *settings, sys.executable, "-m", "bench.choice_rank", *arguments]
+    for record in records_of(start, timeout_s=600):
+        yield Vector(**record["vector"]), record["where"], record["seconds"]
+
+
+def judge(fit: Fit, vector: Vector, where: str, measured: dict[str, float]) -> Outcome | None:
+    """The outcome of a case; nothing where the profile does not know two strategies that were measured."""
+    predicted = {name: s for name, s in predictions(fit, vector, where).items() if name in measured}
+    if len(predicted) < 2:
+        return None
+    chosen = min(predicted, key=lambda name: predicted[name])
+    return Outcome(vector, where, chosen, predicted[chosen], {name: measured[name] for name in predicted})
+
+
+def shares(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """The numbers of the bars."""
+    n = len(outcomes)
+    return {
+        "choice within 5 % of the best": sum(o.regret <= WITHIN_BEST - 1 for o in outcomes) / n,
+        "prediction within 25 %": sum(o.error <= WITHIN_PREDICTED for o in outcomes) / n,
+        "mean regret": statistics.fmean(o.regret for o in outcomes),
+    }
+
+
+def show(outcomes: Sequence[Outcome]) -> None:
+    """The bars, and how often each strategy won."""
+    table = Table(title=f"{len(outcomes)} random messages")
+    for name in ("bar", "measured", "wanted", ""):
+        table.add_column(name, justify="left" if name == "bar" else "right")
+    found = shares(outcomes)
+    for name, wanted in BARS.items():
+        table.add_row(
+            name, f"{found[name]:.1%}", f">= {wanted:.0%}", "PASS" if found[name] >= wanted else "FAIL"
+        )
+    passed = found["mean regret"] <= MOST_REGRET
+    table.add_row(
+        "mean regret", f"{found['mean regret']:.2%}", f"<= {MOST_REGRET:.0%}", "PASS" if passed else "FAIL"
+    )
+    CONSOLE.print(table)
+    wins = Table(title="how often")
+    for name in ("where", "strategy", "was the best", "was chosen"):
+        wins.add_column(name, justify="left" if name in ("where", "strategy") else "right")
+    for where in sorted({o.where for o in outcomes}):
+        here = [o for o in outcomes if o.where == where]
+        for name in sorted({name for o in here for name in o.measured_s}):
+            wins.add_row(
+                where, name, str(sum(o.best == name for o in here)), str(sum(o.chosen == name for o in here))
+            )
+    CONSOLE.print(wins)
+
+
+def row(outcome: Outcome) -> dict[str, object]:
+    """A line of the CSV; microseconds."""
+    times = {
+        f"{name}_us": outcome.measured_s.get(name, 0.0) * 1e6 for name in ("device", "oneshot", "staged")
+    }
+    if outcome.where in ("pack", "unpack"):
+        times = {f"{name}_us": outcome.measured_s[name] * 1e6 for name in ("host", "library")}
+    return {
+        **asdict(outcome.vector),
+        "where": outcome.where,
+        **times,
+        "chosen": outcome.chosen,
+        "best": outcome.best,
+        "predicted_us": outcome.predicted_s * 1e6,
+        "regret": outcome.regret,
+        "error": outcome.error,
+    }
+
+
+@click.command(help=(__doc__ or "").split("\n")[0])
+@click.option("--profile", type=click.Path(exists=True, path_type=Path), required=True, help="A .fit file.")
+@click.option("--cases", "count", default=200, show_default=True, type=click.IntRange(min=1))
+@click.option("--seed", default=1, show_default=True)
+@click.option("--host", is_flag=True, help="Host memory: our packer against the library's.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("bench-results"), show_default=True)
+def main(profile: Path, count: int, seed: int, host: bool, out: Path) -> None:
+    """Measure, judge, write a CSV."""
+    fit, begin = read_fit(profile.read_text()), monotonic()
+    outcomes = []
+    with CONSOLE.status(f"{count} random messages"):
+        for vector, where, measured in measure(count, seed, host, profile):
+            if outcome := judge(fit, vector, where, measured):
+                outcomes.append(outcome)
+    if not outcomes:
+        raise click.ClickException(
+            "the profile knows fewer than two of the strategies that are possible here"
+        )
+    CONSOLE.print(f"measured in {monotonic() - begin:.0f} s, seed {seed}")
+    show(outcomes)
+    path = out / f"choice-{'host' if host else 'gpu'}.csv"
+    write_csv(
+        path,
+        [row(o) for o in outcomes],
+        machine_facts(find_mpirun(), Path(lib_path())) | {"profile": profile.name},
+    )
+    CONSOLE.print(f"written: {path}", highlight=False)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m bench.choice")

@@ -1,0 +1,80 @@
+// The model of a message: the file that the shim reads, and what it predicts from it.
+#include <pybind11/stl.h>
+#include <stdexcept>
+
+#include "bind/bind.hpp"
+#include "model/predict.hpp"
+
+namespace py = pybind11;
+
+namespace tempi::bind {
+namespace {
+
+using model::Features;
+using model::Fit;
+
+py::dict terms(const Fit& fit) {
+  py::dict all;
+  for (std::size_t i = 0; i < model::kParts; ++i) {
+    const auto part = static_cast<model::Part>(i);
+    if (!fit.term(part).is_known()) continue;
+    py::list segments;
+    for (const model::Segment& s : fit.term(part).segments()) {
+      segments.append(py::make_tuple(s.from_bytes, s.latency, s.per_byte, s.per_block, s.per_touched, s.per_page));
+    }
+    all[model::text(part)] = segments;
+  }
+  return all;
+}
+
+py::object seconds(const Fit& fit, const std::string& term, const Features& features) {
+  const model::Part part = model::part_named(term);
+  if (part == model::Part::count || !fit.term(part).is_known()) return py::none();
+  return py::float_(fit.term(part).seconds(features));
+}
+
+model::Message message(const Features& features, bool contiguous, const std::string& locality, bool cuda_aware) {
+  const auto where = model::locality_named(locality);
+  if (!where) throw std::invalid_argument("there is no locality \"" + locality + "\"");
+  return {features, contiguous, cuda_aware, *where};
+}
+
+py::dict predicted(const Fit& fit, const model::Message& message) {
+  const model::Prediction prediction = model::predict(fit, message);
+  py::dict all;
+  for (std::size_t i = 0; i < model::kStrategies; ++i) {
+    if (prediction[i] == prediction[i]) all[model::text(static_cast<model::Strategy>(i))] = prediction[i];  // not NaN
+  }
+  return all;
+}
+
+py::object chosen(const Fit& fit, const model::Message& message) {
+  const auto best = model::fastest(model::predict(fit, message));
+  return best ? py::cast(model::text(*best)) : py::none();
+}
+
+}  // namespace
+
+void bind_model(py::module_& module) {
+  const auto with_message = [](const auto& fn) {
+    return [fn](const Fit& fit, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
+                bool contiguous, const std::string& locality, bool cuda_aware) {
+      return fn(fit, message({bytes, blocks, touched, pages}, contiguous, locality, cuda_aware));
+    };
+  };
+  py::class_<Fit>(module, "Fit")
+      .def("machine", [](const Fit& fit) { return fit.machine; })
+      .def("terms", terms)
+      .def(
+          "seconds",
+          [](const Fit& fit, const std::string& term, std::int64_t bytes, std::int64_t blocks, std::int64_t touched,
+             std::int64_t pages) { return seconds(fit, term, {bytes, blocks, touched, pages}); },
+          py::arg("term"), py::arg("bytes"), py::arg("blocks") = 0, py::arg("touched") = 0, py::arg("pages") = 0)
+      .def("predict", with_message(predicted), py::arg("bytes"), py::arg("blocks"), py::arg("touched"),
+           py::arg("pages"), py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"))
+      .def("choose", with_message(chosen), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
+           py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"));
+  module.def("read_fit", [](const std::string& text) { return model::read_fit(text); });
+}
+
+}  // namespace tempi::bind

@@ -1,0 +1,70 @@
+// What was measured of a machine, fitted: how long each part of a message takes.
+//
+// Glossary
+//   term       the time of one part, as a function of a transfer's features; linear between knots of its footprint
+//   features   of a transfer: its payload, its dense runs, and the memory and pages that they touch
+//   footprint  the payload or the memory touched, whichever is more
+//   locality   where the peer is; the host's messages know only whether it is on this node
+//
+// Example: packing 1 MiB of 8-byte blocks, 512 bytes apart, one-shot: pack.oneshot at {1 << 20, 1 << 17, 1 << 22, 1 <<
+// 14}. perfmodel/README.md describes the file; tempi/model.py is the same in Python, and tests hold the two together.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tempi::model {
+
+struct Features {
+  std::int64_t bytes;    // payload
+  std::int64_t blocks;   // dense runs
+  std::int64_t touched;  // bytes of the 32-byte sectors that hold the typed side
+  std::int64_t pages;    // of 4 KiB, that hold it
+};
+
+struct Segment {
+  double from_bytes, latency, per_byte, per_block, per_touched, per_page;  // bytes of footprint, seconds
+};
+
+class Term {
+ public:
+  Term() = default;
+  explicit Term(std::vector<Segment> segments) : segments_(std::move(segments)) {}
+
+  bool is_known() const { return !segments_.empty(); }
+  double seconds(const Features& features) const;
+  const std::vector<Segment>& segments() const { return segments_; }
+
+ private:
+  std::vector<Segment> segments_;  // ascending; the first begins at 0
+};
+
+enum class Part : std::uint8_t {
+#define TEMPI_TERM(name, text) name,
+#include "model/terms.def"
+#undef TEMPI_TERM
+  count
+};
+inline constexpr std::size_t kParts = static_cast<std::size_t>(Part::count);
+
+// A machine by its facts: host, gpu, gpus, driver, mpi, cuda_aware.
+using Machine = std::map<std::string, std::string>;
+
+struct Fit {
+  Machine machine;
+  std::array<Term, kParts> terms;
+
+  const Term& term(Part part) const { return terms[static_cast<std::size_t>(part)]; }
+};
+
+const char* text(Part part);
+Part part_named(std::string_view text);  // Part::count when there is none
+
+// Throws std::invalid_argument, whose text says which line is wrong and how.
+Fit read_fit(std::string_view file);
+
+}  // namespace tempi::model

@@ -1,0 +1,39 @@
+// How long a message of GPU memory takes by each strategy, and which one is the fastest. Both ends decide alone, so
+// each takes the other for one like itself.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "model/fit.hpp"
+
+namespace tempi::model {
+
+enum class Strategy : std::uint8_t {
+  library,  // the MPI library is handed the program's buffer
+  device,   // packed in device memory, which the (CUDA-aware) library is handed
+  oneshot,  // the kernel packs into (unpacks from) pinned host memory
+  staged,   // packed in device memory, copied to pinned host memory in chunks
+  host,     // host memory, packed by our packer
+};
+inline constexpr std::size_t kStrategies = 5;
+const char* text(Strategy strategy);
+
+enum class Locality : std::uint8_t { same_gpu, other_gpu, other_node };
+std::optional<Locality> locality_named(std::string_view text);
+
+struct Message {
+  Features features;
+  bool is_contiguous;
+  bool is_cuda_aware;  // the MPI library
+  Locality locality;
+};
+
+// Seconds; NaN for a strategy that is not possible or was not measured, and for `host`.
+using Prediction = std::array<double, kStrategies>;
+Prediction predict(const Fit& fit, const Message& message);
+
+// The least of them, or nothing when there is none.
+std::optional<Strategy> fastest(const Prediction& prediction);
+
+}  // namespace tempi::model

@@ -1,0 +1,68 @@
+#include "send/locality.hpp"
+
+#include <array>
+#include <memory>
+
+#include "base/options.hpp"
+#include "device/device.hpp"
+#include "mpi/real.hpp"
+
+namespace tempi::send {
+namespace {
+
+using model::Locality;
+
+struct Ranks {
+  int mine = 0, n_gpus = 1;
+  bool share_node = true;
+};
+
+Ranks find_ranks() {
+  Ranks ranks;
+  int size = 0;
+  real_pmpi().MPI_Comm_size(comm_world(), &size);
+  real_pmpi().MPI_Comm_rank(comm_world(), &ranks.mine);
+  ranks.share_node = ranks_on_node() == 0 || ranks_on_node() >= size;
+  if (device::Device* const device = device::current()) ranks.n_gpus = device->facts().count;
+  return ranks;
+}
+
+int translated(Handle comm, int peer) {
+  const Real& mpi = real_pmpi();
+  int is_inter = 0, rank = MPI_UNDEFINED;
+  Handle theirs = 0, world = 0;
+  mpi.MPI_Comm_test_inter(comm, &is_inter);
+  (is_inter != 0 ? mpi.MPI_Comm_remote_group : mpi.MPI_Comm_group)(comm, &theirs);
+  mpi.MPI_Comm_group(comm_world(), &world);
+  mpi.MPI_Group_translate_ranks(theirs, 1, &peer, world, &rank);
+  mpi.MPI_Group_free(&theirs);
+  mpi.MPI_Group_free(&world);
+  return rank;
+}
+
+// A communicator that is freed and made anew under the same handle costs a worse choice, no more.
+int world_rank(Handle comm, int peer) {
+  struct Known {
+    Handle comm = 0;
+    int peer = -1, rank = MPI_UNDEFINED;
+  };
+  constexpr std::size_t kKept = 64;
+  thread_local const auto kept = std::make_unique<std::array<Known, kKept>>();  // a library has little static TLS
+  if (key_of(comm) == key_of(comm_world())) return peer;
+  Known& known = (*kept)[(key_of(comm) / 8 + static_cast<std::size_t>(peer)) % kKept];
+  if (known.comm != key_of(comm) || known.peer != peer) known = {key_of(comm), peer, translated(comm, peer)};
+  return known.rank;
+}
+
+}  // namespace
+
+Locality locality(Handle comm, int peer) {
+  static const Ranks ranks = find_ranks();
+  if (!ranks.share_node) return Locality::other_node;
+  if (ranks.n_gpus <= 1) return Locality::same_gpu;
+  const int rank = peer >= 0 ? world_rank(comm, peer) : MPI_UNDEFINED;
+  if (rank < 0) return Locality::other_gpu;
+  return rank % ranks.n_gpus == ranks.mine % ranks.n_gpus ? Locality::same_gpu : Locality::other_gpu;
+}
+
+}  // namespace tempi::send

@@ -1,0 +1,240 @@
+"""One rank of a measurement: ``python -m tempi.measure_rank`` under mpirun with libtempi.so preloaded.
+
+Rank 0 decides and writes records, a line of JSON each; the others are its peers in messages, and sleep
+meanwhile: a rank that spins in MPI would take a core from those that are measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+from tempi.gpus import gpus
+from tempi.grid import Row, local_rows, message_rows
+from tempi.model import Machine, Measurement
+from tempi.sampling import FIRST_SAMPLES, flags_of, median_interval, sample
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+Record = dict[str, Any]
+
+TRANSPORTS = ("UCX_", "FI_", "MPIR_CVAR_", "OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl", "PSM2_", "PSM3_")
+NAP_SECONDS = 0.001
+SECONDS_OF_AN_END = 0.02
+
+
+class Meter(Protocol):
+    """What is used of ``tempi._library.library()``."""
+
+    def measure(
+        self,
+        what: str,
+        strategy: str,
+        n_blocks: int,
+        block: int,
+        stride: int,
+        peer: int,
+        max_seconds: float,
+        max_samples: int,
+    ) -> Sequence[float]: ...
+    def machine(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """The ranks, and what they measure in how much time."""
+
+    comm: MPI.Intracomm
+    meter: Meter
+    quick: bool
+    seconds: float
+
+    def take(self, row: Row, peer: int, n: int, seconds: float) -> Sequence[float]:
+        """Up to `n` samples of a row, on the rank that calls."""
+        arguments = (row.what, row.strategy, row.n_blocks, row.block, row.stride)
+        return self.meter.measure(*arguments, peer, seconds, n)
+
+
+def transports() -> dict[str, str]:
+    """The variables that choose how the MPI library sends."""
+    return {key: value for key, value in sorted(os.environ.items()) if key.startswith(TRANSPORTS)}
+
+
+def find_machine(meter: Meter) -> Machine:
+    """The facts about this machine, with CUDA's driver loaded: the shim itself never does that."""
+    gpus()
+    return Machine.from_facts(meter.machine(), transports())
+
+
+def find_peers(nodes: Sequence[str], machine: Machine) -> dict[str, int]:
+    """The lowest rank that is a peer of rank 0, by memory and locality.
+
+    Parameters
+    ----------
+    nodes : sequence of str
+        Every rank's node. The ranks use the GPUs of their nodes in turn.
+    """
+    peers: dict[str, int] = {}
+    for rank, node in enumerate(nodes[1:], 1):
+        is_near = node == nodes[0]
+        peers.setdefault("host.same_node" if is_near else "host.other_node", rank)
+        if machine.has_gpu:
+            near = "same_gpu" if rank % machine.gpus == 0 else "other_gpu"
+            where = near if is_near else "other_node"
+            if where == "same_gpu":
+                peers.setdefault("host.same_gpu", rank)
+            if machine.cuda_aware:
+                peers.setdefault(f"device.{where}", rank)
+    return peers
+
+
+def records(job: Job) -> Iterator[Record]:
+    """Measure. All ranks go through it together; only rank 0 gets records."""
+    begun = time.monotonic()
+    machine = job.comm.bcast(find_machine(job.meter))
+    peers = find_peers(job.comm.allgather(machine_name(job.comm)), machine)
+    messages = message_rows(peers, job.quick)
+    if job.comm.rank == 0:
+        rows = [*messages, *local_rows(machine.has_gpu, job.quick)]
+        yield {"machine": asdict(machine), "rows": len(rows)}
+        yield from lead(job, rows, begun + job.seconds)
+    else:
+        for row in messages:
+            if row.peer == job.comm.rank:
+                follow(job, row)
+    sleep_until_all_are_here(job.comm)
+
+
+def machine_name(comm: MPI.Intracomm) -> str:
+    """The node of the calling rank."""
+    from mpi4py import MPI
+
+    return MPI.Get_processor_name() if comm.size > 1 else ""
+
+
+def lead(job: Job, rows: Sequence[Row], deadline: float) -> Iterator[Record]:
+    """Rank 0: every row in its share of the time that is left; rows that come too late are counted."""
+    weight_left = sum(row.weight for row in rows)
+    left_out = 0
+    for row in rows:
+        left = deadline - time.monotonic()
+        if left > 0:
+            yield measure_row(job, row, left * row.weight / weight_left) | {"left_s": left}
+        else:
+            left_out += 1
+            dismiss(job, row)
+        weight_left -= row.weight
+    yield {"left_out": left_out}
+
+
+def measure_row(job: Job, row: Row, seconds: float) -> Record:
+    """Rank 0: the samples of a row as a record."""
+
+    def take(n: int, max_seconds: float) -> Sequence[float]:
+        if row.peer is not None:
+            job.comm.send((n, max_seconds), row.peer)
+        return job.take(row, 0 if row.peer is None else row.peer, n, max_seconds)
+
+    try:
+        ends_s = seconds_of_ends(job, row)
+        samples = [taken - ends_s for taken in sample(take, seconds, time.monotonic)]
+    except RuntimeError as error:
+        return {"failed": row.term, "why": str(error)}
+    finally:
+        dismiss(job, row)
+    if not samples or min(samples) <= 0:
+        return {"failed": row.term, "why": "no time was measured"}
+    return {"row": asdict(measurement(row, samples))}
+
+
+def seconds_of_ends(job: Job, row: Row) -> float:
+    """What packing and unpacking alone take of a message that is measured with its ends; else 0."""
+    if row.what != "strided":
+        return 0.0
+    ends = (replace(row, what=what, peer=None) for what in ("pack", "unpack"))
+    return sum(median(job.take(end, 0, FIRST_SAMPLES, SECONDS_OF_AN_END)) for end in ends)
+
+
+def measurement(row: Row, samples: Sequence[float]) -> Measurement:
+    """A row of a table, of the samples' times in seconds."""
+    features = row.features
+    middle, low, high = (float(f"{value:.5g}") for value in median_interval(samples))
+    return Measurement(
+        row.term,
+        features.bytes,
+        features.blocks,
+        features.touched,
+        features.pages,
+        row.block,
+        row.stride,
+        middle,
+        low,
+        high,
+        len(samples),
+        flags_of(samples),
+    )
+
+
+def dismiss(job: Job, row: Row) -> None:
+    """Rank 0: tell a message's peer to go on to its next row."""
+    if row.peer is not None:
+        job.comm.send(None, row.peer)
+
+
+def follow(job: Job, row: Row) -> None:
+    """A peer: take part in a row until dismissed."""
+    while (asked := receive_asleep(job.comm)) is not None:
+        n, max_seconds = asked
+        with suppress(RuntimeError):  # rank 0 fails alike, and reports it
+            job.take(row, 0, n, max_seconds)
+
+
+def receive_asleep(comm: MPI.Intracomm) -> tuple[int, float] | None:
+    """What rank 0 sends."""
+    while not comm.Iprobe(source=0):
+        time.sleep(NAP_SECONDS)
+    asked: tuple[int, float] | None = comm.recv(source=0)
+    return asked
+
+
+def sleep_until_all_are_here(comm: MPI.Intracomm) -> None:
+    """A barrier that does not spin."""
+    request = comm.Ibarrier()
+    while not request.Test():
+        time.sleep(NAP_SECONDS)
+
+
+def preloaded_meter() -> Meter:
+    """The preloaded library, which alone can measure."""
+    from tempi._library import library
+
+    lib = library()
+    if not lib.preloaded:
+        raise click.ClickException("libtempi.so is not preloaded: LD_PRELOAD=$(tempi lib)")
+    return lib
+
+
+@click.command()
+@click.option("--quick", is_flag=True)
+@click.option("--seconds", type=float, required=True)
+def main(quick: bool, seconds: float) -> None:
+    """Write records to standard output; `tempi.measure` reads them."""
+    from mpi4py import MPI
+
+    for record in records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds)):
+        sys.stdout.write(json.dumps(record) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m tempi.measure_rank")

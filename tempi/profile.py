@@ -1,0 +1,187 @@
+"""Profiles: what was measured of a machine, and the fit, in two files; see `perfmodel/README.md`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tempi import _native
+from tempi.fitting import Residual, by_term, fit_all, residual
+from tempi.model import Machine, Measurement, Term
+from tempi.profile_check import ProfileError, by_name, member, record, segments, typed
+
+FORMAT, VERSION = "tempi-profile", 1
+FIT_FIRST_LINE = "tempi-fit 1"
+HASH_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A machine, what was measured of it, and the fit.
+
+    Attributes
+    ----------
+    measured : dict
+        ``date`` (ISO 8601), ``tempi`` (version), ``command``, ``seconds``.
+    tables : tuple of Measurement
+        All rows of all terms.
+    """
+
+    machine: Machine
+    measured: Mapping[str, Any]
+    tables: tuple[Measurement, ...]
+    terms: Mapping[str, Term]
+    residuals: Mapping[str, Residual]
+
+
+def fitted(machine: Machine, measured: Mapping[str, Any], tables: Iterable[Measurement]) -> Profile:
+    """The profile that the measurements make."""
+    rows = tuple(tables)
+    terms = fit_all(rows)
+    residuals = {name: residual(terms[name], table) for name, table in by_term(rows).items()}
+    return Profile(machine, measured, rows, terms, residuals)
+
+
+def cache_directory() -> Path:
+    """This user's profiles: ``$TEMPI_CACHE_DIR``, ``$XDG_CACHE_HOME/tempi`` or ``~/.cache/tempi``."""
+    if own := os.environ.get("TEMPI_CACHE_DIR"):
+        return Path(own)
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "tempi"
+
+
+def shipped_directory() -> Path:
+    """Where the profiles are that came with the package."""
+    return Path(_native.__file__).parent / "perfmodel" / "machines"
+
+
+def name_of(machine: Machine) -> str:
+    """HOST-HASH: another GPU, driver, MPI library or transport is another profile."""
+    key = [machine.gpu, machine.gpus, machine.driver, machine.mpi, dict(machine.transports)]
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', machine.host)}-{digest[:HASH_DIGITS]}"
+
+
+def fit_text(machine: Machine, terms: Mapping[str, Term]) -> str:
+    """The .fit file, which the shim reads."""
+    facts = ("host", "gpu", "gpus", "driver", "mpi", "cuda_aware")
+    values = {name: getattr(machine, name) for name in facts} | {"cuda_aware": int(machine.cuda_aware)}
+    lines = [FIT_FIRST_LINE, *(f"{name} {value}" for name, value in values.items())]
+    for name, term in terms.items():
+        numbers = (repr(number) for segment in term.segments for number in asdict(segment).values())
+        lines.append(f"term {name} {' '.join(numbers)}")
+    return "\n".join([*lines, f"end {len(lines)}"]) + "\n"
+
+
+def json_text(profile: Profile) -> str:
+    """The .json file; the tables with a line for each row."""
+    rows = ",\n  ".join(json.dumps(asdict(row)) for row in profile.tables)
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "machine": asdict(profile.machine),
+        "measured": dict(profile.measured),
+        "terms": {name: [asdict(s) for s in term.segments] for name, term in profile.terms.items()},
+        "residuals": {name: asdict(found) for name, found in profile.residuals.items()},
+    }
+    return f'{json.dumps(head, indent=1)[:-2]},\n "tables": [\n  {rows}\n ]\n}}\n'
+
+
+def write(profile: Profile, directory: Path, name: str = "") -> Path:
+    """Write both files, each at once: a reader sees the old or the new one.
+
+    Returns
+    -------
+    Path
+        Of the .json file.
+
+    Raises
+    ------
+    ProfileError
+        If they cannot be written.
+    """
+    path = directory / f"{name or name_of(profile.machine)}.json"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        _replace(path, json_text(profile))
+        _replace(path.with_suffix(".fit"), fit_text(profile.machine, profile.terms))
+    except OSError as error:
+        raise ProfileError(f"{directory} cannot be written: {error.strerror}") from error
+    return path
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def check_writable(directory: Path) -> None:
+    """Raise ProfileError where `write` would."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise ProfileError(f"{directory} cannot be written: {error.strerror}") from error
+
+
+def newest(directories: Sequence[Path]) -> Path | None:
+    """The newest profile in the first folder that has one."""
+    for directory in directories:
+        found = list(directory.glob("*.json"))
+        if found:
+            return max(found, key=lambda path: path.stat().st_mtime)
+    return None
+
+
+def read(path: Path) -> Profile:
+    """The profile in a .json file.
+
+    Raises
+    ------
+    ProfileError
+        With one line, if it is damaged, foreign or of another version.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return _profile(data)
+    except OSError as error:
+        raise ProfileError(f"{path} cannot be read: {error.strerror}") from error
+    except ProfileError as error:
+        raise ProfileError(f"{path} is not used: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ProfileError(f"{path} is not JSON: {error}".splitlines()[0]) from error
+
+
+def _profile(data: object) -> Profile:
+    whole = typed(data, dict, "the file")
+    if whole.get("format") != FORMAT:
+        raise ProfileError(f'it is no profile: "format" is not "{FORMAT}"')
+    if whole.get("version") != VERSION:
+        raise ProfileError(f"it is of version {whole.get('version')!r}, and this TEMPI reads {VERSION}")
+    rows = enumerate(member(whole, "tables", list))
+    terms = by_name(member(whole, "terms", dict), "terms").items()
+    residuals = member(whole, "residuals", dict).items()
+    return Profile(
+        record(Machine, member(whole, "machine", dict), "machine"),
+        member(whole, "measured", dict),
+        tuple(record(Measurement, row, f"tables[{i}]") for i, row in rows),
+        {name: Term(segments(value, f"terms.{name}")) for name, value in terms},
+        {name: record(Residual, value, f"residuals.{name}") for name, value in residuals},
+    )

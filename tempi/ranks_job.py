@@ -1,0 +1,144 @@
+"""The ranks that a measurement starts, and the records that rank 0 writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from tempi._library import lib_path
+from tempi.gpus import gpus
+from tempi.measure_rank import Record
+
+# A root user, and few cores, whichever library it is.
+LAUNCHER_ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+JOB_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID")
+LAST_WORDS_BYTES = 2000
+END_SECONDS = 10.0
+
+
+def is_inside_job() -> bool:
+    """Whether an MPI launcher started this process."""
+    return any(name in os.environ for name in JOB_VARIABLES)
+
+
+def find_mpirun() -> str:
+    """The launcher beside this Python, where PyPI's MPI libraries put it, else in PATH."""
+    beside = str(Path(sys.executable).parent)
+    for name in ("mpirun", "mpiexec"):
+        if found := shutil.which(name, path=os.pathsep.join((beside, os.environ.get("PATH", os.defpath)))):
+            return found
+    raise RuntimeError("no mpirun in PATH: name one with --mpirun, or start the ranks with --ranks-command")
+
+
+def is_open_mpi(mpirun: str) -> bool:
+    """Whether the launcher is Open MPI's."""
+    try:
+        done = subprocess.run([mpirun, "--version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RuntimeError(f"{mpirun} cannot be run: {error}") from error
+    return "Open MPI" in done.stdout + done.stderr
+
+
+def n_ranks() -> int:
+    """Two; with several GPUs one more than GPUs, so that the first is shared and others are not."""
+    n_gpus = len(gpus())
+    return n_gpus + 1 if n_gpus > 1 else 2
+
+
+def launcher(mpirun: str, hosts: str | None) -> list[str]:
+    """The command that starts ranks: on this node, or one on each of two."""
+    if hosts is None:
+        return [mpirun, "-n", str(n_ranks())]
+    names = hosts.split(",")
+    if len(names) != 2:
+        raise RuntimeError(f"--hosts names two nodes, A,B; not {hosts!r}")
+    if is_open_mpi(mpirun):
+        return [mpirun, "--host", ",".join(f"{name}:1" for name in names), "-n", "2"]
+    return [mpirun, "-hosts", hosts, "-ppn", "1", "-n", "2"]
+
+
+def command(
+    mpirun: str | None, hosts: str | None, ranks_command: str | None, quick: bool, seconds: float
+) -> list[str]:
+    """The whole command; the ranks get the shim and TEMPI's variables, the launcher does not."""
+    start = shlex.split(ranks_command) if ranks_command else launcher(mpirun or find_mpirun(), hosts)
+    passed = [f"{key}={value}" for key, value in os.environ.items() if key.startswith("TEMPI_")]
+    settings = ["env", f"LD_PRELOAD={lib_path()}", *passed]
+    options = ["--seconds", str(seconds), *(["--quick"] if quick else [])]
+    return [*start, *settings, sys.executable, "-m", "tempi.measure_rank", *options]
+
+
+def records_of(command: Sequence[str], timeout_s: float) -> Iterator[Record]:
+    """Run the ranks and hand on the records of rank 0.
+
+    Raises
+    ------
+    RuntimeError
+        If the command cannot be run, fails, or is not done after `timeout_s` seconds.
+    """
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=environment | LAUNCHER_ENVIRONMENT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise RuntimeError(f"{command[0]} cannot be run: {error.strerror}") from error
+        late = threading.Timer(timeout_s, _end, [process])
+        late.start()
+        try:
+            yield from _parsed(process.stdout)
+            code = process.wait()
+        finally:
+            was_late = not late.is_alive()
+            late.cancel()
+            _end(process)
+        if code != 0:
+            why = f"took longer than {timeout_s:.0f} s" if was_late else f"ended with {code}"
+            raise RuntimeError(f"{shlex.join(command)} {why}\n{_last_words(errors)}".rstrip())
+
+
+def _parsed(lines: IO[str] | None) -> Iterator[Record]:
+    for line in lines or ():
+        with suppress(json.JSONDecodeError):  # what a launcher or a library prints
+            found = json.loads(line)
+            if isinstance(found, dict):
+                yield found
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Launchers end their ranks when they are asked to end."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(END_SECONDS)
+
+
+def _last_words(errors: IO[bytes]) -> str:
+    errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, errors.tell() - LAST_WORDS_BYTES))
+    return errors.read().decode(errors="replace").strip()

@@ -1,0 +1,36 @@
+"""Stands in for the ranks of a measurement: writes records as rank 0 would, of a machine that never was."""
+
+import json
+import os
+import sys
+import time
+
+from tempi.grid import local_rows, message_rows
+from tempi.measure_rank import measurement
+from tempi.model import Machine
+
+MACHINE = Machine("nowhere", "Imagined GPU", 1, "1.2", "An MPI 3.4", True, {"UCX_TLS": "all"})
+SECONDS_PER_ROW = float(os.environ.get("STAND_IN_SECONDS_PER_ROW", "0"))
+
+
+def seconds_of(row):
+    f = row.features
+    return 7e-6 + 2e-11 * f.bytes + 1e-10 * f.blocks + 5e-12 * f.touched + 2e-9 * f.pages
+
+
+def main():
+    peers = {"host.same_node": 1, "host.same_gpu": 1, "device.same_gpu": 1}
+    rows = [*message_rows(peers, True), *local_rows(True, True)]
+    print("a launcher says something")
+    print(json.dumps({"machine": vars(MACHINE), "rows": len(rows)}), flush=True)
+    for row in rows:
+        time.sleep(SECONDS_PER_ROW)
+        made = measurement(row, [seconds_of(row) * (1 + 0.001 * (i % 3)) for i in range(12)])
+        print(json.dumps({"row": vars(made), "left_s": 1.0}), flush=True)
+    print(json.dumps({"failed": "pack.library", "why": "a made-up reason"}), flush=True)
+    print(json.dumps({"left_out": 3}), flush=True)
+    sys.exit(int(os.environ.get("STAND_IN_EXIT", "0")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""Profiles: what is written is read again, what is damaged is refused with one line, and files are replaced at once."""
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from profiles import MACHINE, TERMS, machines, measured, named_terms
+
+from support.effort import examples
+from tempi.fitting import Residual
+from tempi.model import Features, Segment, Term
+from tempi.profile import (
+    Profile,
+    cache_directory,
+    check_writable,
+    fitted,
+    json_text,
+    name_of,
+    newest,
+    read,
+    write,
+)
+from tempi.profile_check import ProfileError
+
+SCHEMA = Path(__file__).resolve().parents[2] / "perfmodel" / "schema.json"
+FACTS = {"date": "2025-01-01T00:00:00+00:00", "tempi": "0.1.0", "command": "measure", "seconds": 1.5}
+
+
+def small_profile(machine=MACHINE):
+    rows = [measured(Features(size), 1e-6 + 1e-9 * size, "message.host.same_node") for size in (64, 256, 1024)]
+    return fitted(machine, FACTS, [replace(rows[0], flags=("drift", "loose")), *rows[1:]])
+
+
+@st.composite
+def profiles(draw):
+    terms = draw(named_terms())
+    rows = [measured(Features(64, 8, 128, 1), draw(st.floats(1e-9, 10)), name) for name in terms]
+    residuals = {name: Residual(draw(st.floats(0, 9)), draw(st.floats(0, 9)), 1) for name in terms}
+    return Profile(draw(machines()), FACTS, tuple(rows), terms, residuals)
+
+
+@given(profiles())
+@examples(50)
+def test_survives_a_round_trip(tmp_path, profile):
+    path = write(profile, tmp_path)
+    assert read(path) == profile
+    assert path.stem == name_of(profile.machine)
+    assert path.with_suffix(".fit").exists()
+
+
+@given(profiles())
+@examples(20)
+def test_agrees_with_the_schema(profile):
+    import jsonschema
+
+    jsonschema.validate(json.loads(json_text(profile)), json.loads(SCHEMA.read_text()))
+
+
+def refusal(path):
+    with pytest.raises(ProfileError) as caught:
+        read(path)
+    text = str(caught.value)
+    assert text.startswith(str(path))
+    assert "\n" not in text
+    return text
+
+
+@given(st.data())
+@examples(100)
+def test_a_truncated_file_is_refused(tmp_path, data):
+    text = json_text(small_profile()).rstrip()
+    path = tmp_path / "cut.json"
+    path.write_text(text[: data.draw(st.integers(0, len(text) - 1))])
+    assert "is not JSON" in refusal(path)
+
+
+@given(st.binary(max_size=300))
+@examples(100)
+def test_random_bytes_are_refused(tmp_path, contents):
+    path = tmp_path / "random.json"
+    path.write_bytes(contents)
+    refusal(path)
+
+
+def places(value, path=()):
+    """Where a JSON value has parts."""
+    yield path
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(part, (*path, key))
+
+
+PLACES = list(places(json.loads(json_text(small_profile()))))[1:]
+WRONG = st.sampled_from(
+    [
+        None,
+        True,
+        -1,
+        0,
+        1.5,
+        10**30,
+        10**400,
+        float("nan"),
+        float("inf"),
+        -0.5,
+        "",
+        "a\nb",
+        "text",
+        [],
+        [1],
+        {},
+        {"a": 1},
+    ]
+)
+
+
+@given(st.sampled_from(PLACES), WRONG)
+@examples(400)
+def test_a_wrong_value_is_refused_or_makes_a_profile(tmp_path, place, wrong):
+    data = json.loads(json_text(small_profile()))
+    at = data
+    for key in place[:-1]:
+        at = at[key]
+    at[place[-1]] = wrong
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps(data))
+    try:
+        profile = read(path)
+    except ProfileError:
+        refusal(path)
+    else:
+        assert all(term.seconds(Features(1 << 20, 10, 10)) >= 0 for term in profile.terms.values())
+
+
+@given(st.sampled_from(PLACES))
+@examples(100)
+def test_a_missing_part_is_refused_or_has_a_default(tmp_path, place):
+    data = json.loads(json_text(small_profile()))
+    at = data
+    for key in place[:-1]:
+        at = at[key]
+    del at[place[-1]]
+    path = tmp_path / "missing.json"
+    path.write_text(json.dumps(data))
+    if place[-1] in ("format", "version", "machine", "tables", "terms", "residuals", "measured", "latency", "host"):
+        refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"format": "other"}, "it is no profile"),
+        ({"version": 2}, "it is of version 2, and this TEMPI reads 1"),
+        ({"machine": []}, "machine is [], not an object"),
+        ({"terms": {"launch": []}}, "terms.launch has segments that do not ascend from 0"),
+        ({"terms": {"a b": []}}, "terms has a term called 'a b'"),
+        ({"tables": [{}]}, "tables[0] has no term"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong(tmp_path, change, words):
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(json.loads(json_text(small_profile())) | change))
+    assert words in refusal(path)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    assert "cannot be read: No such file" in refusal(tmp_path / "none.json")
+
+
+def test_the_cache_follows_its_variables(monkeypatch, tmp_path):
+    for name in ("TEMPI_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_directory() == tmp_path / ".cache" / "tempi"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert cache_directory() == Path("/xdg/tempi")
+    monkeypatch.setenv("TEMPI_CACHE_DIR", "/own")
+    assert cache_directory() == Path("/own")
+
+
+@pytest.mark.parametrize(
+    "change", [{"gpu": "Other"}, {"gpus": 3}, {"driver": "2"}, {"mpi": "Other"}, {"transports": {"UCX_TLS": "tcp"}}]
+)
+def test_another_machine_has_another_name(change):
+    assert name_of(replace(MACHINE, **change)) != name_of(MACHINE)
+    assert name_of(replace(MACHINE)) == name_of(MACHINE)
+
+
+def test_a_name_is_one_of_a_file():
+    assert "/" not in name_of(replace(MACHINE, host="../a b"))
+
+
+def test_newest_looks_in_one_folder_after_the_other(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert newest([first, second]) is None
+    path = write(small_profile(), second)
+    assert newest([first, second]) == path
+    other = write(small_profile(), first, "other")
+    assert newest([first, second]) == other
+
+
+def test_a_folder_that_cannot_be_written_is_refused_with_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    for attempt in (check_writable, lambda folder: write(small_profile(), folder)):
+        with pytest.raises(ProfileError, match=r"cannot be written: Not a directory"):
+            attempt(tmp_path / "file" / "folder")
+
+
+def test_a_failed_write_leaves_the_old_files_and_nothing_else(tmp_path, monkeypatch):
+    path = write(small_profile(), tmp_path)
+    before = {file.name: file.read_text() for file in tmp_path.iterdir()}
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(ProfileError, match="No space left"):
+        write(replace(small_profile(), tables=()), tmp_path)
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == before
+    assert read(path) == small_profile()
+
+
+def test_readers_never_see_half_a_profile(tmp_path):
+    long = {name: Term((Segment(0, 1.0, 0, 0, 0, 0),)) for name in TERMS}
+    versions = [small_profile(), replace(small_profile(), terms=long)]
+    path = write(versions[0], tmp_path)
+    writers = [
+        threading.Thread(target=lambda version=version: [write(version, tmp_path) for _ in range(30)])
+        for version in versions
+    ]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        assert read(path) in versions
+    assert sorted(file.name for file in tmp_path.iterdir()) == [path.with_suffix(".fit").name, path.name]
