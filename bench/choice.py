@@ -9,6 +9,7 @@ most 3 %, the predicted time within 25 % of the measured one in 80 %.
 
 from __future__ import annotations
 
+import shlex
 import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -76,12 +77,13 @@ def predictions(fit: Fit, vector: Vector, where: str) -> dict[str, float]:
 
 
 def measure(
-    count: int, seed: int, host: bool, profile: Path
+    count: int, seed: int, host: bool, profile: Path, ranks_command: str
 ) -> Iterator[tuple[Vector, str, dict[str, float]]]:
     """Start the ranks and hand on each case: the vector, where it went, seconds by strategy."""
     settings = ["env", f"LD_PRELOAD={lib_path()}", f"TEMPI_PROFILE={profile.resolve()}"]
     arguments = ["--cases", str(count), "--seed", str(seed), *(["--host"] if host else [])]
-    start = [*launcher(find_mpirun(), None), *settings, sys.executable, "-m", "bench.choice_rank", *arguments]
+    ranks = shlex.split(ranks_command) if ranks_command else launcher(find_mpirun(), None)
+    start = [*ranks, *settings, sys.executable, "-m", "bench.choice_rank", *arguments]
     for record in records_of(start, timeout_s=600):
         yield Vector(**record["vector"]), record["where"], record["seconds"]
 
@@ -156,13 +158,14 @@ def row(outcome: Outcome) -> dict[str, object]:
 @click.option("--cases", "count", default=200, show_default=True, type=click.IntRange(min=1))
 @click.option("--seed", default=1, show_default=True)
 @click.option("--host", is_flag=True, help="Host memory: our packer against the library's.")
+@click.option("--ranks-command", default="", help="What starts the ranks, e.g. 'mpirun -n 3'.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("bench-results"), show_default=True)
-def main(profile: Path, count: int, seed: int, host: bool, out: Path) -> None:
+def main(profile: Path, count: int, seed: int, host: bool, ranks_command: str, out: Path) -> None:
     """Measure, judge, write a CSV."""
     fit, begin = read_fit(profile.read_text()), monotonic()
     outcomes = []
     with CONSOLE.status(f"{count} random messages"):
-        for vector, where, measured in measure(count, seed, host, profile):
+        for vector, where, measured in measure(count, seed, host, profile, ranks_command):
             if outcome := judge(fit, vector, where, measured):
                 outcomes.append(outcome)
     if not outcomes:
