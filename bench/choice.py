@@ -88,12 +88,21 @@ def measure(
         yield Vector(**record["vector"]), record["where"], record["seconds"]
 
 
+def choice(fit: Fit, vector: Vector, where: str, predicted: Mapping[str, float]) -> str:
+    """The strategy that the shim would take."""
+    if where not in ("pack", "unpack"):
+        return min(predicted, key=lambda name: predicted[name])
+    f = features(vector)
+    ours = fit.host_packer_wins(f.bytes, f.blocks, f.touched, f.pages, where == "pack")
+    return "host" if ours else "library"
+
+
 def judge(fit: Fit, vector: Vector, where: str, measured: dict[str, float]) -> Outcome | None:
     """The outcome of a case; nothing where the profile does not know two strategies that were measured."""
     predicted = {name: s for name, s in predictions(fit, vector, where).items() if name in measured}
     if len(predicted) < 2:
         return None
-    chosen = min(predicted, key=lambda name: predicted[name])
+    chosen = choice(fit, vector, where, predicted)
     return Outcome(vector, where, chosen, predicted[chosen], {name: measured[name] for name in predicted})
 
 

@@ -114,6 +114,9 @@ class Fit:
         locality: str,
         cuda_aware: bool,
     ) -> str | None: ...
+    def host_packer_wins(
+        self, bytes: int, blocks: int, touched: int, pages: int, packs: bool
+    ) -> bool | None: ...
 
 def read_fit(text: str, /) -> Fit: ...
 

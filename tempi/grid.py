@@ -15,6 +15,7 @@ QUICK_SIZE_POWERS = range(6, 25, 2)
 MAX_SPAN_BYTES = {True: 1 << 30, False: 128 << 20}  # by whether it is in GPU memory
 MESSAGES = ("message", "strided")
 MESSAGE_WEIGHT = 4.0  # few rows, and every prediction contains one
+SHARED_GPU_BLOCK = 32
 SIZE_OF_WEIGHT_2 = 4 << 20
 
 
@@ -88,19 +89,21 @@ def local_rows(has_gpu: bool, quick: bool) -> list[Row]:
 def message_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
     """What two ranks measure together.
 
-    Processes that share a GPU pay for switching between them, which a message of host memory alone does not
-    show: ``host.same_gpu`` is measured with its ends on the GPU, whose own times are taken off.
+    Processes that share a GPU pay for switching between their kernels, which a message of host memory alone
+    does not show: ``host.same_gpu`` is measured with its ends on the GPU, whose own times are taken off.
 
     Parameters
     ----------
     peers : dict of str to int
         The peer's rank by memory and locality: ``{"host.same_node": 1, "device.other_gpu": 1}``.
     """
-    by_shared_gpu = ("strided", "oneshot")
     sizes = [1 << power for power in (QUICK_SIZE_POWERS if quick else SIZE_POWERS)]
-    return [
-        Row(f"message.{name}", *(by_shared_gpu if name == "host.same_gpu" else plain), 1, size, size, peer)
-        for name, peer in peers.items()
-        for plain in [("message", name.partition(".")[0])]
-        for size in sizes
-    ]
+    return [message_row(name, peer, size) for name, peer in peers.items() for size in sizes]
+
+
+def message_row(name: str, peer: int, size: int) -> Row:
+    """A message of `size` bytes."""
+    if name != "host.same_gpu":
+        return Row(f"message.{name}", "message", name.partition(".")[0], 1, size, size, peer)
+    block = SHARED_GPU_BLOCK
+    return Row(f"message.{name}", "strided", "oneshot", size // block, block, 2 * block, peer)

@@ -65,6 +65,17 @@ int world_rank() {
 
 device::Context my_context() { return gpu().primary(world_rank() % std::max(1, gpu().facts().count)); }
 
+// As programs have it that use their GPU: libraries look at the context that is current, too.
+class CurrentContext {
+ public:
+  CurrentContext() {
+    if (device::current() != nullptr) scope_.emplace(gpu(), my_context());
+  }
+
+ private:
+  std::optional<Scope> scope_;
+};
+
 // Memory for one measurement: of the host, or of this rank's GPU.
 class Memory {
  public:
@@ -255,6 +266,7 @@ std::vector<double> measure_strided(const tempi_measurement& what) {
 }  // namespace
 
 std::vector<double> measure(const tempi_measurement& what) {
+  const CurrentContext context;
   const std::string_view name = what.what;
   if (what.n_blocks < 1 || what.block < 1 || what.stride < what.block)
     throw std::runtime_error("there is no such vector");

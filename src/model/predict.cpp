@@ -53,6 +53,14 @@ Prediction predict(const Fit& fit, const Message& message) {
   return prediction;
 }
 
+std::optional<bool> host_packer_wins(const Fit& fit, const Features& features, bool packs) {
+  constexpr double kDoubt = 2;
+  const double ours = seconds(fit, packs ? Part::pack_host : Part::unpack_host, features);
+  const double theirs = seconds(fit, packs ? Part::pack_library : Part::unpack_library, features);
+  if (std::isnan(ours) || std::isnan(theirs)) return {};
+  return ours < kDoubt * theirs;
+}
+
 std::optional<Strategy> fastest(const Prediction& prediction) {
   std::optional<Strategy> best;
   double least = std::numeric_limits<double>::infinity();

@@ -124,11 +124,8 @@ bool host_packer_is_faster(const pack::Transfer& transfer) {
   const bool has_shortcut = transfer.typed == nullptr || pack::is_plain_copy(transfer.plan, transfer.repeat);
   if (known == nullptr || !known->is_own || has_shortcut) return pack::host_packer_is_faster(transfer);
   const bool packs = transfer.direction == pack::Direction::pack;
-  const model::Term& ours = known->fit.term(packs ? model::Part::pack_host : model::Part::unpack_host);
-  const model::Term& theirs = known->fit.term(packs ? model::Part::pack_library : model::Part::unpack_library);
-  if (!ours.is_known() || !theirs.is_known()) return pack::host_packer_is_faster(transfer);
-  const model::Features features = features_of(transfer.plan, transfer.repeat);
-  return ours.seconds(features) < theirs.seconds(features);
+  const auto wins = model::host_packer_wins(known->fit, features_of(transfer.plan, transfer.repeat), packs);
+  return wins.value_or(pack::host_packer_is_faster(transfer));
 }
 
 bool contiguous_is_library() { return cuda_awareness().aware && !wishes().stage_contiguous; }
