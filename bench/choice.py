@@ -172,6 +172,10 @@ def row(outcome: Outcome) -> dict[str, object]:
 def main(profile: Path, count: int, seed: int, host: bool, ranks_command: str, out: Path) -> None:
     """Measure, judge, write a CSV."""
     fit, begin = read_fit(profile.read_text()), monotonic()
+    if fit.machine()["cuda_aware"] == "1" and not any("message.device" in term for term in fit.terms()):
+        raise click.ClickException(
+            "a rule decides without the library's device messages: measure --device-messages"
+        )
     outcomes = []
     with CONSOLE.status(f"{count} random messages"):
         for vector, where, measured in measure(count, seed, host, profile, ranks_command):

@@ -29,6 +29,21 @@ def _device(driver: ctypes.CDLL, ordinal: int) -> Gpu:
     return Gpu(name.value.decode(), f"sm_{major.value}{minor.value}", memory.value)
 
 
+def use_gpu(rank: int) -> None:
+    """Make one of the GPUs this thread's current one, as programs do: GPU `rank` modulo how many there are.
+
+    Before MPI is initialised: UCX chooses then how GPU memory travels.
+    """
+    found = gpus()
+    if not found:
+        return
+    driver = ctypes.CDLL("libcuda.so.1")
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    driver.cuDeviceGet(ctypes.byref(device), rank % len(found))
+    driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+    driver.cuCtxSetCurrent(context)
+
+
 def gpus() -> list[Gpu]:
     """All GPUs that CUDA's driver shows to this process. Initialises the driver, creates no context."""
     try:

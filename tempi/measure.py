@@ -95,11 +95,11 @@ def measured_profile(found: Iterator[Record], seconds: float, console: Console) 
     return fitted(collected.machine, facts, collected.rows)
 
 
-def measure_here(quick: bool, seconds: float, console: Console) -> Profile | None:
+def measure_here(quick: bool, device_messages: bool, seconds: float, console: Console) -> Profile | None:
     """Measure with the ranks of the job that this process is one of; only rank 0 gets the profile."""
     from mpi4py import MPI
 
-    found = records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds))
+    found = records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages))
     if MPI.COMM_WORLD.rank == 0:
         return measured_profile(found, seconds, console)
     for _ in found:
@@ -132,6 +132,11 @@ def finish(profile: Profile, output: Path | None, plot: Path | None, console: Co
 
 
 @click.command()
+@click.option(
+    "--device-messages",
+    is_flag=True,
+    help="Also messages of GPU memory by a CUDA-aware library; without them a rule decides about those.",
+)
 @click.option("--quick", is_flag=True, help="At most 30 seconds, on a coarser grid; else at most 3 minutes.")
 @click.option("--seconds", type=click.FloatRange(min=0.1), help="For measuring, instead.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder to write to; default: the cache.")
@@ -143,6 +148,7 @@ def finish(profile: Profile, output: Path | None, plot: Path | None, console: Co
               metavar="[FILE]", help="Draw the curves and their fits (.png or .svg).")  # fmt: skip
 def main(
     quick: bool,
+    device_messages: bool,
     seconds: float | None,
     output: Path | None,
     hosts: str | None,
@@ -166,9 +172,11 @@ def main(
         target = output or cache_directory()
         check_first(target, plot)
         if ranks_job.is_inside_job():
-            profile = measure_here(quick, budget, console)
+            profile = measure_here(quick, device_messages, budget, console)
         else:
-            command = ranks_job.command(mpirun, hosts, ranks_command, quick, budget)
+            command = ranks_job.command(
+                mpirun, hosts, ranks_command, budget, quick=quick, device_messages=device_messages
+            )
             found = ranks_job.records_of(command, budget + GRACE_SECONDS)
             profile = measured_profile(found, budget, console)
         if profile is not None:

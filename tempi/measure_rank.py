@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from tempi.gpus import gpus
+from tempi.gpus import gpus, use_gpu
 from tempi.grid import Row, local_rows, message_rows
 from tempi.model import Machine, Measurement
 from tempi.sampling import FIRST_SAMPLES, flags_of, median_interval, sample
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 TRANSPORTS = ("UCX_", "FI_", "MPIR_CVAR_", "OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl", "PSM2_", "PSM3_")
+LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_RANK", "SLURM_LOCALID")
 NAP_SECONDS = 0.001
 SECONDS_OF_AN_END = 0.02
 
@@ -58,6 +59,7 @@ class Job:
     meter: Meter
     quick: bool
     seconds: float
+    device_messages: bool = False
 
     def take(self, row: Row, peer: int, n: int, seconds: float) -> Sequence[float]:
         """Up to `n` samples of a row, on the rank that calls."""
@@ -68,6 +70,11 @@ class Job:
 def transports() -> dict[str, str]:
     """The variables that choose how the MPI library sends."""
     return {key: value for key, value in sorted(os.environ.items()) if key.startswith(TRANSPORTS)}
+
+
+def launched_rank() -> int:
+    """This process's rank on its node, as its launcher says; 0 where it does not."""
+    return next((int(os.environ[name]) for name in LOCAL_RANKS if name in os.environ), 0)
 
 
 def find_machine(meter: Meter) -> Machine:
@@ -103,7 +110,8 @@ def records(job: Job) -> Iterator[Record]:
     begun = time.monotonic()
     machine = job.comm.bcast(find_machine(job.meter))
     peers = find_peers(job.comm.allgather(machine_name(job.comm)), machine)
-    messages = message_rows(peers, job.quick)
+    wanted = {name: peer for name, peer in peers.items() if job.device_messages or name.startswith("host")}
+    messages = message_rows(wanted, job.quick)
     if job.comm.rank == 0:
         rows = [*messages, *local_rows(machine.has_gpu, job.quick)]
         yield {"machine": asdict(machine), "rows": len(rows)}
@@ -227,11 +235,14 @@ def preloaded_meter() -> Meter:
 @click.command()
 @click.option("--quick", is_flag=True)
 @click.option("--seconds", type=float, required=True)
-def main(quick: bool, seconds: float) -> None:
+@click.option("--device-messages", is_flag=True)
+def main(quick: bool, seconds: float, device_messages: bool) -> None:
     """Write records to standard output; `tempi.measure` reads them."""
+    if device_messages:
+        use_gpu(launched_rank())
     from mpi4py import MPI
 
-    for record in records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds)):
+    for record in records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages)):
         sys.stdout.write(json.dumps(record) + "\n")
         sys.stdout.flush()
 

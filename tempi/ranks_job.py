@@ -74,13 +74,20 @@ def launcher(mpirun: str, hosts: str | None) -> list[str]:
 
 
 def command(
-    mpirun: str | None, hosts: str | None, ranks_command: str | None, quick: bool, seconds: float
+    mpirun: str | None,
+    hosts: str | None,
+    ranks_command: str | None,
+    seconds: float,
+    *,
+    quick: bool = False,
+    device_messages: bool = False,
 ) -> list[str]:
     """The whole command; the ranks get the shim and TEMPI's variables, the launcher does not."""
     start = shlex.split(ranks_command) if ranks_command else launcher(mpirun or find_mpirun(), hosts)
     passed = [f"{key}={value}" for key, value in os.environ.items() if key.startswith("TEMPI_")]
     settings = ["env", f"LD_PRELOAD={lib_path()}", *passed]
-    options = ["--seconds", str(seconds), *(["--quick"] if quick else [])]
+    flags = {"--quick": quick, "--device-messages": device_messages}
+    options = ["--seconds", str(seconds), *(name for name, is_set in flags.items() if is_set)]
     return [*start, *settings, sys.executable, "-m", "tempi.measure_rank", *options]
 
 

@@ -1,6 +1,7 @@
 #include "send/strategy.hpp"
 
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -55,7 +56,8 @@ Strategy by_rule(const Shape& shape, bool aware) {
 
 Strategy by_model(const model::Fit& fit, const Shape& shape, bool aware, model::Locality where) {
   const auto prediction = model::predict(fit, {shape.features, shape.is_contiguous, aware, where});
-  return model::fastest(prediction).value_or(by_rule(shape, aware));
+  const bool knows_all = !aware || !std::isnan(prediction[static_cast<std::size_t>(Strategy::device)]);
+  return knows_all ? model::fastest(prediction).value_or(by_rule(shape, aware)) : by_rule(shape, aware);
 }
 
 // Programs repeat their messages: the last few choices of a thread are kept.
