@@ -123,12 +123,12 @@ class CudaDevice final : public Device {
             begin + bytes};
   }
 
-  Facts facts() override {
+  Facts facts() noexcept override {
     int count = 0, version = 0;
     char gpu[256] = {};
-    check(driver->cuDeviceGetCount(&count), "cuDeviceGetCount");
-    check(driver->cuDriverGetVersion(&version), "cuDriverGetVersion");
-    if (count > 0) check(driver->cuDeviceGetName(gpu, sizeof gpu, 0), "cuDeviceGetName");
+    if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0) return {};
+    driver->cuDriverGetVersion(&version);
+    driver->cuDeviceGetName(gpu, sizeof gpu, 0);
     return {gpu, count, "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10)};
   }
 

@@ -67,9 +67,9 @@ class Mark {
 using MarkPtr = std::shared_ptr<Mark>;
 
 struct Facts {
-  std::string gpu;     // the first one's name
-  int count = 0;       // that this process sees
-  std::string driver;  // version
+  std::string gpu = "none";     // the first one's name
+  int count = 0;                // that this process sees
+  std::string driver = "none";  // version
 };
 
 class Device {
@@ -80,8 +80,10 @@ class Device {
   // What `address` points to. Never initialises the driver and never fails: unknown memory is host memory.
   virtual Location locate(const void* address) noexcept = 0;
 
-  // What the GPUs are; and the context that the CUDA runtime uses on one of them, initialised now if need be.
-  virtual Facts facts() = 0;
+  // What the GPUs are. Never initialises the driver: until the program has, there are none.
+  virtual Facts facts() noexcept = 0;
+
+  // The context that the CUDA runtime uses on a GPU, initialised now if need be.
   virtual Context primary(int ordinal) = 0;
 
   // Makes `context` current for the calling thread between enter and leave, and keeps a program that is capturing a

@@ -92,7 +92,7 @@ class Fake final : public Device {
     return memory_.locate(address);
   }
 
-  Facts facts() override { return {"fake", kFakeOrdinals, "fake"}; }
+  Facts facts() noexcept override { return {"fake", kFakeOrdinals, "fake"}; }
   Context primary(int ordinal) override { return fake_context(ordinal); }
 
   void enter(Context context, Lane lane) override {

@@ -1,6 +1,7 @@
 #include "send/machine.hpp"
 
 #include <array>
+#include <atomic>
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -46,6 +47,16 @@ std::optional<model::Profile> look_for_profile() {
   return model::find_profile(machine_facts(), {cache_folder(), shipped_folders()});
 }
 
+// The driver may be loaded (by the MPI library, say) long before the program begins to use it.
+bool uses_gpu() {
+  static std::atomic<bool> has_begun{false};
+  if (has_begun.load(std::memory_order_relaxed)) return true;
+  device::Device* const device = device::current();
+  if (device == nullptr || device->facts().count == 0) return false;
+  has_begun.store(true, std::memory_order_relaxed);
+  return true;
+}
+
 const model::Profile* found(const std::optional<model::Profile>& profile) {
   if (!profile) return nullptr;
   log(LogLevel::info, "messages are predicted from the profile " + profile->path);
@@ -56,14 +67,14 @@ const model::Profile* found(const std::optional<model::Profile>& profile) {
 
 model::Machine machine_facts() {
   device::Device* const device = device::current();
-  const device::Facts gpu = device != nullptr ? device->facts() : device::Facts{"none", 0, "none"};
+  const device::Facts gpu = device != nullptr ? device->facts() : device::Facts{};
   return {{"host", host_name()},      {"gpu", gpu.gpu},
           {"driver", gpu.driver},     {"gpus", std::to_string(gpu.count)},
           {"mpi", library_version()}, {"cuda_aware", cuda_awareness().aware ? "1" : "0"}};
 }
 
 const model::Profile* profile() {
-  if (device::current() == nullptr) {
+  if (!uses_gpu()) {
     static const auto& without_gpu = *new std::optional<model::Profile>(look_for_profile());
     static const model::Profile* const known = found(without_gpu);
     return known;
