@@ -1,8 +1,6 @@
 #include "send/strategy.hpp"
 
-#include <array>
 #include <cmath>
-#include <memory>
 #include <optional>
 
 #include "base/log.hpp"
@@ -54,39 +52,20 @@ Strategy by_rule(const Shape& shape, bool aware) {
   return aware && shape.features.bytes >= kDeviceBytes ? Strategy::device : Strategy::oneshot;
 }
 
-Strategy by_model(const model::Fit& fit, const Shape& shape, bool aware, model::Locality where) {
-  const auto prediction = model::predict(fit, {shape.features, shape.is_contiguous, aware, where});
-  const bool knows_all = !aware || !std::isnan(prediction[static_cast<std::size_t>(Strategy::device)]);
-  return knows_all ? model::fastest(prediction).value_or(by_rule(shape, aware)) : by_rule(shape, aware);
-}
-
-// Programs repeat their messages: the last few choices of a thread are kept.
-Strategy chosen(const Shape& shape, bool aware) {
-  struct Known {
-    model::Features features{-1, 0, 0, 0};
-    bool is_contiguous = false;
-    model::Locality where = model::Locality::same_gpu;
-    Strategy strategy = Strategy::oneshot;
-  };
+// A prediction takes 27 ns: there is nothing to keep.
+Strategy by_model(const Shape& shape, bool aware) {
   const model::Profile* const measured = profile();
   if (measured == nullptr) return by_rule(shape, aware);
-  constexpr std::size_t kKept = 64;
-  thread_local const auto kept = std::make_unique<std::array<Known, kKept>>();  // a library has little static TLS
-  const auto& [bytes, blocks, touched, pages] = shape.features;
   const model::Locality where = locality(shape.comm, shape.peer);
-  Known& known = (*kept)[static_cast<std::size_t>(bytes ^ bytes >> 6 ^ blocks ^ touched >> 5) % kKept];
-  const model::Features& f = known.features;
-  if (f.bytes != bytes || f.blocks != blocks || f.touched != touched || f.pages != pages || known.where != where ||
-      known.is_contiguous != shape.is_contiguous) {
-    known = {shape.features, shape.is_contiguous, where, by_model(measured->fit, shape, aware, where)};
-  }
-  return known.strategy;
+  const auto prediction = model::predict(measured->fit, {shape.features, shape.is_contiguous, aware, where});
+  const bool knows_all = !aware || !std::isnan(prediction[static_cast<std::size_t>(Strategy::device)]);
+  return knows_all ? model::fastest(prediction).value_or(by_rule(shape, aware)) : by_rule(shape, aware);
 }
 
 Strategy of_gpu_memory(const Shape& shape) {
   const bool aware = cuda_awareness().aware && !(shape.is_contiguous && wishes().stage_contiguous);
   if (shape.is_contiguous && aware) return Strategy::library;
-  if (!wishes().datatype) return chosen(shape, aware);
+  if (!wishes().datatype) return by_model(shape, aware);
   if (*wishes().datatype == Strategy::host) return Strategy::oneshot;
   if (!needs_awareness(*wishes().datatype) || aware) return *wishes().datatype;
   if (!cuda_awareness().aware) {
