@@ -74,7 +74,7 @@ def explain_command(
     n_elements = count if n_bytes is None else count_for(datatype, n_bytes)
     try:
         explain(datatype, n_elements).print()
-        if peer or profile:
+        if peer or profile or n_bytes is not None:
             print_prediction(datatype, n_elements, peer or LOCALITIES[0], profile)
     except (ExplainError, ProfileError, RuntimeError) as error:
         raise click.ClickException(str(error)) from error

@@ -16,7 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from tempi import ranks_job
 from tempi._version import __version__
 from tempi.fitting import import_nnls
-from tempi.measure_rank import Job, Record, preloaded_meter, records
+from tempi.gpus import use_gpu
+from tempi.measure_rank import Job, Record, launched_rank, preloaded_meter, records
 from tempi.model import Machine, Measurement
 from tempi.plots import check_drawable, draw
 from tempi.profile import Profile, cache_directory, check_writable, fitted, read, write
@@ -97,6 +98,8 @@ def measured_profile(found: Iterator[Record], seconds: float, console: Console) 
 
 def measure_here(quick: bool, device_messages: bool, seconds: float, console: Console) -> Profile | None:
     """Measure with the ranks of the job that this process is one of; only rank 0 gets the profile."""
+    if device_messages:
+        use_gpu(launched_rank())
     from mpi4py import MPI
 
     found = records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages))

@@ -64,7 +64,14 @@ def shipped_directory() -> Path:
 
 def name_of(machine: Machine) -> str:
     """HOST-HASH: another GPU, driver, MPI library or transport is another profile."""
-    key = [machine.gpu, machine.gpus, machine.driver, machine.mpi, dict(machine.transports)]
+    key = [
+        machine.gpu,
+        machine.gpus,
+        machine.driver,
+        machine.mpi,
+        machine.cuda_aware,
+        dict(machine.transports),
+    ]
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
     return f"{re.sub(r'[^A-Za-z0-9._-]', '_', machine.host)}-{digest[:HASH_DIGITS]}"
 

@@ -30,7 +30,7 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
     """The median and its 95% confidence interval: two of the samples, whatever their distribution."""
     ordered = sorted(samples)
     n = len(ordered)
-    rank = max(0, floor((n - NORMAL_95 * sqrt(n)) / 2))
+    rank = max(0, floor((n - NORMAL_95 * sqrt(n)) / 2) - 1)  # counted from 0
     return median(ordered), ordered[rank], ordered[n - 1 - rank]
 
 

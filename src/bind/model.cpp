@@ -62,8 +62,8 @@ void bind_model(py::module_& module) {
       return fn(fit, message({bytes, blocks, touched, pages}, contiguous, locality, cuda_aware));
     };
   };
-  py::class_<Fit> fit(module, "Fit");
-  fit.def("machine", [](const Fit& fit) { return fit.machine; })
+  py::class_<Fit> fits(module, "Fit");
+  fits.def("machine", [](const Fit& fit) { return fit.machine; })
       .def("terms", terms)
       .def(
           "seconds",
@@ -74,7 +74,7 @@ void bind_model(py::module_& module) {
            py::arg("pages"), py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"))
       .def("choose", with_message(chosen), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
            py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"));
-  fit.def(
+  fits.def(
       "host_packer_wins",
       [](const Fit& self, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
          bool packs) { return model::host_packer_wins(self, {bytes, blocks, touched, pages}, packs); },

@@ -65,11 +65,16 @@ int world_rank() {
 
 device::Context my_context() { return gpu().primary(world_rank() % std::max(1, gpu().facts().count)); }
 
+bool has_gpu() {
+  device::Device* const device = device::current();
+  return device != nullptr && device->facts().count > 0;
+}
+
 // As programs have it that use their GPU: libraries look at the context that is current, too.
 class CurrentContext {
  public:
   CurrentContext() {
-    if (device::current() != nullptr) scope_.emplace(gpu(), my_context());
+    if (has_gpu()) scope_.emplace(gpu(), my_context());
   }
 
  private:
@@ -232,7 +237,7 @@ void send_packed(const void* data, const Packed& packed, int peer, int tag) {
 std::vector<double> measure_message(const tempi_measurement& what) {
   const std::int64_t bytes = what.n_blocks * what.block;
   const bool on_gpu = std::strcmp(what.strategy, "device") == 0;
-  const MemoryKind by_host = device::current() != nullptr ? MemoryKind::pinned : MemoryKind::host;
+  const MemoryKind by_host = has_gpu() ? MemoryKind::pinned : MemoryKind::host;
   Memory out(on_gpu ? MemoryKind::device : by_host, bytes), in(on_gpu ? MemoryKind::device : by_host, bytes);
   const Packed packed(bytes);
   return go_to_and_fro(what, {[&](int tag) { send_packed(out.data(), packed, what.peer, tag); },

@@ -30,7 +30,7 @@ std::string contents(const std::string& path) {
 std::optional<Fit> read_file(const std::string& path) {
   try {
     return read_fit(contents(path));
-  } catch (const std::invalid_argument& error) {
+  } catch (const std::exception& error) {
     warn_once(path.c_str(), "the profile " + path + " is not used: " + error.what());
     return {};
   }
@@ -64,7 +64,9 @@ std::optional<Profile> find_profile(const Machine& here, const Folders& folders)
   for (const std::string& path : fits_in(folders.own)) {
     std::optional<Fit> fit = read_file(path);
     if (!fit || !agree(fit->machine, here, {"host"})) continue;  // the cache may be of many hosts
-    if (agree(fit->machine, here, {"gpu", "gpus", "driver", "mpi", "cuda_aware"})) {
+    const bool no_gpu_yet = fact(here, "gpu") == "none";         // of host memory the profile tells all the same
+    if (no_gpu_yet ? agree(fit->machine, here, {"mpi"})
+                   : agree(fit->machine, here, {"gpu", "gpus", "driver", "mpi", "cuda_aware"})) {
       return Profile{path, std::move(*fit), true};
     }
     log(LogLevel::info, "the profile " + path + " is of this host with another GPU, driver or MPI library");

@@ -14,24 +14,31 @@ using model::Locality;
 
 struct Ranks {
   int mine = 0, n_gpus = 1;
-  bool share_node = true;
+  bool has_world = false;  // not where a program has sessions only
+  bool share_node = false;
 };
 
 Ranks find_ranks() {
   Ranks ranks;
-  int size = 0;
-  real_pmpi().MPI_Comm_size(comm_world(), &size);
-  real_pmpi().MPI_Comm_rank(comm_world(), &ranks.mine);
-  ranks.share_node = ranks_on_node() == 0 || ranks_on_node() >= size;
+  int size = 0, has_world = 0;
+  const Real& mpi = real_pmpi();
+  if (mpi.MPI_Initialized(&has_world) != MPI_SUCCESS || has_world == 0) return ranks;
+  ranks.has_world = true;
+  mpi.MPI_Comm_size(comm_world(), &size);
+  mpi.MPI_Comm_rank(comm_world(), &ranks.mine);
+  ranks.share_node = size == 1 || ranks_on_node() >= size;
   if (device::Device* const device = device::current()) ranks.n_gpus = device->facts().count;
   return ranks;
 }
 
+// MPI_UNDEFINED for a rank that there is not: the program's own call will say so.
 int translated(Handle comm, int peer) {
   const Real& mpi = real_pmpi();
-  int is_inter = 0, rank = MPI_UNDEFINED;
+  int is_inter = 0, size = 0, rank = MPI_UNDEFINED;
   Handle theirs = 0, world = 0;
-  mpi.MPI_Comm_test_inter(comm, &is_inter);
+  if (mpi.MPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS) return rank;
+  (is_inter != 0 ? mpi.MPI_Comm_remote_size : mpi.MPI_Comm_size)(comm, &size);
+  if (peer >= size) return rank;
   (is_inter != 0 ? mpi.MPI_Comm_remote_group : mpi.MPI_Comm_group)(comm, &theirs);
   mpi.MPI_Comm_group(comm_world(), &world);
   mpi.MPI_Group_translate_ranks(theirs, 1, &peer, world, &rank);
@@ -60,7 +67,7 @@ Locality locality(Handle comm, int peer) {
   static const Ranks ranks = find_ranks();
   if (!ranks.share_node) return Locality::other_node;
   if (ranks.n_gpus <= 1) return Locality::same_gpu;
-  const int rank = peer >= 0 ? world_rank(comm, peer) : MPI_UNDEFINED;
+  const int rank = ranks.has_world && peer >= 0 ? world_rank(comm, peer) : MPI_UNDEFINED;
   if (rank < 0) return Locality::other_gpu;
   return rank % ranks.n_gpus == ranks.mine % ranks.n_gpus ? Locality::same_gpu : Locality::other_gpu;
 }

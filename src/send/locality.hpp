@@ -6,8 +6,9 @@
 
 namespace tempi::send {
 
-// Ranks of one node are taken to use its GPUs in turn, as programs do that choose theirs by their local rank. Unknown
-// senders (MPI_ANY_SOURCE) are taken to be on another GPU.
+// Whether all ranks are on one node, the launcher's variables say; where they do not, all peers are taken to be on
+// other nodes. Ranks of one node are taken to use its GPUs in turn, as programs do that choose theirs by their local
+// rank. Unknown senders (MPI_ANY_SOURCE) are taken to be on another GPU.
 model::Locality locality(Handle comm, int peer);
 
 }  // namespace tempi::send

@@ -95,9 +95,11 @@ Strategy choose(const Shape& shape) {
 }
 
 model::Features features_of(const pack::Plan& plan, pack::Repeat repeat) {
+  constexpr std::int64_t kPage = 4096;
+  const std::int64_t bytes = repeat.count * plan.layout.size;
+  if (pack::is_plain_copy(plan, repeat)) return {bytes, 1, bytes, (bytes + kPage - 1) / kPage};
   const pack::Traffic& each = plan.traffic;
-  return {repeat.count * plan.layout.size, repeat.count * each.blocks, repeat.count * each.touched,
-          repeat.count * each.pages};
+  return {bytes, repeat.count * each.blocks, repeat.count * each.touched, repeat.count * each.pages};
 }
 
 bool host_packer_is_faster(const pack::Transfer& transfer) {
