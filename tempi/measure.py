@@ -15,9 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tempi import ranks_job
 from tempi._version import __version__
+from tempi.environment import is_inside_job, local_rank
 from tempi.fitting import import_nnls
 from tempi.gpus import use_gpu
-from tempi.measure_rank import Job, Record, launched_rank, preloaded_meter, records
+from tempi.measure_rank import Job, Record, preloaded_meter, records
 from tempi.model import Machine, Measurement
 from tempi.plots import check_drawable, draw
 from tempi.profile import Profile, cache_directory, check_writable, fitted, read, write
@@ -99,7 +100,7 @@ def measured_profile(found: Iterator[Record], seconds: float, console: Console) 
 def measure_here(quick: bool, device_messages: bool, seconds: float, console: Console) -> Profile | None:
     """Measure with the ranks of the job that this process is one of; only rank 0 gets the profile."""
     if device_messages:
-        use_gpu(launched_rank())
+        use_gpu(local_rank())
     from mpi4py import MPI
 
     found = records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages))
@@ -174,7 +175,7 @@ def main(
             return
         target = output or cache_directory()
         check_first(target, plot)
-        if ranks_job.is_inside_job():
+        if is_inside_job():
             profile = measure_here(quick, device_messages, budget, console)
         else:
             command = ranks_job.command(

@@ -7,7 +7,6 @@ meanwhile: a rank that spins in MPI would take a core from those that are measur
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from tempi.environment import local_rank, transports
 from tempi.gpus import gpus, use_gpu
 from tempi.grid import Row, local_rows, message_rows
 from tempi.model import Machine, Measurement
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-TRANSPORTS = ("UCX_", "FI_", "MPIR_CVAR_", "OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl", "PSM2_", "PSM3_")
-LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_RANK", "SLURM_LOCALID")
 NAP_SECONDS = 0.001
 SECONDS_OF_AN_END = 0.02
 
@@ -65,16 +63,6 @@ class Job:
         """Up to `n` samples of a row, on the rank that calls."""
         arguments = (row.what, row.strategy, row.n_blocks, row.block, row.stride)
         return self.meter.measure(*arguments, peer, seconds, n)
-
-
-def transports() -> dict[str, str]:
-    """The variables that choose how the MPI library sends."""
-    return {key: value for key, value in sorted(os.environ.items()) if key.startswith(TRANSPORTS)}
-
-
-def launched_rank() -> int:
-    """This process's rank on its node, as its launcher says; 0 where it does not."""
-    return next((int(os.environ[name]) for name in LOCAL_RANKS if name in os.environ), 0)
 
 
 def find_machine(meter: Meter) -> Machine:
@@ -239,7 +227,7 @@ def preloaded_meter() -> Meter:
 def main(quick: bool, seconds: float, device_messages: bool) -> None:
     """Write records to standard output; `tempi.measure` reads them."""
     if device_messages:
-        use_gpu(launched_rank())
+        use_gpu(local_rank())
     from mpi4py import MPI
 
     for record in records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages)):

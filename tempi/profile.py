@@ -50,11 +50,16 @@ def fitted(machine: Machine, measured: Mapping[str, Any], tables: Iterable[Measu
 
 
 def cache_directory() -> Path:
-    """This user's profiles: ``$TEMPI_CACHE_DIR``, ``$XDG_CACHE_HOME/tempi`` or ``~/.cache/tempi``."""
-    if own := os.environ.get("TEMPI_CACHE_DIR"):
-        return Path(own)
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "tempi"
+    """This user's profiles, as in the shim: ``$TEMPI_CACHE_DIR``, else ``tempi`` in the XDG cache folder.
+
+    Raises
+    ------
+    ProfileError
+        If the environment tells neither.
+    """
+    if folder := _native.cache_folder():
+        return Path(folder)
+    raise ProfileError("there is no home to keep profiles in: set TEMPI_CACHE_DIR")
 
 
 def shipped_directory() -> Path:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from tempi._library import lib_path
+from tempi.environment import tempi_variables, without_preload
 from tempi.gpus import gpus
 from tempi.measure_rank import Record
 
@@ -27,22 +28,17 @@ LAUNCHER_ENVIRONMENT = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
-JOB_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID")
 LAST_WORDS_BYTES = 2000
 END_SECONDS = 10.0
-
-
-def is_inside_job() -> bool:
-    """Whether an MPI launcher started this process."""
-    return any(name in os.environ for name in JOB_VARIABLES)
 
 
 def find_mpirun() -> str:
     """The launcher beside this Python, where PyPI's MPI libraries put it, else in PATH."""
     beside = str(Path(sys.executable).parent)
-    for name in ("mpirun", "mpiexec"):
-        if found := shutil.which(name, path=os.pathsep.join((beside, os.environ.get("PATH", os.defpath)))):
-            return found
+    for path in (beside, None):
+        for name in ("mpirun", "mpiexec"):
+            if found := shutil.which(name, path=path):
+                return found
     raise RuntimeError("no mpirun in PATH: name one with --mpirun, or start the ranks with --ranks-command")
 
 
@@ -84,8 +80,7 @@ def command(
 ) -> list[str]:
     """The whole command; the ranks get the shim and TEMPI's variables, the launcher does not."""
     start = shlex.split(ranks_command) if ranks_command else launcher(mpirun or find_mpirun(), hosts)
-    passed = [f"{key}={value}" for key, value in os.environ.items() if key.startswith("TEMPI_")]
-    settings = ["env", f"LD_PRELOAD={lib_path()}", *passed]
+    settings = ["env", f"LD_PRELOAD={lib_path()}", *tempi_variables()]
     flags = {"--quick": quick, "--device-messages": device_messages}
     options = ["--seconds", str(seconds), *(name for name, is_set in flags.items() if is_set)]
     return [*start, *settings, sys.executable, "-m", "tempi.measure_rank", *options]
@@ -99,7 +94,6 @@ def records_of(command: Sequence[str], timeout_s: float) -> Iterator[Record]:
     RuntimeError
         If the command cannot be run, fails, or is not done after `timeout_s` seconds.
     """
-    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     with tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(
@@ -108,7 +102,7 @@ def records_of(command: Sequence[str], timeout_s: float) -> Iterator[Record]:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                env=environment | LAUNCHER_ENVIRONMENT,
+                env=without_preload() | LAUNCHER_ENVIRONMENT,
                 start_new_session=True,
             )
         except OSError as error:

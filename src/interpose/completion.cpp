@@ -3,6 +3,7 @@
 
 #include "interpose/entry.hpp"
 #include "interpose/message_call.hpp"
+#include "send/start.hpp"
 
 namespace tempi::interpose {
 

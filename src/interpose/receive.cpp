@@ -2,8 +2,8 @@
 #include "base/trace.hpp"
 #include "interpose/entry.hpp"
 #include "interpose/message_call.hpp"
-#include "send/completion.hpp"
 #include "send/engine.hpp"
+#include "send/finish.hpp"
 
 namespace tempi::interpose {
 namespace {

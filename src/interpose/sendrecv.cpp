@@ -1,8 +1,8 @@
 // MPI-4.1, 3.10: send-receive. Each half is the library's or ours, independently of the other.
 #include "interpose/entry.hpp"
 #include "interpose/exchange.hpp"
-#include "send/completion.hpp"
 #include "send/engine.hpp"
+#include "send/finish.hpp"
 
 namespace tempi::interpose {
 namespace {

@@ -24,16 +24,5 @@ int request_get_status_all(const Real& real, int count, const void* requests, in
 int request_get_status_some(const Real& real, int count, const void* requests, int* n_done, int* indices,
                             MPI_Status* statuses);
 int cancel(const Real& real, void* request);
-int start(const Real& real, void* request);
-int start_all(const Real& real, int count, void* requests);
-
-// Of a request that the program has freed: true when it is complete, and nothing of it is left. With `waits`, it is.
-bool end_orphan(const MessagePtr& message, bool waits) noexcept;
-
-// The send half of an Isendrecv, where it is one.
-void end_sibling(Message& message, bool waits) noexcept;
-
-// How many bytes a completed receive has brought.
-std::int64_t received_bytes(const MPI_Status& status);
 
 }  // namespace tempi::send

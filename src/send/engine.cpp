@@ -4,7 +4,7 @@
 
 #include "base/trace.hpp"
 #include "mpi/real.hpp"
-#include "send/completion.hpp"
+#include "send/finish.hpp"
 #include "send/grouped.hpp"
 
 namespace tempi::send {

@@ -1,4 +1,4 @@
-// MPI-4.1, 3.7.6: looking at several requests without completing them. Ours are looked at one after the other, the
+// MPI-4.1, 3.7.6: looking at requests without completing them. Of several, ours are looked at one after the other, the
 // library's all at once: it knows which persistent ones are inactive, and MPICH forgets the status of one that it has
 // told.
 #include <cstring>
@@ -6,6 +6,7 @@
 
 #include "send/completion.hpp"
 #include "send/engine.hpp"
+#include "send/finish.hpp"
 
 namespace tempi::send {
 namespace {
@@ -40,6 +41,38 @@ MPI_Status* status_at(MPI_Status* statuses, int i) {
 }
 
 }  // namespace
+
+int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* status) {
+  Engine& engine = Engine::get();
+  Engine::progress();
+  const MessagePtr message = engine.find(request);
+  if (!message) return real.MPI_Request_get_status(request, flag, status);
+  end_sibling(*message, false);
+  if (message->is_pending()) {
+    *flag = 0;
+    return MPI_SUCCESS;
+  }
+  if (!message->is_active || message->ends_without_library()) {  // inactive to the library, which does not say "done"
+    Handle null = request_null();
+    const int code = real.MPI_Test(&null, flag, status);
+    if (message->is_active && message->is_cancelled && !is_ignored(status)) {
+      real_pmpi().MPI_Status_set_cancelled(status, 1);
+    }
+    return code;
+  }
+  const Statuses own(1, status);
+  if (message->is_unpacked) {
+    *flag = 1;
+    *own.at(0) = message->told;
+    return MPI_SUCCESS;
+  }
+  const int code = real.MPI_Request_get_status(request, flag, own.at(0));
+  if (code != MPI_SUCCESS || !*flag) return code;
+  unpack({{message, nullptr, own.at(0), MPI_SUCCESS}});
+  message->is_unpacked = true;
+  message->told = *own.at(0);
+  return MPI_SUCCESS;
+}
 
 int request_get_status_all(const Real& real, int count, const void* requests, int* flag, MPI_Status* statuses) {
   Engine::progress();

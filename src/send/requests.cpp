@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "send/completion.hpp"
+#include "send/finish.hpp"
 
 namespace tempi::send {
 

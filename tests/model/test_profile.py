@@ -1,6 +1,8 @@
 """Profiles: what is written is read again, what is damaged is refused with one line, and files are replaced at once."""
 
 import json
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,6 @@ from tempi.fitting import Residual
 from tempi.model import Features, Segment, Term
 from tempi.profile import (
     Profile,
-    cache_directory,
     check_writable,
     fitted,
     json_text,
@@ -170,15 +171,15 @@ def test_a_missing_file_is_refused(tmp_path):
     assert "cannot be read: No such file" in refusal(tmp_path / "none.json")
 
 
-def test_the_cache_follows_its_variables(monkeypatch, tmp_path):
-    for name in ("TEMPI_CACHE_DIR", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_directory() == tmp_path / ".cache" / "tempi"
-    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    assert cache_directory() == Path("/xdg/tempi")
-    monkeypatch.setenv("TEMPI_CACHE_DIR", "/own")
-    assert cache_directory() == Path("/own")
+def test_the_cache_follows_its_variables(tmp_path):
+    def cache(**variables):
+        asked = [sys.executable, "-c", "from tempi.profile import cache_directory; print(cache_directory())"]
+        told = subprocess.run(asked, env=variables, check=True, capture_output=True, text=True, cwd="/").stdout
+        return Path(told.strip())
+
+    assert cache(HOME=str(tmp_path)) == tmp_path / ".cache" / "tempi"
+    assert cache(HOME=str(tmp_path), XDG_CACHE_HOME="/xdg") == Path("/xdg/tempi")
+    assert cache(HOME=str(tmp_path), XDG_CACHE_HOME="/xdg", TEMPI_CACHE_DIR="/own") == Path("/own")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,195 @@
+#include "send/finish.hpp"
+
+#include <algorithm>
+
+#include "mpi/errors.hpp"
+#include "send/engine.hpp"
+#include "send/grouped.hpp"
+
+namespace tempi::send {
+namespace {
+
+using Lifetime = Message::Lifetime;
+
+bool was_cancelled(const MPI_Status& status) {
+  int flag = 0;
+  real_pmpi().MPI_Test_cancelled(&status, &flag);
+  return flag != 0;
+}
+
+void unpack_short(Message& message, std::int64_t received) noexcept {
+  try {
+    message.in->unpack(received);
+  } catch (const Error& error) {
+    message.failure.emplace(error);
+  } catch (const std::exception& error) {
+    message.failure.emplace(ErrorKind::no_memory, error.what());
+  }
+}
+
+// What the program is told of a completed request.
+int outcome(const Completed& done) noexcept {
+  const Message& message = *done.message;
+  if (done.code != MPI_SUCCESS) return done.code;
+  if (message.failure) return error_code(*message.failure);
+  return message.start_code;
+}
+
+void release(const Completed& done) noexcept {
+  Message& message = *done.message;
+  if (message.lifetime == Lifetime::programs) {
+    message.is_active = false;
+    message.is_unpacked = message.is_cancelled = false;
+    message.failure.reset();
+    message.start_code = MPI_SUCCESS;
+    Engine::get().manage(done.message);
+  } else if (message.lifetime == Lifetime::ours) {
+    real_pmpi().MPI_Request_free(&message.request);
+    if (done.slot != nullptr) store_handle(done.slot, request_null());
+  }
+}
+
+// The status of a receive from MPI_PROC_NULL.
+void say_nobody(MPI_Status& status) noexcept {
+  status.MPI_SOURCE = MPI_PROC_NULL;
+  status.MPI_TAG = MPI_ANY_TAG;
+  real_pmpi().MPI_Status_set_elements(&status, type_byte(), 0);
+}
+
+// Unpacks what has come, gives requests back; sets each code to what the program is told. True: all went well.
+bool finish(std::vector<Completed>& all) noexcept {
+  unpack(all);
+  bool all_well = true;
+  for (Completed& done : all) {
+    if (done.message->is_unpacked) *done.status = done.message->told;  // MPICH forgets it
+    if (done.message->receives_from_nobody) say_nobody(*done.status);
+    if (done.message->is_cancelled) real_pmpi().MPI_Status_set_cancelled(done.status, 1);
+    done.code = outcome(done);
+    all_well = all_well && done.code == MPI_SUCCESS;
+    release(done);
+  }
+  return all_well;
+}
+
+bool has_class(int code, int wanted) {
+  int its_class = code;
+  if (code != MPI_SUCCESS) real_pmpi().MPI_Error_class(code, &its_class);
+  return its_class == wanted;
+}
+
+// For calls about several requests, of which those in `done` are complete: `codes` of the library are in their statuses
+// when `code` says so.
+int finish_several(std::vector<Completed>& done, const std::vector<MPI_Status*>& statuses, int code) noexcept {
+  const Handle comm = done.empty() ? comm_world() : done.front().message->comm;
+  const bool all_well = finish(done);
+  if (all_well || code != MPI_SUCCESS) {
+    for (const Completed& one : done) {
+      if (code != MPI_SUCCESS) one.status->MPI_ERROR = one.code;
+    }
+    return code;
+  }
+  for (MPI_Status* status : statuses) status->MPI_ERROR = MPI_SUCCESS;
+  for (const Completed& one : done) one.status->MPI_ERROR = one.code;
+  return raise(comm, MPI_ERR_IN_STATUS);
+}
+
+// Did the library complete the request of this status, given the code of the call?
+bool is_complete(const MPI_Status& status, int code) {
+  return !has_class(code, MPI_ERR_IN_STATUS) || !has_class(status.MPI_ERROR, MPI_ERR_PENDING);
+}
+
+int code_in(const MPI_Status& status, int code) {
+  return has_class(code, MPI_ERR_IN_STATUS) ? status.MPI_ERROR : MPI_SUCCESS;
+}
+
+bool says_something(int code) { return code == MPI_SUCCESS || has_class(code, MPI_ERR_IN_STATUS); }
+
+}  // namespace
+
+Statuses::Statuses(int count, MPI_Status* program) : at_(program) {
+  if (!are_ignored(program) && !is_ignored(program)) return;
+  own_.resize(static_cast<std::size_t>(std::max(count, 1)));
+  at_ = own_.data();
+}
+
+void unpack(const std::vector<Completed>& all) noexcept {
+  std::vector<MessagePtr> whole;
+  for (const Completed& done : all) {
+    Message& message = *done.message;
+    if (!message.in || !message.is_active || message.is_unpacked || message.is_cancelled) continue;
+    if (done.code != MPI_SUCCESS) {
+      message.in->abandon();
+    } else if (!was_cancelled(*done.status)) {
+      const std::int64_t received = received_bytes(*done.status);
+      if (received == message.in->bytes()) whole.push_back(done.message);
+      else unpack_short(message, received);
+    }
+  }
+  unpack_grouped(whole);
+}
+
+int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noexcept {
+  const Handle comm = message->comm;
+  std::vector<Completed> one{{std::move(message), slot, status, code}};
+  finish(one);
+  if (code != MPI_SUCCESS || one.front().code == MPI_SUCCESS) return one.front().code;
+  return raise(comm, one.front().code);
+}
+
+int finish_all(Requests& requests, const Statuses& statuses, int code) noexcept {
+  if (!says_something(code)) return code;
+  std::vector<Completed> done;
+  std::vector<MPI_Status*> all;
+  for (int i = 0; i < requests.size(); ++i) {
+    MPI_Status* const status = statuses.at(i);
+    all.push_back(status);
+    if (requests.message(i) && is_complete(*status, code)) {
+      done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
+    }
+  }
+  return finish_several(done, all, code);
+}
+
+int finish_some(Requests& requests, const Statuses& statuses, int n_done, const int* indices, int code) noexcept {
+  if (!says_something(code) || n_done == MPI_UNDEFINED) return code;
+  std::vector<Completed> done;
+  std::vector<MPI_Status*> all;
+  for (int k = 0; k < n_done; ++k) {
+    MPI_Status* const status = statuses.at(k);
+    all.push_back(status);
+    if (requests.message(indices[k])) {
+      done.push_back({requests.take(indices[k]), requests.slot(indices[k]), status, code_in(*status, code)});
+    }
+  }
+  return finish_several(done, all, code);
+}
+
+int finish_any(Requests& requests, int index, MPI_Status* status, int code) noexcept {
+  if (index == MPI_UNDEFINED || index < 0 || index >= requests.size() || !requests.message(index)) return code;
+  return finish_one(requests.take(index), requests.slot(index), status, code);
+}
+
+void end_sibling(Message& message, bool waits) noexcept {
+  if (message.sibling && end_orphan(message.sibling, waits)) message.sibling = nullptr;
+}
+
+bool end_orphan(const MessagePtr& message, bool waits) noexcept {
+  end_sibling(*message, waits);
+  if (message->is_pending()) return false;
+  MPI_Status status{};
+  Handle request = message->request;
+  int flag = 1;
+  const Real& real = real_pmpi();
+  const int code = waits ? real.MPI_Wait(&request, &status) : real.MPI_Test(&request, &flag, &status);
+  if (code == MPI_SUCCESS && !flag) return false;
+  finish_one(message, nullptr, &status, code);
+  return true;
+}
+
+std::int64_t received_bytes(const MPI_Status& status) {
+  Count bytes = 0;
+  real_pmpi().MPI_Get_elements_x(&status, type_byte(), &bytes);
+  return bytes;
+}
+
+}  // namespace tempi::send
