@@ -39,7 +39,9 @@ class Counter:
     bytes : int
         Payload of these calls.
     seconds : float
-        Time inside handled calls; 0 for calls that were passed on.
+        Time inside handled calls; 0 for calls that were passed on, and without ``TEMPI_REPORT``.
+    predicted_seconds : float
+        Time that the profile predicts for the rows ``packing`` and ``unpacking``; 0 without a profile.
     """
 
     function: str
@@ -47,6 +49,7 @@ class Counter:
     calls: int
     bytes: int
     seconds: float
+    predicted_seconds: float
 
 
 def lib_path() -> str:

@@ -80,6 +80,7 @@ class CounterRow(TypedDict):
     calls: int
     bytes: int
     seconds: float
+    predicted_seconds: float
 
 class Texts(TypedDict):
     error: str
@@ -87,6 +88,8 @@ class Texts(TypedDict):
     canonical: str
     boxes: str
     plan: str
+    features: tuple[int, int, int, int]
+    contiguous: bool
 
 class Fit:
     def machine(self) -> dict[str, str]: ...
@@ -114,6 +117,7 @@ class Fit:
         locality: str,
         cuda_aware: bool,
     ) -> str | None: ...
+    def chunk_bytes(self, bytes: int, blocks: int, touched: int, pages: int, packs: bool) -> int | None: ...
     def host_packer_wins(
         self, bytes: int, blocks: int, touched: int, pages: int, packs: bool
     ) -> bool | None: ...
@@ -138,10 +142,10 @@ class Library:
     def measure(
         self,
         what: str,
-        strategy: str = "",
-        n_blocks: int = 1,
-        block: int = 8,
-        stride: int = 8,
+        strategy: str,
+        datatype: int,
+        count: int = 1,
+        parts: int = 0,
         peer: int = 0,
         max_seconds: float = 0.1,
         max_samples: int = 1000,

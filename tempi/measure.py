@@ -21,7 +21,7 @@ from tempi.gpus import use_gpu
 from tempi.measure_rank import Job, Record, preloaded_meter, records
 from tempi.model import Machine, Measurement
 from tempi.plots import check_drawable, draw
-from tempi.profile import Profile, cache_directory, check_writable, fitted, read, write
+from tempi.profile import Profile, cache_directory, check_writable, completed, fitted, read, write
 from tempi.profile_check import ProfileError, record
 from tempi.profile_tables import print_profile
 
@@ -184,7 +184,7 @@ def main(
             found = ranks_job.records_of(command, budget + GRACE_SECONDS)
             profile = measured_profile(found, budget, console)
         if profile is not None:
-            finish(profile, target, plot, console)
+            finish(completed(profile, target), target, plot, console)
     except ProfileError as error:
         hint = " (--output DIR writes elsewhere)" if "written" in str(error) else ""
         raise click.ClickException(f"{error}{hint}") from error

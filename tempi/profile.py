@@ -49,6 +49,16 @@ def fitted(machine: Machine, measured: Mapping[str, Any], tables: Iterable[Measu
     return Profile(machine, measured, rows, terms, residuals)
 
 
+def completed(profile: Profile, directory: Path) -> Profile:
+    """With the terms that only the profile has which `write` would replace: measured with other options."""
+    try:
+        earlier = read(directory / f"{name_of(profile.machine)}.json")
+    except ProfileError:
+        return profile
+    kept = [row for row in earlier.tables if row.term not in profile.terms]
+    return fitted(profile.machine, profile.measured, (*profile.tables, *kept)) if kept else profile
+
+
 def cache_directory() -> Path:
     """This user's profiles, as in the shim: ``$TEMPI_CACHE_DIR``, else ``tempi`` in the XDG cache folder.
 

@@ -123,8 +123,8 @@ def records_of(command: Sequence[str], timeout_s: float) -> Iterator[Record]:
 
 def _parsed(lines: IO[str] | None) -> Iterator[Record]:
     for line in lines or ():
-        with suppress(json.JSONDecodeError):  # what a launcher or a library prints
-            found = json.loads(line)
+        with suppress(json.JSONDecodeError):  # what a launcher or a library prints, also in front of a record
+            found = json.loads(line[max(0, line.find("{")) :])
             if isinstance(found, dict):
                 yield found
 

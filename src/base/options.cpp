@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <string_view>
 #include <unistd.h>
@@ -144,12 +145,21 @@ std::string cache_folder() {
   return "";
 }
 
-std::int64_t ranks_on_node() {
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
-    std::int64_t value = 0;
-    if (const char* text = std::getenv(name); text && parse_number(text, value)) return value;
+NodeRanks ranks_on_node() {
+  struct Names {
+    const char *count, *mine;
+  };
+  constexpr Names kLaunchers[] = {{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},  // Open MPI
+                                  {"MPI_LOCALNRANKS", "MPI_LOCALRANKID"},                        // MPICH
+                                  {"SLURM_STEP_TASKS_PER_NODE", "SLURM_LOCALID"}};
+  for (const auto& [count_name, mine_name] : kLaunchers) {
+    const char *const count = std::getenv(count_name), *const mine = std::getenv(mine_name);
+    NodeRanks ranks{};
+    if (!count || !mine || !parse_number(mine, ranks.mine)) continue;
+    const std::string alike(count, std::strcspn(count, "("));  // "4(x2)": 4 on each of 2 nodes; "4,3" is not told apart
+    if (parse_number(alike.c_str(), ranks.count) && ranks.mine < ranks.count) return ranks;
   }
-  return 0;
+  return {};
 }
 
 bool nvtx_tool_is_attached() {

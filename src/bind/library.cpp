@@ -64,6 +64,9 @@ py::dict explained(const Library& self, std::uint64_t datatype, std::int64_t cou
   texts["canonical"] = taken(found.canonical);
   texts["boxes"] = taken(found.boxes);
   texts["plan"] = taken(found.plan);
+  const tempi_features& features = found.features;
+  texts["features"] = py::make_tuple(features.bytes, features.blocks, features.touched, features.pages);
+  texts["contiguous"] = features.is_contiguous != 0;
   return texts;
 }
 
@@ -94,17 +97,18 @@ py::list counter_rows(const Library& self) {
     row["calls"] = rows[i].calls;
     row["bytes"] = rows[i].bytes;
     row["seconds"] = rows[i].seconds;
+    row["predicted_seconds"] = rows[i].predicted_seconds;
     list.append(row);
   }
   return list;
 }
 
 std::vector<double> measure(const Library& self, const std::string& what, const std::string& strategy,
-                            std::int64_t n_blocks, std::int64_t block, std::int64_t stride, int peer,
+                            std::uint64_t datatype, std::int64_t count, std::int64_t parts, int peer,
                             double max_seconds, std::size_t max_samples) {
   std::vector<double> seconds(std::max<std::size_t>(1, max_samples));
   std::size_t n_samples = 0;
-  const tempi_measurement wish{what.c_str(), strategy.c_str(), n_blocks,      block, stride,
+  const tempi_measurement wish{what.c_str(), strategy.c_str(), datatype,      count, parts,
                                peer,         max_seconds,      seconds.size()};
   char* const error = self.table().measure(&wish, seconds.data(), &n_samples);
   if (error) throw std::runtime_error(taken(error));
@@ -152,8 +156,8 @@ void bind_library(py::module_& module) {
       .def("counters", counter_rows)
       .def("reset_counters", [](const Library& self) { self.table().reset_counters(); })
       .def("explain", explained, py::arg("datatype"), py::arg("count") = 1)
-      .def("measure", measure, py::arg("what"), py::arg("strategy") = "", py::arg("n_blocks") = 1, py::arg("block") = 8,
-           py::arg("stride") = 8, py::arg("peer") = 0, py::arg("max_seconds") = 0.1, py::arg("max_samples") = 1000)
+      .def("measure", measure, py::arg("what"), py::arg("strategy"), py::arg("datatype"), py::arg("count") = 1,
+           py::arg("parts") = 0, py::arg("peer") = 0, py::arg("max_seconds") = 0.1, py::arg("max_samples") = 1000)
       .def("machine", machine)
       .def("fake_allocate", fake_allocate, py::arg("kind"), py::arg("ordinal"), py::arg("bytes"))
       .def("fake_deallocate",

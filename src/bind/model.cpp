@@ -76,6 +76,11 @@ void bind_model(py::module_& module) {
       .def("choose", with_message(chosen), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
            py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"));
   fits.def(
+      "chunk_bytes",
+      [](const Fit& self, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
+         bool packs) { return model::chunk_bytes(self, {bytes, blocks, touched, pages}, packs); },
+      py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"), py::arg("packs"));
+  fits.def(
       "host_packer_wins",
       [](const Fit& self, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
          bool packs) { return model::host_packer_wins(self, {bytes, blocks, touched, pages}, packs); },

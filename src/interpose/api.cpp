@@ -18,6 +18,7 @@
 #include "pack/describe.hpp"
 #include "send/cuda_aware.hpp"
 #include "send/machine.hpp"
+#include "send/strategy.hpp"
 #include "tempi_config.h"
 
 namespace tempi::interpose {
@@ -58,8 +59,12 @@ std::size_t option_rows(const tempi_option** rows) {
 std::size_t counter_rows(tempi_counter* rows, std::size_t capacity) {
   const std::vector<CounterRow> all = counters();
   for (std::size_t i = 0; i < std::min(capacity, all.size()); ++i) {
-    rows[i] = {name(all[i].function), text(all[i].outcome), all[i].calls, all[i].bytes,
-               static_cast<double>(all[i].nanoseconds) * 1e-9};
+    rows[i] = {name(all[i].function),
+               text(all[i].outcome),
+               all[i].calls,
+               all[i].bytes,
+               static_cast<double>(all[i].nanoseconds) * 1e-9,
+               static_cast<double>(all[i].predicted_nanoseconds) * 1e-9};
   }
   return all.size();
 }
@@ -69,10 +74,18 @@ tempi_explanation explain(std::uint64_t datatype, std::int64_t count) {
     MpiTypeReader reader;
     const datatype::Type type = datatype::decode(static_cast<Handle>(datatype), reader);
     const pack::Plan plan(datatype::canonicalise(type.tree));
-    return {nullptr, copied(datatype::describe(*type.tree)), copied(datatype::describe(*plan.tree)),
-            copied(pack::describe_boxes(plan)), copied(pack::describe_plan(plan, {count, type.extent}))};
+    const pack::Repeat repeat{count, type.extent};
+    const model::Features features = send::features_of(plan, repeat);
+    return {nullptr,
+            copied(datatype::describe(*type.tree)),
+            copied(datatype::describe(*plan.tree)),
+            copied(pack::describe_boxes(plan)),
+            copied(pack::describe_plan(plan, repeat)),
+            {features.bytes, features.blocks, features.touched, features.pages, pack::is_plain_copy(plan, repeat)}};
   } catch (const std::exception& error) {
-    return {copied(error.what()), nullptr, nullptr, nullptr, nullptr};
+    tempi_explanation none{};
+    none.error = copied(error.what());
+    return none;
   }
 }
 

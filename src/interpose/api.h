@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 3
+#define TEMPI_API_VERSION 4
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -27,7 +27,13 @@ typedef struct tempi_counter {
   uint64_t calls;
   uint64_t bytes;
   double seconds;
+  double predicted_seconds; /* of the same calls, where there is a profile; else 0 */
 } tempi_counter;
+
+typedef struct tempi_features { /* what the time of a transfer depends on: model/fit.hpp */
+  int64_t bytes, blocks, touched, pages;
+  int is_contiguous;
+} tempi_features;
 
 typedef struct tempi_explanation { /* all text from malloc */
   char* error;                     /* null when the datatype could be explained; then all others are null */
@@ -35,14 +41,19 @@ typedef struct tempi_explanation { /* all text from malloc */
   char* canonical;
   char* boxes;
   char* plan;
+  tempi_features features;
 } tempi_explanation;
 
 typedef struct tempi_measurement {
-  const char* what;     /* "launch", "pack", "unpack", "message" or "strided" (a whole message of a vector) */
-  const char* strategy; /* "device", "oneshot", "staged": of GPU memory; "host", "library": of host memory;
-                           of a message "host" or "device"; of a strided one also "auto" */
-  int64_t n_blocks, block, stride; /* a vector; bytes; stride == block: contiguous */
-  int peer; /* rank in MPI_COMM_WORLD, for messages: both ranks call, the lower one's times count */
+  const char* what;     /* "pack", "unpack", "copy"; between two ranks "message", "queue" (several messages)
+                           or "strided" (a whole message of the datatype) */
+  const char* strategy; /* of a pack "device", "oneshot", "staged": of GPU memory; "host", "library": of host memory;
+                           of a message or queue "host" or "device"; of a strided one also "auto";
+                           of a copy "to_host" or "to_device" */
+  uint64_t datatype;    /* and count: what is moved; of a message its size counts alone */
+  int64_t count;
+  int64_t parts; /* of a queue the messages, of a staged pack the chunks (0: as many as the shim would make); else 0 */
+  int peer;      /* rank in MPI_COMM_WORLD, for messages: both ranks call, the lower one's times count */
   double max_seconds;
   size_t max_samples;
 } tempi_measurement;

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from tempi.grid import message_rows, vectors
-from tempi.model import Features, Machine, Measurement, Segment, Term
+from tempi.grid import message_rows, shapes
+from tempi.model import Machine, Measurement, Segment, Term
 
 MACHINE = Machine("nowhere", "Imagined GPU", 2, "1.2", "An MPI 3.4", True, {"UCX_TLS": "all"})
 TERMS = (
@@ -11,6 +11,10 @@ TERMS = (
     *(f"{side}.{how}" for side in ("pack", "unpack") for how in ("device", "oneshot", "staged", "host", "library")),
     *(f"message.host.{where}" for where in ("same_gpu", "same_node", "other_node")),
     *(f"message.device.{where}" for where in ("same_gpu", "other_gpu", "other_node")),
+    "message.queue",
+    "copy.to_host",
+    "copy.to_device",
+    "chunks",
 )
 
 
@@ -22,14 +26,14 @@ def measured(features, seconds, term="pack.device", block=8, stride=16):
 def table(term, noise=lambda: 1.0):
     """Rows of the whole grid whose times are those of `term`, times noise."""
     rows = []
-    for n_blocks, block, stride in vectors(False, True):
-        features = Features.of_vector(n_blocks, block, stride)
-        rows.append(measured(features, term.seconds(features) * noise(), block=block, stride=stride))
+    for shape in shapes(False, True):
+        seconds = term.seconds(shape.features) * noise()
+        rows.append(measured(shape.features, seconds, block=shape.block, stride=shape.stride))
     return rows
 
 
 def message_table(term, noise=lambda: 1.0):
-    rows = message_rows({"host.same_node": 1}, False)
+    rows = [row for row in message_rows({"host.same_node": 1}, False) if not row.parts]
     return [measured(row.features, term.seconds(row.features) * noise(), row.term) for row in rows]
 
 

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profiles import TERMS, machines, named_terms
+from profiles import MACHINE, TERMS, machines, named_terms
 
 from support.effort import examples
 from tempi import _native
-from tempi.model import LOCALITIES, Features, choose, predict
+from tempi.model import LOCALITIES, Features, Segment, Term, choose, predict
 from tempi.profile import fit_text
 
 FEATURES = st.builds(
@@ -71,3 +71,17 @@ def test_predictions_are_the_same_and_so_is_the_choice(machine, terms, features,
         assert chosen is None
     else:
         assert expected[chosen] == pytest.approx(expected[best], rel=ROUNDING, abs=0)
+
+
+@pytest.mark.parametrize("packs", [True, False])
+def test_the_chunks_cost_what_the_kernel_does_not_hide(packs):
+    kernel = Term((Segment(0, 6e-6, 1e-12, 0, 0, 0),))
+    terms = {
+        "launch": Term((Segment(0, 6e-6, 0, 0, 0, 0),)),
+        "pack.device" if packs else "unpack.device": kernel,
+        "chunks": Term((Segment(0, 1e-3, 1e-11, 4e-6, 0, 0),)),
+    }
+    fit = _native.read_fit(fit_text(MACHINE, terms))
+    n_bytes = 64_000_000  # 64 us of kernel, 4 us a chunk: 4 chunks
+    assert fit.chunk_bytes(n_bytes, 1000, 0, 0, packs) == pytest.approx(n_bytes / 4, rel=1e-6)
+    assert fit.chunk_bytes(n_bytes, 1000, 0, 0, not packs) is None
