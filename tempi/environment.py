@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import os
 
-# What makes messages travel otherwise.
-TRANSPORTS = ("UCX_", "FI_", "MPIR_CVAR_", "OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl", "PSM2_", "PSM3_")
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID")
 LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_RANK", "SLURM_LOCALID")
-
-
-def transports() -> dict[str, str]:
-    """The variables that choose how the MPI library sends."""
-    return {key: value for key, value in sorted(os.environ.items()) if key.startswith(TRANSPORTS)}
 
 
 def is_inside_job() -> bool:

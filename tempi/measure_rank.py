@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from tempi.environment import local_rank, transports
+from tempi.environment import local_rank
 from tempi.gpus import gpus, use_gpu
 from tempi.grid import Row, local_rows, message_rows
 from tempi.model import Features, Machine, Measurement
@@ -84,7 +84,7 @@ class Job:
 def find_machine(meter: Meter) -> Machine:
     """The facts about this machine, with CUDA's driver loaded: the shim itself never does that."""
     gpus()
-    return Machine.from_facts(meter.machine(), transports())
+    return Machine.from_facts(meter.machine())
 
 
 def find_peers(nodes: Sequence[str], machine: Machine) -> dict[str, int]:

@@ -107,11 +107,13 @@ class Machine:
     transports: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_facts(cls, facts: Mapping[str, Any], transports: Mapping[str, str]) -> Machine:
+    def from_facts(cls, facts: Mapping[str, Any]) -> Machine:
         """From the strings of ``library().machine()``."""
         texts = {key: one_line(str(facts[key])) for key in ("host", "gpu", "driver", "mpi")}
         aware = str(facts["cuda_aware"]).lower() in ("1", "true", "yes")
-        return cls(**texts, gpus=int(facts["gpus"]), cuda_aware=aware, transports=dict(transports))
+        settings = (text.partition("=") for text in facts["transports"].split("\t") if text)
+        transports = {name: value for name, _, value in settings}
+        return cls(**texts, gpus=int(facts["gpus"]), cuda_aware=aware, transports=transports)
 
     @property
     def has_gpu(self) -> bool:

@@ -95,6 +95,7 @@ def fit_text(machine: Machine, terms: Mapping[str, Term]) -> str:
     """The .fit file, which the shim reads."""
     facts = ("host", "gpu", "gpus", "driver", "mpi", "cuda_aware")
     values = {name: getattr(machine, name) for name in facts} | {"cuda_aware": int(machine.cuda_aware)}
+    values["transports"] = "\t".join(f"{key}={value}" for key, value in sorted(machine.transports.items()))
     lines = [FIT_FIRST_LINE, *(f"{name} {value}" for name, value in values.items())]
     for name, term in terms.items():
         numbers = (repr(number) for segment in term.segments for number in asdict(segment).values())

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <unistd.h>
 
@@ -143,6 +144,21 @@ std::string cache_folder() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return std::string(cache) + "/tempi";
   if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/tempi";
   return "";
+}
+
+std::string transport_settings() {
+  constexpr std::string_view kPrefixes[] = {"UCX_",         "FI_",          "MPIR_CVAR_", "OMPI_MCA_pml",
+                                            "OMPI_MCA_btl", "OMPI_MCA_mtl", "PSM2_",      "PSM3_"};
+  std::set<std::string> found;
+  for (char** variable = environ; variable && *variable; ++variable) {
+    const std::string_view text = *variable;
+    const auto begins = [&](std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; };
+    if (std::any_of(std::begin(kPrefixes), std::end(kPrefixes), begins)) found.emplace(text);
+  }
+  std::string all;
+  for (const std::string& setting : found) all += (all.empty() ? "" : "\t") + setting;
+  std::replace(all.begin(), all.end(), '\n', ' ');
+  return all;
 }
 
 NodeRanks ranks_on_node() {

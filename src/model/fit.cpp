@@ -19,7 +19,7 @@ constexpr const char* kNames[] = {
 constexpr std::string_view kFirstLine = "tempi-fit 1";
 constexpr std::size_t kMostLines = 1000, kMostSegments = 64;
 constexpr double kLongestSeconds = 1e6;  // beyond, a number is an accident
-const std::set<std::string_view> kFacts{"host", "gpu", "gpus", "driver", "mpi", "cuda_aware"};
+const std::set<std::string_view> kFacts{"host", "gpu", "gpus", "driver", "mpi", "cuda_aware", "transports"};
 
 std::string_view next_word(std::string_view& rest) {
   const std::size_t begin = std::min(rest.find_first_not_of(' '), rest.size());

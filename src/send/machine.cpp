@@ -68,9 +68,13 @@ const model::Profile* found(const std::optional<model::Profile>& profile) {
 model::Machine machine_facts() {
   device::Device* const device = device::current();
   const device::Facts gpu = device != nullptr ? device->facts() : device::Facts{};
-  return {{"host", host_name()},      {"gpu", gpu.gpu},
-          {"driver", gpu.driver},     {"gpus", std::to_string(gpu.count)},
-          {"mpi", library_version()}, {"cuda_aware", cuda_awareness().aware ? "1" : "0"}};
+  return {{"host", host_name()},
+          {"gpu", gpu.gpu},
+          {"driver", gpu.driver},
+          {"gpus", std::to_string(gpu.count)},
+          {"mpi", library_version()},
+          {"cuda_aware", cuda_awareness().aware ? "1" : "0"},
+          {"transports", transport_settings()}};
 }
 
 const model::Profile* profile() {

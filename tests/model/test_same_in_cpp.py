@@ -31,6 +31,7 @@ def test_the_file_gives_the_same_numbers_and_facts(machine, terms):
         "driver": machine.driver,
         "mpi": machine.mpi,
         "cuda_aware": str(int(machine.cuda_aware)),
+        "transports": "\t".join(f"{key}={value}" for key, value in sorted(machine.transports.items())).lstrip(" "),
     }
 
 
