@@ -72,8 +72,8 @@ def describe(array: object) -> ArrayView:
     if hasattr(array, "__dlpack__"):
         return ArrayView(*dlpack.describe(array))
     raise TypeError(
-        f"tempi: {type(array).__name__} is no array: it has neither __cuda_array_interface__ nor __array_interface__"
-        " nor __dlpack__ nor a buffer; pass a NumPy, CuPy or Numba array (numpy.asarray makes one of a list)"
+        f"tempi: {type(array).__name__} is no array: it has neither __cuda_array_interface__ nor a buffer"
+        " nor __array_interface__ nor __dlpack__; pass a NumPy, CuPy or Numba array (numpy.asarray makes one)"
     )
 
 

@@ -1,8 +1,8 @@
 """MPI datatypes of single array elements, for every NumPy dtype that holds data and no Python objects.
 
 Numbers in the machine's byte order are MPI's own types. All else travels as its bytes: half precision and
-bfloat16, strings, numbers in the other byte order (which arrive in that order), and long double, of which MPICH
-would copy 10 bytes of 16. Structures are structs of their fields; padding is not sent.
+bfloat16, strings, numbers in the other byte order (which arrive in that order), and long double, of which
+MPICH would copy 10 bytes of 16. Structures are structs of their fields; padding is not sent.
 """
 
 from __future__ import annotations
