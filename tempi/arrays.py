@@ -6,6 +6,7 @@ Asked in this order: ``__cuda_array_interface__`` (memory that a GPU reaches), t
 
 from __future__ import annotations
 
+import ctypes
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from tempi import cuda_stream, dlpack
 from tempi.cuda_stream import LEGACY_DEFAULT_STREAM
+from tempi.dlpack import capsule_pointer
 from tempi.strides import c_strides
 
 
@@ -89,11 +91,25 @@ def wait_for(view: ArrayView) -> None:
         cuda_stream.synchronize(view.stream, view.address)
 
 
-def _of_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> ArrayView:
-    address = array.__array_interface__["data"][0]
-    return ArrayView(
-        address, array.shape, array.strides, array.dtype, not array.flags.writeable, on_gpu=False, stream=None
+class _ArrayInterface(ctypes.Structure):
+    """PyArrayInterface, which ``__array_struct__`` points to. ``__array_interface__`` takes a microsecond."""
+
+    _fields_ = (
+        ("two", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("typekind", ctypes.c_char),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
     )
+
+
+def _of_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> ArrayView:
+    capsule = array.__array_struct__
+    address = _ArrayInterface.from_address(capsule_pointer(capsule, None)).data or 0
+    return ArrayView(address, array.shape, array.strides, array.dtype, not array.flags.writeable, False, None)
 
 
 def _of_cuda(interface: dict[str, Any]) -> ArrayView:

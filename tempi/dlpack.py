@@ -45,6 +45,12 @@ class _Versioned(ctypes.Structure):
     )
 
 
+_capsule_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
+capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 _Description = tuple[int, tuple[int, ...], tuple[int, ...], np.dtype[Any], bool, bool, int | None]
 
 
@@ -80,20 +86,12 @@ def _capsule(array: Any, arguments: dict[str, int]) -> object:
 
 
 def _tensor(capsule: object) -> tuple[_Tensor, bool]:
-    if address := _pointer(capsule, b"dltensor_versioned"):
-        versioned = _Versioned.from_address(address)
+    if _capsule_is_valid(capsule, b"dltensor_versioned"):
+        versioned = _Versioned.from_address(capsule_pointer(capsule, b"dltensor_versioned"))
         return versioned.tensor, bool(versioned.flags & _READ_ONLY)
-    if address := _pointer(capsule, b"dltensor"):
-        return _Tensor.from_address(address), False
+    if _capsule_is_valid(capsule, b"dltensor"):
+        return _Tensor.from_address(capsule_pointer(capsule, b"dltensor")), False
     raise TypeError(f"tempi: __dlpack__ returned {capsule!r}, which is no DLPack capsule")
-
-
-def _pointer(capsule: object, name: bytes) -> int:
-    """What a capsule of this name points to, else 0."""
-    api = ctypes.pythonapi
-    api.PyCapsule_IsValid.argtypes = api.PyCapsule_GetPointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    return api.PyCapsule_GetPointer(capsule, name) or 0 if api.PyCapsule_IsValid(capsule, name) else 0
 
 
 def _dtype(tensor: _Tensor) -> np.dtype[Any]:
