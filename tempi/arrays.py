@@ -119,8 +119,9 @@ def _of_cuda(interface: dict[str, Any]) -> ArrayView:
         )
     address, readonly = interface["data"]
     shape = tuple(interface["shape"])
-    descr = interface.get("descr")  # of structures the fields; else repeats typestr
-    dtype = np.dtype(descr) if descr and len(descr) > 1 else _dtype(interface["typestr"])
+    dtype = _dtype(interface["typestr"])
+    if dtype.kind == "V" and interface.get("descr", [("", dtype.str)]) != [("", dtype.str)]:
+        dtype = np.lib.format.descr_to_dtype(interface["descr"])
     strides = interface.get("strides")
     return ArrayView(
         address or 0,  # None where there are no elements
