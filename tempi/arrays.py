@@ -92,7 +92,7 @@ def wait_for(view: ArrayView) -> None:
 
 
 class _ArrayInterface(ctypes.Structure):
-    """PyArrayInterface, which ``__array_struct__`` points to. ``__array_interface__`` takes a microsecond."""
+    """PyArrayInterface, which ``__array_struct__`` points to."""
 
     _fields_ = (
         ("two", ctypes.c_int),
@@ -107,9 +107,17 @@ class _ArrayInterface(ctypes.Structure):
 
 
 def _of_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> ArrayView:
+    dtype = array.dtype
+    readonly = not array.flags.writeable
+    return ArrayView(_address(array, dtype), array.shape, array.strides, dtype, readonly, False, None)
+
+
+def _address(array: np.ndarray[Any, np.dtype[Any]], dtype: np.dtype[Any]) -> int:
+    """The faster way by half a microsecond, but it spells out the fields of structures."""
+    if dtype.names:
+        return array.ctypes.data
     capsule = array.__array_struct__
-    address = _ArrayInterface.from_address(capsule_pointer(capsule, None)).data or 0
-    return ArrayView(address, array.shape, array.strides, array.dtype, not array.flags.writeable, False, None)
+    return _ArrayInterface.from_address(capsule_pointer(capsule, None)).data or 0
 
 
 def _of_cuda(interface: dict[str, Any]) -> ArrayView:

@@ -83,7 +83,7 @@ class _SendOnly(np.ndarray[Any, np.dtype[Any]]):
 
     @classmethod
     def of(cls, memory: Any, reason: str) -> _SendOnly:
-        made: _SendOnly = np.frombuffer(memory, np.uint8).view(cls)
+        made: _SendOnly = cls(len(memory), np.uint8, memory)
         made.flags.writeable = False
         made.reason = reason
         return made

@@ -24,28 +24,28 @@ def check_to_self(case):
 
 
 @ALONE
-@examples(2000)
+@examples(1000)
 @given(cases())
 def test_slices_to_oneself_by_the_library_alone(case):
     check_to_self(case)
 
 
 @SHIM
-@examples(2000)
+@examples(1000)
 @given(cases(KINDS))
 def test_slices_of_any_memory_to_oneself(case):
     check_to_self(case)
 
 
 @pytest.mark.mpi
-@examples(500, shrinks=False)
+@examples(250, shrinks=False)
 @given(cases(), st.sampled_from(worker.WAYS))
 def test_slices_between_ranks_by_the_library_alone(ranks, case, way):
     ranks(2, preload=False).call(worker.transfer, case, way)
 
 
 @pytest.mark.mpi
-@examples(500, shrinks=False)
+@examples(250, shrinks=False)
 @given(cases(KINDS), st.sampled_from(worker.WAYS))
 def test_slices_of_any_memory_between_ranks(ranks, case, way):
     if way in worker.COLLECTIVE and memory.needs_shim(*case.kinds):
