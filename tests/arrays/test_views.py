@@ -40,15 +40,18 @@ def test_slices_of_any_memory_to_oneself(case):
 
 
 @SHIM
+@pytest.mark.parametrize("strides", [(20, -1), (0, 1), (1, 1), (5, 0)], ids=str)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("device")])
-def test_arrays_of_gpu_memory_that_have_dlpack_only(kind):
+def test_gpu_memory_of_dlpack_alone(kind, strides):
+    """Among them broadcasts and sliding windows, of which bytes are sent more than once."""
     import tempi
 
     contents = random_bytes(8 * 60, 1)
-    wanted, target = contents.view(np.int64).reshape(6, 10)[::2, 4::-1], np.zeros((3, 5), np.int64)
-    buffer = memory.at_hand(kind, contents)
+    first = contents.view(np.int64)[4:]
+    wanted = np.lib.stride_tricks.as_strided(first, (3, 5), tuple(8 * stride for stride in strides))
+    buffer, target = memory.at_hand(kind, contents), np.zeros((3, 5), np.int64)
     source = dlpack_objects.Handmade(
-        buffer.address, (3, 5), (20, -1), device=dlpack_objects.CUDA, code=dlpack_objects.INT, byte_offset=4 * 8
+        buffer.address, (3, 5), strides, dlpack_objects.CUDA, dlpack_objects.INT, byte_offset=4 * 8
     )
     MPI.COMM_SELF.Sendrecv(tempi.view(source), 0, recvbuf=target, source=0)
     np.testing.assert_array_equal(target, wanted)
