@@ -7,7 +7,9 @@ The work is done by ``libtempi.so``, which is preloaded into an MPI program::
 This package looks inside: how a datatype is handled, what became of the calls, which options are set.
 """
 
+from importlib import import_module
 from pkgutil import extend_path
+from typing import TYPE_CHECKING, Any
 
 # In the source tree, which python -m sees first, the built parts are those of the installed package.
 __path__ = extend_path(__path__, __name__)
@@ -15,6 +17,9 @@ __path__ = extend_path(__path__, __name__)
 from tempi._library import Counter, Option, enabled, lib_path, options, reset_stats, stats
 from tempi._version import __version__
 from tempi.explanation import Explanation, explain
+
+if TYPE_CHECKING:
+    from tempi.views import view
 
 __all__ = [
     "Counter",
@@ -27,4 +32,15 @@ __all__ = [
     "options",
     "reset_stats",
     "stats",
+    "view",
 ]
+
+_NEED_MPI = {"view": "tempi.views"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imported at first use: what imports mpi4py.MPI, which initialises MPI."""
+    if name not in _NEED_MPI:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(_NEED_MPI[name]), name)
+    return found
