@@ -15,6 +15,7 @@
 #include "interpose/state.hpp"
 #include "mpi/real.hpp"
 #include "mpi/type_reader.hpp"
+#include "mpi_config.h"
 #include "pack/describe.hpp"
 #include "send/cuda_aware.hpp"
 #include "send/machine.hpp"
