@@ -1,10 +1,11 @@
 """TEMPI: MPI derived datatypes at the machine's speed, for programs nobody changed.
 
-The work is done by ``libtempi.so``, which is preloaded into an MPI program::
+The work is done by ``libtempi.so``, which ``tempi run`` preloads into an MPI program::
 
-    LD_PRELOAD=$(python -m tempi lib) mpirun -n 2 ./program
+    tempi run -- mpirun -n 2 ./program
 
-This package looks inside: how a datatype is handled, what became of the calls, which options are set.
+In a Python program, importing this package before ``mpi4py.MPI`` does the same. It looks inside, too: how a
+datatype is handled, what became of the calls, which options are set.
 """
 
 from pkgutil import extend_path
@@ -14,6 +15,7 @@ __path__ = extend_path(__path__, __name__)
 
 from tempi._library import Counter, Option, enabled, lib_path, options, reset_stats, stats
 from tempi._version import __version__
+from tempi.activation import watch as _watch_mpi4py
 from tempi.explanation import Explanation, explain
 
 __all__ = [
@@ -28,3 +30,5 @@ __all__ = [
     "reset_stats",
     "stats",
 ]
+
+_watch_mpi4py()
