@@ -18,6 +18,12 @@ from tempi.launchers import ABI_OF_LAUNCHER, Launch, find_program, kind_of, laun
 from tempi.shims import LIBRARIES, abi_of_program, default_abi, shim_for
 
 NOT_FOUND = 127  # as shells say it
+# Open MPI sends through UCX, also where none of the networks is there for which it would do so by itself.
+MCA_OF_UCX = {
+    "OMPI_MCA_pml": "ucx",
+    "OMPI_MCA_opal_common_ucx_tls": "any",
+    "OMPI_MCA_opal_common_ucx_devices": "any",
+}
 
 
 def abi_for(command: Sequence[str]) -> str:
@@ -60,14 +66,14 @@ def with_shim(
         If there is no shim for that MPI, the launcher cannot be run, or `ucx` does not fit.
     """
     chosen = abi or abi_for(command)
-    variables = {"LD_PRELOAD": preloaded_with(shim_for(chosen))}
-    variables |= tempi_variables() | {f"TEMPI_{name}": value for name, value in (settings or {}).items()}
+    of_ranks = {"LD_PRELOAD": preloaded_with(shim_for(chosen))}
+    own = tempi_variables() | {f"TEMPI_{name}": value for name, value in (settings or {}).items()}
     if not ucx:
-        return launch(command, variables, {})
+        return launch(command, of_ranks | own, {})
     if chosen != "openmpi":
         raise RuntimeError(f"--ucx is for Open MPI; {chosen} got its transport when it was built")
-    libraries = {"LD_LIBRARY_PATH": library_path_with(ucx_folder())}
-    return launch(command, variables | libraries, {"OMPI_MCA_pml": "ucx"})
+    of_ranks |= {"LD_LIBRARY_PATH": library_path_with(ucx_folder()), "TEMPI_CUDA_AWARE": "ucx"}
+    return launch(command, of_ranks | own, MCA_OF_UCX)
 
 
 def ucx_folder() -> Path:
