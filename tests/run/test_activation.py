@@ -13,6 +13,7 @@ COMMIT = """
 datatype = MPI.DOUBLE.Create_vector(16, 4, 8).Commit()
 calls = {c.function: c.calls for c in tempi.stats() if c.calls}
 print(tempi.enabled(), calls.get("MPI_Type_commit", 0))
+datatype.Free()
 """
 SEND = """
 import numpy as np
@@ -28,6 +29,7 @@ else:
     found = array.to_numpy()
     assert (found[::8] == np.arange(0, n, 8)).all() and found.sum() == found[::8].sum()
     print("received", tempi.enabled())
+column.Free()
 """
 LOADED = """
 print(sorted({name for line in open("/proc/self/maps") for name in ("libtempi.so", "libmpi") if name in line}))

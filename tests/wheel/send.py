@@ -18,3 +18,4 @@ else:
     assert (found[::8] == np.arange(0, n, 8)).all()
     assert found.sum() == found[::8].sum()
     print("received", tempi.enabled())
+column.Free()
