@@ -62,9 +62,11 @@ def activate(mpi_module: Path) -> None:
     RuntimeError
         If there is none for it, or it came too late.
     """
-    abi = abi_of(mpi_module)
-    if is_in_the_way() or abi is None:
+    if is_in_the_way():
         return
+    abi = abi_of(mpi_module)
+    if abi is None:
+        raise RuntimeError(f"{mpi_module} needs no MPI library that tempi knows")
     try:
         shim = ctypes.CDLL(str(shim_for(abi)), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
