@@ -16,7 +16,7 @@ import click
 from tempi.measure_rank import (
     Meter,
     find_machine,
-    meter_in_use,
+    preloaded_meter,
     receive_asleep,
     sleep_until_all_are_here,
 )
@@ -100,7 +100,7 @@ def main(cases: int, seed: int, host: bool) -> None:
     """Measure on rank 0 with the others as its peers."""
     from mpi4py import MPI
 
-    comm, meter = MPI.COMM_WORLD.Dup(), meter_in_use()
+    comm, meter = MPI.COMM_WORLD.Dup(), preloaded_meter()
     machine = comm.bcast(find_machine(meter))
     localities = ("same_gpu", "other_gpu") if machine.gpus > 1 else ("same_gpu",)
     peers = {name: 1 if name == "other_gpu" or machine.gpus == 1 else machine.gpus for name in localities}

@@ -18,7 +18,7 @@ from tempi._version import __version__
 from tempi.environment import is_inside_job, local_rank
 from tempi.fitting import import_nnls
 from tempi.gpus import use_gpu
-from tempi.measure_rank import Job, Record, meter_in_use, records
+from tempi.measure_rank import Job, Record, preloaded_meter, records
 from tempi.model import Machine, Measurement
 from tempi.plots import check_drawable, draw
 from tempi.profile import Profile, cache_directory, check_writable, fitted, read, write
@@ -103,7 +103,7 @@ def measure_here(quick: bool, device_messages: bool, seconds: float, console: Co
         use_gpu(local_rank())
     from mpi4py import MPI
 
-    found = records(Job(MPI.COMM_WORLD, meter_in_use(), quick, seconds, device_messages))
+    found = records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages))
     if MPI.COMM_WORLD.rank == 0:
         return measured_profile(found, seconds, console)
     for _ in found:

@@ -210,8 +210,8 @@ def sleep_until_all_are_here(comm: MPI.Intracomm) -> None:
         time.sleep(NAP_SECONDS)
 
 
-def meter_in_use() -> Meter:
-    """The library in the way of MPI calls, which alone can measure."""
+def preloaded_meter() -> Meter:
+    """The preloaded library, which alone can measure."""
     from tempi._library import library
 
     lib = library()
@@ -230,7 +230,7 @@ def main(quick: bool, seconds: float, device_messages: bool) -> None:
         use_gpu(local_rank())
     from mpi4py import MPI
 
-    for record in records(Job(MPI.COMM_WORLD, meter_in_use(), quick, seconds, device_messages)):
+    for record in records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages)):
         sys.stdout.write(json.dumps(record) + "\n")
         sys.stdout.flush()
 
