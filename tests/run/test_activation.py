@@ -126,6 +126,7 @@ ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
 """
     done = python(load + FIRST + "print(tempi.enabled())")
     assert "tempi is off: an MPI library was loaded for the whole process before" in done.err
+    assert done.out == "False\n"
 
 
 @pytest.mark.mpi
