@@ -57,10 +57,10 @@ def n_ranks() -> int:
     return n_gpus + 1 if n_gpus > 1 else 2
 
 
-def launcher(mpirun: str, hosts: str | None) -> list[str]:
+def launcher(mpirun: str, hosts: str | None, ranks: int) -> list[str]:
     """The command that starts ranks: on this node, or one on each of two."""
     if hosts is None:
-        return [mpirun, "-n", str(n_ranks())]
+        return [mpirun, "-n", str(ranks)]
     names = hosts.split(",")
     if len(names) != 2:
         raise RuntimeError(f"--hosts names two nodes, A,B; not {hosts!r}")
@@ -77,13 +77,21 @@ def command(
     *,
     quick: bool = False,
     device_messages: bool = False,
+    tune: bool = False,
 ) -> list[str]:
-    """The whole command; the ranks get the shim and TEMPI's variables, the launcher does not."""
-    start = shlex.split(ranks_command) if ranks_command else launcher(mpirun or find_mpirun(), hosts)
+    """The whole command; the ranks get the shim and TEMPI's variables, the launcher does not.
+
+    One rank tunes.
+    """
+    if ranks_command:
+        start = shlex.split(ranks_command)
+    else:
+        start = launcher(mpirun or find_mpirun(), hosts, 1 if tune else n_ranks())
     settings = ["env", f"LD_PRELOAD={lib_path()}", *tempi_variables()]
     flags = {"--quick": quick, "--device-messages": device_messages}
     options = ["--seconds", str(seconds), *(name for name, is_set in flags.items() if is_set)]
-    return [*start, *settings, sys.executable, "-m", "tempi.measure_rank", *options]
+    module = "tempi.tune_rank" if tune else "tempi.measure_rank"
+    return [*start, *settings, sys.executable, "-m", module, *options]
 
 
 def records_of(command: Sequence[str], timeout_s: float) -> Iterator[Record]:

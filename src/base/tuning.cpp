@@ -14,7 +14,8 @@ bool Tuning::set(Knob knob, double value) {
 }
 
 Knob knob_named(std::string_view name) {
-  const auto row = std::find_if(kKnobRows.begin(), kKnobRows.end(), [&](const KnobRow& one) { return one.name == name; });
+  const auto row =
+      std::find_if(kKnobRows.begin(), kKnobRows.end(), [&](const KnobRow& one) { return one.name == name; });
   return static_cast<Knob>(row - kKnobRows.begin());
 }
 

@@ -50,11 +50,13 @@ class Tuning {
   // False, and nothing is changed, when no kernel was built for `value`.
   bool set(Knob knob, double value);
 
+  bool operator==(const Tuning& other) const { return values_ == other.values_; }
+
  private:
   std::array<std::uint32_t, kKnobs> values_{};
 };
 
-Knob knob_named(std::string_view name);  // Knob::count when there is none
+Knob knob_named(std::string_view name);     // Knob::count when there is none
 std::string changes(const Tuning& tuning);  // "threads 256, deep_8 4": what is not the default
 
 }  // namespace tempi

@@ -168,7 +168,8 @@ class Fake final : public Device {
 };
 
 void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
-  if (grid.tiles == 0 || grid.threads == 0 || grid.threads > kernel.most_threads || kernel.param_bytes > kMostParamBytes)
+  if (grid.tiles == 0 || grid.threads == 0 || grid.threads > kernel.most_threads ||
+      kernel.param_bytes > kMostParamBytes)
     throw Error(ErrorKind::device, "fake device: a GPU refuses to launch this");
   const auto* first = static_cast<const std::byte*>(params);
   const std::lock_guard lock(mutex_);

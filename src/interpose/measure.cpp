@@ -1,9 +1,7 @@
 #include "interpose/measure.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <dlfcn.h>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +10,7 @@
 #include <string_view>
 
 #include "datatype/canonical.hpp"
+#include "interpose/meter.hpp"
 #include "interpose/side.hpp"
 #include "send/machine.hpp"
 #include "send/strategy.hpp"
@@ -19,7 +18,6 @@
 namespace tempi::interpose {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using device::MemoryKind;
 using device::Scope;
 using pack::Direction;
@@ -27,43 +25,9 @@ using send::Payload;
 using send::Side;
 using send::Strategy;
 
-constexpr int kNotCounted = 2, kGoOn = 1, kStop = 2;  // tags of messages
+constexpr int kGoOn = 1, kStop = 2;  // tags of messages
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-// Repeats `once`, which returns its own time, until the samples or the time are used up.
-std::vector<double> repeat(const tempi_measurement& what, const std::function<double()>& once) {
-  std::vector<double> samples;
-  for (int i = 0; i < kNotCounted; ++i) once();
-  const auto begin = Clock::now();
-  do samples.push_back(once());
-  while (samples.size() < what.max_samples && seconds_since(begin) < what.max_seconds);
-  return samples;
-}
-
-std::vector<double> repeat_timed(const tempi_measurement& what, const std::function<void()>& call) {
-  return repeat(what, [&] {
-    const auto begin = Clock::now();
-    call();
-    return seconds_since(begin);
-  });
-}
-
-// The one place where CUDA is begun to be used: nobody else's program is running here.
-device::Device& gpu() {
-  if (device::current() == nullptr) dlopen("libcuda.so.1", RTLD_LAZY | RTLD_GLOBAL);
-  device::Device* const device = device::current();
-  if (device == nullptr) throw std::runtime_error("there is no GPU, or no driver for it (libcuda.so.1)");
-  return *device;
-}
-
-int world_rank() {
-  int rank = 0;
-  real_pmpi().MPI_Comm_rank(comm_world(), &rank);
-  return rank;
-}
-
-device::Context my_context() { return gpu().primary(world_rank() % std::max(1, gpu().facts().count)); }
+SampleLimit limit_of(const tempi_measurement& what) { return {what.max_seconds, what.max_samples}; }
 
 bool has_gpu() {
   device::Device* const device = device::current();
@@ -79,35 +43,6 @@ class CurrentContext {
 
  private:
   std::optional<Scope> scope_;
-};
-
-// Memory for one measurement: of the host, or of this rank's GPU.
-class Memory {
- public:
-  Memory(MemoryKind kind, std::int64_t bytes) : kind_(kind), bytes_(static_cast<std::size_t>(bytes)) {
-    if (kind_ == MemoryKind::host) {
-      host_.resize(bytes_, 1);
-    } else {
-      const Scope scope(gpu(), context_ = my_context());
-      data_ = kind_ == MemoryKind::device ? gpu().allocate(bytes_) : gpu().allocate_pinned(bytes_);
-    }
-  }
-  ~Memory() {
-    if (kind_ == MemoryKind::host) return;
-    const Scope scope(gpu(), context_);
-    if (kind_ == MemoryKind::device) gpu().deallocate(data_);
-    else gpu().deallocate_pinned(data_, bytes_);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  void* data() { return kind_ == MemoryKind::host ? host_.data() : data_; }
-
- private:
-  MemoryKind kind_;
-  std::size_t bytes_;
-  device::Context context_ = nullptr;
-  void* data_ = nullptr;
-  std::vector<char> host_;
 };
 
 Strategy strategy_of(const tempi_measurement& what, const model::Features& features, bool dense) {
@@ -168,17 +103,18 @@ class Vector {
 std::vector<double> measure_side_on_gpu(const tempi_measurement& what, Direction direction) {
   Vector vector(what, MemoryKind::device);
   const Side side = vector.side(direction, strategy_of(what, vector.features(), vector.is_dense()));
-  return repeat_timed(what, [&] { Payload(side, &gpu(), device::Limit::none).move(); });
+  return repeat_timed(limit_of(what), [&] { Payload(side, &gpu(), device::Limit::none).move(); });
 }
 
 std::vector<double> measure_side_on_host(const tempi_measurement& what, Direction direction) {
   Vector vector(what, MemoryKind::host);
   std::vector<char> packed(static_cast<std::size_t>(vector.bytes()), 1);
   const pack::Transfer transfer = vector.transfer(direction, packed.data());
-  if (std::strcmp(what.strategy, "host") == 0) return repeat_timed(what, [&] { pack::move_on_host(transfer); });
+  if (std::strcmp(what.strategy, "host") == 0)
+    return repeat_timed(limit_of(what), [&] { pack::move_on_host(transfer); });
   const Real& mpi = real_pmpi();
   const auto size = static_cast<int>(vector.bytes());
-  return repeat_timed(what, [&] {
+  return repeat_timed(limit_of(what), [&] {
     int position = 0;
     if (direction == Direction::pack)
       mpi.MPI_Pack(vector.data(), 1, vector.type(), packed.data(), size, &position, comm_world());
@@ -209,7 +145,7 @@ std::vector<double> go_to_and_fro(const tempi_measurement& what, const End& end)
     while (end.receive() == kGoOn) end.send(kGoOn);
     return {};
   }
-  const std::vector<double> samples = repeat(what, [&] {
+  const std::vector<double> samples = repeat(limit_of(what), [&] {
     const auto begin = Clock::now();
     end.send(kGoOn);
     end.receive();

@@ -63,7 +63,8 @@ std::string launch_lines(const Plan& plan, Repeat repeat) {
   if (is_plain_copy(boxes)) return "GPU: 1 copy of " + std::to_string(boxes.front().block_bytes) + " B\n";
   const std::vector<KernelBox> all = kernel_boxes(boxes);
   std::string text;
-  for (const Launch& launch : assemble(all)) text += line_of(launch.kernel->symbol, launch.grid.tiles, launch.grid.threads, all);
+  for (const Launch& launch : assemble(all))
+    text += line_of(launch.kernel->symbol, launch.grid.tiles, launch.grid.threads, all);
   return text;
 }
 

@@ -135,7 +135,8 @@ TEMPI_DEVICE void run(const FewBoxes& list, Tile tile, const Memory& memory) {
       high = middle;
     }
   }
-  move_tile<kDepth, kWordBytes>(list.boxes[low], list.src, list.dst, {tile.index - list.first_tile[low], tile.thread, tile.threads}, memory);
+  move_tile<kDepth, kWordBytes>(list.boxes[low], list.src, list.dst,
+                                {tile.index - list.first_tile[low], tile.thread, tile.threads}, memory);
 }
 
 template <Depth kDepth, std::uint32_t kWordBytes, class Memory>

@@ -98,6 +98,8 @@ constexpr std::uint32_t words_per_thread(Depth depth, std::uint32_t word_bytes) 
 
 // Of a tile; so that a thread block has registers for as many threads as these, however many it is launched with.
 inline constexpr std::uint32_t kLeastThreads = 64, kMostThreads = 512;
+static_assert(kKnobRows[0].allowed[0] == kLeastThreads && kKnobRows[0].allowed[3] == kMostThreads &&
+              kKnobRows[0].allowed[4] == 0);
 
 // The same for device code, which may not call host functions.
 template <Depth kDepth, std::uint32_t kWordBytes>

@@ -44,7 +44,8 @@ Launches launches_of_long_list(device::Device& device, const Plan& plan, const S
   for (std::int64_t first = 0; first < shape.count; first += elements_per_launch) {
     const std::int64_t elements = std::min(elements_per_launch, shape.count - first);
     const device::Grid grid{static_cast<std::uint32_t>(elements) * list.grid.tiles, list.grid.threads};
-    launches.push_back({&kernel_of_many(list.depth), grid, first * params.src_extent, first * params.dst_extent, params});
+    launches.push_back(
+        {&kernel_of_many(list.depth), grid, first * params.src_extent, first * params.dst_extent, params});
   }
   return launches;
 }

@@ -12,7 +12,9 @@ std::atomic<const Tuning*> candidate{nullptr};
 
 // A named profile may be of another machine: what suits its GPU need not suit this one.
 Tuning found(const model::Profile* profile) {
-  if (profile == nullptr || profile->fit.machine.at("gpu") != send::machine_facts().at("gpu")) return {};
+  if (profile == nullptr) return {};
+  const auto gpu = profile->fit.machine.find("gpu");
+  if (gpu == profile->fit.machine.end() || gpu->second != send::machine_facts().at("gpu")) return {};
   const std::string changed = changes(profile->fit.tuning);
   if (!changed.empty()) log(LogLevel::info, "kernels are launched as tuned: " + changed);
   return profile->fit.tuning;
