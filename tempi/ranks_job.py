@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -94,8 +94,8 @@ def command(
     return [*start, *settings, sys.executable, "-m", module, *options]
 
 
-def records_of(command: Sequence[str], timeout_s: float) -> Iterator[Record]:
-    """Run the ranks and hand on the records of rank 0.
+def records_of(command: Sequence[str], timeout_s: float) -> Generator[Record, None, None]:
+    """Run the ranks and hand on the records of rank 0. Closed early, it ends them.
 
     Raises
     ------

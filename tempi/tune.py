@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import groupby
@@ -145,7 +146,7 @@ def present_profile(first: Mapping[str, Any], directory: Path) -> Profile:
     return read(path)
 
 
-def tuned_profile(found: Iterator[Record], directory: Path, console: Console) -> Profile:
+def tuned_profile(found: Generator[Record, None, None], directory: Path, console: Console) -> Profile:
     """This machine's profile with the launch parameters that were found.
 
     Raises
@@ -153,8 +154,9 @@ def tuned_profile(found: Iterator[Record], directory: Path, console: Console) ->
     RuntimeError
         If nothing was found out; see also `present_profile`.
     """
-    profile = present_profile(next(found, {}), directory)
-    result = collect(found, console)
+    with closing(found):  # also ends the rank where the profile is refused
+        profile = present_profile(next(found, {}), directory)
+        result = collect(found, console)
     if not result.outcome:
         raise RuntimeError("the search for launch parameters did not end")
     print_found(result, console)

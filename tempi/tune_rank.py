@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 
@@ -34,7 +34,7 @@ def opened(case: Case, direction: str) -> Iterator[Trial]:
     yield trial
 
 
-def records(quick: bool, seconds: float) -> Iterator[Record]:
+def records(quick: bool, seconds: float) -> Generator[Record, None, None]:
     """The machine, and then what the search finds; of a machine without a GPU nothing but the machine."""
     machine = find_machine(preloaded_meter())
     yield {"machine": asdict(machine)}
