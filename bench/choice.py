@@ -25,7 +25,7 @@ from tempi._library import lib_path
 from tempi._native import Fit, read_fit
 from tempi.launchers import find_mpirun
 from tempi.model import Features
-from tempi.ranks_job import launcher, records_of
+from tempi.ranks_job import launcher, n_ranks, records_of
 from tempi.running import with_shim
 from tempi.shapes import Shape
 
@@ -86,7 +86,7 @@ def measure(
 ) -> Iterator[tuple[Case, dict[str, float]]]:
     """Start the ranks and hand on each case with its seconds by strategy."""
     arguments = ["--cases", str(count), "--seed", str(seed), *(["--host"] if host else [])]
-    ranks = shlex.split(ranks_command) if ranks_command else launcher(find_mpirun(), None)
+    ranks = shlex.split(ranks_command) if ranks_command else launcher(find_mpirun(), None, n_ranks())
     start = [*ranks, sys.executable, "-m", "bench.choice_rank", *arguments]
     for record in records_of(with_shim(start, {"PROFILE": str(profile.resolve())}), timeout_s=600):
         case = Case(Shape(**record["shape"]), Features(**record["features"]), record["where"])

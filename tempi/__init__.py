@@ -46,4 +46,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found = getattr(import_module(_NEED_MPI[name]), name)
     return found
+
+
 _watch_mpi4py()

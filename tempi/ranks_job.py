@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from typing import IO
 
@@ -36,10 +36,10 @@ def n_ranks() -> int:
     return n_gpus + 1 if n_gpus > 1 else 2
 
 
-def launcher(mpirun: str, hosts: str | None) -> list[str]:
+def launcher(mpirun: str, hosts: str | None, ranks: int) -> list[str]:
     """The command that starts ranks: on this node, or one on each of two."""
     if hosts is None:
-        return [mpirun, "-n", str(n_ranks())]
+        return [mpirun, "-n", str(ranks)]
     names = hosts.split(",")
     if len(names) != 2:
         raise RuntimeError(f"--hosts names two nodes, A,B; not {hosts!r}")
@@ -56,16 +56,22 @@ def command(
     *,
     quick: bool = False,
     device_messages: bool = False,
+    tune: bool = False,
 ) -> Launch:
     """The whole command; the ranks get the shim and TEMPI's variables, the launcher does not."""
-    start = shlex.split(ranks_command) if ranks_command else launcher(mpirun or find_mpirun(), hosts)
+    if ranks_command:
+        start = shlex.split(ranks_command)
+    else:
+        start = launcher(mpirun or find_mpirun(), hosts, 1 if tune else n_ranks())
     flags = {"--quick": quick, "--device-messages": device_messages}
     options = ["--seconds", str(seconds), *(name for name, is_set in flags.items() if is_set)]
-    return with_shim([*start, sys.executable, "-m", "tempi.measure_rank", *options])
+    return with_shim(
+        [*start, sys.executable, "-m", "tempi.tune_rank" if tune else "tempi.measure_rank", *options]
+    )
 
 
-def records_of(ranks: Launch, timeout_s: float) -> Iterator[Record]:
-    """Run the ranks and hand on the records of rank 0.
+def records_of(ranks: Launch, timeout_s: float) -> Generator[Record, None, None]:
+    """Run the ranks and hand on the records of rank 0. Closed early, it ends them.
 
     Raises
     ------

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/tuning.hpp"
 #include "bind/bind.hpp"
 #include "interpose/api.h"
 
@@ -116,6 +117,35 @@ std::vector<double> measure(const Library& self, const std::string& what, const 
   return seconds;
 }
 
+// One transfer with any launch parameters; its memory is given back with it.
+class Trial {
+ public:
+  Trial(const Library& library, std::uint64_t datatype, bool unpacks) : table_(library.table()) {
+    char* error = nullptr;
+    trial_ = table_.trial_open(datatype, unpacks, &error);
+    if (trial_ == nullptr) throw std::runtime_error(taken(error));
+  }
+  ~Trial() { table_.trial_close(trial_); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  std::vector<double> measure(const std::vector<std::uint32_t>& values, double max_seconds,
+                              std::size_t max_samples) const {
+    if (values.size() != kKnobs)
+      throw std::runtime_error("launch parameters have " + std::to_string(kKnobs) + " values");
+    std::vector<double> seconds(std::max<std::size_t>(1, max_samples));
+    std::size_t n_samples = seconds.size();
+    char* const error = table_.trial_measure(trial_, values.data(), max_seconds, seconds.data(), &n_samples);
+    if (error) throw std::runtime_error(taken(error));
+    seconds.resize(n_samples);
+    return seconds;
+  }
+
+ private:
+  const tempi_api_table& table_;
+  tempi_trial* trial_;
+};
+
 std::map<std::string, std::string> machine(const Library& self) {
   std::map<std::string, std::string> facts;
   std::istringstream lines(taken(self.table().machine()));
@@ -164,6 +194,9 @@ void bind_library(py::module_& module) {
            [](const Library& self, Address data) { self.table().fake_deallocate(reinterpret_cast<void*>(data)); })
       .def("fake_copy", fake_copy, py::arg("dst"), py::arg("src"), py::arg("bytes"))
       .def("fake_unfinished", [](const Library& self) { return self.table().fake_unfinished(); });
+  py::class_<Trial>(module, "Trial")
+      .def(py::init<const Library&, std::uint64_t, bool>(), py::arg("library"), py::arg("datatype"), py::arg("unpacks"))
+      .def("measure", &Trial::measure, py::arg("values"), py::arg("max_seconds"), py::arg("max_samples"));
 }
 
 }  // namespace tempi::bind

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "device/fake.hpp"
 #include "interpose/measure.hpp"
 #include "interpose/state.hpp"
+#include "interpose/tune.hpp"
 #include "mpi/real.hpp"
 #include "mpi/type_reader.hpp"
 #include "mpi_config.h"
@@ -21,6 +23,10 @@
 #include "send/machine.hpp"
 #include "send/strategy.hpp"
 #include "tempi_config.h"
+
+struct tempi_trial {
+  tempi::interpose::Trial trial;
+};
 
 namespace tempi::interpose {
 namespace {
@@ -119,6 +125,38 @@ char* machine() {
   return copied(lines);
 }
 
+tempi_trial* trial_open(std::uint64_t datatype, int unpacks, char** error) {
+  try {
+    return new tempi_trial{{datatype, unpacks != 0 ? pack::Direction::unpack : pack::Direction::pack}};
+  } catch (const std::exception& reason) {
+    *error = copied(reason.what());
+    return nullptr;
+  }
+}
+
+Tuning tuning_of(const std::uint32_t* values) {
+  Tuning tuning;
+  for (std::size_t i = 0; i < kKnobs; ++i) {
+    if (!tuning.set(static_cast<Knob>(i), values[i]))
+      throw std::runtime_error(std::string("no kernel was built for this value of ") + kKnobRows[i].name);
+  }
+  return tuning;
+}
+
+char* trial_measure(tempi_trial* trial, const std::uint32_t* values, double max_seconds, double* seconds,
+                    std::size_t* n_samples) {
+  try {
+    const std::vector<double> samples = trial->trial.measure(tuning_of(values), {max_seconds, *n_samples});
+    std::copy(samples.begin(), samples.end(), seconds);
+    *n_samples = samples.size();
+    return nullptr;
+  } catch (const std::exception& error) {
+    return copied(error.what());
+  }
+}
+
+void trial_close(tempi_trial* trial) { delete trial; }
+
 constexpr tempi_api_table kTable = {
     TEMPI_API_VERSION,
     build_info,
@@ -135,6 +173,9 @@ constexpr tempi_api_table kTable = {
     fake_unfinished,
     measured,
     machine,
+    trial_open,
+    trial_measure,
+    trial_close,
 };
 
 }  // namespace

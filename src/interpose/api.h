@@ -58,6 +58,8 @@ typedef struct tempi_measurement {
   size_t max_samples;
 } tempi_measurement;
 
+typedef struct tempi_trial tempi_trial; /* one transfer within GPU memory, to be done with any launch parameters */
+
 typedef struct tempi_api_table {
   int version;
   const char* (*build_info)(void);  /* "key: value" lines: version, compiler, MPI ABI, CUDA, ... */
@@ -77,6 +79,13 @@ typedef struct tempi_api_table {
   /* Times a part of a message. Null, or why it could not (from malloc); seconds has room for max_samples. */
   char* (*measure)(const tempi_measurement* what, double* seconds, size_t* n_samples);
   char* (*machine)(void); /* "key: value" lines, from malloc: what a profile is told by; MPI must be initialised */
+  /* One element of a datatype that has data. Null, and why (from malloc), when it cannot be done. */
+  tempi_trial* (*trial_open)(uint64_t datatype, int unpacks, char** error);
+  /* Checks the bytes that launches with `values` (in the order of base/tuning.def) move, then times them. Null, or why
+   * it could not, or that the bytes are wrong (from malloc); seconds has room for *n_samples. */
+  char* (*trial_measure)(tempi_trial* trial, const uint32_t* values, double max_seconds, double* seconds,
+                         size_t* n_samples);
+  void (*trial_close)(tempi_trial* trial);
 } tempi_api_table;
 
 /* The one exported name that is not MPI's. */

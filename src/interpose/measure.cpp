@@ -1,6 +1,5 @@
 #include "interpose/measure.hpp"
 
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -13,33 +12,14 @@
 namespace tempi::interpose {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using device::MemoryKind;
 using pack::Direction;
 using send::Payload;
 using send::Strategy;
 
-constexpr int kNotCounted = 2, kGoOn = 1, kStop = 2;  // tags of messages
+constexpr int kGoOn = 1, kStop = 2;  // tags of messages
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-// Repeats `once`, which returns its own time, until the samples or the time are used up.
-std::vector<double> repeat(const tempi_measurement& what, const std::function<double()>& once) {
-  std::vector<double> samples;
-  for (int i = 0; i < kNotCounted; ++i) once();
-  const auto begin = Clock::now();
-  do samples.push_back(once());
-  while (samples.size() < what.max_samples && seconds_since(begin) < what.max_seconds);
-  return samples;
-}
-
-std::vector<double> repeat_timed(const tempi_measurement& what, const std::function<void()>& call) {
-  return repeat(what, [&] {
-    const auto begin = Clock::now();
-    call();
-    return seconds_since(begin);
-  });
-}
+SampleLimit limit_of(const tempi_measurement& what) { return {what.max_seconds, what.max_samples}; }
 
 void check(int code, const char* what) {
   if (code != MPI_SUCCESS) throw std::runtime_error(std::string(what) + " failed");
@@ -65,18 +45,19 @@ bool is_of_host(std::string_view strategy) { return strategy == "host" || strate
 std::vector<double> measure_side_on_gpu(const tempi_measurement& what, Direction direction) {
   Typed typed(what, MemoryKind::device);
   const send::Side side = typed.side(direction, strategy_of(what, typed));
-  return repeat_timed(what, [&] { Payload(side, &gpu(), device::Limit::none).move(); });
+  return repeat_timed(limit_of(what), [&] { Payload(side, &gpu(), device::Limit::none).move(); });
 }
 
 std::vector<double> measure_side_on_host(const tempi_measurement& what, Direction direction) {
   Typed typed(what, MemoryKind::host);
   std::vector<char> packed(static_cast<std::size_t>(typed.bytes()), 1);
   const pack::Transfer transfer = typed.transfer(direction, packed.data());
-  if (std::strcmp(what.strategy, "host") == 0) return repeat_timed(what, [&] { pack::move_on_host(transfer); });
+  if (std::strcmp(what.strategy, "host") == 0)
+    return repeat_timed(limit_of(what), [&] { pack::move_on_host(transfer); });
   const Real& mpi = real_pmpi();
   const auto size = static_cast<int>(typed.bytes()), count = static_cast<int>(what.count);
   const auto type = static_cast<Handle>(what.datatype);
-  return repeat_timed(what, [&] {
+  return repeat_timed(limit_of(what), [&] {
     int position = 0;
     if (direction == Direction::pack)
       mpi.MPI_Pack(typed.data(), count, type, packed.data(), size, &position, comm_world());
@@ -96,7 +77,7 @@ std::vector<double> measure_copy(const tempi_measurement& what) {
   void* const dst = to_host ? pinned.data() : on_device.data();
   const void* const src = to_host ? on_device.data() : pinned.data();
   const device::Scope scope(gpu(), my_context());
-  return repeat_timed(what, [&] {
+  return repeat_timed(limit_of(what), [&] {
     gpu().copy(dst, src, static_cast<std::size_t>(bytes));
     gpu().finish();
   });
@@ -114,7 +95,7 @@ std::vector<double> go_to_and_fro(const tempi_measurement& what, const End& end)
     while (end.receive() == kGoOn) end.send(kGoOn);
     return {};
   }
-  const std::vector<double> samples = repeat(what, [&] {
+  const std::vector<double> samples = repeat(limit_of(what), [&] {
     const auto begin = Clock::now();
     end.send(kGoOn);
     end.receive();

@@ -1,10 +1,7 @@
 #include "interpose/measured_memory.hpp"
 
 #include <algorithm>
-#include <dlfcn.h>
-#include <stdexcept>
 
-#include "base/options.hpp"
 #include "datatype/canonical.hpp"
 #include "datatype/decode.hpp"
 #include "mpi/type_reader.hpp"
@@ -13,7 +10,6 @@ namespace tempi::interpose {
 namespace {
 
 using device::MemoryKind;
-using device::Scope;
 
 datatype::Type decoded(std::uint64_t datatype) {
   MpiTypeReader reader;
@@ -32,44 +28,9 @@ Span span_of(const datatype::Layout& layout, const pack::Repeat& repeat) {
 
 }  // namespace
 
-device::Device& gpu() {
-  if (device::current() == nullptr) dlopen("libcuda.so.1", RTLD_LAZY | RTLD_GLOBAL);
-  device::Device* const device = device::current();
-  if (device == nullptr) throw std::runtime_error("there is no GPU, or no driver for it (libcuda.so.1)");
-  return *device;
-}
-
 bool has_gpu() {
   device::Device* const device = device::current();
   return device != nullptr && device->facts().count > 0;
-}
-
-int world_rank() {
-  int rank = 0;
-  real_pmpi().MPI_Comm_rank(comm_world(), &rank);
-  return rank;
-}
-
-device::Context my_context() {
-  const NodeRanks here = ranks_on_node();
-  const int rank = here.count > 0 ? static_cast<int>(here.mine) : world_rank();
-  return gpu().primary(rank % std::max(1, gpu().facts().count));
-}
-
-Memory::Memory(MemoryKind kind, std::int64_t bytes) : kind_(kind), bytes_(static_cast<std::size_t>(bytes)) {
-  if (kind_ == MemoryKind::host) {
-    host_.resize(bytes_, 1);
-  } else {
-    const Scope scope(gpu(), context_ = my_context());
-    data_ = kind_ == MemoryKind::device ? gpu().allocate(bytes_) : gpu().allocate_pinned(bytes_);
-  }
-}
-
-Memory::~Memory() {
-  if (kind_ == MemoryKind::host) return;
-  const Scope scope(gpu(), context_);
-  if (kind_ == MemoryKind::device) gpu().deallocate(data_);
-  else gpu().deallocate_pinned(data_, bytes_);
 }
 
 Typed::Typed(const tempi_measurement& what, MemoryKind kind) : Typed(what, kind, decoded(what.datatype)) {}

@@ -2,19 +2,14 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "interpose/api.h"
+#include "interpose/meter.hpp"
 #include "interpose/side.hpp"
 
 namespace tempi::interpose {
 
-int world_rank();
-
-// CUDA's driver is loaded here where the program has not: nobody else's program is running. Throws where there is none.
-device::Device& gpu();
 bool has_gpu();
-device::Context my_context();  // of this rank's GPU: they are used in turn
 
 // As programs have it that use their GPU: libraries look at the context that is current, too.
 class CurrentContext {
@@ -25,23 +20,6 @@ class CurrentContext {
 
  private:
   std::optional<device::Scope> scope_;
-};
-
-// Memory of the host, or of this rank's GPU.
-class Memory {
- public:
-  Memory(device::MemoryKind kind, std::int64_t bytes);
-  ~Memory();
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  char* data() { return kind_ == device::MemoryKind::host ? host_.data() : static_cast<char*>(data_); }
-
- private:
-  device::MemoryKind kind_;
-  std::size_t bytes_;
-  device::Context context_ = nullptr;
-  void* data_ = nullptr;
-  std::vector<char> host_;
 };
 
 // `count` elements of the datatype that the caller has given, in memory of their own.

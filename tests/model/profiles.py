@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from tempi.grid import message_rows, shapes
 from tempi.model import Machine, Measurement, Segment, Term
+from tempi.tuning import KNOBS
 
 MACHINE = Machine("nowhere", "Imagined GPU", 2, "1.2", "An MPI 3.4", True, {"UCX_TLS": "all"})
 TERMS = (
@@ -50,6 +51,11 @@ def terms(draw):
 
 def named_terms():
     return st.dictionaries(st.sampled_from(TERMS), terms(), max_size=len(TERMS))
+
+
+def tunings():
+    """Any launch parameters, by name; those that are left out are at their default."""
+    return st.fixed_dictionaries({}, optional={knob.name: st.sampled_from(knob.allowed) for knob in KNOBS})
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profiles import MACHINE, TERMS, machines, measured, named_terms
+from profiles import MACHINE, TERMS, machines, measured, named_terms, tunings
 
 from support.effort import examples
 from tempi.fitting import Residual
@@ -33,7 +33,8 @@ FACTS = {"date": "2025-01-01T00:00:00+00:00", "tempi": "0.1.0", "command": "meas
 
 def small_profile(machine=MACHINE):
     rows = [measured(Features(size), 1e-6 + 1e-9 * size, "message.host.same_node") for size in (64, 256, 1024)]
-    return fitted(machine, FACTS, [replace(rows[0], flags=("drift", "loose")), *rows[1:]])
+    flagged = [replace(rows[0], flags=("drift", "loose")), *rows[1:]]
+    return fitted(machine, FACTS, flagged, {"threads": 256, "deep_8": 4})
 
 
 @st.composite
@@ -41,7 +42,7 @@ def profiles(draw):
     terms = draw(named_terms())
     rows = [measured(Features(64, 8, 128, 1), draw(st.floats(1e-9, 10)), name) for name in terms]
     residuals = {name: Residual(draw(st.floats(0, 9)), draw(st.floats(0, 9)), 1) for name in terms}
-    return Profile(draw(machines()), FACTS, tuple(rows), terms, residuals)
+    return Profile(draw(machines()), FACTS, tuple(rows), terms, residuals, draw(tunings()))
 
 
 @given(profiles())
@@ -159,6 +160,10 @@ def test_a_missing_part_is_refused_or_has_a_default(tmp_path, place):
         ({"terms": {"launch": []}}, "terms.launch has segments that do not ascend from 0"),
         ({"terms": {"a b": []}}, "terms has a term called 'a b'"),
         ({"tables": [{}]}, "tables[0] has no term"),
+        ({"tuning": []}, "tuning is [], not an object"),
+        ({"tuning": {"threads": 100}}, "tuning.threads is 100, not one of 64, 128, 256, 512"),
+        ({"tuning": {"deep_16": True}}, "tuning.deep_16 is True, not one of 1, 2, 4"),
+        ({"tuning": {"warp": 32}}, "tuning has an unknown launch parameter, 'warp'"),
     ],
 )
 def test_a_refusal_says_what_is_wrong(tmp_path, change, words):
