@@ -124,7 +124,9 @@ class Decomposition:
             If there is not one array for each rank, or one has another shape.
         """
         if len(local_arrays) != self.grid.size:
-            raise ValueError(f"{len(local_arrays)} arrays given; dims {self.dims} have {self.grid.size} ranks")
+            raise ValueError(
+                f"{len(local_arrays)} arrays given; dims {self.dims} have {self.grid.size} ranks"
+            )
         each = [
             self._grid_first(np.asarray(array), self.local_shape(rank), f"the array of rank {rank}")
             for rank, array in enumerate(local_arrays)
@@ -138,7 +140,9 @@ class Decomposition:
         """A view whose first axes are the grid's."""
         axes = self.axes or range(len(self.dims))
         if array.ndim < len(self.dims) or tuple(array.shape[axis] for axis in axes) != tuple(shape):
-            raise ValueError(f"{what} has shape {array.shape}; along axes {tuple(axes)} it must be {tuple(shape)}")
+            raise ValueError(
+                f"{what} has shape {array.shape}; along axes {tuple(axes)} it must be {tuple(shape)}"
+            )
         return np.moveaxis(array, tuple(axes), range(len(self.dims)))
 
     def _grid_back(self, array: NDArray[Any]) -> NDArray[Any]:

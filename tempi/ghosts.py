@@ -10,12 +10,14 @@ What goes to the low neighbour is as wide as *its* high ghost cells, so 1; what 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
-from tempi.process_grid import Direction, ProcessGrid, opposite
+from tempi.process_grid import Direction, Neighbours, ProcessGrid, directions, opposite
 
 Width = tuple[int, int]  # (low, high), cells
 Region = tuple[slice, ...]
+Regions = dict[int, list[Region]]  # by the rank at the other end, in the order in which a message has them
 
 
 def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[Width, ...]:
@@ -35,7 +37,9 @@ def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[
     """
     each = [width] * n_dims if isinstance(width, int) else list(width)
     if len(each) != n_dims:
-        raise ValueError(f"width is {width!r}; it must be one number, or have an entry for each of {n_dims} dimensions")
+        raise ValueError(
+            f"width is {width!r}; it must be one number, or have an entry for each of {n_dims} dimensions"
+        )
     found = tuple(_pair(entry, width) for entry in each)
     if min(min(pair) for pair in found) < 0:
         raise ValueError(f"width is {width!r}; no side can have fewer than 0 ghost cells")
@@ -72,6 +76,34 @@ def sent_region(shape: Sequence[int], widths: Sequence[Width], direction: Direct
     theirs = ghost_region(shape, widths, opposite(direction))  # mine, one block away
     steps = [step * n for step, n in zip(direction, own_shape(shape, widths), strict=True)]
     return tuple(slice(part.start + step, part.stop + step) for part, step in zip(theirs, steps, strict=True))
+
+
+def exchanged_regions(
+    grid: ProcessGrid, rank: int, shape: Sequence[int], widths: Sequence[Width], neighbours: Neighbours
+) -> tuple[Regions, Regions]:
+    """What a rank sends to and receives from each rank, which may be itself.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the rank's array, with ghost cells.
+
+    Returns
+    -------
+    sent, received : dict
+        Regions by rank. Both ends list the regions by the direction from sender to receiver.
+    """
+    sent: Regions = defaultdict(list)
+    received: Regions = defaultdict(list)
+    for direction in directions(grid.n_dims, neighbours):
+        back = opposite(direction)
+        if any(part.start == part.stop for part in ghost_region(shape, widths, back)):
+            continue
+        if (target := grid.neighbour(rank, direction)) is not None:
+            sent[target].append(sent_region(shape, widths, direction))
+        if (source := grid.neighbour(rank, back)) is not None:
+            received[source].append(ghost_region(shape, widths, back))
+    return sent, received
 
 
 def check_room(grid: ProcessGrid, own: Sequence[int], widths: Sequence[Width]) -> None:

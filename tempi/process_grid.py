@@ -67,7 +67,9 @@ class ProcessGrid:
         if min(self.dims) < 1:
             raise ValueError(f"dims is {self.dims}; every dimension needs at least one rank")
         if len(self.periods) != len(self.dims):
-            raise ValueError(f"periods is {self.periods}; it must have one entry for each of dims {self.dims}")
+            raise ValueError(
+                f"periods is {self.periods}; it must have one entry for each of dims {self.dims}"
+            )
 
     @property
     def n_dims(self) -> int:

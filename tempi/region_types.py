@@ -14,7 +14,9 @@ from mpi4py import MPI
 
 from tempi.ghosts import Region
 
-Walk = tuple[tuple[int, bool], ...]  # axes from the outermost loop to the innermost; True: from the last index down
+Walk = tuple[
+    tuple[int, bool], ...
+]  # axes from the outermost loop to the innermost; True: from the last index down
 Loop = tuple[int, int]  # count, stride in bytes
 
 # Cells travel as words, not as what they mean to the program: the library only moves them, structured types have no
