@@ -80,8 +80,8 @@ class Request:
                 return len(told)
         if not 1 <= n_axes <= MAX_DIMENSIONS:
             raise ValueError(
-                f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first three, with as many "
-                "ranks along each as MPI_Dims_create thinks best"
+                f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first three, with as "
+                "many ranks along each as MPI_Dims_create thinks best"
             )
         return n_axes
 
@@ -128,8 +128,8 @@ def check_reach(views: Sequence[ArrayView]) -> None:
     """Whether somebody can send these arrays; RuntimeError if not."""
     if any(view.on_gpu for view in views) and not enabled() and library().cuda_aware().startswith("no"):
         raise RuntimeError(
-            "the arrays are in GPU memory, which this MPI library cannot reach by itself: start the program with "
-            "LD_PRELOAD=$(tempi lib), and see `tempi info`"
+            "the arrays are in GPU memory, which this MPI library cannot reach by itself: start the program "
+            "with LD_PRELOAD=$(tempi lib), and see `tempi info`"
         )
 
 
