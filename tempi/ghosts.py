@@ -118,6 +118,7 @@ def check_room(grid: ProcessGrid, own: Sequence[int], widths: Sequence[Width]) -
         needed = max(1, *pair) if grid.exchanges(dimension) else 1
         if n < needed:
             raise ValueError(
-                f"dimension {dimension} has {n} own cells a rank, but ghost widths (low, high) of {pair} need "
-                f"at least {needed}: use fewer ranks along it (dims is {grid.dims}), a larger grid or narrower ghosts"
+                f"dimension {dimension} has {n} own cells a rank, but ghost widths (low, high) of {pair} "
+                f"need at least {needed}: use fewer ranks along it (dims is {grid.dims}), a larger grid or "
+                "narrower ghosts"
             )

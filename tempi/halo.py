@@ -25,17 +25,17 @@ class HaloExchange:
     Parameters
     ----------
     comm : mpi4py.MPI.Comm
-        A Cartesian communicator, or any other with as many ranks as `dims` says. It is duplicated: messages of
-        the program or of other exchanges never meet this one's.
+        A Cartesian communicator, or any other with as many ranks as `dims` says. It is duplicated: messages
+        of the program or of other exchanges never meet this one's.
     arrays : array, or list or tuple of arrays
-        NumPy, CuPy, Numba or other arrays that `tempi.view` takes, contiguous or not, of any dtypes but Python
-        objects. Their first axes are the grid's, ghost cells included, and equally long in all arrays; further
-        axes are quantities of a cell.
+        NumPy, CuPy, Numba or other arrays that `tempi.view` takes, contiguous or not, of any dtypes but
+        Python objects. Their first axes are the grid's, ghost cells included, and equally long in all arrays;
+        further axes are quantities of a cell.
     width : int or sequence of (int or pair of int), default 1
         Ghost cells: one number for all sides, or for each dimension one for both sides or (low, high).
     periods : bool or sequence of bool, optional
-        Whether the grid is periodic, in all dimensions or in each. By default as the Cartesian communicator is,
-        else not. Outer ghost cells where it is not are left alone.
+        Whether the grid is periodic, in all dimensions or in each. By default as the Cartesian communicator
+        is, else not. Outer ghost cells where it is not are left alone.
     dims : sequence of int, optional
         Ranks in each dimension; where it is 0, MPI_Dims_create decides. By default it decides for all.
     neighbours : {"all", "faces"}, default "all"
@@ -52,8 +52,8 @@ class HaloExchange:
 
     Notes
     -----
-    Making one and `free` are collective; `start` and `finish` wait for neighbours only. Without ``libtempi.so``
-    the MPI library handles the datatypes, on host memory.
+    Making one and `free` are collective; `start` and `finish` wait for neighbours only. Without
+    ``libtempi.so`` the MPI library handles the datatypes, on host memory.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The messages of a halo exchange, made once and used again and again.
 
-To oneself: packed and unpacked at once, in pieces that stay in the cache; no message. Host memory: packed, one
-contiguous message, unpacked, which is hardly ever slower than the library's own messages of derived datatypes
+To oneself: packed and unpacked at once, in pieces that stay in the cache; no message. Host memory: packed,
+one contiguous message, unpacked, which is hardly ever slower than the library's own messages of derived datatypes
 and often twice as fast. GPU memory: one message of the derived datatype; the shim chooses how it travels.
 """
 

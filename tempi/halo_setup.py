@@ -80,8 +80,8 @@ class Request:
                 return len(told)
         if not 1 <= n_axes <= MAX_DIMENSIONS:
             raise ValueError(
-                f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first three, with as "
-                "many ranks along each as MPI_Dims_create thinks best"
+                f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first three, with "
+                "as many ranks along each as MPI_Dims_create thinks best"
             )
         return n_axes
 
