@@ -148,16 +148,15 @@ class HaloExchange:
 def _parts(wish: Wish, rank: int, cells: Sequence[Strided]) -> tuple[Parts, Parts]:
     """The cells that a rank sends to and receives from each rank."""
 
+    walks = list(zip(cells, wish.walks, strict=True))
+
     def of(by_rank: Regions) -> Parts:
-        parts = {
-            peer: [
-                (one[region], walk) for region in regions for one, walk in zip(cells, wish.walks, strict=True)
-            ]
-            for peer, regions in by_rank.items()
-        }
-        return {
-            peer: full for peer, each in parts.items() if (full := [part for part in each if part[0].n_bytes])
-        }
+        parts: Parts = {}
+        for peer, regions in by_rank.items():
+            every = [one[region].walked(walk) for region in regions for one, walk in walks]
+            if full := [part for part in every if part.n_bytes]:
+                parts[peer] = full
+        return parts
 
     shape = cells[0].shape[: wish.grid.n_dims]
     sent, received = exchanged_regions(wish.grid, rank, shape, wish.widths, wish.neighbours)

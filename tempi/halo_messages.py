@@ -1,7 +1,7 @@
 """The messages of a halo exchange, made once and used again and again.
 
 To oneself: packed and unpacked at once, in pieces that stay in the cache; no message. Host memory: packed,
-one contiguous message, unpacked, which is hardly ever slower than the library's own messages of derived datatypes
+one contiguous message, unpacked, which is hardly ever slower than what the library makes of derived datatypes
 and often twice as fast. GPU memory: one message of the derived datatype; the shim chooses how it travels.
 """
 
@@ -14,11 +14,11 @@ from typing import NamedTuple
 from mpi4py import MPI
 
 from tempi.device_memory import DeviceMemory
-from tempi.region_types import Part, Span, Strided
+from tempi.region_types import Span, Strided
 
 PIECE_BYTES = 256 << 10  # so much, packed and unpacked again, stays in a core's cache
 
-Parts = dict[int, list[Part]]  # by the rank at the other end
+Parts = dict[int, list[Strided]]  # by the rank at the other end
 
 
 class Packing(NamedTuple):
@@ -54,7 +54,7 @@ class Messages:
         self, comm: MPI.Intracomm, sent: Parts, received: Parts, gpu_array: Strided | None = None
     ) -> None:
         every = [*sent.values(), *received.values()]
-        self._span = Span.of(cells for parts in every for cells, _ in parts)
+        self._span = Span.of(part for parts in every for part in parts)
         self._arrays = self._span.buffer()
         self._datatypes: list[MPI.Datatype] = []
         self._own = self._own_packings(sent.get(comm.rank, []), received.get(comm.rank, []), gpu_array)
@@ -94,7 +94,7 @@ class Messages:
         for datatype in self._datatypes:
             datatype.Free()
 
-    def _datatype(self, parts: Sequence[Part]) -> MPI.Datatype:
+    def _datatype(self, parts: Sequence[Strided]) -> MPI.Datatype:
         self._datatypes.append(self._span.datatype(parts))
         return self._datatypes[-1]
 
@@ -112,7 +112,7 @@ class Messages:
         return made
 
     def _own_packings(
-        self, sent: Sequence[Part], received: Sequence[Part], gpu_array: Strided | None
+        self, sent: Sequence[Strided], received: Sequence[Strided], gpu_array: Strided | None
     ) -> list[tuple[Packing, Packing]]:
         most = PIECE_BYTES if gpu_array is None else sys.maxsize
         types = [[self._datatype(piece) for piece in pieces(each, most)] for each in (sent, received)]
@@ -130,15 +130,15 @@ class Messages:
         return MPI.buffer.fromaddress(self._device_memory.address, n_bytes)
 
 
-def pieces(parts: Sequence[Part], most_bytes: int) -> Iterator[list[Part]]:
+def pieces(parts: Sequence[Strided], most_bytes: int) -> Iterator[list[Strided]]:
     """Neighbouring parts together, as long as they are at most `most_bytes`; at least one in each piece."""
-    piece: list[Part] = []
+    piece: list[Strided] = []
     n_bytes = 0
     for part in parts:
-        if piece and n_bytes + part[0].n_bytes > most_bytes:
+        if piece and n_bytes + part.n_bytes > most_bytes:
             yield piece
             piece, n_bytes = [], 0
         piece.append(part)
-        n_bytes += part[0].n_bytes
+        n_bytes += part.n_bytes
     if piece:
         yield piece

@@ -13,9 +13,9 @@ from math import gcd, prod
 from mpi4py import MPI
 
 from tempi.ghosts import Region
+from tempi.strides import Loop, below_first, loops_of, span
 
 Walk = tuple[tuple[int, bool], ...]  # axes, the outermost loop first; True: from the last index down
-Loop = tuple[int, int]  # count, stride in bytes
 
 # Cells travel as words, not as what they mean to the program. The library only moves them; structures have no
 # other name in MPI; and Open MPI moves complex numbers wrongly that do not lie at a multiple of their size.
@@ -52,63 +52,43 @@ class Strided:
         return prod(self.shape) * self.cell_bytes
 
     @property
-    def begin(self) -> int:
-        """The lowest address; of no use where there are no cells."""
-        return self.address + sum(
-            min(0, (n - 1) * stride) for n, stride in zip(self.shape, self.strides, strict=True)
-        )
-
-    @property
-    def end(self) -> int:
-        """The first address above all cells; of no use where there are none."""
-        reach = sum(max(0, (n - 1) * stride) for n, stride in zip(self.shape, self.strides, strict=True))
-        return self.address + reach + self.cell_bytes
+    def axes(self) -> list[Loop]:
+        """Count and stride of each axis."""
+        return list(zip(self.shape, self.strides, strict=True))
 
     def fastest_walk(self) -> Walk:
         """The order that goes through memory upwards, in the smallest steps."""
         order = sorted(range(len(self.shape)), key=lambda axis: -abs(self.strides[axis]))
         return tuple((axis, self.strides[axis] < 0) for axis in order)
 
-    def loops(self, walk: Walk) -> tuple[int, list[Loop]]:
-        """The address where a walk begins, and its loops, the outermost first."""
-        address, loops = self.address, []
+    def walked(self, walk: Walk) -> Strided:
+        """The same cells, indexed in the order of a walk."""
+        address, shape, strides = self.address, [], []
         for axis, is_reversed in walk:
             count, stride = self.shape[axis], self.strides[axis]
             address += (count - 1) * stride if is_reversed else 0
-            loops.append((count, -stride if is_reversed else stride))
-        return address, loops
+            shape.append(count)
+            strides.append(-stride if is_reversed else stride)
+        return Strided(address, tuple(shape), tuple(strides), self.cell_bytes)
+
+    def datatype(self) -> MPI.Datatype:
+        """The cells in the order of their indices, from `address`; not committed."""
+        word_bytes = gcd(self.cell_bytes, max(_WORDS))
+        n_words = self.cell_bytes // word_bytes
+        loops = loops_of((*self.shape, n_words), (*self.strides, word_bytes))
+        in_a_row = loops.pop()[0] if loops and loops[-1][1] == word_bytes else 1
+        made = _WORDS[word_bytes].Create_contiguous(in_a_row)
+        for count, stride in reversed(loops):
+            inner, made = made, _loop(count, stride, made)
+            inner.Free()
+        return made
 
 
-Part = tuple[Strided, Walk]
-
-
-def merged(loops: Iterable[Loop]) -> list[Loop]:
-    """The same positions in the same order, in as few loops as can be."""
-    found: list[Loop] = []
-    for count, stride in loops:
-        if count == 1:
-            continue
-        if found and found[-1][1] == count * stride:
-            found[-1] = (found[-1][0] * count, stride)
-        else:
-            found.append((count, stride))
-    return found
-
-
-def strided_datatype(loops: Sequence[Loop], cell_bytes: int) -> MPI.Datatype:
-    """The datatype of cells in nested loops, not committed."""
-    word_bytes = gcd(cell_bytes, max(_WORDS))
-    word = _WORDS[word_bytes]
-    outer = merged([*loops, (cell_bytes // word_bytes, word_bytes)])
-    n_words = outer.pop()[0] if outer and outer[-1][1] == word_bytes else 1  # neighbours in memory
-    if not outer:
-        return word.Create_contiguous(n_words)
-    count, stride = outer.pop()
-    made = word.Create_hvector(count, n_words, stride)
-    for count, stride in reversed(outer):
-        inner, made = made, made.Create_hvector(count, 1, stride)
-        inner.Free()
-    return made
+def _loop(count: int, stride: int, inner: MPI.Datatype) -> MPI.Datatype:
+    """Backwards item by item: Open MPI moves some vectors with a negative stride wrongly."""
+    if stride < 0:
+        return inner.Create_hindexed_block(1, range(0, count * stride, stride))
+    return inner.Create_hvector(count, 1, stride)
 
 
 @dataclass(frozen=True)
@@ -119,10 +99,13 @@ class Span:
     end: int
 
     @classmethod
-    def of(cls, cells: Iterable[Strided]) -> Span:
+    def of(cls, every: Iterable[Strided]) -> Span:
         """From the lowest cell to the highest."""
-        each = [one for one in cells if one.n_bytes]
-        return cls(min((one.begin for one in each), default=0), max((one.end for one in each), default=0))
+        begins, ends = [], []
+        for cells in every:
+            begins.append(cells.address - below_first(cells.axes))
+            ends.append(begins[-1] + span(cells.axes, cells.cell_bytes))
+        return cls(min(begins, default=0), max(ends, default=0))
 
     @property
     def n_bytes(self) -> int:
@@ -133,13 +116,10 @@ class Span:
         """All of it, as MPI calls take it. It keeps no array alive."""
         return MPI.buffer.fromaddress(self.begin, self.n_bytes)
 
-    def datatype(self, parts: Sequence[Part]) -> MPI.Datatype:
+    def datatype(self, parts: Sequence[Strided]) -> MPI.Datatype:
         """The committed datatype of all cells of all parts, one part after the other; as long as the span."""
-        begins, types = [], []
-        for cells, walk in parts:
-            address, loops = cells.loops(walk)
-            begins.append(address - self.begin)
-            types.append(strided_datatype(loops, cells.cell_bytes))
+        types = [part.datatype() for part in parts]
+        begins = [part.address - self.begin for part in parts]
         tight = MPI.Datatype.Create_struct([1] * len(types), begins, types)
         made = tight.Create_resized(0, self.n_bytes).Commit()
         for datatype in (*types, tight):
