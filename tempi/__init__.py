@@ -21,11 +21,15 @@ from tempi.activation import watch as _watch_mpi4py
 from tempi.explanation import Explanation, explain
 
 if TYPE_CHECKING:
+    from tempi.decomposition import Decomposition
+    from tempi.halo import HaloExchange
     from tempi.views import view
 
 __all__ = [
     "Counter",
+    "Decomposition",
     "Explanation",
+    "HaloExchange",
     "Option",
     "__version__",
     "enabled",
@@ -37,11 +41,15 @@ __all__ = [
     "view",
 ]
 
-_NEED_MPI = {"view": "tempi.views"}
+_NEED_MPI = {
+    "Decomposition": "tempi.decomposition",
+    "HaloExchange": "tempi.halo",
+    "view": "tempi.views",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Imported at first use: what imports mpi4py.MPI, which initialises MPI."""
+    """Imported at first use: most of it imports mpi4py.MPI, which initialises MPI."""
     if name not in _NEED_MPI:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found = getattr(import_module(_NEED_MPI[name]), name)

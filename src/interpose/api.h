@@ -86,6 +86,9 @@ typedef struct tempi_api_table {
   char* (*trial_measure)(tempi_trial* trial, const uint32_t* values, double max_seconds, double* seconds,
                          size_t* n_samples);
   void (*trial_close)(tempi_trial* trial);
+  /* Device memory of the GPU that `address` is memory of. Null where no GPU reaches it, or no memory is left. */
+  void* (*allocate_beside)(const void* address, size_t bytes);
+  void (*deallocate)(void* address);
 } tempi_api_table;
 
 /* The one exported name that is not MPI's. */
