@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -69,7 +69,7 @@ def lead(
 def follow(comm: MPI.Intracomm, meter: Meter) -> None:
     """The other ranks: take part until dismissed."""
     while (asked := receive_asleep(comm)) is not None:
-        vector, strategy = asked
+        vector, strategy = cast("tuple[dict[str, int], str]", asked)  # what `lead` sends
         shape = (vector["n_blocks"], vector["block"], vector["stride"])
         with suppress(RuntimeError):
             meter.measure("strided", strategy, *shape, 0, SECONDS, SAMPLES)
