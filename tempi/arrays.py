@@ -1,0 +1,131 @@
+"""Where the elements of an array are, whatever library made it: NumPy, CuPy, Numba, ...
+
+Asked in this order: ``__cuda_array_interface__`` (memory that a GPU reaches), the buffer protocol or
+``__array_interface__`` (host memory), DLPack (either).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tempi import cuda_stream, dlpack
+from tempi.cuda_stream import LEGACY_DEFAULT_STREAM
+from tempi.strides import c_strides
+
+
+class ArrayView(NamedTuple):
+    """The memory of an array. It keeps nothing alive: hold the array as long as you use it.
+
+    Attributes
+    ----------
+    address : int
+        Of the element with all indices 0, which need not be the lowest.
+    shape, strides : tuple of int
+        Elements and bytes by dimension; strides may be negative or 0.
+    dtype : numpy.dtype
+        Of one element. What NumPy has no type for (bfloat16, ...) is void of the same size.
+    readonly : bool
+        Whether the array's owner forbids writing.
+    on_gpu : bool
+        Whether it is memory of a GPU (or fake device); False for host memory that a GPU reaches.
+    stream : int or None
+        Where its producer queued the work that fills it, numbered as in ``__cuda_array_interface__``
+        (1: legacy default stream, 2: per-thread default stream, else a handle); None: nothing to wait for.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    readonly: bool
+    on_gpu: bool
+    stream: int | None
+
+
+def describe(array: object) -> ArrayView:
+    """Find out where an array's elements are, without copying any.
+
+    Parameters
+    ----------
+    array : object
+        A NumPy, CuPy or Numba array, or whatever has ``__cuda_array_interface__``, the buffer protocol,
+        ``__array_interface__`` or DLPack's methods.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these, or its memory is where MPI cannot go.
+    ValueError
+        If a GPU array is masked.
+    """
+    if isinstance(array, np.ndarray):
+        return _of_numpy(array)
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is not None:
+        return _of_cuda(interface)
+    host = _as_numpy(array)
+    if host is not None:
+        return _of_numpy(host)
+    if hasattr(array, "__dlpack__"):
+        return ArrayView(*dlpack.describe(array))
+    raise TypeError(
+        f"tempi: {type(array).__name__} is no array: it has neither __cuda_array_interface__ nor __array_interface__"
+        " nor __dlpack__ nor a buffer; pass a NumPy, CuPy or Numba array (numpy.asarray makes one of a list)"
+    )
+
+
+def wait_for(view: ArrayView) -> None:
+    """Return when what the array's producer has queued on its stream is done.
+
+    Raises
+    ------
+    RuntimeError
+        If CUDA reports an error, which may be one of the producer's own kernels.
+    """
+    if view.on_gpu and view.stream is not None:
+        cuda_stream.synchronize(view.stream, view.address)
+
+
+def _of_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> ArrayView:
+    address = array.__array_interface__["data"][0]
+    return ArrayView(
+        address, array.shape, array.strides, array.dtype, not array.flags.writeable, on_gpu=False, stream=None
+    )
+
+
+def _of_cuda(interface: dict[str, Any]) -> ArrayView:
+    if interface.get("mask") is not None:
+        raise ValueError(
+            "tempi: the GPU array has a mask, which MPI knows nothing of; fill it or pass its data"
+        )
+    address, readonly = interface["data"]
+    shape = tuple(interface["shape"])
+    descr = interface.get("descr")  # of structures the fields; else repeats typestr
+    dtype = np.dtype(descr) if descr and len(descr) > 1 else _dtype(interface["typestr"])
+    strides = interface.get("strides")
+    return ArrayView(
+        address or 0,  # None where there are no elements
+        shape,
+        c_strides(shape, dtype.itemsize) if strides is None else tuple(strides),
+        dtype,
+        bool(readonly),
+        on_gpu=True,
+        # Before version 3 arrays could not say it, and by custom were on the default stream.
+        stream=interface.get("stream") if interface["version"] >= 3 else LEGACY_DEFAULT_STREAM,
+    )
+
+
+@lru_cache(maxsize=256)
+def _dtype(typestr: str) -> np.dtype[Any]:
+    return np.dtype(typestr)
+
+
+def _as_numpy(array: object) -> np.ndarray[Any, np.dtype[Any]] | None:
+    """The same memory as a NumPy array, or None. ``__array__`` is not asked: it may make a copy."""
+    try:
+        return np.asarray(memoryview(array))  # type: ignore[arg-type]
+    except TypeError:
+        return np.asarray(array) if hasattr(array, "__array_interface__") else None

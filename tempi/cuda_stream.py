@@ -1,0 +1,67 @@
+"""Waiting for a CUDA stream through the driver, which is left alone where the program has not begun to use it."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+LEGACY_DEFAULT_STREAM = 1  # in __cuda_array_interface__, DLPack and the driver alike
+_DEVICE_ORDINAL = 9  # CUpointer_attribute
+_NO_DRIVER_WORK = (
+    1,
+    3,
+    4,
+)  # no CUDA pointer, driver not initialised, driver shut down: nothing can be queued
+
+
+@cache
+def _driver() -> ctypes.CDLL | None:
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    address = ctypes.c_void_p
+    driver.cuPointerGetAttribute.argtypes = (address, ctypes.c_int, ctypes.c_uint64)
+    driver.cuStreamSynchronize.argtypes = (address,)
+    driver.cuCtxPushCurrent_v2.argtypes = (address,)
+    driver.cuCtxPopCurrent_v2.argtypes = (address,)
+    return driver
+
+
+def _check(code: int, what: str) -> None:
+    if code != 0:
+        raise RuntimeError(
+            f"tempi: {what} failed with CUDA error {code} while waiting for the array's stream"
+        )
+
+
+@cache
+def _primary_context(driver: ctypes.CDLL, ordinal: int) -> int:
+    """Of a device that the program has in use already; held until the process ends."""
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    _check(driver.cuDeviceGet(ctypes.byref(device), ordinal), "cuDeviceGet")
+    _check(driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
+    return context.value or 0
+
+
+def synchronize(stream: int, address: int) -> None:
+    """Wait for `stream` of the device that `address` is memory of; 1 and 2 are that device's default streams.
+
+    Raises
+    ------
+    RuntimeError
+        If CUDA reports an error.
+    """
+    driver = _driver()
+    if driver is None:
+        return
+    ordinal, popped = ctypes.c_int(), ctypes.c_void_p()
+    code = driver.cuPointerGetAttribute(ctypes.byref(ordinal), _DEVICE_ORDINAL, address)
+    if code in _NO_DRIVER_WORK:
+        return
+    _check(code, "cuPointerGetAttribute")
+    _check(driver.cuCtxPushCurrent_v2(_primary_context(driver, ordinal.value)), "cuCtxPushCurrent")
+    try:
+        _check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize")
+    finally:
+        driver.cuCtxPopCurrent_v2(ctypes.byref(popped))

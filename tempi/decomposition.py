@@ -1,0 +1,157 @@
+"""Blocks of a global grid over a grid of ranks: from a global array to local ones and back. No MPI here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tempi.ghosts import Region, Width, check_room, own_region, widths_of
+from tempi.process_grid import ProcessGrid
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A global grid, cut into one block a rank; the first ranks of a dimension own the cells that do not divide.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Cells of the global grid, in one to three dimensions.
+    dims : tuple of int
+        Ranks in each dimension, numbered as MPI_Cart_create numbers them.
+    width : int or sequence of (int or pair of int), default 1
+        Ghost cells: one number for all sides, or for each dimension one for both sides or (low, high).
+    periods : bool or sequence of bool, default False
+        Whether the grid is periodic, in all dimensions or in each.
+    axes : tuple of int, optional
+        The axes of arrays that are the dimensions of the grid; by default the first ones. Further axes are
+        quantities of a cell.
+
+    Raises
+    ------
+    ValueError
+        If the parameters do not fit together, or a block has fewer cells than ghost cells.
+
+    Examples
+    --------
+    >>> decomposition = Decomposition((100, 60), dims=(2, 1), width=2, periods=True)
+    >>> decomposition.local_shape(0)
+    (54, 64)
+    """
+
+    shape: tuple[int, ...]
+    dims: tuple[int, ...]
+    width: int | Sequence[int | Sequence[int]] = 1
+    periods: bool | Sequence[bool] = False
+    axes: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.shape) != len(self.dims):
+            raise ValueError(f"the grid's shape {self.shape} and dims {self.dims} must be of the same length")
+        if self.axes is not None and len(self.axes) != len(self.dims):
+            raise ValueError(f"axes is {self.axes}; it must name one axis for each of dims {self.dims}")
+        smallest = [n // n_ranks for n, n_ranks in zip(self.shape, self.dims, strict=True)]
+        check_room(self.grid, smallest, self.widths)
+
+    @cached_property
+    def grid(self) -> ProcessGrid:
+        """The ranks."""
+        periods = (self.periods,) * len(self.dims) if isinstance(self.periods, bool) else tuple(self.periods)
+        return ProcessGrid(tuple(self.dims), periods)
+
+    @cached_property
+    def widths(self) -> tuple[Width, ...]:
+        """Ghost cells (low, high) of each dimension."""
+        return widths_of(self.width, len(self.dims))
+
+    def block(self, rank: int) -> Region:
+        """The cells of the global grid that a rank owns, a slice for each dimension."""
+        return tuple(
+            _nth_part(n, n_ranks, at)
+            for n, n_ranks, at in zip(self.shape, self.dims, self.grid.coords(rank), strict=True)
+        )
+
+    def local_shape(self, rank: int) -> tuple[int, ...]:
+        """Cells of a rank's array, with ghost cells."""
+        return tuple(
+            part.stop - part.start + low + high
+            for part, (low, high) in zip(self.block(rank), self.widths, strict=True)
+        )
+
+    def interior(self, rank: int) -> Region:
+        """Where a rank's own cells are in its array, a slice for each dimension."""
+        return own_region(self.local_shape(rank), self.widths)
+
+    def scatter(self, global_array: ArrayLike, rank: int, fill: object = 0) -> NDArray[Any]:
+        """A rank's array, with its own cells from a global one and `fill` in its ghost cells.
+
+        Parameters
+        ----------
+        global_array : array_like
+            Of the global grid's shape along `axes`; any further axes.
+        rank : int
+        fill : scalar, default 0
+            What the ghost cells hold.
+
+        Returns
+        -------
+        ndarray
+            New, of `global_array`'s dtype.
+
+        Raises
+        ------
+        ValueError
+            If `global_array` has another shape, or there is no such rank.
+        """
+        source = self._grid_first(np.asarray(global_array), self.shape, "the global array")
+        local = np.full(self.local_shape(rank) + source.shape[len(self.dims) :], fill, source.dtype)
+        local[self.interior(rank)] = source[self.block(rank)]
+        return np.ascontiguousarray(self._grid_back(local))
+
+    def gather(self, local_arrays: Sequence[ArrayLike]) -> NDArray[Any]:
+        """The global array that the own cells of all ranks make, given one local array a rank.
+
+        With mpi4py: ``decomposition.gather(comm.gather(local))`` on rank 0.
+
+        Raises
+        ------
+        ValueError
+            If there is not one array for each rank, or one has another shape.
+        """
+        if len(local_arrays) != self.grid.size:
+            raise ValueError(
+                f"{len(local_arrays)} arrays given; dims {self.dims} have {self.grid.size} ranks"
+            )
+        each = [
+            self._grid_first(np.asarray(array), self.local_shape(rank), f"the array of rank {rank}")
+            for rank, array in enumerate(local_arrays)
+        ]
+        found = np.empty(tuple(self.shape) + each[0].shape[len(self.dims) :], each[0].dtype)
+        for rank, local in enumerate(each):
+            found[self.block(rank)] = local[self.interior(rank)]
+        return np.ascontiguousarray(self._grid_back(found))
+
+    def _grid_first(self, array: NDArray[Any], shape: Sequence[int], what: str) -> NDArray[Any]:
+        """A view whose first axes are the grid's."""
+        axes = self.axes or range(len(self.dims))
+        if array.ndim < len(self.dims) or tuple(array.shape[axis] for axis in axes) != tuple(shape):
+            raise ValueError(
+                f"{what} has shape {array.shape}; along axes {tuple(axes)} it must be {tuple(shape)}"
+            )
+        return np.moveaxis(array, tuple(axes), range(len(self.dims)))
+
+    def _grid_back(self, array: NDArray[Any]) -> NDArray[Any]:
+        axes = self.axes or range(len(self.dims))
+        return np.moveaxis(array, range(len(self.dims)), tuple(axes))
+
+
+def _nth_part(n: int, n_parts: int, index: int) -> slice:
+    """`n` cells in `n_parts` parts, the first of which are one longer where it does not divide."""
+    size, longer = divmod(n, n_parts)
+    begin = index * size + min(index, longer)
+    return slice(begin, begin + size + (index < longer))
