@@ -6,7 +6,10 @@ What is given to MPI is synchronised first. `halo3d_nccl` has NCCL's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import accumulate
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,9 @@ import cupy
 import numpy as np
 from cupy.cuda import runtime
 
-from bench.halo3d_grid import BYTES_A_VALUE, DIRECTIONS, Box, Size, opposite
-from bench.halo3d_ways import Setting, Unavailable, contiguous_requests, starts
+from bench.halo3d_grid import BYTES_A_VALUE, Box, Direction, Size, opposite
+from bench.halo3d_packing import Packing
+from bench.halo3d_ways import Setting, Unavailable, contiguous_requests
 
 TILE, THREADS = 1024, 256
 SOURCE = Path(__file__).with_name("halo3d_kernel.cu")
@@ -38,19 +42,29 @@ def use_gpu(local_rank: int, n_gpus: int) -> str:
     return str(runtime.getDeviceProperties(device.id)["name"].decode())
 
 
-def tiles(size: Size) -> list[int]:
-    """The number of the first tile of each direction, and of all tiles: those of one quantity."""
-    elements = (size.elements(d) // size.quantities for d in DIRECTIONS)
-    return list(accumulate((-(-n // TILE) for n in elements), initial=0))
+@dataclass(frozen=True)
+class Regions:
+    """The kernel's table, and how many tiles a quantity has.
 
+    Attributes
+    ----------
+    rows : numpy.ndarray
+        int64 of shape (26, 6): a `Region` of the kernel for each direction.
+    """
 
-def regions(size: Size, boxes: list[Box]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The kernel's table, int64 of shape (26, 6): a `Region` for the box of each direction."""
-    rows = [
-        (tile, packed // BYTES_A_VALUE, *_start_and_counts(size, box))
-        for tile, packed, box in zip(tiles(size)[:-1], starts(size), boxes, strict=True)
-    ]
-    return np.array(rows, np.int64)
+    rows: np.ndarray[Any, np.dtype[np.int64]]
+    n_tiles: int
+
+    @classmethod
+    def of(cls, size: Size, packing: Packing, box_of: Callable[[Direction], Box]) -> Regions:
+        """For boxes that lie in a buffer as `packing` says."""
+        lengths = [prod(size.counts(direction)) for direction in packing.order]
+        *first_tiles, n_tiles = accumulate((-(-n // TILE) for n in lengths), initial=0)
+        rows = [
+            (tile, start // BYTES_A_VALUE, *_start_and_counts(size, box_of(direction)))
+            for tile, start, direction in zip(first_tiles, packing.starts, packing.order, strict=True)
+        ]
+        return cls(np.array(rows, np.int64), n_tiles)
 
 
 def _start_and_counts(size: Size, box: Box) -> tuple[int, int, int, int]:
@@ -62,14 +76,14 @@ def _start_and_counts(size: Size, box: Box) -> tuple[int, int, int, int]:
 class Kernel:
     """Packs what is sent in all directions, or unpacks what has come: one launch."""
 
-    def __init__(self, setting: Setting, boxes: list[Box], *options: str) -> None:
+    def __init__(self, setting: Setting, regions: Regions, *options: str) -> None:
         size = setting.size
         module = cupy.RawModule(code=SOURCE.read_text(), options=(f"-DTILE={TILE}", *options))
         self._function = module.get_function("move_boxes")
-        self._grid = (tiles(size)[-1], size.quantities)
-        self._data, self._regions = setting.data, cupy.asarray(regions(size, boxes))
+        self._grid = (regions.n_tiles, size.quantities)
+        self._data, self._regions = setting.data, cupy.asarray(regions.rows)
         self._numbers = (
-            np.int32(len(boxes)),
+            np.int32(len(regions.rows)),
             *(np.int64(size.padded**axes) for axes in (1, 2, 3)),
         )
 
@@ -86,8 +100,9 @@ class Fused:
         size = setting.size
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self.sent, self.received = (cupy.empty(size.total_elements) for _ in range(2))
-        self._pack = Kernel(setting, [size.sent(d) for d in DIRECTIONS], "-DPACK")
-        self._unpack = Kernel(setting, [size.ghosts(opposite(d)) for d in DIRECTIONS])
+        self._pack = Kernel(setting, Regions.of(size, setting.sent, size.sent), "-DPACK")
+        ghosts = Regions.of(size, setting.received, lambda direction: size.ghosts(opposite(direction)))
+        self._unpack = Kernel(setting, ghosts)
 
     def pack(self) -> None:
         """Data to buffer, in the stream's order."""

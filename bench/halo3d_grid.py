@@ -2,8 +2,8 @@
 
 A rank owns `edge`³ points of each quantity, in an array that is `radius` points wider on every side: its
 ghost cells, which hold the points of the 26 neighbours. The grid is periodic, so a rank may be its own
-neighbour. Axes are z, y, x. A direction is a step of -1, 0 or 1 along each; what travels in direction d leaves
-the sender's outermost points there and arrives in the ghost cells that the receiver has in direction -d.
+neighbour. Axes are z, y, x. A direction is a step of -1, 0 or 1 along each; what travels in direction d are
+the sender's outermost points there, and it arrives in the ghost cells that the receiver has in direction -d.
 
 Nothing here knows `tempi.HaloExchange`: it is judged by this.
 """

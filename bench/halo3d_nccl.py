@@ -7,7 +7,7 @@ from cupy.cuda import nccl, runtime
 from mpi4py import MPI
 
 from bench.halo3d_gpu import Fused
-from bench.halo3d_ways import Setting, Unavailable, starts
+from bench.halo3d_ways import Setting, Unavailable
 
 
 class HandNccl:
@@ -21,12 +21,9 @@ class HandNccl:
         if len(set(comm.allgather(gpu))) < comm.size:
             raise Unavailable("NCCL wants a GPU for each rank")
         self._fused = Fused(setting)
-        # Between two ranks NCCL matches messages by their order: that of the directions, on both sides.
         sent, received = (buffer.data.ptr for buffer in (self._fused.sent, self._fused.received))
-        self._messages = [
-            (sent + at, to, received + at, source, setting.size.elements(direction))
-            for (direction, to, source), at in zip(setting.messages(), starts(setting.size), strict=True)
-        ]
+        self._sends = [(sent + m.start, m.n_bytes, m.peer) for m in setting.sent.messages]
+        self._receives = [(received + m.start, m.n_bytes, m.peer) for m in setting.received.messages]
         identity = comm.bcast(nccl.get_unique_id() if comm.rank == 0 else None)
         self._nccl = nccl.NcclCommunicator(comm.size, identity, comm.rank)
 
@@ -34,9 +31,10 @@ class HandNccl:
         self._fused.pack()
         stream = self._fused.stream.ptr
         nccl.groupStart()
-        for sent, to, received, source, count in self._messages:
-            self._nccl.send(sent, count, nccl.NCCL_FLOAT64, to, stream)
-            self._nccl.recv(received, count, nccl.NCCL_FLOAT64, source, stream)
+        for address, n_bytes, peer in self._sends:
+            self._nccl.send(address, n_bytes, nccl.NCCL_UINT8, peer, stream)
+        for address, n_bytes, peer in self._receives:
+            self._nccl.recv(address, n_bytes, nccl.NCCL_UINT8, peer, stream)
         nccl.groupEnd()
         self._fused.unpack()
 

@@ -5,15 +5,17 @@ A way is made for one `Setting`; calling it does one exchange: then the ghost ce
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from mpi4py import MPI
 
+import tempi
 from bench.halo3d_grid import BYTES_A_VALUE, DIRECTIONS, Box, Direction, Place, Size, opposite
+from bench.halo3d_packing import Packing, received_packing, sent_packing
 
 Message = tuple[list[Any], int, int]  # as mpi4py takes it: [buffer, count, datatype], rank, tag
 
@@ -45,10 +47,15 @@ class Setting:
     xp: Any
     data: Any
 
-    def messages(self) -> Iterator[tuple[Direction, int, int]]:
-        """What travels in each direction: the direction, the rank it goes to, the one it comes from."""
-        for direction in DIRECTIONS:
-            yield direction, self.place.neighbour(direction), self.place.neighbour(opposite(direction))
+    @cached_property
+    def sent(self) -> Packing:
+        """How what is sent lies in a contiguous buffer."""
+        return sent_packing(self.size, self.place)
+
+    @cached_property
+    def received(self) -> Packing:
+        """How what is received does."""
+        return received_packing(self.size, self.place)
 
 
 class Way(Protocol):
@@ -63,6 +70,10 @@ class Way(Protocol):
 def address_of(array: Any) -> int:
     """Where an array's memory begins, on the host or on a GPU."""
     return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
+
+
+def _memory(address: int, n_bytes: int) -> MPI.buffer:
+    return MPI.buffer.fromaddress(address, n_bytes)
 
 
 def region_type(size: Size, box: Box) -> MPI.Datatype:
@@ -81,19 +92,20 @@ class RegionTypes:
 
     def __init__(self, setting: Setting) -> None:
         size = setting.size
-        self.data = MPI.buffer.fromaddress(address_of(setting.data), setting.data.nbytes)
-        self.sent = [region_type(size, size.sent(d)) for d in DIRECTIONS]
-        self.received = [region_type(size, size.ghosts(opposite(d))) for d in DIRECTIONS]
+        self.data = _memory(address_of(setting.data), setting.data.nbytes)
+        self.sent = {d: region_type(size, size.sent(d)) for d in DIRECTIONS}
+        self.received = {d: region_type(size, size.ghosts(opposite(d))) for d in DIRECTIONS}
 
-    def messages(self, setting: Setting) -> tuple[list[Message], list[Message]]:
-        """What is sent and what is received, the direction as the tag."""
-        triples = list(enumerate(setting.messages()))
-        sends = [([self.data, 1, self.sent[tag]], to, tag) for tag, (_, to, _) in triples]
-        return sends, [([self.data, 1, self.received[tag]], source, tag) for tag, (_, _, source) in triples]
+    def messages(self, place: Place) -> tuple[list[Message], list[Message]]:
+        """What is sent to and received from each of the 26 neighbours, with the direction as the tag."""
+        numbered = list(enumerate(DIRECTIONS))
+        sends = [([self.data, 1, self.sent[d]], place.neighbour(d), tag) for tag, d in numbered]
+        sources = [(tag, d, place.neighbour(opposite(d))) for tag, d in numbered]
+        return sends, [([self.data, 1, self.received[d]], source, tag) for tag, d, source in sources]
 
     def free(self) -> None:
         """Free the datatypes."""
-        for datatype in (*self.sent, *self.received):
+        for datatype in (*self.sent.values(), *self.received.values()):
             datatype.Free()
 
 
@@ -102,7 +114,7 @@ class DerivedTypes:
 
     def __init__(self, setting: Setting) -> None:
         self._comm, self._types = setting.comm, RegionTypes(setting)
-        self._sends, self._receives = self._types.messages(setting)
+        self._sends, self._receives = self._types.messages(setting.place)
 
     def __call__(self) -> None:
         requests = [self._comm.Irecv(*message) for message in self._receives]
@@ -134,7 +146,7 @@ class PersistentTypes:
 
     def __init__(self, setting: Setting) -> None:
         types = RegionTypes(setting)
-        self._requests = Requests(setting.comm, *types.messages(setting))
+        self._requests = Requests(setting.comm, *types.messages(setting.place))
         types.free()  # the requests keep them as long as they need
 
     def __call__(self) -> None:
@@ -144,31 +156,16 @@ class PersistentTypes:
         self._requests.free()
 
 
-def starts(size: Size) -> list[int]:
-    """Where each direction's message starts in a contiguous buffer of all of them; in bytes."""
-    sizes = (BYTES_A_VALUE * size.elements(direction) for direction in DIRECTIONS)
-    return list(accumulate(sizes, initial=0))[:-1]
-
-
-def pieces(setting: Setting, address: int) -> list[Any]:
-    """A buffer of all messages at an address, cut into one piece a direction."""
-    return [
-        MPI.buffer.fromaddress(address + at, BYTES_A_VALUE * setting.size.elements(d))
-        for at, d in zip(starts(setting.size), DIRECTIONS, strict=True)
-    ]
-
-
 def contiguous_requests(
     setting: Setting, send_address: int, receive_address: int, datatype: MPI.Datatype = MPI.BYTE
 ) -> Requests:
-    """Messages of packed bytes between two buffers as `pieces` cuts them."""
-    sends, receives = pieces(setting, send_address), pieces(setting, receive_address)
-    triples = list(enumerate(setting.messages()))
-    return Requests(
-        setting.comm,
-        [([sends[tag], len(sends[tag]), datatype], to, tag) for tag, (_, to, _) in triples],
-        [([receives[tag], len(receives[tag]), datatype], source, tag) for tag, (_, _, source) in triples],
-    )
+    """One message of packed bytes to and from each rank, between two buffers."""
+
+    def of(packing: Packing, address: int) -> list[Message]:
+        found = [(message, _memory(address + message.start, message.n_bytes)) for message in packing.messages]
+        return [([memory, message.n_bytes, datatype], message.peer, 0) for message, memory in found]
+
+    return Requests(setting.comm, of(setting.sent, send_address), of(setting.received, receive_address))
 
 
 class Packed:
@@ -178,14 +175,24 @@ class Packed:
         self._comm, self._types = setting.comm, RegionTypes(setting)
         self._buffers = [setting.xp.empty(setting.size.total_elements) for _ in range(2)]
         out, back = (address_of(buffer) for buffer in self._buffers)
-        self._sent, self._received = pieces(setting, out), pieces(setting, back)
+        self._packed = self._pieces(setting.size, setting.sent, self._types.sent, out)
+        self._arrived = self._pieces(setting.size, setting.received, self._types.received, back)
         self._requests = contiguous_requests(setting, out, back, MPI.PACKED)
 
+    @staticmethod
+    def _pieces(
+        size: Size, packing: Packing, types: Mapping[Direction, MPI.Datatype], address: int
+    ) -> list[tuple[MPI.Datatype, MPI.buffer]]:
+        return [
+            (types[direction], _memory(address + start, BYTES_A_VALUE * size.elements(direction)))
+            for direction, start in zip(packing.order, packing.starts, strict=True)
+        ]
+
     def __call__(self) -> None:
-        for datatype, piece in zip(self._types.sent, self._sent, strict=True):
+        for datatype, piece in self._packed:
             datatype.Pack(self._types.data, piece, 0, self._comm)
         self._requests()
-        for datatype, piece in zip(self._types.received, self._received, strict=True):
+        for datatype, piece in self._arrived:
             datatype.Unpack(piece, 0, self._types.data, self._comm)
 
     def free(self) -> None:
@@ -193,43 +200,42 @@ class Packed:
         self._types.free()
 
 
-def in_all(box: Box) -> tuple[slice, ...]:
-    """The box in every quantity."""
-    return (slice(None), *box)
-
-
 class HandOnHost:
     """By hand: NumPy copies every box to where its message is contiguous, and back."""
 
     def __init__(self, setting: Setting) -> None:
         size, data = setting.size, setting.data
-        self._sent = [data[in_all(size.sent(d))] for d in DIRECTIONS]
-        self._ghosts = [data[in_all(size.ghosts(opposite(d)))] for d in DIRECTIONS]
         out, back = (np.empty(size.total_elements) for _ in range(2))
-        self._packed, self._arrived = (self._messages(size, buffer) for buffer in (out, back))
+        sent = {d: data[in_all(size.sent(d))] for d in DIRECTIONS}
+        ghosts = {d: data[in_all(size.ghosts(opposite(d)))] for d in DIRECTIONS}
+        self._packed = self._pairs(setting.sent, sent, out)
+        self._arrived = self._pairs(setting.received, ghosts, back)
         self._requests = contiguous_requests(setting, address_of(out), address_of(back))
 
     @staticmethod
-    def _messages(size: Size, buffer: Doubles) -> list[Doubles]:
-        firsts = [at // BYTES_A_VALUE for at in starts(size)]
-        return [
-            buffer[at : at + size.elements(d)].reshape(size.quantities, *size.counts(d))
-            for at, d in zip(firsts, DIRECTIONS, strict=True)
-        ]
+    def _pairs(
+        packing: Packing, boxes: Mapping[Direction, Doubles], buffer: Doubles
+    ) -> list[tuple[Doubles, Doubles]]:
+        firsts = [start // BYTES_A_VALUE for start in packing.starts]
+        pairs = [(boxes[d], first) for d, first in zip(packing.order, firsts, strict=True)]
+        return [(box, buffer[first : first + box.size].reshape(box.shape)) for box, first in pairs]
 
     def __call__(self) -> None:
-        for packed, box in zip(self._packed, self._sent, strict=True):
+        for box, packed in self._packed:
             packed[...] = box
         self._requests()
-        for box, arrived in zip(self._ghosts, self._arrived, strict=True):
+        for box, arrived in self._arrived:
             box[...] = arrived
 
     def free(self) -> None:
         self._requests.free()
 
 
+def in_all(box: Box) -> tuple[slice, ...]:
+    """The box in every quantity."""
+    return (slice(None), *box)
+
+
 def halo_exchange(setting: Setting) -> Way:
     """`tempi.HaloExchange` of the quantities as an array each."""
-    import tempi
-
-    return tempi.HaloExchange(setting.comm, list(setting.data), setting.size.radius, neighbours="all")
+    return tempi.HaloExchange(setting.comm, list(setting.data), setting.size.radius)
