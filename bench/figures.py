@@ -13,6 +13,8 @@ Series = dict[str, list[tuple[float, float]]]
 
 
 LARGE = 16 << 20
+# In the order of their bars and colours.
+HALO_WAYS = ("library", "library-persistent", "shim-isend", "shim-pack", "halo", "hand", "hand-nccl")
 
 
 def vectors(rows: Sequence[Row], direction: str) -> list[Row]:
@@ -117,3 +119,49 @@ def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: s
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     plt.close(figure)
+
+
+def draw_halos(rows: Sequence[Row], path: Path, title: str) -> None:
+    """Times of halo exchanges: a panel a size, a group of bars a number of ranks, a bar a way."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    sizes = list(dict.fromkeys((row["edge"], row["radius"], row["quantities"]) for row in rows))
+    figure, axes = plt.subplots(len(sizes), 1, figsize=(12, 4.2 * len(sizes)), squeeze=False)
+    for size, axis in zip(sizes, axes.flat, strict=True):
+        here = [row for row in rows if (row["edge"], row["radius"], row["quantities"]) == size]
+        _draw_halo_panel(axis, here)
+        edge, radius, quantities = size
+        axis.set(title=f"{edge}³ points a rank, {quantities} doubles a point, radius {radius}")
+    axes[0][0].legend(fontsize=8, ncols=4, loc="upper left")
+    figure.suptitle(title)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def _draw_halo_panel(axis: Any, rows: Sequence[Row]) -> None:
+    """Each bar with its time, or with why there is none."""
+    setups = list(dict.fromkeys((row["ranks"], row["gpus"]) for row in rows))
+    ways = list(
+        dict.fromkeys(row["way"] for row in sorted(rows, key=lambda row: HALO_WAYS.index(row["way"])))
+    )
+    width = 0.85 / len(ways)
+    least = min((row["median_us"] for row in rows if row["median_us"]), default=1.0)
+    for number, way in enumerate(ways):
+        found = [(setups.index((row["ranks"], row["gpus"])), row) for row in rows if row["way"] == way]
+        places = [place + (number - (len(ways) - 1) / 2) * width for place, _ in found]
+        heights = [row["median_us"] or 0 for _, row in found]
+        axis.bar(places, heights, 0.92 * width, label=way, color=f"C{HALO_WAYS.index(way)}")
+        for x, height, (_, row) in zip(places, heights, found, strict=True):
+            text = f"{height:,.0f}" if height >= 10 else f"{height:.1f}" if height else row["failure"]
+            axis.text(
+                x, 1.06 * (height or least / 2), text, rotation=90, fontsize=7, ha="center", va="bottom"
+            )
+    names = [f"{ranks} ranks" + (f", {gpus} GPUs" if gpus else "") for ranks, gpus in setups]
+    axis.set_xticks(range(len(setups)), names)
+    axis.set(yscale="log", ylabel="median of an exchange (µs)", ylim=(least / 2, None))
+    axis.set_ylim(top=axis.get_ylim()[1] * 6)  # room for the times and the legend
+    axis.grid(axis="y", alpha=0.3)
