@@ -1,4 +1,4 @@
-"""Plots of the pack benchmark."""
+"""Plots of the benchmarks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ Series = dict[str, list[tuple[float, float]]]
 
 
 LARGE = 16 << 20
-# In the order of their bars and colours.
-HALO_WAYS = ("library", "library-persistent", "shim-isend", "shim-pack", "halo", "hand", "hand-nccl")
+# Ways of a halo exchange in the order of their bars: what they are, and a colour.
+HALO_WAYS = {
+    "library": ("MPI library alone: derived types", "0.75"),
+    "library-persistent": ("the same, persistent requests", "0.55"),
+    "shim-isend": ("TEMPI: the same derived types", "#f4b183"),
+    "shim-pack": ("TEMPI: MPI_Pack", "#e8853a"),
+    "halo": ("TEMPI: HaloExchange", "#c00000"),
+    "hand": ("by hand: packed messages", "#5b9bd5"),
+    "hand-nccl": ("by hand: NCCL", "#1f4e79"),
+}
 
 
 def vectors(rows: Sequence[Row], direction: str) -> list[Row]:
@@ -129,15 +137,16 @@ def draw_halos(rows: Sequence[Row], path: Path, title: str) -> None:
     from matplotlib import pyplot as plt
 
     sizes = list(dict.fromkeys((row["edge"], row["radius"], row["quantities"]) for row in rows))
-    figure, axes = plt.subplots(len(sizes), 1, figsize=(12, 4.2 * len(sizes)), squeeze=False)
-    for size, axis in zip(sizes, axes.flat, strict=True):
-        here = [row for row in rows if (row["edge"], row["radius"], row["quantities"]) == size]
-        _draw_halo_panel(axis, here)
-        edge, radius, quantities = size
-        axis.set(title=f"{edge}³ points a rank, {quantities} doubles a point, radius {radius}")
-    axes[0][0].legend(fontsize=8, ncols=4, loc="upper left")
+    figure, axes = plt.subplots(
+        len(sizes), 1, figsize=(12, 3.6 * len(sizes) + 1.2), squeeze=False, layout="constrained"
+    )
+    for (edge, radius, quantities), axis in zip(sizes, axes.flat, strict=True):
+        size = (edge, radius, quantities)
+        _draw_halo_panel(axis, [r for r in rows if (r["edge"], r["radius"], r["quantities"]) == size])
+        axis.set_title(f"{edge}³ points a rank, {quantities} × 8 bytes a point, radius {radius}", fontsize=10)
+    ways = dict(zip(*axes[0][0].get_legend_handles_labels()[::-1], strict=True))
     figure.suptitle(title)
-    figure.tight_layout()
+    figure.legend(ways.values(), ways.keys(), loc="outside lower center", ncols=4, fontsize=9)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
@@ -145,23 +154,28 @@ def draw_halos(rows: Sequence[Row], path: Path, title: str) -> None:
 def _draw_halo_panel(axis: Any, rows: Sequence[Row]) -> None:
     """Each bar with its time, or with why there is none."""
     setups = list(dict.fromkeys((row["ranks"], row["gpus"]) for row in rows))
-    ways = list(
-        dict.fromkeys(row["way"] for row in sorted(rows, key=lambda row: HALO_WAYS.index(row["way"])))
-    )
+    ways = [way for way in HALO_WAYS if any(row["way"] == way for row in rows)]
     width = 0.85 / len(ways)
     least = min((row["median_us"] for row in rows if row["median_us"]), default=1.0)
     for number, way in enumerate(ways):
-        found = [(setups.index((row["ranks"], row["gpus"])), row) for row in rows if row["way"] == way]
-        places = [place + (number - (len(ways) - 1) / 2) * width for place, _ in found]
-        heights = [row["median_us"] or 0 for _, row in found]
-        axis.bar(places, heights, 0.92 * width, label=way, color=f"C{HALO_WAYS.index(way)}")
-        for x, height, (_, row) in zip(places, heights, found, strict=True):
-            text = f"{height:,.0f}" if height >= 10 else f"{height:.1f}" if height else row["failure"]
-            axis.text(
-                x, 1.06 * (height or least / 2), text, rotation=90, fontsize=7, ha="center", va="bottom"
-            )
-    names = [f"{ranks} ranks" + (f", {gpus} GPUs" if gpus else "") for ranks, gpus in setups]
+        label, colour = HALO_WAYS[way]
+        for row in (row for row in rows if row["way"] == way):
+            x = setups.index((row["ranks"], row["gpus"])) + (number - (len(ways) - 1) / 2) * width
+            us = row["median_us"]
+            axis.bar(x, us or least / 2, 0.92 * width, label=label, color=colour)
+            text = row["failure"] if us is None else _short(us)
+            axis.text(x, 1.06 * (us or least / 2), text, rotation=90, fontsize=7, ha="center", va="bottom")
+    names = [f"{n} rank{'s'[: n > 1]}" + (f", {gpus} GPU" if gpus else "") for n, gpus in setups]
     axis.set_xticks(range(len(setups)), names)
-    axis.set(yscale="log", ylabel="median of an exchange (µs)", ylim=(least / 2, None))
-    axis.set_ylim(top=axis.get_ylim()[1] * 6)  # room for the times and the legend
+    axis.set(yscale="log", ylabel="median time (µs)", ylim=(least / 2, None))
+    bottom, top = axis.get_ylim()
+    axis.set_ylim(bottom, top * (top / bottom) ** 0.15)  # room for the numbers
     axis.grid(axis="y", alpha=0.3)
+    axis.set_axisbelow(True)
+
+
+def _short(us: float) -> str:
+    """Microseconds as they fit over a narrow bar."""
+    if us >= 1e6:
+        return f"{us * 1e-6:.3g} s"
+    return f"{us:,.0f}" if us >= 10 else f"{us:.1f}"
