@@ -26,7 +26,7 @@ help:
 	@sed -n '1,2s/^# //p;s/^\([a-z-]*\):.*## /  make \1 \t/p' Makefile
 
 demo: $(VENV)/.installed ## run an unmodified MPI program without and with libtempi.so
-	$(BIN)/python examples/demo.py
+	$(BIN)/python -m examples.demo
 
 test: $(VENV)/.tools ## every test that this machine can run
 	$(BIN)/python -m pytest $(ARGS)
@@ -81,7 +81,7 @@ define install
 endef
 
 $(VENV)/.installed: $(VENV)/.mpi $(SOURCES)
-	$(call install,.)
+	$(call install,.[bench])
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.mpi $(SOURCES)

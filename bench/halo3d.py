@@ -77,8 +77,8 @@ def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
     """Tables to look at, files to keep; whether all data were right."""
     rows = rows_of(outcomes)
     show(rows)
-    if judged:
-        show_checks(checks_of(rows, plan.memory))
+    if checks := checks_of(rows, plan.memory) if judged else []:
+        show_checks(checks)
     facts = machine_facts(plan.mpirun, plan.shim) | {
         "build": ", ".join(f"{k} {v}" for k, v in build_info().items())
     }

@@ -8,12 +8,13 @@ from itertools import groupby
 from statistics import median, quantiles
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
 from bench.common import CONSOLE
 from bench.halo3d_grid import BYTES_A_VALUE, Size
 from bench.halo3d_jobs import Outcome, Outcomes, Setup
-from bench.report import number, quotient
+from bench.report import quotient
 
 Row = dict[str, Any]
 BY_HAND = ("hand", "hand-nccl")
@@ -83,29 +84,36 @@ def show(rows: Sequence[Row]) -> None:
 
 
 def table_of(rows: Sequence[Row]) -> Table:
-    """The ways at one size, fastest first."""
+    """The ways at one size, fastest first; times over the best by hand, and the library's time over them."""
     first = rows[0]
     setup = Setup(first["ranks"], first["gpus"])
-    size = f"{first['edge']}³ points a rank, {first['quantities']} x 8 bytes, radius {first['radius']}"
-    table = Table("way", title=f"{size}: {first['bytes_a_rank'] / 2**20:.3g} MiB a rank; {setup}")
-    for heading in ("median µs", "10–90 %", "GB/s", "/ by hand", "x faster than library", "data"):
+    size = f"{first['edge']}³ points a rank, {first['quantities']} × 8 bytes, radius {first['radius']}"
+    title = f"{size}: {first['bytes_a_rank'] / 2**20:.3g} MiB a rank; {setup}"
+    table = Table("way", title=title, box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    for heading in ("median µs", "10–90 %", "GB/s", "/ hand", "library /", "data"):
         table.add_column(heading, justify="right", no_wrap=True)
+    table.columns[0].no_wrap = True
     for row in sorted(rows, key=lambda row: row["median_us"] or float("inf")):
         table.add_row(row["way"], *_cells(row))
     return table
 
 
 def _cells(row: Row) -> list[str]:
-    if row["failure"] and not row["repeats"]:
+    if not row["repeats"]:
         return [f"[red]{row['failure']}[/red]"]
     return [
-        number(row["median_us"]),
-        f"{number(row['p10_us'], 3)}–{number(row['p90_us'], 3)}" if row["repeats"] > 1 else "one sample",
-        number(row["gb_per_s"], 3),
-        number(row["over_hand"], 3),
-        number(row["library_over"], 3),
+        _digits(row["median_us"]),
+        f"{_digits(row['p10_us'])}–{_digits(row['p90_us'])}" if row["repeats"] > 1 else "one sample",
+        _digits(row["gb_per_s"]),
+        _digits(row["over_hand"]),
+        _digits(row["library_over"]),
         f"[red]{row['wrong_cells']} WRONG[/red]" if row["wrong_cells"] else "right",
     ]
+
+
+def _digits(value: float | None) -> str:
+    """Three of them, or all before the point."""
+    return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 @dataclass(frozen=True)
@@ -162,5 +170,5 @@ def show_checks(checks: Sequence[Check]) -> None:
     table.add_column("")
     for check in checks:
         verdict = "[green]PASS[/green]" if check.kept else "[red]FAIL[/red]"
-        table.add_row(check.bar, check.where, number(check.value, 3), verdict)
+        table.add_row(check.bar, check.where, _digits(check.value), verdict)
     CONSOLE.print(table)
