@@ -69,7 +69,7 @@ def memory_and_gpus(memory: str, wanted: int | None) -> tuple[str, int]:
     found = len(gpus())
     memory = memory if memory != "auto" else "gpu" if found else "host"
     if memory == "gpu" and found < (wanted or 1):
-        raise click.UsageError(f"{wanted or 1} GPU(s) wanted, {found} found: try --memory host")
+        raise click.UsageError(f"{wanted or 1} GPUs are wanted, {found} found: try --memory host")
     return memory, (wanted or found) if memory == "gpu" else 0
 
 

@@ -18,6 +18,7 @@ from bench.report import quotient
 
 Row = dict[str, Any]
 BY_HAND = ("hand", "hand-nccl")
+CAPTION = "× hand: the time over that of the best way by hand; speed-up: over the library alone"
 MOST_OVER_HAND, LEAST_OVER_LIBRARY, LEAST_ON_HOST = 1.5, 1000.0, 0.95
 PAPER = Size(256, 3, 8)
 HOST_RANKS, HOST_EDGES = (1, 2), range(32, 129)
@@ -84,13 +85,15 @@ def show(rows: Sequence[Row]) -> None:
 
 
 def table_of(rows: Sequence[Row]) -> Table:
-    """The ways at one size, fastest first; times over the best by hand, and the library's time over them."""
+    """The ways at one size, fastest first."""
     first = rows[0]
     setup = Setup(first["ranks"], first["gpus"])
     size = f"{first['edge']}³ points a rank, {first['quantities']} × 8 bytes, radius {first['radius']}"
     title = f"{size}: {first['bytes_a_rank'] / 2**20:.3g} MiB a rank; {setup}"
-    table = Table("way", title=title, box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
-    for heading in ("median µs", "10–90 %", "GB/s", "/ hand", "library /", "data"):
+    table = Table(
+        "way", title=title, caption=CAPTION, box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False
+    )
+    for heading in ("median µs", "10–90 %", "GB/s", "× hand", "speed-up", "data"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.columns[0].no_wrap = True
     for row in sorted(rows, key=lambda row: row["median_us"] or float("inf")):

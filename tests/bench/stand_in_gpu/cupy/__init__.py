@@ -1,4 +1,5 @@
-"""As much of CuPy as ``bench.halo3d`` uses, on the CPU: kernels are compiled by g++, streams do nothing until waited for.
+"""As much of CuPy as ``bench.halo3d`` uses, on the CPU: kernels are compiled by g++, and streams do nothing until
+somebody waits for them.
 
 So the kernel's text, the tables, the order of the calls and every synchronisation are tested without a GPU.
 """
@@ -9,6 +10,7 @@ import ctypes
 import os
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -48,15 +50,20 @@ def asarray(values):
 arange = np.arange
 
 
+@cache
+def _compiled(code, options):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "kernel.cu").write_text(code)
+        Path(folder, "harness.cpp").write_text(_HARNESS)
+        library = Path(folder, "kernel.so")
+        compiler = [os.environ.get("CXX", "g++"), "-std=c++17", "-O1", "-shared", "-fPIC", *options]
+        subprocess.run([*compiler, "-o", library, Path(folder, "harness.cpp")], check=True)
+        return ctypes.CDLL(str(library)).run
+
+
 class RawModule:
     def __init__(self, code, options):
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "kernel.cu").write_text(code)
-            Path(folder, "harness.cpp").write_text(_HARNESS)
-            library = Path(folder, "kernel.so")
-            compiler = [os.environ.get("CXX", "g++"), "-std=c++17", "-O1", "-shared", "-fPIC", *options]
-            subprocess.run([*compiler, "-o", library, Path(folder, "harness.cpp")], check=True)
-            self._run = ctypes.CDLL(str(library)).run
+        self._run = _compiled(code, options)
 
     def get_function(self, name):
         assert name == "move_boxes"

@@ -8,16 +8,22 @@ class Pointer:
         self.ptr, self._owner = address, owner
 
 
+_streams = {}
+
+
 class Stream:
     """Work is kept until somebody waits for it."""
 
     current = None
-    by_address = {}  # noqa: RUF012: all streams of the process
 
     def __init__(self, non_blocking):
         assert non_blocking, "it would wait for the legacy stream"
         self._work, self.ptr = [], id(self)
-        self.by_address[self.ptr] = self
+        _streams[self.ptr] = self
+
+    @staticmethod
+    def at(address):
+        return _streams[address]
 
     def put(self, work):
         self._work.append(work)
@@ -43,7 +49,7 @@ class Device:
         Device.used = self.id
 
     def synchronize(self):
-        for stream in Stream.by_address.values():
+        for stream in _streams.values():
             stream.synchronize()
 
 

@@ -21,7 +21,7 @@ def groupStart():
 def groupEnd():
     global _group
     work, stream = _group, _group[0][-1]
-    Stream.by_address[stream].put(lambda: MPI.Request.Waitall([start() for start, _ in work]))
+    Stream.at(stream).put(lambda: MPI.Request.Waitall([start() for start, _ in work]))
     _group = None
 
 

@@ -20,4 +20,4 @@ def deviceGetPCIBusId(number):
 
 def memcpyAsync(target, source, n_bytes, kind, stream):
     assert kind in (memcpyHostToDevice, memcpyDeviceToHost)
-    Stream.by_address[stream].put(lambda: ctypes.memmove(target, source, n_bytes))
+    Stream.at(stream).put(lambda: ctypes.memmove(target, source, n_bytes))
