@@ -9,7 +9,7 @@ This package looks inside: how a datatype is handled, what became of the calls, 
 
 from importlib import import_module
 from pkgutil import extend_path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 # In the source tree, which python -m sees first, the built parts are those of the installed package.
 __path__ = extend_path(__path__, __name__)
@@ -21,6 +21,7 @@ from tempi.explanation import Explanation, explain
 if TYPE_CHECKING:
     from tempi.decomposition import Decomposition
     from tempi.halo import HaloExchange
+    from tempi.views import view
 
 __all__ = [
     "Counter",
@@ -35,13 +36,19 @@ __all__ = [
     "options",
     "reset_stats",
     "stats",
+    "view",
 ]
 
-# Loaded at first use: they import mpi4py, which starts MPI.
-_LAZY = {"Decomposition": "tempi.decomposition", "HaloExchange": "tempi.halo"}
+_NEED_MPI = {
+    "Decomposition": "tempi.decomposition",
+    "HaloExchange": "tempi.halo",
+    "view": "tempi.views",
+}
 
 
-def __getattr__(name: str) -> object:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'tempi' has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+def __getattr__(name: str) -> Any:
+    """Imported at first use: most of it imports mpi4py.MPI, which initialises MPI."""
+    if name not in _NEED_MPI:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(_NEED_MPI[name]), name)
+    return found

@@ -6,6 +6,7 @@ Asked in this order: ``__cuda_array_interface__`` (memory that a GPU reaches), t
 
 from __future__ import annotations
 
+import ctypes
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from tempi import cuda_stream, dlpack
 from tempi.cuda_stream import LEGACY_DEFAULT_STREAM
+from tempi.dlpack import capsule_pointer
 from tempi.strides import c_strides
 
 
@@ -72,8 +74,8 @@ def describe(array: object) -> ArrayView:
     if hasattr(array, "__dlpack__"):
         return ArrayView(*dlpack.describe(array))
     raise TypeError(
-        f"tempi: {type(array).__name__} is no array: it has neither __cuda_array_interface__ nor __array_interface__"
-        " nor __dlpack__ nor a buffer; pass a NumPy, CuPy or Numba array (numpy.asarray makes one of a list)"
+        f"tempi: {type(array).__name__} is no array: it has neither __cuda_array_interface__ nor a buffer"
+        " nor __array_interface__ nor __dlpack__; pass a NumPy, CuPy or Numba array (numpy.asarray makes one)"
     )
 
 
@@ -89,11 +91,33 @@ def wait_for(view: ArrayView) -> None:
         cuda_stream.synchronize(view.stream, view.address)
 
 
-def _of_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> ArrayView:
-    address = array.__array_interface__["data"][0]
-    return ArrayView(
-        address, array.shape, array.strides, array.dtype, not array.flags.writeable, on_gpu=False, stream=None
+class _ArrayInterface(ctypes.Structure):
+    """PyArrayInterface, which ``__array_struct__`` points to."""
+
+    _fields_ = (
+        ("two", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("typekind", ctypes.c_char),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
     )
+
+
+def _of_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> ArrayView:
+    dtype = array.dtype
+    readonly = not array.flags.writeable
+    return ArrayView(_address(array, dtype), array.shape, array.strides, dtype, readonly, False, None)
+
+
+def _address(array: np.ndarray[Any, np.dtype[Any]], dtype: np.dtype[Any]) -> int:
+    """The faster way by half a microsecond, but it spells out the fields of structures."""
+    if dtype.names:
+        return array.ctypes.data
+    capsule = array.__array_struct__
+    return _ArrayInterface.from_address(capsule_pointer(capsule, None)).data or 0
 
 
 def _of_cuda(interface: dict[str, Any]) -> ArrayView:
@@ -103,8 +127,9 @@ def _of_cuda(interface: dict[str, Any]) -> ArrayView:
         )
     address, readonly = interface["data"]
     shape = tuple(interface["shape"])
-    descr = interface.get("descr")  # of structures the fields; else repeats typestr
-    dtype = np.dtype(descr) if descr and len(descr) > 1 else _dtype(interface["typestr"])
+    dtype = _dtype(interface["typestr"])
+    if dtype.kind == "V" and interface.get("descr", [("", dtype.str)]) != [("", dtype.str)]:
+        dtype = np.lib.format.descr_to_dtype(interface["descr"])
     strides = interface.get("strides")
     return ArrayView(
         address or 0,  # None where there are no elements

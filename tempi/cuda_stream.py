@@ -1,4 +1,4 @@
-"""Waiting for a CUDA stream through the driver, which is left alone where the program has not begun to use it."""
+"""Waiting for a CUDA stream through CUDA's driver, which is left alone where the program has not begun it."""
 
 from __future__ import annotations
 

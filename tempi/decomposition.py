@@ -16,7 +16,7 @@ from tempi.process_grid import ProcessGrid
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A global grid, cut into one block a rank; the first ranks of a dimension own the cells that do not divide.
+    """A global grid, cut into one block a rank; where it does not divide, the first ranks own one cell more.
 
     Parameters
     ----------

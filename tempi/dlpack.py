@@ -6,6 +6,7 @@ Versions 0 and 1 of https://dmlc.github.io/dlpack/latest/c_api.html.
 from __future__ import annotations
 
 import ctypes
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,8 @@ class _Tensor(ctypes.Structure):
         ("code", ctypes.c_uint8),
         ("bits", ctypes.c_uint8),
         ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
         ("byte_offset", ctypes.c_uint64),
     )
 
@@ -45,6 +46,9 @@ class _Versioned(ctypes.Structure):
     )
 
 
+capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 _Description = tuple[int, tuple[int, ...], tuple[int, ...], np.dtype[Any], bool, bool, int | None]
 
 
@@ -66,10 +70,14 @@ def describe(array: Any) -> _Description:
     stream = LEGACY_DEFAULT_STREAM if kind in _GPU_DEVICES else None
     capsule = _capsule(array, {} if stream is None else {"stream": stream})
     tensor, readonly = _tensor(capsule)  # both point into the capsule's memory
-    dtype = _dtype(tensor)
-    shape = tuple(tensor.shape[: tensor.ndim])
+    dtype = _dtype(tensor.code, tensor.bits, tensor.lanes)
+    shape, item_bytes = _numbers(tensor.ndim, tensor.shape), dtype.itemsize
+    if tensor.strides:
+        strides = tuple([stride * item_bytes for stride in _numbers(tensor.ndim, tensor.strides)])
+    else:
+        strides = c_strides(shape, item_bytes)
     address = (tensor.data or 0) + tensor.byte_offset
-    return address, shape, _strides(tensor, shape, dtype), dtype, readonly, kind in _GPU_DEVICES, stream
+    return address, shape, strides, dtype, readonly, kind in _GPU_DEVICES, stream
 
 
 def _capsule(array: Any, arguments: dict[str, int]) -> object:
@@ -80,35 +88,29 @@ def _capsule(array: Any, arguments: dict[str, int]) -> object:
 
 
 def _tensor(capsule: object) -> tuple[_Tensor, bool]:
-    if address := _pointer(capsule, b"dltensor_versioned"):
-        versioned = _Versioned.from_address(address)
-        return versioned.tensor, bool(versioned.flags & _READ_ONLY)
-    if address := _pointer(capsule, b"dltensor"):
-        return _Tensor.from_address(address), False
-    raise TypeError(f"tempi: __dlpack__ returned {capsule!r}, which is no DLPack capsule")
-
-
-def _pointer(capsule: object, name: bytes) -> int:
-    """What a capsule of this name points to, else 0."""
-    api = ctypes.pythonapi
-    api.PyCapsule_IsValid.argtypes = api.PyCapsule_GetPointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    return api.PyCapsule_GetPointer(capsule, name) or 0 if api.PyCapsule_IsValid(capsule, name) else 0
-
-
-def _dtype(tensor: _Tensor) -> np.dtype[Any]:
-    if tensor.bits % 8:
-        raise TypeError(f"tempi: elements of {tensor.bits} bits are no whole bytes; convert them first")
-    n_bytes = tensor.bits // 8
-    kind = _KINDS.get(tensor.code)
     try:
-        scalar = np.dtype(f"{kind}{n_bytes}" if kind else f"V{n_bytes}")
+        versioned = _Versioned.from_address(capsule_pointer(capsule, b"dltensor_versioned"))
+    except ValueError:  # a capsule of another name
+        return _Tensor.from_address(capsule_pointer(capsule, b"dltensor")), False
+    return versioned.tensor, bool(versioned.flags & _READ_ONLY)
+
+
+@lru_cache(maxsize=256)
+def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
+    if bits % 8:
+        raise TypeError(f"tempi: elements of {bits} bits are no whole bytes; convert them first")
+    n_bytes = bits // 8
+    kind = _KINDS.get(code) if lanes == 1 else None
+    try:
+        return np.dtype(f"{kind or 'V'}{n_bytes * lanes}")
     except TypeError:  # such as complex of two halves
-        scalar = np.dtype(f"V{n_bytes}")
-    return scalar if tensor.lanes == 1 else np.dtype(f"V{n_bytes * tensor.lanes}")
+        return np.dtype(f"V{n_bytes}")
 
 
-def _strides(tensor: _Tensor, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
-    if tensor.strides:
-        return tuple(stride * dtype.itemsize for stride in tensor.strides[: tensor.ndim])
-    return c_strides(shape, dtype.itemsize)
+@cache
+def _row(ndim: int) -> type[ctypes.Array[ctypes.c_int64]]:
+    return ctypes.c_int64 * ndim
+
+
+def _numbers(ndim: int, address: int | None) -> tuple[int, ...]:
+    return tuple(_row(ndim).from_address(address)[:]) if address else ()

@@ -1,13 +1,15 @@
 """MPI datatypes of single array elements, for every NumPy dtype that holds data and no Python objects.
 
 Numbers in the machine's byte order are MPI's own types. All else travels as its bytes: half precision and
-bfloat16, strings, numbers in the other byte order (which arrive in that order), and long double, of which MPICH
-would copy 10 bytes of 16. Structures are structs of their fields; padding is not sent.
+bfloat16, strings, numbers in the other byte order (which arrive in that order), long double, of which MPICH
+would copy 10 bytes of 16, and the fields of structures, without the padding between them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -29,14 +31,17 @@ _NUMBERS = {
     "u8": MPI.UINT64_T,
     "f4": MPI.FLOAT,
     "f8": MPI.DOUBLE,
-    "c8": MPI.C_FLOAT_COMPLEX,
-    "c16": MPI.C_DOUBLE_COMPLEX,
 }
+# As pairs: Open MPI moves complex types at displacements rounded down to a multiple of their size.
+_COMPLEX = {"c8": MPI.FLOAT, "c16": MPI.DOUBLE}
 
 
 @cache
 def element_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
     """The MPI datatype of one array element: committed, as wide as the element, shared and never to be freed.
+
+    Elements at distances that are no multiple of ``dtype.alignment`` need `byte_datatype` instead: Open MPI
+    moves wrong bytes where it cuts a message of misaligned numbers into pieces.
 
     Parameters
     ----------
@@ -48,40 +53,60 @@ def element_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
     TypeError
         If elements hold Python objects: they are addresses, which mean nothing elsewhere.
     """
+    name = f"{dtype.kind}{dtype.itemsize}" if dtype.isnative else "not a number of ours"
+    if name in _NUMBERS:
+        return _NUMBERS[name]
+    if name in _COMPLEX:
+        return _COMPLEX[name].Create_contiguous(2).Commit()
+    return byte_datatype(dtype)
+
+
+@cache
+def byte_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
+    """`element_datatype` made of bytes only.
+
+    Raises
+    ------
+    TypeError
+        If elements hold Python objects.
+    """
     if dtype.hasobject:
         raise TypeError(
-            f"tempi: elements of dtype {dtype} hold Python objects, which MPI cannot send:"
-            " convert them to numbers or strings of a fixed length, or use mpi4py's lower-case send and recv"
+            f"tempi: elements of dtype {dtype} hold Python objects, which MPI cannot send: convert them to"
+            " numbers or strings of a fixed length, or use mpi4py's lower-case send and recv"
         )
-    if dtype.subdtype is not None:
-        base, shape = dtype.subdtype
-        return element_datatype(base).Create_contiguous(prod(shape)).Commit()
-    if dtype.names is not None and not _fields_overlap(dtype):
-        return _structure(dtype)
-    number = _NUMBERS.get(f"{dtype.kind}{dtype.itemsize}") if dtype.isnative else None
-    return number or MPI.BYTE.Create_contiguous(dtype.itemsize).Commit()
-
-
-def _fields(dtype: np.dtype[Any]) -> list[tuple[int, np.dtype[Any]]]:
-    """Offset and dtype of the fields that hold data."""
-    fields = (dtype.fields[name] for name in dtype.names) if dtype.fields and dtype.names else ()
-    return [(field[1], field[0]) for field in fields if field[0].itemsize]
-
-
-def _fields_overlap(dtype: np.dtype[Any]) -> bool:
-    """Whether the structure is a union: then its bytes travel, because no byte may be received twice."""
-    end = 0
-    for offset, field in sorted(_fields(dtype), key=lambda placed: placed[0]):
-        if offset < end:
-            return True
-        end = offset + field.itemsize
-    return False
-
-
-def _structure(dtype: np.dtype[Any]) -> MPI.Datatype:
-    fields = _fields(dtype)
-    offsets, types = [offset for offset, _ in fields], [element_datatype(field) for _, field in fields]
-    tight = MPI.Datatype.Create_struct([1] * len(fields), offsets, types)
+    runs = _joined(list(_runs(dtype, 0)))
+    tight = MPI.BYTE.Create_hindexed([n_bytes for _, n_bytes in runs], [offset for offset, _ in runs])
     padded = tight.Create_resized(0, dtype.itemsize).Commit()
     tight.Free()
     return padded
+
+
+_Run = tuple[int, int]  # offset and length in bytes
+
+
+def _runs(dtype: np.dtype[Any], offset: int) -> Iterator[_Run]:
+    """What holds data in an element at `offset`, in the order of its fields."""
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        for i in range(prod(shape)):
+            yield from _runs(base, offset + i * base.itemsize)
+    elif dtype.names is not None and dtype.fields is not None:
+        for name in dtype.names:
+            yield from _runs(dtype.fields[name][0], offset + dtype.fields[name][1])
+    elif dtype.itemsize:
+        yield offset, dtype.itemsize
+
+
+def _joined(runs: list[_Run]) -> list[_Run]:
+    """Neighbours as one run; the fields of a union, which overlap, by their offsets and each byte once."""
+    ordered = sorted(runs)
+    overlap = any(start + n_bytes > following for (start, n_bytes), (following, _) in pairwise(ordered))
+    joined: list[_Run] = []
+    for offset, n_bytes in ordered if overlap else runs:
+        start, end = (joined[-1][0], sum(joined[-1])) if joined else (offset, offset)
+        if joined and (end == offset or (overlap and end > offset)):
+            joined[-1] = start, max(end, offset + n_bytes) - start
+        else:
+            joined.append((offset, n_bytes))
+    return joined

@@ -5,7 +5,7 @@ A dimension of an array with widths (2, 1), the low one first::
     ghost ghost | own own ... own own | ghost
     └─ low = 2 ─┘                     └ high = 1 ┘
 
-What goes to the low neighbour is as wide as *its* high ghost cells, so 1; what goes to the high neighbour is 2 wide.
+What goes to the low neighbour is as wide as *its* high ghost cells, so 1; to the high neighbour go 2.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def exchanged_regions(
 
 
 def check_room(grid: ProcessGrid, own: Sequence[int], widths: Sequence[Width]) -> None:
-    """Whether a rank owns all cells that one neighbour wants: ghost cells come from the nearest neighbour only.
+    """Whether a rank owns all cells that a neighbour wants: ghost cells come from the nearest one only.
 
     Raises
     ------
@@ -118,6 +118,7 @@ def check_room(grid: ProcessGrid, own: Sequence[int], widths: Sequence[Width]) -
         needed = max(1, *pair) if grid.exchanges(dimension) else 1
         if n < needed:
             raise ValueError(
-                f"dimension {dimension} has {n} own cells a rank, but ghost widths (low, high) of {pair} need at least "
-                f"{needed}: use fewer ranks along it (dims is {grid.dims}), a larger grid or narrower ghosts"
+                f"dimension {dimension} has {n} own cells a rank, but ghost widths (low, high) of {pair} "
+                f"need at least {needed}: use fewer ranks along it (dims is {grid.dims}), a larger grid or "
+                "narrower ghosts"
             )

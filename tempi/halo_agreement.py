@@ -13,14 +13,14 @@ from tempi.process_grid import ProcessGrid
 Local = TypeVar("Local")
 
 
-def agree(comm: MPI.Comm, find: Callable[[], tuple[Wish, Local]]) -> tuple[Wish, Wish, Local]:
-    """What rank 0 wants, what this rank wants, and what else `find` returned here. Collective.
+def agree(comm: MPI.Comm, find: Callable[[], tuple[Wish, Local]]) -> tuple[Wish, Local]:
+    """What rank 0 wants, as all others do, and what else `find` returned here. Collective.
 
     Raises
     ------
     ValueError
-        If `find` raises on another rank, which would else be waited for in vain, or two wishes do not fit together.
-        What `find` raises on this rank is raised as it is.
+        If `find` raises on another rank, which would else be waited for in vain, or two wishes do not fit
+        together. What `find` raises on this rank is raised as it is.
     """
     try:
         mine, local = find()
@@ -34,7 +34,7 @@ def agree(comm: MPI.Comm, find: Callable[[], tuple[Wish, Local]]) -> tuple[Wish,
         wishes.append(other)
     check_alike(wishes)
     check_blocks_meet([wish.own for wish in wishes], wishes[0].grid)
-    return wishes[0], mine, local
+    return wishes[0], local
 
 
 def check_alike(wishes: Sequence[Wish]) -> None:
@@ -55,6 +55,7 @@ def check_blocks_meet(own: Sequence[tuple[int, ...]], grid: ProcessGrid) -> None
             first = grid.rank([at if d == dimension else 0 for d in range(grid.n_dims)]) or 0
             if cells[dimension] != own[first][dimension]:
                 raise ValueError(
-                    f"ranks {first} and {rank} are at the same place along dimension {dimension} (dims {grid.dims}), but "
-                    f"own {own[first][dimension]} and {cells[dimension]} cells of it: neighbours' faces must fit"
+                    f"ranks {first} and {rank} are at the same place along dimension {dimension} (dims "
+                    f"{grid.dims}), but own {own[first][dimension]} and {cells[dimension]} cells of it: "
+                    "neighbours' faces must fit"
                 )

@@ -13,6 +13,7 @@ from tempi.arrays import ArrayView, describe
 from tempi.ghosts import Width, check_room, own_shape, widths_of
 from tempi.process_grid import MAX_DIMENSIONS, Neighbours, ProcessGrid, directions
 from tempi.region_types import Strided, Walk
+from tempi.strides import loops_of, may_overlap
 
 Axes = Sequence[int] | Sequence[Sequence[int]]
 Widths = int | Sequence[int | Sequence[int]]
@@ -80,8 +81,8 @@ class Request:
                 return len(told)
         if not 1 <= n_axes <= MAX_DIMENSIONS:
             raise ValueError(
-                f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first three, with as many "
-                "ranks along each as MPI_Dims_create thinks best"
+                f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first "
+                "three, with as many ranks along each as MPI_Dims_create thinks best"
             )
         return n_axes
 
@@ -128,8 +129,8 @@ def check_reach(views: Sequence[ArrayView]) -> None:
     """Whether somebody can send these arrays; RuntimeError if not."""
     if any(view.on_gpu for view in views) and not enabled() and library().cuda_aware().startswith("no"):
         raise RuntimeError(
-            "the arrays are in GPU memory, which this MPI library cannot reach by itself: start the program with "
-            "LD_PRELOAD=$(tempi lib), and see `tempi info`"
+            "the arrays are in GPU memory, which this MPI library cannot reach by itself: start the program "
+            "with LD_PRELOAD=$(tempi lib), and see `tempi info`"
         )
 
 
@@ -166,6 +167,7 @@ def find_cells(view: ArrayView, axes: tuple[int, ...], name: str) -> Strided:
         raise ValueError(f"{name} is read-only, but its ghost cells are to be written: pass a copy")
     order = first + [axis for axis in range(n_axes) if axis not in first]
     shape, strides = (tuple(sizes[axis] for axis in order) for sizes in (view.shape, view.strides))
-    if any(n > 1 and stride == 0 for n, stride in zip(shape, strides, strict=True)):
+    cells = Strided(view.address, shape, strides, view.dtype.itemsize)
+    if cells.n_bytes and may_overlap(loops_of(shape, strides), cells.cell_bytes):
         raise ValueError(f"{name} has cells that share memory (strides {view.strides}): pass a copy")
-    return Strided(view.address, shape, strides, view.dtype.itemsize)
+    return cells

@@ -55,7 +55,7 @@ class ProcessGrid:
     Raises
     ------
     ValueError
-        If the grid has no or more than three dimensions or an empty one, or `periods` is not as long as `dims`.
+        If the grid has no or more than three dimensions or an empty one, or `periods` has another length.
     """
 
     dims: tuple[int, ...]

@@ -1,26 +1,24 @@
 """MPI datatypes of regions of arrays: what one message carries.
 
-Both ends of a message walk through their cells in the same order, whatever the strides of their arrays are, and call
-them the same words; then the type signatures agree.
+Both ends of a message walk through their cells in the same order, whatever the strides of their arrays are,
+and call them the same words; then the type signatures agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 
 from mpi4py import MPI
 
 from tempi.ghosts import Region
+from tempi.strides import Loop, below_first, loops_of, span
 
-Walk = tuple[
-    tuple[int, bool], ...
-]  # axes from the outermost loop to the innermost; True: from the last index down
-Loop = tuple[int, int]  # count, stride in bytes
+Walk = tuple[tuple[int, bool], ...]  # axes, the outermost loop first; True: from the last index down
 
-# Cells travel as words, not as what they mean to the program: the library only moves them, structured types have no
-# other name in MPI, and Open MPI moves complex numbers wrongly that do not lie at a multiple of their size.
+# Cells travel as words, not as what they mean to the program. The library only moves them; structures have no
+# other name in MPI; and Open MPI moves complex numbers wrongly that do not lie at a multiple of their size.
 _WORDS = {1: MPI.UINT8_T, 2: MPI.UINT16_T, 4: MPI.UINT32_T, 8: MPI.UINT64_T}
 
 
@@ -31,9 +29,9 @@ class Strided:
     Attributes
     ----------
     address : int
-        Of the first cell.
+        Of the cell with all indices 0, which need not be the lowest.
     shape, strides : tuple of int
-        Strides in bytes.
+        Cells and bytes by axis.
     cell_bytes : int
     """
 
@@ -49,63 +47,81 @@ class Strided:
         return Strided(self.address + offset, shape, self.strides, self.cell_bytes)
 
     @property
-    def is_empty(self) -> bool:
-        """Whether there are no cells."""
-        return 0 in self.shape or self.cell_bytes == 0
+    def n_bytes(self) -> int:
+        """How many bytes the cells have."""
+        return prod(self.shape) * self.cell_bytes
+
+    @property
+    def axes(self) -> list[Loop]:
+        """Count and stride of each axis."""
+        return list(zip(self.shape, self.strides, strict=True))
 
     def fastest_walk(self) -> Walk:
         """The order that goes through memory upwards, in the smallest steps."""
         order = sorted(range(len(self.shape)), key=lambda axis: -abs(self.strides[axis]))
         return tuple((axis, self.strides[axis] < 0) for axis in order)
 
-    def loops(self, walk: Walk) -> tuple[int, list[Loop]]:
-        """The address of the first cell of a walk and its loops, the outermost first."""
-        address, loops = self.address, []
+    def walked(self, walk: Walk) -> Strided:
+        """The same cells, indexed in the order of a walk."""
+        address, shape, strides = self.address, [], []
         for axis, is_reversed in walk:
             count, stride = self.shape[axis], self.strides[axis]
             address += (count - 1) * stride if is_reversed else 0
-            loops.append((count, -stride if is_reversed else stride))
-        return address, loops
+            shape.append(count)
+            strides.append(-stride if is_reversed else stride)
+        return Strided(address, tuple(shape), tuple(strides), self.cell_bytes)
+
+    def datatype(self) -> MPI.Datatype:
+        """The cells in the order of their indices, from `address`; not committed."""
+        word_bytes = gcd(self.cell_bytes, max(_WORDS))
+        n_words = self.cell_bytes // word_bytes
+        loops = loops_of((*self.shape, n_words), (*self.strides, word_bytes))
+        in_a_row = loops.pop()[0] if loops and loops[-1][1] == word_bytes else 1
+        made = _WORDS[word_bytes].Create_contiguous(in_a_row)
+        for count, stride in reversed(loops):
+            inner, made = made, _loop(count, stride, made)
+            inner.Free()
+        return made
 
 
-def merged(loops: Iterable[Loop]) -> list[Loop]:
-    """The same positions in fewer loops."""
-    found: list[Loop] = []
-    for count, stride in loops:
-        if count == 1:
-            continue
-        if found and found[-1][1] == count * stride:
-            found[-1] = (found[-1][0] * count, stride)
-        else:
-            found.append((count, stride))
-    return found
+def _loop(count: int, stride: int, inner: MPI.Datatype) -> MPI.Datatype:
+    """Backwards item by item: Open MPI moves some vectors with a negative stride wrongly."""
+    if stride < 0:
+        return inner.Create_hindexed_block(1, range(0, count * stride, stride))
+    return inner.Create_hvector(count, 1, stride)
 
 
-def strided_datatype(loops: Sequence[Loop], cell_bytes: int) -> MPI.Datatype:
-    """The datatype of cells in nested loops, not committed."""
-    word_bytes = gcd(cell_bytes, max(_WORDS))
-    word = _WORDS[word_bytes]
-    *outer, (n_words, stride) = merged([*loops, (cell_bytes // word_bytes, word_bytes)]) or [(1, word_bytes)]
-    if stride != word_bytes:  # words that are not neighbours
-        outer, n_words = [*outer, (n_words, stride)], 1
-    if not outer:
-        return word.Create_contiguous(n_words)
-    count, stride = outer.pop()
-    made = word.Create_hvector(count, n_words, stride)
-    for count, stride in reversed(outer):
-        inner, made = made, made.Create_hvector(count, 1, stride)
-        inner.Free()
-    return made
+@dataclass(frozen=True)
+class Span:
+    """The stretch of memory that datatypes count from: it begins and ends with cells of some array."""
 
+    begin: int
+    end: int
 
-def message_datatype(parts: Sequence[tuple[Strided, Walk]]) -> MPI.Datatype:
-    """The committed datatype of all cells of all parts, one part after the other, for use with ``MPI.BOTTOM``."""
-    addresses, types = [], []
-    for cells, walk in parts:
-        address, loops = cells.loops(walk)
-        addresses.append(address)
-        types.append(strided_datatype(loops, cells.cell_bytes))
-    made = MPI.Datatype.Create_struct([1] * len(types), addresses, types).Commit()
-    for datatype in types:
-        datatype.Free()
-    return made
+    @classmethod
+    def of(cls, every: Iterable[Strided]) -> Span:
+        """From the lowest cell to the highest."""
+        begins, ends = [], []
+        for cells in every:
+            begins.append(cells.address - below_first(cells.axes))
+            ends.append(begins[-1] + span(cells.axes, cells.cell_bytes))
+        return cls(min(begins, default=0), max(ends, default=0))
+
+    @property
+    def n_bytes(self) -> int:
+        """How long it is, holes between arrays included."""
+        return self.end - self.begin
+
+    def buffer(self) -> MPI.buffer:
+        """All of it, as MPI calls take it. It keeps no array alive."""
+        return MPI.buffer.fromaddress(self.begin, self.n_bytes)
+
+    def datatype(self, parts: Sequence[Strided]) -> MPI.Datatype:
+        """The committed datatype of all cells of all parts, one part after the other; as long as the span."""
+        types = [part.datatype() for part in parts]
+        begins = [part.address - self.begin for part in parts]
+        tight = MPI.Datatype.Create_struct([1] * len(types), begins, types)
+        made = tight.Create_resized(0, self.n_bytes).Commit()
+        for datatype in (*types, tight):
+            datatype.Free()
+        return made

@@ -130,6 +130,12 @@ Address fake_allocate(const Library& self, const std::string& kind, int ordinal,
   return reinterpret_cast<Address>(data);
 }
 
+Address allocate_beside(const Library& self, Address address, std::size_t bytes) {
+  return reinterpret_cast<Address>(self.table().allocate_beside(reinterpret_cast<const void*>(address), bytes));
+}
+
+void deallocate(const Library& self, Address data) { self.table().deallocate(reinterpret_cast<void*>(data)); }
+
 void fake_copy(const Library& self, Address dst, Address src, std::size_t bytes) {
   const auto* from = reinterpret_cast<const void*>(src);
   if (self.table().fake_copy(reinterpret_cast<void*>(dst), from, bytes) != 0) {
@@ -155,6 +161,8 @@ void bind_library(py::module_& module) {
       .def("measure", measure, py::arg("what"), py::arg("strategy") = "", py::arg("n_blocks") = 1, py::arg("block") = 8,
            py::arg("stride") = 8, py::arg("peer") = 0, py::arg("max_seconds") = 0.1, py::arg("max_samples") = 1000)
       .def("machine", machine)
+      .def("allocate_beside", allocate_beside, py::arg("address"), py::arg("bytes"))
+      .def("deallocate", deallocate, py::arg("address"))
       .def("fake_allocate", fake_allocate, py::arg("kind"), py::arg("ordinal"), py::arg("bytes"))
       .def("fake_deallocate",
            [](const Library& self, Address data) { self.table().fake_deallocate(reinterpret_cast<void*>(data)); })

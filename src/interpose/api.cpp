@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "base/counters.hpp"
+#include "base/log.hpp"
 #include "base/options.hpp"
 #include "datatype/canonical.hpp"
 #include "datatype/decode.hpp"
+#include "device/device.hpp"
 #include "device/fake.hpp"
 #include "interpose/measure.hpp"
 #include "interpose/state.hpp"
@@ -97,6 +99,26 @@ char* machine() {
   return copied(lines);
 }
 
+void* allocate_beside(const void* address, std::size_t bytes) try {
+  device::Device* const device = device::current();
+  const device::Location where = device != nullptr ? device->locate(address) : device::Location{};
+  if (!where.gpu_reaches()) return nullptr;
+  const device::Scope scope(*device, where.context);
+  return device->allocate(bytes);
+} catch (const std::exception&) {
+  return nullptr;
+}
+
+void deallocate(void* address) try {
+  device::Device* const device = device::current();
+  const device::Location where = device != nullptr ? device->locate(address) : device::Location{};
+  if (!where.gpu_reaches()) return;  // the driver has shut down
+  const device::Scope scope(*device, where.context);
+  device->deallocate(address);
+} catch (const std::exception& error) {
+  log(LogLevel::info, std::string("device memory is not given back: ") + error.what());
+}
+
 constexpr tempi_api_table kTable = {
     TEMPI_API_VERSION,
     build_info,
@@ -113,6 +135,8 @@ constexpr tempi_api_table kTable = {
     fake_unfinished,
     measured,
     machine,
+    allocate_beside,
+    deallocate,
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 3
+#define TEMPI_API_VERSION 4
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -66,6 +66,9 @@ typedef struct tempi_api_table {
   /* Times a part of a message. Null, or why it could not (from malloc); seconds has room for max_samples. */
   char* (*measure)(const tempi_measurement* what, double* seconds, size_t* n_samples);
   char* (*machine)(void); /* "key: value" lines, from malloc: what a profile is told by; MPI must be initialised */
+  /* Device memory of the GPU that `address` is memory of. Null where no GPU reaches it, or no memory is left. */
+  void* (*allocate_beside)(const void* address, size_t bytes);
+  void (*deallocate)(void* address);
 } tempi_api_table;
 
 /* The one exported name that is not MPI's. */

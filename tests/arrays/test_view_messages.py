@@ -1,0 +1,139 @@
+"""What a message of tempi.view is: when it may be received into, how long it and its datatype live."""
+
+import gc
+import os
+import sys
+import weakref
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from support import shim
+from support.programs import succeed
+
+ALONE = pytest.mark.mpi_process(shim=False)
+COMM = MPI.COMM_SELF
+
+
+def view(array):
+    import tempi
+
+    return tempi.view(array)
+
+
+def transfer(source, target):
+    COMM.Sendrecv(view(source), 0, recvbuf=view(target), source=0)
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+SHARED = {
+    "broadcast": np.broadcast_to(np.arange(3.0), (4, 3)),
+    "windows": np.lib.stride_tricks.sliding_window_view(np.arange(9.0), 3),
+    "writable windows": np.lib.stride_tricks.as_strided(np.arange(9.0), (4, 3), (8, 8)),
+}
+
+
+@ALONE
+@pytest.mark.parametrize("name", SHARED)
+def test_elements_that_share_memory_can_only_be_sent(name):
+    source = SHARED[name]
+    target = np.zeros(source.shape)
+    transfer(source, target)
+    np.testing.assert_array_equal(target, source)
+    with pytest.raises(BufferError, match=r"share memory.*receive a copy"):
+        COMM.Irecv(view(source), 0)
+
+
+@ALONE
+@pytest.mark.parametrize("slices", [np.s_[:], np.s_[::2, ::-1], np.s_[:0]], ids=str)
+def test_read_only_arrays_can_only_be_sent(slices):
+    source = read_only(np.arange(12.0).reshape(3, 4))[slices]
+    target = np.zeros(source.shape)
+    transfer(source, target)
+    np.testing.assert_array_equal(target, source)
+    with pytest.raises(BufferError, match=r"read-only.*receive a copy"):
+        COMM.Irecv(view(source), 0)
+
+
+@ALONE
+def test_transposed_and_reversed_elements_share_nothing():
+    """Neither do those between the elements of another dimension."""
+    transfer(np.ones((3, 4)), np.zeros((4, 3))[::-1].T)
+    transfer(np.ones((4, 3)), np.zeros((4, 6))[:, ::2])
+    transfer(np.ones((3, 1, 4)), np.zeros((3, 1, 8))[..., ::-2])
+
+
+@ALONE
+def test_errors_of_what_cannot_be_sent():
+    with pytest.raises(TypeError, match="is no array"):
+        view([1.0, 2.0])
+    with pytest.raises(TypeError, match="Python objects"):
+        view(np.array([{}, {}]))
+
+
+@ALONE
+def test_contiguous_arrays_are_elements_in_a_row():
+    for array in (np.zeros((3, 4)), np.zeros((3, 4, 2))[1:, :, :], np.zeros((2, 3))[None, 1]):
+        _, count, datatype = view(array)
+        assert (count, datatype) == (array.size, MPI.DOUBLE)
+
+
+@ALONE
+def test_arrays_alike_share_a_datatype():
+    first, second = np.zeros((2, 6, 5))[:, ::2, 1]
+    assert view(first)[2] is view(second)[2]
+    assert view(first)[2] is not view(first[:2])[2]
+
+
+@ALONE
+def test_datatypes_are_kept_in_bounds_and_freed_with_their_last_message(monkeypatch):
+    from tempi import views
+
+    freed = []
+    monkeypatch.setattr(views._Datatype, "Free", lambda datatype: freed.append(MPI.Datatype.Free(datatype)))
+    source, target = np.arange(2 * 4000.0).reshape(-1, 2)[:5, 0], np.zeros(5)
+    held = view(source)
+    for stride in range(3, views.CACHED_LAYOUTS + 20):
+        view(np.zeros((2, stride))[:, 0])
+    gc.collect()
+    assert views._layout.cache_info().currsize == views.CACHED_LAYOUTS
+    assert len(freed) >= 16
+    COMM.Sendrecv(held, 0, recvbuf=target, source=0)  # its datatype has left the cache
+    np.testing.assert_array_equal(target, source)
+    before = len(freed)
+    del held
+    assert len(freed) == before + 1
+
+
+@ALONE
+@pytest.mark.parametrize("lock", [False, True], ids=["writable", "read-only"])
+def test_messages_and_requests_keep_their_array_alive(lock):
+    source = np.arange(100_000.0)[::2]
+    watched = weakref.ref(source)
+    wanted, target = source.copy(), np.zeros(source.size)
+    source.flags.writeable = not lock
+    message = view(source)
+    del source
+    gc.collect()
+    assert watched() is not None
+    request = COMM.Isend(message, 0)
+    del message
+    gc.collect()
+    assert watched() is not None
+    COMM.Recv(target, 0)
+    request.Wait()
+    np.testing.assert_array_equal(target, wanted)
+    del request
+    gc.collect()
+    assert watched() is None
+
+
+def test_importing_tempi_does_not_import_mpi():
+    code = "import sys, tempi; assert 'mpi4py.MPI' not in sys.modules; tempi.view; assert 'mpi4py.MPI' in sys.modules"
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    succeed([sys.executable, "-c", code], shim.clean_environment() | path)

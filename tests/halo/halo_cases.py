@@ -1,0 +1,111 @@
+"""Random halo exchanges, and what they must do: worked out from global arrays, with nothing of tempi's geometry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+DTYPES = ("u1", "<i2", "<f4", "<f8", "<c16", "S3", "S12", "<M8[s]", ">i4", "struct")
+_STRUCT = np.dtype([("flag", "?"), ("value", "<f8"), ("pair", "<i2", (2,))], align=True)
+LAYOUTS = ("C", "F", "steps", "back", "turned")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One array; `layouts` are those of its ranks, repeated."""
+
+    dtype: str = "<f8"
+    further: tuple[int, ...] = ()
+    axes: tuple[int, ...] | None = None
+    layouts: tuple[str, ...] = ("C",)
+    kind: str = "host"
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        return _STRUCT if self.dtype == "struct" else np.dtype(self.dtype)
+
+
+@dataclass(frozen=True)
+class Halo:
+    dims: tuple[int, ...]
+    shape: tuple[int, ...]  # of the global grid
+    widths: tuple[tuple[int, int], ...]
+    periods: tuple[bool, ...]
+    neighbours: str = "all"
+    fields: tuple[Field, ...] = (Field(),)
+    seed: int = 0
+    cartesian: bool = False
+
+
+def dims_of(n_ranks: int, n_dims: int) -> list[tuple[int, ...]]:
+    """All grids of so many ranks."""
+    return [dims for dims in product(range(1, n_ranks + 1), repeat=n_dims) if prod(dims) == n_ranks]
+
+
+@st.composite
+def _fields(draw: DrawFn, n_dims: int, kinds: tuple[str, ...]) -> Field:
+    further = draw(st.sampled_from(((), (), (2,), (1, 3), (0,))))
+    order = draw(st.none() | st.permutations(range(n_dims + len(further))))
+    layouts = draw(st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=2))
+    return Field(
+        draw(st.sampled_from(DTYPES)),
+        further,
+        None if order is None else tuple(order[:n_dims]),
+        tuple(layouts),
+        draw(st.sampled_from(kinds)),
+    )
+
+
+@st.composite
+def halos(draw: DrawFn, n_ranks: int, kinds: tuple[str, ...] = ("host",)) -> Halo:
+    n_dims = draw(st.integers(1, 3))
+    dims = draw(st.sampled_from(dims_of(n_ranks, n_dims)))
+    widths = tuple((draw(st.integers(0, 3)), draw(st.integers(0, 3))) for _ in dims)
+    shape = tuple(
+        n * max(1, *pair) + draw(st.integers(0, 4)) for n, pair in zip(dims, widths, strict=True)
+    )
+    return Halo(
+        dims,
+        shape,
+        widths,
+        tuple(draw(st.booleans()) for _ in dims),
+        draw(st.sampled_from(("all", "faces"))),
+        tuple(draw(st.lists(_fields(n_dims, kinds), min_size=1, max_size=3))),
+        draw(st.integers(0, 2**31)),
+        draw(st.booleans()),
+    )
+
+
+def random_cells(seed: int, shape: tuple[int, ...], cell_bytes: int) -> np.ndarray:
+    """Cells of random bytes; numpy copies such cells whole, padding included."""
+    contents = np.random.default_rng(seed).integers(0, 256, (*shape, cell_bytes), np.uint8)
+    return contents.view(f"V{cell_bytes}")[..., 0]
+
+
+def own_indices(halo: Halo, rank: int) -> list[np.ndarray]:
+    """The global indices that a rank owns, by dimension."""
+    coords = np.unravel_index(rank, halo.dims)
+    return [np.array_split(np.arange(n), parts)[at] for n, parts, at in zip(halo.shape, halo.dims, coords, strict=True)]
+
+
+def expected(halo: Halo, rank: int, whole: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """A rank's array after the exchange, given the global one and what its array held. The grid's axes come first."""
+    indices, outside = [], []
+    for own, (low, high), n, wraps in zip(own_indices(halo, rank), halo.widths, halo.shape, halo.periods, strict=True):
+        reached = np.arange(own[0] - low, own[-1] + 1 + high)
+        indices.append(reached % n if wraps else np.where((reached >= 0) & (reached < n), reached, -1))
+        outside.append((reached < own[0]) | (reached > own[-1]))
+    from_whole = whole[np.ix_(*[np.maximum(index, 0) for index in indices])]
+    n_outside = sum(np.meshgrid(*[side.astype(int) for side in outside], indexing="ij"))
+    fills = np.all(np.meshgrid(*[index >= 0 for index in indices], indexing="ij"), axis=0)
+    if halo.neighbours == "faces":
+        fills = fills & (n_outside <= 1)
+    after = before.copy()
+    after[fills] = from_whole[fills]
+    return after
