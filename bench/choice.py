@@ -24,8 +24,10 @@ from bench.choice_rank import Vector
 from bench.common import CONSOLE, machine_facts, write_csv
 from tempi._library import lib_path
 from tempi._native import Fit, read_fit
+from tempi.launchers import find_mpirun
 from tempi.model import Features
-from tempi.ranks_job import find_mpirun, launcher, records_of
+from tempi.ranks_job import launcher, records_of
+from tempi.running import with_shim
 
 WITHIN_BEST, WITHIN_PREDICTED = 1.05, 0.25
 BARS = {"choice within 5 % of the best": 0.90, "prediction within 25 %": 0.80}
@@ -80,11 +82,10 @@ def measure(
     count: int, seed: int, host: bool, profile: Path, ranks_command: str
 ) -> Iterator[tuple[Vector, str, dict[str, float]]]:
     """Start the ranks and hand on each case: the vector, where it went, seconds by strategy."""
-    settings = ["env", f"LD_PRELOAD={lib_path()}", f"TEMPI_PROFILE={profile.resolve()}"]
     arguments = ["--cases", str(count), "--seed", str(seed), *(["--host"] if host else [])]
     ranks = shlex.split(ranks_command) if ranks_command else launcher(find_mpirun(), None)
-    start = [*ranks, *settings, sys.executable, "-m", "bench.choice_rank", *arguments]
-    for record in records_of(start, timeout_s=600):
+    start = [*ranks, sys.executable, "-m", "bench.choice_rank", *arguments]
+    for record in records_of(with_shim(start, {"PROFILE": str(profile.resolve())}), timeout_s=600):
         yield Vector(**record["vector"]), record["where"], record["seconds"]
 
 

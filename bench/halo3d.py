@@ -24,7 +24,7 @@ from bench.halo3d_report import checks_of, rows_of, show, show_checks
 from tempi._library import lib_path
 from tempi.gpus import gpus
 from tempi.info import build_info
-from tempi.ranks_job import find_mpirun
+from tempi.launchers import find_mpirun
 
 DEFAULT_SIZES = ("256:3:8", "32:1:1")
 BAR_SIZES = {"gpu": ("256:3:8",), "host": ("32:1:1", "32:3:8", "64:3:8", "128:3:8")}
@@ -79,7 +79,7 @@ def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
     show(rows)
     if checks := checks_of(rows, plan.memory) if judged else []:
         show_checks(checks)
-    facts = machine_facts(plan.mpirun, plan.shim) | {
+    facts = machine_facts(plan.mpirun, Path(lib_path())) | {
         "build": ", ".join(f"{k} {v}" for k, v in build_info().items())
     }
     stem = out / f"halo3d-{plan.memory}-{'openmpi' if is_open_mpi(plan.mpirun) else 'mpich'}"
@@ -115,9 +115,6 @@ def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
     "--launcher-args", default="", help="Further options of it, e.g. '--mca pml ucx -x LD_LIBRARY_PATH'."
 )
 @click.option(
-    "--shim", type=click.Path(exists=True, path_type=Path), help="libtempi.so.  [default: installed]"
-)
-@click.option(
     "--out", type=click.Path(path_type=Path), default=HERE / "results", help="Folder for CSV and figure."
 )
 def main(
@@ -132,7 +129,6 @@ def main(
     limit_s: float,
     mpirun: str | None,
     launcher_args: str,
-    shim: Path | None,
     out: Path,
 ) -> None:
     start = monotonic()
@@ -140,7 +136,7 @@ def main(
     chosen = parse_ways(ways, memory) if ways else WAYS
     wanted = [parse_size(text) for text in sizes or (BAR_SIZES[memory] if bars else DEFAULT_SIZES)]
     setups = setups_of(ranks, memory, found, bars)
-    plan = Plan(mpirun or find_mpirun(), launcher_args, shim or Path(lib_path()), memory, seconds, limit_s)
+    plan = Plan(mpirun or find_mpirun(), launcher_args, memory, seconds, limit_s)
     outcomes = measure(plan, setups, wanted, chosen, rounds)
     for failure in plan.failures:
         CONSOLE.print(failure, style="dim", markup=False, highlight=False)

@@ -11,14 +11,15 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from bench.common import CONSOLE, launch_command
+from bench.common import CONSOLE
 from bench.halo3d_grid import Size
 from tempi.environment import tempi_variables
+from tempi.launchers import Launch, launch
 from tempi.ranks_job import records_of
+from tempi.running import with_shim
 
 WITHOUT_SHIM = ("library", "library-persistent", "hand", "hand-nccl")
 WITH_SHIM = ("halo", "shim-isend", "shim-pack")
@@ -97,22 +98,23 @@ class Plan:
 
     mpirun: str
     launcher_args: str
-    shim: Path
     memory: str
     seconds: float
     limit_s: float
     failures: list[str] = field(default_factory=list)  # what crashed launches wrote last
 
-    def command(self, setup: Setup, tasks: Sequence[Task]) -> list[str]:
-        """Start ranks; the shim goes to the ranks that are to show it, not to the launcher."""
-        preload = f"LD_PRELOAD={self.shim.resolve()}" if tasks[0].way in WITH_SHIM else "TEMPI_DISABLE=1"
-        start = launch_command(self.mpirun, setup.ranks, shlex.split(self.launcher_args))
+    def command(self, setup: Setup, tasks: Sequence[Task]) -> Launch:
+        """What starts ranks, with the shim for the ways that are to show it."""
+        start = [self.mpirun, *shlex.split(self.launcher_args), "-n", str(setup.ranks)]
         wanted = json.dumps([{"way": task.way, "size": str(task.size)} for task in tasks])
-        options = ["--memory", self.memory, "--gpus", str(setup.gpus), "--seconds", str(self.seconds)]
-        rank = [sys.executable, "-m", "bench.halo3d_rank", *options, "--tasks", wanted]
-        return [*start, "env", *tempi_variables(), preload, *rank]
+        options = {"ranks": setup.ranks, "memory": self.memory, "gpus": setup.gpus, "seconds": self.seconds}
+        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        rank = [sys.executable, "-m", "bench.halo3d_rank", *words, "--tasks", wanted]
+        if tasks[0].way in WITH_SHIM:
+            return with_shim([*start, *rank])
+        return launch([*start, *rank], tempi_variables() | {"TEMPI_DISABLE": "1"}, {})
 
-    def launch(self, setup: Setup, tasks: Sequence[Task]) -> Iterator[tuple[Task, Outcome]]:
+    def outcomes(self, setup: Setup, tasks: Sequence[Task]) -> Iterator[tuple[Task, Outcome]]:
         """The outcome of each task; as many launches as crashes make necessary."""
         left = list(tasks)
         while left:
@@ -157,7 +159,7 @@ def measure(
             status.update(f"{setup}, round {number + 1}: {', '.join(group)} ({done_so_far})")
             wanted = [Task(way, size) for size in sizes for way in group]
             left = [task for task in wanted if not outcomes.get((setup, task), Outcome()).is_final]
-            for task, outcome in plan.launch(setup, left):
+            for task, outcome in plan.outcomes(setup, left):
                 known = outcomes.get((setup, task))
                 outcomes[setup, task] = known.joined(outcome) if known else outcome
     return outcomes

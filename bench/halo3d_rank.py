@@ -76,12 +76,11 @@ WITH_SHIM: dict[str, Callable[[ways.Setting], ways.Way]] = {
 
 
 def make_way(name: str, setting: ways.Setting) -> ways.Way:
-    """The way of that name; never one that would be timed without the shim that it is to show."""
-    if name in WITHOUT_SHIM:
-        return WITHOUT_SHIM[name](setting)
-    if not tempi.enabled():
-        raise RuntimeError("libtempi.so is not here, or was built for another MPI: see `tempi info`")
-    return WITH_SHIM[name](setting)
+    """The way of that name, if the shim is there that it is to show, or absent."""
+    if tempi.enabled() != (name in WITH_SHIM):
+        presence = "is missing" if name in WITH_SHIM else "is in the way"
+        raise RuntimeError(f"{name}: libtempi.so {presence} in this process: see `tempi info`")
+    return (WITHOUT_SHIM | WITH_SHIM)[name](setting)
 
 
 def run_task(comm: MPI.Cartcomm, task: Task, memory: Memory, seconds: float) -> dict[str, Any]:
@@ -104,11 +103,16 @@ def report(record: dict[str, Any]) -> None:
         sys.stdout.flush()
 
 
-def run_tasks(tasks: list[Task], memory: Memory, seconds: float) -> None:
+def run_tasks(n_ranks: int, tasks: list[Task], memory: Memory, seconds: float) -> None:
     """All of them, on this rank."""
+    if MPI.COMM_WORLD.size != n_ranks:
+        raise RuntimeError(
+            f"started as {n_ranks} ranks, but {MPI.Get_library_version().splitlines()[0]} knows of "
+            f"{MPI.COMM_WORLD.size}: the launcher belongs to another MPI than this Python's mpi4py uses"
+        )
     comm = MPI.COMM_WORLD.Create_cart(process_grid(MPI.COMM_WORLD.size), periods=[True] * 3, reorder=False)
-    name = MPI.Get_library_version().splitlines()[0].split(",")[0].strip("\0 ")
-    report({"mpi": name, "gpu": memory.gpu})
+    library_name = MPI.Get_library_version().splitlines()[0].split(",")[0].strip("\0 ")
+    report({"mpi": library_name, "gpu": memory.gpu})
     for task in tasks:
         report({"begun": task})
         report({"task": task} | run_task(comm, task, memory, seconds))
@@ -116,15 +120,16 @@ def run_tasks(tasks: list[Task], memory: Memory, seconds: float) -> None:
 
 @click.command()
 @click.option("--tasks", required=True, help="JSON: a list of {way, size}.")
+@click.option("--ranks", type=int, required=True, help="How many were started.")
 @click.option("--memory", "kind", type=click.Choice(["host", "gpu"]), required=True)
 @click.option("--gpus", type=int, default=0, help="Use the first so many of them; 0: all.")
 @click.option("--seconds", type=float, required=True, help="For the samples of one way.")
-def main(tasks: str, kind: str, gpus: int, seconds: float) -> None:
+def main(tasks: str, ranks: int, kind: str, gpus: int, seconds: float) -> None:
     """An exception on one rank ends all: the others would wait for it."""
     memory = Memory(kind, gpus)
     MPI.Init_thread()
     try:
-        run_tasks(json.loads(tasks), memory, seconds)
+        run_tasks(ranks, json.loads(tasks), memory, seconds)
     except Exception:
         traceback.print_exc()
         sys.stderr.flush()

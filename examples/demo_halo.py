@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from pathlib import Path
 
 from rich.console import Console
 
-import tempi
 from bench.halo3d_grid import Size
 from bench.halo3d_jobs import Outcomes, Plan, Setup, measure
 from bench.halo3d_report import rows_of, table_of
 from tempi.gpus import gpus
-from tempi.ranks_job import find_mpirun
+from tempi.launchers import find_mpirun
 
 SIZE = Size(64, 3, 8)
 WAYS = ("library", "hand", "shim-isend", "halo")
@@ -28,7 +26,7 @@ def plan_here(console: Console) -> tuple[Plan, Setup]:
         )
         n_gpus = 0
     memory = "gpu" if n_gpus else "host"
-    return Plan(find_mpirun(), "", Path(tempi.lib_path()), memory, SECONDS, LIMIT_S), Setup(RANKS, n_gpus)
+    return Plan(find_mpirun(), "", memory, SECONDS, LIMIT_S), Setup(RANKS, n_gpus)
 
 
 def is_right(outcomes: Outcomes) -> bool:

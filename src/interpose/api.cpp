@@ -17,6 +17,7 @@
 #include "interpose/state.hpp"
 #include "mpi/real.hpp"
 #include "mpi/type_reader.hpp"
+#include "mpi_config.h"
 #include "pack/describe.hpp"
 #include "send/cuda_aware.hpp"
 #include "send/machine.hpp"
@@ -37,8 +38,16 @@ const char* mpi_library() {
   return path.c_str();
 }
 
+bool mpi_is_up() {
+  int begun = 0, ended = 0;
+  real_pmpi().MPI_Initialized(&begun);
+  real_pmpi().MPI_Finalized(&ended);
+  return begun != 0 && ended == 0;
+}
+
 const char* cuda_aware() {
   if (mpi_library_path().empty()) return "";
+  if (!TEMPI_MPI_ABI_OPENMPI && !mpi_is_up()) return "unknown before MPI_Init";  // MPICH ends a process that asks
   static thread_local std::string text;
   const send::CudaAwareness found = send::find_cuda_awareness();
   text = (found.aware ? "yes: " : "no: ") + found.reason;

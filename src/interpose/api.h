@@ -51,7 +51,7 @@ typedef struct tempi_api_table {
   int version;
   const char* (*build_info)(void);  /* "key: value" lines: version, compiler, MPI ABI, CUDA, ... */
   const char* (*mpi_library)(void); /* path of the MPI library found, "" when none is loaded */
-  const char* (*cuda_aware)(void);  /* "yes: why" or "no: why"; "" when no MPI library is loaded */
+  const char* (*cuda_aware)(void);  /* "yes: why", "no: why" or "unknown ..."; "" when no MPI library is loaded */
   int (*active)(void);              /* 1 when calls are being handled */
   size_t (*options)(const tempi_option** rows);
   size_t (*counters)(tempi_counter* rows, size_t capacity); /* returns how many there are */

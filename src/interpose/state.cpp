@@ -9,7 +9,7 @@
 #include "mpi/real.hpp"
 #include "mpi/types.hpp"
 #include "send/engine.hpp"
-#include "tempi_config.h"
+#include "mpi_config.h"
 
 namespace tempi::interpose {
 namespace {

@@ -10,6 +10,7 @@ from bench.halo3d import main
 from bench.halo3d_grid import Size
 from bench.halo3d_jobs import Outcome, Plan, Setup, Task, measure
 from bench.halo3d_report import checks_of, rows_of
+from tempi.launchers import Launch, find_mpirun
 
 STAND_IN = Path(__file__).with_name("halo3d_stand_in_rank.py")
 SIZE, PAPER = Size(4, 1, 1), Size(256, 3, 8)
@@ -17,12 +18,11 @@ SIZE, PAPER = Size(4, 1, 1), Size(256, 3, 8)
 
 class StandInPlan(Plan):
     def command(self, setup, tasks):
-        *_, option, wanted = super().command(setup, tasks)
-        return [sys.executable, str(STAND_IN), option, wanted]
+        return Launch([sys.executable, str(STAND_IN), *super().command(setup, tasks).command[-2:]], {})
 
 
 def outcomes_of(ways, memory="gpu", rounds=2):
-    plan = StandInPlan("mpirun", "", STAND_IN, memory, 1.0, 1.0)
+    plan = StandInPlan(find_mpirun(), "", memory, 1.0, 1.0)
     found = measure(plan, [Setup(2, 1)], [SIZE], ways, rounds)
     return {task.way: outcome for (_, task), outcome in found.items()}, plan
 

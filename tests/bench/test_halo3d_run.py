@@ -13,6 +13,7 @@ from support.programs import mpirun_python, run, succeed
 ROOT = Path(__file__).resolve().parents[2]
 RANK = ROOT / "bench" / "halo3d_rank.py"
 STAND_IN = Path(__file__).with_name("stand_in_gpu")
+HOST = ["--memory", "host", "--seconds", "0.01"]
 HOST_WAYS = {"library", "library-persistent", "hand", "halo", "shim-isend", "shim-pack"}
 
 
@@ -31,7 +32,7 @@ def rows_of(path):
 def test_all_ways_on_host_memory_with_one_and_two_ranks(tmp_path):
     sizes = ["--size", "6:2:3", "--size", "5:1:1"]
     options = ["--ranks", "1,2", "--rounds", "1", "--seconds", "0.01", "--memory", "host", *sizes]
-    command = [sys.executable, "-m", "bench.halo3d", *options, "--shim", str(shim.path()), "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "bench.halo3d", *options, "--out", str(tmp_path)]
     output = succeed(command, shim.clean_environment()).out
     (table,) = tmp_path.glob("halo3d-host-*.csv")
     facts, rows = rows_of(table)
@@ -46,7 +47,7 @@ def test_all_ways_on_host_memory_with_one_and_two_ranks(tmp_path):
 def results_of_ranks(n_ranks, tasks, **environment):
     """What the ranks report, in memory of the stand-in for CuPy."""
     wanted = json.dumps([{"way": way, "size": size} for way, size in tasks])
-    options = ["--memory", "gpu", "--seconds", "0.01", "--tasks", wanted]
+    options = ["--ranks", str(n_ranks), "--memory", "gpu", "--seconds", "0.01", "--tasks", wanted]
     added = {"PYTHONPATH": f"{ROOT}:{STAND_IN}", "TEMPI_DISABLE": "1"} | environment
     command = [*mpirun_python([added] * n_ranks, RANK), *options]
     lines = succeed(command, shim.clean_environment()).out.splitlines()
@@ -72,9 +73,18 @@ def test_ranks_that_share_a_gpu_have_no_nccl():
 def test_a_way_that_shows_the_shim_is_not_timed_without_it():
     tasks = json.dumps([{"way": "halo", "size": "4:1:1"}])
     command = mpirun_python([{"PYTHONPATH": str(ROOT), "TEMPI_DISABLE": "1"}], RANK)
-    output = run([*command, "--memory", "host", "--seconds", "0.01", "--tasks", tasks], shim.clean_environment())
+    output = run([*command, "--ranks", "1", *HOST, "--tasks", tasks], shim.clean_environment())
     assert output.code != 0
-    assert "libtempi.so is not here" in output.err
+    assert "libtempi.so is missing" in output.err
+
+
+def test_a_launcher_of_another_mpi_is_told():
+    tasks = json.dumps([{"way": "library", "size": "4:1:1"}])
+    command = mpirun_python([{"PYTHONPATH": str(ROOT), "TEMPI_DISABLE": "1"}], RANK)
+    output = run([*command, "--ranks", "2", *HOST, "--tasks", tasks], shim.clean_environment())
+    assert output.code != 0
+    assert "started as 2 ranks" in output.err
+    assert "another MPI" in output.err
 
 
 @pytest.mark.usefixtures("in_source_tree")
