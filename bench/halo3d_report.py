@@ -18,7 +18,7 @@ from bench.report import quotient
 
 Row = dict[str, Any]
 BY_HAND = ("hand", "hand-nccl")
-CAPTION = "× hand: the time over that of the best way by hand; speed-up: over the library alone"
+CAPTION = "× hand: time over the best by hand; speed-up: over the library alone"
 MOST_OVER_HAND, LEAST_OVER_LIBRARY, LEAST_ON_HOST = 1.5, 1000.0, 0.95
 PAPER = Size(256, 3, 8)
 HOST_RANKS, HOST_EDGES = (1, 2), range(32, 129)
