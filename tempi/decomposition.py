@@ -55,14 +55,15 @@ class Decomposition:
             raise ValueError(f"the grid's shape {self.shape} and dims {self.dims} must be of the same length")
         if self.axes is not None and len(self.axes) != len(self.dims):
             raise ValueError(f"axes is {self.axes}; it must name one axis for each of dims {self.dims}")
-        smallest = [n // n_ranks for n, n_ranks in zip(self.shape, self.dims, strict=True)]
-        check_room(self.grid, smallest, self.widths)
+        grid = self.grid
+        smallest = [n // n_ranks for n, n_ranks in zip(self.shape, grid.dims, strict=True)]
+        check_room(grid, smallest, self.widths)
 
     @cached_property
     def grid(self) -> ProcessGrid:
         """The ranks."""
         periods = (self.periods,) * len(self.dims) if isinstance(self.periods, bool) else tuple(self.periods)
-        return ProcessGrid(tuple(self.dims), periods)
+        return ProcessGrid(tuple(self.dims), tuple(map(bool, periods)))
 
     @cached_property
     def widths(self) -> tuple[Width, ...]:

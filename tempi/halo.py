@@ -96,10 +96,11 @@ class HaloExchange:
         RuntimeError
             If it is under way or has been freed.
         """
-        self._become("under way", after="idle")
+        self._must_be("idle")
         for array in self._gpu_arrays:
             wait_for(describe(array))  # whose stream may be another one each time
         self._messages.start()
+        self._state = "under way"
 
     def finish(self) -> None:
         """Wait until all ghost cells are filled and own cells may be written.
@@ -109,8 +110,9 @@ class HaloExchange:
         RuntimeError
             If it has not been started.
         """
-        self._become("idle", after="under way")
+        self._must_be("under way")
         self._messages.finish()
+        self._state = "idle"
 
     def __call__(self) -> None:
         """Start and finish."""
@@ -125,15 +127,15 @@ class HaloExchange:
         RuntimeError
             If it is under way or has been freed.
         """
-        self._become("freed", after="idle")
+        self._must_be("idle")
         self._messages.free()
         self._comm.Free()
+        self._state = "freed"
         self._arrays, self._gpu_arrays = (), []
 
-    def _become(self, state: str, after: str) -> None:
-        if self._state != after:
-            raise RuntimeError(f"the halo exchange is {self._state}; this call needs one that is {after}")
-        self._state = state
+    def _must_be(self, state: str) -> None:
+        if self._state != state:
+            raise RuntimeError(f"the halo exchange is {self._state}; this call needs one that is {state}")
 
     def __enter__(self) -> HaloExchange:
         return self

@@ -1,15 +1,11 @@
-"""Random halo exchanges, and what they must do: worked out from global arrays, with nothing of tempi's geometry."""
+"""Halo exchanges to do, and what they must do: worked out from global arrays, with nothing of tempi's geometry."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
-from math import prod
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
 
 DTYPES = ("u1", "<i2", "<f4", "<f8", "<c16", "S3", "S12", "<M8[s]", ">i4", "struct")
 _STRUCT = np.dtype([("flag", "?"), ("value", "<f8"), ("pair", "<i2", (2,))], align=True)
@@ -41,45 +37,6 @@ class Halo:
     fields: tuple[Field, ...] = (Field(),)
     seed: int = 0
     cartesian: bool = False
-
-
-def dims_of(n_ranks: int, n_dims: int) -> list[tuple[int, ...]]:
-    """All grids of so many ranks."""
-    return [dims for dims in product(range(1, n_ranks + 1), repeat=n_dims) if prod(dims) == n_ranks]
-
-
-@st.composite
-def _fields(draw: DrawFn, n_dims: int, kinds: tuple[str, ...]) -> Field:
-    further = draw(st.sampled_from(((), (), (2,), (1, 3), (0,))))
-    order = draw(st.none() | st.permutations(range(n_dims + len(further))))
-    layouts = draw(st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=2))
-    return Field(
-        draw(st.sampled_from(DTYPES)),
-        further,
-        None if order is None else tuple(order[:n_dims]),
-        tuple(layouts),
-        draw(st.sampled_from(kinds)),
-    )
-
-
-@st.composite
-def halos(draw: DrawFn, n_ranks: int, kinds: tuple[str, ...] = ("host",)) -> Halo:
-    n_dims = draw(st.integers(1, 3))
-    dims = draw(st.sampled_from(dims_of(n_ranks, n_dims)))
-    widths = tuple((draw(st.integers(0, 3)), draw(st.integers(0, 3))) for _ in dims)
-    shape = tuple(
-        n * max(1, *pair) + draw(st.integers(0, 4)) for n, pair in zip(dims, widths, strict=True)
-    )
-    return Halo(
-        dims,
-        shape,
-        widths,
-        tuple(draw(st.booleans()) for _ in dims),
-        draw(st.sampled_from(("all", "faces"))),
-        tuple(draw(st.lists(_fields(n_dims, kinds), min_size=1, max_size=3))),
-        draw(st.integers(0, 2**31)),
-        draw(st.booleans()),
-    )
 
 
 def random_cells(seed: int, shape: tuple[int, ...], cell_bytes: int) -> np.ndarray:

@@ -1,0 +1,158 @@
+"""Uses of HaloExchange that must fail; each is called with the communicator on every rank."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tempi
+
+SQUARE = (8, 8)
+
+
+def square(dtype="f8"):
+    return np.zeros(SQUARE, dtype)
+
+
+def wider_than_own(comm):
+    tempi.HaloExchange(comm, square(), (1, 3), periods=True)
+
+
+def wider_than_own_on_rank_0(comm):
+    tempi.HaloExchange(comm, np.zeros((8, 9 if comm.rank else 8)), (1, 3), dims=(comm.size, 1), periods=True)
+
+
+def no_own_cells(comm):
+    tempi.HaloExchange(comm, square(), 4)
+
+
+def wrong_number_of_ranks(comm):
+    tempi.HaloExchange(comm, np.zeros(8), dims=(3,))
+
+
+def too_many_dimensions(comm):
+    tempi.HaloExchange(comm, np.zeros((8,) * 4), dims=(1, comm.size, 1, 1))
+
+
+def which_axes(comm):
+    tempi.HaloExchange(comm, np.zeros((8,) * 4))
+
+
+def wrong_axes(comm):
+    tempi.HaloExchange(comm, square(), axes=(0, 2))
+
+
+def twice_the_same_axis(comm):
+    tempi.HaloExchange(comm, square(), axes=(0, -2))
+
+
+def axes_of_too_few_arrays(comm):
+    tempi.HaloExchange(comm, [square(), square()], axes=[(0, 1)])
+
+
+def different_grids(comm):
+    tempi.HaloExchange(comm, [square(), np.zeros((8, 9))])
+
+
+def width_of_three_sides(comm):
+    tempi.HaloExchange(comm, square(), (1, (1, 2, 3)))
+
+
+def width_of_other_dimensions(comm):
+    tempi.HaloExchange(comm, square(), (1, 1, 1), dims=(comm.size, 1))
+
+
+def negative_width(comm):
+    tempi.HaloExchange(comm, square(), (1, (0, -1)))
+
+
+def some_neighbours(comm):
+    tempi.HaloExchange(comm, square(), neighbours="some")
+
+
+def other_periods_than_the_communicator(comm):
+    cartesian = comm.Create_cart((comm.size, 1), (True, False))
+    try:
+        tempi.HaloExchange(cartesian, square(), periods=True)
+    finally:
+        cartesian.Free()
+
+
+def read_only(comm):
+    array = square()
+    array.flags.writeable = False
+    tempi.HaloExchange(comm, [square(), array])
+
+
+def broadcast(comm):
+    tempi.HaloExchange(comm, np.lib.stride_tricks.as_strided(np.zeros(8), SQUARE, (0, 8)))
+
+
+def objects(comm):
+    tempi.HaloExchange(comm, square(object))
+
+
+def no_array(comm):
+    tempi.HaloExchange(comm, "array")
+
+
+def nothing(comm):
+    tempi.HaloExchange(comm, [])
+
+
+def different_widths(comm):
+    tempi.HaloExchange(comm, square(), comm.rank)
+
+
+def different_dtypes(comm):
+    tempi.HaloExchange(comm, square("f8" if comm.rank else "i8"))
+
+
+def different_dims(comm):
+    tempi.HaloExchange(comm, square(), dims=(comm.size, 1) if comm.rank else (1, comm.size))
+
+
+def blocks_that_do_not_meet(comm):
+    tempi.HaloExchange(comm, np.zeros((8, 8 + comm.rank)), dims=(comm.size, 1))
+
+
+def start_twice(comm):
+    exchange = tempi.HaloExchange(comm, square())
+    exchange.start()
+    try:
+        exchange.start()
+    finally:
+        exchange.finish()
+        exchange.free()
+
+
+def finish_what_has_not_begun(comm):
+    with tempi.HaloExchange(comm, square()) as exchange:
+        exchange.finish()
+
+
+def free_while_under_way(comm):
+    exchange = tempi.HaloExchange(comm, square())
+    exchange.start()
+    try:
+        exchange.free()
+    finally:
+        exchange.finish()
+        exchange.free()
+
+
+def start_after_free(comm):
+    with tempi.HaloExchange(comm, square()) as exchange:
+        exchange()
+    exchange.start()
+
+
+def exception_while_under_way(comm):
+    with tempi.HaloExchange(comm, square(), periods=True) as exchange:
+        exchange.start()
+        return 1 // (comm.size - 1)
+
+
+def device_arrays(comm):
+    from tempi.testing import FakeArray
+
+    tempi.HaloExchange(comm, FakeArray(SQUARE, "f8"))

@@ -1,0 +1,156 @@
+"""Geometry without MPI: grids of ranks, ghost regions, blocks of global arrays."""
+
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.effort import examples
+from tempi.decomposition import Decomposition
+from tempi.ghosts import exchanged_regions, ghost_region, own_region, sent_region, widths_of
+from tempi.process_grid import ProcessGrid, directions, opposite
+
+
+@st.composite
+def decompositions(draw):
+    n_dims = draw(st.integers(1, 3))
+    dims = [draw(st.integers(1, 3)) for _ in range(n_dims)]
+    widths = [(draw(st.integers(0, 3)), draw(st.integers(0, 3))) for _ in dims]
+    shape = [n * max(1, *pair) + draw(st.integers(0, 7)) for n, pair in zip(dims, widths, strict=True)]
+    return Decomposition(tuple(shape), tuple(dims), widths, [draw(st.booleans()) for _ in dims])
+
+
+def cells(region):
+    return set(product(*(range(part.start, part.stop) for part in region)))
+
+
+@examples(200)
+@given(decompositions())
+def test_blocks_cover_the_grid_once(decomposition):
+    owners = np.zeros(decomposition.shape, int)
+    for rank in range(decomposition.grid.size):
+        owners[decomposition.block(rank)] += 1
+    assert (owners == 1).all()
+
+
+@examples(200)
+@given(decompositions(), st.integers(0, 2), st.randoms())
+def test_gather_is_the_inverse_of_scatter(decomposition, n_further, drawn):
+    order = list(range(len(decomposition.shape) + n_further))
+    drawn.shuffle(order)
+    axes = tuple(order[: len(decomposition.shape)])
+    shape = [0] * len(order)
+    for axis, n in zip(order, [*decomposition.shape, 2, 3], strict=False):
+        shape[axis] = n
+    whole = np.arange(prod(shape)).reshape(shape)
+    moved = Decomposition(decomposition.shape, decomposition.dims, decomposition.width, decomposition.periods, axes)
+    locals_ = [moved.scatter(whole, rank, fill=-1) for rank in range(moved.grid.size)]
+    np.testing.assert_array_equal(moved.gather(locals_), whole)
+    for rank, local in enumerate(locals_):
+        assert tuple(local.shape[axis] for axis in axes) == moved.local_shape(rank)
+        assert np.count_nonzero(local == -1) == local.size - whole[moved_block(moved, rank, whole.ndim)].size
+
+
+def moved_block(decomposition, rank, n_axes):
+    block = [slice(None)] * n_axes
+    for axis, part in zip(decomposition.axes, decomposition.block(rank), strict=True):
+        block[axis] = part
+    return tuple(block)
+
+
+@examples(200)
+@given(decompositions())
+def test_ghost_regions_and_own_cells_are_all_cells_once(decomposition):
+    shape, widths = decomposition.local_shape(0), decomposition.widths
+    regions = [ghost_region(shape, widths, direction) for direction in directions(len(shape))]
+    counted = [cells(region) for region in (*regions, own_region(shape, widths))]
+    assert sum(map(len, counted)) == len(set().union(*counted)) == prod(shape)
+
+
+@examples(200)
+@given(decompositions(), st.sampled_from(["all", "faces"]))
+def test_both_ends_of_a_message_mean_the_same_global_cells(decomposition, neighbours):
+    grid = decomposition.grid
+    every = [
+        exchanged_regions(grid, rank, decomposition.local_shape(rank), decomposition.widths, neighbours)
+        for rank in range(grid.size)
+    ]
+    for rank, peer in product(range(grid.size), repeat=2):
+        sent, received = every[rank][0].get(peer, []), every[peer][1].get(rank, [])
+        assert len(sent) == len(received)
+        for here, there in zip(sent, received, strict=True):
+            assert global_cells(decomposition, rank, here) == global_cells(decomposition, peer, there)
+
+
+def global_cells(decomposition, rank, region):
+    """In the order of the region's indices; beyond a periodic end it goes on at the other one."""
+    begins = [part.start for part in decomposition.block(rank)]
+    lows = [low for low, _ in decomposition.widths]
+    return [
+        tuple((i + begin - low) % n for i, begin, low, n in zip(cell, begins, lows, decomposition.shape, strict=True))
+        for cell in product(*(range(part.start, part.stop) for part in region))
+    ]
+
+
+@pytest.mark.parametrize(("n_dims", "all_of_them", "faces"), [(1, 2, 2), (2, 8, 4), (3, 26, 6)])
+def test_numbers_of_neighbours(n_dims, all_of_them, faces):
+    assert len(list(directions(n_dims))) == all_of_them
+    assert len(list(directions(n_dims, "faces"))) == faces
+
+
+@examples(100)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.lists(st.booleans(), min_size=3, max_size=3))
+def test_neighbours_are_mutual(dims, periods):
+    grid = ProcessGrid(tuple(dims), tuple(periods[: len(dims)]))
+    for rank in range(grid.size):
+        assert grid.rank(grid.coords(rank)) == rank
+        for direction in directions(grid.n_dims):
+            there = grid.neighbour(rank, direction)
+            assert there is None or grid.neighbour(there, opposite(direction)) == rank
+
+
+def test_worked_example():
+    """One dimension, own cells 2 to 7, low ghosts 0 and 1, high ghost 8."""
+    assert ghost_region((9,), [(2, 1)], (-1,)) == (slice(0, 2),)
+    assert ghost_region((9,), [(2, 1)], (1,)) == (slice(8, 9),)
+    assert sent_region((9,), [(2, 1)], (-1,)) == (slice(2, 3),)
+    assert sent_region((9,), [(2, 1)], (1,)) == (slice(6, 8),)
+
+
+def test_the_first_ranks_own_the_cells_that_do_not_divide():
+    decomposition = Decomposition((11,), (3,))
+    assert [decomposition.block(rank) for rank in range(3)] == [(slice(0, 4),), (slice(4, 8),), (slice(8, 11),)]
+
+
+def test_widths():
+    assert widths_of(2, 2) == ((2, 2), (2, 2))
+    assert widths_of((1, (0, 3)), 2) == ((1, 1), (0, 3))
+
+
+def test_an_open_dimension_of_one_rank_may_be_narrower_than_its_ghost_cells():
+    assert Decomposition((8, 1), (2, 1), (2, 3)).local_shape(0) == (8, 7)
+    with pytest.raises(ValueError, match="dimension 1 has 1 own cells a rank"):
+        Decomposition((8, 1), (2, 1), (2, 3), (False, True))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Decomposition((8, 8), (2,)), "must be of the same length"),
+        (lambda: Decomposition((3,), (4,)), "dimension 0 has 0 own cells"),
+        (lambda: Decomposition((8,), (0,)), "at least one rank"),
+        (lambda: Decomposition((8,), (2,), periods=(True, False)), "periods is"),
+        (lambda: Decomposition((8, 8), (2, 1), axes=(0,)), "must name one axis for each"),
+        (lambda: Decomposition((8,), (2,)).block(2), "has ranks 0 to 1"),
+        (lambda: Decomposition((8,), (2,)).scatter(np.zeros(9), 0), "the global array has shape (9,)"),
+        (lambda: Decomposition((8,), (2,)).gather([np.zeros(6)]), "1 arrays given"),
+        (lambda: Decomposition((8,), (2,)).gather([np.zeros(6), np.zeros(5)]), "the array of rank 1 has shape (5,)"),
+    ],
+)
+def test_errors_say_what_does_not_fit(make, words):
+    with pytest.raises(ValueError) as raised:  # noqa: PT011
+        make()
+    assert words in str(raised.value)
