@@ -11,6 +11,7 @@ every cell is checked. The ranks use the MPI of this Python's mpi4py: a run for 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -137,7 +138,8 @@ def main(
     wanted = [parse_size(text) for text in sizes or (BAR_SIZES[memory] if bars else DEFAULT_SIZES)]
     setups = setups_of(ranks, memory, found, bars)
     plan = Plan(mpirun or find_mpirun(), launcher_args, memory, seconds, limit_s)
-    outcomes = measure(plan, setups, wanted, chosen, rounds)
+    with CONSOLE.status("the ranks are at work"):
+        outcomes = measure(plan, setups, wanted, chosen, rounds, partial(CONSOLE.print, highlight=False))
     for failure in plan.failures:
         CONSOLE.print(failure, style="dim", markup=False, highlight=False)
     if not any(outcome.samples for outcome in outcomes.values()):

@@ -19,7 +19,7 @@ from cupy.cuda import runtime
 
 from bench.halo3d_grid import BYTES_A_VALUE, Box, Direction, Size, opposite
 from bench.halo3d_packing import Packing
-from bench.halo3d_ways import Setting, Unavailable, contiguous_requests
+from bench.halo3d_setting import Setting, Unavailable, contiguous_requests
 
 TILE, THREADS = 1024, 256
 SOURCE = Path(__file__).with_name("halo3d_kernel.cu")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 from time import monotonic
 from typing import Any
 
-from bench.common import CONSOLE
 from bench.halo3d_grid import Size
 from tempi.environment import tempi_variables
 from tempi.launchers import Launch, launch
@@ -76,6 +76,9 @@ class Outcome:
     failure: str = ""
     how: str = ""
     mpi: str = ""
+
+    def __str__(self) -> str:
+        return self.failure or f"{1e6 * median(self.samples):,.0f} µs"
 
     def joined(self, later: Outcome) -> Outcome:
         """With what a later round found."""
@@ -147,19 +150,25 @@ def _outcome(record: Mapping[str, Any], mpi: str) -> Outcome:
 
 
 def measure(
-    plan: Plan, setups: Sequence[Setup], sizes: Sequence[Size], ways: Sequence[str], rounds: int
+    plan: Plan,
+    setups: Sequence[Setup],
+    sizes: Sequence[Size],
+    ways: Sequence[str],
+    rounds: int,
+    tell: Callable[[str], None],
 ) -> Outcomes:
-    """Every way at every size in every setup, `rounds` times in turns."""
+    """Every way at every size in every setup, `rounds` times in turns; `tell` hears of every launch."""
     outcomes: Outcomes = {}
     groups = [[way for way in group if way in ways] for group in GROUPS[plan.memory]]
     steps = [(s, number, group) for s in setups for number in range(rounds) for group in groups if group]
-    with CONSOLE.status("") as status:
-        for done, (setup, number, group) in enumerate(steps):
-            done_so_far = f"{done} of {len(steps)} launches done"
-            status.update(f"{setup}, round {number + 1}: {', '.join(group)} ({done_so_far})")
-            wanted = [Task(way, size) for size in sizes for way in group]
-            left = [task for task in wanted if not outcomes.get((setup, task), Outcome()).is_final]
-            for task, outcome in plan.outcomes(setup, left):
-                known = outcomes.get((setup, task))
-                outcomes[setup, task] = known.joined(outcome) if known else outcome
+    for done, (setup, number, group) in enumerate(steps, 1):
+        begin = monotonic()
+        wanted = [Task(way, size) for size in sizes for way in group]
+        left = [task for task in wanted if not outcomes.get((setup, task), Outcome()).is_final]
+        found = dict(plan.outcomes(setup, left))
+        for task, outcome in found.items():
+            known = outcomes.get((setup, task))
+            outcomes[setup, task] = known.joined(outcome) if known else outcome
+        words = "; ".join(f"{task} {outcome}" for task, outcome in found.items()) or "no more"
+        tell(f"{done}/{len(steps)} {setup}, round {number + 1}: {words} ({monotonic() - begin:.0f} s)")
     return outcomes

@@ -7,7 +7,7 @@ from cupy.cuda import nccl, runtime
 from mpi4py import MPI
 
 from bench.halo3d_gpu import Fused
-from bench.halo3d_ways import Setting, Unavailable
+from bench.halo3d_setting import Setting, Unavailable
 
 
 class HandNccl:

@@ -26,6 +26,7 @@ from mpi4py import MPI  # noqa: E402
 
 from bench import halo3d_ways as ways  # noqa: E402
 from bench.halo3d_grid import Place, Size, process_grid  # noqa: E402
+from bench.halo3d_setting import Setting, Unavailable, Way  # noqa: E402
 from bench.halo3d_timer import measure  # noqa: E402
 
 Task = dict[str, str]  # "way" and "size"
@@ -47,35 +48,35 @@ def _gpu_ways() -> Any:
     return import_module("bench.halo3d_gpu")  # needs CuPy, which the ways on host memory do without
 
 
-def by_hand(setting: ways.Setting) -> ways.Way:
+def by_hand(setting: Setting) -> Way:
     """The fused kernel with the messages that this MPI can send, or NumPy."""
     if setting.xp is np:
         return ways.HandOnHost(setting)
     is_cuda_aware = library().cuda_aware().startswith("yes")  # TEMPI_CUDA_AWARE has the last word
-    way: ways.Way = (_gpu_ways().HandDevice if is_cuda_aware else _gpu_ways().HandStaged)(setting)
+    way: Way = (_gpu_ways().HandDevice if is_cuda_aware else _gpu_ways().HandStaged)(setting)
     return way
 
 
-def by_nccl(setting: ways.Setting) -> ways.Way:
+def by_nccl(setting: Setting) -> Way:
     """The fused kernel with NCCL's messages."""
-    way: ways.Way = import_module("bench.halo3d_nccl").HandNccl(setting)
+    way: Way = import_module("bench.halo3d_nccl").HandNccl(setting)
     return way
 
 
-WITHOUT_SHIM: dict[str, Callable[[ways.Setting], ways.Way]] = {
+WITHOUT_SHIM: dict[str, Callable[[Setting], Way]] = {
     "library": ways.DerivedTypes,
     "library-persistent": ways.PersistentTypes,
     "hand": by_hand,
     "hand-nccl": by_nccl,
 }
-WITH_SHIM: dict[str, Callable[[ways.Setting], ways.Way]] = {
+WITH_SHIM: dict[str, Callable[[Setting], Way]] = {
     "shim-pack": ways.Packed,
     "shim-isend": ways.DerivedTypes,
     "halo": ways.halo_exchange,
 }
 
 
-def make_way(name: str, setting: ways.Setting) -> ways.Way:
+def make_way(name: str, setting: Setting) -> Way:
     """The way of that name, if the shim is there that it is to show, or absent."""
     if tempi.enabled() != (name in WITH_SHIM):
         presence = "is missing" if name in WITH_SHIM else "is in the way"
@@ -86,10 +87,10 @@ def make_way(name: str, setting: ways.Setting) -> ways.Way:
 def run_task(comm: MPI.Cartcomm, task: Task, memory: Memory, seconds: float) -> dict[str, Any]:
     """One way at one size; the result, or why it cannot be gone here."""
     size, place = Size.parse(task["size"]), Place(process_grid(comm.size), comm.rank)
-    setting = ways.Setting(comm, size, place, memory.xp, memory.xp.empty(size.shape))
+    setting = Setting(comm, size, place, memory.xp, memory.xp.empty(size.shape))
     try:
         way = make_way(task["way"], setting)
-    except ways.Unavailable as reason:
+    except Unavailable as reason:
         return {"why": str(reason)}
     samples, wrong = measure(setting, way, memory.wait, seconds)
     way.free()

@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from bench.halo3d_grid import fill, n_wrong
-from bench.halo3d_ways import Setting
+from bench.halo3d_setting import Setting
 
 MOST_SAMPLES, LEAST_SAMPLES, SLOW_SECONDS = 300, 5, 2.0
 Way = Callable[[], None]

@@ -5,75 +5,18 @@ A way is made for one `Setting`; calling it does one exchange: then the ghost ce
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 import tempi
 from bench.halo3d_grid import BYTES_A_VALUE, DIRECTIONS, Box, Direction, Place, Size, opposite
-from bench.halo3d_packing import Packing, received_packing, sent_packing
-
-Message = tuple[list[Any], int, int]  # as mpi4py takes it: [buffer, count, datatype], rank, tag
-
+from bench.halo3d_packing import Packing
+from bench.halo3d_setting import Message, Requests, Setting, Way, address_of, contiguous_requests, memory_at
 
 Doubles = np.ndarray[Any, np.dtype[np.float64]]
-
-
-class Unavailable(Exception):
-    """This way cannot be gone on this machine; says why."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What an exchange works on.
-
-    Attributes
-    ----------
-    comm : MPI.Cartcomm
-        Periodic, ranks in the order of `Place`.
-    xp : module
-        NumPy or CuPy: where the data lie.
-    data : array of `xp`
-        Doubles of shape `size.shape`, C-contiguous.
-    """
-
-    comm: MPI.Cartcomm
-    size: Size
-    place: Place
-    xp: Any
-    data: Any
-
-    @cached_property
-    def sent(self) -> Packing:
-        """How what is sent lies in a contiguous buffer."""
-        return sent_packing(self.size, self.place)
-
-    @cached_property
-    def received(self) -> Packing:
-        """How what is received does."""
-        return received_packing(self.size, self.place)
-
-
-class Way(Protocol):
-    """One way of exchanging."""
-
-    def __call__(self) -> None: ...
-
-    def free(self) -> None:
-        """Give back what MPI holds for it."""
-
-
-def address_of(array: Any) -> int:
-    """Where an array's memory begins, on the host or on a GPU."""
-    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
-
-
-def _memory(address: int, n_bytes: int) -> MPI.buffer:
-    return MPI.buffer.fromaddress(address, n_bytes)
 
 
 def region_type(size: Size, box: Box) -> MPI.Datatype:
@@ -92,7 +35,7 @@ class RegionTypes:
 
     def __init__(self, setting: Setting) -> None:
         size = setting.size
-        self.data = _memory(address_of(setting.data), setting.data.nbytes)
+        self.data = memory_at(address_of(setting.data), setting.data.nbytes)
         self.sent = {d: region_type(size, size.sent(d)) for d in DIRECTIONS}
         self.received = {d: region_type(size, size.ghosts(opposite(d))) for d in DIRECTIONS}
 
@@ -125,22 +68,6 @@ class DerivedTypes:
         self._types.free()
 
 
-class Requests:
-    """Persistent requests, receives first."""
-
-    def __init__(self, comm: MPI.Comm, sends: Sequence[Message], receives: Sequence[Message]) -> None:
-        self._requests = [comm.Recv_init(*message) for message in receives]
-        self._requests += [comm.Send_init(*message) for message in sends]
-
-    def __call__(self) -> None:
-        MPI.Prequest.Startall(self._requests)
-        MPI.Request.Waitall(self._requests)
-
-    def free(self) -> None:
-        for request in self._requests:
-            request.Free()
-
-
 class PersistentTypes:
     """The same with persistent requests."""
 
@@ -154,18 +81,6 @@ class PersistentTypes:
 
     def free(self) -> None:
         self._requests.free()
-
-
-def contiguous_requests(
-    setting: Setting, send_address: int, receive_address: int, datatype: MPI.Datatype = MPI.BYTE
-) -> Requests:
-    """One message of packed bytes to and from each rank, between two buffers."""
-
-    def of(packing: Packing, address: int) -> list[Message]:
-        found = [(message, _memory(address + message.start, message.n_bytes)) for message in packing.messages]
-        return [([memory, message.n_bytes, datatype], message.peer, 0) for message, memory in found]
-
-    return Requests(setting.comm, of(setting.sent, send_address), of(setting.received, receive_address))
 
 
 class Packed:
@@ -184,7 +99,7 @@ class Packed:
         size: Size, packing: Packing, types: Mapping[Direction, MPI.Datatype], address: int
     ) -> list[tuple[MPI.Datatype, MPI.buffer]]:
         return [
-            (types[direction], _memory(address + start, BYTES_A_VALUE * size.elements(direction)))
+            (types[direction], memory_at(address + start, BYTES_A_VALUE * size.elements(direction)))
             for direction, start in zip(packing.order, packing.starts, strict=True)
         ]
 

@@ -38,7 +38,8 @@ def is_right(outcomes: Outcomes) -> bool:
 def show_halo(console: Console) -> bool:
     """Run it and print the table; whether all data were right."""
     plan, setup = plan_here(console)
-    outcomes = measure(plan, [setup], [SIZE], WAYS, ROUNDS)
+    with console.status("3-D halo exchange") as status:
+        outcomes = measure(plan, [setup], [SIZE], WAYS, ROUNDS, status.update)
     console.print(table_of(rows_of(outcomes)))
     right = is_right(outcomes)
     for failure in [] if right else plan.failures:

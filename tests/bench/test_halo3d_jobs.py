@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from bench.halo3d import main
 from bench.halo3d_grid import Size
-from bench.halo3d_jobs import Outcome, Plan, Setup, Task, measure
+from bench.halo3d_jobs import WITH_SHIM, Outcome, Plan, Setup, Task, measure
 from bench.halo3d_report import checks_of, rows_of
 from tempi.launchers import Launch, find_mpirun
 
@@ -23,7 +23,9 @@ class StandInPlan(Plan):
 
 def outcomes_of(ways, memory="gpu", rounds=2):
     plan = StandInPlan(find_mpirun(), "", memory, 1.0, 1.0)
-    found = measure(plan, [Setup(2, 1)], [SIZE], ways, rounds)
+    told = []
+    found = measure(plan, [Setup(2, 1)], [SIZE], ways, rounds, told.append)
+    assert len(told) == rounds * len({way in WITH_SHIM or way for way in ways})
     return {task.way: outcome for (_, task), outcome in found.items()}, plan
 
 

@@ -40,7 +40,7 @@ def test_all_ways_on_host_memory_with_one_and_two_ranks(tmp_path):
     assert len(rows) == 2 * 2 * len(HOST_WAYS), output
     assert {row["way"] for row in rows} == HOST_WAYS
     assert all(not row["failure"] and row["wrong_cells"] == "0" and float(row["median_us"]) > 0 for row in rows)
-    assert output.count("2 ranks") == 2
+    assert output.count("MiB a rank; 2 ranks") == 2
     assert table.with_suffix(".png").stat().st_size > 10_000
 
 
