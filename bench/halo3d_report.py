@@ -110,8 +110,15 @@ def _cells(row: Row) -> list[str]:
         _digits(row["gb_per_s"]),
         _digits(row["over_hand"]),
         _digits(row["library_over"]),
-        f"[red]{row['wrong_cells']} WRONG[/red]" if row["wrong_cells"] else "right",
+        _verdict(row),
     ]
+
+
+def _verdict(row: Row) -> str:
+    """Of the data, and of later rounds."""
+    if row["wrong_cells"]:
+        return f"[red]{row['wrong_cells']} WRONG[/red]"
+    return f"[red]then {row['failure']}[/red]" if row["failure"] else "right"
 
 
 def _digits(value: float | None) -> str:

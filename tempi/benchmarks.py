@@ -16,6 +16,7 @@ BENCHMARKS = {
     "pack": ("pack", "MPI_Pack and MPI_Unpack, against the best specialised kernels or loops."),
     "send": ("send", "Messages of strided data, against the library and the parts of a message."),
     "commit": ("commit", "What a commit and a preload cost."),
+    "view": ("view", "What tempi.view costs a call."),
     "choice": ("choice", "How often the predicted strategy is the fastest one."),
 }
 
