@@ -26,8 +26,8 @@ SOURCES := pyproject.toml CMakeLists.txt CMakePresets.json $(shell find cmake sr
 help:
 	@sed -n '1,2s/^# //p;s/^\([a-z-]*\):.*## /  make \1 \t/p' Makefile
 
-demo: $(VENV)/.installed ## run an unmodified MPI program without and with libtempi.so
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.installed ## an unmodified MPI program and a 3-D halo exchange, without and with libtempi.so
+	$(BIN)/python -m examples.demo
 
 test: $(VENV)/.tools ## every test that this machine can run
 	$(BIN)/python -m pytest $(ARGS)
@@ -88,7 +88,7 @@ define install
 endef
 
 $(VENV)/.installed: $(VENV)/.mpi $(SOURCES)
-	$(call install,.)
+	$(call install,.[bench])
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.mpi $(SOURCES)

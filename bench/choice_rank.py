@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -74,7 +74,7 @@ def follow(comm: MPI.Intracomm, meter: Meter) -> None:
     """The other ranks: take part until dismissed."""
     while (asked := receive_asleep(comm)) is not None:
         with suppress(RuntimeError):
-            meter.take(message(*asked), 0, SAMPLES, SECONDS)
+            meter.take(message(*cast("tuple[Shape, str]", asked)), 0, SAMPLES, SECONDS)
 
 
 def on_host(meter: Meter, shape: Shape, what: str) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Runs demo.c, a small MPI program that knows nothing of TEMPI, without and with libtempi.so, and compares.
 
-On GPU buffers where there is a GPU, else on host buffers. Exit code 1 when bytes differ.
+Then a 3-D halo exchange. On GPU buffers where there is a GPU, else on host buffers. Exit code 1 when bytes
+differ. From the folder above: python -m examples.demo
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tempi
+from examples.demo_halo import show_halo
 from tempi.gpus import gpus
 from tempi.info import build_info
 
@@ -146,7 +148,9 @@ def main() -> int:
     for name in NAMES:
         table.add_row(*row(name, alone.get(name), ours.get(name), reference.get(name)))
     console.print(table)
-    return 0 if all(same_bytes(ours.get(name), reference.get(name)) for name in NAMES) else 1
+    packed = all(same_bytes(ours.get(name), reference.get(name)) for name in NAMES)
+    exchanged = show_halo(console)
+    return 0 if packed and exchanged else 1
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command line: ``python -m tempi run | info | explain | measure | lib``."""
+"""The command line: ``python -m tempi run | info | explain | measure | lib | bench``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from tempi._library import lib_path
 from tempi._version import __version__
+from tempi.benchmarks import main as bench_command
 from tempi.explanation import ExplainError, explain
 from tempi.measure import main as measure_command
 from tempi.model import LOCALITIES
@@ -90,6 +91,7 @@ def explain_command(
 
 main.add_command(measure_command, "measure")
 main.add_command(run_command, "run")
+main.add_command(bench_command, "bench")
 
 if __name__ == "__main__":
     main(prog_name="python -m tempi")
