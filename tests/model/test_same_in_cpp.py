@@ -84,7 +84,7 @@ def test_the_chunks_cost_what_the_kernel_does_not_hide(packs):
         "pack.device" if packs else "unpack.device": kernel,
         "chunks": Term((Segment(0, 1e-3, 1e-11, 4e-6, 0, 0),)),
     }
-    fit = _native.read_fit(fit_text(MACHINE, terms))
+    fit = _native.read_fit(fit_text(MACHINE, terms, {}))
     n_bytes = 64_000_000  # 64 us of kernel, 4 us a chunk: 4 chunks
     assert fit.chunk_bytes(n_bytes, 1000, 0, 0, packs) == pytest.approx(n_bytes / 4, rel=1e-6)
     assert fit.chunk_bytes(n_bytes, 1000, 0, 0, not packs) is None
