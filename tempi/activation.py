@@ -62,20 +62,18 @@ def activate(mpi_module: Path) -> None:
     RuntimeError
         If there is none for it, or it came too late.
     """
-    abi = abi_of(mpi_module)
-    if is_in_the_way() or abi is None:
+    if is_in_the_way():
         return
+    abi = abi_of(mpi_module)
+    if abi is None:
+        raise RuntimeError(f"{mpi_module} needs no MPI library that tempi knows")
+    if hasattr(ctypes.CDLL(None), "MPI_Pack"):
+        raise RuntimeError("an MPI library was loaded for the whole process before; start it with: tempi run")
     try:
-        shim = ctypes.CDLL(str(shim_for(abi)), mode=ctypes.RTLD_GLOBAL)
+        ctypes.CDLL(str(shim_for(abi)), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
         raise RuntimeError(f"{error}; start the program with: tempi run") from error
     library.cache_clear()  # it may have been asked before, and be another one
-    if _address(ctypes.CDLL(None)) != _address(shim):
-        raise RuntimeError("an MPI library was loaded for the whole process before tempi was imported")
-
-
-def _address(scope: ctypes.CDLL) -> int | None:
-    return ctypes.cast(scope.MPI_Pack, ctypes.c_void_p).value
 
 
 def watch() -> None:

@@ -163,7 +163,7 @@ def main(
 ) -> None:
     """Measure what messages cost on this machine, and write the profile that predictions are made from.
 
-    Inside an MPI job (with libtempi.so preloaded) its ranks are used; else two are started here.
+    Inside an MPI job its ranks are used; else two are started here.
     With --from nothing is measured, and the profile is only written where --output says.
     """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)

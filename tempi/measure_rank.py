@@ -216,7 +216,7 @@ def preloaded_meter() -> Meter:
 
     lib = library()
     if not lib.preloaded:
-        raise click.ClickException("libtempi.so is not preloaded: LD_PRELOAD=$(tempi lib)")
+        raise click.ClickException("libtempi.so is not in use: tempi run -- mpirun ...")
     return lib
 
 

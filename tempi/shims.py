@@ -55,13 +55,13 @@ def abi_of(file: Path) -> str | None:
     """
     # Not every import of tempi needs it.
     from elftools.common.exceptions import ELFError
-    from elftools.elf.dynamic import DynamicSection
+    from elftools.elf.dynamic import DynamicSegment
     from elftools.elf.elffile import ELFFile
 
     try:
         with file.open("rb") as stream:
-            sections = ELFFile(stream).iter_sections()
-            tags = [tag for s in sections if isinstance(s, DynamicSection) for tag in s.iter_tags()]
+            segments = ELFFile(stream).iter_segments()
+            tags = [tag for s in segments if isinstance(s, DynamicSegment) for tag in s.iter_tags()]
     except (OSError, ELFError):
         return None
     needed = {getattr(tag, "needed", None) for tag in tags}
@@ -80,7 +80,8 @@ def abi_of_program(word: str) -> str | None:
         asked = subprocess.run(command, capture_output=True, text=True, timeout=_PYTHON_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return abi_of(Path(asked.stdout.strip())) if asked.returncode == 0 else None
+    said = asked.stdout.strip().rpartition("\n")[2]  # after what site modules may print
+    return abi_of(Path(said)) if asked.returncode == 0 else None
 
 
 def abi_of_this_python() -> str | None:

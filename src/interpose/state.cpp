@@ -8,8 +8,8 @@
 #include "interpose/report.hpp"
 #include "mpi/real.hpp"
 #include "mpi/types.hpp"
-#include "send/engine.hpp"
 #include "mpi_config.h"
+#include "send/engine.hpp"
 
 namespace tempi::interpose {
 namespace {

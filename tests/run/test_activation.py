@@ -13,6 +13,7 @@ COMMIT = """
 datatype = MPI.DOUBLE.Create_vector(16, 4, 8).Commit()
 calls = {c.function: c.calls for c in tempi.stats() if c.calls}
 print(tempi.enabled(), calls.get("MPI_Type_commit", 0))
+datatype.Free()
 """
 SEND = """
 import numpy as np
@@ -28,6 +29,7 @@ else:
     found = array.to_numpy()
     assert (found[::8] == np.arange(0, n, 8)).all() and found.sum() == found[::8].sum()
     print("received", tempi.enabled())
+column.Free()
 """
 LOADED = """
 print(sorted({name for line in open("/proc/self/maps") for name in ("libtempi.so", "libmpi") if name in line}))
@@ -95,11 +97,24 @@ def test_the_module_is_left_as_its_own_loader_made_it(python):
     assert python(FIRST + program).out == "ExtensionFileLoader True\n"
 
 
-def test_without_a_shim_for_this_mpi_it_says_so_and_is_off(python):
-    none = "from tempi import shims\nshims.installed = dict\n"
-    done = python(FIRST.replace("\nfrom", f"\n{none}from") + "print(MPI.COMM_WORLD.size)")
+@pytest.mark.parametrize(
+    ("there_is", "told"),
+    [
+        ("shims.installed = dict", "no libtempi.so for"),
+        ("shims.LIBRARIES.clear()", "needs no MPI library that tempi knows"),
+        (
+            "shims.installed = lambda: dict.fromkeys(shims.LIBRARIES, '/dev/null')",
+            "start the program with: tempi run",
+        ),
+    ],
+)
+def test_without_a_shim_for_this_mpi_it_says_so_and_is_off(python, there_is, told):
+    done = python(
+        f"import tempi\nfrom tempi import shims\n{there_is}\nfrom mpi4py import MPI\nprint(MPI.COMM_WORLD.size)"
+    )
     assert done.out == "1\n"
-    assert "RuntimeWarning: tempi is off: no libtempi.so for" in done.err
+    (warning,) = [line for line in done.err.splitlines() if "RuntimeWarning: tempi is off: " in line]
+    assert told in warning
 
 
 def test_an_mpi_library_loaded_for_the_whole_process_is_told(python):
@@ -111,6 +126,7 @@ ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
 """
     done = python(load + FIRST + "print(tempi.enabled())")
     assert "tempi is off: an MPI library was loaded for the whole process before" in done.err
+    assert done.out == "False\n"
 
 
 @pytest.mark.mpi

@@ -21,8 +21,8 @@ import os
 from mpi4py import MPI
 parent = open(f"/proc/{os.getppid()}/maps").read()
 own = open("/proc/self/maps").read()
-print("rank", "libtempi.so" in own, "libtempi.so" in parent, flush=True)
-MPI.BYTE.Create_vector(2, 1, 2).Commit()
+os.write(1, f"rank {'libtempi.so' in own} {'libtempi.so' in parent}\\n".encode())  # a line is one piece
+MPI.BYTE.Create_vector(2, 1, 2).Commit().Free()
 """
 
 
