@@ -16,7 +16,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-import tempi
 from examples.demo_halo import show_halo
 from tempi.gpus import gpus
 from tempi.info import build_info
