@@ -1,9 +1,9 @@
 """The messages of a halo exchange, made once and used again and again.
 
-To oneself: packed and unpacked at once, in pieces that stay in the cache; no message. GPU memory: one message of
-the derived datatype to each rank; the shim chooses how it travels. Host memory: the same with Open MPI, which
-packs straight into the memory that its ranks share; with other libraries packed, sent and unpacked, because
-MPICH takes two to four times as long to send derived datatypes.
+To oneself: packed and unpacked at once, in pieces that stay in the cache; no message. GPU memory: one message
+of the derived datatype to each rank; the shim chooses how it travels. Host memory: the same with Open MPI,
+which packs straight into the memory that its ranks share; with other libraries packed, sent and unpacked,
+because MPICH takes two to four times as long to send derived datatypes.
 """
 
 from __future__ import annotations
