@@ -61,9 +61,8 @@ class _Layout:
 
     count: int
     datatype: MPI.Datatype
-    memory_type: type[
-        ctypes.Array[ctypes.c_char]
-    ]  # all bytes, from the lowest element's to the highest one's
+    # All bytes, from the lowest element's to the highest one's; the first element lies `below_first` inside.
+    memory_type: type[ctypes.Array[ctypes.c_char]]
     below_first: int
     overlaps: bool
 

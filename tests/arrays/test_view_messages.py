@@ -84,6 +84,15 @@ def test_contiguous_arrays_are_elements_in_a_row():
 
 
 @ALONE
+@pytest.mark.parametrize("index", [np.s_[1:-1, 0, ::2], np.s_[::-1, 1:, ::-2], np.s_[:, 2, 5], np.s_[::2, ::-1]])
+def test_tempi_sees_one_box_in_any_slice(index):
+    import tempi
+
+    boxes = tempi.explain(view(np.zeros((5, 6, 7))[index])[2]).boxes
+    assert boxes.count("blocks, from") == 1
+
+
+@ALONE
 def test_arrays_alike_share_a_datatype():
     first, second = np.zeros((2, 6, 5))[:, ::2, 1]
     assert view(first)[2] is view(second)[2]
