@@ -8,8 +8,8 @@ from halo_strategies import halos
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import memory
 from support.effort import examples
+from support.messages import KINDS
 
 FAKE = {"TEMPI_DEVICE": "fake"}
 
@@ -26,7 +26,7 @@ def test_host_arrays_without_the_shim(ranks, n_ranks, data):
 @given(data=st.data())
 def test_arrays_in_any_memory_with_the_shim(ranks, n_ranks, data):
     """Also several kinds of memory in one exchange."""
-    ranks(n_ranks, **FAKE).call(worker.exchange, data.draw(halos(n_ranks, kinds=("device", *memory.KINDS))))
+    ranks(n_ranks, **FAKE).call(worker.exchange, data.draw(halos(n_ranks, kinds=("device", *KINDS))))
 
 
 @pytest.mark.parametrize("n_ranks", [2, 4])
