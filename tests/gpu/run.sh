@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All GPU tests of one machine, in under five minutes and without a network: installs the package aside (build/gpu-site,
-# nothing else is changed), runs tests/gpu, tests/send and tests/arrays on GPU memory, tests/pack with the fake device, and the kernels under compute-sanitizer.
+# nothing else is changed), runs tests/gpu, and tests/send, tests/arrays and tests/halo on GPU memory, tests/pack with the fake device, and the kernels under compute-sanitizer.
 # Needs nvcc, CMake, an MPI, and Python with pip, scikit-build-core, pybind11, mpi4py, CuPy, pytest and hypothesis.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -25,7 +25,7 @@ tests() { # EFFORT [pytest arguments]
 messages() {
   local kinds=host,device,managed,pinned
   [[ $(nvidia-smi -L | wc -l) -gt 1 ]] && kinds+=",device 1"
-  TESTS_MEMORY=gpu TESTS_SEND_KINDS=$kinds tests quick tests/send tests/arrays -k "not failing_devices and not leaks and not fortran"
+  TESTS_MEMORY=gpu TESTS_SEND_KINDS=$kinds tests quick tests/send tests/arrays tests/halo/test_halo_exchange.py -k "not failing_devices and not leaks and not fortran"
 }
 
 # Random datatypes in device memory, long lists and tables. A finding ends the child process with 66, and so its test.

@@ -30,11 +30,12 @@ def _fields(draw: DrawFn, n_dims: int, kinds: tuple[str, ...]) -> Field:
 
 
 @st.composite
-def halos(draw: DrawFn, n_ranks: int, kinds: tuple[str, ...] = ("host",)) -> Halo:
+def halos(draw: DrawFn, n_ranks: int, kinds: tuple[str, ...] = ("host",), more: tuple[int, int] = (0, 4)) -> Halo:
+    """Grids with so many `more` cells in each dimension than there must be: at least and at most."""
     n_dims = draw(st.integers(1, 3))
     dims = draw(st.sampled_from(dims_of(n_ranks, n_dims)))
     widths = tuple((draw(st.integers(0, 3)), draw(st.integers(0, 3))) for _ in dims)
-    shape = tuple(n * max(1, *pair) + draw(st.integers(0, 4)) for n, pair in zip(dims, widths, strict=True))
+    shape = tuple(n * max(1, *pair) + draw(st.integers(*more)) for n, pair in zip(dims, widths, strict=True))
     return Halo(
         dims,
         shape,

@@ -8,8 +8,8 @@ from halo_strategies import halos
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import memory
 from support.effort import examples
+from support.messages import KINDS
 
 FAKE = {"TEMPI_DEVICE": "fake"}
 
@@ -26,7 +26,7 @@ def test_host_arrays_without_the_shim(ranks, n_ranks, data):
 @given(data=st.data())
 def test_arrays_in_any_memory_with_the_shim(ranks, n_ranks, data):
     """Also several kinds of memory in one exchange."""
-    ranks(n_ranks, **FAKE).call(worker.exchange, data.draw(halos(n_ranks, kinds=("device", *memory.KINDS))))
+    ranks(n_ranks, **FAKE).call(worker.exchange, data.draw(halos(n_ranks, kinds=("device", *KINDS))))
 
 
 @pytest.mark.parametrize("n_ranks", [2, 4])
@@ -43,13 +43,13 @@ def test_the_programs_own_messages_are_not_met(ranks, kind):
     ranks(3, **FAKE).call(worker.strangers, halo)
 
 
+@pytest.mark.parametrize("preload", [False, True])
 @pytest.mark.parametrize("n_ranks", [1, 2, 4])
-def test_faces_larger_than_a_piece_and_an_eager_message(ranks, n_ranks):
-    dims = {1: (1, 1, 1), 2: (1, 1, 2), 4: (2, 1, 2)}[n_ranks]
-    fields = (Field(), Field("<f4", (3,)), Field("u1", layouts=("F",)))
-    halo = Halo(dims, (60, 62, 64), ((2, 2), (3, 1), (1, 2)), (True,) * 3, fields=fields)
-    ranks(n_ranks, preload=False).call(worker.exchange, halo)
-    ranks(n_ranks, **FAKE).call(worker.exchange, halo)
+@examples(6, shrinks=False)
+@given(data=st.data())
+def test_messages_beyond_eager_limits_and_pieces(ranks, n_ranks, preload, data):
+    halo = data.draw(halos(n_ranks, ("host", "device") if preload else ("host",), more=(20, 50)))
+    ranks(n_ranks, preload=preload, **(FAKE if preload else {})).call(worker.exchange, halo)
 
 
 @pytest.mark.parametrize(("dims", "messages"), [((1, 1, 1), 0), ((2, 1, 1), 1), ((2, 2, 1), 3), ((4, 1, 1), 2)])
