@@ -27,7 +27,9 @@ def measured(tmp_path_factory):
     """A cache with a profile of this machine, as it is with the fake device."""
     cache = tmp_path_factory.mktemp("cache")
     environment = shim.clean_environment() | {"TEMPI_CACHE_DIR": str(cache), "TEMPI_DEVICE": "fake"}
-    done = run([*MEASURE, "--seconds", "1"], environment)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cache)  # not the source tree, which has no built module
+        done = run([*MEASURE, "--seconds", "1"], environment)
     assert done.code == 0, done.text
     return cache
 
@@ -35,7 +37,7 @@ def measured(tmp_path_factory):
 @pytest.fixture
 def environment(measured, tmp_path, monkeypatch):
     """Of a copy of that cache."""
-    monkeypatch.chdir(tmp_path)  # not the source tree, which has no built module
+    monkeypatch.chdir(tmp_path)
     for path in measured.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     return shim.clean_environment() | {"TEMPI_CACHE_DIR": str(tmp_path), "TEMPI_DEVICE": "fake"}

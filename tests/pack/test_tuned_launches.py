@@ -141,7 +141,8 @@ def fit_of(gpu, lines):
         (["threads 100"], "fake", "tempi_OneBox_x8_4, words of 4 B, 3072 tiles of 128 threads"),
     ],
 )
-def test_a_profile_decides_for_its_own_gpu_and_a_bad_one_is_refused(tmp_path, lines, gpu, words):
+def test_a_profile_decides_for_its_own_gpu_and_a_bad_one_is_refused(tmp_path, monkeypatch, lines, gpu, words):
+    monkeypatch.chdir(tmp_path)  # not the source tree, which has no built module
     path = tmp_path / "machine.fit"
     path.write_text(fit_of(gpu, lines))
     options = {"TEMPI_DEVICE": "fake", "TEMPI_PROFILE": str(path), "TEMPI_LOG": "error", "COLUMNS": "200"}
