@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from profiles import small_profile
 from rich.console import Console
-from test_profile import small_profile
-from test_tune_search import Machine, faster_with
+from stand_in_gpu import StandInGpu, faster_with
 
 from support import shim
 from support.programs import run, tool
@@ -112,7 +112,7 @@ def test_the_first_rank_of_a_job_tunes(environment, tmp_path):
 
 def records_of(machine, factor):
     yield {"machine": vars(machine)}
-    yield from Search(Machine(factor).open, True, 30.0).records()
+    yield from Search(StandInGpu(factor).open, True, 30.0).records()
 
 
 def tuned(profile, folder, factor):
