@@ -1,12 +1,16 @@
 """Made-up machines, measurements and terms for the tests of the model."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from tempi.grid import message_rows, shapes
-from tempi.model import Machine, Measurement, Segment, Term
+from tempi.model import Features, Machine, Measurement, Segment, Term
+from tempi.profile import fitted
 from tempi.tuning import KNOBS
 
 MACHINE = Machine("nowhere", "Imagined GPU", 2, "1.2", "An MPI 3.4", True, {"UCX_TLS": "all"})
+FACTS = {"date": "2025-01-01T00:00:00+00:00", "tempi": "0.1.0", "command": "measure", "seconds": 1.5}
 TERMS = (
     "launch",
     *(f"{side}.{how}" for side in ("pack", "unpack") for how in ("device", "oneshot", "staged", "host", "library")),
@@ -36,6 +40,12 @@ def table(term, noise=lambda: 1.0):
 def message_table(term, noise=lambda: 1.0):
     rows = [row for row in message_rows({"host.same_node": 1}, False) if not row.parts]
     return [measured(row.features, term.seconds(row.features) * noise(), row.term) for row in rows]
+
+
+def small_profile(machine=MACHINE):
+    rows = [measured(Features(size), 1e-6 + 1e-9 * size, "message.host.same_node") for size in (64, 256, 1024)]
+    flagged = [replace(rows[0], flags=("drift", "loose")), *rows[1:]]
+    return fitted(machine, FACTS, flagged, {"threads": 256, "deep_8": 4})
 
 
 def seconds(low, high):

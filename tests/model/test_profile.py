@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profiles import MACHINE, TERMS, machines, measured, named_terms, tunings
+from profiles import FACTS, MACHINE, TERMS, machines, measured, named_terms, small_profile, tunings
 
 from support.effort import examples
 from tempi.fitting import Residual
@@ -18,7 +18,6 @@ from tempi.model import Features, Segment, Term
 from tempi.profile import (
     Profile,
     check_writable,
-    fitted,
     json_text,
     name_of,
     newest,
@@ -26,15 +25,9 @@ from tempi.profile import (
     write,
 )
 from tempi.profile_check import ProfileError
+from tempi.tuning import KNOBS
 
 SCHEMA = Path(__file__).resolve().parents[2] / "perfmodel" / "schema.json"
-FACTS = {"date": "2025-01-01T00:00:00+00:00", "tempi": "0.1.0", "command": "measure", "seconds": 1.5}
-
-
-def small_profile(machine=MACHINE):
-    rows = [measured(Features(size), 1e-6 + 1e-9 * size, "message.host.same_node") for size in (64, 256, 1024)]
-    flagged = [replace(rows[0], flags=("drift", "loose")), *rows[1:]]
-    return fitted(machine, FACTS, flagged, {"threads": 256, "deep_8": 4})
 
 
 @st.composite
@@ -60,6 +53,11 @@ def test_agrees_with_the_schema(profile):
     import jsonschema
 
     jsonschema.validate(json.loads(json_text(profile)), json.loads(SCHEMA.read_text()))
+
+
+def test_the_schema_allows_the_values_that_kernels_were_built_for():
+    knobs = json.loads(SCHEMA.read_text())["properties"]["tuning"]["properties"]
+    assert {name: tuple(knob["enum"]) for name, knob in knobs.items()} == {knob.name: knob.allowed for knob in KNOBS}
 
 
 def refusal(path):

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from profiles import small_profile
 from rich.console import Console
-from test_profile import small_profile
-from test_tune_search import Machine, faster_with
+from stand_in_gpu import StandInGpu, faster_with
 
 from support import shim
 from support.programs import run, tool
@@ -28,7 +28,9 @@ def measured(tmp_path_factory):
     """A cache with a profile of this machine, as it is with the fake device."""
     cache = tmp_path_factory.mktemp("cache")
     environment = shim.clean_environment() | {"TEMPI_CACHE_DIR": str(cache), "TEMPI_DEVICE": "fake"}
-    done = run([*MEASURE, "--seconds", "1"], environment)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cache)  # not the source tree, which has no built module
+        done = run([*MEASURE, "--seconds", "1"], environment)
     assert done.code == 0, done.text
     return cache
 
@@ -36,7 +38,7 @@ def measured(tmp_path_factory):
 @pytest.fixture
 def environment(measured, tmp_path, monkeypatch):
     """Of a copy of that cache."""
-    monkeypatch.chdir(tmp_path)  # not the source tree, which has no built module
+    monkeypatch.chdir(tmp_path)
     for path in measured.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     return shim.clean_environment() | {"TEMPI_CACHE_DIR": str(tmp_path), "TEMPI_DEVICE": "fake"}
@@ -111,7 +113,7 @@ def test_the_first_rank_of_a_job_tunes(environment, tmp_path):
 
 def records_of(machine, factor):
     yield {"machine": vars(machine)}
-    yield from Search(Machine(factor).open, True, 30.0).records()
+    yield from Search(StandInGpu(factor).open, True, 30.0).records()
 
 
 def tuned(profile, folder, factor):

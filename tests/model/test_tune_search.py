@@ -1,40 +1,16 @@
 """The search for launch parameters: what is faster by more than the noise is chosen, what is wrong never."""
 
-import random
-from contextlib import contextmanager
 from math import log
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stand_in_gpu import StandInGpu, faster_with
 
 from support.effort import examples
 from tempi.tune_cases import WORDS, all_cases, cases_of
 from tempi.tune_search import Search, compared
-from tempi.tuning import DEFAULTS, KNOBS
-
-
-class Machine:
-    """Stands in for a GPU: `factor(changes)` is how long its transfers take, `wrong` are changes that spoil bytes."""
-
-    def __init__(self, factor, wrong=(), noise=0.002):
-        self.factor, self.wrong, self.noise = factor, wrong, noise
-        self.draw = random.Random(1)
-        self.n_open = 0
-
-    @contextmanager
-    def open(self, case, direction):
-        self.n_open += 1
-        yield self
-        self.n_open -= 1
-
-    def measure(self, values, max_seconds, max_samples):
-        given = dict(zip(DEFAULTS, values, strict=True))
-        changes = {name: value for name, value in given.items() if value != DEFAULTS[name]}
-        if any(changes.get(name) == value for name, value in self.wrong):
-            raise RuntimeError("wrong bytes, the first 17 bytes from the beginning of the destination")
-        middle = 1e-5 * self.factor(changes)
-        return [middle * max(0.01, 1 + self.draw.gauss(0, self.noise)) for _ in range(max_samples)]
+from tempi.tuning import KNOBS
 
 
 def searched(machine, seconds=60.0, knobs=KNOBS):
@@ -47,14 +23,9 @@ def outcome(records):
     return records[-1]["tuning"]
 
 
-def faster_with(**good):
-    """A tenth faster with each of these values."""
-    return lambda changes: 0.9 ** sum(changes.get(name) == value for name, value in good.items())
-
-
 def test_what_is_faster_is_chosen_and_nothing_else():
     good = {"threads": 256, "deep_8": 4, "shallow_words": 264 * 2048}
-    records = searched(Machine(faster_with(**good)))
+    records = searched(StandInGpu(faster_with(**good)))
     assert outcome(records) == good
     assert records[-1]["ratio"] == pytest.approx(0.9**3, rel=0.01)
     candidates = [record for record in records if "knob" in record]
@@ -63,21 +34,21 @@ def test_what_is_faster_is_chosen_and_nothing_else():
 
 def test_the_fastest_of_several_is_chosen():
     by_threads = {64: 0.8, 256: 0.7, 512: 0.75}
-    records = searched(Machine(lambda changes: by_threads.get(changes.get("threads"), 1.0)))
+    records = searched(StandInGpu(lambda changes: by_threads.get(changes.get("threads"), 1.0)))
     assert outcome(records) == {"threads": 256}
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.002, 0.05, 0.5])
 def test_noise_alone_changes_nothing(noise):
-    assert outcome(searched(Machine(lambda _: 1.0, noise=noise))) == {}
+    assert outcome(searched(StandInGpu(lambda _: 1.0, noise=noise))) == {}
 
 
 def test_a_gain_within_the_noise_changes_nothing():
-    assert outcome(searched(Machine(lambda changes: 0.995 if changes else 1.0))) == {}
+    assert outcome(searched(StandInGpu(lambda changes: 0.995 if changes else 1.0))) == {}
 
 
 def test_a_candidate_with_wrong_bytes_is_rejected_however_fast_it_is():
-    records = searched(Machine(faster_with(threads=256, deep_4=2), wrong=[("threads", 256)]))
+    records = searched(StandInGpu(faster_with(threads=256, deep_4=2), wrong=[("threads", 256)]))
     (rejected,) = (record for record in records if "rejected" in record)
     assert (rejected["knob"], rejected["value"]) == ("threads", 256)
     assert "pack vector" in rejected["rejected"]
@@ -87,11 +58,11 @@ def test_a_candidate_with_wrong_bytes_is_rejected_however_fast_it_is():
 
 def test_nothing_is_tuned_when_the_defaults_are_wrong():
     with pytest.raises(RuntimeError, match=r"the present launch parameters fail: pack vector.*: wrong bytes"):
-        searched(Machine(lambda _: 1.0, wrong=[("threads", None)]))
+        searched(StandInGpu(lambda _: 1.0, wrong=[("threads", None)]))
 
 
 def test_winners_that_do_no_good_together_are_dropped():
-    machine = Machine(faster_with(threads=256, deep_8=4))
+    machine = StandInGpu(faster_with(threads=256, deep_8=4))
     records = []
     for record in Search(machine.open, True, 60.0).records():
         records.append(record)
@@ -102,7 +73,7 @@ def test_winners_that_do_no_good_together_are_dropped():
 
 
 def test_candidates_after_the_deadline_are_left_out_and_nothing_is_opened_for_them():
-    machine = Machine(lambda _: 1.0)
+    machine = StandInGpu(lambda _: 1.0)
     machine.open = None
     records = list(Search(machine.open, True, -1.0).records())
     assert sum("left_out" in record for record in records) == records[0]["candidates"]

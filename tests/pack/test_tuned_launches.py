@@ -8,27 +8,16 @@ from hypothesis import strategies as st
 
 from support import constructors as c
 from support import shim
-from support.building import Builder
 from support.effort import examples
 from support.programs import run
 from support.strategies import bounds_of, specs
+from support.tuned import LEAST_SHALLOW, WORDS, check_every_value, trial_of
 from support.typemap import Named, type_map
 from tempi import _native
 from tempi.tuning import DEFAULTS, KNOBS, values_of
 
 fake = pytest.mark.mpi_process(TEMPI_DEVICE="fake")
 tunings = st.fixed_dictionaries({knob.name: st.sampled_from(knob.allowed) for knob in KNOBS})
-
-LEAST_SHALLOW = min(next(knob.allowed for knob in KNOBS if knob.name == "shallow_words"))
-WORDS = (Named("BYTE"), Named("SHORT"), Named("INT"), Named("DOUBLE"), Named("C_DOUBLE_COMPLEX"))
-
-
-def trial_of(spec, unpacks):
-    from tempi._library import library
-    from tempi.handles import handle_of
-
-    with Builder() as builder:
-        return _native.Trial(library(), handle_of(builder.build(spec)), unpacks)
 
 
 def tried(spec, unpacks, tuning):
@@ -68,37 +57,11 @@ def overlaps_itself(spec):
     return len(set(offsets.tolist())) < len(offsets)
 
 
-def vectors(leaf, n_members):
-    """A struct of vectors, no two alike, with more words of `leaf` than are moved by a thread each."""
-    size = type_map(leaf).size
-    each = LEAST_SHALLOW // (3 * n_members) + 1
-    members = [c.Hvector(each, 3, (4 + i) * size, leaf) for i in range(n_members)]
-    places = [each * size * sum(4 + j for j in range(i)) for i in range(n_members)]
-    return c.Struct((1,) * n_members, tuple(places), tuple(members))
-
-
-def at_displacements(leaf, n_blocks=LEAST_SHALLOW + 1):
-    size = type_map(leaf).size
-    return c.HindexedBlock(1, tuple(size * (3 * i + i * i % 3) for i in range(n_blocks)), leaf)
-
-
-def matters(knob, word):
-    """Whether a launch parameter is not one of words of another size."""
-    family, _, size = knob.name.partition("_")
-    return family not in ("deep", "irregular") or int(size) == word
-
-
 @fake
 @pytest.mark.parametrize("unpacks", [False, True], ids=["pack", "unpack"])
 @pytest.mark.parametrize("leaf", WORDS, ids=lambda leaf: leaf.name)
 def test_every_value_of_every_parameter(leaf, unpacks):
-    """One at a time, on a large transfer of each kind: each kernel is there."""
-    for spec in (vectors(leaf, 1), vectors(leaf, 5), vectors(leaf, 11), at_displacements(leaf)):
-        trial = trial_of(spec, unpacks)
-        for knob in KNOBS:
-            for value in knob.allowed if matters(knob, type_map(leaf).size) else ():
-                tuning = {"shallow_words": LEAST_SHALLOW, knob.name: value}
-                assert trial.measure(values_of(tuning), 0.0, 1)
+    check_every_value(leaf, unpacks)
 
 
 @fake
@@ -141,7 +104,8 @@ def fit_of(gpu, lines):
         (["threads 100"], "fake", "tempi_OneBox_x8_4, words of 4 B, 3072 tiles of 128 threads"),
     ],
 )
-def test_a_profile_decides_for_its_own_gpu_and_a_bad_one_is_refused(tmp_path, lines, gpu, words):
+def test_a_profile_decides_for_its_own_gpu_and_a_bad_one_is_refused(tmp_path, monkeypatch, lines, gpu, words):
+    monkeypatch.chdir(tmp_path)  # not the source tree, which has no built module
     path = tmp_path / "machine.fit"
     path.write_text(fit_of(gpu, lines))
     options = {"TEMPI_DEVICE": "fake", "TEMPI_PROFILE": str(path), "TEMPI_LOG": "error", "COLUMNS": "200"}
