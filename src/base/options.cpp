@@ -18,6 +18,7 @@ struct Table {
   std::vector<OptionRow> rows;
   std::vector<std::int64_t> numbers;  // of flags and numbers: what a hot path reads instead of the text
   std::vector<std::string> warnings;
+  std::string transports;
 };
 
 // The words that a text option takes; all others take any text.
@@ -113,6 +114,21 @@ void find_unknown_names(Table& table) {
   }
 }
 
+std::string read_transports() {
+  constexpr std::string_view kPrefixes[] = {"UCX_",         "FI_",          "MPIR_CVAR_", "OMPI_MCA_pml",
+                                            "OMPI_MCA_btl", "OMPI_MCA_mtl", "PSM2_",      "PSM3_"};
+  std::set<std::string> found;
+  for (char** variable = environ; variable && *variable; ++variable) {
+    const std::string_view text = *variable;
+    const auto begins = [&](std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; };
+    if (std::any_of(std::begin(kPrefixes), std::end(kPrefixes), begins)) found.emplace(text);
+  }
+  std::string all;
+  for (const std::string& setting : found) all += (all.empty() ? "" : "\t") + setting;
+  std::replace(all.begin(), all.end(), '\n', ' ');
+  return all;
+}
+
 Table* read_environment() {
   auto* table = new Table;
   table->rows = {
@@ -123,6 +139,7 @@ Table* read_environment() {
   table->numbers.resize(table->rows.size());
   for (std::size_t i = 0; i < table->rows.size(); ++i) read_row(*table, i);
   find_unknown_names(*table);
+  table->transports = read_transports();
   return table;
 }
 
@@ -146,20 +163,7 @@ std::string cache_folder() {
   return "";
 }
 
-std::string transport_settings() {
-  constexpr std::string_view kPrefixes[] = {"UCX_",         "FI_",          "MPIR_CVAR_", "OMPI_MCA_pml",
-                                            "OMPI_MCA_btl", "OMPI_MCA_mtl", "PSM2_",      "PSM3_"};
-  std::set<std::string> found;
-  for (char** variable = environ; variable && *variable; ++variable) {
-    const std::string_view text = *variable;
-    const auto begins = [&](std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; };
-    if (std::any_of(std::begin(kPrefixes), std::end(kPrefixes), begins)) found.emplace(text);
-  }
-  std::string all;
-  for (const std::string& setting : found) all += (all.empty() ? "" : "\t") + setting;
-  std::replace(all.begin(), all.end(), '\n', ' ');
-  return all;
-}
+const std::string& transport_settings() { return table().transports; }
 
 NodeRanks ranks_on_node() {
   struct Names {

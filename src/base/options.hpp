@@ -34,8 +34,9 @@ const std::string& text(Option option);
 // Where what was measured of this machine is kept: TEMPI_CACHE_DIR, else as the XDG directories say. "" without a home.
 std::string cache_folder();
 
-// The variables that choose how the MPI library sends: "NAME=value", sorted, with tabs between them.
-std::string transport_settings();
+// The variables that choose how the MPI library sends, as they were when the options were read, before MPI_Init, in
+// which libraries set more of them: "NAME=value", sorted, with tabs between.
+const std::string& transport_settings();
 
 // How many ranks the launcher says that it has started on this node, and which of them this one is; 0 when it does not
 // say.

@@ -1,4 +1,5 @@
 // MPI-4.1, 11 Process Initialization, Creation, and Management.
+#include "base/options.hpp"
 #include "interpose/entry.hpp"
 #include "interpose/state.hpp"
 #include "mpi/types.hpp"
@@ -6,6 +7,12 @@
 
 namespace tempi::interpose {
 namespace {
+
+// The environment is read as it is before the library adds to it.
+const Real& before(const Real& real) {
+  options();
+  return real;
+}
 
 int announced(int code, World world) {
   if (code == MPI_SUCCESS) announce(world);
@@ -19,17 +26,17 @@ int finalize(const Real& real) {
 
 }  // namespace
 
-TEMPI_ENTRY(MPI_Init, (int* argc, char*** argv), announced(real.MPI_Init(argc, argv), World::yes))
+TEMPI_ENTRY(MPI_Init, (int* argc, char*** argv), announced(before(real).MPI_Init(argc, argv), World::yes))
 
 TEMPI_ENTRY(MPI_Init_thread, (int* argc, char*** argv, int required, int* provided),
-            announced(real.MPI_Init_thread(argc, argv, required, provided), World::yes))
+            announced(before(real).MPI_Init_thread(argc, argv, required, provided), World::yes))
 
 #if TEMPI_HAVE_MPI_Session_init
 namespace {
 
 int session_init(const Real& real, Handle info, Handle errhandler, void* session) {
   if (real.MPI_Session_init == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;  // an older library of this ABI
-  return announced(real.MPI_Session_init(info, errhandler, session), World::no);
+  return announced(before(real).MPI_Session_init(info, errhandler, session), World::no);
 }
 
 // The last session takes MPI down, attributes on datatypes included.
