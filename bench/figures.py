@@ -1,4 +1,4 @@
-"""Plots of the pack benchmark."""
+"""Plots of the benchmarks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,16 @@ Series = dict[str, list[tuple[float, float]]]
 
 
 LARGE = 16 << 20
+# Ways of a halo exchange in the order of their bars: what they are, and a colour.
+HALO_WAYS = {
+    "library": ("MPI library alone: derived types", "0.75"),
+    "library-persistent": ("the same, persistent requests", "0.55"),
+    "shim-isend": ("TEMPI: the same derived types", "#f4b183"),
+    "shim-pack": ("TEMPI: MPI_Pack", "#e8853a"),
+    "halo": ("TEMPI: HaloExchange", "#c00000"),
+    "hand": ("by hand: packed messages", "#5b9bd5"),
+    "hand-nccl": ("by hand: NCCL", "#1f4e79"),
+}
 
 
 def vectors(rows: Sequence[Row], direction: str) -> list[Row]:
@@ -117,3 +127,55 @@ def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: s
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     plt.close(figure)
+
+
+def draw_halos(rows: Sequence[Row], path: Path, title: str) -> None:
+    """Times of halo exchanges: a panel a size, a group of bars a number of ranks, a bar a way."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    sizes = list(dict.fromkeys((row["edge"], row["radius"], row["quantities"]) for row in rows))
+    figure, axes = plt.subplots(
+        len(sizes), 1, figsize=(12, 3.6 * len(sizes) + 1.2), squeeze=False, layout="constrained"
+    )
+    for (edge, radius, quantities), axis in zip(sizes, axes.flat, strict=True):
+        size = (edge, radius, quantities)
+        _draw_halo_panel(axis, [r for r in rows if (r["edge"], r["radius"], r["quantities"]) == size])
+        axis.set_title(f"{edge}³ points a rank, {quantities} × 8 bytes a point, radius {radius}", fontsize=10)
+    ways = dict(zip(*axes[0][0].get_legend_handles_labels()[::-1], strict=True))
+    figure.suptitle(title)
+    figure.legend(ways.values(), ways.keys(), loc="outside lower center", ncols=4, fontsize=9)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def _draw_halo_panel(axis: Any, rows: Sequence[Row]) -> None:
+    """Each bar with its time, or with why there is none."""
+    setups = list(dict.fromkeys((row["ranks"], row["gpus"]) for row in rows))
+    ways = [way for way in HALO_WAYS if any(row["way"] == way for row in rows)]
+    width = 0.85 / len(ways)
+    least = min((row["median_us"] for row in rows if row["median_us"]), default=1.0)
+    for number, way in enumerate(ways):
+        label, colour = HALO_WAYS[way]
+        for row in (row for row in rows if row["way"] == way):
+            x = setups.index((row["ranks"], row["gpus"])) + (number - (len(ways) - 1) / 2) * width
+            us = row["median_us"]
+            axis.bar(x, us or least / 2, 0.92 * width, label=label, color=colour)
+            text = row["failure"] if us is None else _short(us)
+            axis.text(x, 1.06 * (us or least / 2), text, rotation=90, fontsize=7, ha="center", va="bottom")
+    names = [f"{n} rank{'s'[: n > 1]}" + (f", {gpus} GPU" if gpus else "") for n, gpus in setups]
+    axis.set_xticks(range(len(setups)), names)
+    axis.set(yscale="log", ylabel="median time (µs)", ylim=(least / 2, None))
+    bottom, top = axis.get_ylim()
+    axis.set_ylim(bottom, top * (top / bottom) ** 0.15)  # room for the numbers
+    axis.grid(axis="y", alpha=0.3)
+    axis.set_axisbelow(True)
+
+
+def _short(us: float) -> str:
+    """Microseconds as they fit over a narrow bar."""
+    if us >= 1e6:
+        return f"{us * 1e-6:.3g} s"
+    return f"{us:,.0f}" if us >= 10 else f"{us:.1f}"

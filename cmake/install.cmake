@@ -1,8 +1,14 @@
-# Into the wheel: tempi/lib/libtempi.so and tempi/_native. Otherwise: library, C header and CMake package.
+# Into the wheel: tempi/lib/ABI/libtempi.so for each MPI, and tempi/_native. Otherwise, for mpicc's MPI: library, C
+# header and CMake package.
 if(SKBUILD)
-  install(TARGETS tempi LIBRARY DESTINATION tempi/lib)
+  foreach(shim IN LISTS TEMPI_SHIMS)
+    get_target_property(abi ${shim} TEMPI_MPI_ABI)
+    install(TARGETS ${shim} LIBRARY DESTINATION tempi/lib/${abi})
+  endforeach()
   install(TARGETS _native LIBRARY DESTINATION tempi)
   install(DIRECTORY perfmodel/machines DESTINATION tempi/perfmodel)
+endif()
+if(SKBUILD OR NOT TARGET tempi)
   return()
 endif()
 

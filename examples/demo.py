@@ -1,12 +1,12 @@
 """Runs demo.c, a small MPI program that knows nothing of TEMPI, without and with libtempi.so, and compares.
 
-On GPU buffers where there is a GPU, else on host buffers. Exit code 1 when bytes differ.
+Then a 3-D halo exchange. On GPU buffers where there is a GPU, else on host buffers. Exit code 1 when bytes
+differ. From the folder above: python -m examples.demo
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,9 +16,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-import tempi
+from examples.demo_halo import show_halo
 from tempi.gpus import gpus
 from tempi.info import build_info
+from tempi.launchers import Launch, find_mpirun, kind_of
+from tempi.running import with_shim
 
 SOURCE = Path(__file__).with_name("demo.c")
 NAMES = [
@@ -33,6 +35,7 @@ NAMES = [
     "struct-of-8",
 ]
 TIMEOUT_S = 60.0
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @dataclass(frozen=True)
@@ -63,17 +66,8 @@ def compile_program(folder: Path) -> Path:
 
 def launcher() -> list[str]:
     """``mpirun`` for two ranks, on however few cores."""
-    mpirun = shutil.which("mpirun") or "mpirun"
-    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True).stdout
-    is_open_mpi = "Open MPI" in version or "open-mpi" in version
-    return [mpirun, "-n", "2", *(["--oversubscribe"] if is_open_mpi else [])]
-
-
-def environment(preload: bool) -> dict[str, str]:
-    """This environment, with or without the shim."""
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"} | root
-    return env | {"LD_PRELOAD": tempi.lib_path()} if preload else env
+    mpirun = find_mpirun()
+    return [mpirun, "-n", "2", *(["--oversubscribe"] if kind_of(mpirun) == "openmpi" else [])]
 
 
 def parse(output: str) -> Results:
@@ -89,8 +83,10 @@ def parse(output: str) -> Results:
 def launch(program: Path, where: str, names: list[str], preload: bool) -> Results:
     """One run; what it printed before it ended, or before the time was up."""
     command = [*launcher(), str(program), where, *names]
+    ranks = with_shim(command) if preload else Launch(command, {})
+    env = ranks.environment() | ROOT
     try:
-        done = subprocess.run(command, env=environment(preload), capture_output=True, timeout=TIMEOUT_S)
+        done = subprocess.run(ranks.command, env=env, capture_output=True, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired as late:
         return parse((late.stdout or b"").decode())
     if done.returncode != 0 and preload:
@@ -146,7 +142,9 @@ def main() -> int:
     for name in NAMES:
         table.add_row(*row(name, alone.get(name), ours.get(name), reference.get(name)))
     console.print(table)
-    return 0 if all(same_bytes(ours.get(name), reference.get(name)) for name in NAMES) else 1
+    packed = all(same_bytes(ours.get(name), reference.get(name)) for name in NAMES)
+    exchanged = show_halo(console)
+    return 0 if packed and exchanged else 1
 
 
 if __name__ == "__main__":

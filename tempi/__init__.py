@@ -1,10 +1,11 @@
 """TEMPI: MPI derived datatypes at the machine's speed, for programs nobody changed.
 
-The work is done by ``libtempi.so``, which is preloaded into an MPI program::
+The work is done by ``libtempi.so``, which ``tempi run`` preloads into an MPI program::
 
-    LD_PRELOAD=$(python -m tempi lib) mpirun -n 2 ./program
+    tempi run -- mpirun -n 2 ./program
 
-This package looks inside: how a datatype is handled, what became of the calls, which options are set.
+In a Python program, importing this package before ``mpi4py.MPI`` does the same. It looks inside, too: how a
+datatype is handled, what became of the calls, which options are set.
 """
 
 from importlib import import_module
@@ -16,6 +17,7 @@ __path__ = extend_path(__path__, __name__)
 
 from tempi._library import Counter, Option, enabled, lib_path, options, reset_stats, stats
 from tempi._version import __version__
+from tempi.activation import watch as _watch_mpi4py
 from tempi.explanation import Explanation, explain
 
 if TYPE_CHECKING:
@@ -52,3 +54,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found = getattr(import_module(_NEED_MPI[name]), name)
     return found
+
+
+_watch_mpi4py()

@@ -1,4 +1,4 @@
-"""The command line: ``python -m tempi info | explain | measure | lib``."""
+"""The command line: ``python -m tempi run | info | explain | measure | lib | bench``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import click
 
 from tempi._library import lib_path
 from tempi._version import __version__
+from tempi.benchmarks import main as bench_command
 from tempi.explanation import ExplainError, explain
 from tempi.measure import main as measure_command
 from tempi.model import LOCALITIES
 from tempi.prediction import count_for, print_prediction
 from tempi.profile_check import ProfileError
+from tempi.running import main as run_command
+from tempi.shims import LIBRARIES
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -22,13 +25,19 @@ if TYPE_CHECKING:
 @click.group()
 @click.version_option(__version__, prog_name="tempi")
 def main() -> None:
-    """Make MPI derived datatypes fast: LD_PRELOAD=$(tempi lib) mpirun ./program"""
+    """Make MPI derived datatypes fast: tempi run -- mpirun -n 4 ./program"""
 
 
 @main.command("lib")
-def lib_command() -> None:
+@click.option(
+    "--abi", type=click.Choice(list(LIBRARIES)), help="Of the program's MPI; default: of the MPI found."
+)
+def lib_command(abi: str | None) -> None:
     """Print the path of libtempi.so, for LD_PRELOAD."""
-    click.echo(lib_path())
+    try:
+        click.echo(lib_path(abi))
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from error
 
 
 @main.command("info")
@@ -81,6 +90,8 @@ def explain_command(
 
 
 main.add_command(measure_command, "measure")
+main.add_command(run_command, "run")
+main.add_command(bench_command, "bench")
 
 if __name__ == "__main__":
     main(prog_name="python -m tempi")

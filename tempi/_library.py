@@ -1,12 +1,11 @@
-"""libtempi.so as this process sees it: the preloaded one, else a private copy that intercepts nothing."""
+"""libtempi.so as this process sees it: in the way of MPI calls, else a private copy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-from tempi import _native
+from tempi import _native, shims
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,9 @@ class Counter:
     bytes : int
         Payload of these calls.
     seconds : float
-        Time inside handled calls; 0 for calls that were passed on.
+        Time inside handled calls; 0 for calls that were passed on, and without ``TEMPI_REPORT``.
+    predicted_seconds : float
+        Time that the profile predicts for the rows ``packing`` and ``unpacking``; 0 without a profile.
     """
 
     function: str
@@ -47,27 +48,39 @@ class Counter:
     calls: int
     bytes: int
     seconds: float
+    predicted_seconds: float
 
 
-def lib_path() -> str:
-    """Path of the installed ``libtempi.so``: what to put into ``LD_PRELOAD``."""
-    return str(Path(_native.__file__).parent / "lib" / "libtempi.so")
+def lib_path(abi: str | None = None) -> str:
+    """Path of an installed ``libtempi.so``: what to put into ``LD_PRELOAD``.
+
+    Parameters
+    ----------
+    abi : "openmpi", "mpich" or "mpiabi", optional
+        Of the program's MPI; default: the only one installed, else that of this Python's mpi4py or mpirun.
+
+    Raises
+    ------
+    RuntimeError
+        If there is none for that MPI, or several and nothing that chooses.
+    """
+    return str(shims.shim_for(abi or shims.default_abi()))
 
 
 @cache
 def library() -> _native.Library:
-    """The C interface of the preloaded ``libtempi.so``, else of the installed one, loaded privately.
+    """The C interface of the ``libtempi.so`` in the way of MPI calls, else of one loaded privately.
 
     Raises
     ------
     RuntimeError
         If it cannot be loaded, or is of another version than this package.
     """
-    return _native.Library(lib_path())
+    return _native.Library(None if shims.is_in_the_way() else str(shims.any_shim()))
 
 
 def enabled() -> bool:
-    """Whether ``libtempi.so`` is preloaded into this process and handles calls."""
+    """Whether ``libtempi.so`` is in the way of this process's MPI calls and handles them."""
     return library().preloaded and library().active()
 
 

@@ -80,6 +80,7 @@ class CounterRow(TypedDict):
     calls: int
     bytes: int
     seconds: float
+    predicted_seconds: float
 
 class Texts(TypedDict):
     error: str
@@ -87,10 +88,13 @@ class Texts(TypedDict):
     canonical: str
     boxes: str
     plan: str
+    features: tuple[int, int, int, int]
+    contiguous: bool
 
 class Fit:
     def machine(self) -> dict[str, str]: ...
     def terms(self) -> dict[str, list[tuple[float, float, float, float, float, float]]]: ...
+    def tuning(self) -> dict[str, int]: ...
     def seconds(
         self, term: str, bytes: int, blocks: int = 0, touched: int = 0, pages: int = 0
     ) -> float | None: ...
@@ -114,11 +118,13 @@ class Fit:
         locality: str,
         cuda_aware: bool,
     ) -> str | None: ...
+    def chunk_bytes(self, bytes: int, blocks: int, touched: int, pages: int, packs: bool) -> int | None: ...
     def host_packer_wins(
         self, bytes: int, blocks: int, touched: int, pages: int, packs: bool
     ) -> bool | None: ...
 
 def cache_folder() -> str: ...
+def knob_rows() -> list[tuple[str, int, str, tuple[int, ...]]]: ...
 def read_fit(text: str, /) -> Fit: ...
 
 class Library:
@@ -138,10 +144,10 @@ class Library:
     def measure(
         self,
         what: str,
-        strategy: str = "",
-        n_blocks: int = 1,
-        block: int = 8,
-        stride: int = 8,
+        strategy: str,
+        datatype: int,
+        count: int = 1,
+        parts: int = 0,
         peer: int = 0,
         max_seconds: float = 0.1,
         max_samples: int = 1000,
@@ -153,3 +159,7 @@ class Library:
     def fake_deallocate(self, data: int, /) -> None: ...
     def fake_copy(self, dst: int, src: int, bytes: int) -> None: ...
     def fake_unfinished(self) -> int: ...
+
+class Trial:
+    def __init__(self, library: Library, datatype: int, unpacks: bool) -> None: ...
+    def measure(self, values: Sequence[int], max_seconds: float, max_samples: int) -> list[float]: ...

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
-# What makes messages travel otherwise.
-TRANSPORTS = ("UCX_", "FI_", "MPIR_CVAR_", "OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl", "PSM2_", "PSM3_")
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID")
 LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_RANK", "SLURM_LOCALID")
-
-
-def transports() -> dict[str, str]:
-    """The variables that choose how the MPI library sends."""
-    return {key: value for key, value in sorted(os.environ.items()) if key.startswith(TRANSPORTS)}
 
 
 def is_inside_job() -> bool:
@@ -25,11 +19,27 @@ def local_rank() -> int:
     return next((int(os.environ[name]) for name in LOCAL_RANKS if name in os.environ), 0)
 
 
-def tempi_variables() -> list[str]:
-    """``NAME=value`` of every TEMPI_ variable, for ranks that a launcher starts without this environment."""
-    return [f"{key}={value}" for key, value in os.environ.items() if key.startswith("TEMPI_")]
+def tempi_variables() -> dict[str, str]:
+    """Every TEMPI_ variable, for ranks that a launcher starts without this environment."""
+    return {key: value for key, value in os.environ.items() if key.startswith("TEMPI_")}
 
 
 def without_preload() -> dict[str, str]:
     """All of it but LD_PRELOAD."""
     return {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+
+
+def preloaded_with(library: Path) -> str:
+    """LD_PRELOAD with `library` after what is there; another TEMPI goes out."""
+    there = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
+    return ":".join([*(path for path in there if Path(path).name != library.name), str(library)])
+
+
+def library_path_with(folder: Path) -> str:
+    """LD_LIBRARY_PATH with `folder` first."""
+    return ":".join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH")]))
+
+
+def slurm_exports() -> str:
+    """What srun hands to its ranks where its command line does not say."""
+    return os.environ.get("SLURM_EXPORT_ENV", "ALL")

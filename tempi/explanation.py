@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tempi._library import library
 from tempi.handles import handle_of
+from tempi.model import Features
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -35,12 +36,18 @@ class Explanation:
         Loop nests over dense blocks; offsets and strides in bytes.
     plan : str
         Word size, tiles and launches.
+    features : tempi.model.Features
+        What the time of the transfer depends on.
+    contiguous : bool
+        Whether it is one dense block.
     """
 
     as_built: str
     canonical: str
     boxes: str
     plan: str
+    features: Features
+    contiguous: bool
 
     def _stages(self) -> Iterator[tuple[str, str]]:
         yield "as built", self.as_built
@@ -86,4 +93,5 @@ def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
     texts = library().explain(handle_of(datatype), count)
     if texts["error"]:
         raise ExplainError(texts["error"])
-    return Explanation(texts["as_built"], texts["canonical"], texts["boxes"], texts["plan"])
+    stages = texts["as_built"], texts["canonical"], texts["boxes"], texts["plan"]
+    return Explanation(*stages, Features(*texts["features"]), texts["contiguous"])

@@ -6,17 +6,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tempi.model import STRATEGIES, Features
+from tempi.shapes import Shape
 
 BLOCKS = (8, 16, 32, 64, 128, 512, 4096)
 QUICK_BLOCKS = (8, 64, 512)
 STRIDES = (512, 4096)  # and twice the block
 SIZE_POWERS = range(6, 27)  # payloads of 64 bytes to 64 MiB
 QUICK_SIZE_POWERS = range(6, 25, 2)
+SOLID_BLOCKS = (8, 64, 512)
+QUICK_SOLID_BLOCKS = (64,)
+PLANES_AND_BOXES = ((16, 1), (1, 8), (4, 32))
+SOLID_SIZE_POWERS = (14, 18, 23)
 MAX_SPAN_BYTES = {True: 1 << 30, False: 128 << 20}  # by whether it is in GPU memory
-MESSAGES = ("message", "strided")
+MESSAGES = ("message", "strided", "queue")
 MESSAGE_WEIGHT = 4.0  # few rows, and every prediction contains one
 SHARED_GPU_BLOCK = 32
 SIZE_OF_WEIGHT_2 = 4 << 20
+QUEUES = (1, 4, 16, 64)  # messages under way at once
+QUEUED_SIZES = (256, 4096, 65536)
+CHUNKED_SIZES = (16 << 20, 64 << 20)
+CHUNKS = (8, 16, 32, 64, 128)  # fewer show how well kernels and copies overlap, not what a chunk costs
+CHUNKED_BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -27,29 +37,33 @@ class Row:
     ----------
     peer : int or None
         The other rank of a message.
+    parts : int
+        Messages of a queue, or chunks; else 0.
     """
 
     term: str
     what: str
     strategy: str
-    n_blocks: int
-    block: int
-    stride: int
+    shape: Shape
     peer: int | None = None
+    parts: int = 0
 
     @property
     def bytes(self) -> int:
         """Payload."""
-        return self.n_blocks * self.block
+        return self.shape.bytes * (self.parts if self.what == "queue" else 1)
+
+    @property
+    def is_nominal(self) -> bool:
+        """Whether the datatype does not matter for its time."""
+        return self.term == "launch" or self.what in ("message", "strided", "copy") or self.parts > 0
 
     @property
     def features(self) -> Features:
-        """None of them for a launch, the payload for a message."""
-        if self.what == "launch":
+        """None for a launch; the payload alone for what is contiguous, with how many parts as blocks."""
+        if self.term == "launch":
             return Features(0)
-        if self.what in MESSAGES:
-            return Features(self.bytes)
-        return Features.of_vector(self.n_blocks, self.block, self.stride)
+        return Features(self.bytes, self.parts) if self.is_nominal else self.shape.features
 
     @property
     def weight(self) -> float:
@@ -63,26 +77,50 @@ def layouts(quick: bool) -> Iterator[tuple[int, int]]:
         yield from ((block, stride) for stride in sorted({2 * block, *STRIDES}) if stride > block)
 
 
-def vectors(quick: bool, on_gpu: bool) -> Iterator[tuple[int, int, int]]:
-    """Numbers of blocks, blocks and strides. Every other layout has every other size: all sizes occur."""
+def vectors(quick: bool) -> Iterator[Shape]:
+    """Dense ones and vectors. Every other layout has every other size: all sizes occur."""
     powers = QUICK_SIZE_POWERS if quick else SIZE_POWERS
-    yield from ((1, 1 << power, 1 << power) for power in powers)
+    yield from (Shape.dense(1 << power) for power in powers)
     for i, (block, stride) in enumerate(layouts(quick)):
         for power in powers if quick else powers[i % 2 :: 2]:
-            n_blocks = (1 << power) // block
-            if n_blocks > 1 and n_blocks * stride <= MAX_SPAN_BYTES[on_gpu]:
-                yield n_blocks, block, stride
+            if (n_blocks := (1 << power) // block) > 1:
+                yield Shape(n_blocks, block, stride)
+
+
+def solids(quick: bool) -> Iterator[Shape]:
+    """Three dimensions, and several boxes."""
+    for block in QUICK_SOLID_BLOCKS if quick else SOLID_BLOCKS:
+        for planes, boxes in PLANES_AND_BOXES:
+            for power in SOLID_SIZE_POWERS:
+                if (n_blocks := (1 << power) // (block * planes * boxes)) > 2:
+                    yield Shape(n_blocks, block, 4 * block, planes, boxes)
+
+
+def shapes(quick: bool, on_gpu: bool) -> Iterator[Shape]:
+    """All that is packed and unpacked."""
+    for shape in (*vectors(quick), *solids(quick)):
+        if shape.span <= MAX_SPAN_BYTES[on_gpu]:
+            yield shape
+
+
+def gpu_rows(quick: bool) -> Iterator[Row]:
+    """The GPU alone: a launch, copies, and the cost of a chunk of a staged transfer."""
+    yield Row("launch", "pack", "device", Shape(2, 8, 16))
+    for power in QUICK_SIZE_POWERS if quick else SIZE_POWERS:
+        yield from (
+            Row(f"copy.{way}", "copy", way, Shape.dense(1 << power)) for way in ("to_host", "to_device")
+        )
+    for size in CHUNKED_SIZES:
+        shape = Shape(size // CHUNKED_BLOCK, CHUNKED_BLOCK, 2 * CHUNKED_BLOCK)
+        yield from (Row("chunks", "pack", "staged", shape, parts=chunks) for chunks in CHUNKS)
 
 
 def local_rows(has_gpu: bool, quick: bool) -> list[Row]:
     """What one rank measures alone, small payloads first."""
-    rows = [Row("launch", "launch", "device", 1, 1, 1)] if has_gpu else []
+    rows = [*gpu_rows(quick)] if has_gpu else []
     for strategy in (*(STRATEGIES if has_gpu else ()), "host", "library"):
-        for n_blocks, block, stride in vectors(quick, strategy in STRATEGIES):
-            rows += [
-                Row(f"{what}.{strategy}", what, strategy, n_blocks, block, stride)
-                for what in ("pack", "unpack")
-            ]
+        for shape in shapes(quick, strategy in STRATEGIES):
+            rows += [Row(f"{what}.{strategy}", what, strategy, shape) for what in ("pack", "unpack")]
     return sorted(rows, key=lambda row: row.bytes)
 
 
@@ -98,12 +136,20 @@ def message_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
         The peer's rank by memory and locality: ``{"host.same_node": 1, "device.other_gpu": 1}``.
     """
     sizes = [1 << power for power in (QUICK_SIZE_POWERS if quick else SIZE_POWERS)]
-    return [message_row(name, peer, size) for name, peer in peers.items() for size in sizes]
+    rows = [message_row(name, peer, size) for name, peer in peers.items() for size in sizes]
+    near = peers.get("host.same_node", peers.get("host.other_node"))
+    if near is not None:
+        rows += [
+            Row("message.queue", "queue", "host", Shape.dense(size), near, n)
+            for size in QUEUED_SIZES
+            for n in QUEUES
+        ]
+    return rows
 
 
 def message_row(name: str, peer: int, size: int) -> Row:
     """A message of `size` bytes."""
     if name != "host.same_gpu":
-        return Row(f"message.{name}", "message", name.partition(".")[0], 1, size, size, peer)
+        return Row(f"message.{name}", "message", name.partition(".")[0], Shape.dense(size), peer)
     block = SHARED_GPU_BLOCK
-    return Row(f"message.{name}", "strided", "oneshot", size // block, block, 2 * block, peer)
+    return Row(f"message.{name}", "strided", "oneshot", Shape(size // block, block, 2 * block), peer)

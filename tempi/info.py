@@ -5,8 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from tempi._library import library, options
+from tempi._library import enabled, library, options
 from tempi.gpus import gpus
+from tempi.shims import installed
 
 
 def build_info() -> dict[str, str]:
@@ -38,7 +39,8 @@ def _build_table() -> Table:
     mpi = _mpi_of_this_python()  # first, so that the library finds it
     lib = library()
     found = {
-        "libtempi.so": lib.path + (" (preloaded)" if lib.preloaded else " (not preloaded)"),
+        "libtempi.so": lib.path + (" (handles calls)" if enabled() else " (is not in use here)"),
+        "installed for": ", ".join(installed()),
         "MPI of this Python": mpi,
         "MPI library found": lib.mpi_library() or "none",
         "CUDA-aware": lib.cuda_aware() or "unknown: no MPI library",

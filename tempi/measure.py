@@ -21,9 +21,10 @@ from tempi.gpus import use_gpu
 from tempi.measure_rank import Job, Record, preloaded_meter, records
 from tempi.model import Machine, Measurement
 from tempi.plots import check_drawable, draw
-from tempi.profile import Profile, cache_directory, check_writable, fitted, read, write
+from tempi.profile import Profile, cache_directory, check_writable, completed, fitted, read, write
 from tempi.profile_check import ProfileError, record
 from tempi.profile_tables import print_profile
+from tempi.tune import tuned_here, tuned_profile
 
 DEFAULT_SECONDS, QUICK_SECONDS = 150.0, 20.0  # without the ranks' start and the fit
 WIDTH_OF_FILES = 120
@@ -80,8 +81,8 @@ def collect(found: Iterator[Record], seconds: float, console: Console) -> Collec
     return collected
 
 
-def measured_profile(found: Iterator[Record], seconds: float, console: Console) -> Profile:
-    """The profile that the records make, with what went wrong shown."""
+def measured_profile(found: Iterator[Record], seconds: float, target: Path, console: Console) -> Profile:
+    """The profile that the records make, with what went wrong shown; what was tuned before stays."""
     begun = time.monotonic()
     collected = collect(found, seconds, console)
     for note in collected.notes():
@@ -94,10 +95,12 @@ def measured_profile(found: Iterator[Record], seconds: float, console: Console) 
         "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]),
         "seconds": round(time.monotonic() - begun, 1),
     }
-    return fitted(collected.machine, facts, collected.rows)
+    return completed(fitted(collected.machine, facts, collected.rows, {}), target)
 
 
-def measure_here(quick: bool, device_messages: bool, seconds: float, console: Console) -> Profile | None:
+def measure_here(
+    quick: bool, device_messages: bool, seconds: float, target: Path, console: Console
+) -> Profile | None:
     """Measure with the ranks of the job that this process is one of; only rank 0 gets the profile."""
     if device_messages:
         use_gpu(local_rank())
@@ -105,7 +108,7 @@ def measure_here(quick: bool, device_messages: bool, seconds: float, console: Co
 
     found = records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages))
     if MPI.COMM_WORLD.rank == 0:
-        return measured_profile(found, seconds, console)
+        return measured_profile(found, seconds, target, console)
     for _ in found:
         pass
     return None
@@ -141,6 +144,11 @@ def finish(profile: Profile, output: Path | None, plot: Path | None, console: Co
     is_flag=True,
     help="Also messages of GPU memory by a CUDA-aware library; without them a rule decides about those.",
 )
+@click.option(
+    "--tune",
+    is_flag=True,
+    help="Search launch parameters for this GPU, and add them to this machine's profile.",
+)
 @click.option("--quick", is_flag=True, help="At most 30 seconds, on a coarser grid; else at most 3 minutes.")
 @click.option("--seconds", type=click.FloatRange(min=0.1), help="For measuring, instead.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder to write to; default: the cache.")
@@ -153,6 +161,7 @@ def finish(profile: Profile, output: Path | None, plot: Path | None, console: Co
 def main(
     quick: bool,
     device_messages: bool,
+    tune: bool,
     seconds: float | None,
     output: Path | None,
     hosts: str | None,
@@ -163,7 +172,8 @@ def main(
 ) -> None:
     """Measure what messages cost on this machine, and write the profile that predictions are made from.
 
-    Inside an MPI job (with libtempi.so preloaded) its ranks are used; else two are started here.
+    Inside an MPI job its ranks are used; else two are started here.
+    With --tune one rank does, and the rest of the profile stays as it was.
     With --from nothing is measured, and the profile is only written where --output says.
     """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
@@ -171,18 +181,24 @@ def main(
     try:
         if source is not None:
             old = read(source)
-            finish(fitted(old.machine, old.measured, old.tables), output, plot, console)
+            finish(fitted(old.machine, old.measured, old.tables, old.tuning), output, plot, console)
             return
         target = output or cache_directory()
         check_first(target, plot)
-        if is_inside_job():
-            profile = measure_here(quick, device_messages, budget, console)
+        if is_inside_job() and tune:
+            profile = tuned_here(quick, budget, target, console)
+        elif is_inside_job():
+            profile = measure_here(quick, device_messages, budget, target, console)
         else:
             command = ranks_job.command(
-                mpirun, hosts, ranks_command, budget, quick=quick, device_messages=device_messages
+                mpirun, hosts, ranks_command, budget, quick=quick, device_messages=device_messages, tune=tune
             )
             found = ranks_job.records_of(command, budget + GRACE_SECONDS)
-            profile = measured_profile(found, budget, console)
+            profile = (
+                tuned_profile(found, target, console)
+                if tune
+                else measured_profile(found, budget, target, console)
+            )
         if profile is not None:
             finish(profile, target, plot, console)
     except ProfileError as error:

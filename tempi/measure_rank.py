@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from tempi.environment import local_rank, transports
+from tempi.environment import local_rank
 from tempi.gpus import gpus, use_gpu
 from tempi.grid import Row, local_rows, message_rows
-from tempi.model import Machine, Measurement
+from tempi.model import Features, Machine, Measurement
 from tempi.sampling import FIRST_SAMPLES, flags_of, median_interval, sample
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+    from tempi._native import Library
 
 Record = dict[str, Any]
 
@@ -33,20 +35,39 @@ SECONDS_OF_AN_END = 0.02
 
 
 class Meter(Protocol):
-    """What is used of ``tempi._library.library()``."""
+    """What takes samples."""
 
-    def measure(
-        self,
-        what: str,
-        strategy: str,
-        n_blocks: int,
-        block: int,
-        stride: int,
-        peer: int,
-        max_seconds: float,
-        max_samples: int,
-    ) -> Sequence[float]: ...
-    def machine(self) -> Mapping[str, Any]: ...
+    def take(self, row: Row, peer: int, n: int, seconds: float) -> Sequence[float]:
+        """Up to `n` samples of a row, in at most about so many seconds."""
+
+    def features(self, row: Row) -> Features:
+        """What the shim finds that the row's time depends on."""
+
+    def machine(self) -> Mapping[str, Any]:
+        """The facts that a profile is told by."""
+
+
+@dataclass(frozen=True)
+class PreloadedMeter:
+    """The preloaded ``libtempi.so``, which alone can measure."""
+
+    library: Library
+
+    def take(self, row: Row, peer: int, n: int, seconds: float) -> Sequence[float]:
+        """As in `Meter`."""
+        with row.shape.handle() as datatype:
+            return self.library.measure(row.what, row.strategy, datatype, 1, row.parts, peer, seconds, n)
+
+    def features(self, row: Row) -> Features:
+        """As in `Meter`."""
+        if row.is_nominal:
+            return row.features
+        with row.shape.handle() as datatype:
+            return Features(*self.library.explain(datatype)["features"])
+
+    def machine(self) -> Mapping[str, Any]:
+        """As in `Meter`."""
+        return self.library.machine()
 
 
 @dataclass(frozen=True)
@@ -59,16 +80,11 @@ class Job:
     seconds: float
     device_messages: bool = False
 
-    def take(self, row: Row, peer: int, n: int, seconds: float) -> Sequence[float]:
-        """Up to `n` samples of a row, on the rank that calls."""
-        arguments = (row.what, row.strategy, row.n_blocks, row.block, row.stride)
-        return self.meter.measure(*arguments, peer, seconds, n)
-
 
 def find_machine(meter: Meter) -> Machine:
     """The facts about this machine, with CUDA's driver loaded: the shim itself never does that."""
     gpus()
-    return Machine.from_facts(meter.machine(), transports())
+    return Machine.from_facts(meter.machine())
 
 
 def find_peers(nodes: Sequence[str], machine: Machine) -> dict[str, int]:
@@ -139,7 +155,7 @@ def measure_row(job: Job, row: Row, seconds: float) -> Record:
     def take(n: int, max_seconds: float) -> Sequence[float]:
         if row.peer is not None:
             job.comm.send((n, max_seconds), row.peer)
-        return job.take(row, 0 if row.peer is None else row.peer, n, max_seconds)
+        return job.meter.take(row, 0 if row.peer is None else row.peer, n, max_seconds)
 
     try:
         ends_s = seconds_of_ends(job, row)
@@ -150,7 +166,7 @@ def measure_row(job: Job, row: Row, seconds: float) -> Record:
         dismiss(job, row)
     if not samples or min(samples) <= 0:
         return {"failed": row.term, "why": "no time was measured"}
-    return {"row": asdict(measurement(row, samples))}
+    return {"row": asdict(measurement(row, job.meter.features(row), samples))}
 
 
 def seconds_of_ends(job: Job, row: Row) -> float:
@@ -158,12 +174,11 @@ def seconds_of_ends(job: Job, row: Row) -> float:
     if row.what != "strided":
         return 0.0
     ends = (replace(row, what=what, peer=None) for what in ("pack", "unpack"))
-    return sum(median(job.take(end, 0, FIRST_SAMPLES, SECONDS_OF_AN_END)) for end in ends)
+    return sum(median(job.meter.take(end, 0, FIRST_SAMPLES, SECONDS_OF_AN_END)) for end in ends)
 
 
-def measurement(row: Row, samples: Sequence[float]) -> Measurement:
+def measurement(row: Row, features: Features, samples: Sequence[float]) -> Measurement:
     """A row of a table, of the samples' times in seconds."""
-    features = row.features
     middle, low, high = (float(f"{value:.5g}") for value in median_interval(samples))
     return Measurement(
         row.term,
@@ -171,13 +186,15 @@ def measurement(row: Row, samples: Sequence[float]) -> Measurement:
         features.blocks,
         features.touched,
         features.pages,
-        row.block,
-        row.stride,
+        row.shape.block,
+        row.shape.stride,
         middle,
         low,
         high,
         len(samples),
         flags_of(samples),
+        row.shape.planes,
+        row.shape.boxes,
     )
 
 
@@ -192,7 +209,7 @@ def follow(job: Job, row: Row) -> None:
     while (asked := receive_asleep(job.comm)) is not None:
         n, max_seconds = asked
         with suppress(RuntimeError):  # rank 0 fails alike, and reports it
-            job.take(row, 0, n, max_seconds)
+            job.meter.take(row, 0, n, max_seconds)
 
 
 def receive_asleep(comm: MPI.Intracomm) -> tuple[int, float] | None:
@@ -216,8 +233,8 @@ def preloaded_meter() -> Meter:
 
     lib = library()
     if not lib.preloaded:
-        raise click.ClickException("libtempi.so is not preloaded: LD_PRELOAD=$(tempi lib)")
-    return lib
+        raise click.ClickException("libtempi.so is not in use: tempi run -- mpirun ...")
+    return PreloadedMeter(lib)
 
 
 @click.command()

@@ -43,16 +43,6 @@ class Features:
         """Bytes that decide which segment of a term counts."""
         return max(self.bytes, self.touched)
 
-    @classmethod
-    def of_vector(cls, n_blocks: int, block: int, stride: int) -> Features:
-        """Of `n_blocks` blocks of `block` bytes, `stride` bytes apart; `stride` == `block`: dense."""
-        if stride == block or n_blocks == 1:
-            return cls(n_blocks * block, 1, n_blocks * block, units(n_blocks * block, PAGE_BYTES))
-        touched = n_blocks * min(stride, units(block, SECTOR_BYTES) * SECTOR_BYTES)
-        span = (n_blocks - 1) * stride + block
-        pages = min(n_blocks * units(block, PAGE_BYTES), units(span, PAGE_BYTES))
-        return cls(n_blocks * block, n_blocks, touched, pages)
-
 
 def units(n_bytes: int, unit_bytes: int) -> int:
     """How many units hold so many bytes."""
@@ -117,11 +107,13 @@ class Machine:
     transports: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_facts(cls, facts: Mapping[str, Any], transports: Mapping[str, str]) -> Machine:
+    def from_facts(cls, facts: Mapping[str, Any]) -> Machine:
         """From the strings of ``library().machine()``."""
         texts = {key: one_line(str(facts[key])) for key in ("host", "gpu", "driver", "mpi")}
         aware = str(facts["cuda_aware"]).lower() in ("1", "true", "yes")
-        return cls(**texts, gpus=int(facts["gpus"]), cuda_aware=aware, transports=dict(transports))
+        settings = (text.partition("=") for text in facts["transports"].split("\t") if text)
+        transports = {name: value for name, _, value in settings}
+        return cls(**texts, gpus=int(facts["gpus"]), cuda_aware=aware, transports=transports)
 
     @property
     def has_gpu(self) -> bool:
@@ -144,7 +136,9 @@ class Measurement:
     bytes, blocks, touched, pages : int
         Features, as in `Features`.
     block, stride : int
-        Of the vector, in bytes.
+        Of the shape, in bytes; see `tempi.shapes`.
+    planes, boxes : int
+        Of the shape.
     median_s, low_s, high_s : float
         Median of the samples and its 95% confidence interval, in seconds.
     flags : tuple of str
@@ -163,6 +157,8 @@ class Measurement:
     high_s: float
     samples: int
     flags: tuple[str, ...] = ()
+    planes: int = 1
+    boxes: int = 1
 
     @property
     def features(self) -> Features:

@@ -14,6 +14,7 @@ from tempi.profile_tables import machine_line
 
 COLUMNS = 3
 SUFFIXES = (".png", ".svg")
+BY_PARTS = ("message.queue", "chunks")  # drawn by how many parts there are, not by payload
 
 
 def check_drawable(path: Path) -> Any:
@@ -32,16 +33,24 @@ def check_drawable(path: Path) -> Any:
 
 def label_of(row: Measurement) -> str:
     """The layout, as the legend says it."""
-    return "dense" if row.block == row.stride else f"{row.block} of {row.stride} B"
+    if row.term == "chunks":
+        return f"{row.bytes >> 20} MiB"
+    if row.term == "message.queue":
+        return f"messages of {row.block} B"
+    if row.block == row.stride:
+        return "dense"
+    solid = f", {row.planes} planes, {row.boxes} boxes" if row.planes * row.boxes > 1 else ""
+    return f"{row.block} of {row.stride} B{solid}"
 
 
 def draw_term(axis: Any, rows: Sequence[Measurement], term: Term) -> None:
     """Dots with intervals for what was measured, hollow where flagged; lines for the fit."""
+    abscissa = "blocks" if rows[0].term in BY_PARTS else "bytes"
     curves: dict[str, list[Measurement]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row.block != row.stride, row.block, row.stride, row.bytes)):
         curves[label_of(row)].append(row)
     for label, curve in curves.items():
-        sizes = [row.bytes for row in curve]
+        sizes = [getattr(row, abscissa) for row in curve]
         (line,) = axis.plot(sizes, [1e6 * term.seconds(row.features) for row in curve], linewidth=1)
         color = line.get_color()
         axis.vlines(
@@ -50,12 +59,12 @@ def draw_term(axis: Any, rows: Sequence[Measurement], term: Term) -> None:
         axis.plot(sizes, [1e6 * row.median_s for row in curve], "o", color=color, markersize=3, label=label)
         flagged = [row for row in curve if row.flags]
         axis.plot(
-            [row.bytes for row in flagged], [1e6 * row.median_s for row in flagged], "o",
+            [getattr(row, abscissa) for row in flagged], [1e6 * row.median_s for row in flagged], "o",
             markersize=3, color=color, markerfacecolor="white",
         )  # fmt: skip
     if max(row.bytes for row in rows) > 0:
         axis.set_xscale("log", base=2)
-    axis.set(yscale="log", xlabel="payload (bytes)", ylabel="us")
+    axis.set(yscale="log", xlabel="parts" if abscissa == "blocks" else "payload (bytes)", ylabel="us")
     axis.grid(alpha=0.3)
     axis.legend(fontsize=5, ncols=2)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,7 @@ from rich.table import Table
 
 from tempi import model
 from tempi.explanation import explain
-from tempi.model import PAGE_BYTES, SECTOR_BYTES, Features, units
+from tempi.model import Features
 from tempi.profile import Profile, cache_directory, newest, read, shipped_directory
 from tempi.profile_check import ProfileError
 from tempi.profile_tables import machine_line
@@ -22,9 +20,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 Parts = dict[str, dict[str, float]]
-
-_BOX = re.compile(r"^(\d+) B blocks((?:, from .*)(?:\n  x .*)*)", re.MULTILINE)
-_LOOP = re.compile(r"^  x (\d+) (?:every (-?\d+) B|at table)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -35,44 +30,16 @@ class Transfer:
     contiguous: bool
 
 
-def _box_features(block: int, loops: list[tuple[str, str]]) -> Features:
-    n_blocks = prod(int(count) for count, _ in loops)
-    sectors_bytes = units(block, SECTOR_BYTES) * SECTOR_BYTES
-    pages = n_blocks * units(block, PAGE_BYTES)
-    if not loops:
-        return Features(block, 1, block, pages)
-    innermost = loops[0][1]
-    apart = max(abs(int(innermost)), block) if innermost else sectors_bytes  # a table has no stride
-    if all(stride for _, stride in loops):
-        span = block + sum((int(count) - 1) * abs(int(stride)) for count, stride in loops)
-        pages = min(pages, units(span, PAGE_BYTES))
-    return Features(n_blocks * block, n_blocks, n_blocks * min(apart, sectors_bytes), pages)
-
-
 def transfer_of(datatype: MPI.Datatype, count: int) -> Transfer:
-    """Features of `count` elements, from their boxes.
-
-    The text of a long list of boxes shows the first ones; the others are taken to be like them.
+    """Features of `count` elements.
 
     Raises
     ------
     tempi.explanation.ExplainError
         If TEMPI does not understand the datatype.
     """
-    found = [
-        _box_features(int(block), _LOOP.findall(loops))
-        for block, loops in _BOX.findall(explain(datatype).boxes)
-    ]
-    size, extent = datatype.Get_size(), datatype.Get_extent()[1]
-    n_bytes = size * count
-    if len(found) == 1 and found[0].blocks == 1 and (count == 1 or extent == size):
-        return Transfer(Features.of_vector(1, n_bytes, n_bytes), True)
-    scale = n_bytes / max(1, sum(box.bytes for box in found))
-    scaled = {
-        name: round(scale * sum(getattr(box, name) for box in found))
-        for name in ("blocks", "touched", "pages")
-    }
-    return Transfer(Features(n_bytes, **scaled), False)
+    found = explain(datatype, count)
+    return Transfer(found.features, found.contiguous)
 
 
 def count_for(datatype: MPI.Datatype, n_bytes: int) -> int:

@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tempi import _native
 from tempi.fitting import Residual, by_term, fit_all, residual
 from tempi.model import Machine, Measurement, Term
 from tempi.profile_check import ProfileError, by_name, member, record, segments, typed
+from tempi.tuning import checked_changes
 
 FORMAT, VERSION = "tempi-profile", 1
 FIT_FIRST_LINE = "tempi-fit 1"
@@ -32,6 +33,8 @@ class Profile:
         ``date`` (ISO 8601), ``tempi`` (version), ``command``, ``seconds``.
     tables : tuple of Measurement
         All rows of all terms.
+    tuning : dict of str to int
+        The launch parameters that are not at their default.
     """
 
     machine: Machine
@@ -39,14 +42,32 @@ class Profile:
     tables: tuple[Measurement, ...]
     terms: Mapping[str, Term]
     residuals: Mapping[str, Residual]
+    tuning: Mapping[str, int] = field(default_factory=dict)
 
 
-def fitted(machine: Machine, measured: Mapping[str, Any], tables: Iterable[Measurement]) -> Profile:
+def fitted(
+    machine: Machine,
+    measured: Mapping[str, Any],
+    tables: Iterable[Measurement],
+    tuning: Mapping[str, int],
+) -> Profile:
     """The profile that the measurements make."""
     rows = tuple(tables)
     terms = fit_all(rows)
     residuals = {name: residual(terms[name], table) for name, table in by_term(rows).items()}
-    return Profile(machine, measured, rows, terms, residuals)
+    return Profile(machine, measured, rows, terms, residuals, tuning)
+
+
+def completed(profile: Profile, directory: Path) -> Profile:
+    """With what only the profile has that `write` would replace: terms measured otherwise, and the tuning."""
+    try:
+        earlier = read(path_of(profile.machine, directory))
+    except ProfileError:
+        return profile
+    kept = [row for row in earlier.tables if row.term not in profile.terms]
+    if not kept:
+        return replace(profile, tuning=earlier.tuning)
+    return fitted(profile.machine, profile.measured, (*profile.tables, *kept), earlier.tuning)
 
 
 def cache_directory() -> Path:
@@ -81,14 +102,21 @@ def name_of(machine: Machine) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._-]', '_', machine.host)}-{digest[:HASH_DIGITS]}"
 
 
-def fit_text(machine: Machine, terms: Mapping[str, Term]) -> str:
+def path_of(machine: Machine, directory: Path) -> Path:
+    """The .json file of this machine as it is, whether it exists or not."""
+    return directory / f"{name_of(machine)}.json"
+
+
+def fit_text(machine: Machine, terms: Mapping[str, Term], tuning: Mapping[str, int]) -> str:
     """The .fit file, which the shim reads."""
     facts = ("host", "gpu", "gpus", "driver", "mpi", "cuda_aware")
     values = {name: getattr(machine, name) for name in facts} | {"cuda_aware": int(machine.cuda_aware)}
+    values["transports"] = "\t".join(f"{key}={value}" for key, value in sorted(machine.transports.items()))
     lines = [FIT_FIRST_LINE, *(f"{name} {value}" for name, value in values.items())]
     for name, term in terms.items():
         numbers = (repr(number) for segment in term.segments for number in asdict(segment).values())
         lines.append(f"term {name} {' '.join(numbers)}")
+    lines += [f"tuning {name} {value}" for name, value in tuning.items()]
     return "\n".join([*lines, f"end {len(lines)}"]) + "\n"
 
 
@@ -102,6 +130,7 @@ def json_text(profile: Profile) -> str:
         "measured": dict(profile.measured),
         "terms": {name: [asdict(s) for s in term.segments] for name, term in profile.terms.items()},
         "residuals": {name: asdict(found) for name, found in profile.residuals.items()},
+        "tuning": dict(profile.tuning),
     }
     return f'{json.dumps(head, indent=1)[:-2]},\n "tables": [\n  {rows}\n ]\n}}\n'
 
@@ -119,11 +148,11 @@ def write(profile: Profile, directory: Path, name: str = "") -> Path:
     ProfileError
         If they cannot be written.
     """
-    path = directory / f"{name or name_of(profile.machine)}.json"
+    path = directory / f"{name}.json" if name else path_of(profile.machine, directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         _replace(path, json_text(profile))
-        _replace(path.with_suffix(".fit"), fit_text(profile.machine, profile.terms))
+        _replace(path.with_suffix(".fit"), fit_text(profile.machine, profile.terms, profile.tuning))
     except OSError as error:
         raise ProfileError(f"{directory} cannot be written: {error.strerror}") from error
     return path
@@ -196,4 +225,5 @@ def _profile(data: object) -> Profile:
         tuple(record(Measurement, row, f"tables[{i}]") for i, row in rows),
         {name: Term(segments(value, f"terms.{name}")) for name, value in terms},
         {name: record(Residual, value, f"residuals.{name}") for name, value in residuals},
+        checked_changes(whole.get("tuning", {}), "tuning"),
     )

@@ -14,11 +14,11 @@ constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::count_);
 constexpr std::size_t kRows = kFunctions * kOutcomes;
 
 struct Sums {
-  std::uint64_t calls = 0, bytes = 0, nanoseconds = 0;
+  std::uint64_t calls = 0, bytes = 0, nanoseconds = 0, predicted_nanoseconds = 0;
 };
 
 struct Cell {
-  std::atomic<std::uint64_t> calls{0}, bytes{0}, nanoseconds{0};
+  std::atomic<std::uint64_t> calls{0}, bytes{0}, nanoseconds{0}, predicted_nanoseconds{0};
 };
 
 struct Block {
@@ -79,6 +79,7 @@ Sums sum_of(std::size_t row) {
     sums.calls += cell.calls.load(std::memory_order_relaxed);
     sums.bytes += cell.bytes.load(std::memory_order_relaxed);
     sums.nanoseconds += cell.nanoseconds.load(std::memory_order_relaxed);
+    sums.predicted_nanoseconds += cell.predicted_nanoseconds.load(std::memory_order_relaxed);
   }
   return sums;
 }
@@ -103,12 +104,14 @@ const char* text(Outcome outcome) {
   return kTexts[static_cast<std::size_t>(outcome)];
 }
 
-void count_call(Function function, Outcome outcome, std::uint64_t bytes, std::uint64_t nanoseconds) noexcept {
+void count_call(Function function, Outcome outcome, std::uint64_t bytes, std::uint64_t nanoseconds,
+                std::uint64_t predicted_nanoseconds) noexcept {
   Block* block = own_block ? own_block : first_block();
   Cell& cell = block->cells[static_cast<std::size_t>(function) * kOutcomes + static_cast<std::size_t>(outcome)];
   add(cell.calls, 1);
   if (bytes) add(cell.bytes, bytes);
   if (nanoseconds) add(cell.nanoseconds, nanoseconds);
+  if (predicted_nanoseconds) add(cell.predicted_nanoseconds, predicted_nanoseconds);
 }
 
 std::vector<CounterRow> counters() {
@@ -119,7 +122,8 @@ std::vector<CounterRow> counters() {
     const Sums& base = at_reset[i];
     if (sums.calls == base.calls) continue;
     rows.push_back({static_cast<Function>(i / kOutcomes), static_cast<Outcome>(i % kOutcomes), sums.calls - base.calls,
-                    sums.bytes - base.bytes, sums.nanoseconds - base.nanoseconds});
+                    sums.bytes - base.bytes, sums.nanoseconds - base.nanoseconds,
+                    sums.predicted_nanoseconds - base.predicted_nanoseconds});
   }
   return rows;
 }

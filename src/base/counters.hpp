@@ -28,11 +28,13 @@ struct CounterRow {
   Function function;
   Outcome outcome;
   std::uint64_t calls;
-  std::uint64_t bytes;        // payload
-  std::uint64_t nanoseconds;  // inside handled calls, with TEMPI_REPORT; else 0
+  std::uint64_t bytes;                  // payload
+  std::uint64_t nanoseconds;            // inside handled calls, with TEMPI_REPORT; else 0
+  std::uint64_t predicted_nanoseconds;  // of the same calls, where there is a profile
 };
 
-void count_call(Function function, Outcome outcome, std::uint64_t bytes = 0, std::uint64_t nanoseconds = 0) noexcept;
+void count_call(Function function, Outcome outcome, std::uint64_t bytes = 0, std::uint64_t nanoseconds = 0,
+                std::uint64_t predicted_nanoseconds = 0) noexcept;
 
 std::vector<CounterRow> counters();  // sums over all threads, rows that are not zero
 void reset_counters() noexcept;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <unistd.h>
 
@@ -22,7 +24,7 @@ struct Table {
 std::vector<std::string_view> choices(Option option) {
   if (option == Option::LOG) return {"off", "error", "info", "debug"};
   if (option == Option::STRATEGY) return {"auto", "library", "device", "oneshot", "staged", "host"};
-  if (option == Option::CUDA_AWARE) return {"auto", "0", "1"};
+  if (option == Option::CUDA_AWARE) return {"auto", "0", "1", "ucx"};
   if (option == Option::DEVICE) return {"auto", "none", "fake"};
   return {};
 }
@@ -144,12 +146,36 @@ std::string cache_folder() {
   return "";
 }
 
-std::int64_t ranks_on_node() {
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
-    std::int64_t value = 0;
-    if (const char* text = std::getenv(name); text && parse_number(text, value)) return value;
+std::string transport_settings() {
+  constexpr std::string_view kPrefixes[] = {"UCX_",         "FI_",          "MPIR_CVAR_", "OMPI_MCA_pml",
+                                            "OMPI_MCA_btl", "OMPI_MCA_mtl", "PSM2_",      "PSM3_"};
+  std::set<std::string> found;
+  for (char** variable = environ; variable && *variable; ++variable) {
+    const std::string_view text = *variable;
+    const auto begins = [&](std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; };
+    if (std::any_of(std::begin(kPrefixes), std::end(kPrefixes), begins)) found.emplace(text);
   }
-  return 0;
+  std::string all;
+  for (const std::string& setting : found) all += (all.empty() ? "" : "\t") + setting;
+  std::replace(all.begin(), all.end(), '\n', ' ');
+  return all;
+}
+
+NodeRanks ranks_on_node() {
+  struct Names {
+    const char *count, *mine;
+  };
+  constexpr Names kLaunchers[] = {{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},  // Open MPI
+                                  {"MPI_LOCALNRANKS", "MPI_LOCALRANKID"},                        // MPICH
+                                  {"SLURM_STEP_TASKS_PER_NODE", "SLURM_LOCALID"}};
+  for (const auto& [count_name, mine_name] : kLaunchers) {
+    const char *const count = std::getenv(count_name), *const mine = std::getenv(mine_name);
+    NodeRanks ranks{};
+    if (!count || !mine || !parse_number(mine, ranks.mine)) continue;
+    const std::string alike(count, std::strcspn(count, "("));  // "4(x2)": 4 on each of 2 nodes; "4,3" is not told apart
+    if (parse_number(alike.c_str(), ranks.count) && ranks.mine < ranks.count) return ranks;
+  }
+  return {};
 }
 
 bool nvtx_tool_is_attached() {

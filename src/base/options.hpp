@@ -34,8 +34,15 @@ const std::string& text(Option option);
 // Where what was measured of this machine is kept: TEMPI_CACHE_DIR, else as the XDG directories say. "" without a home.
 std::string cache_folder();
 
-// How many ranks the launcher says that it has started on this node; 0 when it does not say.
-std::int64_t ranks_on_node();
+// The variables that choose how the MPI library sends: "NAME=value", sorted, with tabs between them.
+std::string transport_settings();
+
+// How many ranks the launcher says that it has started on this node, and which of them this one is; 0 when it does not
+// say.
+struct NodeRanks {
+  std::int64_t count, mine;
+};
+NodeRanks ranks_on_node();
 
 // Whether a tool for NVTX (Nsight) has been loaded into this process.
 bool nvtx_tool_is_attached();

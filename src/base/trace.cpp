@@ -41,8 +41,15 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
 }
 
+// The zero of every rank's timeline: midnight, by clocks that nodes keep alike.
+std::int64_t midnight_ns() {
+  constexpr std::int64_t kDay = 86'400'000'000'000;
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return now_ns() - std::chrono::duration_cast<std::chrono::nanoseconds>(since).count() % kDay;
+}
+
 std::atomic<Timeline*> the_timeline{nullptr};  // null: no file
-std::int64_t start_ns = 0;
+std::int64_t zero_ns = 0;
 bool makes_ranges = false;
 thread_local Chunk* own_chunk = nullptr;
 
@@ -93,7 +100,7 @@ void prepare(std::size_t most_events) {
   makes_ranges = nvtx_tool_is_attached() && nvtx_open();
   const bool makes_file = !text(Option::TRACE).empty();
   if (!makes_file && !makes_ranges) return;
-  start_ns = now_ns();
+  zero_ns = midnight_ns();
   if (makes_file) {
     the_timeline.store(new Timeline(most_events), std::memory_order_release);
     std::atexit(finish);
@@ -118,7 +125,7 @@ void Span::end() noexcept {
   const std::int64_t end_ns = now_ns();
   if (is_range_) nvtx_pop();
   if (Timeline* const timeline = the_timeline.load(std::memory_order_acquire); timeline != nullptr) {
-    record(*timeline, {name_, details_, begin_ns_ - start_ns, end_ns - begin_ns_});
+    record(*timeline, {name_, details_, begin_ns_ - zero_ns, end_ns - begin_ns_});
   }
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/tuning.hpp"
 #include "bind/bind.hpp"
 #include "interpose/api.h"
 
@@ -64,6 +65,9 @@ py::dict explained(const Library& self, std::uint64_t datatype, std::int64_t cou
   texts["canonical"] = taken(found.canonical);
   texts["boxes"] = taken(found.boxes);
   texts["plan"] = taken(found.plan);
+  const tempi_features& features = found.features;
+  texts["features"] = py::make_tuple(features.bytes, features.blocks, features.touched, features.pages);
+  texts["contiguous"] = features.is_contiguous != 0;
   return texts;
 }
 
@@ -94,23 +98,53 @@ py::list counter_rows(const Library& self) {
     row["calls"] = rows[i].calls;
     row["bytes"] = rows[i].bytes;
     row["seconds"] = rows[i].seconds;
+    row["predicted_seconds"] = rows[i].predicted_seconds;
     list.append(row);
   }
   return list;
 }
 
 std::vector<double> measure(const Library& self, const std::string& what, const std::string& strategy,
-                            std::int64_t n_blocks, std::int64_t block, std::int64_t stride, int peer,
+                            std::uint64_t datatype, std::int64_t count, std::int64_t parts, int peer,
                             double max_seconds, std::size_t max_samples) {
   std::vector<double> seconds(std::max<std::size_t>(1, max_samples));
   std::size_t n_samples = 0;
-  const tempi_measurement wish{what.c_str(), strategy.c_str(), n_blocks,      block, stride,
+  const tempi_measurement wish{what.c_str(), strategy.c_str(), datatype,      count, parts,
                                peer,         max_seconds,      seconds.size()};
   char* const error = self.table().measure(&wish, seconds.data(), &n_samples);
   if (error) throw std::runtime_error(taken(error));
   seconds.resize(n_samples);
   return seconds;
 }
+
+// One transfer with any launch parameters; its memory is given back with it.
+class Trial {
+ public:
+  Trial(const Library& library, std::uint64_t datatype, bool unpacks) : table_(library.table()) {
+    char* error = nullptr;
+    trial_ = table_.trial_open(datatype, unpacks, &error);
+    if (trial_ == nullptr) throw std::runtime_error(taken(error));
+  }
+  ~Trial() { table_.trial_close(trial_); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  std::vector<double> measure(const std::vector<std::uint32_t>& values, double max_seconds,
+                              std::size_t max_samples) const {
+    if (values.size() != kKnobs)
+      throw std::runtime_error("launch parameters have " + std::to_string(kKnobs) + " values");
+    std::vector<double> seconds(std::max<std::size_t>(1, max_samples));
+    std::size_t n_samples = seconds.size();
+    char* const error = table_.trial_measure(trial_, values.data(), max_seconds, seconds.data(), &n_samples);
+    if (error) throw std::runtime_error(taken(error));
+    seconds.resize(n_samples);
+    return seconds;
+  }
+
+ private:
+  const tempi_api_table& table_;
+  tempi_trial* trial_;
+};
 
 std::map<std::string, std::string> machine(const Library& self) {
   std::map<std::string, std::string> facts;
@@ -158,8 +192,8 @@ void bind_library(py::module_& module) {
       .def("counters", counter_rows)
       .def("reset_counters", [](const Library& self) { self.table().reset_counters(); })
       .def("explain", explained, py::arg("datatype"), py::arg("count") = 1)
-      .def("measure", measure, py::arg("what"), py::arg("strategy") = "", py::arg("n_blocks") = 1, py::arg("block") = 8,
-           py::arg("stride") = 8, py::arg("peer") = 0, py::arg("max_seconds") = 0.1, py::arg("max_samples") = 1000)
+      .def("measure", measure, py::arg("what"), py::arg("strategy"), py::arg("datatype"), py::arg("count") = 1,
+           py::arg("parts") = 0, py::arg("peer") = 0, py::arg("max_seconds") = 0.1, py::arg("max_samples") = 1000)
       .def("machine", machine)
       .def("allocate_beside", allocate_beside, py::arg("address"), py::arg("bytes"))
       .def("deallocate", deallocate, py::arg("address"))
@@ -168,6 +202,9 @@ void bind_library(py::module_& module) {
            [](const Library& self, Address data) { self.table().fake_deallocate(reinterpret_cast<void*>(data)); })
       .def("fake_copy", fake_copy, py::arg("dst"), py::arg("src"), py::arg("bytes"))
       .def("fake_unfinished", [](const Library& self) { return self.table().fake_unfinished(); });
+  py::class_<Trial>(module, "Trial")
+      .def(py::init<const Library&, std::uint64_t, bool>(), py::arg("library"), py::arg("datatype"), py::arg("unpacks"))
+      .def("measure", &Trial::measure, py::arg("values"), py::arg("max_seconds"), py::arg("max_samples"));
 }
 
 }  // namespace tempi::bind

@@ -1,4 +1,5 @@
 // The model of a message: the file that the shim reads, and what it predicts from it.
+#include <algorithm>
 #include <pybind11/stl.h>
 #include <stdexcept>
 
@@ -54,6 +55,21 @@ py::object chosen(const Fit& fit, const model::Message& message) {
   return best ? py::cast(model::text(*best)) : py::none();
 }
 
+py::dict tuned(const Tuning& tuning) {
+  py::dict values;
+  for (std::size_t i = 0; i < kKnobs; ++i) values[kKnobRows[i].name] = tuning[static_cast<Knob>(i)];
+  return values;
+}
+
+py::list knob_rows() {
+  py::list rows;
+  for (const KnobRow& row : kKnobRows) {
+    std::vector<std::uint32_t> allowed(row.allowed.begin(), std::find(row.allowed.begin(), row.allowed.end(), 0u));
+    rows.append(py::make_tuple(row.name, row.fallback, row.meaning, py::tuple(py::cast(allowed))));
+  }
+  return rows;
+}
+
 }  // namespace
 
 void bind_model(py::module_& module) {
@@ -66,6 +82,7 @@ void bind_model(py::module_& module) {
   py::class_<Fit> fits(module, "Fit");
   fits.def("machine", [](const Fit& fit) { return fit.machine; })
       .def("terms", terms)
+      .def("tuning", [](const Fit& fit) { return tuned(fit.tuning); })
       .def(
           "seconds",
           [](const Fit& fit, const std::string& term, std::int64_t bytes, std::int64_t blocks, std::int64_t touched,
@@ -76,11 +93,17 @@ void bind_model(py::module_& module) {
       .def("choose", with_message(chosen), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
            py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"));
   fits.def(
+      "chunk_bytes",
+      [](const Fit& self, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
+         bool packs) { return model::chunk_bytes(self, {bytes, blocks, touched, pages}, packs); },
+      py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"), py::arg("packs"));
+  fits.def(
       "host_packer_wins",
       [](const Fit& self, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
          bool packs) { return model::host_packer_wins(self, {bytes, blocks, touched, pages}, packs); },
       py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"), py::arg("packs"));
   module.def("cache_folder", cache_folder);
+  module.def("knob_rows", knob_rows);
   module.def("read_fit", [](const std::string& text) { return model::read_fit(text); });
 }
 

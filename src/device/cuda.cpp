@@ -150,9 +150,9 @@ class CudaDevice final : public Device {
     entered.pop_back();
   }
 
-  void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) override {
+  void launch(const Kernel& kernel, Grid grid, const void* params) override {
     Queue& here = queue();
-    const KernelCall call{function(here, kernel), tiles, kernel.threads, params, kernel.param_bytes};
+    const KernelCall call{function(here, kernel), grid, params, kernel.param_bytes};
     here.replays.launch(*driver, call, here.stream);
   }
 

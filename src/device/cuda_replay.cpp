@@ -11,7 +11,8 @@ namespace {
 void launch_kernel(const CudaDriver& driver, const KernelCall& call, CUstream stream) {
   void* arguments[] = {const_cast<void*>(call.params)};
   check(driver,
-        driver.cuLaunchKernel(call.function, call.tiles, 1, 1, call.threads, 1, 1, 0, stream, arguments, nullptr),
+        driver.cuLaunchKernel(call.function, call.grid.tiles, 1, 1, call.grid.threads, 1, 1, 0, stream, arguments,
+                              nullptr),
         "cuLaunchKernel");
 }
 
@@ -19,8 +20,8 @@ CUgraphExec graph_of(const CudaDriver& driver, const KernelCall& call) {
   void* arguments[] = {const_cast<void*>(call.params)};
   CUDA_KERNEL_NODE_PARAMS_v2 node{};
   node.func = call.function;
-  node.gridDimX = call.tiles;
-  node.blockDimX = call.threads;
+  node.gridDimX = call.grid.tiles;
+  node.blockDimX = call.grid.threads;
   node.gridDimY = node.gridDimZ = node.blockDimY = node.blockDimZ = 1;
   node.kernelParams = arguments;
 
@@ -38,7 +39,7 @@ CUgraphExec graph_of(const CudaDriver& driver, const KernelCall& call) {
 }  // namespace
 
 bool Replays::Replay::is_for(const KernelCall& call) const {
-  return function == call.function && tiles == call.tiles && params.size() == call.param_bytes &&
+  return function == call.function && grid == call.grid && params.size() == call.param_bytes &&
          std::memcmp(params.data(), call.params, call.param_bytes) == 0;
 }
 
@@ -52,7 +53,7 @@ void Replays::remember(const CudaDriver& driver, const KernelCall& call) {
   oldest_ = (oldest_ + 1) % kKept;
   if (place.graph != nullptr) driver.cuGraphExecDestroy(place.graph);
   const auto* params = static_cast<const std::byte*>(call.params);
-  place = {call.function, call.tiles, {params, params + call.param_bytes}, nullptr};
+  place = {call.function, call.grid, {params, params + call.param_bytes}, nullptr};
 }
 
 void Replays::launch(const CudaDriver& driver, const KernelCall& call, CUstream stream) {

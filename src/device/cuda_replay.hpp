@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "device/cuda_driver.hpp"
+#include "device/device.hpp"
 
 namespace tempi::device {
 
 struct KernelCall {
   CUfunction function;
-  unsigned tiles, threads;
+  Grid grid;
   const void* params;
   std::size_t param_bytes;
 };
@@ -27,7 +28,7 @@ class Replays {
  private:
   struct Replay {
     CUfunction function = nullptr;
-    unsigned tiles = 0;
+    Grid grid = {};
     std::vector<std::byte> params = {};
     CUgraphExec graph = nullptr;
 

@@ -45,13 +45,22 @@ struct AddressShift {
   std::ptrdiff_t shift = 0;
   void (*outside)(std::uintptr_t address) = nullptr;  // told of every other address that a kernel uses
 };
-using HostBody = void (*)(const void* params, std::uint32_t tile, std::uint32_t thread, const AddressShift& shift);
+struct KernelThread {
+  std::uint32_t tile, thread, threads;  // the thread's number in its tile, and how many the tile has
+};
+using HostBody = void (*)(const void* params, KernelThread thread, const AddressShift& shift);
 
 struct Kernel {
-  const char* symbol;     // extern "C" name in the device image
-  std::uint32_t threads;  // per tile
+  const char* symbol;          // extern "C" name in the device image
+  std::uint32_t most_threads;  // per tile
   std::size_t param_bytes;
   HostBody host_body;
+};
+
+struct Grid {
+  std::uint32_t tiles, threads;  // threads per tile
+
+  bool operator==(const Grid&) const = default;
 };
 
 // Two queues for each thread and context: the second one's copies run beside the first one's kernels.
@@ -92,7 +101,7 @@ class Device {
   virtual void leave(Context context) noexcept = 0;
 
   // The rest acts on the calling thread's own queue of the entered context and lane.
-  virtual void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) = 0;
+  virtual void launch(const Kernel& kernel, Grid grid, const void* params) = 0;
   virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;  // any two locations
   virtual void finish() = 0;  // returns when everything queued by this thread in this queue is done
   virtual MarkPtr mark() = 0;

@@ -103,7 +103,7 @@ class Fake final : public Device {
   }
   void leave(Context) noexcept override { --entered.depth; }
 
-  void launch(const Kernel& kernel, std::uint32_t tiles, const void* params) override;
+  void launch(const Kernel& kernel, Grid grid, const void* params) override;
   void copy(void* dst, const void* src, std::size_t bytes) override;
   void finish() override;
   MarkPtr mark() override;
@@ -157,7 +157,7 @@ class Fake final : public Device {
   void enqueue(std::function<void()> effect, ProgressPtr after = nullptr) {
     queues_[own_queue()].push_back({random_below(kMostPolls + 1), std::move(effect), std::move(after)});
   }
-  void run_tiles(const Kernel& kernel, std::uint32_t tiles, const void* params, int ordinal);
+  void run_tiles(const Kernel& kernel, Grid grid, const void* params, int ordinal);
   void poll_any_queue();
 
   std::mutex mutex_;
@@ -167,28 +167,30 @@ class Fake final : public Device {
   std::map<QueueKey, std::deque<Operation>> queues_;  // without empty ones
 };
 
-void Fake::launch(const Kernel& kernel, std::uint32_t tiles, const void* params) {
-  if (tiles == 0 || kernel.threads == 0 || kernel.threads > 1024 || kernel.param_bytes > kMostParamBytes)
+void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
+  if (grid.tiles == 0 || grid.threads == 0 || grid.threads > kernel.most_threads ||
+      kernel.param_bytes > kMostParamBytes)
     throw Error(ErrorKind::device, "fake device: a GPU refuses to launch this");
   const auto* first = static_cast<const std::byte*>(params);
   const std::lock_guard lock(mutex_);
   failures_.pass("launch", ErrorKind::device);
   // operator new aligns the copy to 16 bytes, as much as a parameter struct asks for.
   const int ordinal = fake_ordinal(current_context());
-  enqueue([this, kernel, tiles, ordinal, copied = std::vector<std::byte>(first, first + kernel.param_bytes)] {
-    run_tiles(kernel, tiles, copied.data(), ordinal);
+  enqueue([this, kernel, grid, ordinal, copied = std::vector<std::byte>(first, first + kernel.param_bytes)] {
+    run_tiles(kernel, grid, copied.data(), ordinal);
   });
 }
 
 // Tiles run in any order on a GPU; a kernel that depends on one is found out.
-void Fake::run_tiles(const Kernel& kernel, std::uint32_t tiles, const void* params, int ordinal) {
-  std::vector<std::uint32_t> order(tiles);
+void Fake::run_tiles(const Kernel& kernel, Grid grid, const void* params, int ordinal) {
+  std::vector<std::uint32_t> order(grid.tiles);
   std::iota(order.begin(), order.end(), 0u);
   std::shuffle(order.begin(), order.end(), random_);
   AddressShift shift = memory_.shift(ordinal);
   shift.outside = outside_device_memory;
   for (std::uint32_t tile : order)
-    for (std::uint32_t thread = 0; thread < kernel.threads; ++thread) kernel.host_body(params, tile, thread, shift);
+    for (std::uint32_t thread = 0; thread < grid.threads; ++thread)
+      kernel.host_body(params, {tile, thread, grid.threads}, shift);
 }
 
 void Fake::copy(void* dst, const void* src, std::size_t bytes) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,19 @@
 #include "device/fake.hpp"
 #include "interpose/measure.hpp"
 #include "interpose/state.hpp"
+#include "interpose/tune.hpp"
 #include "mpi/real.hpp"
 #include "mpi/type_reader.hpp"
+#include "mpi_config.h"
 #include "pack/describe.hpp"
 #include "send/cuda_aware.hpp"
 #include "send/machine.hpp"
+#include "send/strategy.hpp"
 #include "tempi_config.h"
+
+struct tempi_trial {
+  tempi::interpose::Trial trial;
+};
 
 namespace tempi::interpose {
 namespace {
@@ -37,8 +45,16 @@ const char* mpi_library() {
   return path.c_str();
 }
 
+bool mpi_is_up() {
+  int begun = 0, ended = 0;
+  real_pmpi().MPI_Initialized(&begun);
+  real_pmpi().MPI_Finalized(&ended);
+  return begun != 0 && ended == 0;
+}
+
 const char* cuda_aware() {
   if (mpi_library_path().empty()) return "";
+  if (!TEMPI_MPI_ABI_OPENMPI && !mpi_is_up()) return "unknown before MPI_Init";  // MPICH ends a process that asks
   static thread_local std::string text;
   const send::CudaAwareness found = send::find_cuda_awareness();
   text = (found.aware ? "yes: " : "no: ") + found.reason;
@@ -60,8 +76,12 @@ std::size_t option_rows(const tempi_option** rows) {
 std::size_t counter_rows(tempi_counter* rows, std::size_t capacity) {
   const std::vector<CounterRow> all = counters();
   for (std::size_t i = 0; i < std::min(capacity, all.size()); ++i) {
-    rows[i] = {name(all[i].function), text(all[i].outcome), all[i].calls, all[i].bytes,
-               static_cast<double>(all[i].nanoseconds) * 1e-9};
+    rows[i] = {name(all[i].function),
+               text(all[i].outcome),
+               all[i].calls,
+               all[i].bytes,
+               static_cast<double>(all[i].nanoseconds) * 1e-9,
+               static_cast<double>(all[i].predicted_nanoseconds) * 1e-9};
   }
   return all.size();
 }
@@ -71,10 +91,18 @@ tempi_explanation explain(std::uint64_t datatype, std::int64_t count) {
     MpiTypeReader reader;
     const datatype::Type type = datatype::decode(static_cast<Handle>(datatype), reader);
     const pack::Plan plan(datatype::canonicalise(type.tree));
-    return {nullptr, copied(datatype::describe(*type.tree)), copied(datatype::describe(*plan.tree)),
-            copied(pack::describe_boxes(plan)), copied(pack::describe_plan(plan, {count, type.extent}))};
+    const pack::Repeat repeat{count, type.extent};
+    const model::Features features = send::features_of(plan, repeat);
+    return {nullptr,
+            copied(datatype::describe(*type.tree)),
+            copied(datatype::describe(*plan.tree)),
+            copied(pack::describe_boxes(plan)),
+            copied(pack::describe_plan(plan, repeat)),
+            {features.bytes, features.blocks, features.touched, features.pages, pack::is_plain_copy(plan, repeat)}};
   } catch (const std::exception& error) {
-    return {copied(error.what()), nullptr, nullptr, nullptr, nullptr};
+    tempi_explanation none{};
+    none.error = copied(error.what());
+    return none;
   }
 }
 
@@ -98,6 +126,38 @@ char* machine() {
   for (const auto& [name, value] : send::machine_facts()) lines.append(name).append(": ").append(value).append("\n");
   return copied(lines);
 }
+
+tempi_trial* trial_open(std::uint64_t datatype, int unpacks, char** error) {
+  try {
+    return new tempi_trial{{datatype, unpacks != 0 ? pack::Direction::unpack : pack::Direction::pack}};
+  } catch (const std::exception& reason) {
+    *error = copied(reason.what());
+    return nullptr;
+  }
+}
+
+Tuning tuning_of(const std::uint32_t* values) {
+  Tuning tuning;
+  for (std::size_t i = 0; i < kKnobs; ++i) {
+    if (!tuning.set(static_cast<Knob>(i), values[i]))
+      throw std::runtime_error(std::string("no kernel was built for this value of ") + kKnobRows[i].name);
+  }
+  return tuning;
+}
+
+char* trial_measure(tempi_trial* trial, const std::uint32_t* values, double max_seconds, double* seconds,
+                    std::size_t* n_samples) {
+  try {
+    const std::vector<double> samples = trial->trial.measure(tuning_of(values), {max_seconds, *n_samples});
+    std::copy(samples.begin(), samples.end(), seconds);
+    *n_samples = samples.size();
+    return nullptr;
+  } catch (const std::exception& error) {
+    return copied(error.what());
+  }
+}
+
+void trial_close(tempi_trial* trial) { delete trial; }
 
 void* allocate_beside(const void* address, std::size_t bytes) try {
   device::Device* const device = device::current();
@@ -135,6 +195,9 @@ constexpr tempi_api_table kTable = {
     fake_unfinished,
     measured,
     machine,
+    trial_open,
+    trial_measure,
+    trial_close,
     allocate_beside,
     deallocate,
 };

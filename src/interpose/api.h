@@ -27,7 +27,13 @@ typedef struct tempi_counter {
   uint64_t calls;
   uint64_t bytes;
   double seconds;
+  double predicted_seconds; /* of the same calls, where there is a profile; else 0 */
 } tempi_counter;
+
+typedef struct tempi_features { /* what the time of a transfer depends on: model/fit.hpp */
+  int64_t bytes, blocks, touched, pages;
+  int is_contiguous;
+} tempi_features;
 
 typedef struct tempi_explanation { /* all text from malloc */
   char* error;                     /* null when the datatype could be explained; then all others are null */
@@ -35,23 +41,30 @@ typedef struct tempi_explanation { /* all text from malloc */
   char* canonical;
   char* boxes;
   char* plan;
+  tempi_features features;
 } tempi_explanation;
 
 typedef struct tempi_measurement {
-  const char* what;     /* "launch", "pack", "unpack", "message" or "strided" (a whole message of a vector) */
-  const char* strategy; /* "device", "oneshot", "staged": of GPU memory; "host", "library": of host memory;
-                           of a message "host" or "device"; of a strided one also "auto" */
-  int64_t n_blocks, block, stride; /* a vector; bytes; stride == block: contiguous */
-  int peer; /* rank in MPI_COMM_WORLD, for messages: both ranks call, the lower one's times count */
+  const char* what;     /* "pack", "unpack", "copy"; between two ranks "message", "queue" (several messages)
+                           or "strided" (a whole message of the datatype) */
+  const char* strategy; /* of a pack "device", "oneshot", "staged": of GPU memory; "host", "library": of host memory;
+                           of a message or queue "host" or "device"; of a strided one also "auto";
+                           of a copy "to_host" or "to_device" */
+  uint64_t datatype;    /* and count: what is moved; of a message its size counts alone */
+  int64_t count;
+  int64_t parts; /* of a queue the messages, of a staged pack the chunks (0: as many as the shim would make); else 0 */
+  int peer;      /* rank in MPI_COMM_WORLD, for messages: both ranks call, the lower one's times count */
   double max_seconds;
   size_t max_samples;
 } tempi_measurement;
+
+typedef struct tempi_trial tempi_trial; /* one transfer within GPU memory, to be done with any launch parameters */
 
 typedef struct tempi_api_table {
   int version;
   const char* (*build_info)(void);  /* "key: value" lines: version, compiler, MPI ABI, CUDA, ... */
   const char* (*mpi_library)(void); /* path of the MPI library found, "" when none is loaded */
-  const char* (*cuda_aware)(void);  /* "yes: why" or "no: why"; "" when no MPI library is loaded */
+  const char* (*cuda_aware)(void);  /* "yes: why", "no: why" or "unknown ..."; "" when no MPI library is loaded */
   int (*active)(void);              /* 1 when calls are being handled */
   size_t (*options)(const tempi_option** rows);
   size_t (*counters)(tempi_counter* rows, size_t capacity); /* returns how many there are */
@@ -66,6 +79,13 @@ typedef struct tempi_api_table {
   /* Times a part of a message. Null, or why it could not (from malloc); seconds has room for max_samples. */
   char* (*measure)(const tempi_measurement* what, double* seconds, size_t* n_samples);
   char* (*machine)(void); /* "key: value" lines, from malloc: what a profile is told by; MPI must be initialised */
+  /* One element of a datatype that has data. Null, and why (from malloc), when it cannot be done. */
+  tempi_trial* (*trial_open)(uint64_t datatype, int unpacks, char** error);
+  /* Checks the bytes that launches with `values` (in the order of base/tuning.def) move, then times them. Null, or why
+   * it could not, or that the bytes are wrong (from malloc); seconds has room for *n_samples. */
+  char* (*trial_measure)(tempi_trial* trial, const uint32_t* values, double max_seconds, double* seconds,
+                         size_t* n_samples);
+  void (*trial_close)(tempi_trial* trial);
   /* Device memory of the GPU that `address` is memory of. Null where no GPU reaches it, or no memory is left. */
   void* (*allocate_beside)(const void* address, size_t bytes);
   void (*deallocate)(void* address);

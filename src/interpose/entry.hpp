@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mpi/real.hpp"
-#include "tempi_config.h"
+#include "mpi_config.h"
 
 // TEMPI_ENTRY(MPI_Pack, (parameters), body(real, ...)): defines MPI_Pack and PMPI_Pack. `real` is the layer below the
 // name that the program called. The names are given to the linker, not to C++: mpi.h declares them with other types.

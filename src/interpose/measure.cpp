@@ -1,188 +1,67 @@
 #include "interpose/measure.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <dlfcn.h>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
-#include "datatype/canonical.hpp"
-#include "interpose/side.hpp"
-#include "send/machine.hpp"
-#include "send/strategy.hpp"
+#include "interpose/measured_memory.hpp"
 
 namespace tempi::interpose {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using device::MemoryKind;
-using device::Scope;
 using pack::Direction;
 using send::Payload;
-using send::Side;
 using send::Strategy;
 
-constexpr int kNotCounted = 2, kGoOn = 1, kStop = 2;  // tags of messages
+constexpr int kGoOn = 1, kStop = 2;  // tags of messages
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+SampleLimit limit_of(const tempi_measurement& what) { return {what.max_seconds, what.max_samples}; }
 
-// Repeats `once`, which returns its own time, until the samples or the time are used up.
-std::vector<double> repeat(const tempi_measurement& what, const std::function<double()>& once) {
-  std::vector<double> samples;
-  for (int i = 0; i < kNotCounted; ++i) once();
-  const auto begin = Clock::now();
-  do samples.push_back(once());
-  while (samples.size() < what.max_samples && seconds_since(begin) < what.max_seconds);
-  return samples;
+void check(int code, const char* what) {
+  if (code != MPI_SUCCESS) throw std::runtime_error(std::string(what) + " failed");
 }
 
-std::vector<double> repeat_timed(const tempi_measurement& what, const std::function<void()>& call) {
-  return repeat(what, [&] {
-    const auto begin = Clock::now();
-    call();
-    return seconds_since(begin);
-  });
+std::int64_t bytes_of(const tempi_measurement& what) {
+  int size = 0;
+  check(real_pmpi().MPI_Type_size(static_cast<Handle>(what.datatype), &size), "MPI_Type_size");
+  return what.count * size;
 }
 
-// The one place where CUDA is begun to be used: nobody else's program is running here.
-device::Device& gpu() {
-  if (device::current() == nullptr) dlopen("libcuda.so.1", RTLD_LAZY | RTLD_GLOBAL);
-  device::Device* const device = device::current();
-  if (device == nullptr) throw std::runtime_error("there is no GPU, or no driver for it (libcuda.so.1)");
-  return *device;
-}
-
-int world_rank() {
-  int rank = 0;
-  real_pmpi().MPI_Comm_rank(comm_world(), &rank);
-  return rank;
-}
-
-device::Context my_context() { return gpu().primary(world_rank() % std::max(1, gpu().facts().count)); }
-
-bool has_gpu() {
-  device::Device* const device = device::current();
-  return device != nullptr && device->facts().count > 0;
-}
-
-// As programs have it that use their GPU: libraries look at the context that is current, too.
-class CurrentContext {
- public:
-  CurrentContext() {
-    if (has_gpu()) scope_.emplace(gpu(), my_context());
-  }
-
- private:
-  std::optional<Scope> scope_;
-};
-
-// Memory for one measurement: of the host, or of this rank's GPU.
-class Memory {
- public:
-  Memory(MemoryKind kind, std::int64_t bytes) : kind_(kind), bytes_(static_cast<std::size_t>(bytes)) {
-    if (kind_ == MemoryKind::host) {
-      host_.resize(bytes_, 1);
-    } else {
-      const Scope scope(gpu(), context_ = my_context());
-      data_ = kind_ == MemoryKind::device ? gpu().allocate(bytes_) : gpu().allocate_pinned(bytes_);
-    }
-  }
-  ~Memory() {
-    if (kind_ == MemoryKind::host) return;
-    const Scope scope(gpu(), context_);
-    if (kind_ == MemoryKind::device) gpu().deallocate(data_);
-    else gpu().deallocate_pinned(data_, bytes_);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  void* data() { return kind_ == MemoryKind::host ? host_.data() : data_; }
-
- private:
-  MemoryKind kind_;
-  std::size_t bytes_;
-  device::Context context_ = nullptr;
-  void* data_ = nullptr;
-  std::vector<char> host_;
-};
-
-Strategy strategy_of(const tempi_measurement& what, const model::Features& features, bool dense) {
+Strategy strategy_of(const tempi_measurement& what, const Typed& typed) {
   const std::string_view name = what.strategy;
   for (std::size_t i = 0; i < model::kStrategies; ++i) {
     if (name == model::text(static_cast<Strategy>(i))) return static_cast<Strategy>(i);
   }
-  if (name == "auto") return send::choose({MemoryKind::device, dense, features, comm_world(), what.peer});
-  throw std::runtime_error("there is no strategy \"" + std::string(name) + "\"");
+  if (name != "auto") throw std::runtime_error("there is no strategy \"" + std::string(name) + "\"");
+  return send::choose({MemoryKind::device, typed.is_contiguous(), typed.features(), comm_world(), what.peer});
 }
 
 bool is_of_host(std::string_view strategy) { return strategy == "host" || strategy == "library"; }
 
-// The vector that the caller has described, in memory of its own.
-class Vector {
- public:
-  Vector(const tempi_measurement& what, MemoryKind kind)
-      : is_dense_(what.stride == what.block),
-        bytes_(what.n_blocks * what.block),
-        plan_(std::make_shared<pack::Plan>(
-            datatype::canonicalise(datatype::strided(what.n_blocks, what.stride, datatype::dense(what.block))))),
-        memory_(kind, (what.n_blocks - 1) * what.stride + what.block) {
-    if (kind != MemoryKind::host) return;
-    const Real& mpi = real_pmpi();
-    mpi.MPI_Type_create_hvector(static_cast<int>(what.n_blocks), static_cast<int>(what.block), what.stride, type_byte(),
-                                &type_);
-    mpi.MPI_Type_commit(&type_);
-  }
-  ~Vector() {
-    if (type_ != 0) real_pmpi().MPI_Type_free(&type_);
-  }
-  Vector(const Vector&) = delete;
-  Vector& operator=(const Vector&) = delete;
-
-  bool is_dense() const { return is_dense_; }
-  std::int64_t bytes() const { return bytes_; }
-  model::Features features() const { return send::features_of(*plan_, {1, bytes_}); }
-  void* data() { return memory_.data(); }
-  Handle type() const { return type_; }
-
-  Side side(Direction direction, Strategy strategy) {
-    Side side{direction, plan_, {1, bytes_}, data(), {}, strategy};
-    if (strategy != Strategy::host) side.route = pack::find_route(transfer(direction, nullptr), {}, gpu());
-    return side;
-  }
-  pack::Transfer transfer(Direction direction, void* packed) {
-    return {*plan_, {1, bytes_}, direction, data(), packed};
-  }
-
- private:
-  bool is_dense_;
-  std::int64_t bytes_;
-  pack::PlanPtr plan_;
-  Memory memory_;
-  Handle type_ = 0;
-};
-
 std::vector<double> measure_side_on_gpu(const tempi_measurement& what, Direction direction) {
-  Vector vector(what, MemoryKind::device);
-  const Side side = vector.side(direction, strategy_of(what, vector.features(), vector.is_dense()));
-  return repeat_timed(what, [&] { Payload(side, &gpu(), device::Limit::none).move(); });
+  Typed typed(what, MemoryKind::device);
+  const send::Side side = typed.side(direction, strategy_of(what, typed));
+  return repeat_timed(limit_of(what), [&] { Payload(side, &gpu(), device::Limit::none).move(); });
 }
 
 std::vector<double> measure_side_on_host(const tempi_measurement& what, Direction direction) {
-  Vector vector(what, MemoryKind::host);
-  std::vector<char> packed(static_cast<std::size_t>(vector.bytes()), 1);
-  const pack::Transfer transfer = vector.transfer(direction, packed.data());
-  if (std::strcmp(what.strategy, "host") == 0) return repeat_timed(what, [&] { pack::move_on_host(transfer); });
+  Typed typed(what, MemoryKind::host);
+  std::vector<char> packed(static_cast<std::size_t>(typed.bytes()), 1);
+  const pack::Transfer transfer = typed.transfer(direction, packed.data());
+  if (std::strcmp(what.strategy, "host") == 0)
+    return repeat_timed(limit_of(what), [&] { pack::move_on_host(transfer); });
   const Real& mpi = real_pmpi();
-  const auto size = static_cast<int>(vector.bytes());
-  return repeat_timed(what, [&] {
+  const auto size = static_cast<int>(typed.bytes()), count = static_cast<int>(what.count);
+  const auto type = static_cast<Handle>(what.datatype);
+  return repeat_timed(limit_of(what), [&] {
     int position = 0;
     if (direction == Direction::pack)
-      mpi.MPI_Pack(vector.data(), 1, vector.type(), packed.data(), size, &position, comm_world());
-    else mpi.MPI_Unpack(packed.data(), size, &position, vector.data(), 1, vector.type(), comm_world());
+      mpi.MPI_Pack(typed.data(), count, type, packed.data(), size, &position, comm_world());
+    else mpi.MPI_Unpack(packed.data(), size, &position, typed.data(), count, type, comm_world());
   });
 }
 
@@ -190,14 +69,21 @@ std::vector<double> measure_side(const tempi_measurement& what, Direction direct
   return is_of_host(what.strategy) ? measure_side_on_host(what, direction) : measure_side_on_gpu(what, direction);
 }
 
-// The smallest transfer there is: what is left is the launch.
-std::vector<double> measure_launch(const tempi_measurement& what) {
-  tempi_measurement least = what;
-  least.strategy = "device", least.n_blocks = 2, least.block = 8, least.stride = 16;
-  return measure_side_on_gpu(least, Direction::pack);
+// Between pinned host memory and the GPU, as "staged" does.
+std::vector<double> measure_copy(const tempi_measurement& what) {
+  const std::int64_t bytes = bytes_of(what);
+  Memory on_device(MemoryKind::device, bytes), pinned(MemoryKind::pinned, bytes);
+  const bool to_host = std::strcmp(what.strategy, "to_host") == 0;
+  void* const dst = to_host ? pinned.data() : on_device.data();
+  const void* const src = to_host ? on_device.data() : pinned.data();
+  const device::Scope scope(gpu(), my_context());
+  return repeat_timed(limit_of(what), [&] {
+    gpu().copy(dst, src, static_cast<std::size_t>(bytes));
+    gpu().finish();
+  });
 }
 
-// One end of a message that goes to and fro.
+// One end of a message that goes to and fro, and what it needs meanwhile.
 struct End {
   std::function<void(int tag)> send;
   std::function<int()> receive;  // returns the tag
@@ -209,7 +95,7 @@ std::vector<double> go_to_and_fro(const tempi_measurement& what, const End& end)
     while (end.receive() == kGoOn) end.send(kGoOn);
     return {};
   }
-  const std::vector<double> samples = repeat(what, [&] {
+  const std::vector<double> samples = repeat(limit_of(what), [&] {
     const auto begin = Clock::now();
     end.send(kGoOn);
     end.receive();
@@ -219,8 +105,22 @@ std::vector<double> go_to_and_fro(const tempi_measurement& what, const End& end)
   return samples;
 }
 
-void check(int code, const char* what) {
-  if (code != MPI_SUCCESS) throw std::runtime_error(std::string(what) + " failed");
+// Both ends begin, or none: one that cannot must not leave the other waiting.
+std::vector<double> between_two(const tempi_measurement& what, End (*make)(const tempi_measurement&)) {
+  End end;
+  std::string why;
+  try {
+    end = make(what);
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  int ready = why.empty() ? 1 : 0, peer_is_ready = 0;
+  check(real_pmpi().MPI_Sendrecv(&ready, sizeof ready, type_byte(), what.peer, kGoOn, &peer_is_ready, sizeof ready,
+                                 type_byte(), what.peer, kGoOn, comm_world(), MPI_STATUS_IGNORE),
+        "MPI_Sendrecv");
+  if (!why.empty()) throw std::runtime_error(why);
+  if (peer_is_ready == 0) throw std::runtime_error("rank " + std::to_string(what.peer) + " could not take part");
+  return go_to_and_fro(what, end);
 }
 
 int receive(void* data, const Packed& packed, int peer) {
@@ -234,38 +134,98 @@ void send_packed(const void* data, const Packed& packed, int peer, int tag) {
   check(real_pmpi().MPI_Send(data, packed.count(), packed.type(), peer, tag, comm_world()), "MPI_Send");
 }
 
-std::vector<double> measure_message(const tempi_measurement& what) {
-  const std::int64_t bytes = what.n_blocks * what.block;
-  const bool on_gpu = std::strcmp(what.strategy, "device") == 0;
-  const MemoryKind by_host = has_gpu() ? MemoryKind::pinned : MemoryKind::host;
-  Memory out(on_gpu ? MemoryKind::device : by_host, bytes), in(on_gpu ? MemoryKind::device : by_host, bytes);
-  const Packed packed(bytes);
-  return go_to_and_fro(what, {[&](int tag) { send_packed(out.data(), packed, what.peer, tag); },
-                              [&] { return receive(in.data(), packed, what.peer); }});
+// What the messages of one size need on both ways; several of them follow each other in memory.
+struct Buffers {
+  Buffers(const tempi_measurement& what, std::int64_t n_messages)
+      : kind(std::strcmp(what.strategy, "device") == 0 ? MemoryKind::device
+             : has_gpu()                               ? MemoryKind::pinned
+                                                       : MemoryKind::host),
+        out(kind, n_messages * bytes_of(what)),
+        in(kind, n_messages * bytes_of(what)),
+        packed(bytes_of(what)) {}
+  MemoryKind kind;
+  Memory out, in;
+  Packed packed;
+};
+
+End message_end(const tempi_measurement& what) {
+  const auto buffers = std::make_shared<Buffers>(what, 1);
+  const int peer = what.peer;
+  return {[=](int tag) { send_packed(buffers->out.data(), buffers->packed, peer, tag); },
+          [=] { return receive(buffers->in.data(), buffers->packed, peer); }};
 }
 
-std::vector<double> measure_strided(const tempi_measurement& what) {
-  Vector vector(what, std::strcmp(what.strategy, "host") == 0 ? MemoryKind::host : MemoryKind::device);
-  const Packed packed(vector.bytes());
-  const auto strategy = [&] { return strategy_of(what, vector.features(), vector.is_dense()); };
+// Several messages under way at once.
+class Queue {
+ public:
+  explicit Queue(const tempi_measurement& what)
+      : n_(static_cast<int>(what.parts)),
+        peer_(what.peer),
+        bytes_(bytes_of(what)),
+        buffers_(what, what.parts),
+        requests_(static_cast<std::size_t>(n_) * kRequestBytes),
+        statuses_(static_cast<std::size_t>(n_)) {}
+
+  void send(int tag) {
+    for (int i = 0; i < n_; ++i) {
+      const Packed& packed = buffers_.packed;
+      check(real_pmpi().MPI_Isend(buffers_.out.data() + i * bytes_, packed.count(), packed.type(), peer_, tag,
+                                  comm_world(), request(i)),
+            "MPI_Isend");
+    }
+    wait();
+  }
+  int receive() {
+    for (int i = 0; i < n_; ++i) {
+      const Packed& packed = buffers_.packed;
+      check(real_pmpi().MPI_Irecv(buffers_.in.data() + i * bytes_, packed.count(), packed.type(), peer_, MPI_ANY_TAG,
+                                  comm_world(), request(i)),
+            "MPI_Irecv");
+    }
+    wait();
+    return statuses_.front().MPI_TAG;
+  }
+
+ private:
+  void* request(int i) { return requests_.data() + static_cast<std::size_t>(i) * kRequestBytes; }
+  void wait() { check(real_pmpi().MPI_Waitall(n_, requests_.data(), statuses_.data()), "MPI_Waitall"); }
+
+  int n_, peer_;
+  std::int64_t bytes_;
+  Buffers buffers_;
+  std::vector<char> requests_;
+  std::vector<MPI_Status> statuses_;
+};
+
+End queue_end(const tempi_measurement& what) {
+  if (what.parts < 1) throw std::runtime_error("a queue has at least one message");
+  const auto queue = std::make_shared<Queue>(what);
+  return {[=](int tag) { queue->send(tag); }, [=] { return queue->receive(); }};
+}
+
+End strided_end(const tempi_measurement& what) {
+  const auto typed =
+      std::make_shared<Typed>(what, std::strcmp(what.strategy, "host") == 0 ? MemoryKind::host : MemoryKind::device);
+  const auto packed = std::make_shared<Packed>(typed->bytes());
+  const auto strategy = [=] { return strategy_of(what, *typed); };
+  const int peer = what.peer;
   if (strategy() == Strategy::library) {
-    if (!vector.is_dense()) throw std::runtime_error("the library is only given contiguous GPU memory");
-    return go_to_and_fro(what, {[&](int tag) { send_packed(vector.data(), packed, what.peer, tag); },
-                                [&] { return receive(vector.data(), packed, what.peer); }});
+    if (!typed->is_contiguous()) throw std::runtime_error("the library is only given contiguous GPU memory");
+    return {[=](int tag) { send_packed(typed->data(), *packed, peer, tag); },
+            [=] { return receive(typed->data(), *packed, peer); }};
   }
   device::Device* const device = device::current();
-  return go_to_and_fro(what, {[&](int tag) {
-                                Payload payload(vector.side(Direction::pack, strategy()), device, device::Limit::none);
-                                payload.move();
-                                send_packed(payload.data(), packed, what.peer, tag);
-                              },
-                              [&] {
-                                Payload payload(vector.side(Direction::unpack, strategy()), device,
-                                                device::Limit::none);
-                                const int tag = receive(payload.data(), packed, what.peer);
-                                payload.move();
-                                return tag;
-                              }});
+  return {[=](int tag) {
+            Payload payload(typed->side(Direction::pack, strategy()), device, device::Limit::none);
+            payload.move();
+            send_packed(payload.data(), *packed, peer, tag);
+          },
+          [=] {
+            Payload payload(typed->side(Direction::unpack, strategy()), device, device::Limit::none);
+            const int tag = receive(payload.data(), *packed, peer);
+            payload.move();
+            return tag;
+          }};
 }
 
 }  // namespace
@@ -273,13 +233,13 @@ std::vector<double> measure_strided(const tempi_measurement& what) {
 std::vector<double> measure(const tempi_measurement& what) {
   const CurrentContext context;
   const std::string_view name = what.what;
-  if (what.n_blocks < 1 || what.block < 1 || what.stride < what.block)
-    throw std::runtime_error("there is no such vector");
-  if (name == "launch") return measure_launch(what);
+  if (what.count < 1) throw std::runtime_error("there is nothing to move: the count is less than 1");
   if (name == "pack") return measure_side(what, Direction::pack);
   if (name == "unpack") return measure_side(what, Direction::unpack);
-  if (name == "message") return measure_message(what);
-  if (name == "strided") return measure_strided(what);
+  if (name == "copy") return measure_copy(what);
+  if (name == "message") return between_two(what, message_end);
+  if (name == "queue") return between_two(what, queue_end);
+  if (name == "strided") return between_two(what, strided_end);
   throw std::runtime_error("there is nothing to measure called \"" + std::string(name) + "\"");
 }
 

@@ -17,15 +17,15 @@ constexpr std::size_t kFunctions = static_cast<std::size_t>(Function::count_);
 constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::count_);
 
 struct Cell {
-  std::uint64_t calls = 0, bytes = 0, nanoseconds = 0;
+  std::uint64_t calls = 0, bytes = 0, nanoseconds = 0, predicted_nanoseconds = 0;
 };
 using Table = std::array<std::array<Cell, kOutcomes>, kFunctions>;  // sent as bytes: all ranks run one build
 
 Table own_table() {
   Table table{};
   for (const CounterRow& row : counters()) {
-    table[static_cast<std::size_t>(row.function)][static_cast<std::size_t>(row.outcome)] = {row.calls, row.bytes,
-                                                                                            row.nanoseconds};
+    table[static_cast<std::size_t>(row.function)][static_cast<std::size_t>(row.outcome)] = {
+        row.calls, row.bytes, row.nanoseconds, row.predicted_nanoseconds};
   }
   return table;
 }
@@ -34,6 +34,7 @@ void add(Cell& sum, const Cell& cell) {
   sum.calls += cell.calls;
   sum.bytes += cell.bytes;
   sum.nanoseconds += cell.nanoseconds;
+  sum.predicted_nanoseconds += cell.predicted_nanoseconds;
 }
 
 Table sum_of(const std::vector<Table>& tables) {
@@ -47,17 +48,22 @@ Table sum_of(const std::vector<Table>& tables) {
 }
 
 std::string line(const char* function, const char* outcome, const Cell& cell) {
-  std::array<char, 160> text{};
-  std::snprintf(text.data(), text.size(), "tempi: %-18s %-38s %12llu %16llu %12.6f\n", function, outcome,
+  std::array<char, 32> predicted{};
+  std::array<char, 192> text{};
+  if (cell.predicted_nanoseconds != 0) {
+    std::snprintf(predicted.data(), predicted.size(), " %12.6f",
+                  static_cast<double>(cell.predicted_nanoseconds) * 1e-9);
+  }
+  std::snprintf(text.data(), text.size(), "tempi: %-18s %-38s %12llu %16llu %12.6f%s\n", function, outcome,
                 static_cast<unsigned long long>(cell.calls), static_cast<unsigned long long>(cell.bytes),
-                static_cast<double>(cell.nanoseconds) * 1e-9);
+                static_cast<double>(cell.nanoseconds) * 1e-9, predicted.data());
   return text.data();
 }
 
 std::string text_of(const Table& table, int ranks) {
   std::array<char, 160> header{};
-  std::snprintf(header.data(), header.size(), "tempi: report of %d rank%s\ntempi: %-18s %-38s %12s %16s %12s\n", ranks,
-                ranks == 1 ? "" : "s", "function", "outcome", "calls", "payload bytes", "seconds");
+  std::snprintf(header.data(), header.size(), "tempi: report of %d rank%s\ntempi: %-18s %-38s %12s %16s %12s %12s\n",
+                ranks, ranks == 1 ? "" : "s", "function", "outcome", "calls", "payload bytes", "seconds", "predicted");
   std::string text = header.data();
   for (std::size_t f = 0; f < kFunctions; ++f) {
     for (std::size_t o = 0; o < kOutcomes; ++o) {

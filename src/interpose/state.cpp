@@ -8,8 +8,8 @@
 #include "interpose/report.hpp"
 #include "mpi/real.hpp"
 #include "mpi/types.hpp"
+#include "mpi_config.h"
 #include "send/engine.hpp"
-#include "tempi_config.h"
 
 namespace tempi::interpose {
 namespace {

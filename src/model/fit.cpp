@@ -19,7 +19,7 @@ constexpr const char* kNames[] = {
 constexpr std::string_view kFirstLine = "tempi-fit 1";
 constexpr std::size_t kMostLines = 1000, kMostSegments = 64;
 constexpr double kLongestSeconds = 1e6;  // beyond, a number is an accident
-const std::set<std::string_view> kFacts{"host", "gpu", "gpus", "driver", "mpi", "cuda_aware"};
+const std::set<std::string_view> kFacts{"host", "gpu", "gpus", "driver", "mpi", "cuda_aware", "transports"};
 
 std::string_view next_word(std::string_view& rest) {
   const std::size_t begin = std::min(rest.find_first_not_of(' '), rest.size());
@@ -49,6 +49,7 @@ class Reader {
       std::string_view line = next_line();
       const std::string_view word = next_word(line);
       if (word == "term") read_term(line);
+      else if (word == "tuning") read_tuning(line);
       else if (word == "end") ended = read_end(line);
       else if (kFacts.count(word) != 0) read_fact(word, line);
       else fail("has an unknown word, \"" + std::string(word.substr(0, 40)) + "\"");
@@ -107,6 +108,16 @@ class Reader {
     return s;
   }
 
+  // A value that no kernel was built for would be a launch that fails.
+  void read_tuning(std::string_view rest) {
+    const std::string name(next_word(rest).substr(0, 40));
+    const Knob knob = knob_named(name);
+    if (knob == Knob::count) fail("has an unknown launch parameter, \"" + name + "\"");
+    if (!tuned_.insert(knob).second) fail("says " + name + " again");
+    if (!fit_.tuning.set(knob, number(rest))) fail("has a value of " + name + " that no kernel was built for");
+    if (rest.find_first_not_of(' ') != std::string_view::npos) fail("has more than a value of " + name);
+  }
+
   bool read_end(std::string_view rest) const {
     if (number(rest) != static_cast<double>(n_lines_ - 1)) fail("counts other lines than there are");
     if (!rest_.empty()) fail("is not the last one");
@@ -116,6 +127,7 @@ class Reader {
   std::string_view rest_;
   std::size_t n_lines_ = 0;
   Fit fit_;
+  std::set<Knob> tuned_;
 };
 
 }  // namespace

@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/tuning.hpp"
+
 namespace tempi::model {
 
 struct Features {
@@ -57,6 +59,7 @@ using Machine = std::map<std::string, std::string>;
 struct Fit {
   Machine machine;
   std::array<Term, kParts> terms;
+  Tuning tuning;
 
   const Term& term(Part part) const { return terms[static_cast<std::size_t>(part)]; }
 };

@@ -1,5 +1,6 @@
 #include "model/predict.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,6 +13,17 @@ constexpr const char* kStrategyNames[kStrategies] = {"library", "device", "onesh
 double seconds(const Fit& fit, Part part, const Features& features) {
   const Term& term = fit.term(part);
   return term.is_known() ? term.seconds(features) : kUnknown;
+}
+
+double side(const Fit& fit, const Features& features, Strategy strategy, bool packs) {
+  switch (strategy) {
+    case Strategy::device: return seconds(fit, packs ? Part::pack_device : Part::unpack_device, features);
+    case Strategy::oneshot: return seconds(fit, packs ? Part::pack_oneshot : Part::unpack_oneshot, features);
+    case Strategy::staged: return seconds(fit, packs ? Part::pack_staged : Part::unpack_staged, features);
+    case Strategy::host: return seconds(fit, packs ? Part::pack_host : Part::unpack_host, features);
+    case Strategy::library: return seconds(fit, packs ? Part::pack_library : Part::unpack_library, features);
+  }
+  return kUnknown;
 }
 
 Part host_message(Locality locality) {
@@ -35,28 +47,43 @@ std::optional<Locality> locality_named(std::string_view text) {
   return {};
 }
 
+std::optional<double> side_seconds(const Fit& fit, const Features& features, Strategy strategy, bool packs) {
+  const double value = side(fit, features, strategy, packs);
+  if (std::isnan(value)) return {};
+  return value;
+}
+
 Prediction predict(const Fit& fit, const Message& message) {
   const Features wire{message.features.bytes, 0, 0, 0};
-  const auto with_ends = [&](Part pack, Part unpack, double on_the_way) {
-    return seconds(fit, pack, message.features) + on_the_way + seconds(fit, unpack, message.features);
+  const auto with_ends = [&](Strategy strategy, double on_the_way) {
+    return side(fit, message.features, strategy, true) + on_the_way + side(fit, message.features, strategy, false);
   };
   Prediction prediction;
   prediction.fill(kUnknown);
   const auto set = [&](Strategy strategy, double value) { prediction[static_cast<std::size_t>(strategy)] = value; };
   const double by_host = seconds(fit, host_message(message.locality), wire);
-  set(Strategy::oneshot, with_ends(Part::pack_oneshot, Part::unpack_oneshot, by_host));
-  set(Strategy::staged, with_ends(Part::pack_staged, Part::unpack_staged, by_host));
+  set(Strategy::oneshot, with_ends(Strategy::oneshot, by_host));
+  set(Strategy::staged, with_ends(Strategy::staged, by_host));
   if (!message.is_cuda_aware) return prediction;
   const double by_device = seconds(fit, device_message(message.locality), wire);
-  set(Strategy::device, with_ends(Part::pack_device, Part::unpack_device, by_device));
+  set(Strategy::device, with_ends(Strategy::device, by_device));
   if (message.is_contiguous) set(Strategy::library, by_device);
   return prediction;
 }
 
+std::optional<std::int64_t> chunk_bytes(const Fit& fit, const Features& features, bool packs) {
+  const double of_a_chunk =
+      seconds(fit, Part::chunks, {features.bytes, 2, 0, 0}) - seconds(fit, Part::chunks, {features.bytes, 1, 0, 0});
+  const double of_kernel = side(fit, features, Strategy::device, packs) - seconds(fit, Part::launch, {0, 0, 0, 0});
+  if (!(of_a_chunk > 0 && of_kernel > 0)) return {};  // or not measured: NaN
+  const double n_chunks = std::max(1.0, std::sqrt(of_kernel / of_a_chunk));
+  return static_cast<std::int64_t>(static_cast<double>(features.bytes) / n_chunks) + 1;
+}
+
 std::optional<bool> host_packer_wins(const Fit& fit, const Features& features, bool packs) {
   constexpr double kDoubt = 2;
-  const double ours = seconds(fit, packs ? Part::pack_host : Part::unpack_host, features);
-  const double theirs = seconds(fit, packs ? Part::pack_library : Part::unpack_library, features);
+  const double ours = side(fit, features, Strategy::host, packs);
+  const double theirs = side(fit, features, Strategy::library, packs);
   if (std::isnan(ours) || std::isnan(theirs)) return {};
   return ours < kDoubt * theirs;
 }

@@ -33,6 +33,14 @@ struct Message {
 using Prediction = std::array<double, kStrategies>;
 Prediction predict(const Fit& fit, const Message& message);
 
+// Packing (or unpacking) for one strategy, seconds. Nothing where it was not measured.
+std::optional<double> side_seconds(const Fit& fit, const Features& features, Strategy strategy, bool packs);
+
+// How large the chunks of a staged transfer should be: with n of them, n times the cost of a chunk is added to the
+// copy, and the n-th part of the kernel's time, which the first (last) chunk does not hide. Nothing where it was not
+// measured.
+std::optional<std::int64_t> chunk_bytes(const Fit& fit, const Features& features, bool packs);
+
 // The least of them, or nothing when there is none.
 std::optional<Strategy> fastest(const Prediction& prediction);
 

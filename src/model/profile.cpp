@@ -61,16 +61,22 @@ bool agree(const Machine& a, const Machine& b, std::initializer_list<const char*
 }  // namespace
 
 std::optional<Profile> find_profile(const Machine& here, const Folders& folders) {
+  std::optional<Profile> with_other_transports;
   for (const std::string& path : fits_in(folders.own)) {
     std::optional<Fit> fit = read_file(path);
     if (!fit || !agree(fit->machine, here, {"host"})) continue;  // the cache may be of many hosts
     const bool no_gpu_yet = fact(here, "gpu") == "none";         // of host memory the profile tells all the same
     if (no_gpu_yet ? agree(fit->machine, here, {"mpi"})
                    : agree(fit->machine, here, {"gpu", "gpus", "driver", "mpi", "cuda_aware"})) {
-      return Profile{path, std::move(*fit), true};
+      const bool is_like = agree(fit->machine, here, {"transports"});
+      Profile found{path, std::move(*fit), true};
+      if (is_like) return found;
+      if (!with_other_transports) with_other_transports = std::move(found);
+      continue;
     }
     log(LogLevel::info, "the profile " + path + " is of this host with another GPU, driver or MPI library");
   }
+  if (with_other_transports) return with_other_transports;
   for (const std::string& folder : folders.shipped) {
     for (const std::string& path : fits_in(folder)) {
       std::optional<Fit> fit = read_file(path);

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <mutex>
 
-#include "tempi_config.h"
+#include "mpi_config.h"
 
 namespace tempi {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kLibraryNames[] = {
 #if TEMPI_MPI_ABI_OPENMPI
     "libmpi.so.40",
-#elif TEMPI_MPI_ABI_STANDARD
+#elif TEMPI_MPI_ABI_MPIABI
     "libmpi_abi.so.1", "libmpi_abi.so.0",
 #endif
     "libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi_abi.so.1", "libmpi_abi.so.0",
@@ -86,9 +86,9 @@ std::string mpi_library_path() {
 
 bool abi_matches() {
   if (real_pmpi().MPI_Get_library_version == nullptr) return false;
-  if (TEMPI_MPI_ABI_OPENMPI || is_open_mpi()) return TEMPI_MPI_ABI_OPENMPI && is_open_mpi();
-  const bool standard = mpi_library_path().find("libmpi_abi.so") != std::string::npos;
-  return standard == bool{TEMPI_MPI_ABI_STANDARD};
+  const bool standard = mpi_library_path().find("libmpi_abi.so") != std::string::npos;  // whoever's
+  if (standard || TEMPI_MPI_ABI_MPIABI) return standard && TEMPI_MPI_ABI_MPIABI;
+  return is_open_mpi() == bool{TEMPI_MPI_ABI_OPENMPI};
 }
 
 #if TEMPI_MPI_ABI_OPENMPI

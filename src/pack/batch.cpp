@@ -62,7 +62,7 @@ std::shared_ptr<Staging> Batch::queue_many() {
   params.boxes = append(at, list.boxes);
   params.tiles = append(at, list.tiles);
   params.tiles_per_element = n_tiles;
-  Launch{&kernel_of_many(list.depth), n_tiles, 0, 0, params}.run(device_, nullptr, nullptr);
+  Launch{&kernel_of_many(list.depth), {n_tiles, list.threads}, 0, 0, params}.run(device_, nullptr, nullptr);
   return tables;
 }
 

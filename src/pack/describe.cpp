@@ -46,15 +46,16 @@ std::string words_of(const std::vector<KernelBox>& boxes) {
   return text + " B";
 }
 
-std::string line_of(const std::string& kernel, std::uint64_t tiles, const std::vector<KernelBox>& boxes) {
+std::string line_of(const std::string& kernel, std::uint64_t tiles, std::uint32_t threads,
+                    const std::vector<KernelBox>& boxes) {
   return "GPU: 1 launch of " + kernel + ", words of " + words_of(boxes) + ", " + std::to_string(tiles) +
-         (tiles == 1 ? " tile" : " tiles") + " of " + std::to_string(kThreads) + " threads\n";
+         (tiles == 1 ? " tile" : " tiles") + " of " + std::to_string(threads) + " threads\n";
 }
 
 std::string long_list_line(const Plan& plan, Repeat repeat) {
   const LongList list = long_list(kernel_boxes(plan.layout.boxes));
   const auto tiles = list.tiles.size() * static_cast<std::uint64_t>(repeat.count);
-  return line_of(kernel_of_many(list.depth).symbol, tiles, list.boxes);
+  return line_of(kernel_of_many(list.depth).symbol, tiles, list.threads, list.boxes);
 }
 
 std::string launch_lines(const Plan& plan, Repeat repeat) {
@@ -62,7 +63,8 @@ std::string launch_lines(const Plan& plan, Repeat repeat) {
   if (is_plain_copy(boxes)) return "GPU: 1 copy of " + std::to_string(boxes.front().block_bytes) + " B\n";
   const std::vector<KernelBox> all = kernel_boxes(boxes);
   std::string text;
-  for (const Launch& launch : assemble(all)) text += line_of(launch.kernel->symbol, launch.tiles, all);
+  for (const Launch& launch : assemble(all))
+    text += line_of(launch.kernel->symbol, launch.grid.tiles, launch.grid.threads, all);
   return text;
 }
 

@@ -23,6 +23,7 @@ struct alignas(16) Word16 {
 struct Tile {
   std::uint32_t index;  // within its box
   std::uint32_t thread;
+  std::uint32_t threads;  // of the tile
 };
 
 TEMPI_DEVICE std::uint32_t quotient(std::uint32_t n, std::uint32_t magic, std::uint32_t shift) {
@@ -43,13 +44,14 @@ TEMPI_DEVICE std::int64_t table_offset(const KernelBox& box, std::uint32_t index
 
 template <class Word, Depth kDepth, class Memory>
 TEMPI_DEVICE void move_words(const KernelBox& box, const char* src, char* dst, Tile tile, const Memory& memory) {
-  constexpr std::uint32_t kWords = kWordsPerThread<kDepth, sizeof(Word)>, kStep = kThreads;
-  const std::uint32_t first = tile.index * (kStep * kWords) + tile.thread;
+  constexpr std::uint32_t kWords = kWordsPerThread<kDepth, sizeof(Word)>;
+  const std::uint32_t step = tile.threads;
+  const std::uint32_t first = tile.index * (step * kWords) + tile.thread;
   std::uint32_t rest[kWords];
   std::int64_t from[kWords], to[kWords];
   TEMPI_UNROLL
   for (std::uint32_t k = 0; k < kWords; ++k) {
-    const std::uint32_t word = first + k * kStep;
+    const std::uint32_t word = first + k * step;
     rest[k] = word < box.n_words ? word : box.n_words - 1;  // idle threads read the last word once more
     from[k] = box.src_offset;
     to[k] = box.dst_offset;
@@ -75,7 +77,7 @@ TEMPI_DEVICE void move_words(const KernelBox& box, const char* src, char* dst, T
   }
   TEMPI_UNROLL
   for (std::uint32_t k = 0; k < kWords; ++k) {
-    if (first + k * kStep < box.n_words) *reinterpret_cast<Word*>(memory.at(dst + to[k])) = words[k];
+    if (first + k * step < box.n_words) *reinterpret_cast<Word*>(memory.at(dst + to[k])) = words[k];
   }
 }
 
@@ -133,8 +135,8 @@ TEMPI_DEVICE void run(const FewBoxes& list, Tile tile, const Memory& memory) {
       high = middle;
     }
   }
-  move_tile<kDepth, kWordBytes>(list.boxes[low], list.src, list.dst, {tile.index - list.first_tile[low], tile.thread},
-                                memory);
+  move_tile<kDepth, kWordBytes>(list.boxes[low], list.src, list.dst,
+                                {tile.index - list.first_tile[low], tile.thread, tile.threads}, memory);
 }
 
 template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
@@ -143,7 +145,7 @@ TEMPI_DEVICE void run(const ManyBoxes& list, Tile tile, const Memory& memory) {
   const std::uint32_t in_element = tile.index - element * list.tiles_per_element;
   const TileOfList here = memory.at(list.tiles)[in_element];
   move_tile<kDepth, kWordBytes>(memory.fetch(list.boxes + here.box, tile.thread), list.src + element * list.src_extent,
-                                list.dst + element * list.dst_extent, {here.index, tile.thread}, memory);
+                                list.dst + element * list.dst_extent, {here.index, tile.thread, tile.threads}, memory);
 }
 
 }  // namespace tempi::pack

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/error.hpp"
+#include "pack/tuning.hpp"
 
 namespace tempi::pack {
 namespace {
@@ -102,7 +103,7 @@ bool is_far(const Box& box) {
 }  // namespace
 
 std::uint32_t word_bytes_of(const Box& box, std::uintptr_t alignment) {
-  const std::int64_t widest = is_far(box) ? kMaxWordBytes / 2 : kMaxWordBytes;
+  const std::int64_t widest = tuning()[is_far(box) ? Knob::widest_far_word : Knob::widest_word];
   std::uint64_t bits = alignment | low_bits(box.block_bytes) | low_bits(box.src_offset) | low_bits(box.dst_offset);
   for (int d = 0; d < box.n_dims; ++d) bits |= low_bits(box.dims[d].src_stride) | low_bits(box.dims[d].dst_stride);
   if (box.table) bits |= low_bits(box.table->unit);
@@ -140,8 +141,8 @@ KernelBox kernel_box(const Cut& whole, std::uint32_t word_bytes, DeviceTable tab
   return out;
 }
 
-std::uint32_t tiles_of(const KernelBox& box, Depth depth) {
-  const std::uint32_t words = tile_words(depth, box.word_bytes);
+std::uint32_t tiles_of(const KernelBox& box, Depth depth, std::uint32_t threads) {
+  const std::uint32_t words = threads * words_per_thread(depth, box.word_bytes);
   return (box.n_words + words - 1) / words;
 }
 

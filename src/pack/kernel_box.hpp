@@ -14,8 +14,9 @@ struct DeviceTable {
   bool narrow = false;  // int32 entries, in units of the table; else int64
 };
 
-// The largest word (1..16 bytes) in which every block, stride and offset of `box` can be expressed, given the alignment
-// of the two buffers. `alignment` is any number whose low bits are those of the buffers' addresses or-ed together.
+// The largest word (1..16 bytes, as far as the tuning allows) in which every block, stride and offset of `box` can be
+// expressed, given the alignment of the two buffers. `alignment` is any number whose low bits are those of the buffers'
+// addresses or-ed together.
 std::uint32_t word_bytes_of(const datatype::Box& box, std::uintptr_t alignment);
 
 // A part of a box that is small enough for a kernel. Its table is that of the whole box, used from `first_entry` on.
@@ -29,6 +30,6 @@ std::vector<Cut> cut_for_kernel(const datatype::Box& box, std::uint32_t word_byt
 
 KernelBox kernel_box(const Cut& cut, std::uint32_t word_bytes, DeviceTable table);
 
-std::uint32_t tiles_of(const KernelBox& box, Depth depth);
+std::uint32_t tiles_of(const KernelBox& box, Depth depth, std::uint32_t threads);
 
 }  // namespace tempi::pack

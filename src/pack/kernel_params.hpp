@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/tuning.hpp"
+
 namespace tempi::pack {
 
 inline constexpr int kMaxKernelDims = 6;                // kMaxBoxDims and the words of a block
@@ -78,25 +80,26 @@ struct ManyBoxes {
 static_assert(std::has_unique_object_representations_v<OneBox> && std::has_unique_object_representations_v<FewBoxes> &&
               std::has_unique_object_representations_v<ManyBoxes>);
 
-// How many words a thread moves (measured on an H200).
+// How many words a thread moves: one in small transfers, which spread over as many threads as there are words. In large
+// ones narrow words need several loads in flight, and wide ones need threads close together in memory.
 enum class Depth : std::uint8_t {
-  shallow,    // one: small transfers spread over as many threads as there are words
-  deep,       // narrow words need several loads in flight, wide ones need threads close together in memory
-  irregular,  // more: every load waits for another one, of a table or of a list of boxes
+  x1 = 1,
+  x2 = 2,
+  x4 = 4,
+  x8 = 8,
+  deep,       // of mixed words: as many as is the default for each
+  irregular,  // more: every load waits for another one, of a list of boxes
 };
 
-inline constexpr std::uint32_t kThreads = 128;  // per tile
-
 constexpr std::uint32_t words_per_thread(Depth depth, std::uint32_t word_bytes) {
-  if (depth == Depth::shallow) return 1;
-  const std::uint32_t wide = depth == Depth::irregular ? 2 : 1;  // of 16 bytes
-  if (word_bytes >= 8) return word_bytes == 16 ? wide : 2 * wide;
-  return 8;
+  if (depth <= Depth::x8) return static_cast<std::uint32_t>(depth);
+  return Tuning().of_word(depth == Depth::deep ? Knob::deep_1 : Knob::irregular_1, word_bytes);
 }
 
-constexpr std::uint32_t tile_words(Depth depth, std::uint32_t word_bytes) {
-  return kThreads * words_per_thread(depth, word_bytes);
-}
+// Of a tile; so that a thread block has registers for as many threads as these, however many it is launched with.
+inline constexpr std::uint32_t kLeastThreads = 64, kMostThreads = 512;
+static_assert(kKnobRows[0].allowed[0] == kLeastThreads && kKnobRows[0].allowed[3] == kMostThreads &&
+              kKnobRows[0].allowed[4] == 0);
 
 // The same for device code, which may not call host functions.
 template <Depth kDepth, std::uint32_t kWordBytes>

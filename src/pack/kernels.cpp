@@ -26,8 +26,9 @@ struct ShiftedMemory {
 };
 
 template <class Params, Depth kDepth, std::uint32_t kWordBytes>
-void run_on_cpu(const void* params, std::uint32_t tile, std::uint32_t thread, const device::AddressShift& shift) {
-  run<kDepth, kWordBytes>(*static_cast<const Params*>(params), Tile{tile, thread}, ShiftedMemory{shift});
+void run_on_cpu(const void* params, device::KernelThread at, const device::AddressShift& shift) {
+  run<kDepth, kWordBytes>(*static_cast<const Params*>(params), Tile{at.tile, at.thread, at.threads},
+                          ShiftedMemory{shift});
 }
 
 struct Row {
@@ -41,7 +42,7 @@ struct Row {
   {#Params,                               \
    Depth::depth,                          \
    word,                                  \
-   {"tempi_" #Params "_" #depth "_" #word, kThreads, sizeof(Params), run_on_cpu<Params, Depth::depth, word>}},
+   {"tempi_" #Params "_" #depth "_" #word, kMostThreads, sizeof(Params), run_on_cpu<Params, Depth::depth, word>}},
 constexpr Row kRows[] = {
 #include "pack/kernels.def"
 };

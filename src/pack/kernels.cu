@@ -12,7 +12,7 @@ struct GpuMemory {
   // A list may lie in host memory, where every load is a trip of a microsecond: one trip for the whole box.
   __device__ __forceinline__ const KernelBox& fetch(const KernelBox* box, std::uint32_t thread) const {
     constexpr std::uint32_t kWords = sizeof(KernelBox) / sizeof(std::uint64_t);
-    static_assert(sizeof(KernelBox) % sizeof(std::uint64_t) == 0 && kWords <= kThreads);
+    static_assert(sizeof(KernelBox) % sizeof(std::uint64_t) == 0 && kWords <= kLeastThreads);
     __shared__ std::uint64_t words[kWords];
     if (thread < kWords) words[thread] = reinterpret_cast<const std::uint64_t*>(box)[thread];
     __syncthreads();
@@ -20,15 +20,18 @@ struct GpuMemory {
   }
 };
 
-// Wide words have one or two loads in flight a thread and want all the threads that fit; narrow ones want registers.
-constexpr int tiles_per_multiprocessor(std::uint32_t word_bytes) { return word_bytes >= 8 ? 16 : 8; }
-template <std::uint32_t kWordBytes>
-inline constexpr int kTilesPerMultiprocessor = tiles_per_multiprocessor(kWordBytes);
+// Wide words with few loads in flight want all the threads that fit a multiprocessor; others want registers.
+constexpr int tiles_per_multiprocessor(Depth depth, std::uint32_t word_bytes) {
+  const bool is_wide = word_bytes >= 8 && words_per_thread(depth, word_bytes) * word_bytes <= 32;
+  return (is_wide ? 2048 : 1024) / static_cast<int>(kMostThreads);
+}
+template <Depth kDepth, std::uint32_t kWordBytes>
+inline constexpr int kTilesPerMultiprocessor = tiles_per_multiprocessor(kDepth, kWordBytes);
 
-#define TEMPI_KERNEL(Params, depth, word)                                               \
-  extern "C" __global__ void __launch_bounds__(kThreads, kTilesPerMultiprocessor<word>) \
-      tempi_##Params##_##depth##_##word(const __grid_constant__ Params list) {          \
-    run<Depth::depth, word>(list, Tile{blockIdx.x, threadIdx.x}, GpuMemory{});          \
+#define TEMPI_KERNEL(Params, depth, word)                                                                 \
+  extern "C" __global__ void __launch_bounds__(kMostThreads, kTilesPerMultiprocessor<Depth::depth, word>) \
+      tempi_##Params##_##depth##_##word(const __grid_constant__ Params list) {                            \
+    run<Depth::depth, word>(list, Tile{blockIdx.x, threadIdx.x, blockDim.x}, GpuMemory{});                \
   }
 #include "pack/kernels.def"
 #undef TEMPI_KERNEL

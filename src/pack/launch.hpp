@@ -21,7 +21,7 @@ struct Repeat {
 
 struct Launch {
   const device::Kernel* kernel;
-  std::uint32_t tiles;
+  device::Grid grid;
   std::int64_t src_offset, dst_offset;  // bytes, of this launch's first element
   std::variant<OneBox, FewBoxes, ManyBoxes> params;
 
@@ -34,7 +34,8 @@ Launches assemble(const std::vector<KernelBox>& boxes);
 
 // The tables of a list that is kept on the device.
 struct LongList {
-  Depth depth = Depth::shallow;
+  Depth depth = Depth::x1;
+  std::uint32_t threads = 0;  // per tile
   std::vector<KernelBox> boxes;
   std::vector<TileOfList> tiles;  // of one element
 };

@@ -38,13 +38,14 @@ Launches launches_of_long_list(device::Device& device, const Plan& plan, const S
   params.tiles = static_cast<const TileOfList*>(list.tiles->data());
   params.src_extent = packing ? shape.extent : size;
   params.dst_extent = packing ? size : shape.extent;
-  params.tiles_per_element = list.n_tiles;
+  params.tiles_per_element = list.grid.tiles;
   Launches launches;
-  const std::int64_t elements_per_launch = std::max<std::int64_t>(1, kMaxTiles / list.n_tiles);
+  const std::int64_t elements_per_launch = std::max<std::int64_t>(1, kMaxTiles / list.grid.tiles);
   for (std::int64_t first = 0; first < shape.count; first += elements_per_launch) {
     const std::int64_t elements = std::min(elements_per_launch, shape.count - first);
-    launches.push_back({&kernel_of_many(list.depth), static_cast<std::uint32_t>(elements) * list.n_tiles,
-                        first * params.src_extent, first * params.dst_extent, params});
+    const device::Grid grid{static_cast<std::uint32_t>(elements) * list.grid.tiles, list.grid.threads};
+    launches.push_back(
+        {&kernel_of_many(list.depth), grid, first * params.src_extent, first * params.dst_extent, params});
   }
   return launches;
 }

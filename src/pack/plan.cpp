@@ -134,7 +134,7 @@ UploadedList Plan::upload_list(device::Device& device, device::Context context, 
   const LongList host = long_list(std::move(boxes));
   UploadedList list;
   list.depth = host.depth;
-  list.n_tiles = static_cast<std::uint32_t>(host.tiles.size());
+  list.grid = {static_cast<std::uint32_t>(host.tiles.size()), host.threads};
   list.boxes = upload(device, context, host.boxes);
   list.tiles = upload(device, context, host.tiles);
   return list;

@@ -39,8 +39,8 @@ class DeviceCopy {
 
 // A box list on the device, for one element of the datatype.
 struct UploadedList {
-  Depth depth = Depth::shallow;
-  std::uint32_t n_tiles = 0;
+  Depth depth = Depth::x1;
+  device::Grid grid = {};
   std::unique_ptr<DeviceCopy> boxes, tiles;
 };
 

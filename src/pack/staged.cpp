@@ -15,8 +15,6 @@ using device::Lane;
 using device::MarkPtr;
 using device::Scope;
 
-constexpr std::int64_t kChunkBytes = 4 << 20;  // a copy takes ten times as long as the launch that feeds it
-
 // Packed bytes [begin, end) and the kernel that moves them between the typed side and the staging memory.
 struct Chunk {
   std::int64_t begin, end;
@@ -26,7 +24,7 @@ struct Chunk {
 struct Job {
   const Transfer& transfer;
   Context context;
-  std::byte* staging;
+  const Stage& stage;
   Device& device;
 
   const void* source(const void* typed, const void* packed) const {
@@ -38,7 +36,7 @@ struct Job {
   Chunk elements(std::int64_t first, std::int64_t n) const {
     const std::int64_t size = transfer.plan.layout.size;
     char* typed = static_cast<char*>(transfer.typed) + first * transfer.repeat.extent;
-    std::byte* packed = staging + first * size;
+    std::byte* packed = stage.on_device + first * size;
     return {first * size, (first + n) * size, [=, this] {
               queue_plan(device, context, transfer.plan, {n, transfer.repeat.extent}, transfer.direction,
                          source(typed, packed), destination(typed, packed));
@@ -54,8 +52,8 @@ struct Job {
     const bool packing = transfer.direction == Direction::pack;
     const Boxes boxes{packing ? part : datatype::reversed(part)};
     return {part.dst_offset, part.dst_offset + n * box.dims[dim].dst_stride, [=, this] {
-              queue_boxes(device, context, transfer.plan, boxes, source(transfer.typed, staging),
-                          destination(transfer.typed, staging));
+              queue_boxes(device, context, transfer.plan, boxes, source(transfer.typed, stage.on_device),
+                          destination(transfer.typed, stage.on_device));
             }};
   }
 };
@@ -82,29 +80,29 @@ std::vector<Chunk> chunks_of(const Job& job) {
   if (count == 1 && can_slice(plan.layout.boxes)) {
     const Box& box = plan.layout.boxes.front();
     const int dim = outermost_packed_dim(box);
-    const std::int64_t step = std::max<std::int64_t>(1, kChunkBytes / box.dims[dim].dst_stride);
+    const std::int64_t step = std::max<std::int64_t>(1, job.stage.chunk_bytes / box.dims[dim].dst_stride);
     for (std::int64_t at = 0; at < box.dims[dim].count; at += step) {
       chunks.push_back(job.slice(box, dim, at, std::min(step, box.dims[dim].count - at)));
     }
     return chunks;
   }
-  const std::int64_t step = std::max<std::int64_t>(1, kChunkBytes / plan.layout.size);
+  const std::int64_t step = std::max<std::int64_t>(1, job.stage.chunk_bytes / plan.layout.size);
   for (std::int64_t at = 0; at < count; at += step) chunks.push_back(job.elements(at, std::min(step, count - at)));
   return chunks;
 }
 
 }  // namespace
 
-MarkPtr queue_staged(const Transfer& transfer, Context context, std::byte* staging, Device& device) {
+MarkPtr queue_staged(const Transfer& transfer, Context context, const Stage& stage, Device& device) {
   const bool packing = transfer.direction == Direction::pack;
   const Lane first = packing ? Lane::kernels : Lane::copies, second = packing ? Lane::copies : Lane::kernels;
   auto* const pinned = static_cast<std::byte*>(transfer.packed);
   const auto queue_copy = [&](const Chunk& chunk) {
     const auto bytes = static_cast<std::size_t>(chunk.end - chunk.begin);
-    packing ? device.copy(pinned + chunk.begin, staging + chunk.begin, bytes)
-            : device.copy(staging + chunk.begin, pinned + chunk.begin, bytes);
+    packing ? device.copy(pinned + chunk.begin, stage.on_device + chunk.begin, bytes)
+            : device.copy(stage.on_device + chunk.begin, pinned + chunk.begin, bytes);
   };
-  const Job job{transfer, context, staging, device};
+  const Job job{transfer, context, stage, device};
   MarkPtr last;
   for (const Chunk& chunk : chunks_of(job)) {
     MarkPtr fed;

@@ -25,11 +25,11 @@ bool is_loaded(std::string_view library) {
   return search.found;
 }
 
-// An Open MPI without CUDA moves GPU memory all the same when UCX does it for it, and UCX has found CUDA. Open MPI
-// unloads the messaging layers that it has not chosen.
-bool messages_go_through_ucx_with_cuda() {
-  return is_loaded("/libuct_cuda.so") && is_loaded("/mca_pml_ucx.so") && !is_loaded("/mca_pml_ob1.so");
-}
+// An Open MPI without CUDA moves GPU memory all the same when UCX does it for it, and UCX has found CUDA.
+bool ucx_has_cuda() { return is_loaded("/libuct_cuda.so"); }
+
+// Open MPI unloads the messaging layers that it has not chosen. Where they are built in, nothing tells: see `ucx`.
+bool messages_go_through_ucx() { return is_loaded("/mca_pml_ucx.so") && !is_loaded("/mca_pml_ob1.so"); }
 
 bool is_initialized() {
   int flag = 0;
@@ -40,10 +40,11 @@ bool is_initialized() {
 
 CudaAwareness find_cuda_awareness() {
   const std::string& wanted = text(Option::CUDA_AWARE);
+  if (wanted == "ucx") return {ucx_has_cuda(), "TEMPI_CUDA_AWARE=ucx: by whether UCX has loaded its CUDA module"};
   if (wanted != "auto") return {wanted == "1", "TEMPI_CUDA_AWARE=" + wanted};
   const auto query = reinterpret_cast<int (*)()>(real_symbol("MPIX_Query_cuda_support"));
   if (query != nullptr && query() == 1) return {true, "MPIX_Query_cuda_support says yes"};
-  if (messages_go_through_ucx_with_cuda())
+  if (ucx_has_cuda() && messages_go_through_ucx())
     return {true, "Open MPI sends through UCX, which has loaded its CUDA module"};
   std::string reason = query != nullptr ? "MPIX_Query_cuda_support says no" : "the library does not say";
   if (!is_initialized()) reason += "; whether UCX moves GPU memory for it shows after MPI_Init";

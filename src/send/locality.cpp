@@ -13,9 +13,11 @@ namespace {
 using model::Locality;
 
 struct Ranks {
-  int mine = 0, n_gpus = 1;
-  bool has_world = false;  // not where a program has sessions only
-  bool share_node = false;
+  int n_gpus = 1;
+  bool has_world = false;        // not where a program has sessions only
+  int first = 0, end = 0;        // in MPI_COMM_WORLD, those on this node
+  int mine = 0;                  // on this node
+  bool is_all_of_world = false;  // this node
 };
 
 Ranks find_ranks() {
@@ -24,9 +26,14 @@ Ranks find_ranks() {
   const Real& mpi = real_pmpi();
   if (mpi.MPI_Initialized(&has_world) != MPI_SUCCESS || has_world == 0) return ranks;
   ranks.has_world = true;
+  int rank = 0;
   mpi.MPI_Comm_size(comm_world(), &size);
-  mpi.MPI_Comm_rank(comm_world(), &ranks.mine);
-  ranks.share_node = size == 1 || ranks_on_node() >= size;
+  mpi.MPI_Comm_rank(comm_world(), &rank);
+  const NodeRanks here = size == 1 ? NodeRanks{1, 0} : ranks_on_node();
+  ranks.mine = static_cast<int>(here.mine);
+  ranks.first = rank - ranks.mine;
+  ranks.end = ranks.first + static_cast<int>(here.count);
+  ranks.is_all_of_world = here.count >= size;
   if (device::Device* const device = device::current()) ranks.n_gpus = device->facts().count;
   return ranks;
 }
@@ -65,11 +72,12 @@ int world_rank(Handle comm, int peer) {
 
 Locality locality(Handle comm, int peer) {
   static const Ranks ranks = find_ranks();
-  if (!ranks.share_node) return Locality::other_node;
-  if (ranks.n_gpus <= 1) return Locality::same_gpu;
+  if (ranks.is_all_of_world && ranks.n_gpus <= 1) return Locality::same_gpu;
   const int rank = ranks.has_world && peer >= 0 ? world_rank(comm, peer) : MPI_UNDEFINED;
-  if (rank < 0) return Locality::other_gpu;
-  return rank % ranks.n_gpus == ranks.mine % ranks.n_gpus ? Locality::same_gpu : Locality::other_gpu;
+  if (rank < 0) return ranks.is_all_of_world ? Locality::other_gpu : Locality::other_node;
+  if (rank < ranks.first || rank >= ranks.end) return Locality::other_node;
+  const bool share_gpu = (rank - ranks.first) % ranks.n_gpus == ranks.mine % ranks.n_gpus;
+  return share_gpu ? Locality::same_gpu : Locality::other_gpu;
 }
 
 }  // namespace tempi::send

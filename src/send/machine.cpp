@@ -47,16 +47,6 @@ std::optional<model::Profile> look_for_profile() {
   return model::find_profile(machine_facts(), {cache_folder(), shipped_folders()});
 }
 
-// The driver may be loaded (by the MPI library, say) long before the program begins to use it.
-bool uses_gpu() {
-  static std::atomic<bool> has_begun{false};
-  if (has_begun.load(std::memory_order_relaxed)) return true;
-  device::Device* const device = device::current();
-  if (device == nullptr || device->facts().count == 0) return false;
-  has_begun.store(true, std::memory_order_relaxed);
-  return true;
-}
-
 const model::Profile* found(const std::optional<model::Profile>& profile) {
   if (!profile) return nullptr;
   log(LogLevel::info, "messages are predicted from the profile " + profile->path);
@@ -68,9 +58,22 @@ const model::Profile* found(const std::optional<model::Profile>& profile) {
 model::Machine machine_facts() {
   device::Device* const device = device::current();
   const device::Facts gpu = device != nullptr ? device->facts() : device::Facts{};
-  return {{"host", host_name()},      {"gpu", gpu.gpu},
-          {"driver", gpu.driver},     {"gpus", std::to_string(gpu.count)},
-          {"mpi", library_version()}, {"cuda_aware", cuda_awareness().aware ? "1" : "0"}};
+  return {{"host", host_name()},
+          {"gpu", gpu.gpu},
+          {"driver", gpu.driver},
+          {"gpus", std::to_string(gpu.count)},
+          {"mpi", library_version()},
+          {"cuda_aware", cuda_awareness().aware ? "1" : "0"},
+          {"transports", transport_settings()}};
+}
+
+bool uses_gpu() {
+  static std::atomic<bool> has_begun{false};
+  if (has_begun.load(std::memory_order_relaxed)) return true;
+  device::Device* const device = device::current();
+  if (device == nullptr || device->facts().count == 0) return false;
+  has_begun.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 const model::Profile* profile() {

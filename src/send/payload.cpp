@@ -1,10 +1,12 @@
 #include "send/payload.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/options.hpp"
 #include "base/trace.hpp"
 #include "device/host_pages.hpp"
 #include "pack/host_image.hpp"
@@ -66,7 +68,10 @@ pack::Transfer Payload::transfer() const { return {*side_.plan, side_.repeat, si
 bool Payload::can_be_queued() const { return staging_ && !side_.route.is_split() && side_.route.typed.on_gpu(); }
 
 pack::Queued Payload::queue() {
-  if (on_device_) return {pack::queue_staged(transfer(), context(), on_device_->data(), *device_), nullptr};
+  if (on_device_) {
+    const std::int64_t chunk = side_.chunk_bytes > 0 ? side_.chunk_bytes : chunk_bytes(transfer());
+    return {pack::queue_staged(transfer(), context(), {on_device_->data(), chunk}, *device_), nullptr};
+  }
   const Scope scope(*device_, context());
   pack::Batch batch(*device_, context());
   batch.add(transfer());
@@ -82,6 +87,17 @@ void Payload::move() {
   const trace::Span span(side_.direction == Direction::pack ? "pack" : "unpack",
                          {.bytes = bytes(), .strategy = model::text(side_.strategy)});
   if (!side_.route.touches_gpu) return pack::move_on_host(transfer());
+  if (!flag(Option::REPORT)) return move_by_gpu_or_host();
+  const auto begin = std::chrono::steady_clock::now();
+  move_by_gpu_or_host();
+  const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
+  const double predicted_s = predicted_seconds(transfer(), side_.strategy);
+  count_call(side_.direction == Direction::pack ? Function::packing : Function::unpacking, outcome_of(side_.strategy),
+             static_cast<std::uint64_t>(bytes()), static_cast<std::uint64_t>(taken.count()),
+             static_cast<std::uint64_t>(predicted_s * 1e9));
+}
+
+void Payload::move_by_gpu_or_host() {
   try {
     move_by_gpu();
   } catch (const Error& error) {

@@ -17,6 +17,7 @@ struct Side {
   void* typed;
   pack::Route route;  // where `typed` is
   Strategy strategy;
+  std::int64_t chunk_bytes = 0;  // of "staged"; 0: what the model says
 
   std::int64_t bytes() const { return repeat.count * plan->layout.size; }
 };
@@ -54,6 +55,7 @@ class Payload {
  private:
   pack::Transfer transfer() const;
   void take_memory(device::Limit limit);
+  void move_by_gpu_or_host();
   void move_by_gpu();
   void unpack_part(std::int64_t begin, std::int64_t bytes);
 

@@ -102,6 +102,22 @@ model::Features features_of(const pack::Plan& plan, pack::Repeat repeat) {
   return {bytes, repeat.count * each.blocks, repeat.count * each.touched, repeat.count * each.pages};
 }
 
+std::int64_t chunk_bytes(const pack::Transfer& transfer) {
+  constexpr std::int64_t kWithoutProfile = 4 << 20;  // a copy takes ten times as long as the launch that feeds it
+  const model::Profile* const known = profile();
+  if (known == nullptr) return kWithoutProfile;
+  const model::Features features = features_of(transfer.plan, transfer.repeat);
+  return model::chunk_bytes(known->fit, features, transfer.direction == pack::Direction::pack)
+      .value_or(kWithoutProfile);
+}
+
+double predicted_seconds(const pack::Transfer& transfer, Strategy strategy) {
+  const model::Profile* const known = profile();
+  if (known == nullptr) return 0;
+  const model::Features features = features_of(transfer.plan, transfer.repeat);
+  return model::side_seconds(known->fit, features, strategy, transfer.direction == pack::Direction::pack).value_or(0);
+}
+
 bool host_packer_is_faster(const pack::Transfer& transfer) {
   const model::Profile* const known = profile();
   const bool has_shortcut = transfer.typed == nullptr || pack::is_plain_copy(transfer.plan, transfer.repeat);

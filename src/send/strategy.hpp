@@ -30,6 +30,12 @@ struct Shape {
 // the fastest, else, without a profile, the one that a simple rule takes.
 Strategy choose(const Shape& shape);
 
+// About how large the chunks of a staged transfer should be.
+std::int64_t chunk_bytes(const pack::Transfer& transfer);
+
+// Seconds that this machine's profile predicts for packing or unpacking GPU memory; 0 without one.
+double predicted_seconds(const pack::Transfer& transfer, Strategy strategy);
+
 // For buffers of the host: is our packer worth it against the library's? As measured on this machine, else by rule.
 bool host_packer_is_faster(const pack::Transfer& transfer);
 

@@ -1,16 +1,25 @@
 """Made-up machines, measurements and terms for the tests of the model."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
-from tempi.grid import message_rows, vectors
+from tempi.grid import message_rows, shapes
 from tempi.model import Features, Machine, Measurement, Segment, Term
+from tempi.profile import fitted
+from tempi.tuning import KNOBS
 
 MACHINE = Machine("nowhere", "Imagined GPU", 2, "1.2", "An MPI 3.4", True, {"UCX_TLS": "all"})
+FACTS = {"date": "2025-01-01T00:00:00+00:00", "tempi": "0.1.0", "command": "measure", "seconds": 1.5}
 TERMS = (
     "launch",
     *(f"{side}.{how}" for side in ("pack", "unpack") for how in ("device", "oneshot", "staged", "host", "library")),
     *(f"message.host.{where}" for where in ("same_gpu", "same_node", "other_node")),
     *(f"message.device.{where}" for where in ("same_gpu", "other_gpu", "other_node")),
+    "message.queue",
+    "copy.to_host",
+    "copy.to_device",
+    "chunks",
 )
 
 
@@ -22,15 +31,21 @@ def measured(features, seconds, term="pack.device", block=8, stride=16):
 def table(term, noise=lambda: 1.0):
     """Rows of the whole grid whose times are those of `term`, times noise."""
     rows = []
-    for n_blocks, block, stride in vectors(False, True):
-        features = Features.of_vector(n_blocks, block, stride)
-        rows.append(measured(features, term.seconds(features) * noise(), block=block, stride=stride))
+    for shape in shapes(False, True):
+        seconds = term.seconds(shape.features) * noise()
+        rows.append(measured(shape.features, seconds, block=shape.block, stride=shape.stride))
     return rows
 
 
 def message_table(term, noise=lambda: 1.0):
-    rows = message_rows({"host.same_node": 1}, False)
+    rows = [row for row in message_rows({"host.same_node": 1}, False) if not row.parts]
     return [measured(row.features, term.seconds(row.features) * noise(), row.term) for row in rows]
+
+
+def small_profile(machine=MACHINE):
+    rows = [measured(Features(size), 1e-6 + 1e-9 * size, "message.host.same_node") for size in (64, 256, 1024)]
+    flagged = [replace(rows[0], flags=("drift", "loose")), *rows[1:]]
+    return fitted(machine, FACTS, flagged, {"threads": 256, "deep_8": 4})
 
 
 def seconds(low, high):
@@ -46,6 +61,11 @@ def terms(draw):
 
 def named_terms():
     return st.dictionaries(st.sampled_from(TERMS), terms(), max_size=len(TERMS))
+
+
+def tunings():
+    """Any launch parameters, by name; those that are left out are at their default."""
+    return st.fixed_dictionaries({}, optional={knob.name: st.sampled_from(knob.allowed) for knob in KNOBS})
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20)

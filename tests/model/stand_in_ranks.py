@@ -21,11 +21,13 @@ def seconds_of(row):
 def main():
     peers = {"host.same_node": 1, "host.same_gpu": 1, "device.same_gpu": 1}
     rows = [*message_rows(peers, True), *local_rows(True, True)]
+    rows = [row for row in rows if row.term.startswith(os.environ.get("STAND_IN_TERMS", ""))]
     print("a launcher says something")
-    print(json.dumps({"machine": vars(MACHINE), "rows": len(rows)}), flush=True)
+    noise = os.environ.get("STAND_IN_NOISE", "")
+    print(noise + json.dumps({"machine": vars(MACHINE), "rows": len(rows)}), flush=True)
     for row in rows:
         time.sleep(SECONDS_PER_ROW)
-        made = measurement(row, [seconds_of(row) * (1 + 0.001 * (i % 3)) for i in range(12)])
+        made = measurement(row, row.features, [seconds_of(row) * (1 + 0.001 * (i % 3)) for i in range(12)])
         print(json.dumps({"row": vars(made), "left_s": 1.0}), flush=True)
     print(json.dumps({"failed": "pack.library", "why": "a made-up reason"}), flush=True)
     print(json.dumps({"left_out": 3}), flush=True)

@@ -11,6 +11,7 @@ from profiles import measured, message_table, table
 from support.effort import examples
 from tempi.fitting import MAX_SEGMENTS, fit_term, half_grid_error, residual
 from tempi.model import Features, Segment, Term, choose, predict
+from tempi.shapes import Shape
 
 LINES = st.builds(
     Segment,
@@ -111,17 +112,18 @@ def test_residuals_are_relative():
 
 
 @pytest.mark.parametrize(
-    ("vector", "expected"),
+    ("shape", "expected"),
     [
-        ((10, 8, 16), Features(80, 10, 160, 1)),
-        ((10, 8, 4096), Features(80, 10, 320, 10)),
-        ((10, 100, 4096), Features(1000, 10, 1280, 10)),
-        ((10, 8, 8), Features(80, 1, 80, 1)),
-        ((1, 80, 80), Features(80, 1, 80, 1)),
+        (Shape(10, 8, 16), Features(80, 10, 160, 1)),
+        (Shape(10, 8, 4096), Features(80, 10, 320, 10)),
+        (Shape(10, 100, 4096), Features(1000, 10, 1280, 10)),
+        (Shape.dense(80), Features(80, 1, 80, 1)),
+        (Shape(10, 8, 4096, planes=3), Features(240, 30, 960, 30)),
+        (Shape(10, 8, 1024, planes=3, boxes=2), Features(480, 60, 1920, 18)),
     ],
 )
-def test_features_of_a_vector(vector, expected):
-    assert Features.of_vector(*vector) == expected
+def test_features_of_a_shape(shape, expected):
+    assert shape.features == expected
 
 
 def constant(value):

@@ -20,6 +20,7 @@ from tempi.grid import MAX_SPAN_BYTES, Row, local_rows, message_rows
 from tempi.measure_rank import Job, find_peers, lead
 from tempi.profile import read
 from tempi.sampling import MOST_SAMPLES, correlation, flags_of, is_tight, median_interval, sample
+from tempi.shapes import Shape
 
 STAND_IN = f"{sys.executable} {Path(__file__).with_name('stand_in_ranks.py')}"
 MEASURE = [sys.executable, "-m", "tempi.measure"]
@@ -103,12 +104,12 @@ def test_sampling_ends_at_some_number():
 @pytest.mark.parametrize("quick", [True, False])
 def test_the_grid_fits_into_memory_and_has_every_term(quick):
     rows = local_rows(True, quick)
-    assert {row.term for row in rows} == {"launch"} | {
+    assert {row.term for row in rows} == {"launch", "copy.to_host", "copy.to_device", "chunks"} | {
         f"{what}.{how}" for what in ("pack", "unpack") for how in ("device", "oneshot", "staged", "host", "library")
     }
     for row in rows:
-        assert row.n_blocks * row.stride <= MAX_SPAN_BYTES[row.strategy not in ("host", "library")]
-        assert row.what == "launch" or row.bytes & (row.bytes - 1) == 0
+        assert row.shape.span <= MAX_SPAN_BYTES[row.strategy not in ("host", "library")]
+        assert row.term == "launch" or row.bytes & (row.bytes - 1) == 0
     assert len(set(rows)) == len(rows)
     assert {row.term.partition(".")[2] for row in local_rows(False, quick)} == {"host", "library"}
 
@@ -144,8 +145,11 @@ class FakeComm:
 
 
 class FakeMeter:
-    def measure(self, what, strategy, n_blocks, block, *_):
-        if strategy == "broken":
+    def features(self, row):
+        return row.features
+
+    def take(self, row, *_):
+        if row.strategy == "broken":
             raise RuntimeError("it is broken")
         return steady(12)
 
@@ -166,7 +170,8 @@ def test_every_row_of_a_message_ends_with_the_peers_dismissal():
 
 @pytest.mark.parametrize("peer", [1, None])
 def test_a_row_that_fails_is_recorded_and_the_next_one_is_measured(peer):
-    rows = [Row("message.broken", "message", "broken", 1, 8, 8, peer), Row("pack.host", "pack", "host", 1, 8, 8)]
+    shape = Shape.dense(8)
+    rows = [Row("message.broken", "message", "broken", shape, peer), Row("pack.host", "pack", "host", shape)]
     records, sent = led(rows, 100)
     assert records[0]["why"] == "it is broken"
     assert "row" in records[1]
@@ -271,6 +276,18 @@ def test_the_strategies_of_gpu_memory_are_measured_on_the_fake_device(environmen
     assert {f"{what}.{how}" for what in ("pack", "unpack") for how in ("device", "oneshot", "staged")} <= names
 
 
+def test_a_measurement_keeps_the_terms_that_only_an_earlier_one_has(environment, tmp_path):
+    assert run(STAND_IN_COMMAND, environment).code == 0
+    assert run(STAND_IN_COMMAND, environment | {"STAND_IN_TERMS": "launch"}).code == 0
+    terms = only_profile(tmp_path / "cache").terms
+    assert {"launch", "pack.device", "message.device.same_gpu"} <= set(terms)
+
+
+def test_what_a_launcher_writes_in_front_of_a_record_does_no_harm(environment, tmp_path):
+    assert run(STAND_IN_COMMAND, environment | {"STAND_IN_NOISE": "\x01noise "}).code == 0
+    assert only_profile(tmp_path / "cache").machine.gpu == "Imagined GPU"
+
+
 def test_the_ranks_of_a_job_are_used(environment, tmp_path):
     preload = ["env", f"LD_PRELOAD={shim.preload()}", f"TEMPI_CACHE_DIR={tmp_path / 'cache'}"]
     job = [tool("mpirun", "MPIEXEC"), "-n", "2", *preload, *MEASURE, "--quick", "--seconds", "2"]
@@ -314,7 +331,7 @@ def test_explain_without_a_profile_says_how_to_make_one(environment):
         ("MPI.DOUBLE.Create_vector(16, 1, 8)", 1, (128, 16, 512, 1), False),
         ("MPI.DOUBLE.Create_vector(16, 1, 2)", 1, (128, 16, 256, 1), False),
         ("MPI.DOUBLE.Create_subarray([9, 9, 9], [4, 4, 3], [0, 0, 0])", 1, (384, 16, 512, 1), False),
-        ("MPI.DOUBLE.Create_indexed([1] * 5, [0, 4, 9, 17, 31])", 2, (80, 10, 320, 10), False),
+        ("MPI.DOUBLE.Create_indexed([1] * 5, [0, 4, 9, 17, 31])", 2, (80, 10, 320, 2), False),
         ("MPI.BYTE.Create_resized(0, 2)", 100, (100, 100, 100, 100), False),
     ],
 )
@@ -328,3 +345,18 @@ def test_features_of_a_datatype(expression, n_elements, features, contiguous):
     transfer = transfer_of(eval(expression, {"MPI": MPI}), n_elements)
     assert transfer.features == Features(*features)
     assert transfer.contiguous == contiguous
+
+
+@pytest.mark.mpi_process(shim=False)
+def test_features_of_every_measured_shape_are_those_that_the_shim_finds():
+    from tempi.explanation import explain
+    from tempi.grid import shapes
+
+    for quick in (True, False):
+        for shape in shapes(quick, on_gpu=True):
+            with shape.datatype() as datatype:
+                found, extent = explain(datatype), datatype.Get_true_extent()
+            pages = found.features.pages if shape.boxes > 8 else shape.features.pages  # such become one box
+            assert found.features == replace(shape.features, pages=pages), shape
+            assert found.contiguous == shape.is_dense
+            assert extent == (0, shape.span)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profiles import MACHINE, TERMS, machines, measured, named_terms
+from profiles import FACTS, MACHINE, TERMS, machines, measured, named_terms, small_profile, tunings
 
 from support.effort import examples
 from tempi.fitting import Residual
@@ -18,7 +18,6 @@ from tempi.model import Features, Segment, Term
 from tempi.profile import (
     Profile,
     check_writable,
-    fitted,
     json_text,
     name_of,
     newest,
@@ -26,14 +25,9 @@ from tempi.profile import (
     write,
 )
 from tempi.profile_check import ProfileError
+from tempi.tuning import KNOBS
 
 SCHEMA = Path(__file__).resolve().parents[2] / "perfmodel" / "schema.json"
-FACTS = {"date": "2025-01-01T00:00:00+00:00", "tempi": "0.1.0", "command": "measure", "seconds": 1.5}
-
-
-def small_profile(machine=MACHINE):
-    rows = [measured(Features(size), 1e-6 + 1e-9 * size, "message.host.same_node") for size in (64, 256, 1024)]
-    return fitted(machine, FACTS, [replace(rows[0], flags=("drift", "loose")), *rows[1:]])
 
 
 @st.composite
@@ -41,7 +35,7 @@ def profiles(draw):
     terms = draw(named_terms())
     rows = [measured(Features(64, 8, 128, 1), draw(st.floats(1e-9, 10)), name) for name in terms]
     residuals = {name: Residual(draw(st.floats(0, 9)), draw(st.floats(0, 9)), 1) for name in terms}
-    return Profile(draw(machines()), FACTS, tuple(rows), terms, residuals)
+    return Profile(draw(machines()), FACTS, tuple(rows), terms, residuals, draw(tunings()))
 
 
 @given(profiles())
@@ -59,6 +53,11 @@ def test_agrees_with_the_schema(profile):
     import jsonschema
 
     jsonschema.validate(json.loads(json_text(profile)), json.loads(SCHEMA.read_text()))
+
+
+def test_the_schema_allows_the_values_that_kernels_were_built_for():
+    knobs = json.loads(SCHEMA.read_text())["properties"]["tuning"]["properties"]
+    assert {name: tuple(knob["enum"]) for name, knob in knobs.items()} == {knob.name: knob.allowed for knob in KNOBS}
 
 
 def refusal(path):
@@ -159,6 +158,10 @@ def test_a_missing_part_is_refused_or_has_a_default(tmp_path, place):
         ({"terms": {"launch": []}}, "terms.launch has segments that do not ascend from 0"),
         ({"terms": {"a b": []}}, "terms has a term called 'a b'"),
         ({"tables": [{}]}, "tables[0] has no term"),
+        ({"tuning": []}, "tuning is [], not an object"),
+        ({"tuning": {"threads": 100}}, "tuning.threads is 100, not one of 64, 128, 256, 512"),
+        ({"tuning": {"deep_16": True}}, "tuning.deep_16 is True, not one of 1, 2, 4"),
+        ({"tuning": {"warp": 32}}, "tuning has an unknown launch parameter, 'warp'"),
     ],
 )
 def test_a_refusal_says_what_is_wrong(tmp_path, change, words):

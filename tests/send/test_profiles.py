@@ -16,7 +16,10 @@ term unpack.oneshot 0 1e-6 1e-10 0 0 0
 term pack.staged 0 9e-6 1e-12 0 0 0
 term unpack.staged 0 9e-6 1e-12 0 0 0
 term message.host.same_node 0 1e-6 1e-10 0 0 0 65536 2e-6 1e-10 0 0 0
-end 8
+tuning threads 512
+tuning shallow_words 67584
+tuning deep_4 2
+end 11
 """
 
 

@@ -46,6 +46,8 @@ def wanted_environment(item: pytest.Item) -> _Environment | None:
         wanted.update(marker.kwargs)
     if wanted.pop("shim", True):
         wanted["LD_PRELOAD"] = shim.preload()
+    else:
+        wanted["TEMPI_DISABLE"] = "1"  # a test that imports tempi would put the shim in
     return tuple(sorted(wanted.items()))
 
 

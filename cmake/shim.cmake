@@ -1,0 +1,34 @@
+# libtempi.so of one MPI: the sources that know MPI, compiled against its mpi.h; the stages are compiled once for all.
+file(GLOB shim_sources CONFIGURE_DEPENDS src/mpi/*.cpp src/send/*.cpp src/interpose/*.cpp)
+set(TEMPI_SHIMS "")
+
+# tempi_add_shim(TARGET FOLDER INCLUDE_DIRS DEFINITIONS): FOLDER/libtempi.so for the MPI read last.
+function(tempi_add_shim target folder include_dirs definitions)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated/${TEMPI_MPI_ABI})
+  tempi_write_mpi_config(${generated})
+
+  add_library(${target} SHARED ${shim_sources})
+  target_link_libraries(${target} PRIVATE tempi_stages ${CMAKE_DL_LIBS} pthread)
+  target_include_directories(${target} PRIVATE ${generated})
+  target_include_directories(${target} SYSTEM PRIVATE ${include_dirs})
+  # The C++ bindings that old headers bring along would make us depend on the MPI library.
+  target_compile_definitions(${target} PRIVATE ${definitions} OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME tempi LIBRARY_OUTPUT_DIRECTORY ${folder}
+                                             TEMPI_MPI_ABI ${TEMPI_MPI_ABI})
+  tempi_make_preloadable(${target} ${generated}/exports.map)
+  set(TEMPI_SHIMS ${TEMPI_SHIMS} ${target} PARENT_SCOPE)
+endfunction()
+
+if(TEMPI_MPI_INCLUDE_DIRS)
+  foreach(include_dir IN LISTS TEMPI_MPI_INCLUDE_DIRS)
+    tempi_read_mpi(${include_dir} "")
+    tempi_add_shim(tempi_${TEMPI_MPI_ABI} ${CMAKE_CURRENT_BINARY_DIR}/${TEMPI_MPI_ABI} ${include_dir} "")
+  endforeach()
+else()
+  if(DEFINED ENV{MPICC} AND NOT DEFINED MPI_C_COMPILER)
+    set(MPI_C_COMPILER $ENV{MPICC} CACHE STRING "The mpicc of the MPI to build for")
+  endif()
+  find_package(MPI REQUIRED COMPONENTS C)
+  tempi_read_mpi("${MPI_C_INCLUDE_DIRS}" "${MPI_C_COMPILE_DEFINITIONS}")
+  tempi_add_shim(tempi ${CMAKE_CURRENT_BINARY_DIR} "${MPI_C_INCLUDE_DIRS}" "${MPI_C_COMPILE_DEFINITIONS}")
+endif()

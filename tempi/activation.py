@@ -1,0 +1,96 @@
+"""``import tempi`` before mpi4py's MPI module puts the shim in its way, without LD_PRELOAD.
+
+The module's calls are bound when it is loaded: to the first libraries that are loaded for the whole process.
+So the shim is loaded for the whole process right before. Where mpi4py's MPI module is never imported, nothing
+happens.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+from tempi._library import library
+from tempi.shims import MPI4PY, abi_of, is_in_the_way, shim_for
+
+
+class _Finder(MetaPathFinder):
+    """Finds mpi4py's MPI module as all others do, and lets the shim be loaded before it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != MPI4PY:
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(fullname, path, target) for finder in others)), None)
+        if spec and spec.loader:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+class _Loader(Loader):
+    """Loads the shim, then the module; the module keeps no trace of it."""
+
+    def __init__(self, inner: Loader) -> None:
+        self._inner = inner
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        try:
+            activate(Path(spec.origin or ""))
+        except RuntimeError as error:
+            warnings.warn(f"tempi is off: {error}", RuntimeWarning, stacklevel=2)
+        return self._inner.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__:
+            module.__spec__.loader = module.__loader__ = self._inner
+        self._inner.exec_module(module)
+
+
+def activate(mpi_module: Path) -> None:
+    """Load the shim for the MPI that an extension module is linked to, before that is loaded.
+
+    Raises
+    ------
+    RuntimeError
+        If there is none for it, or it came too late.
+    """
+    if is_in_the_way():
+        return
+    abi = abi_of(mpi_module)
+    if abi is None:
+        raise RuntimeError(f"{mpi_module} needs no MPI library that tempi knows")
+    if hasattr(ctypes.CDLL(None), "MPI_Pack"):
+        raise RuntimeError("an MPI library was loaded for the whole process before; start it with: tempi run")
+    try:
+        ctypes.CDLL(str(shim_for(abi)), mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise RuntimeError(f"{error}; start the program with: tempi run") from error
+    library.cache_clear()  # it may have been asked before, and be another one
+
+
+def watch() -> None:
+    """Wait for mpi4py's MPI module, or warn that it was there first."""
+    if is_in_the_way():
+        return
+    if MPI4PY not in sys.modules:
+        sys.meta_path.insert(0, _Finder())
+    elif why := _why_off():
+        # Of this function, of tempi/__init__.py and of the program: the last one's line is shown.
+        warnings.warn(f"tempi is off: {why}", RuntimeWarning, stacklevel=3)
+
+
+def _why_off() -> str | None:
+    try:
+        would_handle = library().active()  # not where TEMPI_DISABLE is set
+    except RuntimeError as error:
+        return str(error)
+    late = "mpi4py.MPI was imported before tempi. Import tempi first, or start the program with: tempi run"
+    return late if would_handle else None

@@ -1,0 +1,136 @@
+"""MPI launchers: which one a command is, and how it sets variables for its ranks and not for itself."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tempi.environment import slurm_exports, without_preload
+
+ASK_SECONDS = 60.0
+# What `--version` says, by launcher. PRRTE is Open MPI's since 5, ORTE's before.
+_WORDS = {
+    "openmpi": ("Open MPI", "OpenRTE", "PRRTE", "open-mpi.org"),
+    "hydra": ("HYDRA", "Intel(R) MPI"),
+}
+ABI_OF_LAUNCHER = {"openmpi": "openmpi", "hydra": "mpich"}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A command, and the variables that it needs besides this process's own."""
+
+    command: list[str]
+    variables: dict[str, str]
+
+    def environment(self) -> dict[str, str]:
+        """All of it to run the command in. What was preloaded here is for the ranks, not for the launcher."""
+        return without_preload() | self.variables
+
+
+def find_program(name: str) -> str | None:
+    """A program in PATH, else beside this Python, where PyPI's MPI libraries put theirs."""
+    return shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+
+
+def find_mpirun() -> str:
+    """The launcher beside this Python, where PyPI's MPI libraries put it, else in PATH.
+
+    Raises
+    ------
+    RuntimeError
+        If there is none.
+    """
+    beside = str(Path(sys.executable).parent)
+    for path in (beside, None):
+        for name in ("mpirun", "mpiexec"):
+            if found := shutil.which(name, path=path):
+                return found
+    raise RuntimeError("no mpirun in PATH: name one with --mpirun, or start the ranks with --ranks-command")
+
+
+@cache
+def kind_of(program: str) -> str | None:
+    """Whose launcher a program is: ``openmpi``, ``hydra`` (MPICH, Intel MPI) or ``srun``; None: no launcher.
+
+    Raises
+    ------
+    RuntimeError
+        If it is called like a launcher and cannot be run.
+    """
+    name = Path(program).name
+    if name == "srun":
+        return name
+    if not re.match(r"(mpirun|mpiexec|orterun|prterun)\b", name):
+        return None  # not to be asked for its version: who knows what it does
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=ASK_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RuntimeError(f"{program} cannot be run: {error}") from error
+    said = done.stdout + done.stderr
+    return next((kind for kind, words in _WORDS.items() if any(word in said for word in words)), None)
+
+
+def launch(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[str, str]) -> Launch:
+    """A command whose ranks, on this and on other nodes, get variables.
+
+    Parameters
+    ----------
+    command : sequence of str
+        A launcher with its arguments, or any other program, which then gets the variables itself.
+    of_ranks : mapping of str to str
+        What only the ranks are to have.
+    of_all : mapping of str to str
+        What the launcher has to know, too.
+    """
+    kind = kind_of(command[0])
+    if kind is None:
+        return Launch([*command], {**of_ranks, **of_all})
+    return _WAYS[kind](command, of_ranks, of_all)
+
+
+def _with_openmpi(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[str, str]) -> Launch:
+    """``-x`` holds up to a colon, which begins another program. OMPI_MCA_ variables pass by themselves."""
+    flags = [word for name, value in of_ranks.items() for word in ("-x", f"{name}={value}")]
+    words = [part for word in command[1:] for part in ([word, *flags] if word == ":" else [word])]
+    return Launch([command[0], *flags, *words], {**of_all})
+
+
+def _with_hydra(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[str, str]) -> Launch:
+    flags = [word for name, value in of_ranks.items() for word in ("-genv", name, value)]
+    return Launch([command[0], *flags, *command[1:]], {**of_all})
+
+
+def _with_srun(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[str, str]) -> Launch:
+    """Commas divide what ``--export`` names, so values with commas go through srun's own environment."""
+    plain = {name: value for name, value in of_ranks.items() if "," not in value}
+    others = {name: value for name, value in of_ranks.items() if name not in plain} | {**of_all}
+    exports = [f"{name}={value}" for name, value in plain.items()] + [*others]
+    before, own, after = _own_exports(command)
+    all_exports = ",".join([*([own] if own != "NONE" else []), *exports])
+    return Launch([*before, f"--export={all_exports}", *after], others)
+
+
+def _own_exports(command: Sequence[str]) -> tuple[list[str], str, list[str]]:
+    """The user's own ``--export``, and the words before and after it; it comes before the program."""
+    for i in range(1, len(command)):
+        if command[i].startswith("--export="):
+            return [*command[:i]], command[i].partition("=")[2], [*command[i + 1 :]]
+        if command[i] == "--export" and i + 1 < len(command):
+            return [*command[:i]], command[i + 1], [*command[i + 2 :]]
+        if not command[i].startswith("-") and not command[i - 1].startswith("-"):
+            break  # neither an option nor, perhaps, an option's value: the program
+    return [command[0]], slurm_exports(), [*command[1:]]
+
+
+_WAYS: dict[str, Callable[[Sequence[str], Mapping[str, str], Mapping[str, str]], Launch]] = {
+    "openmpi": _with_openmpi,
+    "hydra": _with_hydra,
+    "srun": _with_srun,
+}

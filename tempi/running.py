@@ -1,0 +1,133 @@
+"""``tempi run``: any command with the shim preloaded into its ranks."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from tempi._library import options
+from tempi.environment import library_path_with, preloaded_with, tempi_variables
+from tempi.launchers import ABI_OF_LAUNCHER, Launch, find_program, kind_of, launch
+from tempi.shims import LIBRARIES, abi_of_program, default_abi, shim_for
+
+NOT_FOUND = 127  # as shells say it
+# Open MPI sends through UCX, also where none of the networks is there for which it would do so by itself.
+MCA_OF_UCX = {
+    "OMPI_MCA_pml": "ucx",
+    "OMPI_MCA_opal_common_ucx_tls": "any",
+    "OMPI_MCA_opal_common_ucx_devices": "any",
+}
+
+
+def abi_for(command: Sequence[str]) -> str:
+    """The ABI of the MPI that a command's ranks will use: their program's, else the launcher's.
+
+    Raises
+    ------
+    RuntimeError
+        If neither tells, and several shims are installed.
+    """
+    kind = kind_of(command[0])
+    words = command[1:] if kind else command
+    of_program = next(filter(None, map(abi_of_program, words)), None)
+    return of_program or ABI_OF_LAUNCHER.get(kind or "") or default_abi()
+
+
+def with_shim(
+    command: Sequence[str],
+    settings: Mapping[str, str] | None = None,
+    *,
+    abi: str | None = None,
+    ucx: bool = False,
+) -> Launch:
+    """A command whose ranks get the shim, this process's TEMPI_ variables and `settings`.
+
+    Parameters
+    ----------
+    command : sequence of str
+        A launcher (Open MPI's, MPICH's, Intel's, ``srun``) with its arguments and the program; or a program.
+    settings : mapping of str to str, optional
+        Options of TEMPI by name, without ``TEMPI_``.
+    abi : "openmpi", "mpich" or "mpiabi", optional
+        Of the program's MPI; found out by default.
+    ucx : bool
+        Let Open MPI send through the UCX of ``pip install tempi[ucx]``, which knows CUDA.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no shim for that MPI, the launcher cannot be run, or `ucx` does not fit.
+    """
+    chosen = abi or abi_for(command)
+    of_ranks = {"LD_PRELOAD": preloaded_with(shim_for(chosen))}
+    own = tempi_variables() | {f"TEMPI_{name}": value for name, value in (settings or {}).items()}
+    if not ucx:
+        return launch(command, of_ranks | own, {})
+    if chosen != "openmpi":
+        raise RuntimeError(f"--ucx is for Open MPI; {chosen} got its transport when it was built")
+    of_ranks |= {"LD_LIBRARY_PATH": library_path_with(ucx_folder()), "TEMPI_CUDA_AWARE": "ucx"}
+    return launch(command, of_ranks | own, MCA_OF_UCX)
+
+
+def ucx_folder() -> Path:
+    """Where the libraries of the package libucx are."""
+    spec = find_spec("libucx")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("--ucx: the package libucx is missing: pip install 'tempi[ucx]'")
+    return Path(spec.origin).parent / "lib"
+
+
+def settings_of(words: Sequence[str]) -> dict[str, str]:
+    """Options from ``NAME=VALUE`` or, for flags, ``NAME``; in any case, with or without TEMPI_.
+
+    Raises
+    ------
+    click.BadParameter
+        If there is no such option.
+    """
+    known = {option.name for option in options()}
+    settings = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        key = name.upper().removeprefix("TEMPI_")
+        if key not in known:
+            near = [f"; {match}?" for match in get_close_matches(key, known, 1)]
+            raise click.BadParameter(f"no option {name}{''.join(near)} (tempi info lists all)")
+        settings[key] = value if "=" in word else "1"
+    return settings
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("-o", "--option", "words", multiple=True, metavar="NAME[=VALUE]",
+              help="Set TEMPI_NAME, e.g. -o report -o strategy=oneshot; tempi info lists all.")  # fmt: skip
+@click.option("--ucx", is_flag=True, help="Make Open MPI CUDA-aware by the UCX of tempi[ucx].")
+@click.option("--abi", type=click.Choice(list(LIBRARIES)), help="Of the program's MPI; default: found out.")
+@click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, command: tuple[str, ...]) -> None:
+    """Run COMMAND with libtempi.so preloaded into its ranks: tempi run -- mpirun -n 4 ./program
+
+    COMMAND begins with the launcher of Open MPI, MPICH or Intel MPI or with srun; any other program gets the
+    shim itself. The exit code is COMMAND's.
+    """
+    program = find_program(command[0])
+    if program is None:
+        click.echo(f"tempi run: {command[0]}: no such program", err=True)
+        sys.exit(NOT_FOUND)
+    try:
+        ranks = with_shim([program, *command[1:]], settings_of(words), abi=abi, ucx=ucx)
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from error
+    if dry_run:
+        variables = [f"{name}={shlex.quote(value)}" for name, value in ranks.variables.items()]
+        click.echo(" ".join([*variables, shlex.join(ranks.command)]))
+        return
+    sys.stdout.flush()
+    os.execve(program, ranks.command, ranks.environment())

@@ -1,0 +1,62 @@
+"""The rank that tunes: ``python -m tempi.tune_rank`` under mpirun with libtempi.so preloaded.
+
+It writes records, a line of JSON each, for `tempi.tune`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import click
+
+from tempi import _native
+from tempi._library import library
+from tempi.environment import local_rank
+from tempi.gpus import use_gpu
+from tempi.handles import handle_of
+from tempi.measure_rank import find_machine, preloaded_meter
+from tempi.tune_cases import Case
+from tempi.tune_search import Record, Search, Trial
+
+
+@contextmanager
+def opened(case: Case, direction: str) -> Iterator[Trial]:
+    """A transfer within the memory of this process's GPU."""
+    datatype = case.datatype()
+    try:
+        trial = _native.Trial(library(), handle_of(datatype), direction == "unpack")
+    finally:
+        datatype.Free()
+    yield trial
+
+
+def records(quick: bool, seconds: float) -> Generator[Record, None, None]:
+    """The machine, and then what the search finds; of a machine without a GPU nothing but the machine."""
+    machine = find_machine(preloaded_meter())
+    yield {"machine": asdict(machine)}
+    if machine.has_gpu:
+        yield from Search(opened, quick, seconds).records()
+
+
+@click.command()
+@click.option("--quick", is_flag=True)
+@click.option("--seconds", type=float, required=True)
+def main(quick: bool, seconds: float) -> None:
+    """Write records to standard output; `tempi.tune` reads them."""
+    use_gpu(local_rank())
+    from mpi4py import MPI  # noqa: F401  # initialises MPI
+
+    try:
+        for record in records(quick, seconds):
+            sys.stdout.write(json.dumps(record) + "\n")
+            sys.stdout.flush()
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from error
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m tempi.tune_rank")

@@ -1,0 +1,78 @@
+"""Which of several profiles the shim takes, as its log tells."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+
+from support import shim
+from support.programs import run
+from tempi.fitting import Residual
+from tempi.model import Machine, Segment, Term
+from tempi.profile import Profile, write
+
+FACTS = """
+import json
+from mpi4py import MPI
+from tempi._library import library
+print(json.dumps(library().machine()))
+"""
+PACK = """
+import numpy
+from mpi4py import MPI
+vector = MPI.INT.Create_vector(100, 1, 2).Commit()
+vector.Pack(numpy.zeros(200, "i"), numpy.zeros(400, "b"), 0, MPI.COMM_WORLD)
+"""
+TERMS = {
+    f"{what}.{how}": Term((Segment(0, 1e-6, 0, 0, 0, 0),)) for what in ("pack", "unpack") for how in ("host", "library")
+}
+FOUND = "messages are predicted from the profile "
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # not the source tree, which has no built module
+    found = {"TEMPI_DEVICE": "fake", "TEMPI_PROFILE": "auto", "TEMPI_CACHE_DIR": str(tmp_path / "cache")}
+    return shim.preloaded(**found, TEMPI_LOG="info", UCX_TLS="all")
+
+
+@pytest.fixture
+def here(environment):
+    done = run([sys.executable, "-c", FACTS], environment)
+    return Machine.from_facts(json.loads(done.out.splitlines()[-1]))
+
+
+def keep(machine, folder, name):
+    write(Profile(machine, {}, (), TERMS, {name: Residual(0, 0, 1) for name in TERMS}), folder, name)
+
+
+def taken(environment):
+    done = run([sys.executable, "-c", PACK], environment)
+    assert done.code == 0, done.text
+    return [line.partition(FOUND)[2].rpartition("/")[2] for line in done.err.splitlines() if FOUND in line]
+
+
+def test_a_profile_with_the_same_transports_comes_before_a_newer_one(environment, here, tmp_path):
+    assert here.transports["UCX_TLS"] == "all"
+    keep(here, tmp_path / "cache", "same")
+    keep(replace(here, transports={"UCX_TLS": "tcp"}), tmp_path / "cache", "newer")
+    assert taken(environment) == ["same.fit"]
+    assert taken(environment | {"UCX_TLS": "sm"}) == ["newer.fit"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"host": "other"}, {"gpu": "Other"}, {"gpus": 7}, {"driver": "0"}, {"mpi": "Other"}, {"cuda_aware": True}],
+)
+def test_a_profile_of_another_machine_is_passed_over(environment, here, tmp_path, change):
+    keep(replace(here, **change), tmp_path / "cache", "other")
+    assert taken(environment) == []
+
+
+def test_a_damaged_profile_costs_one_line(environment, here, tmp_path):
+    keep(here, tmp_path / "cache", "good")
+    (tmp_path / "cache" / "bad.fit").write_text("tempi-fit 1\nterm pack.host nonsense\n")
+    assert taken(environment) == ["good.fit"]
+    done = run([sys.executable, "-c", PACK], environment)
+    assert done.err.count("bad.fit is not used: line 2 has") == 1

@@ -1,0 +1,138 @@
+"""`import tempi` puts the shim in the way of mpi4py's calls, without LD_PRELOAD; or says why not."""
+
+import sys
+
+import pytest
+
+from support import shim
+from support.programs import mpirun_python, succeed
+
+FIRST = "import tempi\nfrom mpi4py import MPI\n"
+LATE = "from mpi4py import MPI\nimport tempi\n"
+COMMIT = """
+datatype = MPI.DOUBLE.Create_vector(16, 4, 8).Commit()
+calls = {c.function: c.calls for c in tempi.stats() if c.calls}
+print(tempi.enabled(), calls.get("MPI_Type_commit", 0))
+datatype.Free()
+"""
+SEND = """
+import numpy as np
+from tempi.testing import FakeArray
+comm, n = MPI.COMM_WORLD, 64
+values = np.arange(n, dtype=np.float64) if comm.rank == 0 else np.zeros(n)
+array = FakeArray.from_numpy(values)  # memory that the MPI library dies of
+column = MPI.DOUBLE.Create_vector(n // 8, 1, 8).Commit()
+if comm.rank == 0:
+    comm.Send([array, 1, column], 1)
+else:
+    comm.Recv([array, 1, column], 0)
+    found = array.to_numpy()
+    assert (found[::8] == np.arange(0, n, 8)).all() and found.sum() == found[::8].sum()
+    print("received", tempi.enabled())
+column.Free()
+"""
+LOADED = """
+print(sorted({name for line in open("/proc/self/maps") for name in ("libtempi.so", "libmpi") if name in line}))
+"""
+
+
+@pytest.fixture
+def python(tmp_path, monkeypatch):
+    """Runs a program, as its own process."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "program.py"
+
+    def call(program, **variables):
+        path.write_text(program)
+        return succeed([sys.executable, str(path)], shim.clean_environment() | variables)
+
+    return call
+
+
+def test_imported_first_it_handles_calls(python):
+    done = python(FIRST + COMMIT)
+    assert done.out == "True 1\n"
+    assert done.err == ""
+
+
+def test_imported_too_late_it_says_so_once_and_is_off(python):
+    done = python(LATE + COMMIT)
+    assert done.out == "False 0\n"
+    (warning,) = [line for line in done.err.splitlines() if "Warning" in line]
+    assert "program.py:2: RuntimeWarning: tempi is off: mpi4py.MPI was imported before tempi" in warning
+    assert "tempi run" in warning
+
+
+def test_the_warning_can_be_made_an_error(python):
+    strict = "import warnings\nwarnings.simplefilter('error', RuntimeWarning)\n"
+    first, second = LATE.splitlines()
+    refused = f"try:\n    {second}\nexcept RuntimeWarning:\n    print('refused')\n"
+    assert python(f"{strict}{first}\n{refused}").out == "refused\n"
+
+
+@pytest.mark.parametrize("order", [FIRST, LATE])
+def test_disabled_it_is_off_and_silent(python, order):
+    done = python(order + COMMIT, TEMPI_DISABLE="1")
+    assert done.out.startswith("False")
+    assert done.err == ""
+
+
+def test_asked_before_mpi_is_there_it_answers_for_the_shim_in_use(python):
+    done = python(FIRST.replace("\nfrom", "\ntempi.options(), tempi.stats()\nfrom") + COMMIT)
+    assert (done.out, done.err) == ("True 1\n", "")
+
+
+@pytest.mark.parametrize("order", [FIRST, LATE])
+def test_preloaded_it_stays_as_it_is(python, order):
+    done = python(order + COMMIT, LD_PRELOAD=shim.preload())
+    assert (done.out, done.err) == ("True 1\n", "")
+
+
+def test_without_mpi4py_nothing_is_loaded(python):
+    assert python("import tempi" + LOADED).out == "[]\n"
+
+
+def test_the_module_is_left_as_its_own_loader_made_it(python):
+    program = "print(type(MPI.__spec__.loader).__name__, MPI.__loader__ is MPI.__spec__.loader)"
+    assert python(FIRST + program).out == "ExtensionFileLoader True\n"
+
+
+@pytest.mark.parametrize(
+    ("there_is", "told"),
+    [
+        ("shims.installed = dict", "no libtempi.so for"),
+        ("shims.LIBRARIES.clear()", "needs no MPI library that tempi knows"),
+        (
+            "shims.installed = lambda: dict.fromkeys(shims.LIBRARIES, '/dev/null')",
+            "start the program with: tempi run",
+        ),
+    ],
+)
+def test_without_a_shim_for_this_mpi_it_says_so_and_is_off(python, there_is, told):
+    done = python(
+        f"import tempi\nfrom tempi import shims\n{there_is}\nfrom mpi4py import MPI\nprint(MPI.COMM_WORLD.size)"
+    )
+    assert done.out == "1\n"
+    (warning,) = [line for line in done.err.splitlines() if "RuntimeWarning: tempi is off: " in line]
+    assert told in warning
+
+
+def test_an_mpi_library_loaded_for_the_whole_process_is_told(python):
+    load = """
+import ctypes, importlib.util, re
+importlib.util.find_spec("mpi4py.MPI")  # which loads the library, for itself
+(path,) = set(re.findall(r"/\\S*/libmpi(?:ch)?\\.so\\S*", open("/proc/self/maps").read()))
+ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+"""
+    done = python(load + FIRST + "print(tempi.enabled())")
+    assert "tempi is off: an MPI library was loaded for the whole process before" in done.err
+    assert done.out == "False\n"
+
+
+@pytest.mark.mpi
+def test_ranks_that_import_it_send_gpu_memory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "program.py").write_text(FIRST + SEND)
+    ranks = [{"TEMPI_DEVICE": "fake"}] * 2
+    done = succeed(mpirun_python(ranks, tmp_path / "program.py"), shim.clean_environment())
+    assert done.out == "received True\n"

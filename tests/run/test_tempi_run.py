@@ -1,0 +1,196 @@
+"""`tempi run`: the ranks get the shim and the options, the launcher does not, and nothing else changes."""
+
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import mpi4py
+import pytest
+
+from support import shim
+from support.programs import run
+from tempi import launchers, shims
+
+MODULES = sorted(Path(mpi4py.__file__).parent.glob("MPI.*.so"))
+
+FAKES = {"openmpi": "mpirun (Open MPI) 5.0.9", "hydra": "HYDRA build details:"}
+RANK = """
+import os
+from mpi4py import MPI
+parent = open(f"/proc/{os.getppid()}/maps").read()
+own = open("/proc/self/maps").read()
+os.write(1, f"rank {'libtempi.so' in own} {'libtempi.so' in parent}\\n".encode())  # a line is one piece
+MPI.BYTE.Create_vector(2, 1, 2).Commit().Free()
+"""
+
+
+@pytest.fixture
+def rank(tmp_path):
+    (tmp_path / "rank.py").write_text(RANK)
+    return [sys.executable, tmp_path / "rank.py"]
+
+
+@pytest.fixture(params=["openmpi", "hydra", "srun"])
+def fake(request, script):
+    """A launcher that prints its arguments, a line each."""
+    if request.param == "srun":
+        return "srun", script("srun", 'printf "%s\\n" "$@"')
+    says = f'[ "$1" = --version ] && echo "{FAKES[request.param]}" && exit'
+    return request.param, script(f"mpirun.{request.param}", f'{says}\nprintf "%s\\n" "$@"')
+
+
+@pytest.mark.mpi
+def test_ranks_get_the_shim_and_the_options_and_the_launcher_does_not(tempi, rank):
+    done = tempi("run", "-o", "report", "--", "mpirun", "-n", 2, *rank)
+    assert done.code == 0, done.text
+    assert done.out.count("rank True False") == 2
+    assert "report of 2 ranks" in done.err
+
+
+@pytest.mark.mpi
+def test_every_program_of_a_command_gets_the_shim(tempi, rank):
+    done = tempi("run", "--", "mpirun", "-n", 1, *rank, ":", "-n", 1, *rank, TEMPI_REPORT="1")
+    assert done.out.count("rank True False") == 2
+    assert "report of 2 ranks" in done.err
+
+
+@pytest.mark.mpi
+def test_a_jobs_exit_code_is_the_commands(tempi):
+    assert tempi("run", "--", "mpirun", "-n", 1, sys.executable, "-c", "exit(7)").code == 7
+
+
+def test_a_program_without_a_launcher_gets_the_shim(tempi):
+    done = tempi("run", "-o", "TEMPI_STRATEGY=staged", "--", "env")
+    assert f"LD_PRELOAD={shim.path()}" in done.out.splitlines()
+    assert "TEMPI_STRATEGY=staged" in done.out.splitlines()
+
+
+def test_exit_codes_and_signals_are_passed_through(tempi):
+    assert tempi("run", "--", "sh", "-c", "exit 41").code == 41
+    assert tempi("run", "--", "sh", "-c", "kill -TERM $$").code == -signal.SIGTERM
+
+
+def test_a_signal_reaches_the_command(tempi, tmp_path):
+    command = ["-m", "tempi", "run", "--", "sh", "-c", "trap 'exit 5' USR1; echo up; while :; do sleep 0.05; done"]
+    with subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.PIPE, cwd=tmp_path, env=shim.clean_environment()
+    ) as process:
+        assert process.stdout.readline() == b"up\n"
+        process.send_signal(signal.SIGUSR1)
+        assert process.wait(30) == 5
+
+
+def test_a_missing_program_is_told_as_shells_do(tempi):
+    done = tempi("run", "--", "mpirunn", "-n", 2)
+    assert done.code == 127
+    assert done.err == "tempi run: mpirunn: no such program\n"
+
+
+def test_launchers_are_told_in_their_own_way(tempi, fake):
+    kind, launcher = fake
+    done = tempi("run", "-o", "report", "--abi", abi(), "--", launcher, "-n", "2", "./app", "-v")
+    library = shims.shim_for(abi())
+    expected = {
+        "openmpi": ["-x", f"LD_PRELOAD={library}", "-x", "TEMPI_PROFILE=none", "-x", "TEMPI_REPORT=1"],
+        "hydra": [*("-genv", "LD_PRELOAD", str(library)), *("-genv", "TEMPI_PROFILE", "none")]
+        + ["-genv", "TEMPI_REPORT", "1"],
+        "srun": [f"--export=ALL,LD_PRELOAD={library},TEMPI_PROFILE=none,TEMPI_REPORT=1"],
+    }
+    assert done.out.splitlines() == [*expected[kind], "-n", "2", "./app", "-v"]
+
+
+def abi():
+    return next(iter(shims.installed()))
+
+
+def test_variables_are_set_for_each_program_of_open_mpi(script):
+    mpirun = str(script("mpirun", f"echo '{FAKES['openmpi']}'"))
+    made = launchers.launch([mpirun, "a", ":", "b"], {"X": "1"}, {"OMPI_MCA_pml": "ucx"})
+    assert made.command == [mpirun, "-x", "X=1", "a", ":", "-x", "X=1", "b"]
+    assert made.variables == {"OMPI_MCA_pml": "ucx"}
+
+
+@pytest.mark.parametrize(
+    ("words", "inherited", "expected"),
+    [
+        (["./app"], None, "--export=ALL,X=1 ./app"),
+        (["./app"], "NONE", "--export=X=1 ./app"),
+        (["-n", "2", "--export=A=1", "./app"], None, "-n 2 --export=A=1,X=1 ./app"),
+        (["--export", "NONE", "-n2", "./app"], "ALL", "--export=X=1 -n2 ./app"),
+        (["-n", "2", "./app", "--export=A=1"], None, "--export=ALL,X=1 -n 2 ./app --export=A=1"),
+    ],
+)
+def test_what_srun_is_to_export_is_kept(monkeypatch, words, inherited, expected):
+    monkeypatch.delenv("SLURM_EXPORT_ENV", raising=False)
+    if inherited:
+        monkeypatch.setenv("SLURM_EXPORT_ENV", inherited)
+    assert launchers.launch(["srun", *words], {"X": "1"}, {}).command == ["srun", *expected.split()]
+
+
+def test_values_with_commas_reach_the_ranks_of_srun(tempi, script):
+    srun = script("srun", 'printf "%s\\n" "$1" "$TEMPI_TRACE"')
+    export, trace = tempi("run", "-o", "trace=a,b.json", "--", srun, "./app").out.splitlines()
+    assert export.endswith(",TEMPI_TRACE")
+    assert trace == "a,b.json"
+
+
+def test_a_dry_run_prints_what_can_be_run(tempi, fake):
+    printed = tempi("run", "--dry-run", "--abi", abi(), "-o", "trace=a b,c", "--", fake[1], "./app").out
+    assert printed.count("\n") == 1
+    ran = tempi("run", "--abi", abi(), "-o", "trace=a b,c", "--", fake[1], "./app").out
+    assert run(["sh", "-c", printed], shim.clean_environment()).out == ran
+    assert str(fake[1]) in shlex.split(printed)
+
+
+def test_what_was_preloaded_goes_to_the_ranks(tempi, monkeypatch):
+    done = tempi("run", "--", "env", LD_PRELOAD="/old/libtempi.so libm.so.6")
+    assert f"LD_PRELOAD=libm.so.6:{shim.path()}" in done.out.splitlines()
+
+
+@pytest.mark.parametrize(("word", "hint"), [("repotr", "REPORT?"), ("TEMPI_STRATEGIE=host", "STRATEGY?"), ("=1", "")])
+def test_options_that_do_not_exist_are_refused(tempi, word, hint):
+    done = tempi("run", "-o", word, "--", "echo", "ran")
+    assert done.code == 2
+    assert hint in done.err
+    assert "ran" not in done.out
+
+
+def test_a_program_of_an_mpi_without_a_shim_is_refused(tempi, tmp_path):
+    others = [module for module in MODULES if shims.abi_of(module) not in (None, *shims.installed())]
+    if not others:
+        pytest.skip("there is a shim for every mpi4py here")
+    program = tmp_path / "program"
+    program.write_bytes(others[0].read_bytes())
+    program.chmod(0o755)
+    done = tempi("run", "--", program)
+    assert done.code == 1
+    assert f"no libtempi.so for {shims.abi_of(program)} is installed" in done.err
+
+
+def libucx(folder):
+    """A package of that name, without what it is for."""
+    (folder / "libucx").mkdir()
+    (folder / "libucx" / "__init__.py").touch()
+    return str(folder)
+
+
+def test_ucx_is_put_before_open_mpis_own(tempi, tmp_path, script):
+    if "openmpi" not in shims.installed():
+        pytest.skip("no shim for Open MPI")
+    mpirun = script("mpirun", f"echo '{FAKES['openmpi']}' >&2\necho $OMPI_MCA_pml; printf '%s\\n' \"$@\"")
+    variables = {"PYTHONPATH": libucx(tmp_path), "LD_LIBRARY_PATH": "/elsewhere"}
+    lines = tempi("run", "--ucx", "--", mpirun, "-n", "2", "./app", **variables).out.splitlines()
+    assert lines[0] == "ucx"
+    assert f"LD_LIBRARY_PATH={tmp_path}/libucx/lib:/elsewhere" in lines
+    assert "TEMPI_CUDA_AWARE=ucx" in lines
+
+
+def test_ucx_that_cannot_be_had_is_told(tempi, tmp_path):
+    if "openmpi" in shims.installed():
+        done = tempi("run", "--ucx", "--abi", "openmpi", "--", "true", PYTHONPATH=str(tmp_path))
+        assert "pip install 'tempi[ucx]'" in done.err or done.code == 0  # where it is installed
+    else:
+        done = tempi("run", "--ucx", "--", "true", PYTHONPATH=libucx(tmp_path))
+        assert "--ucx is for Open MPI" in done.err

