@@ -55,6 +55,9 @@ class HaloExchange:
     Making one and `free` are collective; `start` and `finish` wait for neighbours only. Without
     ``libtempi.so`` the MPI library handles the datatypes, on host memory.
 
+    `start` waits for the stream that an array names in ``__cuda_array_interface__``. Numba's arrays of the
+    default stream name none: call ``cuda.synchronize()`` before `start`.
+
     Examples
     --------
     >>> with tempi.HaloExchange(comm, [density, momentum], width=2, periods=True, dims=(0, 0, 0)) as exchange:

@@ -80,6 +80,7 @@ class Messages:
             request.Start()
         for out, back in self._own:
             out.pack()
+            MPI.Prequest.Testall(self._requests)  # messages go on meanwhile
             back.unpack()
 
     def finish(self) -> None:

@@ -13,6 +13,7 @@ from math import gcd, prod
 from mpi4py import MPI
 
 from tempi.ghosts import Region
+from tempi.loop_types import nested_datatype
 from tempi.strides import Loop, below_first, loops_of, span
 
 Walk = tuple[tuple[int, bool], ...]  # axes, the outermost loop first; True: from the last index down
@@ -51,11 +52,6 @@ class Strided:
         """How many bytes the cells have."""
         return prod(self.shape) * self.cell_bytes
 
-    @property
-    def axes(self) -> list[Loop]:
-        """Count and stride of each axis."""
-        return list(zip(self.shape, self.strides, strict=True))
-
     def fastest_walk(self) -> Walk:
         """The order that goes through memory upwards, in the smallest steps."""
         order = sorted(range(len(self.shape)), key=lambda axis: -abs(self.strides[axis]))
@@ -71,24 +67,27 @@ class Strided:
             strides.append(-stride if is_reversed else stride)
         return Strided(address, tuple(shape), tuple(strides), self.cell_bytes)
 
+    @property
+    def begin(self) -> int:
+        """The lowest address; of no use where there are no cells."""
+        return self.address - below_first(self._axes)
+
+    @property
+    def end(self) -> int:
+        """The first address above all cells; of no use where there are none."""
+        return self.begin + span(self._axes, self.cell_bytes)
+
+    @property
+    def _axes(self) -> list[Loop]:
+        return list(zip(self.shape, self.strides, strict=True))
+
     def datatype(self) -> MPI.Datatype:
-        """The cells in the order of their indices, from `address`; not committed."""
+        """The cells in the order of their indices, counted from `begin`; not committed."""
         word_bytes = gcd(self.cell_bytes, max(_WORDS))
         n_words = self.cell_bytes // word_bytes
         loops = loops_of((*self.shape, n_words), (*self.strides, word_bytes))
         in_a_row = loops.pop()[0] if loops and loops[-1][1] == word_bytes else 1
-        made = _WORDS[word_bytes].Create_contiguous(in_a_row)
-        for count, stride in reversed(loops):
-            inner, made = made, _loop(count, stride, made)
-            inner.Free()
-        return made
-
-
-def _loop(count: int, stride: int, inner: MPI.Datatype) -> MPI.Datatype:
-    """Backwards item by item: Open MPI moves some vectors with a negative stride wrongly."""
-    if stride < 0:
-        return inner.Create_hindexed_block(1, range(0, count * stride, stride))
-    return inner.Create_hvector(count, 1, stride)
+        return nested_datatype(loops, in_a_row, _WORDS[word_bytes])
 
 
 @dataclass(frozen=True)
@@ -101,11 +100,8 @@ class Span:
     @classmethod
     def of(cls, every: Iterable[Strided]) -> Span:
         """From the lowest cell to the highest."""
-        begins, ends = [], []
-        for cells in every:
-            begins.append(cells.address - below_first(cells.axes))
-            ends.append(begins[-1] + span(cells.axes, cells.cell_bytes))
-        return cls(min(begins, default=0), max(ends, default=0))
+        cells = list(every)
+        return cls(min((one.begin for one in cells), default=0), max((one.end for one in cells), default=0))
 
     @property
     def n_bytes(self) -> int:
@@ -119,7 +115,7 @@ class Span:
     def datatype(self, parts: Sequence[Strided]) -> MPI.Datatype:
         """The committed datatype of all cells of all parts, one part after the other; as long as the span."""
         types = [part.datatype() for part in parts]
-        begins = [part.address - self.begin for part in parts]
+        begins = [part.begin - self.begin for part in parts]
         tight = MPI.Datatype.Create_struct([1] * len(types), begins, types)
         made = tight.Create_resized(0, self.n_bytes).Commit()
         for datatype in (*types, tight):

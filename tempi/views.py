@@ -12,7 +12,8 @@ from mpi4py import MPI
 
 from tempi.arrays import describe, wait_for
 from tempi.element_types import byte_datatype, element_datatype
-from tempi.strides import Loop, below_first, loops_of, may_overlap, span
+from tempi.loop_types import nested_datatype
+from tempi.strides import below_first, loops_of, may_overlap, span
 
 CACHED_LAYOUTS = 1024
 
@@ -106,22 +107,10 @@ def _layout(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
     block = loops.pop()[0] if loops and loops[-1][1] == dtype.itemsize else 1
     if not loops:
         return _Layout(block, element, memory_type, 0, overlaps)
-    return _Layout(1, _nested(loops, block, element), memory_type, below_first(loops), overlaps)
-
-
-def _nested(loops: list[Loop], block: int, element: MPI.Datatype) -> MPI.Datatype:
-    """The loops around blocks of elements, from the lowest address on."""
-    datatype = element
-    for count, stride in reversed(loops):
-        inner, datatype = datatype, _loop(count, stride, block, datatype)
-        if inner is not element:
-            inner.Free()
-        block = 1
-    return _Datatype(datatype.Commit())
-
-
-def _loop(count: int, stride: int, block: int, inner: MPI.Datatype) -> MPI.Datatype:
-    """Backwards block by block: Open MPI crashes in large messages of vectors with a negative stride."""
-    if stride < 0:
-        return inner.Create_hindexed_block(block, range((count - 1) * -stride, -1, stride))
-    return inner.Create_hvector(count, block, stride)
+    return _Layout(
+        1,
+        _Datatype(nested_datatype(loops, block, element).Commit()),
+        memory_type,
+        below_first(loops),
+        overlaps,
+    )

@@ -156,3 +156,9 @@ def device_arrays(comm):
     from tempi.testing import FakeArray
 
     tempi.HaloExchange(comm, FakeArray(SQUARE, "f8"))
+
+
+def periodic_device_array(comm):
+    from tempi.testing import FakeArray
+
+    tempi.HaloExchange(comm, FakeArray(SQUARE, "f8"), periods=True)

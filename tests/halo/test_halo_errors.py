@@ -86,3 +86,10 @@ def test_gpu_arrays_that_nobody_reaches(ranks):
     found = ranks(1, preload=False, TEMPI_DEVICE="fake").call(worker.error_of, cases.device_arrays)
     assert found[0][0] == "RuntimeError"
     assert "LD_PRELOAD=$(tempi lib)" in found[0][1]
+
+
+def test_a_gpu_without_memory_left(ranks):
+    job = ranks(1, TEMPI_DEVICE="fake", TEMPI_FAKE_FAIL="allocate:1")
+    (name, text), *_ = job.call(worker.error_of, cases.periodic_device_array)
+    assert name == "MemoryError"
+    assert "left on the GPU" in text

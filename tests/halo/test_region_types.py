@@ -73,4 +73,4 @@ def test_as_few_loops_as_can_be():
     dense = strided(np.zeros((4, 5, 6))).datatype()
     rows = strided(np.zeros((4, 5, 7))[:, :, :6]).datatype()
     assert dense.decode()[1:] == ("CONTIGUOUS", {"count": 120})
-    assert rows.decode()[1:] == ("HVECTOR", {"count": 20, "blocklength": 1, "stride": 56})
+    assert rows.decode()[1:] == ("HVECTOR", {"count": 20, "blocklength": 6, "stride": 56})
