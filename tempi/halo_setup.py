@@ -129,8 +129,8 @@ def check_reach(views: Sequence[ArrayView]) -> None:
     """Whether somebody can send these arrays; RuntimeError if not."""
     if any(view.on_gpu for view in views) and not enabled() and library().cuda_aware().startswith("no"):
         raise RuntimeError(
-            "the arrays are in GPU memory, which this MPI library cannot reach by itself: start the program "
-            "with LD_PRELOAD=$(tempi lib), and see `tempi info`"
+            "the arrays are in GPU memory, which this MPI library cannot reach by itself: import tempi "
+            "before mpi4py.MPI, or start the program with tempi run; tempi info shows more"
         )
 
 

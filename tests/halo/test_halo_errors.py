@@ -85,7 +85,7 @@ def test_an_exception_inside_with_is_not_hidden(ranks):
 def test_gpu_arrays_that_nobody_reaches(ranks):
     found = ranks(1, preload=False, TEMPI_DEVICE="fake").call(worker.error_of, cases.device_arrays)
     assert found[0][0] == "RuntimeError"
-    assert "LD_PRELOAD=$(tempi lib)" in found[0][1]
+    assert "import tempi before mpi4py.MPI" in found[0][1]
 
 
 def test_a_gpu_without_memory_left(ranks):
