@@ -1,0 +1,55 @@
+"""README's commands and programs do what it says."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from support import shim
+from support.programs import compiled, mpirun_python, succeed, tool
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+COMMANDS = re.findall(r"^\| `(tempi (?:info|explain|lib)\b.*?)` \|", README, re.MULTILINE)
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # not the source tree, which has no built module
+    return shim.clean_environment() | {"TEMPI_CACHE_DIR": str(tmp_path)}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_table_run(command, environment):
+    if "--bytes" in command:
+        path = ROOT / "perfmodel" / "machines" / "nvidia-h200-openmpi-4.1.6.json"
+        command += f" --profile {path}"
+    assert succeed(shlex.split(command), environment).out
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("number", range(len(blocks("python"))))
+def test_the_programs_run(number, ranks, environment, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(blocks("python")[number] + "assert tempi.enabled()\n")
+    succeed(mpirun_python([{}] * ranks, program), environment)
+
+
+def test_programs_are_run_as_it_says(environment, tmp_path):
+    compiled(tool("mpicc", "MPICC"), "pack_types.c", tmp_path).rename(tmp_path / "program")
+    runs = re.findall(r"^(tempi run .*?)\s*#", "".join(blocks("sh")), re.MULTILINE)
+    assert len(runs) == 2
+    texts = [succeed(shlex.split(command), environment).text for command in runs]
+    assert "tempi: report of 2 ranks" not in texts[0]
+    assert "tempi: report of 2 ranks" in texts[1]
+
+
+def test_every_file_that_it_names_exists():
+    for page in (ROOT / "README.md", *ROOT.glob("*/README.md"), *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\((?!http)(.*?)[#)]", page.read_text()):
+            assert (page.parent / target).exists(), f"{page} names {target}"
