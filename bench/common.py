@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -169,7 +170,7 @@ def machine_facts(mpirun: str = "", lib: Path | None = None) -> dict[str, str]:
     """Where and how a table was made: every CSV starts with these."""
     facts = {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "command": " ".join([Path(sys.executable).name, *sys.orig_argv[1:]]),
+        "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]),
         "cpu": cpu_name(),
         "kernel": platform.release(),
         "gpu": output_of(GPU_QUERY).split("\n")[0],

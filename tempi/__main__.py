@@ -71,7 +71,7 @@ def evaluate(expression: str) -> MPI.Datatype:
 @click.option("--count", default=1, show_default=True, type=click.IntRange(min=0), help="Elements.")
 @click.option("--bytes", "n_bytes", type=click.IntRange(min=1), help="Payload, instead of --count.")
 @click.option("--peer", type=click.Choice(LOCALITIES), help="Predict a message's time to a peer there.")
-@click.option("--profile", type=click.Path(path_type=Path), help="From this one; default: the newest.")
+@click.option("--profile", type=click.Path(path_type=Path), help="From this one, not the one in use here.")
 def explain_command(
     expression: str, count: int, n_bytes: int | None, peer: str | None, profile: Path | None
 ) -> None:

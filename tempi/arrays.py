@@ -61,9 +61,11 @@ def describe(array: object) -> ArrayView:
     TypeError
         If it is none of these, or its memory is where MPI cannot go.
     ValueError
-        If a GPU array is masked.
+        If the array is masked.
     """
     if isinstance(array, np.ndarray):
+        if isinstance(array, np.ma.MaskedArray):
+            raise ValueError("tempi: a masked array's mask would be lost: pass array.filled() or array.data")
         return _of_numpy(array)
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tempi.ghosts import Region, Width, check_room, own_region, widths_of
-from tempi.process_grid import ProcessGrid
+from tempi.process_grid import ProcessGrid, integers, periods_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Decomposition:
     ------
     ValueError
         If the parameters do not fit together, or a block has fewer cells than ghost cells.
+    TypeError
+        If one is of another type.
 
     Examples
     --------
@@ -51,10 +53,12 @@ class Decomposition:
     axes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if len(self.shape) != len(self.dims):
+        if len(integers("shape", self.shape)) != len(integers("dims", self.dims)):
             raise ValueError(f"the grid's shape {self.shape} and dims {self.dims} must be of the same length")
-        if self.axes is not None and len(self.axes) != len(self.dims):
+        if len(self._axes) != len(self.dims):
             raise ValueError(f"axes is {self.axes}; it must name one axis for each of dims {self.dims}")
+        if len(set(self._axes)) != len(self._axes):
+            raise ValueError(f"axes is {self.axes}; the axes must be different ones")
         grid = self.grid
         smallest = [n // n_ranks for n, n_ranks in zip(self.shape, grid.dims, strict=True)]
         check_room(grid, smallest, self.widths)
@@ -62,13 +66,16 @@ class Decomposition:
     @cached_property
     def grid(self) -> ProcessGrid:
         """The ranks."""
-        periods = (self.periods,) * len(self.dims) if isinstance(self.periods, bool) else tuple(self.periods)
-        return ProcessGrid(tuple(self.dims), tuple(map(bool, periods)))
+        return ProcessGrid(integers("dims", self.dims), periods_of(self.periods, len(self.dims)))
 
     @cached_property
     def widths(self) -> tuple[Width, ...]:
         """Ghost cells (low, high) of each dimension."""
         return widths_of(self.width, len(self.dims))
+
+    @cached_property
+    def _axes(self) -> tuple[int, ...]:
+        return tuple(range(len(self.dims))) if self.axes is None else integers("axes", self.axes)
 
     def block(self, rank: int) -> Region:
         """The cells of the global grid that a rank owns, a slice for each dimension."""
@@ -139,16 +146,19 @@ class Decomposition:
 
     def _grid_first(self, array: NDArray[Any], shape: Sequence[int], what: str) -> NDArray[Any]:
         """A view whose first axes are the grid's."""
-        axes = self.axes or range(len(self.dims))
-        if array.ndim < len(self.dims) or tuple(array.shape[axis] for axis in axes) != tuple(shape):
+        found = [axis % array.ndim for axis in self._axes if -array.ndim <= axis < array.ndim]
+        if len(set(found)) != len(self._axes):
             raise ValueError(
-                f"{what} has shape {array.shape}; along axes {tuple(axes)} it must be {tuple(shape)}"
+                f"{what} has shape {array.shape}; axes {self._axes} must be different ones of its own"
             )
-        return np.moveaxis(array, tuple(axes), range(len(self.dims)))
+        if tuple(array.shape[axis] for axis in found) != tuple(shape):
+            raise ValueError(
+                f"{what} has shape {array.shape}; along axes {self._axes} it must be {tuple(shape)}"
+            )
+        return np.moveaxis(array, found, range(len(found)))
 
     def _grid_back(self, array: NDArray[Any]) -> NDArray[Any]:
-        axes = self.axes or range(len(self.dims))
-        return np.moveaxis(array, range(len(self.dims)), tuple(axes))
+        return np.moveaxis(array, range(len(self._axes)), self._axes)
 
 
 def _nth_part(n: int, n_parts: int, index: int) -> slice:

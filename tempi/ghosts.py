@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from tempi.process_grid import Direction, Neighbours, ProcessGrid, directions, opposite
 
 _INT = (int, np.integer)
+_WRONG_WIDTH = "width is {!r}; it must be an int, or each of its entries must be an int or (low, high)"
 Width = tuple[int, int]  # (low, high), cells
 Region = tuple[slice, ...]
 Regions = dict[int, list[Region]]  # by the rank at the other end, in the order in which a message has them
@@ -38,7 +40,7 @@ def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[
     ValueError
         If there are not `n_dims` entries, or one is negative.
     """
-    each = [width] * n_dims if isinstance(width, _INT) else list(width)
+    each = [width] * n_dims if isinstance(width, _INT) else _entries(width, width)
     if len(each) != n_dims:
         raise ValueError(
             f"width is {width!r}; it must be one number, or have an entry for each of {n_dims} dimensions"
@@ -50,10 +52,17 @@ def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[
 
 
 def _pair(entry: int | Sequence[int], width: object) -> Width:
-    sides = (entry, entry) if isinstance(entry, _INT) else tuple(entry)
+    sides = [entry, entry] if isinstance(entry, _INT) else _entries(entry, width)
     if len(sides) != 2 or not all(isinstance(side, _INT) for side in sides):
-        raise TypeError(f"width is {width!r}; each of its entries must be an int or (low, high)")
+        raise TypeError(_WRONG_WIDTH.format(width))
     return int(sides[0]), int(sides[1])
+
+
+def _entries(told: Sequence[Any], width: object) -> list[Any]:
+    try:
+        return list(told)
+    except TypeError:
+        raise TypeError(_WRONG_WIDTH.format(width)) from None
 
 
 def own_shape(shape: Sequence[int], widths: Sequence[Width]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from tempi.arrays import describe, wait_for
 from tempi.ghosts import Regions, exchanged_regions
-from tempi.halo_agreement import agree
+from tempi.halo_agreement import agree, make_together
 from tempi.halo_messages import Messages, Parts
 from tempi.halo_setup import Axes, Request, Widths, Wish
 from tempi.process_grid import Neighbours, ProcessGrid
@@ -41,19 +41,25 @@ class HaloExchange:
     neighbours : {"all", "faces"}, default "all"
         Whether ghost cells at edges and corners are filled too: up to 26 neighbours, or 6.
     axes : sequence of int, or one for each array, optional
-        Which axes are the grid's, if not the first ones.
+        Which axes are the grid's, if not the first ones; as many as the grid has dimensions.
 
     Raises
     ------
     TypeError, ValueError
         If something does not fit together, on this rank or another one: all ranks raise.
     RuntimeError
-        If arrays are in GPU memory that neither TEMPI nor the MPI library reaches.
+        If arrays are in GPU memory that neither TEMPI nor the MPI library reaches, or in host and GPU memory
+        and TEMPI does not reach the latter, or another rank has no memory left for its messages.
+    MemoryError
+        If there is no memory left for messages.
 
     Notes
     -----
-    Making one and `free` are collective; `start` and `finish` wait for neighbours only. Without
-    ``libtempi.so`` the MPI library handles the datatypes, on host memory.
+    Making one and `free` are collective; `start` and `finish` wait for neighbours only.
+
+    Without ``libtempi.so`` in the way the MPI library handles the datatypes: on host memory always, on GPU
+    memory if it is CUDA-aware, as slowly as it does without TEMPI; then host and GPU arrays need an exchange
+    each.
 
     `start` waits for the stream that an array names in ``__cuda_array_interface__``. Numba's arrays of the
     default stream name none: call ``cuda.synchronize()`` before `start`.
@@ -85,8 +91,16 @@ class HaloExchange:
         views = [describe(array) for array in self._arrays]
         self._gpu_arrays = [array for array, view in zip(self._arrays, views, strict=True) if view.on_gpu]
         on_gpu = (one for one, view in zip(cells, views, strict=True) if view.on_gpu and one.n_bytes)
-        self._comm = comm.Dup()
-        self._messages = Messages(self._comm, *_parts(wish, comm.rank, cells), next(on_gpu, None))
+        gpu_array = next(on_gpu, None)
+        own_comm = comm.Dup()
+        try:
+            self._messages = make_together(
+                own_comm, lambda: Messages(own_comm, *_parts(wish, comm.rank, cells), gpu_array)
+            )
+        except Exception:
+            own_comm.Free()
+            raise
+        self._comm = own_comm
         self._state = "idle"
 
     def start(self) -> None:
@@ -102,8 +116,8 @@ class HaloExchange:
         self._must_be("idle")
         for array in self._gpu_arrays:
             wait_for(describe(array))  # whose stream may be another one each time
+        self._state = "under way"  # also where an error leaves the messages half-way
         self._messages.start()
-        self._state = "under way"
 
     def finish(self) -> None:
         """Wait until all ghost cells are filled and own cells may be written.

@@ -1,4 +1,4 @@
-"""All ranks of a HaloExchange compare what they want before anything is made: one raises, all raise."""
+"""All ranks of a HaloExchange compare what they want, then whether they made it: one raises, all raise."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from mpi4py import MPI
 
+from tempi.halo_messages import Messages
 from tempi.halo_setup import Wish
 from tempi.process_grid import ProcessGrid
 
@@ -35,6 +36,27 @@ def agree(comm: MPI.Comm, find: Callable[[], tuple[Wish, Local]]) -> tuple[Wish,
     check_alike(wishes)
     check_blocks_meet([wish.own for wish in wishes], wishes[0].grid)
     return wishes[0], local
+
+
+def make_together(comm: MPI.Comm, make: Callable[[], Messages]) -> Messages:
+    """What `make` returns here, if it returns on all ranks. Collective.
+
+    Raises
+    ------
+    RuntimeError
+        If `make` raises on another rank, which would else be waited for in vain; what was made here is freed.
+        What `make` raises on this rank is raised as it is.
+    """
+    try:
+        made = make()
+    except Exception as error:
+        comm.allgather(f"{type(error).__name__}: {error}")
+        raise
+    for rank, failure in enumerate(comm.allgather(None)):
+        if failure is not None:
+            made.free()
+            raise RuntimeError(f"HaloExchange fails on rank {rank}: {failure}")
+    return made
 
 
 def check_alike(wishes: Sequence[Wish]) -> None:

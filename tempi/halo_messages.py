@@ -57,20 +57,12 @@ class Messages:
         every = [*sent.values(), *received.values()]
         self._span = Span.of(part for parts in every for part in parts)
         self._arrays = self._span.buffer()
-        self._datatypes: list[MPI.Datatype] = []
-        self._own = self._own_packings(sent.get(comm.rank, []), received.get(comm.rank, []), gpu_array)
-        others = [
-            {rank: parts for rank, parts in each.items() if rank != comm.rank} for each in (sent, received)
-        ]
-        if gpu_array is None and MPI.get_vendor()[0] != "Open MPI":
-            self._packed_sends = self._packed(comm.Send_init, others[0])
-            receives = self._packed(comm.Recv_init, others[1])
-            self._unpackings = [packing for packing, _ in receives]
-            self._ready = [request for _, request in receives]
-        else:
-            self._packed_sends, self._unpackings = [], []
-            self._ready = self._typed(comm.Recv_init, others[1]) + self._typed(comm.Send_init, others[0])
-        self._requests = self._ready + [request for _, request in self._packed_sends]
+        self._forget()
+        try:
+            self._make(comm, sent, received, gpu_array)
+        except BaseException:
+            self.free()
+            raise
 
     def start(self) -> None:
         """Send all that others wait for, then copy what is one's own."""
@@ -90,18 +82,47 @@ class Messages:
             packing.unpack()
 
     def free(self) -> None:
-        """Free requests and datatypes."""
+        """Free requests, datatypes and memory."""
         for request in self._requests:
             request.Free()
         for datatype in self._datatypes:
             datatype.Free()
+        self._forget()
+
+    def _forget(self) -> None:
+        """As before anything was made."""
+        self._datatypes: list[MPI.Datatype] = []
+        self._requests: list[MPI.Prequest] = []
+        self._ready: list[MPI.Prequest] = []
+        self._own: list[tuple[Packing, Packing]] = []
+        self._packed_sends: list[tuple[Packing, MPI.Prequest]] = []
+        self._unpackings: list[Packing] = []
+        self._device_memory: DeviceMemory | None = None
+
+    def _make(self, comm: MPI.Intracomm, sent: Parts, received: Parts, gpu_array: Strided | None) -> None:
+        self._own = self._own_packings(sent.get(comm.rank, []), received.get(comm.rank, []), gpu_array)
+        to, of = ({rank: each[rank] for rank in each if rank != comm.rank} for each in (sent, received))
+        if gpu_array is None and MPI.get_vendor()[0] != "Open MPI":
+            receives = self._packed(comm.Recv_init, of)
+            self._unpackings = [packing for packing, _ in receives]
+            self._ready = [request for _, request in receives]
+            self._packed_sends = self._packed(comm.Send_init, to)
+        else:
+            self._ready = self._typed(comm.Recv_init, of) + self._typed(comm.Send_init, to)
 
     def _datatype(self, parts: Sequence[Strided]) -> MPI.Datatype:
         self._datatypes.append(self._span.datatype(parts))
         return self._datatypes[-1]
 
+    def _request(self, made: MPI.Prequest) -> MPI.Prequest:
+        self._requests.append(made)
+        return made
+
     def _typed(self, init: Callable[..., MPI.Prequest], by_rank: Parts) -> list[MPI.Prequest]:
-        return [init([self._arrays, 1, self._datatype(parts)], rank) for rank, parts in by_rank.items()]
+        return [
+            self._request(init([self._arrays, 1, self._datatype(parts)], rank))
+            for rank, parts in by_rank.items()
+        ]
 
     def _packed(
         self, init: Callable[..., MPI.Prequest], by_rank: Parts
@@ -110,7 +131,8 @@ class Messages:
         for rank, parts in by_rank.items():
             datatype = self._datatype(parts)
             packed = MPI.buffer.allocate(datatype.Pack_size(1, MPI.COMM_SELF))
-            made.append((Packing(self._arrays, datatype, packed), init([packed, MPI.PACKED], rank)))
+            request = self._request(init([packed, MPI.PACKED], rank))
+            made.append((Packing(self._arrays, datatype, packed), request))
         return made
 
     def _own_packings(

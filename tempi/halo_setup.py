@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
 
 from tempi._library import enabled, library
 from tempi.arrays import ArrayView, describe
+from tempi.device_memory import reaches
 from tempi.ghosts import Width, check_room, own_shape, widths_of
-from tempi.process_grid import MAX_DIMENSIONS, Neighbours, ProcessGrid, directions
+from tempi.process_grid import (
+    MAX_DIMENSIONS,
+    Neighbours,
+    ProcessGrid,
+    directions,
+    integers,
+    length_of,
+    periods_of,
+)
 from tempi.region_types import Strided, Walk
 from tempi.strides import loops_of, may_overlap
 
@@ -60,25 +71,30 @@ class Request:
         TypeError, ValueError
             If something does not fit together.
         RuntimeError
-            If arrays are in GPU memory that neither TEMPI nor the MPI library reaches.
+            As `check_reach` says.
         """
         if not self.arrays:
             raise ValueError("there are no arrays to exchange: give at least one")
         views = [describe(array) for array in self.arrays]
         check_reach(views)
-        n_dims = self._n_dims(comm, len(views[0].shape))
+        n_dims = self._n_dims(comm, len(views[0].shape), len(views))
         grid = self._grid(comm, n_dims)
         axes = find_axes(self.axes, n_dims, len(views))
         cells = [find_cells(view, axes[i], f"array {i}") for i, view in enumerate(views)]
         return self._wish(grid, views, cells), cells
 
-    def _n_dims(self, comm: MPI.Comm, n_axes: int) -> int:
+    def _n_dims(self, comm: MPI.Comm, n_axes: int, n_arrays: int) -> int:
         """Of the grid: what the communicator or one of the arguments has, or the first array."""
         if isinstance(comm, MPI.Cartcomm):
             return int(comm.ndim)
-        for told in (self.dims, self.width, self.periods):
-            if isinstance(told, Sequence):
-                return len(told)
+        axes = None if self.axes is None else axes_of_each(self.axes, n_arrays)[0]
+        for name, told in zip(
+            ("dims", "width", "periods", "axes"), (self.dims, self.width, self.periods, axes), strict=True
+        ):
+            if (n_dims := length_of(told)) is not None:
+                if not 1 <= n_dims <= MAX_DIMENSIONS:
+                    raise ValueError(f"{name} is {told!r}; a grid has 1 to {MAX_DIMENSIONS} dimensions")
+                return n_dims
         if not 1 <= n_axes <= MAX_DIMENSIONS:
             raise ValueError(
                 f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first "
@@ -88,23 +104,19 @@ class Request:
 
     def _grid(self, comm: MPI.Comm, n_dims: int) -> ProcessGrid:
         """The grid of a Cartesian communicator, or the one that `dims` and `periods` describe."""
-        periods = (self.periods,) * n_dims if isinstance(self.periods, bool) else self.periods
+        periods = None if self.periods is None else periods_of(self.periods, n_dims)
+        dims = None if self.dims is None else integers("dims", self.dims)
         if isinstance(comm, MPI.Cartcomm):
             found = ProcessGrid(tuple(comm.dims), tuple(map(bool, comm.periods)))
-            if (
-                tuple(self.dims or found.dims) != found.dims
-                or tuple(periods or found.periods) != found.periods
-            ):
+            if dims not in (None, found.dims) or periods not in (None, found.periods):
                 raise ValueError(f"the Cartesian communicator has {found}; leave dims and periods out")
             return found
         if comm.Is_inter():
             raise ValueError(
                 "the communicator is an intercommunicator; its Merge() makes one group of its ranks"
             )
-        dims = self.dims or (0,) * n_dims
-        if 0 in dims:
-            dims = MPI.Compute_dims(comm.size, list(dims))
-        grid = ProcessGrid(tuple(dims), tuple(periods or (False,) * n_dims))
+        dims = filled_dims(comm.size, dims or (0,) * n_dims)
+        grid = ProcessGrid(dims, periods or (False,) * n_dims)
         if grid.size != comm.size:
             raise ValueError(f"dims {grid.dims} are for {grid.size} ranks; the communicator has {comm.size}")
         return grid
@@ -121,28 +133,74 @@ class Request:
         own = own_shape(shapes[0], widths)
         check_room(grid, own, widths)
         further = [one.shape[grid.n_dims :] for one in cells]
-        names = tuple(f"{view.dtype.descr} x {shape}" for view, shape in zip(views, further, strict=True))
+        names = tuple(f"{name_of(view.dtype)} x {shape}" for view, shape in zip(views, further, strict=True))
         return Wish(grid, widths, self.neighbours, own, names, tuple(one.fastest_walk() for one in cells))
 
 
 def check_reach(views: Sequence[ArrayView]) -> None:
     """Whether somebody can send these arrays; RuntimeError if not."""
-    if any(view.on_gpu for view in views) and not enabled() and library().cuda_aware().startswith("no"):
+    with_cells = [view for view in views if prod(view.shape)]
+    gpu_array = next((view for view in with_cells if view.on_gpu), None)
+    if gpu_array is None or (enabled() and reaches(gpu_array.address)):
+        return
+    if library().cuda_aware().startswith("no"):
         raise RuntimeError(
-            "the arrays are in GPU memory, which this MPI library cannot reach by itself: import tempi "
-            "before mpi4py.MPI, or start the program with tempi run; tempi info shows more"
+            f"arrays are in GPU memory, which this MPI library does not reach by itself: {_what_to_do()}"
         )
+    if not all(view.on_gpu for view in with_cells):
+        raise RuntimeError(
+            "arrays are in host memory and in GPU memory, which only TEMPI sends in one message: "
+            f"{_what_to_do()}. Or make an exchange of each kind"
+        )
+
+
+def _what_to_do() -> str:
+    if enabled():
+        return (
+            "TEMPI does not reach it either. Leave TEMPI_DEVICE unset, look whether tempi info finds the "
+            "GPU, and whether that has memory left"
+        )
+    return "import tempi before mpi4py.MPI, or start the program with tempi run; tempi info shows more"
+
+
+def filled_dims(n_ranks: int, dims: tuple[int, ...]) -> tuple[int, ...]:
+    """With numbers of ranks where they are 0; ValueError where no numbers do."""
+    fixed = prod(n for n in dims if n)
+    if 0 not in dims:
+        return dims
+    if min(dims) < 0 or n_ranks % fixed:
+        raise ValueError(f"dims is {dims}; no numbers in place of 0 make it a grid of {n_ranks} ranks")
+    return tuple(MPI.Compute_dims(n_ranks, list(dims)))
+
+
+def name_of(dtype: np.dtype[Any]) -> str:
+    """The same for dtypes whose values lie in memory alike. `dtype.descr` knows no fields that overlap."""
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return f"{name_of(base)}{list(shape)}"
+    if dtype.fields is None or dtype.names is None:
+        return str(dtype.str)
+    fields = sorted((dtype.fields[name][1], name, name_of(dtype.fields[name][0])) for name in dtype.names)
+    return f"{dtype.itemsize} bytes with " + ", ".join(f"{name}: {of} at {at}" for at, name, of in fields)
 
 
 def find_axes(axes: Axes | None, n_dims: int, n_arrays: int) -> list[tuple[int, ...]]:
     """For each array the axes that are the grid's; ValueError if they are not `n_dims` different ones."""
     if axes is None:
         return [tuple(range(n_dims))] * n_arrays
-    for_all = all(isinstance(axis, int) for axis in axes)
-    each: list[Any] = [axes] * n_arrays if for_all else list(axes)
-    if len(each) != n_arrays or any(len(one) != n_dims for one in each):
+    each = axes_of_each(axes, n_arrays)
+    if any(len(one) != n_dims for one in each):
         raise ValueError(f"axes is {axes}; name {n_dims} axes, for all arrays or for each of the {n_arrays}")
-    return [tuple(one) for one in each]
+    return each
+
+
+def axes_of_each(axes: Axes, n_arrays: int) -> list[tuple[int, ...]]:
+    """For each array what `axes` names; TypeError if not integers, ValueError if not for as many arrays."""
+    if length_of(axes) is None or all(length_of(axis) is None for axis in axes):
+        return [integers("axes", axes)] * n_arrays  # type: ignore[arg-type]
+    if len(axes) != n_arrays:
+        raise ValueError(f"axes is {axes}; name axes for all arrays or for each of the {n_arrays}")
+    return [integers("an entry of axes", one) for one in axes]  # type: ignore[arg-type]
 
 
 def find_cells(view: ArrayView, axes: tuple[int, ...], name: str) -> Strided:

@@ -36,10 +36,11 @@ def _two_columns(title: str, rows: dict[str, str]) -> Table:
 
 
 def _build_table() -> Table:
+    in_use = enabled()  # before mpi4py, which TEMPI's import would turn it on for
     mpi = _mpi_of_this_python()  # first, so that the library finds it
     lib = library()
     found = {
-        "libtempi.so": lib.path + (" (handles calls)" if enabled() else " (is not in use here)"),
+        "libtempi.so": lib.path + (" (handles calls)" if in_use else " (is not in use here)"),
         "installed for": ", ".join(installed()),
         "MPI of this Python": mpi,
         "MPI library found": lib.mpi_library() or "none",

@@ -117,6 +117,9 @@ def _with_srun(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapp
     return Launch([*before, f"--export={all_exports}", *after], others)
 
 
+_TAKES_VALUE = re.compile(r"-[A-Za-z]|--[a-z-]+")  # perhaps; -n4 and --mpi=pmix have theirs
+
+
 def _own_exports(command: Sequence[str]) -> tuple[list[str], str, list[str]]:
     """The user's own ``--export``, and the words before and after it; it comes before the program."""
     for i in range(1, len(command)):
@@ -124,7 +127,7 @@ def _own_exports(command: Sequence[str]) -> tuple[list[str], str, list[str]]:
             return [*command[:i]], command[i].partition("=")[2], [*command[i + 1 :]]
         if command[i] == "--export" and i + 1 < len(command):
             return [*command[:i]], command[i + 1], [*command[i + 2 :]]
-        if not command[i].startswith("-") and not command[i - 1].startswith("-"):
+        if not command[i].startswith("-") and not _TAKES_VALUE.fullmatch(command[i - 1]):
             break  # neither an option nor, perhaps, an option's value: the program
     return [command[0]], slurm_exports(), [*command[1:]]
 

@@ -106,6 +106,8 @@ def measure_here(
         use_gpu(local_rank())
     from mpi4py import MPI
 
+    if MPI.COMM_WORLD.size < 2:
+        raise RuntimeError("this job has one rank, which has nobody to send to: start two ranks")
     found = records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages))
     if MPI.COMM_WORLD.rank == 0:
         return measured_profile(found, seconds, target, console)
@@ -178,6 +180,8 @@ def main(
     """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
     budget = seconds or (QUICK_SECONDS if quick else DEFAULT_SECONDS)
+    if tune and hosts:
+        raise click.UsageError("--tune searches on one GPU, and not between nodes: leave --hosts out")
     try:
         if source is not None:
             old = read(source)

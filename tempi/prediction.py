@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from tempi import model
+from tempi._library import library
 from tempi.explanation import explain
+from tempi.gpus import gpus
 from tempi.model import Features
-from tempi.profile import Profile, cache_directory, newest, read, shipped_directory
+from tempi.profile import Profile, read
 from tempi.profile_check import ProfileError
 from tempi.profile_tables import machine_line
 
@@ -70,16 +72,20 @@ def predicted_parts(profile: Profile, transfer: Transfer, locality: str) -> Part
 
 
 def find_profile(path: Path | None) -> tuple[Path, Profile]:
-    """The profile asked for, else the newest in the cache, else a shipped one.
+    """The profile asked for, else the one that the shim predicts from here. MPI must be initialised.
 
     Raises
     ------
     ProfileError
         If there is none, or it is damaged.
     """
-    found = path or newest([cache_directory(), shipped_directory()])
-    if found is None:
-        raise ProfileError(f"there is no profile in {cache_directory()}: python -m tempi.measure makes one")
+    gpus()  # the shim, which never begins to use CUDA, then sees them
+    fit = path or library().profile()
+    if not fit:
+        raise ProfileError(
+            "no profile is of this machine: python -m tempi.measure makes one, --profile names another"
+        )
+    found = Path(fit).with_suffix(".json")
     return found, read(found)
 
 

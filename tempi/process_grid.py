@@ -12,7 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from operator import index
 from typing import Literal
+
+import numpy as np
 
 MAX_DIMENSIONS = 3
 
@@ -39,6 +42,42 @@ def directions(n_dims: int, neighbours: Neighbours = "all") -> Iterator[Directio
 def opposite(direction: Direction) -> Direction:
     """The direction back."""
     return tuple(-step for step in direction)
+
+
+def integers(name: str, values: Sequence[int]) -> tuple[int, ...]:
+    """The entries of a sequence of integers of any type; TypeError, which calls it `name`, if it is none."""
+    try:
+        return tuple(int(index(value)) for value in values)
+    except TypeError:
+        raise TypeError(f"{name} is {values!r}; it must be a sequence of integers") from None
+
+
+def periods_of(periods: bool | Sequence[bool], n_dims: int) -> tuple[bool, ...]:
+    """Whether each dimension is periodic.
+
+    Parameters
+    ----------
+    periods : bool or sequence of bool
+        For all dimensions or for each; integers will do.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    """
+    each: Sequence[bool] = (periods,) * n_dims if length_of(periods) is None else periods  # type: ignore[assignment]
+    try:
+        return tuple(bool(one if isinstance(one, np.bool_) else index(one)) for one in each)
+    except TypeError:
+        raise TypeError(f"periods is {periods!r}; it must be a bool, or one for each dimension") from None
+
+
+def length_of(told: object) -> int | None:
+    """How many entries an argument has; None if it is one for all dimensions."""
+    try:
+        return len(told)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 @dataclass(frozen=True)

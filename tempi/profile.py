@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -81,11 +81,6 @@ def cache_directory() -> Path:
     if folder := _native.cache_folder():
         return Path(folder)
     raise ProfileError("there is no home to keep profiles in: set TEMPI_CACHE_DIR")
-
-
-def shipped_directory() -> Path:
-    """Where the profiles are that came with the package."""
-    return Path(_native.__file__).parent / "perfmodel" / "machines"
 
 
 def name_of(machine: Machine) -> str:
@@ -180,15 +175,6 @@ def check_writable(directory: Path) -> None:
             pass
     except OSError as error:
         raise ProfileError(f"{directory} cannot be written: {error.strerror}") from error
-
-
-def newest(directories: Sequence[Path]) -> Path | None:
-    """The newest profile in the first folder that has one."""
-    for directory in directories:
-        found = list(directory.glob("*.json"))
-        if found:
-            return max(found, key=lambda path: path.stat().st_mtime)
-    return None
 
 
 def read(path: Path) -> Profile:

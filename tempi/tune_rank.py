@@ -48,8 +48,10 @@ def records(quick: bool, seconds: float) -> Generator[Record, None, None]:
 def main(quick: bool, seconds: float) -> None:
     """Write records to standard output; `tempi.tune` reads them."""
     use_gpu(local_rank())
-    from mpi4py import MPI  # noqa: F401  # initialises MPI
+    from mpi4py import MPI
 
+    if MPI.COMM_WORLD.rank != 0:
+        return
     try:
         for record in records(quick, seconds):
             sys.stdout.write(json.dumps(record) + "\n")

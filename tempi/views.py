@@ -42,7 +42,7 @@ def view(array: object) -> list[Any]:
     TypeError
         If it is no array, is on a device that TEMPI does not know, or its elements hold Python objects.
     ValueError
-        If it is a masked GPU array.
+        If it is masked.
     RuntimeError
         If CUDA reports an error while the array's stream is waited for.
     """

@@ -176,7 +176,8 @@ NodeRanks ranks_on_node() {
     const char *const count = std::getenv(count_name), *const mine = std::getenv(mine_name);
     NodeRanks ranks{};
     if (!count || !mine || !parse_number(mine, ranks.mine)) continue;
-    const std::string alike(count, std::strcspn(count, "("));  // "4(x2)": 4 on each of 2 nodes; "4,3" is not told apart
+    if (std::strchr(count, ',')) continue;                     // "4,3": not alike on all nodes
+    const std::string alike(count, std::strcspn(count, "("));  // "4(x2)": 4 on each of 2 nodes
     if (parse_number(alike.c_str(), ranks.count) && ranks.mine < ranks.count) return ranks;
   }
   return {};

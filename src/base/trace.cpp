@@ -41,11 +41,12 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
 }
 
-// The zero of every rank's timeline: midnight, by clocks that nodes keep alike.
-std::int64_t midnight_ns() {
-  constexpr std::int64_t kDay = 86'400'000'000'000;
+// The zero of every rank's timeline, by clocks that nodes keep alike: the last Thursday's begin (UTC), which keeps the
+// numbers short enough for nanoseconds in a double.
+std::int64_t week_begin_ns() {
+  constexpr std::int64_t kWeek = 7 * 86'400'000'000'000;
   const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return now_ns() - std::chrono::duration_cast<std::chrono::nanoseconds>(since).count() % kDay;
+  return now_ns() - std::chrono::duration_cast<std::chrono::nanoseconds>(since).count() % kWeek;
 }
 
 std::atomic<Timeline*> the_timeline{nullptr};  // null: no file
@@ -100,7 +101,7 @@ void prepare(std::size_t most_events) {
   makes_ranges = nvtx_tool_is_attached() && nvtx_open();
   const bool makes_file = !text(Option::TRACE).empty();
   if (!makes_file && !makes_ranges) return;
-  zero_ns = midnight_ns();
+  zero_ns = week_begin_ns();
   if (makes_file) {
     the_timeline.store(new Timeline(most_events), std::memory_order_release);
     std::atexit(finish);

@@ -11,7 +11,7 @@ namespace tempi::trace {
 struct Event {
   const char* name;
   Details details;
-  std::int64_t begin_ns, duration_ns;  // since midnight (UTC)
+  std::int64_t begin_ns, duration_ns;  // since the week's begin, alike for all ranks
 };
 
 // Where rank 3 writes: "%r" in `pattern` becomes "3"; without one, "trace.json" becomes "trace.3.json". Without a rank

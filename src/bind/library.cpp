@@ -194,6 +194,7 @@ void bind_library(py::module_& module) {
       .def("explain", explained, py::arg("datatype"), py::arg("count") = 1)
       .def("measure", measure, py::arg("what"), py::arg("strategy"), py::arg("datatype"), py::arg("count") = 1,
            py::arg("parts") = 0, py::arg("peer") = 0, py::arg("max_seconds") = 0.1, py::arg("max_samples") = 1000)
+      .def("profile", [](const Library& self) { return taken(self.table().profile()); })
       .def("machine", machine)
       .def("allocate_beside", allocate_beside, py::arg("address"), py::arg("bytes"))
       .def("deallocate", deallocate, py::arg("address"))

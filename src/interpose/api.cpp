@@ -121,6 +121,11 @@ char* measured(const tempi_measurement* what, double* seconds, std::size_t* n_sa
   }
 }
 
+char* profile() {
+  const model::Profile* const found = send::profile();
+  return copied(found != nullptr ? found->path : "");
+}
+
 char* machine() {
   std::string lines;
   for (const auto& [name, value] : send::machine_facts()) lines.append(name).append(": ").append(value).append("\n");
@@ -194,6 +199,7 @@ constexpr tempi_api_table kTable = {
     fake_copy,
     fake_unfinished,
     measured,
+    profile,
     machine,
     trial_open,
     trial_measure,

@@ -78,6 +78,7 @@ typedef struct tempi_api_table {
   uint64_t (*fake_unfinished)(void); /* operations queued and not yet done */
   /* Times a part of a message. Null, or why it could not (from malloc); seconds has room for max_samples. */
   char* (*measure)(const tempi_measurement* what, double* seconds, size_t* n_samples);
+  char* (*profile)(void); /* path of the profile that messages are predicted from, "" without one; from malloc */
   char* (*machine)(void); /* "key: value" lines, from malloc: what a profile is told by; MPI must be initialised */
   /* One element of a datatype that has data. Null, and why (from malloc), when it cannot be done. */
   tempi_trial* (*trial_open)(uint64_t datatype, int unpacks, char** error);

@@ -2,7 +2,9 @@
 
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -28,6 +30,7 @@ void check(int code, const char* what) {
 std::int64_t bytes_of(const tempi_measurement& what) {
   int size = 0;
   check(real_pmpi().MPI_Type_size(static_cast<Handle>(what.datatype), &size), "MPI_Type_size");
+  if (size < 0) throw std::runtime_error("the datatype is larger than 2 GiB");
   return what.count * size;
 }
 
@@ -54,14 +57,16 @@ std::vector<double> measure_side_on_host(const tempi_measurement& what, Directio
   const pack::Transfer transfer = typed.transfer(direction, packed.data());
   if (std::strcmp(what.strategy, "host") == 0)
     return repeat_timed(limit_of(what), [&] { pack::move_on_host(transfer); });
+  if (typed.bytes() > std::numeric_limits<int>::max()) throw std::runtime_error("MPI_Pack takes up to 2 GiB");
   const Real& mpi = real_pmpi();
   const auto size = static_cast<int>(typed.bytes()), count = static_cast<int>(what.count);
   const auto type = static_cast<Handle>(what.datatype);
   return repeat_timed(limit_of(what), [&] {
     int position = 0;
-    if (direction == Direction::pack)
-      mpi.MPI_Pack(typed.data(), count, type, packed.data(), size, &position, comm_world());
-    else mpi.MPI_Unpack(packed.data(), size, &position, typed.data(), count, type, comm_world());
+    check(direction == Direction::pack
+              ? mpi.MPI_Pack(typed.data(), count, type, packed.data(), size, &position, comm_world())
+              : mpi.MPI_Unpack(packed.data(), size, &position, typed.data(), count, type, comm_world()),
+          "MPI_Pack or MPI_Unpack");
   });
 }
 
@@ -107,9 +112,11 @@ std::vector<double> go_to_and_fro(const tempi_measurement& what, const End& end)
 
 // Both ends begin, or none: one that cannot must not leave the other waiting.
 std::vector<double> between_two(const tempi_measurement& what, End (*make)(const tempi_measurement&)) {
+  std::optional<CurrentContext> context;
   End end;
   std::string why;
   try {
+    context.emplace();
     end = make(what);
   } catch (const std::exception& error) {
     why = error.what();
@@ -231,15 +238,15 @@ End strided_end(const tempi_measurement& what) {
 }  // namespace
 
 std::vector<double> measure(const tempi_measurement& what) {
-  const CurrentContext context;
   const std::string_view name = what.what;
   if (what.count < 1) throw std::runtime_error("there is nothing to move: the count is less than 1");
-  if (name == "pack") return measure_side(what, Direction::pack);
-  if (name == "unpack") return measure_side(what, Direction::unpack);
-  if (name == "copy") return measure_copy(what);
   if (name == "message") return between_two(what, message_end);
   if (name == "queue") return between_two(what, queue_end);
   if (name == "strided") return between_two(what, strided_end);
+  const CurrentContext context;
+  if (name == "pack") return measure_side(what, Direction::pack);
+  if (name == "unpack") return measure_side(what, Direction::unpack);
+  if (name == "copy") return measure_copy(what);
   throw std::runtime_error("there is nothing to measure called \"" + std::string(name) + "\"");
 }
 

@@ -2,19 +2,10 @@
 
 #include <algorithm>
 
-#include "datatype/canonical.hpp"
-#include "datatype/decode.hpp"
-#include "mpi/type_reader.hpp"
-
 namespace tempi::interpose {
 namespace {
 
 using device::MemoryKind;
-
-datatype::Type decoded(std::uint64_t datatype) {
-  MpiTypeReader reader;
-  return datatype::decode(static_cast<Handle>(datatype), reader);
-}
 
 // From the first byte of the elements to behind the last one.
 struct Span {
@@ -37,7 +28,7 @@ Typed::Typed(const tempi_measurement& what, MemoryKind kind) : Typed(what, kind,
 
 Typed::Typed(const tempi_measurement& what, MemoryKind kind, const datatype::Type& type)
     : n_chunks_(what.parts),
-      plan_(std::make_shared<pack::Plan>(datatype::canonicalise(type.tree))),
+      plan_(std::make_shared<pack::Plan>(type.tree)),
       repeat_{what.count, type.extent},
       memory_(kind, span_of(plan_->layout, repeat_).end - span_of(plan_->layout, repeat_).begin),
       data_(memory_.data() - span_of(plan_->layout, repeat_).begin) {}

@@ -4,9 +4,12 @@
 #include <dlfcn.h>
 #include <stdexcept>
 
+#include "base/log.hpp"
 #include "base/options.hpp"
+#include "datatype/canonical.hpp"
 #include "mpi/handle.hpp"
 #include "mpi/real.hpp"
+#include "mpi/type_reader.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -62,9 +65,20 @@ Memory::Memory(device::MemoryKind kind, std::int64_t bytes) : kind_(kind), bytes
 
 Memory::~Memory() {
   if (kind_ == device::MemoryKind::host) return;
-  const device::Scope scope(gpu(), context_);
-  if (kind_ == device::MemoryKind::device) gpu().deallocate(data_);
-  else gpu().deallocate_pinned(data_, bytes_);
+  try {
+    const device::Scope scope(gpu(), context_);
+    if (kind_ == device::MemoryKind::device) gpu().deallocate(data_);
+    else gpu().deallocate_pinned(data_, bytes_);
+  } catch (const std::exception& error) {  // the driver has shut down, and has taken the memory
+    log(LogLevel::info, std::string("memory of a measurement is not given back: ") + error.what());
+  }
+}
+
+datatype::Type decoded(std::uint64_t datatype) {
+  MpiTypeReader reader;
+  datatype::Type type = datatype::decode(static_cast<datatype::TypeHandle>(datatype), reader);
+  type.tree = datatype::canonicalise(type.tree);
+  return type;
 }
 
 }  // namespace tempi::interpose

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "datatype/decode.hpp"
 #include "device/device.hpp"
 
 namespace tempi::interpose {
@@ -29,6 +30,9 @@ device::Device& gpu();
 
 int world_rank();
 device::Context my_context();  // of this rank's GPU: the ranks of a node use them in turn
+
+// A program's datatype with its canonical tree. Throws where it is not understood.
+datatype::Type decoded(std::uint64_t datatype);
 
 // Memory for one measurement: of the host, or of this rank's GPU.
 class Memory {

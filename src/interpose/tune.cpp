@@ -6,9 +6,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "datatype/canonical.hpp"
-#include "datatype/decode.hpp"
-#include "mpi/type_reader.hpp"
 #include "pack/host.hpp"
 #include "send/tuning.hpp"
 
@@ -21,11 +18,8 @@ using pack::Plan;
 
 constexpr std::int64_t kGuardBytes = 256;  // as aligned as GPU memory is
 
-datatype::Type decoded(std::uint64_t handle) {
-  MpiTypeReader reader;
-  datatype::Type type = datatype::decode(static_cast<datatype::TypeHandle>(handle), reader);
-  type.tree = datatype::canonicalise(type.tree);
-  if (Plan(type.tree).layout.size == 0) throw std::runtime_error("a datatype without data moves nothing");
+datatype::Type with_data(datatype::Type type) {
+  if (type.tree->size == 0) throw std::runtime_error("a datatype without data moves nothing");
   return type;
 }
 
@@ -47,7 +41,7 @@ void copy(void* dst, const void* src, std::size_t bytes) {
 
 }  // namespace
 
-Trial::Trial(std::uint64_t handle, Direction direction) : Trial(decoded(handle), direction) {}
+Trial::Trial(std::uint64_t handle, Direction direction) : Trial(with_data(decoded(handle)), direction) {}
 
 Trial::Trial(const datatype::Type& type, Direction direction)
     : tree_(type.tree),
@@ -101,8 +95,8 @@ void Trial::move() {
 void Trial::prepare(const Tuning& tuning) {
   tried_ = tuning;
   plan_.emplace(tree_);
-  copy(destination(), before_.data(), before_.size());
   try {
+    copy(destination(), before_.data(), before_.size());
     move();
     check();
   } catch (...) {

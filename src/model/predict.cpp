@@ -76,7 +76,7 @@ std::optional<std::int64_t> chunk_bytes(const Fit& fit, const Features& features
       seconds(fit, Part::chunks, {features.bytes, 2, 0, 0}) - seconds(fit, Part::chunks, {features.bytes, 1, 0, 0});
   const double of_kernel = side(fit, features, Strategy::device, packs) - seconds(fit, Part::launch, {0, 0, 0, 0});
   if (!(of_a_chunk > 0 && of_kernel > 0)) return {};  // or not measured: NaN
-  const double n_chunks = std::max(1.0, std::sqrt(of_kernel / of_a_chunk));
+  const double n_chunks = std::max(1.0, std::round(std::sqrt(of_kernel / of_a_chunk)));
   return static_cast<std::int64_t>(static_cast<double>(features.bytes) / n_chunks) + 1;
 }
 

@@ -33,12 +33,13 @@ class Batch {
   std::vector<KernelBox> boxes_;
 };
 
-// Through device memory in chunks, so that kernels and copies overlap. `on_device` is memory of the typed side's
-// context with room for all bytes; the packed side is pinned.
+// Device memory of the typed side's context with room for all bytes.
 struct Stage {
   std::byte* on_device;
   std::int64_t chunk_bytes;  // about
 };
+
+// Through device memory in chunks, so that kernels and copies overlap; the packed side is pinned.
 device::MarkPtr queue_staged(const Transfer& transfer, device::Context context, const Stage& stage,
                              device::Device& device);
 

@@ -60,10 +60,11 @@ int world_rank(Handle comm, int peer) {
     Handle comm = 0;
     int peer = -1, rank = MPI_UNDEFINED;
   };
-  constexpr std::size_t kKept = 64;
+  constexpr std::size_t kKept = 512;
   thread_local const auto kept = std::make_unique<std::array<Known, kKept>>();  // a library has little static TLS
   if (key_of(comm) == key_of(comm_world())) return peer;
-  Known& known = (*kept)[(key_of(comm) / 8 + static_cast<std::size_t>(peer)) % kKept];
+  const std::size_t mixed = (key_of(comm) / 8 + static_cast<std::size_t>(peer)) * 0x9e3779b97f4a7c15;  // golden ratio
+  Known& known = (*kept)[(mixed >> 32) % kKept];
   if (known.comm != key_of(comm) || known.peer != peer) known = {key_of(comm), peer, translated(comm, peer)};
   return known.rank;
 }

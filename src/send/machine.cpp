@@ -32,12 +32,12 @@ std::string library_version() {
   return words.substr(0, words.find_last_not_of(' ') + 1);
 }
 
-// In the wheel and beside a build folder; where CMake installs.
+// In the wheel, whose libraries are in lib/ABI; beside a build folder; where CMake installs.
 std::vector<std::string> shipped_folders() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&shipped_folders), &info) == 0 || info.dli_fname == nullptr) return {};
   const std::string library = info.dli_fname, above = library.substr(0, library.rfind('/') + 1) + "../";
-  return {above + "perfmodel/machines", above + "share/tempi/machines"};
+  return {above + "../perfmodel/machines", above + "perfmodel/machines", above + "share/tempi/machines"};
 }
 
 std::optional<model::Profile> look_for_profile() {

@@ -87,23 +87,25 @@ void Payload::move() {
   const trace::Span span(side_.direction == Direction::pack ? "pack" : "unpack",
                          {.bytes = bytes(), .strategy = model::text(side_.strategy)});
   if (!side_.route.touches_gpu) return pack::move_on_host(transfer());
-  if (!flag(Option::REPORT)) return move_by_gpu_or_host();
   const auto begin = std::chrono::steady_clock::now();
-  move_by_gpu_or_host();
+  const bool is_by_gpu = move_by_gpu_or_host();
+  if (!flag(Option::REPORT) || !staging_) return;
   const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
-  const double predicted_s = predicted_seconds(transfer(), side_.strategy);
-  count_call(side_.direction == Direction::pack ? Function::packing : Function::unpacking, outcome_of(side_.strategy),
-             static_cast<std::uint64_t>(bytes()), static_cast<std::uint64_t>(taken.count()),
-             static_cast<std::uint64_t>(predicted_s * 1e9));
+  const double predicted_s = is_by_gpu ? predicted_seconds(transfer(), side_.strategy) : 0;
+  count_call(side_.direction == Direction::pack ? Function::packing : Function::unpacking,
+             is_by_gpu ? outcome_of(side_.strategy) : Outcome::fell_back, static_cast<std::uint64_t>(bytes()),
+             static_cast<std::uint64_t>(taken.count()), static_cast<std::uint64_t>(predicted_s * 1e9));
 }
 
-void Payload::move_by_gpu_or_host() {
+bool Payload::move_by_gpu_or_host() {
   try {
     move_by_gpu();
+    return true;
   } catch (const Error& error) {
     warn_once("fallback", std::string("a transfer falls back to copies in host memory: ") + error.what());
     if (context() != nullptr) settle(*device_, context());
     pack::move_on_host_copies(transfer(), side_.route, *device_);
+    return false;
   }
 }
 

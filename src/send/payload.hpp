@@ -55,7 +55,7 @@ class Payload {
  private:
   pack::Transfer transfer() const;
   void take_memory(device::Limit limit);
-  void move_by_gpu_or_host();
+  bool move_by_gpu_or_host();  // false: by the host, after a failure
   void move_by_gpu();
   void unpack_part(std::int64_t begin, std::int64_t bytes);
 

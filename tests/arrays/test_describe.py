@@ -109,6 +109,8 @@ def test_elements_that_are_no_bytes():
 def test_masked_arrays():
     with pytest.raises(ValueError, match="mask"):
         describe(Interface(mask=Interface()))
+    with pytest.raises(ValueError, match=r"mask would be lost: pass array.filled"):
+        describe(np.ma.masked_array([1.0, 2.0], mask=[True, False]))
 
 
 def test_nothing_to_wait_for():

@@ -162,3 +162,67 @@ def periodic_device_array(comm):
     from tempi.testing import FakeArray
 
     tempi.HaloExchange(comm, FakeArray(SQUARE, "f8"), periods=True)
+
+
+def device_array_beside_a_host_array(comm):
+    from tempi.testing import FakeArray
+
+    tempi.HaloExchange(comm, [FakeArray(SQUARE, "f8"), square()])
+
+
+class SaysItIsOnAGpu:
+    """Host memory."""
+
+    def __init__(self):
+        self.memory = square()
+        self.__cuda_array_interface__ = self.memory.__array_interface__ | {"version": 3, "stream": None}
+
+
+def array_that_says_it_is_on_a_gpu(comm):
+    tempi.HaloExchange(comm, SaysItIsOnAGpu())
+
+
+def array_that_says_it_is_on_a_gpu_beside_one_that_does_not(comm):
+    tempi.HaloExchange(comm, [SaysItIsOnAGpu(), square()])
+
+
+def error_half_way(comm):
+    exchange = tempi.HaloExchange(comm, square())
+    messages, exchange._messages = exchange._messages, None  # whose start() raises
+    try:
+        exchange.start()
+    except AttributeError:
+        exchange._messages = messages
+    try:
+        exchange.start()
+    finally:
+        exchange.finish()
+        exchange.free()
+
+
+def axes_that_are_no_numbers(comm):
+    tempi.HaloExchange(comm, square(), axes=(0.0, 1.0))
+
+
+def axes_of_four_dimensions(comm):
+    tempi.HaloExchange(comm, np.zeros((8,) * 4), axes=range(4))
+
+
+def fractional_dims(comm):
+    tempi.HaloExchange(comm, square(), dims=(comm.size, 1.0))
+
+
+def one_number_as_dims(comm):
+    tempi.HaloExchange(comm, square(), dims=comm.size)
+
+
+def dims_that_do_not_divide(comm):
+    tempi.HaloExchange(comm, square(), dims=(3, 0))
+
+
+def fractional_width(comm):
+    tempi.HaloExchange(comm, square(), 1.5)
+
+
+def periods_in_words(comm):
+    tempi.HaloExchange(comm, square(), periods="yes")

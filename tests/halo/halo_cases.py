@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 DTYPES = ("u1", "<i2", "<f4", "<f8", "<c16", "S3", "S12", "<M8[s]", ">i4", "struct")
+_OUT_OF_ORDER = np.dtype({"names": ["a", "b"], "formats": ["<i4", "<f4"], "offsets": [4, 0]})
+_OVERLAPPING = np.dtype({"names": ["whole", "half"], "formats": ["<i4", "<i2"], "offsets": [0, 2]})
 _STRUCT = np.dtype([("flag", "?"), ("value", "<f8"), ("pair", "<i2", (2,))], align=True)
+STRUCTS = {"struct": _STRUCT, "out of order": _OUT_OF_ORDER, "overlapping": _OVERLAPPING}
 LAYOUTS = ("C", "F", "steps", "back", "turned")
 
 
@@ -24,7 +27,7 @@ class Field:
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
-        return _STRUCT if self.dtype == "struct" else np.dtype(self.dtype)
+        return STRUCTS[self.dtype] if self.dtype in STRUCTS else np.dtype(self.dtype)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from halo_arrays import Array
-from halo_cases import Halo, expected, own_indices, random_cells
+from halo_cases import Field, Halo, expected, own_indices, random_cells
 from mpi4py import MPI
 
 import tempi
+from tempi.device_memory import DeviceMemory
 
 COMM = MPI.COMM_WORLD
 ROUNDS = 2
@@ -125,3 +129,39 @@ def error_of(make: Callable[..., object], *arguments: object) -> tuple[str, str]
     except Exception as error:
         return type(error).__name__, str(error)
     raise AssertionError(f"it should have raised, and returned {made}")
+
+
+def memory_after_free(kind: str) -> int:
+    """Bytes of an exchange's own that are left, of more than a mebibyte, once it is freed."""
+    shape, face_bytes = (3, 512, 512), 512 * 512 * 8
+    fields = Fields(Halo((1, 1, 1), shape, ((1, 1), (0, 0), (0, 0)), (True,) * 3, fields=(Field(kind=kind),)))
+    tracemalloc.start()
+    before = own_memory()
+    made = fields.exchange()
+    assert own_memory() - before >= face_bytes
+    made.free()
+    gc.collect()
+    left = own_memory() - before
+    tracemalloc.stop()
+    return left
+
+
+def own_memory() -> int:
+    """Bytes on the host that Python knows of, and on the GPU for messages, where each has at least 2 MiB here."""
+    on_gpu = sum(isinstance(one, DeviceMemory) for one in gc.get_objects())
+    return tracemalloc.get_traced_memory()[0] + on_gpu * (2 << 20)
+
+
+def check_grid(arguments: dict[str, Any], shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    """The exchange has this grid of ranks, and a periodic one fills the ghost cells of its axes."""
+    array, inside = np.zeros(shape), [slice(None)] * len(shape)
+    axes = np.ravel(arguments.get("axes", range(len(dims))))
+    for axis, width in zip(axes, np.broadcast_to(arguments.get("width", 1), len(dims)), strict=True):
+        inside[axis] = slice(width, -width)
+    array[tuple(inside)] = 1
+    with tempi.HaloExchange(COMM, array, **arguments) as made:
+        assert made.grid.dims == dims
+        assert made.grid.periods == (True,) * len(dims)
+        assert all(type(one) is bool for one in made.grid.periods)
+        made()
+        assert (array == 1).all()

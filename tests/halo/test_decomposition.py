@@ -144,6 +144,10 @@ def test_an_open_dimension_of_one_rank_may_be_narrower_than_its_ghost_cells():
         (lambda: Decomposition((8,), (0,)), "at least one rank"),
         (lambda: Decomposition((8,), (2,), periods=(True, False)), "periods is"),
         (lambda: Decomposition((8, 8), (2, 1), axes=(0,)), "must name one axis for each"),
+        (lambda: Decomposition((8, 8), (2, 1), axes=(0, 0)), "axes is (0, 0); the axes must be different ones"),
+        (lambda: Decomposition((8, 8), (2, 1), axes=(0, 5)).scatter(np.zeros((8, 8)), 0), "axes (0, 5) must be"),
+        (lambda: Decomposition((8, 8), (2, 1), axes=(0, -2)).scatter(np.zeros((8, 8)), 0), "must be different ones"),
+        (lambda: Decomposition((8, 8), (2, 1)).scatter(np.zeros(8), 0), "has shape (8,); axes (0, 1) must be"),
         (lambda: Decomposition((8,), (2,)).block(2), "has ranks 0 to 1"),
         (lambda: Decomposition((8,), (2,)).scatter(np.zeros(9), 0), "the global array has shape (9,)"),
         (lambda: Decomposition((8,), (2,)).gather([np.zeros(6)]), "1 arrays given"),
@@ -154,3 +158,18 @@ def test_errors_say_what_does_not_fit(make, words):
     with pytest.raises(ValueError) as raised:  # noqa: PT011
         make()
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("periods", [1, np.bool_(True), np.array([True, True]), (1, np.True_)])
+def test_numbers_of_any_type(periods):
+    found = Decomposition((8, np.int64(8)), np.array([2, 1]), np.int32(1), periods, axes=np.array([1, 0]))
+    assert found.grid == ProcessGrid((2, 1), (True, True))
+    whole = np.arange(64).reshape(8, 8)
+    np.testing.assert_array_equal(found.gather([found.scatter(whole, rank) for rank in range(2)]), whole)
+
+
+@pytest.mark.parametrize("wrong", [{"dims": (2.0,)}, {"dims": 2}, {"axes": ("x",)}, {"periods": "y"}, {"width": 1.5}])
+def test_wrong_types_are_named(wrong):
+    (name,) = wrong
+    with pytest.raises(TypeError, match=f"{name} is "):
+        Decomposition(**{"shape": (8,), "dims": (2,)} | wrong)

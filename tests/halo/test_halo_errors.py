@@ -3,6 +3,9 @@
 import error_cases as cases
 import halo_worker as worker
 import pytest
+from halo_cases import Field, Halo
+
+from support.ranks import Ranks
 
 
 def errors(ranks, make, n_ranks=2):
@@ -31,6 +34,13 @@ def errors(ranks, make, n_ranks=2):
         (cases.objects, "TypeError", "Python objects"),
         (cases.no_array, "TypeError", "is no array"),
         (cases.nothing, "ValueError", "at least one"),
+        (cases.axes_that_are_no_numbers, "TypeError", "axes is (0.0, 1.0)"),
+        (cases.axes_of_four_dimensions, "ValueError", "axes is (0, 1, 2, 3); a grid has 1 to 3 dimensions"),
+        (cases.fractional_dims, "TypeError", "it must be a sequence of integers"),
+        (cases.one_number_as_dims, "TypeError", "dims is 2; it must be a sequence of integers"),
+        (cases.dims_that_do_not_divide, "ValueError", "dims is (3, 0); no numbers in place of 0"),
+        (cases.fractional_width, "TypeError", "width is 1.5; it must be an int"),
+        (cases.periods_in_words, "TypeError", "periods is 'yes'; it must be a bool"),
     ],
 )
 def test_wrong_arguments(ranks, make, kind, words):
@@ -68,6 +78,7 @@ def test_ranks_that_contradict_each_other(ranks, make, words):
         (cases.finish_what_has_not_begun, "is idle; this call needs one that is under way"),
         (cases.free_while_under_way, "is under way; this call needs one that is idle"),
         (cases.start_after_free, "is freed"),
+        (cases.error_half_way, "is under way; this call needs one that is idle"),
     ],
 )
 def test_calls_in_the_wrong_order(ranks, use, words):
@@ -88,8 +99,36 @@ def test_gpu_arrays_that_nobody_reaches(ranks):
     assert "import tempi before mpi4py.MPI" in found[0][1]
 
 
-def test_a_gpu_without_memory_left(ranks):
-    job = ranks(1, TEMPI_DEVICE="fake", TEMPI_FAKE_FAIL="allocate:1")
-    (name, text), *_ = job.call(worker.error_of, cases.periodic_device_array)
-    assert name == "MemoryError"
-    assert "left on the GPU" in text
+def test_gpu_arrays_that_the_shim_does_not_reach(ranks):
+    for device in ("none", "fake"):
+        job = ranks(1, TEMPI_DEVICE=device, TEMPI_CUDA_AWARE="0")
+        ((name, text),) = job.call(worker.error_of, cases.array_that_says_it_is_on_a_gpu)
+        assert name == "RuntimeError"
+        assert "which this MPI library does not reach by itself: TEMPI does not reach it either" in text
+        assert "TEMPI_DEVICE" in text
+
+
+@pytest.mark.parametrize(
+    ("preload", "case", "advice"),
+    [
+        (False, cases.device_array_beside_a_host_array, "import tempi before mpi4py.MPI"),
+        (True, cases.array_that_says_it_is_on_a_gpu_beside_one_that_does_not, "TEMPI does not reach it either"),
+    ],
+)
+def test_host_and_gpu_arrays_together_need_the_shim(ranks, preload, case, advice):
+    job = ranks(1, preload=preload, TEMPI_DEVICE="fake", TEMPI_CUDA_AWARE="1")
+    ((name, text),) = job.call(worker.error_of, case)
+    assert name == "RuntimeError"
+    assert "make an exchange of each kind" in text
+    assert advice in text
+
+
+def test_a_gpu_without_memory_left_on_one_rank():
+    """All ranks raise, and what was made is gone: the next exchange works."""
+    fails = {1: {"TEMPI_FAKE_FAIL": "allocate:2"}}  # the first is check_reach's
+    with Ranks(2, {"TEMPI_DEVICE": "fake"}, fails) as job:
+        other, (name, text) = job.call(worker.error_of, cases.periodic_device_array)
+        assert name == "MemoryError"
+        assert "left on the GPU" in text
+        assert other == ("RuntimeError", f"HaloExchange fails on rank 1: MemoryError: {text}")
+        job.call(worker.exchange, Halo((2, 1), (8, 8), ((1, 1),) * 2, (True,) * 2, fields=(Field(kind="device"),)))

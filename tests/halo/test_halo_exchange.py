@@ -59,3 +59,36 @@ def test_one_message_to_each_neighbour(ranks, dims, messages):
     for calls in ranks(int(np.prod(dims)), **FAKE).call(worker.calls_of, halo):
         assert calls.get("MPI_Send_init", 0) == messages
         assert calls.get("MPI_Recv_init", 0) == messages
+
+
+@pytest.mark.parametrize("dtype", ["out of order", "overlapping"])
+def test_structures_whose_fields_are_not_one_after_the_other(ranks, dtype):
+    ranks(2, preload=False).call(worker.exchange, Halo((2,), (12,), ((2, 1),), (True,), fields=(Field(dtype),)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shape", "dims"),
+    [
+        ({"axes": (1, 2, 3)}, (2, 6, 6, 6), (2, 1, 1)),
+        ({"axes": (1, 2)}, (2, 6, 6), (2, 1)),
+        ({"axes": [(1, 2)]}, (2, 6, 6), (2, 1)),
+        ({"axes": np.array([-1])}, (2, 6), (2,)),
+        ({"dims": np.array([1, 0])}, (6, 6), (1, 2)),
+        ({"dims": [np.int32(2)], "axes": [np.int64(1)]}, (2, 6), (2,)),
+        ({"width": np.array([1, 2])}, (6, 6, 3), (2, 1)),
+        ({"width": np.int64(2)}, (6, 6), (2, 1)),
+        ({"periods": 1}, (6, 6), (2, 1)),
+        ({"periods": np.bool_(True)}, (6, 6), (2, 1)),
+        ({"periods": np.array([True, True])}, (6, 6, 3), (2, 1)),
+        ({"periods": (1, np.True_)}, (6, 6, 3), (2, 1)),
+    ],
+)
+def test_what_tells_the_grid(ranks, arguments, shape, dims):
+    """Its dimensions come from any argument that has them, its numbers in any type."""
+    ranks(2, preload=False).call(worker.check_grid, {"periods": True} | arguments, shape, dims)
+
+
+@pytest.mark.parametrize("kind", ["host", "device"])
+def test_free_leaves_no_memory(ranks, kind):
+    job = ranks(1, **FAKE) if kind == "device" else ranks(1, preload=False)
+    assert all(left < 1 << 20 for left in job.call(worker.memory_after_free, kind))

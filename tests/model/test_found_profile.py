@@ -1,6 +1,7 @@
 """Which of several profiles the shim takes, as its log tells."""
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 
@@ -76,3 +77,13 @@ def test_a_damaged_profile_costs_one_line(environment, here, tmp_path):
     assert taken(environment) == ["good.fit"]
     done = run([sys.executable, "-c", PACK], environment)
     assert done.err.count("bad.fit is not used: line 2 has") == 1
+
+
+def test_a_profile_that_came_with_the_package_is_found(environment, here, tmp_path):
+    library = tmp_path / "tempi" / "lib" / "abi" / "libtempi.so"
+    library.parent.mkdir(parents=True)
+    shutil.copy(shim.path(), library)
+    keep(replace(here, host="-"), tmp_path / "tempi" / "perfmodel" / "machines", "shipped")
+    assert taken(environment | {"LD_PRELOAD": shim.preload().replace(str(shim.path()), str(library))}) == [
+        "shipped.fit"
+    ]

@@ -301,7 +301,8 @@ def test_explain_shows_each_strategy_term_by_term_and_the_winner(environment, tm
     assert run(STAND_IN_COMMAND, environment).code == 0
     vector = "MPI.DOUBLE.Create_vector(1024, 1, 64)"
     explain = [sys.executable, "-m", "tempi", "explain", vector, "--bytes", "65536", "--peer", "same_gpu"]
-    done = run(explain, environment | {"COLUMNS": "120"})
+    (profile,) = (tmp_path / "cache").glob("*.json")
+    done = run([*explain, "--profile", str(profile)], environment | {"COLUMNS": "120"})
     assert done.code == 0, done.text
     assert "65536 B of GPU memory in 8192 blocks, 262144 B touched, 1024 pages" in done.out
     rows = {
@@ -321,6 +322,9 @@ def test_explain_without_a_profile_says_how_to_make_one(environment):
     done = run([sys.executable, "-m", "tempi", "explain", "MPI.INT", "--profile", "none.json"], environment)
     assert done.code == 1
     assert "none.json cannot be read" in done.err
+    done = run([sys.executable, "-m", "tempi", "explain", "MPI.INT", "--bytes", "8"], environment)
+    assert done.code == 1
+    assert "no profile is of this machine: python -m tempi.measure makes one" in done.err
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from tempi.profile import (
     check_writable,
     json_text,
     name_of,
-    newest,
     read,
     write,
 )
@@ -195,15 +194,6 @@ def test_another_machine_has_another_name(change):
 
 def test_a_name_is_one_of_a_file():
     assert "/" not in name_of(replace(MACHINE, host="../a b"))
-
-
-def test_newest_looks_in_one_folder_after_the_other(tmp_path):
-    first, second = tmp_path / "first", tmp_path / "second"
-    assert newest([first, second]) is None
-    path = write(small_profile(), second)
-    assert newest([first, second]) == path
-    other = write(small_profile(), first, "other")
-    assert newest([first, second]) == other
 
 
 def test_a_folder_that_cannot_be_written_is_refused_with_one_line(tmp_path):

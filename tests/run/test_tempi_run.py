@@ -120,6 +120,8 @@ def test_variables_are_set_for_each_program_of_open_mpi(script):
         (["-n", "2", "--export=A=1", "./app"], None, "-n 2 --export=A=1,X=1 ./app"),
         (["--export", "NONE", "-n2", "./app"], "ALL", "--export=X=1 -n2 ./app"),
         (["-n", "2", "./app", "--export=A=1"], None, "--export=ALL,X=1 -n 2 ./app --export=A=1"),
+        (["--mpi=pmix", "./app", "--export=a.csv"], None, "--export=ALL,X=1 --mpi=pmix ./app --export=a.csv"),
+        (["-n4", "./app", "--export", "a.csv"], None, "--export=ALL,X=1 -n4 ./app --export a.csv"),
     ],
 )
 def test_what_srun_is_to_export_is_kept(monkeypatch, words, inherited, expected):
