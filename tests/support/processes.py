@@ -37,10 +37,10 @@ def in_child() -> bool:
 
 
 def wanted_environment(item: pytest.Item) -> _Environment | None:
-    """The variables of the process that this test needs, or None where any process does."""
+    """The variables of the process that this test needs, or None where any process does or none is needed."""
     wanted: dict[str, str] = {}
     markers = list(item.iter_markers("mpi_process"))
-    if not markers:
+    if not markers or item.get_closest_marker("skip"):
         return None
     for marker in reversed(markers):  # the nearest marker wins
         wanted.update(marker.kwargs)
@@ -61,6 +61,7 @@ class Child:
         arguments = ["-q", "-p", "no:cacheprovider", f"--rootdir={config.rootpath}", seed]
         if config.inipath:
             arguments += ["-c", str(config.inipath)]
+        arguments += ["-o", "timeout_func_only=true"]  # a child that is ahead waits until its reports are read
         if getattr(config.option, "timeout", None) is not None:
             arguments.append(f"--timeout={config.option.timeout}")
         with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as listed:
@@ -120,7 +121,7 @@ class Parent:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         environment = wanted_environment(item)
-        if environment is None or item.get_closest_marker("skip"):
+        if environment is None:
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for report in self._reports(item, environment):
