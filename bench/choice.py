@@ -21,6 +21,7 @@ import click
 from rich.table import Table
 
 from bench.common import CONSOLE, machine_facts, write_csv
+from bench.figures import draw_choices
 from tempi._library import lib_path
 from tempi._native import Fit, read_fit
 from tempi.launchers import find_mpirun
@@ -194,12 +195,11 @@ def main(profile: Path, count: int, seed: int, host: bool, ranks_command: str, o
     CONSOLE.print(f"measured in {monotonic() - begin:.0f} s, seed {seed}")
     show(outcomes)
     path = out / f"choice-{'host' if host else 'gpu'}.csv"
-    write_csv(
-        path,
-        [row(o) for o in outcomes],
-        machine_facts(find_mpirun(), Path(lib_path())) | {"profile": profile.name},
-    )
-    CONSOLE.print(f"written: {path}", highlight=False)
+    rows = [row(o) for o in outcomes]
+    write_csv(path, rows, machine_facts(find_mpirun(), Path(lib_path())) | {"profile": profile.name})
+    memory = "packing in host memory" if host else "messages of GPU memory"
+    draw_choices(rows, path.with_suffix(".png"), f"{len(rows)} random datatypes: {memory}")
+    CONSOLE.print(f"written: {path} and .png", highlight=False)
 
 
 if __name__ == "__main__":

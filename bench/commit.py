@@ -26,13 +26,15 @@ from bench.common import (
     preloaded,
     write_csv,
 )
+from bench.figures import draw_bars
 
 Row = dict[str, Any]
+PRELOADED = "preloaded into /bin/true"
 # What the shim may add, in ns.
 BARS = {
     "commit of a structure seen before": 1_000.0,
     "commit of a new structure": 5_000.0,
-    "preloaded into /bin/true": 2_000_000.0,
+    PRELOADED: 2_000_000.0,
 }
 
 
@@ -110,9 +112,18 @@ def main(lib: Path | None, mpirun: str, mpicc: str, out: Path, repeats: int, run
     with_shim = median_of_runs([*start, *preloaded(lib), *program], runs) if lib else {}
     rows = [row(name, ns, with_shim.get(name)) for name, ns in without.items()]
     if lib:
-        rows.append(row("preloaded into /bin/true", *preload_times(lib, spawns)))
+        rows.append(row(PRELOADED, *preload_times(lib, spawns)))
     show(rows)
     write_csv(out / "commit.csv", rows, machine_facts(mpirun, lib))
+    in_us = [
+        {"case": line["case"]} | {key: (line[f"{key}_ns"] or 0) / 1000 for key in ("without", "with")}
+        for line in rows
+        if line["case"] != PRELOADED
+    ]
+    draw_bars(
+        in_us, {"without": "library alone", "with": "with TEMPI"}, out / "commit.png", "MPI_Type_commit"
+    )
+    CONSOLE.print(f"written: {out / 'commit.csv'} and .png", highlight=False)
 
 
 if __name__ == "__main__":

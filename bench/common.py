@@ -177,9 +177,20 @@ def machine_facts(mpirun: str = "", lib: Path | None = None) -> dict[str, str]:
         "cuda": output_of(["nvcc", "--version"]).split("\n")[-1] if shutil.which("nvcc") else "",
         "commit": output_of(["git", "-C", str(HERE), "describe", "--always", "--dirty"]),
         "shim": f"{lib.name}, {lib.stat().st_size} bytes" if lib else "",
+        "build": build_of(lib) if lib else "",
         "mpi": output_of([mpirun, "--version"]).split("\n")[0] if mpirun else "",
     }
     return {key: value or "none" for key, value in facts.items()}
+
+
+def build_of(lib: Path) -> str:
+    """How a libtempi.so was built; nothing where this Python has no tempi of its version to ask it."""
+    try:
+        from tempi._native import Library
+
+        return ", ".join(Library(str(lib)).build_info().strip().splitlines())
+    except (ImportError, RuntimeError):
+        return ""
 
 
 def cpu_name() -> str:

@@ -129,6 +129,53 @@ def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: s
     plt.close(figure)
 
 
+def draw_bars(rows: Sequence[Row], columns: Mapping[str, str], path: Path, title: str) -> None:
+    """A group of horizontal bars for each case, a bar for each column (name to label), and the case's bar."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(9, 1.2 + 0.5 * len(rows)), layout="constrained")
+    height = 0.8 / len(columns)
+    for i, (column, label) in enumerate(columns.items()):
+        at = [row_number + (i - (len(columns) - 1) / 2) * height for row_number in range(len(rows))]
+        axis.barh(at, [row[column] or 0 for row in rows], 0.9 * height, label=label)
+    for row_number, row in enumerate(rows):
+        if row.get("bar") is not None:
+            axis.plot([row["bar"]] * 2, [row_number - 0.45, row_number + 0.45], color="black", linewidth=1)
+    axis.set_yticks(range(len(rows)), [row["case"] for row in rows])
+    axis.set(xlabel="µs; black line: allowed", title=title)
+    axis.invert_yaxis()
+    axis.grid(axis="x", alpha=0.3)
+    axis.legend()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def draw_choices(rows: Sequence[Row], path: Path, title: str) -> None:
+    """Predicted against taken time of the chosen strategy; the grey band is 25 % off."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(6, 6), layout="constrained")
+    points: Series = defaultdict(list)
+    for row in rows:
+        points[f"{row['where']}: {row['chosen']}"].append((row[f"{row['chosen']}_us"], row["predicted_us"]))
+    for label, found in sorted(points.items()):
+        axis.plot([x for x, _ in found], [y for _, y in found], "o", markersize=4, alpha=0.6, label=label)
+    ends = [min(min(pair) for found in points.values() for pair in found)]
+    ends.append(max(max(pair) for found in points.values() for pair in found))
+    axis.fill_between(ends, [0.75 * x for x in ends], [1.25 * x for x in ends], color="0.9")
+    axis.set(xscale="log", yscale="log", xlabel="taken (µs)", ylabel="predicted (µs)")
+    axis.set_title(title, fontsize=10)
+    axis.legend(fontsize=8)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
 def draw_halos(rows: Sequence[Row], path: Path, title: str) -> None:
     """Times of halo exchanges: a panel a size, a group of bars a number of ranks, a bar a way."""
     import matplotlib

@@ -24,7 +24,6 @@ from bench.halo3d_jobs import GROUPS, WAYS, Outcomes, Plan, Setup, measure
 from bench.halo3d_report import checks_of, rows_of, show, show_checks
 from tempi._library import lib_path
 from tempi.gpus import gpus
-from tempi.info import build_info
 from tempi.launchers import find_mpirun
 
 DEFAULT_SIZES = ("256:3:8", "32:1:1")
@@ -80,9 +79,7 @@ def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
     show(rows)
     if checks := checks_of(rows, plan.memory) if judged else []:
         show_checks(checks)
-    facts = machine_facts(plan.mpirun, Path(lib_path())) | {
-        "build": ", ".join(f"{k} {v}" for k, v in build_info().items())
-    }
+    facts = machine_facts(plan.mpirun, Path(lib_path()))
     stem = out / f"halo3d-{plan.memory}-{'openmpi' if is_open_mpi(plan.mpirun) else 'mpich'}"
     write_csv(stem.with_suffix(".csv"), rows, facts)
     place = facts["gpu"] if plan.memory == "gpu" else facts["cpu"]

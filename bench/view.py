@@ -18,6 +18,7 @@ from rich.table import Table
 
 import tempi
 from bench.common import CONSOLE, HERE, machine_facts, write_csv
+from bench.figures import draw_bars
 from tempi.views import CACHED_LAYOUTS
 
 BAR_US = 3.0  # for arrays whose shape, strides and dtype were seen before
@@ -103,7 +104,10 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
 def main(out: Path, runs: int, calls: int) -> None:
     rows = measured(runs, calls)
     show(rows)
-    write_csv(out / "view.csv", rows, machine_facts("mpirun"))
+    write_csv(out / "view.csv", rows, machine_facts("mpirun", Path(tempi.lib_path())))
+    drawn = [{**row, "bar": row["bar_us"]} for row in rows]
+    draw_bars(drawn, {"us": "tempi.view"}, out / "view.png", "a call of tempi.view")
+    CONSOLE.print(f"written: {out / 'view.csv'} and .png", highlight=False)
 
 
 if __name__ == "__main__":
