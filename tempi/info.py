@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from tempi._library import enabled, library, options
+from tempi._library import library, options
 from tempi.gpus import gpus
-from tempi.shims import installed
+from tempi.shims import installed, is_in_the_way
 
 
 def build_info() -> dict[str, str]:
@@ -36,9 +36,10 @@ def _two_columns(title: str, rows: dict[str, str]) -> Table:
 
 
 def _build_table() -> Table:
-    in_use = enabled()  # before mpi4py, which TEMPI's import would turn it on for
+    is_preloaded = is_in_the_way()  # before mpi4py, for which TEMPI's own import turns it on
     mpi = _mpi_of_this_python()  # first, so that the library finds it
     lib = library()
+    in_use = is_preloaded and lib.active()
     found = {
         "libtempi.so": lib.path + (" (handles calls)" if in_use else " (is not in use here)"),
         "installed for": ", ".join(installed()),
