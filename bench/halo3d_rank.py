@@ -26,6 +26,7 @@ from mpi4py import MPI  # noqa: E402
 
 from bench import halo3d_ways as ways  # noqa: E402
 from bench.halo3d_grid import Place, Size, process_grid  # noqa: E402
+from bench.halo3d_jobs import WITH_SHIM  # noqa: E402
 from bench.halo3d_setting import Setting, Unavailable, Way  # noqa: E402
 from bench.halo3d_timer import measure  # noqa: E402
 
@@ -63,13 +64,11 @@ def by_nccl(setting: Setting) -> Way:
     return way
 
 
-WITHOUT_SHIM: dict[str, Callable[[Setting], Way]] = {
+WAYS: dict[str, Callable[[Setting], Way]] = {
     "library": ways.DerivedTypes,
     "library-persistent": ways.PersistentTypes,
     "hand": by_hand,
     "hand-nccl": by_nccl,
-}
-WITH_SHIM: dict[str, Callable[[Setting], Way]] = {
     "shim-pack": ways.Packed,
     "shim-isend": ways.DerivedTypes,
     "halo": ways.halo_exchange,
@@ -81,7 +80,7 @@ def make_way(name: str, setting: Setting) -> Way:
     if tempi.enabled() != (name in WITH_SHIM):
         presence = "is missing" if name in WITH_SHIM else "is in the way"
         raise RuntimeError(f"{name}: libtempi.so {presence} in this process: see `tempi info`")
-    return (WITHOUT_SHIM | WITH_SHIM)[name](setting)
+    return WAYS[name](setting)
 
 
 def run_task(comm: MPI.Cartcomm, task: Task, memory: Memory, seconds: float) -> dict[str, Any]:

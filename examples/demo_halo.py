@@ -14,7 +14,7 @@ from tempi.launchers import find_mpirun
 
 SIZE = Size(64, 3, 8)
 WAYS = ("library", "hand", "shim-isend", "halo")
-RANKS, ROUNDS, SECONDS, LIMIT_S = 2, 2, 0.3, 20.0
+RANKS, ROUNDS, SECONDS, LIMIT_S = 2, 5, 0.2, 20.0
 
 
 def plan_here(console: Console) -> tuple[Plan, Setup]:

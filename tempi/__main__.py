@@ -11,6 +11,7 @@ from tempi._library import lib_path
 from tempi._version import __version__
 from tempi.benchmarks import main as bench_command
 from tempi.explanation import ExplainError, explain
+from tempi.gpus import gpus
 from tempi.measure import main as measure_command
 from tempi.model import LOCALITIES
 from tempi.prediction import count_for, print_prediction
@@ -81,6 +82,7 @@ def explain_command(
     """
     datatype = evaluate(expression)
     n_elements = count if n_bytes is None else count_for(datatype, n_bytes)
+    gpus()  # begins to use CUDA, as the program would: launches are then shown as they are made on this GPU
     try:
         explain(datatype, n_elements).print()
         if peer or profile or n_bytes is not None:

@@ -17,6 +17,7 @@ BENCHMARKS = {
     "send": ("send", "Messages of strided data, against the library and the parts of a message."),
     "commit": ("commit", "What a commit and a preload cost."),
     "view": ("view", "What tempi.view costs a call."),
+    "predict": ("predict", "What choosing a strategy costs a message."),
     "choice": ("choice", "How often the predicted strategy is the fastest one."),
 }
 

@@ -12,7 +12,6 @@ from rich.table import Table
 from tempi import model
 from tempi._library import library
 from tempi.explanation import explain
-from tempi.gpus import gpus
 from tempi.model import Features
 from tempi.profile import Profile, read
 from tempi.profile_check import ProfileError
@@ -72,14 +71,15 @@ def predicted_parts(profile: Profile, transfer: Transfer, locality: str) -> Part
 
 
 def find_profile(path: Path | None) -> tuple[Path, Profile]:
-    """The profile asked for, else the one that the shim predicts from here. MPI must be initialised.
+    """The profile asked for, else the one that the shim predicts from here.
+
+    MPI must be initialised, and CUDA where there are GPUs.
 
     Raises
     ------
     ProfileError
         If there is none, or it is damaged.
     """
-    gpus()  # the shim, which never begins to use CUDA, then sees them
     fit = path or library().profile()
     if not fit:
         raise ProfileError(

@@ -92,6 +92,7 @@ def records_of(ranks: Launch, timeout_s: float) -> Generator[Record, None, None]
         except OSError as error:
             raise RuntimeError(f"{ranks.command[0]} cannot be run: {error.strerror}") from error
         late = threading.Timer(timeout_s, _end, [process])
+        late.daemon = True  # the interpreter must not wait for it where nobody asks for the other records
         late.start()
         try:
             yield from _parsed(process.stdout)

@@ -87,9 +87,12 @@ void Payload::move() {
   const trace::Span span(side_.direction == Direction::pack ? "pack" : "unpack",
                          {.bytes = bytes(), .strategy = model::text(side_.strategy)});
   if (!side_.route.touches_gpu) return pack::move_on_host(transfer());
+  if (!flag(Option::REPORT) || !staging_) {
+    move_by_gpu_or_host();
+    return;
+  }
   const auto begin = std::chrono::steady_clock::now();
   const bool is_by_gpu = move_by_gpu_or_host();
-  if (!flag(Option::REPORT) || !staging_) return;
   const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
   const double predicted_s = is_by_gpu ? predicted_seconds(transfer(), side_.strategy) : 0;
   count_call(side_.direction == Direction::pack ? Function::packing : Function::unpacking,
