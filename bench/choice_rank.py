@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 import statistics
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -20,6 +18,7 @@ from tempi.measure_rank import (
     preloaded_meter,
     receive_asleep,
     sleep_until_all_are_here,
+    write,
 )
 from tempi.model import STRATEGIES
 from tempi.shapes import Shape
@@ -90,8 +89,7 @@ def report(meter: Meter, shape: Shape, where: str, seconds: Mapping[str, float])
     """A line for `bench.choice`."""
     features = asdict(meter.features(Row("", "pack", "device", shape)))
     record = {"shape": asdict(shape), "features": features, "where": where, "seconds": seconds}
-    sys.stdout.write(json.dumps(record) + "\n")
-    sys.stdout.flush()
+    write(record)
 
 
 @click.command()

@@ -25,6 +25,16 @@ HALO_WAYS = {
 }
 
 
+def _pyplot() -> Any:
+    """Matplotlib, which draws into files only."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
 def vectors(rows: Sequence[Row], direction: str) -> list[Row]:
     """The vectors to draw: the large ones where there are any, as small ones all cost one launch."""
     found = [row for row in rows if row["kind"] == "vector" and row["direction"] == direction]
@@ -60,11 +70,7 @@ def throughput_series(rows: Sequence[Row], direction: str) -> Series:
 
 def draw(rows: Sequence[Row], path: Path, title: str, bar: float) -> None:
     """Two rows of panels: ratio to the limit and throughput, by block; pack left, unpack right."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = _pyplot()
     figure, axes = plt.subplots(2, 2, figsize=(13, 10), sharey="row")
     for column, direction in enumerate(("pack", "unpack")):
         top, bottom = axes[0][column], axes[1][column]
@@ -89,11 +95,7 @@ def draw(rows: Sequence[Row], path: Path, title: str, bar: float) -> None:
 
 def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: str) -> None:
     """Half round trips of all sides: a panel a block, by payload; for few payloads the other way round."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = _pyplot()
     sends = [
         row
         for row in rows
@@ -131,11 +133,7 @@ def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: s
 
 def draw_bars(rows: Sequence[Row], columns: Mapping[str, str], path: Path, title: str) -> None:
     """A group of horizontal bars for each case, a bar for each column (name to label), and the case's bar."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = _pyplot()
     figure, axis = plt.subplots(figsize=(9, 1.2 + 0.5 * len(rows)), layout="constrained")
     height = 0.8 / len(columns)
     for i, (column, label) in enumerate(columns.items()):
@@ -155,11 +153,7 @@ def draw_bars(rows: Sequence[Row], columns: Mapping[str, str], path: Path, title
 
 def draw_choices(rows: Sequence[Row], path: Path, title: str) -> None:
     """Predicted against taken time of the chosen strategy; the grey band is 25 % off."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = _pyplot()
     figure, axis = plt.subplots(figsize=(6, 6), layout="constrained")
     points: Series = defaultdict(list)
     for row in rows:
@@ -178,11 +172,7 @@ def draw_choices(rows: Sequence[Row], path: Path, title: str) -> None:
 
 def draw_halos(rows: Sequence[Row], path: Path, title: str) -> None:
     """Times of halo exchanges: a panel a size, a group of bars a number of ranks, a bar a way."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = _pyplot()
     sizes = list(dict.fromkeys((row["edge"], row["radius"], row["quantities"]) for row in rows))
     figure, axes = plt.subplots(
         len(sizes), 1, figsize=(12, 3.6 * len(sizes) + 1.2), squeeze=False, layout="constrained"

@@ -25,8 +25,8 @@ TILE, THREADS = 1024, 256
 SOURCE = Path(__file__).with_name("halo3d_kernel.cu")
 
 
-def use_gpu(local_rank: int, n_gpus: int) -> str:
-    """Make a GPU this process's own, one of the first `n_gpus` (0: of all); its name.
+def use_gpu(local_rank: int, n_gpus: int) -> None:
+    """Make a GPU this process's own, one of the first `n_gpus` (0: of all).
 
     Raises
     ------
@@ -39,7 +39,6 @@ def use_gpu(local_rank: int, n_gpus: int) -> str:
     device = cupy.cuda.Device(local_rank % (n_gpus or found))
     device.use()
     device.synchronize()  # creates the context: UCX looks for one when MPI is initialised
-    return str(runtime.getDeviceProperties(device.id)["name"].decode())
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 import tempi
 from tempi._library import library
 from tempi.environment import local_rank
+from tempi.measure_rank import write
 
 mpi4py.rc.initialize = False  # the GPU is chosen first: UCX looks for it when MPI is initialised
 
@@ -37,10 +38,10 @@ class Memory:
     """Where the data lie: the array module, and how to wait for what it has begun."""
 
     def __init__(self, kind: str, n_gpus: int) -> None:
-        self.gpu, self.xp = "", cast(Any, np)
+        self.xp = cast(Any, np)
         self.wait: Callable[[], None] = lambda: None
         if kind == "gpu":
-            self.gpu = _gpu_ways().use_gpu(local_rank(), n_gpus)
+            _gpu_ways().use_gpu(local_rank(), n_gpus)
             self.xp = import_module("cupy")
             self.wait = self.xp.cuda.Device().synchronize
 
@@ -99,8 +100,7 @@ def run_task(comm: MPI.Cartcomm, task: Task, memory: Memory, seconds: float) -> 
 def report(record: dict[str, Any]) -> None:
     """A line for ``bench.halo3d``."""
     if MPI.COMM_WORLD.rank == 0:
-        sys.stdout.write(json.dumps(record) + "\n")
-        sys.stdout.flush()
+        write(record)
 
 
 def run_tasks(n_ranks: int, tasks: list[Task], memory: Memory, seconds: float) -> None:
@@ -112,7 +112,7 @@ def run_tasks(n_ranks: int, tasks: list[Task], memory: Memory, seconds: float) -
         )
     comm = MPI.COMM_WORLD.Create_cart(process_grid(MPI.COMM_WORLD.size), periods=[True] * 3, reorder=False)
     library_name = MPI.Get_library_version().splitlines()[0].split(",")[0].strip("\0 ")
-    report({"mpi": library_name, "gpu": memory.gpu})
+    report({"mpi": library_name})
     for task in tasks:
         report({"begun": task})
         report({"task": task} | run_task(comm, task, memory, seconds))

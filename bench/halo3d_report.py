@@ -151,7 +151,7 @@ def _on_gpu(halo: Row, here: Sequence[Row]) -> Iterator[Check]:
     if best(here, BY_HAND):
         kept = _is_within(halo, halo["over_hand"], 0, MOST_OVER_HAND)
         yield Check("HaloExchange ≤ 1.5 x the best by hand", _name(halo), halo["over_hand"], kept)
-    if _name(halo).endswith(f" {PAPER}") and halo["ranks"] == 4 and halo["library_over"]:
+    if _size(halo) == PAPER and halo["ranks"] == 4 and halo["library_over"]:
         kept = _is_within(halo, halo["library_over"], LEAST_OVER_LIBRARY)
         yield Check("HaloExchange ≥ 1000 x the library", _name(halo), halo["library_over"], kept)
 
@@ -169,8 +169,12 @@ def _is_within(halo: Row, value: float | None, least: float, most: float = float
     return value is not None and least <= value <= most and not halo["wrong_cells"] and not halo["failure"]
 
 
+def _size(row: Row) -> Size:
+    return Size(row["edge"], row["radius"], row["quantities"])
+
+
 def _name(row: Row) -> str:
-    return f"{Setup(row['ranks'], row['gpus'])}, {row['edge']}:{row['radius']}:{row['quantities']}"
+    return f"{Setup(row['ranks'], row['gpus'])}, {_size(row)}"
 
 
 def show_checks(checks: Sequence[Check]) -> None:

@@ -10,10 +10,9 @@ import numpy as np
 from mpi4py import MPI
 
 from bench.halo3d_grid import fill, n_wrong
-from bench.halo3d_setting import Setting
+from bench.halo3d_setting import Setting, Way
 
 MOST_SAMPLES, LEAST_SAMPLES, SLOW_SECONDS = 300, 5, 2.0
-Way = Callable[[], None]
 
 
 class Timer:

@@ -19,7 +19,8 @@ from rich.table import Table
 from examples.demo_halo import show_halo
 from tempi.gpus import gpus
 from tempi.info import build_info
-from tempi.launchers import Launch, find_mpirun, kind_of
+from tempi.launchers import Launch, find_mpirun
+from tempi.ranks_job import LAUNCHER_ENVIRONMENT
 from tempi.running import with_shim
 
 SOURCE = Path(__file__).with_name("demo.c")
@@ -35,7 +36,6 @@ NAMES = [
     "struct-of-8",
 ]
 TIMEOUT_S = 60.0
-ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,6 @@ def compile_program(folder: Path) -> Path:
     return program
 
 
-def launcher() -> list[str]:
-    """``mpirun`` for two ranks, on however few cores."""
-    mpirun = find_mpirun()
-    return [mpirun, "-n", "2", *(["--oversubscribe"] if kind_of(mpirun) == "openmpi" else [])]
-
-
 def parse(output: str) -> Results:
     """The lines that demo.c prints."""
     found = {}
@@ -82,9 +76,9 @@ def parse(output: str) -> Results:
 
 def launch(program: Path, where: str, names: list[str], preload: bool) -> Results:
     """One run; what it printed before it ended, or before the time was up."""
-    command = [*launcher(), str(program), where, *names]
+    command = [find_mpirun(), "-n", "2", str(program), where, *names]
     ranks = with_shim(command) if preload else Launch(command, {})
-    env = ranks.environment() | ROOT
+    env = ranks.environment() | LAUNCHER_ENVIRONMENT
     try:
         done = subprocess.run(ranks.command, env=env, capture_output=True, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired as late:

@@ -32,7 +32,8 @@ class ArrayView(NamedTuple):
     readonly : bool
         Whether the array's owner forbids writing.
     on_gpu : bool
-        Whether it is memory of a GPU (or fake device); False for host memory that a GPU reaches.
+        Whether a GPU's stream may still be filling it: all with ``__cuda_array_interface__``, also of pinned
+        memory, and DLPack's CUDA and managed memory.
     stream : int or None
         Where its producer queued the work that fills it, numbered as in ``__cuda_array_interface__``
         (1: legacy default stream, 2: per-thread default stream, else a handle); None: nothing to wait for.

@@ -86,12 +86,13 @@ class HaloExchange:
     ) -> None:
         self._arrays = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
         request = Request(self._arrays, width, periods, dims, neighbours, axes)
-        wish, cells = agree(comm, lambda: request.find(comm))
+        wish, found = agree(comm, lambda: request.find(comm))
         self.grid: ProcessGrid = wish.grid
-        views = [describe(array) for array in self._arrays]
-        self._gpu_arrays = [array for array, view in zip(self._arrays, views, strict=True) if view.on_gpu]
-        on_gpu = (one for one, view in zip(cells, views, strict=True) if view.on_gpu and one.n_bytes)
-        gpu_array = next(on_gpu, None)
+        cells = [one for one, _ in found]
+        self._gpu_arrays = [
+            array for array, (_, view) in zip(self._arrays, found, strict=True) if view.on_gpu
+        ]
+        gpu_array = next((one for one, view in found if view.on_gpu and one.n_bytes), None)
         own_comm = comm.Dup()
         try:
             self._messages = make_together(
@@ -111,7 +112,7 @@ class HaloExchange:
         Raises
         ------
         RuntimeError
-            If it is under way or has been freed.
+            If it is under way or has been freed, or CUDA reports an error of what was queued.
         """
         self._must_be("idle")
         for array in self._gpu_arrays:

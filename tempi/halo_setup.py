@@ -63,8 +63,8 @@ class Request:
     neighbours: Neighbours
     axes: Axes | None
 
-    def find(self, comm: MPI.Comm) -> tuple[Wish, list[Strided]]:
-        """What this rank wants, and its arrays' cells with the grid's axes first.
+    def find(self, comm: MPI.Comm) -> tuple[Wish, list[tuple[Strided, ArrayView]]]:
+        """What this rank wants, and its arrays, also as cells with the grid's axes first.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class Request:
         grid = self._grid(comm, n_dims)
         axes = find_axes(self.axes, n_dims, len(views))
         cells = [find_cells(view, axes[i], f"array {i}") for i, view in enumerate(views)]
-        return self._wish(grid, views, cells), cells
+        return self._wish(grid, views, cells), list(zip(cells, views, strict=True))
 
     def _n_dims(self, comm: MPI.Comm, n_axes: int, n_arrays: int) -> int:
         """Of the grid: what the communicator or one of the arguments has, or the first array."""

@@ -180,8 +180,8 @@ def main(
     """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
     budget = seconds or (QUICK_SECONDS if quick else DEFAULT_SECONDS)
-    if tune and hosts:
-        raise click.UsageError("--tune searches on one GPU, and not between nodes: leave --hosts out")
+    if tune and (hosts or device_messages):
+        raise click.UsageError("--tune searches on one GPU: leave --hosts and --device-messages out")
     try:
         if source is not None:
             old = read(source)

@@ -227,6 +227,12 @@ def sleep_until_all_are_here(comm: MPI.Intracomm) -> None:
         time.sleep(NAP_SECONDS)
 
 
+def write(record: Record) -> None:
+    """A line of JSON for whoever has started this rank."""
+    sys.stdout.write(json.dumps(record) + "\n")
+    sys.stdout.flush()
+
+
 def preloaded_meter() -> Meter:
     """The preloaded library, which alone can measure."""
     from tempi._library import library
@@ -248,8 +254,7 @@ def main(quick: bool, seconds: float, device_messages: bool) -> None:
     from mpi4py import MPI
 
     for record in records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages)):
-        sys.stdout.write(json.dumps(record) + "\n")
-        sys.stdout.flush()
+        write(record)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from rich.table import Table
 
 from tempi import model
 from tempi._library import library
-from tempi.explanation import explain
+from tempi.explanation import Explanation, explain
 from tempi.model import Features
 from tempi.profile import Profile, read
 from tempi.profile_check import ProfileError
@@ -21,26 +20,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 Parts = dict[str, dict[str, float]]
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """One message of a datatype."""
-
-    features: Features
-    contiguous: bool
-
-
-def transfer_of(datatype: MPI.Datatype, count: int) -> Transfer:
-    """Features of `count` elements.
-
-    Raises
-    ------
-    tempi.explanation.ExplainError
-        If TEMPI does not understand the datatype.
-    """
-    found = explain(datatype, count)
-    return Transfer(found.features, found.contiguous)
 
 
 def count_for(datatype: MPI.Datatype, n_bytes: int) -> int:
@@ -62,7 +41,7 @@ def host_parts(terms: model.Terms, features: Features, locality: str) -> Parts:
     }
 
 
-def predicted_parts(profile: Profile, transfer: Transfer, locality: str) -> Parts:
+def predicted_parts(profile: Profile, transfer: Explanation, locality: str) -> Parts:
     """Seconds by strategy and term: of GPU memory, or of host memory where the profile is of no GPU."""
     if not profile.machine.has_gpu:
         return host_parts(profile.terms, transfer.features, locality)
@@ -111,7 +90,7 @@ def prediction_table(parts: Parts, title: str) -> Table:
 def print_prediction(datatype: MPI.Datatype, count: int, locality: str, path: Path | None) -> None:
     """Print each strategy's predicted time, and the winner."""
     found, profile = find_profile(path)
-    transfer = transfer_of(datatype, count)
+    transfer = explain(datatype, count)
     console, features = Console(), transfer.features
     memory = "GPU" if profile.machine.has_gpu else "host"
     console.print(f"predicted from {found}", highlight=False, soft_wrap=True)

@@ -17,11 +17,12 @@ from rich.table import Table
 
 from tempi.environment import local_rank
 from tempi.gpus import use_gpu
+from tempi.measure_rank import Record
 from tempi.model import Machine
 from tempi.profile import Profile, path_of, read
 from tempi.profile_check import record
 from tempi.tune_rank import records
-from tempi.tune_search import Comparison, Record
+from tempi.tune_search import Comparison
 from tempi.tuning import KNOBS, checked_changes
 
 
@@ -112,8 +113,6 @@ def print_found(found: Found, console: Console) -> None:
     console.print(knob_table(found))
     if found.cases:
         console.print(class_table(found.cases))
-    for note in found.rejected:
-        console.print(f"[red]{note}[/red]", highlight=False)
     if found.left_out:
         console.print(
             f"{found.left_out} candidates were left out: the time was up (--seconds)", highlight=False

@@ -5,8 +5,6 @@ It writes records, a line of JSON each, for `tempi.tune`.
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -18,9 +16,9 @@ from tempi._library import library
 from tempi.environment import local_rank
 from tempi.gpus import use_gpu
 from tempi.handles import handle_of
-from tempi.measure_rank import find_machine, preloaded_meter
+from tempi.measure_rank import Record, find_machine, preloaded_meter, write
 from tempi.tune_cases import Case
-from tempi.tune_search import Record, Search, Trial
+from tempi.tune_search import Search, Trial
 
 
 @contextmanager
@@ -54,8 +52,7 @@ def main(quick: bool, seconds: float) -> None:
         return
     try:
         for record in records(quick, seconds):
-            sys.stdout.write(json.dumps(record) + "\n")
-            sys.stdout.flush()
+            write(record)
     except RuntimeError as error:
         raise click.ClickException(str(error)) from error
 

@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from math import exp, log, sqrt
 from statistics import median
-from typing import Any, Protocol
+from typing import Protocol
 
+from tempi.measure_rank import Record
 from tempi.sampling import median_interval, sample
 from tempi.tune_cases import Case, all_cases, cases_of
 from tempi.tuning import KNOBS, Knob, values_of
@@ -24,7 +25,6 @@ class Trial(Protocol):
     def measure(self, values: Sequence[int], max_seconds: float, max_samples: int) -> Sequence[float]: ...
 
 
-Record = dict[str, Any]
 Open = Callable[[Case, str], AbstractContextManager[Trial]]
 
 

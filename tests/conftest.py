@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # The installed package is tested. The source tree, which has no built module, must not hide it.
@@ -15,6 +16,7 @@ import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from support import effort, processes  # noqa: E402
+from support.ranks import Pool  # noqa: E402
 
 settings.register_profile(
     "tempi",
@@ -43,6 +45,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(processes.Reporter(config), "tempi-reporter")
     else:
         config.pluginmanager.register(processes.Parent(), "tempi-parent")
+
+
+@pytest.fixture(scope="session")
+def ranks() -> Iterator[Pool]:
+    """Jobs of MPI ranks, shared by all tests of the process."""
+    pool = Pool()
+    yield pool
+    pool.close()
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -1,5 +1,6 @@
 """Waiting for a stream asks CUDA's driver the right things in the right order: a driver that writes them down."""
 
+import numpy as np
 import pytest
 
 from tempi import cuda_stream
@@ -44,9 +45,9 @@ class Driver:
 
 @pytest.fixture
 def wait(monkeypatch):
-    def wait_with(driver, stream=STREAM):
+    def wait_with(driver, array=None):
         monkeypatch.setattr(cuda_stream, "_driver", lambda: driver)
-        wait_for(describe(Array(stream)))
+        wait_for(describe(Array(STREAM) if array is None else array))
         return driver.calls
 
     return wait_with
@@ -69,7 +70,8 @@ def test_the_stream_is_waited_for_in_the_context_of_the_arrays_device(wait):
 
 
 def test_arrays_without_a_stream_are_not_waited_for(wait):
-    assert wait(Driver(), stream=None) == []
+    assert wait(Driver(), Array(None)) == []
+    assert wait(Driver(), np.zeros(3)) == []
 
 
 def test_memory_that_is_not_cudas_is_not_waited_for(wait):

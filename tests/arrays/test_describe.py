@@ -6,7 +6,7 @@ import dlpack_objects as dl
 import numpy as np
 import pytest
 
-from tempi.arrays import ArrayView, describe, wait_for
+from tempi.arrays import ArrayView, describe
 
 BASE = np.arange(60.0).reshape(3, 4, 5)
 SLICE = BASE[::-1, 1, ::2]
@@ -111,8 +111,3 @@ def test_masked_arrays():
         describe(Interface(mask=Interface()))
     with pytest.raises(ValueError, match=r"mask would be lost: pass array.filled"):
         describe(np.ma.masked_array([1.0, 2.0], mask=[True, False]))
-
-
-def test_nothing_to_wait_for():
-    wait_for(describe(BASE))
-    wait_for(describe(Interface()))

@@ -22,7 +22,7 @@ class StandInPlan(Plan):
 
 
 def outcomes_of(ways, memory="gpu", rounds=2):
-    plan = StandInPlan(find_mpirun(), "", memory, 1.0, 1.0)
+    plan = StandInPlan(find_mpirun(), "", memory, 1.0, 3.0)
     told = []
     found = measure(plan, [Setup(2, 1)], [SIZE], ways, rounds, told.append)
     assert len(told) == rounds * len({way in WITH_SHIM or way for way in ways})

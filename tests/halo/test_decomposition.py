@@ -83,6 +83,11 @@ def test_both_ends_of_a_message_mean_the_same_global_cells(decomposition, neighb
         assert len(sent) == len(received)
         for here, there in zip(sent, received, strict=True):
             assert global_cells(decomposition, rank, here) == global_cells(decomposition, peer, there)
+    for rank in range(grid.size):
+        shape, widths = decomposition.local_shape(rank), decomposition.widths
+        wanted = [d for d in directions(len(shape), neighbours) if grid.neighbour(rank, d) is not None]
+        filled = [cells(region) for regions in every[rank][1].values() for region in regions]
+        assert set().union(*filled) == set().union(*(cells(ghost_region(shape, widths, d)) for d in wanted))
 
 
 def global_cells(decomposition, rank, region):
@@ -108,8 +113,13 @@ def test_neighbours_are_mutual(dims, periods):
     for rank in range(grid.size):
         assert grid.rank(grid.coords(rank)) == rank
         for direction in directions(grid.n_dims):
+            at = [c + d for c, d in zip(grid.coords(rank), direction, strict=True)]
+            inside = all(p or 0 <= a < n for a, n, p in zip(at, grid.dims, grid.periods, strict=True))
             there = grid.neighbour(rank, direction)
-            assert there is None or grid.neighbour(there, opposite(direction)) == rank
+            assert (there is not None) == inside
+            if inside:
+                assert grid.coords(there) == tuple(a % n for a, n in zip(at, grid.dims, strict=True))
+                assert grid.neighbour(there, opposite(direction)) == rank
 
 
 def test_worked_example():

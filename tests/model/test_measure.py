@@ -343,10 +343,10 @@ def test_explain_without_a_profile_says_how_to_make_one(environment):
 def test_features_of_a_datatype(expression, n_elements, features, contiguous):
     from mpi4py import MPI
 
+    from tempi.explanation import explain
     from tempi.model import Features
-    from tempi.prediction import transfer_of
 
-    transfer = transfer_of(eval(expression, {"MPI": MPI}), n_elements)
+    transfer = explain(eval(expression, {"MPI": MPI}), n_elements)
     assert transfer.features == Features(*features)
     assert transfer.contiguous == contiguous
 

@@ -1,6 +1,7 @@
 """`import tempi` puts the shim in the way of mpi4py's calls, without LD_PRELOAD; or says why not."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,22 +16,7 @@ calls = {c.function: c.calls for c in tempi.stats() if c.calls}
 print(tempi.enabled(), calls.get("MPI_Type_commit", 0))
 datatype.Free()
 """
-SEND = """
-import numpy as np
-from tempi.testing import FakeArray
-comm, n = MPI.COMM_WORLD, 64
-values = np.arange(n, dtype=np.float64) if comm.rank == 0 else np.zeros(n)
-array = FakeArray.from_numpy(values)  # memory that the MPI library dies of
-column = MPI.DOUBLE.Create_vector(n // 8, 1, 8).Commit()
-if comm.rank == 0:
-    comm.Send([array, 1, column], 1)
-else:
-    comm.Recv([array, 1, column], 0)
-    found = array.to_numpy()
-    assert (found[::8] == np.arange(0, n, 8)).all() and found.sum() == found[::8].sum()
-    print("received", tempi.enabled())
-column.Free()
-"""
+SEND = Path(__file__).parent.parent / "support" / "send_fake_array.py"
 LOADED = """
 print(sorted({name for line in open("/proc/self/maps") for name in ("libtempi.so", "libmpi") if name in line}))
 """
@@ -132,7 +118,7 @@ ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
 @pytest.mark.mpi
 def test_ranks_that_import_it_send_gpu_memory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "program.py").write_text(FIRST + SEND)
+    (tmp_path / "program.py").write_text(f"import tempi, runpy\nrunpy.run_path({str(SEND)!r})\n")
     ranks = [{"TEMPI_DEVICE": "fake"}] * 2
     done = succeed(mpirun_python(ranks, tmp_path / "program.py"), shim.clean_environment())
     assert done.out == "received True\n"

@@ -1,18 +1,8 @@
-"""Jobs of MPI ranks, shared by the tests of this folder, and the seed that all of their random draws follow."""
+"""The seed that all random draws of these tests follow."""
 
 import random
-from collections.abc import Iterator
 
 import pytest
-
-from support.ranks import Pool
-
-
-@pytest.fixture(scope="session")
-def ranks() -> Iterator[Pool]:
-    pool = Pool()
-    yield pool
-    pool.close()
 
 
 @pytest.fixture

@@ -140,7 +140,7 @@ class Parent:
                     record["longrepr"] = tuple(record["longrepr"])
                 yield item.config.hook.pytest_report_from_serializable(config=item.config, data=record)
         except ChildDied as died:
-            del self._children[environment]
+            self._children.pop(environment).close()
             yield pytest.TestReport(item.nodeid, item.location, {}, "failed", str(died), "call")
 
     @staticmethod

