@@ -9,6 +9,7 @@
 
 #include "device/cuda_check.hpp"
 #include "device/cuda_mark.hpp"
+#include "device/cuda_order.hpp"
 #include "device/cuda_replay.hpp"
 #include "device/host_pages.hpp"
 #include "device/own_memory.hpp"
@@ -112,15 +113,19 @@ class CudaDevice final : public Device {
     CUcontext context = nullptr;
     CUdeviceptr begin = 0;
     std::size_t bytes = 0;
+    unsigned long long buffer_id = 0;
     CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_CONTEXT,
-                                    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
-    void* values[] = {&memory_type, &managed, &ordinal, &context, &begin, &bytes};
+                                    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                    CU_POINTER_ATTRIBUTE_BUFFER_ID};
+    void* values[] = {&memory_type, &managed, &ordinal, &context, &begin, &bytes, &buffer_id};
     if (driver->cuPointerGetAttributes(std::size(wanted), wanted, values, as_device(address)) != CUDA_SUCCESS)
       return {};
     if (memory_type == 0) return {};
-    return {kind_of(memory_type, managed != 0), ordinal, context ? context : primary_context(ordinal), begin,
-            begin + bytes};
+    if (context == nullptr) context = static_cast<CUcontext>(primary_context(ordinal));
+    const Location found{kind_of(memory_type, managed != 0), ordinal, context, begin, begin + bytes};
+    if (found.on_gpu()) order_after_program(*driver, {as_device(address), buffer_id, context});
+    return found;
   }
 
   Facts facts() noexcept override {

@@ -86,7 +86,8 @@ class Device {
   virtual ~Device() = default;
   virtual std::string name() const = 0;
 
-  // What `address` points to. Never initialises the driver and never fails: unknown memory is host memory.
+  // What `address` points to. Never initialises the driver and never fails: unknown memory is host memory. Of GPU
+  // memory all bytes are there that the program's synchronous copies have promised, whatever stream they went through.
   virtual Location locate(const void* address) noexcept = 0;
 
   // What the GPUs are. Never initialises the driver: until the program has, there are none.

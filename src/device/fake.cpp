@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -10,6 +9,7 @@
 #include <mutex>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string_view>
 #include <thread>
 #include <tuple>
@@ -18,6 +18,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "device/fake_failures.hpp"
 #include "device/fake_memory.hpp"
 
 namespace tempi::device {
@@ -39,45 +40,15 @@ struct Operation {
 };
 using QueueKey = std::tuple<std::thread::id, Context, Lane>;
 
+// The program's synchronous copies that have returned early (fake_copy), as those of CUDA do: a queue of no thread.
+QueueKey legacy_queue(int ordinal) { return {std::thread::id(), fake_context(ordinal), Lane::kernels}; }
+
 // The contexts entered by this thread, innermost last.
 struct Entered {
   std::array<std::pair<Context, Lane>, 16> contexts{};
   std::size_t depth = 0;
 };
 constinit thread_local Entered entered;
-
-// TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once; the N-th "flip" is a copy with a wrong byte.
-class Failures {
- public:
-  explicit Failures(std::string_view list) {
-    while (!list.empty()) {
-      const auto item = list.substr(0, list.find(','));
-      list.remove_prefix(std::min(list.size(), item.size() + 1));
-      add(item);
-    }
-  }
-
-  bool is_due(std::string_view name) {
-    const auto found = left_.find(name);
-    return found != left_.end() && found->second > 0 && --found->second == 0;
-  }
-  void pass(std::string_view name, ErrorKind kind) {
-    if (is_due(name)) throw Error(kind, "fake device: " + std::string(name) + " failed on demand");
-  }
-
- private:
-  void add(std::string_view item) {
-    const auto colon = std::min(item.find(':'), item.size());
-    const auto found = left_.find(item.substr(0, colon));
-    const auto count = std::strtoll(std::string(item.substr(std::min(colon + 1, item.size()))).c_str(), nullptr, 10);
-    if (found == left_.end() || count < 1)
-      warn_once("fake_fail", "TEMPI_FAKE_FAIL: \"" + std::string(item) + "\" is not NAME:N");
-    else found->second = count;
-  }
-
-  std::map<std::string_view, long long> left_{{"allocate", 0}, {"pinned", 0}, {"launch", 0},
-                                              {"copy", 0},     {"finish", 0}, {"flip", 0}};
-};
 
 class Fake final : public Device {
  public:
@@ -89,7 +60,9 @@ class Fake final : public Device {
 
   Location locate(const void* address) noexcept override {
     const std::lock_guard lock(mutex_);
-    return memory_.locate(address);
+    const Location found = memory_.locate(address);
+    if (found.on_gpu() && memory_.make_synchronous(address)) finish_legacy_queues();
+    return found;
   }
 
   Facts facts() noexcept override { return {"fake", kFakeOrdinals, "fake"}; }
@@ -127,9 +100,11 @@ class Fake final : public Device {
     const std::lock_guard lock(mutex_);
     return memory_.allocate(kind, ordinal, bytes);
   }
-  void copy_for_program(void* dst, const void* src, std::size_t bytes) {
+  void copy_for_program(void* dst, const void* src, std::size_t bytes);
+  void release_for_program(void* address) {
     const std::lock_guard lock(mutex_);
-    std::memmove(memory_.resolve(dst, bytes), memory_.resolve(src, bytes), bytes);
+    finish_legacy_queues();
+    memory_.deallocate(address);
   }
   void release(void* address) {
     const std::lock_guard lock(mutex_);
@@ -137,6 +112,7 @@ class Fake final : public Device {
   }
   std::size_t unfinished() {
     const std::lock_guard lock(mutex_);
+    finish_legacy_queues();
     return std::accumulate(queues_.begin(), queues_.end(), std::size_t{0},
                            [](std::size_t sum, const auto& queue) { return sum + queue.second.size(); });
   }
@@ -154,17 +130,28 @@ class Fake final : public Device {
   unsigned random_below(std::size_t end) { return static_cast<unsigned>(random_() % end); }
 
   // All below: the caller holds the mutex.
+  void enqueue(const QueueKey& queue, std::function<void()> effect, ProgressPtr after = nullptr) {
+    queues_[queue].push_back({random_below(kMostPolls + 1), std::move(effect), std::move(after)});
+  }
   void enqueue(std::function<void()> effect, ProgressPtr after = nullptr) {
-    queues_[own_queue()].push_back({random_below(kMostPolls + 1), std::move(effect), std::move(after)});
+    enqueue(own_queue(), std::move(effect), std::move(after));
+  }
+  void finish_queue(const QueueKey& queue) {
+    while (queues_.contains(queue)) poll_any_queue();
+  }
+  void finish_legacy_queues() {
+    for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal) finish_queue(legacy_queue(ordinal));
   }
   void run_tiles(const Kernel& kernel, Grid grid, const void* params, int ordinal);
   void poll_any_queue();
+  void lose(QueueKey queue);
 
   std::mutex mutex_;
   FakeMemory memory_;
   Failures failures_;
   std::mt19937 random_;
   std::map<QueueKey, std::deque<Operation>> queues_;  // without empty ones
+  std::set<QueueKey> lost_;                           // that have lost what they held
 };
 
 void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
@@ -268,7 +255,35 @@ void Fake::finish() {
     queues_.erase(own);
     throw;
   }
-  while (queues_.contains(own)) poll_any_queue();
+  finish_queue(own);
+  if (lost_.erase(own) != 0) throw Error(ErrorKind::device, "fake device: the work before a mark was lost");
+}
+
+// cudaMemcpy. It returns early where its destination is GPU memory and its source is pageable or GPU memory, unless the
+// destination has been made synchronous. Pageable bytes have been read by then, others not. A library that is
+// CUDA-aware has its own way to wait; it is told nothing of that here, so nothing is early.
+void Fake::copy_for_program(void* dst, const void* src, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  std::byte* const to = memory_.resolve(dst, bytes);
+  const std::byte* const from = memory_.resolve(src, bytes);
+  const Location target = memory_.locate(dst), source = memory_.locate(src);
+  const bool is_early =
+      !memory_.library_reaches() && target.on_gpu() && (source.on_gpu() || source.kind == MemoryKind::host);
+  if (!is_early || memory_.is_synchronous(dst) || memory_.is_synchronous(src)) {
+    finish_legacy_queues();
+    std::memmove(to, from, bytes);
+  } else if (source.on_gpu()) {
+    enqueue(legacy_queue(target.ordinal), [=] { std::memmove(to, from, bytes); });
+  } else {
+    enqueue(legacy_queue(target.ordinal),
+            [to, read = std::vector<std::byte>(from, from + bytes)] { std::memcpy(to, read.data(), read.size()); });
+  }
+}
+
+// Work behind a mark that is lost fails, and all that its queue holds with it.
+void Fake::lose(QueueKey queue) {
+  queues_.erase(queue);
+  lost_.insert(queue);
 }
 
 // Queues make progress in any order, but the operations of one complete one after the other.
@@ -276,6 +291,7 @@ void Fake::poll_any_queue() {
   const auto queue = std::next(queues_.begin(), random_below(queues_.size()));
   Operation& first = queue->second.front();
   if (first.after && first.after->state == Progress::ahead) return;
+  if (first.after && first.after->state == Progress::lost) return lose(queue->first);
   if (first.polls > 0) {
     --first.polls;
     return;
@@ -323,7 +339,7 @@ void* fake_allocate(const char* kind, int ordinal, std::size_t bytes) noexcept {
 }
 
 void fake_deallocate(void* address) noexcept {
-  if (the_fake()) the_fake()->release(address);
+  if (the_fake()) the_fake()->release_for_program(address);
 }
 
 bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept try {

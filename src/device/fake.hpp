@@ -1,5 +1,6 @@
 // A GPU for tests: two fake devices (ordinals 0 and 1) whose kernels run on the CPU, late and out of order between
-// queues. Nothing that was launched or copied has happened before finish() returns.
+// queues. Nothing that was launched or copied has happened before finish() returns. The program's own copies are late,
+// too, as those of CUDA are: what a synchronous copy has promised is there once locate() has seen the memory.
 #pragma once
 
 #include "device/device.hpp"
@@ -12,7 +13,8 @@ Device* fake_device() noexcept;  // null when the system refuses its memory
 void* fake_allocate(MemoryKind kind, int ordinal, std::size_t bytes) noexcept;   // null on failure
 void* fake_allocate(const char* kind, int ordinal, std::size_t bytes) noexcept;  // "device", "pinned", "managed"
 void fake_deallocate(void* address) noexcept;
-bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept;  // at once; false for an illegal address
-std::size_t fake_unfinished() noexcept;                                  // operations queued and not yet done
+// As early as cudaMemcpy returns; false for an illegal address.
+bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept;
+std::size_t fake_unfinished() noexcept;  // operations queued and not yet done
 
 }  // namespace tempi::device

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -17,14 +18,22 @@ namespace {
 
 constexpr std::size_t kArenaBytes = std::size_t{64} << 30;  // address space; pages come with their first use
 constexpr std::size_t kOrdinalBytes = kArenaBytes / kFakeOrdinals;
-constexpr std::size_t kAlignment = 256;                     // as cudaMalloc
-constexpr std::size_t kGuardBytes = 256;                    // on both sides of an allocation
-constexpr std::size_t kMostFilled = std::size_t{64} << 20;  // filling more of a large one would cost real memory
+constexpr std::size_t kAlignment = 256;                      // as cudaMalloc
+constexpr std::size_t kGuardBytes = 256;                     // on both sides of an allocation
+constexpr std::size_t kMostFilled = std::size_t{64} << 20;   // filling more of a large one would cost real memory
+constexpr std::size_t kHostGapBytes = std::size_t{2} << 20;  // memory of different kinds is never closer (route.cpp)
 constexpr int kGuardFill = 0xA5;
 constexpr int kFreedFill = 0xDB;
 
 std::size_t padded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 std::size_t span_bytes(std::size_t bytes) { return padded(bytes) + 2 * kGuardBytes; }
+
+void* allocate_on_host(std::size_t bytes) {
+  void* begin = nullptr;
+  if (::posix_memalign(&begin, kAlignment, bytes + 2 * kHostGapBytes) != 0)
+    throw Error(ErrorKind::no_memory, "fake device: out of host memory");
+  return static_cast<std::byte*>(begin) + kHostGapBytes;
+}
 
 std::uintptr_t map_file(int file, int protection) {
   void* address = ::mmap(nullptr, kArenaBytes, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
@@ -35,12 +44,11 @@ std::uintptr_t map_file(int file, int protection) {
 
 }  // namespace
 
-FakeMemory::FakeMemory() {
+FakeMemory::FakeMemory() : library_reaches_(text(Option::CUDA_AWARE) == "1") {
   file_ = ::memfd_create("tempi_fake_device", MFD_CLOEXEC);
   if (file_ < 0 || ::ftruncate(file_, kArenaBytes) != 0)
     throw Error(ErrorKind::no_memory, "fake device: no memory file");
-  const bool library_reaches = text(Option::CUDA_AWARE) == "1";
-  shift_.begin = map_file(file_, library_reaches ? PROT_READ | PROT_WRITE : PROT_NONE);
+  shift_.begin = map_file(file_, library_reaches_ ? PROT_READ | PROT_WRITE : PROT_NONE);
   shift_.end = shift_.begin + kArenaBytes;
   shift_.shift = static_cast<std::ptrdiff_t>(map_file(file_, PROT_READ | PROT_WRITE) - shift_.begin);
   for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal)
@@ -52,8 +60,8 @@ void* FakeMemory::allocate(MemoryKind kind, int ordinal, std::size_t bytes) {
   void* address = nullptr;
   if (kind == MemoryKind::device) {
     address = allocate_in_arena(ordinal, bytes);
-  } else if (::posix_memalign(&address, kAlignment, bytes) != 0) {
-    throw Error(ErrorKind::no_memory, "fake device: out of host memory");
+  } else {
+    address = allocate_on_host(bytes);
   }
   allocations_[reinterpret_cast<std::uintptr_t>(address)] = {bytes, kind, ordinal};
   return address;
@@ -76,7 +84,7 @@ void FakeMemory::deallocate(void* address) {
     deallocate_host_pages(address, allocation.bytes);
   } else {
     std::memset(address, kFreedFill, allocation.bytes);
-    std::free(address);
+    std::free(static_cast<std::byte*>(address) - kHostGapBytes);
   }
 }
 
@@ -95,6 +103,16 @@ AddressShift FakeMemory::shift(int ordinal) const {
 bool FakeMemory::kernels_reach(std::uintptr_t address) const {
   const auto found = find(address);
   return found != allocations_.end() && found->second.kind != MemoryKind::device;
+}
+
+bool FakeMemory::make_synchronous(const void* address) {
+  const auto found = find(reinterpret_cast<std::uintptr_t>(address));
+  return found != allocations_.end() && !std::exchange(allocations_.at(found->first).is_synchronous, true);
+}
+
+bool FakeMemory::is_synchronous(const void* address) const {
+  const auto found = find(reinterpret_cast<std::uintptr_t>(address));
+  return found != allocations_.end() && found->second.is_synchronous;
 }
 
 std::byte* FakeMemory::resolve(const void* pointer, std::size_t bytes) const {

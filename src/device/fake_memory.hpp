@@ -27,8 +27,13 @@ class FakeMemory {
   void deallocate(void* address);  // fills the memory with 0xDB; aborts when a kernel wrote around the allocation
 
   Location locate(const void* address) const;
+  bool library_reaches() const { return library_reaches_; }  // device memory, as a CUDA-aware one does
   AddressShift shift(int ordinal) const;             // for kernels of this GPU: they reach its own device memory
   bool kernels_reach(std::uintptr_t address) const;  // pinned and managed memory
+
+  // As CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: the program's copies into this allocation return when they are done.
+  bool make_synchronous(const void* address);  // false: it was
+  bool is_synchronous(const void* address) const;
 
   // The address that the CPU may use for [address, address + bytes). Throws Error device for an address of device
   // memory that is not inside one allocation.
@@ -40,6 +45,7 @@ class FakeMemory {
     MemoryKind kind;
     int ordinal;
     bool is_pages = false;
+    bool is_synchronous = false;
   };
   using Allocations = std::map<std::uintptr_t, Allocation>;  // by the first address
   using Spans = std::map<std::uintptr_t, std::size_t>;       // free parts of the arena: begin -> bytes, never adjacent
@@ -53,6 +59,7 @@ class FakeMemory {
   std::byte* alias(std::uintptr_t address) const;
   Allocations::const_iterator find(std::uintptr_t address) const;
 
+  const bool library_reaches_;
   AddressShift shift_;
   int file_ = -1;
   Allocations allocations_;

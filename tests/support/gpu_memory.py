@@ -62,10 +62,13 @@ class Gpu:
     def write(self, contents: Bytes) -> None:
         self._copy(self.address, contents.ctypes.data)
 
+    def copy_from(self, other: Buffer) -> None:
+        self._copy(self.address, other.address)
+
     def _copy(self, target: int, source: int) -> None:
+        """A plain cudaMemcpy and nothing else: programs do not synchronise behind it."""
         runtime = self._cupy.cuda.runtime
         runtime.memcpy(target, source, self._bytes, runtime.memcpyDefault)
-        runtime.deviceSynchronize()
 
 
 def gpu(kind: str, contents: Bytes) -> Buffer:

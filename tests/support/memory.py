@@ -25,6 +25,8 @@ class Buffer(Protocol):
 
     def write(self, contents: Bytes) -> None: ...
 
+    def copy_from(self, other: Buffer) -> None: ...
+
 
 Maker = Callable[[str, Bytes], Buffer]  # kind of memory, contents
 
@@ -42,6 +44,9 @@ class Host:
 
     def write(self, contents: Bytes) -> None:
         self._array[:] = contents
+
+    def copy_from(self, other: Buffer) -> None:
+        self._array[:] = other.read()
 
 
 class Fake:
@@ -61,6 +66,11 @@ class Fake:
 
     def write(self, contents: Bytes) -> None:
         self._array.copy_from(contents)
+
+    def copy_from(self, other: Buffer) -> None:
+        from tempi._library import library
+
+        library().fake_copy(self.address, other.address, self._array.nbytes)
 
 
 def fake(kind: str, contents: Bytes) -> Buffer:

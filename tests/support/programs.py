@@ -75,11 +75,11 @@ def mpirun_python(of_ranks: Sequence[Mapping[str, str]], script: Path, wrapper: 
     return command
 
 
-def compiled(compiler: str | None, source: str, folder: Path, *options: str) -> Path:
-    """The program made from one source file; made once a folder."""
+def compiled(compiler: str | None, source: str | Path, folder: Path, *options: str) -> Path:
+    """The program made from one source file, of tests/interpose or with its whole path; made once a folder."""
     if compiler is None:
         pytest.skip(f"no compiler for {source}")
-    program = folder / f"{source}.{Path(compiler).name}.bin"
+    program = folder / f"{Path(source).name}.{Path(compiler).name}.bin"
     if not program.exists():
         succeed(
             [compiler, "-O1", "-g", str(SOURCES / source), "-o", str(program), f"-I{INCLUDE}", *options],

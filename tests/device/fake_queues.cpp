@@ -1,0 +1,51 @@
+// Two queues of the fake device, one behind a mark of the other: fake_queues. With TEMPI_FAKE_FAIL=finish:1 the first is
+// lost before the mark. Says what became of the work behind it.
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "device/fake.hpp"
+
+using namespace tempi::device;
+
+const char* tempi::device::name(MemoryKind) { return ""; }  // device.cpp has it, which needs a configured build
+
+static const char* outcome_of(const auto& wait) {
+  try {
+    wait();
+    return "done";
+  } catch (const tempi::Error&) {
+    return "failed";
+  }
+}
+
+int main() {
+  Device& device = *fake_device();
+  const Context context = device.primary(0);
+  auto* const source = static_cast<char*>(fake_allocate(MemoryKind::pinned, 0, 8));
+  auto* const target = static_cast<char*>(fake_allocate(MemoryKind::pinned, 0, 8));
+  std::memcpy(source, "arrived", 8);
+  std::memcpy(target, "nothing", 8);
+  void* const between = fake_allocate(MemoryKind::device, 0, 8);
+
+  device.enter(context, Lane::copies);
+  device.copy(between, source, 8);
+  const MarkPtr first = device.mark();
+  device.leave(context);
+
+  device.enter(context, Lane::kernels);
+  device.wait_for(*first);
+  device.copy(target, between, 8);
+  const MarkPtr second = device.mark();
+  device.leave(context);
+
+  device.enter(context, Lane::copies);
+  const char* const finished_first = outcome_of([&] { device.finish(); });
+  device.leave(context);
+  const char* const reached = outcome_of([&] { second->wait(); });
+  device.enter(context, Lane::kernels);
+  const char* const finished_second = outcome_of([&] { device.finish(); });
+  device.leave(context);
+  std::printf("first %s, mark %s, second %s, %s\n", finished_first, reached, finished_second, target);
+  return 0;
+}

@@ -1,0 +1,130 @@
+"""Two ranks that fill and read their buffers with plain synchronous copies, as most programs do, and with nothing else.
+
+Nobody synchronises: a copy that has returned has promised its bytes. Buffers are used again, freed, and made anew at the
+same address; each is filled right before the call that sends it or receives into it.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from mpi4py import MPI
+
+from support import memory
+from support.building import Builder
+from support.messages import ALL_MAKERS, End, make_end
+from support.p2p import PLAIN, Piece, Requests
+from support.typemap import Bytes, message_map
+
+GUARD_BYTES = 64
+LEAVES = ("INT", "DOUBLE", "BYTE")
+# Elements of a message. Pageable copies of 64 KiB and more return early; small ones are most of a program's.
+SIZES = (24, 24, 600, 600, 7_200, 7_200, 60_000, 260_000)
+KEPT = 12  # buffers that a rank holds to use them again
+
+
+@dataclass
+class Layout:
+    end: End
+    datatype: MPI.Datatype
+    offsets: np.ndarray  # of every byte of the message in the buffer
+    origin: int  # of the datatype in the buffer
+    n_bytes: int  # of the buffer
+
+
+def layout(end: End, builder: Builder) -> Layout:
+    message = message_map(end.spec, end.count, builder.bounds)
+    origin = GUARD_BYTES - message.true_bounds.lower
+    datatype = builder.build(end.spec)
+    if not datatype.is_predefined:
+        datatype.Commit()
+    return Layout(end, datatype, message.byte_offsets() + origin, origin, message.true_bounds.extent + 2 * GUARD_BYTES)
+
+
+class Buffers:
+    """What this rank holds of each kind of memory. Half of the buffers are used again, others are freed and made anew."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self._draw, self._held = draw, {}
+        self._contents = np.random.default_rng(draw.getrandbits(31)).integers(0, 256, 8 << 20, np.uint8)
+
+    def contents(self, n_bytes: int) -> Bytes:
+        start = self._draw.randrange(len(self._contents) - n_bytes)
+        return self._contents[start : start + n_bytes]
+
+    def filled(self, kind: str, n_bytes: int) -> tuple[memory.Buffer, Bytes]:
+        """A buffer with new contents, which a plain copy has just put there: from ordinary memory or from a GPU's."""
+        contents = self.contents(n_bytes)
+        key, again = (kind, n_bytes), self._draw.random() < 0.5
+        if again and key in self._held:
+            buffer = self._held.pop(key)
+            if self._draw.random() < 0.25 and kind != memory.HOST:
+                buffer.copy_from(memory.at_hand(kind, contents))
+            else:
+                buffer.write(contents)
+        else:
+            self._held.pop(key, None)  # freed: the next one may get its address
+            buffer = memory.at_hand(kind, contents)
+        self._held[key] = buffer
+        if len(self._held) > KEPT:
+            self._held.pop(next(iter(self._held)))
+        return buffer, contents
+
+
+def exchange(seed: int, n_messages: int, kinds: tuple[str, ...]) -> int:
+    """A schedule that both ranks draw alike. Returns how many messages this rank has received and checked."""
+    draw, own = random.Random(seed), random.Random(f"{seed} {MPI.COMM_WORLD.Get_rank()}")
+    checked, tag = 0, 0
+    with Builder() as builder:
+        buffers = Buffers(own)
+        while tag < n_messages:
+            n, leaf = draw.choice(SIZES), draw.choice(LEAVES)
+            ends = [layout(make_end(draw.choice(kinds), draw.choice(ALL_MAKERS), leaf, n, draw), builder) for _ in "sr"]
+            for _ in range(draw.choice((1, 4, 8))):
+                source, way = draw.randrange(2), draw.choice(("blocking", "nonblocking", "persistent"))
+                contents_seed = draw.getrandbits(31)
+                checked += one_message(ends, source, way, tag, contents_seed, buffers)
+                tag += 1
+    return checked
+
+
+def one_message(ends: list[Layout], source: int, way: str, tag: int, contents_seed: int, buffers: Buffers) -> int:
+    """One message from `source` to the other rank, or two of a persistent request. The bytes that are sent follow
+    `contents_seed`, so that the receiver knows them."""
+    is_source = MPI.COMM_WORLD.Get_rank() == source
+    mine = ends[0] if is_source else ends[1]
+    buffer, before = buffers.filled(mine.end.kind, mine.n_bytes)
+    piece = Piece(buffer.address + mine.origin, mine.end.count, mine.datatype)
+    request, peer = Requests(), (1 - source if is_source else source, tag % 30_000, MPI.COMM_WORLD)
+    if way == "persistent":
+        PLAIN("Send_init" if is_source else "Recv_init", piece, *peer, request.at(0))
+    checked = 0
+    for round_number in range(2 if way == "persistent" else 1):
+        sent = np.random.default_rng(contents_seed + round_number).integers(0, 256, len(mine.offsets), np.uint8)
+        if is_source:
+            before = before.copy()
+            before[mine.offsets] = sent
+        buffer.write(before)
+        transfer(way, is_source, piece, peer, request)
+        if not is_source:
+            expected = before.copy()
+            expected[mine.offsets] = sent
+            np.testing.assert_array_equal(buffer.read(), expected, f"message {tag}, {way}: {ends!r}")
+            checked += 1
+    if way == "persistent":
+        PLAIN("Request_free", request.at(0))
+    return checked
+
+
+def transfer(way: str, is_source: bool, piece: Piece, peer: tuple[int, int, MPI.Comm], request: Requests) -> None:
+    """Straight behind the copies, and finished before the buffer is read."""
+    status = MPI.Status()
+    if way == "blocking":
+        return PLAIN("Send", piece, *peer) if is_source else PLAIN("Recv", piece, *peer, status)
+    if way == "persistent":
+        PLAIN("Start", request.at(0))
+    else:
+        PLAIN("Isend" if is_source else "Irecv", piece, *peer, request.at(0))
+    return PLAIN("Wait", request.at(0), status)

@@ -1,0 +1,23 @@
+"""Bytes that a synchronous copy has promised are there when the message leaves, and stay away from one that arrives.
+
+cudaMemcpy from ordinary memory, and between GPU buffers, returns before its bytes have arrived. The fake device's copies
+do the same. On a real GPU (TESTS_MEMORY=gpu) the copies are CUDA's own.
+"""
+
+import os
+
+import plain_copies_worker as worker
+import pytest
+
+from support import effort
+from support.messages import KINDS
+
+N_MESSAGES = int(os.environ.get("TESTS_PLAIN_MESSAGES", {"quick": 120, "ci": 600, "full": 20_000}[effort.PROFILE]))
+STRATEGIES = ("auto", "oneshot", "staged")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_buffers_filled_and_read_by_plain_copies(ranks, drawn, strategy):
+    job = ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy)
+    checked = job.call(worker.exchange, drawn.getrandbits(31), N_MESSAGES, KINDS, timeout=60 + N_MESSAGES / 20)
+    assert sum(checked) >= N_MESSAGES
