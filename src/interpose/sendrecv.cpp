@@ -89,6 +89,7 @@ int sendrecv_replace(Small small, Large large, const Exchange& exchange, Last la
     Sides sides{find_side(exchange.out, MPI_ANY_SOURCE), {}};
     if (sides.code() != MPI_SUCCESS) return sides.code();
     if (!sides.any()) return replace();
+    if (sides.out.side->strategy == send::Strategy::library) sides.out.side->strategy = send::Strategy::device;
     sides.in = sides.out;
     sides.in.side->direction = pack::Direction::unpack;
     return run(small, large, exchange, sides, last);

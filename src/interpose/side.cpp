@@ -43,7 +43,7 @@ bool overflows(Count count, std::int64_t size) {
 std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& type, device::Device* device) {
   Side side{buffer.direction, type.plan, {buffer.count, type.extent}, const_cast<void*>(buffer.address), {}, {}};
   const bool contiguous = is_contiguous(type, buffer.count);
-  if (contiguous && send::contiguous_is_library()) return {};
+  if (contiguous && type.is_named && send::contiguous_is_library()) return {};
   if (device != nullptr) {
     side.route = pack::find_route({*side.plan, side.repeat, side.direction, side.typed, nullptr}, {}, *device);
   }
@@ -51,7 +51,8 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
   side.strategy = send::choose({on_gpu ? device::MemoryKind::device : device::MemoryKind::host,
                                 contiguous && !side.route.is_split(), send::features_of(*side.plan, side.repeat),
                                 buffer.comm, peer});
-  if (side.strategy == Strategy::library) return {};
+  const bool as_bytes = on_gpu && contiguous && !type.is_named;
+  if (side.strategy == Strategy::library && !as_bytes) return {};
   return side;
 }
 
@@ -67,7 +68,8 @@ bool is_librarys(const Buffer& buffer) noexcept {
     return false;
   }
   const auto* const first = static_cast<const char*>(buffer.address) + type->plan->layout.true_lower_bound;
-  if (!send::contiguous_is_library() && device->locate(first).on_gpu()) return false;
+  const bool wherever = type->is_named && send::contiguous_is_library();
+  if (!wherever && device->locate(first).on_gpu()) return false;
   count_call(buffer.function, Outcome::passed_faster, static_cast<std::uint64_t>(buffer.count * type->size()));
   return true;
 }

@@ -129,8 +129,9 @@ Analysis analyse(Handle datatype) {
   MpiTypeReader reader;
   const datatype::Type type = datatype::decode(datatype, reader);
   const auto [plan, was_known] = plans().get(type.tree);
-  auto known = std::make_unique<const KnownType>(plan, type.lower_bound, type.extent);
-  if (!is_predefined(datatype) && !watch_destruction(datatype)) {
+  const bool is_named = is_predefined(datatype);
+  auto known = std::make_unique<const KnownType>(plan, type.lower_bound, type.extent, is_named);
+  if (!is_named && !watch_destruction(datatype)) {
     throw Error(ErrorKind::unsupported, "the MPI library refuses an attribute on the datatype");
   }
   return {known_types().insert(key_of(datatype), std::move(known)), was_known};

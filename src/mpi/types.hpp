@@ -14,6 +14,7 @@ using pack::PlanPtr;
 struct KnownType {
   PlanPtr plan;
   std::int64_t lower_bound, extent;
+  bool is_named;                                  // predefined: any library moves it rightly wherever it is contiguous
   mutable std::atomic<bool> is_committed{false};  // as far as we know; for good, as long as the datatype lives
   std::int64_t size() const { return plan->layout.size; }
 };

@@ -42,6 +42,10 @@ Payload::~Payload() {
 }
 
 void Payload::take_memory(Limit limit) {
+  if (is_programs()) {
+    data_ = static_cast<char*>(side_.typed) + side_.plan->layout.true_lower_bound;
+    return;
+  }
   const device::Location& typed = side_.route.typed;
   const auto context = side_.route.is_split() ? side_.route.parts.front().location.context : typed.context;
   if (side_.strategy != Strategy::host && context != nullptr) try {
@@ -65,6 +69,10 @@ void Payload::take_memory(Limit limit) {
 
 pack::Transfer Payload::transfer() const { return {*side_.plan, side_.repeat, side_.direction, side_.typed, data_}; }
 
+void Payload::look_again() const {
+  if (side_.route.touches_gpu) pack::find_route(transfer(), side_.route.packed, *device_);
+}
+
 bool Payload::can_be_queued() const { return staging_ && !side_.route.is_split() && side_.route.typed.on_gpu(); }
 
 pack::Queued Payload::queue() {
@@ -84,6 +92,7 @@ void Payload::move_by_gpu() {
 }
 
 void Payload::move() {
+  if (is_programs()) return;
   const trace::Span span(side_.direction == Direction::pack ? "pack" : "unpack",
                          {.bytes = bytes(), .strategy = model::text(side_.strategy)});
   if (!side_.route.touches_gpu) return pack::move_on_host(transfer());
@@ -113,7 +122,7 @@ bool Payload::move_by_gpu_or_host() {
 }
 
 void Payload::unpack(std::int64_t received) {
-  if (received == bytes()) return move();
+  if (is_programs() || received == bytes()) return move();
   const std::int64_t size = side_.plan->layout.size;
   const std::int64_t whole = received / size;
   const pack::Repeat all = std::exchange(side_.repeat, {whole, side_.repeat.extent});

@@ -1,4 +1,6 @@
 // The packed bytes of one side of a message, in memory that the MPI library is given instead of the program's buffer.
+// With the strategy "library" the program's own memory is it: contiguous bytes of a GPU, which a CUDA-aware library
+// moves rightly as bytes, and not always as a derived datatype.
 #pragma once
 
 #include <optional>
@@ -40,6 +42,9 @@ class Payload {
   // Unpacks a message of `received` bytes, which may end anywhere.
   void unpack(std::int64_t received);
 
+  // The program has written to its buffer since the payload was made: its synchronous copies are waited for.
+  void look_again() const;
+
   // Packs or unpacks behind the caller's back: into a batch that runs in `context()`, or alone. If it may be queued.
   bool can_be_queued() const;
   bool can_join_a_batch() const { return side_.strategy != Strategy::staged; }
@@ -54,6 +59,7 @@ class Payload {
 
  private:
   pack::Transfer transfer() const;
+  bool is_programs() const { return side_.strategy == Strategy::library; }
   void take_memory(device::Limit limit);
   bool move_by_gpu_or_host();  // false: by the host, after a failure
   void move_by_gpu();

@@ -34,6 +34,7 @@ int start(const Real& real, void* request) {
     return real.MPI_Start(request);
   }
   if (message->is_active) return raise(message->comm, MPI_ERR_REQUEST);
+  (message->out ? message->out : message->in)->look_again();
   if (message->renew) return start_buffered(real, message, request);
   if (message->out) {
     message->is_active = true;

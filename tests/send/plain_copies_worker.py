@@ -1,7 +1,7 @@
-"""Two ranks that fill and read their buffers with plain synchronous copies, as most programs do, and with nothing else.
+"""Two ranks that fill and read their buffers with plain synchronous copies and nothing else, as most programs do.
 
-Nobody synchronises: a copy that has returned has promised its bytes. Buffers are used again, freed, and made anew at the
-same address; each is filled right before the call that sends it or receives into it.
+Nobody synchronises: a copy that has returned has promised its bytes. Buffers are used again, freed, and made anew at
+the same address; each is filled right before the call that sends it or receives into it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def layout(end: End, builder: Builder) -> Layout:
 
 
 class Buffers:
-    """What this rank holds of each kind of memory. Half of the buffers are used again, others are freed and made anew."""
+    """What this rank holds of each kind of memory. Half of the buffers are used again, others freed and made anew."""
 
     def __init__(self, draw: random.Random) -> None:
         self._draw, self._held = draw, {}

@@ -1,7 +1,7 @@
 """Bytes that a synchronous copy has promised are there when the message leaves, and stay away from one that arrives.
 
-cudaMemcpy from ordinary memory, and between GPU buffers, returns before its bytes have arrived. The fake device's copies
-do the same. On a real GPU (TESTS_MEMORY=gpu) the copies are CUDA's own.
+cudaMemcpy from ordinary memory, and between GPU buffers, returns before its bytes have arrived. Copies of the fake
+device do the same. On a real GPU (TESTS_MEMORY=gpu) the copies are CUDA's own.
 """
 
 import os
