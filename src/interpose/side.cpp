@@ -52,6 +52,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
                                 contiguous && !side.route.is_split(), send::features_of(*side.plan, side.repeat),
                                 buffer.comm, peer});
   if (side.strategy == Strategy::library) return {};
+  if (side.route.is_split()) side.strategy = Strategy::oneshot;  // its parts meet in pinned memory
   return side;
 }
 
