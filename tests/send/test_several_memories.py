@@ -1,7 +1,7 @@
 """MPI_BOTTOM over ordinary and GPU memory in one message."""
 
-import several_memories_worker as worker
 import pytest
+import several_memories_worker as worker
 
 from support import memory
 from support.ranks import Ranks
