@@ -201,7 +201,9 @@ def count_launches(library: Library, plan: Plan) -> float | None:
 
 def reported_launches(report: str) -> int | None:
     """The calls of all rows whose function or outcome is about launches; None without such a row."""
-    rows = re.findall(r"^tempi: .*launch.*?\s(\d+)\s+\d+\s+[\d.]+\s*$", report, re.MULTILINE | re.IGNORECASE)
+    rows = re.findall(
+        r"^tempi: .*launch.*?\s(\d+)\s+\d+(?:\s+[\d.]+)?\s*$", report, re.MULTILINE | re.IGNORECASE
+    )
     return sum(int(calls) for calls in rows) if rows else None
 
 

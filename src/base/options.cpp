@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -181,6 +182,44 @@ NodeRanks ranks_on_node() {
     if (parse_number(alike.c_str(), ranks.count) && ranks.mine < ranks.count) return ranks;
   }
   return {};
+}
+
+namespace {
+
+// The parent of a process, where that is its name (proc(5)); else the parent's parent, and so on. 0: none.
+long ancestor(const std::string& name) {
+  for (long pid = getppid(); pid > 1;) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string text;
+    std::getline(stat, text);
+    const std::size_t open = text.find('('), close = text.rfind(')');
+    if (open == std::string::npos || close == std::string::npos) return 0;
+    if (text.substr(open + 1, close - open - 1) == name) return pid;
+    pid = std::strtol(text.c_str() + std::min(close + 4, text.size()), nullptr, 10);  // ") S PARENT"
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string job_on_node() {
+  if (const char* job = std::getenv("PMIX_NAMESPACE"); job && *job) return job;
+  if (std::getenv("PMI_RANK")) {
+    if (const long proxy = ancestor("hydra_pmi_proxy")) return "hydra-" + std::to_string(proxy);
+  }
+  const char *const job = std::getenv("SLURM_JOB_ID"), *const step = std::getenv("SLURM_STEP_ID");
+  return job && step && std::getenv("SLURM_PROCID") ? "slurm-" + std::string(job) + "-" + step : "";
+}
+
+std::vector<std::string> inherited_settings() {
+  std::vector<std::string> settings;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text = *entry;
+    const bool preloads = text.substr(0, 11) == "LD_PRELOAD=" && text.find("libtempi") != std::string_view::npos;
+    if (preloads) settings.insert(settings.begin(), std::string(text));
+    else if (text.substr(0, kPrefix.size()) == kPrefix) settings.emplace_back(text);
+  }
+  return settings;
 }
 
 bool nvtx_tool_is_attached() {

@@ -103,7 +103,8 @@ class Device {
 
   // The rest acts on the calling thread's own queue of the entered context and lane.
   virtual void launch(const Kernel& kernel, Grid grid, const void* params) = 0;
-  virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;  // any two locations
+  // Where one side is pageable, the other is device or managed memory. (CUDA refuses two pageable ones.)
+  virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;
   virtual void finish() = 0;  // returns when everything queued by this thread in this queue is done
   virtual MarkPtr mark() = 0;
   virtual void wait_for(const Mark& mark) = 0;  // what is queued from now on starts after the mark

@@ -183,6 +183,7 @@ void Fake::run_tiles(const Kernel& kernel, Grid grid, const void* params, int or
 void Fake::copy(void* dst, const void* src, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   failures_.pass("copy", ErrorKind::device);
+  if (!memory_.can_copy(dst, src)) throw Error(ErrorKind::device, "fake device: a GPU does not copy between these");
   std::byte* to = memory_.resolve(dst, bytes);
   const std::byte* from = memory_.resolve(src, bytes);
   const bool flips = failures_.is_due("flip");

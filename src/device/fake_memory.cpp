@@ -115,6 +115,11 @@ bool FakeMemory::is_synchronous(const void* address) const {
   return found != allocations_.end() && found->second.is_synchronous;
 }
 
+bool FakeMemory::can_copy(const void* dst, const void* src) const {
+  const Location a = locate(dst), b = locate(src);
+  return a.on_gpu() || b.on_gpu() || (a.gpu_reaches() && b.gpu_reaches());
+}
+
 std::byte* FakeMemory::resolve(const void* pointer, std::size_t bytes) const {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (!in_arena(address)) return static_cast<std::byte*>(const_cast<void*>(pointer));

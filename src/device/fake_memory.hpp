@@ -35,6 +35,8 @@ class FakeMemory {
   bool make_synchronous(const void* address);  // false: it was
   bool is_synchronous(const void* address) const;
 
+  bool can_copy(const void* dst, const void* src) const;  // as Device::copy asks of its two sides
+
   // The address that the CPU may use for [address, address + bytes). Throws Error device for an address of device
   // memory that is not inside one allocation.
   std::byte* resolve(const void* address, std::size_t bytes) const;

@@ -1,6 +1,7 @@
 // MPI-4.1, 11 Process Initialization, Creation, and Management.
 #include "base/options.hpp"
 #include "interpose/entry.hpp"
+#include "interpose/report.hpp"
 #include "interpose/state.hpp"
 #include "mpi/types.hpp"
 #include "send/engine.hpp"
@@ -15,13 +16,17 @@ const Real& before(const Real& real) {
 }
 
 int announced(int code, World world) {
-  if (code == MPI_SUCCESS) announce(world);
+  if (code != MPI_SUCCESS || !active()) return code;
+  announce(world);
+  begin_report();
   return code;
 }
 
 int finalize(const Real& real) {
   shut_down();
-  return real.MPI_Finalize();
+  const int code = real.MPI_Finalize();
+  if (active()) end_report();
+  return code;
 }
 
 }  // namespace
@@ -44,7 +49,9 @@ int session_finalize(const Real& real, void* session) {
   if (real.MPI_Session_finalize == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
   send::Engine::flush();
   if (active()) forget_types();
-  return real.MPI_Session_finalize(session);
+  const int code = real.MPI_Session_finalize(session);
+  if (active()) end_report();
+  return code;
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
                                 buffer.comm, peer});
   const bool as_bytes = on_gpu && contiguous && !type.is_named;
   if (side.strategy == Strategy::library && !as_bytes) return {};
+  if (side.route.is_split()) side.strategy = Strategy::oneshot;  // its parts meet in pinned memory
   return side;
 }
 

@@ -5,7 +5,6 @@
 #include "base/trace.hpp"
 #include "device/device.hpp"
 #include "device/staging.hpp"
-#include "interpose/report.hpp"
 #include "mpi/real.hpp"
 #include "mpi/types.hpp"
 #include "mpi_config.h"
@@ -51,7 +50,6 @@ void shut_down() noexcept {
   if (!active()) return;
   send::Engine::flush();
   send::Engine::get().tend_orphans(true);
-  if (flag(Option::REPORT)) print_report();
   forget_types();
   if (device::Device* device = device::current()) device::release_staging(*device);
   trace::finish();

@@ -19,7 +19,7 @@ inline bool active() noexcept {
 enum class World { yes, no };
 void announce(World world) noexcept;
 
-// Before MPI shuts down: the report, then everything that we hold is given back.
+// Before MPI shuts down: everything that we hold is given back.
 void shut_down() noexcept;
 
 }  // namespace tempi::interpose

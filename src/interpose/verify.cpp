@@ -32,8 +32,10 @@ std::int64_t first_difference(const std::byte* a, const std::byte* b, std::int64
 Verification::Verification(const PackCall& call, const pack::Transfer& transfer, const pack::Route& route,
                            device::Device* device)
     : call_(call), transfer_(transfer) {
-  if (route.is_split()) {
-    warn_once("verify_parts", "TEMPI_VERIFY skips datatypes that span several kinds of memory");
+  const bool is_scattered =
+      !route.typed.cpu_reaches() && !pack::lies_in_one_place(route.typed, transfer.typed, pack::typed_span(transfer));
+  if (route.is_split() || is_scattered) {
+    warn_once("verify_parts", "TEMPI_VERIFY skips datatypes that span several memories");
     return;
   }
   typed_ = pack::typed_image(transfer, route, device);

@@ -38,6 +38,7 @@ Handle comm_world();
 Handle type_byte();
 Handle type_packed();
 Handle request_null();
+Handle info_null();
 Handle message_no_proc();
 
 }  // namespace tempi

@@ -119,6 +119,11 @@ Handle request_null() {
   return handle;
 }
 
+Handle info_null() {
+  static const Handle handle = variable("ompi_mpi_info_null");
+  return handle;
+}
+
 Handle message_no_proc() {
   static const Handle handle = variable("ompi_message_no_proc");
   return handle;
@@ -129,6 +134,7 @@ Handle comm_world() { return (Handle)MPI_COMM_WORLD; }
 Handle type_byte() { return (Handle)MPI_BYTE; }
 Handle type_packed() { return (Handle)MPI_PACKED; }
 Handle request_null() { return (Handle)MPI_REQUEST_NULL; }
+Handle info_null() { return (Handle)MPI_INFO_NULL; }
 Handle message_no_proc() { return (Handle)MPI_MESSAGE_NO_PROC; }
 #endif
 

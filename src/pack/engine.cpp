@@ -93,19 +93,28 @@ void move_part(const Transfer& transfer, const Part& part, std::byte* packed, De
   device.finish();
 }
 
-// Every part against one pinned buffer, which all GPUs and the CPU reach; then that buffer against the packed side.
+// Every part against pinned memory, which all GPUs and the CPU reach.
+void move_parts(const Transfer& transfer, const Route& route, void* pinned, Device& device) {
+  for (const Part& part : all_parts(transfer, route)) {
+    move_part(transfer, part, static_cast<std::byte*>(pinned), device);
+  }
+}
+
+// A packed side that is not pinned: through a pinned buffer. What the CPU reaches it copies itself: CUDA refuses a copy
+// between two places on the host of which it knows one only.
 void move_through_pinned(const Transfer& transfer, const Route& route, Device& device) {
-  const std::vector<Part> parts = all_parts(transfer, route);
-  const auto on_gpu = std::find_if(parts.begin(), parts.end(), [](const Part& p) { return p.location.on_gpu(); });
-  const Context context = on_gpu != parts.end() ? on_gpu->location.context : route.packed.context;
+  if (route.packed.kind == MemoryKind::pinned) return move_parts(transfer, route, transfer.packed, device);
+  const Location& typed = route.typed_on_gpu();
+  const Context context = typed.on_gpu() ? typed.context : route.packed.context;
   const Scope scope(device, context);
   const Staging pinned(device, MemoryKind::pinned, context, transfer.bytes());
   const auto copy = [&](void* dst, const void* src) {
+    if (route.packed.cpu_reaches()) return copy_by_cpu(dst, src, transfer.bytes());
     device.copy(dst, src, static_cast<std::size_t>(transfer.bytes()));
     device.finish();
   };
   if (!packing(transfer)) copy(pinned.data(), transfer.packed);
-  for (const Part& part : parts) move_part(transfer, part, pinned.data(), device);
+  move_parts(transfer, route, pinned.data(), device);
   if (packing(transfer)) copy(transfer.packed, pinned.data());
 }
 

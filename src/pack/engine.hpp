@@ -32,6 +32,7 @@ struct Route {
   std::vector<Part> parts = {};  // only where the typed side lies in several places
   bool touches_gpu = false;      // false: both sides are memory of the host
   bool is_split() const { return !parts.empty(); }
+  const device::Location& typed_on_gpu() const;  // the first GPU memory of the typed side; without any, `typed`
 };
 
 // The bytes of the typed side, from the first to one past the last, gaps included; relative to its address.
@@ -40,6 +41,14 @@ struct Span {
 };
 Span typed_span(const Transfer& transfer);
 Span span_of(const datatype::Boxes& boxes);  // of the source side
+
+// Whether bytes at these distances from `typed` lie in the allocation of `location`. Pageable memory: whether they are
+// near enough to be of one kind.
+bool lies_in_one_place(const device::Location& location, const void* typed, Span span);
+
+// The typed side cut until each box lies in one allocation. A part has all boxes of one kind of memory and one GPU; its
+// location is that of the first.
+std::vector<Part> find_parts(const Transfer& transfer, device::Device& device);
 
 // All parts of the typed side, one where it lies in one place; and a part's boxes from source to destination.
 std::vector<Part> all_parts(const Transfer& transfer, const Route& route);

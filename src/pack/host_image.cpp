@@ -2,9 +2,13 @@
 
 #include <cstring>
 
+#include "base/error.hpp"
 #include "pack/host.hpp"
 
 namespace tempi::pack {
+
+using datatype::Box;
+using datatype::Boxes;
 
 HostImage::HostImage(device::Device* device, device::Context context, void* begin, std::int64_t bytes)
     : device_(device),
@@ -45,19 +49,54 @@ HostImage packed_image(const Transfer& transfer, const Route& route, device::Dev
   return image_at(route.packed, device, transfer.packed, transfer.bytes());
 }
 
-void move_on_host_copies(const Transfer& transfer, const Route& route, device::Device& device) {
-  const bool packing = transfer.direction == Direction::pack;
-  HostImage packed = packed_image(transfer, route, &device);
-  for (const Part& part : all_parts(transfer, route)) {
-    const Span span = span_of(part.boxes);
-    HostImage typed =
-        image_at(part.location, &device, static_cast<char*>(transfer.typed) + span.begin, span.end - span.begin);
-    void* const image = typed.translate(transfer.typed);
-    packing ? run_on_host(boxes_of(transfer, part), image, packed.data())
-            : run_on_host(boxes_of(transfer, part), packed.data(), image);
-    if (!packing) typed.store();
+namespace {
+
+// After a failure nothing of ours may be left running on memory that is about to be used otherwise.
+void settle(device::Device& device, device::Context context) noexcept {
+  for (const device::Lane lane : {device::Lane::kernels, device::Lane::copies}) {
+    try {
+      const device::Scope scope(device, context, lane);
+      device.finish();
+    } catch (const Error&) {  // what failed is not running either
+    }
   }
-  if (packing) packed.store();
+}
+
+void run(const Transfer& transfer, const Part& part, void* typed, void* packed) {
+  const Boxes boxes = boxes_of(transfer, part);
+  transfer.direction == Direction::pack ? run_on_host(boxes, typed, packed) : run_on_host(boxes, packed, typed);
+}
+
+// Memory of a GPU that lies in one allocation.
+void run_on_copy(const Transfer& transfer, const Part& part, void* packed, device::Device& device) {
+  const Span span = span_of(part.boxes);
+  HostImage typed(&device, part.location.context, static_cast<char*>(transfer.typed) + span.begin,
+                  span.end - span.begin);
+  run(transfer, part, typed.translate(transfer.typed), packed);
+  if (transfer.direction == Direction::unpack) typed.store();
+}
+
+void run_on_copies(const Transfer& transfer, const Part& part, void* packed, device::Device& device) {
+  if (lies_in_one_place(part.location, transfer.typed, span_of(part.boxes))) {
+    return run_on_copy(transfer, part, packed, device);
+  }
+  for (const Box& box : part.boxes) run_on_copy(transfer, {part.location, {box}}, packed, device);
+}
+
+}  // namespace
+
+void move_on_host_copies(const Transfer& transfer, const Route& route, device::Device& device) {
+  const std::vector<Part> parts = find_parts(transfer, device);
+  for (const Part& part : parts) {
+    if (part.location.on_gpu()) settle(device, part.location.context);
+  }
+  if (route.packed.on_gpu()) settle(device, route.packed.context);
+  HostImage packed = packed_image(transfer, route, &device);
+  for (const Part& part : parts) {
+    if (part.location.cpu_reaches()) run(transfer, part, transfer.typed, packed.data());
+    else run_on_copies(transfer, part, packed.data(), device);
+  }
+  if (transfer.direction == Direction::pack) packed.store();
 }
 
 }  // namespace tempi::pack

@@ -54,7 +54,6 @@ int widest_dim(const Box& box) {
   return widest;
 }
 
-// The cheap answer for all but datatypes that reach from one allocation into another.
 bool lies_in_one_place(const Location& location, std::uintptr_t typed, Span span) {
   if (location.kind == MemoryKind::host) return width(span) < kKindGranularity;
   return typed + static_cast<std::uintptr_t>(span.begin) >= location.begin &&
@@ -131,6 +130,21 @@ Span typed_span(const Transfer& transfer) {
           layout.true_upper_bound + std::max<std::int64_t>(0, last)};
 }
 
+bool lies_in_one_place(const Location& location, const void* typed, Span span) {
+  return lies_in_one_place(location, reinterpret_cast<std::uintptr_t>(typed), span);
+}
+
+std::vector<Part> find_parts(const Transfer& transfer, device::Device& device) {
+  PartFinder finder(reinterpret_cast<std::uintptr_t>(transfer.typed), device);
+  for (const Box& box : oriented_boxes(transfer.plan, transfer.repeat, Direction::pack)) finder.add(box);
+  return std::move(finder.parts());
+}
+
+const Location& Route::typed_on_gpu() const {
+  const auto found = std::find_if(parts.begin(), parts.end(), [](const Part& part) { return part.location.on_gpu(); });
+  return found != parts.end() ? found->location : typed;
+}
+
 Route find_route(const Transfer& transfer, device::Device& device) {
   return find_route(transfer, device.locate(transfer.packed), device);
 }
@@ -141,14 +155,11 @@ Route find_route(const Transfer& transfer, const device::Location& packed, devic
   Route route{device.locate(reinterpret_cast<const void*>(typed + static_cast<std::uintptr_t>(first_byte(first)))),
               packed};
   route.touches_gpu = route.packed.on_gpu() || route.typed.on_gpu();
+  // The cheap answer for all but datatypes that reach from one allocation into another.
   if (lies_in_one_place(route.typed, typed, typed_span(transfer))) return route;
-  PartFinder finder(typed, device);
-  const datatype::Layout& layout = transfer.plan.layout;
-  for (const Box& box : datatype::repeated(layout.boxes, transfer.repeat.count, transfer.repeat.extent, layout.size)) {
-    finder.add(box);
-  }
-  if (finder.parts().size() == 1) return route;
-  route.parts = std::move(finder.parts());
+  std::vector<Part> parts = find_parts(transfer, device);
+  if (parts.size() == 1) return route;
+  route.parts = std::move(parts);
   for (const Part& part : route.parts) route.touches_gpu = route.touches_gpu || part.location.on_gpu();
   return route;
 }

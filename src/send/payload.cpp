@@ -20,17 +20,6 @@ using device::Scope;
 using device::Staging;
 using pack::Direction;
 
-// After a failure nothing of ours may be left running on memory that is about to be used otherwise.
-void settle(device::Device& device, device::Context context) noexcept {
-  for (const device::Lane lane : {device::Lane::kernels, device::Lane::copies}) {
-    try {
-      const Scope scope(device, context, lane);
-      device.finish();
-    } catch (const Error&) {  // what failed is not running either
-    }
-  }
-}
-
 }  // namespace
 
 Payload::Payload(Side side, device::Device* device, Limit limit) : side_(std::move(side)), device_(device) {
@@ -46,8 +35,8 @@ void Payload::take_memory(Limit limit) {
     data_ = static_cast<char*>(side_.typed) + side_.plan->layout.true_lower_bound;
     return;
   }
-  const device::Location& typed = side_.route.typed;
-  const auto context = side_.route.is_split() ? side_.route.parts.front().location.context : typed.context;
+  const device::Location& typed = side_.route.typed_on_gpu();
+  const auto context = typed.context;
   if (side_.strategy != Strategy::host && context != nullptr) try {
       const MemoryKind kind = side_.strategy == Strategy::device ? MemoryKind::device : MemoryKind::pinned;
       const Scope scope(*device_, context);
@@ -115,7 +104,6 @@ bool Payload::move_by_gpu_or_host() {
     return true;
   } catch (const Error& error) {
     warn_once("fallback", std::string("a transfer falls back to copies in host memory: ") + error.what());
-    if (context() != nullptr) settle(*device_, context());
     pack::move_on_host_copies(transfer(), side_.route, *device_);
     return false;
   }
@@ -144,7 +132,7 @@ void Payload::unpack_part(std::int64_t begin, std::int64_t n) {
   element.direction = Direction::pack;
   Payload patched(element, device_, Limit::none);
   patched.move();
-  const pack::HostImage arrived(side_.route.packed.cpu_reaches() ? nullptr : device_, context(),
+  const pack::HostImage arrived(side_.route.packed.cpu_reaches() ? nullptr : device_, side_.route.packed.context,
                                 static_cast<std::byte*>(data_) + begin, n);
   std::memcpy(patched.data(), arrived.data(), static_cast<std::size_t>(n));
   patched.side_.direction = Direction::unpack;

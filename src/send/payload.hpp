@@ -49,7 +49,7 @@ class Payload {
   bool can_be_queued() const;
   bool can_join_a_batch() const { return side_.strategy != Strategy::staged; }
   device::Device& device() const { return *device_; }
-  device::Context context() const { return side_.route.typed.context; }
+  device::Context context() const { return side_.route.typed_on_gpu().context; }
   void join(pack::Batch& batch) const { batch.add(transfer()); }
   pack::Queued queue();
 

@@ -111,8 +111,18 @@ def test_committing_a_null_datatype_is_the_librarys_error():
 @pytest.mark.parametrize("step", ["allocate", "pinned", "launch", "copy", "finish"])
 def test_a_failing_device_loses_nothing(step, nth):
     """An internal failure falls back to the library where the data allows it, and says so once."""
+    check_failing("failing_device.py", step, nth)
+
+
+@pytest.mark.parametrize("nth", [1, 2, 4])
+@pytest.mark.parametrize("step", ["pinned", "copy", "finish"])
+def test_a_failing_device_loses_nothing_of_types_over_several_memories(step, nth):
+    check_failing("failing_places.py", step, nth)
+
+
+def check_failing(program, step, nth):
     environment = shim.preloaded(TEMPI_DEVICE="fake", TEMPI_FAKE_FAIL=f"{step}:{nth}")
     environment["PYTHONPATH"] = ":".join(filter(None, sys.path))
-    output = succeed([sys.executable, str(Path(__file__).with_name("failing_device.py"))], environment)
+    output = succeed([sys.executable, str(Path(__file__).with_name(program))], environment)
     assert output.out.strip() == "right"
     assert len(output.err.splitlines()) <= 1

@@ -1,0 +1,105 @@
+"""TEMPI_REPORT: one table a node, whoever takes part in it; nobody waits, and nothing is left behind."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from support import programs, shim
+from support.programs import mpirun_python, run
+
+COMMIT = """
+import os, signal, sys
+from mpi4py import MPI
+MPI.INT.Create_vector(4, 1, 3).Commit().Free()
+"""
+SKIPPED = 77
+
+
+def left_behind():
+    return [name for name in os.listdir("/dev/shm") if name.startswith(f"tempi-report-{os.geteuid()}-")]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind():
+    yield
+    assert left_behind() == []
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Runs a program with an environment for each rank."""
+
+    def call(of_ranks, more=""):
+        (tmp_path / "rank.py").write_text(COMMIT + more)
+        return run(mpirun_python(of_ranks, tmp_path / "rank.py"), shim.clean_environment(), timeout=60)
+
+    return call
+
+
+def reporting(**more):
+    return {"LD_PRELOAD": shim.preload(), "TEMPI_REPORT": "1"} | more
+
+
+def commits(text):
+    rows = re.findall(r"^tempi: MPI_Type_commit +\S.*?  +(\d+) +\d+$", text, re.MULTILINE)
+    return sum(map(int, rows))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{}, {"LD_PRELOAD": shim.preload()}, reporting(TEMPI_DISABLE="1")],
+    ids=["without the shim", "without a report", "disabled"],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_ranks_that_do_not_report_are_not_waited_for(job, other, first):
+    done = job([reporting(), other] if first else [other, reporting()])
+    assert done.code == 0, done.text
+    assert re.findall(r"tempi: report of (.*) on", done.err) == ["1 rank"]
+    assert commits(done.err) == 1
+
+
+def test_all_ranks_of_a_node_are_in_one_table(job):
+    done = job([reporting()] * 4)
+    assert re.findall(r"tempi: report of (.*) on", done.err) == ["4 ranks"], done.text
+    assert commits(done.err) == 4
+
+
+def test_a_killed_job_is_tidied_up_by_the_next_one(job):
+    job([reporting()] * 2, "if MPI.COMM_WORLD.rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n")
+    assert job([reporting()]).code == 0
+
+
+def test_a_rank_that_died_is_not_waited_for(tmp_path):
+    """Two processes that take each other for ranks of one job: the second one is killed."""
+    (tmp_path / "rank.py").write_text(COMMIT + "print(flush=True); sys.stdin.readline()\n")
+    of_slurm = {"SLURM_JOB_ID": "1", "SLURM_STEP_ID": str(os.getpid()), "SLURM_PROCID": "0"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(tmp_path / "rank.py")],
+            env=shim.preloaded(TEMPI_REPORT="1") | of_slurm,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for rank in ranks:
+        assert rank.stdout.readline() == "\n"
+    ranks[1].kill()
+    ranks[1].communicate(timeout=30)
+    _, told = ranks[0].communicate("\n", timeout=30)
+    assert re.findall(r"tempi: report of (.*) on \S+, without (\d) that", told) == [("1 rank", "1")], told
+
+
+def test_programs_with_sessions_get_a_report(tmp_path):
+    program = programs.compiled(programs.tool("mpicc", "MPICC"), "sessions.c", tmp_path)
+    done = run([str(program)], shim.preloaded(TEMPI_REPORT="1"))
+    if done.code == SKIPPED:
+        pytest.skip("this MPI has no sessions")
+    assert done.out == "ok\n", done.text
+    assert re.findall(r"tempi: report of (.*) on", done.err) == ["1 rank"]
+    assert commits(done.err) == 2
