@@ -10,7 +10,7 @@ import click
 from tempi._library import lib_path
 from tempi._version import __version__
 from tempi.benchmarks import main as bench_command
-from tempi.explanation import ExplainError, explain
+from tempi.explanation import MOST_COUNT, ExplainError, explain
 from tempi.gpus import gpus
 from tempi.measure import main as measure_command
 from tempi.model import LOCALITIES
@@ -69,8 +69,8 @@ def evaluate(expression: str) -> MPI.Datatype:
 
 @main.command("explain")
 @click.argument("expression")
-@click.option("--count", default=1, show_default=True, type=click.IntRange(min=0), help="Elements.")
-@click.option("--bytes", "n_bytes", type=click.IntRange(min=1), help="Payload, instead of --count.")
+@click.option("--count", default=1, show_default=True, type=click.IntRange(0, MOST_COUNT), help="Elements.")
+@click.option("--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Payload, instead of --count.")
 @click.option("--peer", type=click.Choice(LOCALITIES), help="Predict a message's time to a peer there.")
 @click.option("--profile", type=click.Path(path_type=Path), help="From this one, not the one in use here.")
 def explain_command(

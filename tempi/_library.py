@@ -62,9 +62,9 @@ def lib_path(abi: str | None = None) -> str:
     Raises
     ------
     RuntimeError
-        If there is none for that MPI, or several and nothing that chooses.
+        If there is none for that MPI, or several and nothing that chooses, or LD_PRELOAD cannot name it.
     """
-    return str(shims.shim_for(abi or shims.default_abi()))
+    return str(shims.preload_path(abi or shims.default_abi()))
 
 
 @cache

@@ -10,11 +10,12 @@ from __future__ import annotations
 import ctypes
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from tempi._library import library
 from tempi.shims import MPI4PY, abi_of, is_in_the_way, shim_for
@@ -28,11 +29,25 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != MPI4PY:
             return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        spec = next(filter(None, (finder.find_spec(fullname, path, target) for finder in others)), None)
-        if spec and spec.loader:
+        specs = (finder.find_spec(fullname, path, target) for finder in _others())
+        spec = next(filter(None, specs), None)
+        if spec and spec.loader and hasattr(spec.loader, "exec_module"):
             spec.loader = _Loader(spec.loader)
         return spec
+
+
+def _others() -> Iterator[Any]:
+    """All finders but ours, also those of this module before it was reloaded.
+
+    Left out: finders without ``find_spec``, which Python 3.12 ignores, and earlier ones ask themselves.
+    """
+    for finder in sys.meta_path:
+        if not _is_ours(finder) and hasattr(finder, "find_spec"):
+            yield finder
+
+
+def _is_ours(finder: object) -> bool:
+    return type(finder).__module__ == __name__
 
 
 class _Loader(Loader):
@@ -46,7 +61,8 @@ class _Loader(Loader):
             activate(Path(spec.origin or ""))
         except RuntimeError as error:
             warnings.warn(f"tempi is off: {error}", RuntimeWarning, stacklevel=2)
-        return self._inner.create_module(spec)
+        create = getattr(self._inner, "create_module", None)  # which a loader need not have
+        return create(spec) if create else None
 
     def exec_module(self, module: ModuleType) -> None:
         if module.__spec__:
@@ -81,7 +97,7 @@ def watch() -> None:
     if is_in_the_way():
         return
     if MPI4PY not in sys.modules:
-        sys.meta_path.insert(0, _Finder())
+        sys.meta_path[:] = [_Finder(), *(finder for finder in sys.meta_path if not _is_ours(finder))]
     elif why := _why_off():
         # Of this function, of tempi/__init__.py and of the program: the last one's line is shown.
         warnings.warn(f"tempi is off: {why}", RuntimeWarning, stacklevel=3)

@@ -19,7 +19,7 @@ from tempi.strides import c_strides
 
 
 class ArrayView(NamedTuple):
-    """The memory of an array. It keeps nothing alive: hold the array as long as you use it.
+    """The memory of an array, which is there as long as `owner` is held.
 
     Attributes
     ----------
@@ -37,6 +37,8 @@ class ArrayView(NamedTuple):
     stream : int or None
         Where its producer queued the work that fills it, numbered as in ``__cuda_array_interface__``
         (1: legacy default stream, 2: per-thread default stream, else a handle); None: nothing to wait for.
+    owner : object
+        Keeps the memory alive and in its place: the array, or the buffer that it has exported.
     """
 
     address: int
@@ -46,6 +48,7 @@ class ArrayView(NamedTuple):
     readonly: bool
     on_gpu: bool
     stream: int | None
+    owner: object
 
 
 def describe(array: object) -> ArrayView:
@@ -70,7 +73,7 @@ def describe(array: object) -> ArrayView:
         return _of_numpy(array)
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
-        return _of_cuda(interface)
+        return _of_cuda(interface, array)
     host = _as_numpy(array)
     if host is not None:
         return _of_numpy(host)
@@ -112,7 +115,7 @@ class _ArrayInterface(ctypes.Structure):
 def _of_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> ArrayView:
     dtype = array.dtype
     readonly = not array.flags.writeable
-    return ArrayView(_address(array, dtype), array.shape, array.strides, dtype, readonly, False, None)
+    return ArrayView(_address(array, dtype), array.shape, array.strides, dtype, readonly, False, None, array)
 
 
 def _address(array: np.ndarray[Any, np.dtype[Any]], dtype: np.dtype[Any]) -> int:
@@ -123,7 +126,7 @@ def _address(array: np.ndarray[Any, np.dtype[Any]], dtype: np.dtype[Any]) -> int
     return _ArrayInterface.from_address(capsule_pointer(capsule, None)).data or 0
 
 
-def _of_cuda(interface: dict[str, Any]) -> ArrayView:
+def _of_cuda(interface: dict[str, Any], owner: object) -> ArrayView:
     if interface.get("mask") is not None:
         raise ValueError(
             "tempi: the GPU array has a mask, which MPI knows nothing of; fill it or pass its data"
@@ -144,6 +147,7 @@ def _of_cuda(interface: dict[str, Any]) -> ArrayView:
         on_gpu=True,
         # Before version 3 arrays could not say it, and by custom were on the default stream.
         stream=interface.get("stream") if interface["version"] >= 3 else LEGACY_DEFAULT_STREAM,
+        owner=owner,
     )
 
 

@@ -129,7 +129,7 @@ class Decomposition:
         Raises
         ------
         ValueError
-            If there is not one array for each rank, or one has another shape.
+            If there is not one array for each rank, or they are not all alike but for their own cells.
         """
         if len(local_arrays) != self.grid.size:
             raise ValueError(
@@ -139,10 +139,23 @@ class Decomposition:
             self._grid_first(np.asarray(array), self.local_shape(rank), f"the array of rank {rank}")
             for rank, array in enumerate(local_arrays)
         ]
+        self._check_alike(each)
         found = np.empty(tuple(self.shape) + each[0].shape[len(self.dims) :], each[0].dtype)
         for rank, local in enumerate(each):
             found[self.block(rank)] = local[self.interior(rank)]
         return np.ascontiguousarray(self._grid_back(found))
+
+    def _check_alike(self, arrays: Sequence[NDArray[Any]]) -> None:
+        """Whether nothing is converted, cut off or repeated where one array takes in all others."""
+        for rank, array in enumerate(arrays):
+            for name, here, there in (
+                ("dtype", arrays[0].dtype, array.dtype),
+                ("further axes", arrays[0].shape[len(self.dims) :], array.shape[len(self.dims) :]),
+            ):
+                if here != there:
+                    raise ValueError(
+                        f"{name} must be the same in all arrays: rank 0 has {here}, rank {rank} {there}"
+                    )
 
     def _grid_first(self, array: NDArray[Any], shape: Sequence[int], what: str) -> NDArray[Any]:
         """A view whose first axes are the grid's."""

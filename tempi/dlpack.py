@@ -1,4 +1,4 @@
-"""DLPack's description of an array, read from the capsule that it hands out; the memory is not taken over.
+"""DLPack's description of an array, read from the capsule that it hands out and that keeps its memory.
 
 Versions 0 and 1 of https://dmlc.github.io/dlpack/latest/c_api.html.
 """
@@ -49,7 +49,7 @@ class _Versioned(ctypes.Structure):
 capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
-_Description = tuple[int, tuple[int, ...], tuple[int, ...], np.dtype[Any], bool, bool, int | None]
+_Description = tuple[int, tuple[int, ...], tuple[int, ...], np.dtype[Any], bool, bool, int | None, object]
 
 
 def describe(array: Any) -> _Description:
@@ -77,7 +77,7 @@ def describe(array: Any) -> _Description:
     else:
         strides = c_strides(shape, item_bytes)
     address = (tensor.data or 0) + tensor.byte_offset
-    return address, shape, strides, dtype, readonly, kind in _GPU_DEVICES, stream
+    return address, shape, strides, dtype, readonly, kind in _GPU_DEVICES, stream, (array, capsule)
 
 
 def _capsule(array: Any, arguments: dict[str, int]) -> object:

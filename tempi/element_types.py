@@ -36,9 +36,8 @@ _NUMBERS = {
 _COMPLEX = {"c8": MPI.FLOAT, "c16": MPI.DOUBLE}
 
 
-@cache
 def element_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
-    """The MPI datatype of one array element: committed, as wide as the element, shared and never to be freed.
+    """The MPI datatype of one array element: committed, as wide as the element, shared and not to be freed.
 
     Elements at distances that are no multiple of ``dtype.alignment`` need `byte_datatype` instead: Open MPI
     moves wrong bytes where it cuts a message of misaligned numbers into pieces.
@@ -53,6 +52,31 @@ def element_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
     TypeError
         If elements hold Python objects: they are addresses, which mean nothing elsewhere.
     """
+    return _not_freed(_element, dtype)
+
+
+def byte_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
+    """`element_datatype` made of bytes only.
+
+    Raises
+    ------
+    TypeError
+        If elements hold Python objects.
+    """
+    return _not_freed(_bytes, dtype)
+
+
+def _not_freed(find: Any, dtype: np.dtype[Any]) -> MPI.Datatype:
+    """What a cached function finds; made anew where the program has freed it."""
+    found: MPI.Datatype = find(dtype)
+    if not found:
+        find.cache_clear()
+        found = find(dtype)
+    return found
+
+
+@cache
+def _element(dtype: np.dtype[Any]) -> MPI.Datatype:
     name = f"{dtype.kind}{dtype.itemsize}" if dtype.isnative else "not a number of ours"
     if name in _NUMBERS:
         return _NUMBERS[name]
@@ -62,14 +86,7 @@ def element_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
 
 
 @cache
-def byte_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
-    """`element_datatype` made of bytes only.
-
-    Raises
-    ------
-    TypeError
-        If elements hold Python objects.
-    """
+def _bytes(dtype: np.dtype[Any]) -> MPI.Datatype:
     if dtype.hasobject:
         raise TypeError(
             f"tempi: elements of dtype {dtype} hold Python objects, which MPI cannot send: convert them to"

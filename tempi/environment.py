@@ -32,13 +32,29 @@ def without_preload() -> dict[str, str]:
 
 def preloaded_with(library: Path) -> str:
     """LD_PRELOAD with `library` after what is there; another TEMPI goes out."""
-    there = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
-    return ":".join([*(path for path in there if Path(path).name != library.name), str(library)])
+    return joined_preload(os.environ.get("LD_PRELOAD", ""), str(library))
+
+
+def joined_preload(first: str, last: str) -> str:
+    """Two values of LD_PRELOAD as one, each library once; TEMPI's is the last one's."""
+    own = preloads(last)
+    names = {Path(path).name for path in own}
+    return ":".join([*(path for path in preloads(first) if Path(path).name not in names), *own])
+
+
+def preloads(value: str) -> list[str]:
+    """The libraries that a value of LD_PRELOAD names."""
+    return value.replace(":", " ").split()
 
 
 def library_path_with(folder: Path) -> str:
     """LD_LIBRARY_PATH with `folder` first."""
     return ":".join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH")]))
+
+
+def runtime_folder() -> str | None:
+    """This user's folder for as long as he is logged in to this node."""
+    return os.environ.get("XDG_RUNTIME_DIR")
 
 
 def slurm_exports() -> str:

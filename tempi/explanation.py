@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
+MOST_COUNT = 2**63 - 1  # MPI_Count
+
+
 class ExplainError(ValueError):
     """The datatype cannot be explained."""
 
@@ -84,12 +87,12 @@ def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
     Raises
     ------
     ExplainError
-        If `count` is negative or TEMPI does not understand the datatype.
+        If `count` is negative or more than MPI_Count holds, or TEMPI does not understand the datatype.
     RuntimeError
         If ``libtempi.so`` cannot be loaded.
     """
-    if count < 0:
-        raise ExplainError(f"count is {count}; it must not be negative")
+    if not 0 <= count <= MOST_COUNT:
+        raise ExplainError(f"count is {count}; it must be from 0 to 2^63 - 1")
     texts = library().explain(handle_of(datatype), count)
     if texts["error"]:
         raise ExplainError(texts["error"])

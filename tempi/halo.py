@@ -7,6 +7,7 @@ from types import TracebackType
 
 from mpi4py import MPI
 
+from tempi import under_way
 from tempi.arrays import describe, wait_for
 from tempi.ghosts import Regions, exchanged_regions
 from tempi.halo_agreement import agree, make_together
@@ -57,6 +58,10 @@ class HaloExchange:
     -----
     Making one and `free` are collective; `start` and `finish` wait for neighbours only.
 
+    One that is dropped while it is under way, as by an exception, is kept with its arrays until its messages
+    are done, which its neighbours may be waiting for. At the end of the program they are waited for, for a
+    while, and receives that nobody has sent anything to are cancelled.
+
     Without ``libtempi.so`` in the way the MPI library handles the datatypes: on host memory always, on GPU
     memory if it is CUDA-aware, as slowly as it does without TEMPI; then host and GPU arrays need an exchange
     each.
@@ -84,19 +89,19 @@ class HaloExchange:
         neighbours: Neighbours = "all",
         axes: Axes | None = None,
     ) -> None:
-        self._arrays = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
-        request = Request(self._arrays, width, periods, dims, neighbours, axes)
+        under_way.free_dropped()
+        every = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
+        request = Request(every, width, periods, dims, neighbours, axes)
         wish, found = agree(comm, lambda: request.find(comm))
         self.grid: ProcessGrid = wish.grid
         cells = [one for one, _ in found]
-        self._gpu_arrays = [
-            array for array, (_, view) in zip(self._arrays, found, strict=True) if view.on_gpu
-        ]
+        owners = [view.owner for _, view in found]
+        self._gpu_arrays = [array for array, (_, view) in zip(every, found, strict=True) if view.on_gpu]
         gpu_array = next((one for one, view in found if view.on_gpu and one.n_bytes), None)
         own_comm = comm.Dup()
         try:
             self._messages = make_together(
-                own_comm, lambda: Messages(own_comm, *_parts(wish, comm.rank, cells), gpu_array)
+                own_comm, lambda: Messages(own_comm, *_parts(wish, comm.rank, cells), owners, gpu_array)
             )
         except Exception:
             own_comm.Free()
@@ -115,9 +120,11 @@ class HaloExchange:
             If it is under way or has been freed, or CUDA reports an error of what was queued.
         """
         self._must_be("idle")
+        under_way.free_dropped()
         for array in self._gpu_arrays:
             wait_for(describe(array))  # whose stream may be another one each time
         self._state = "under way"  # also where an error leaves the messages half-way
+        under_way.begin(self._messages, self)
         self._messages.start()
 
     def finish(self) -> None:
@@ -130,6 +137,7 @@ class HaloExchange:
         """
         self._must_be("under way")
         self._messages.finish()
+        under_way.end(self._messages)
         self._state = "idle"
 
     def __call__(self) -> None:
@@ -149,7 +157,7 @@ class HaloExchange:
         self._messages.free()
         self._comm.Free()
         self._state = "freed"
-        self._arrays, self._gpu_arrays = (), []
+        self._gpu_arrays = []
 
     def _must_be(self, state: str) -> None:
         if self._state != state:

@@ -47,17 +47,25 @@ class Messages:
         For these messages alone.
     sent, received : dict
         Cells by rank. Both ends list equally large parts in the same order.
+    owners : sequence
+        What keeps the cells' memory alive.
     gpu_array : Strided, optional
         One of the arrays that are in GPU memory, if any are.
     """
 
     def __init__(
-        self, comm: MPI.Intracomm, sent: Parts, received: Parts, gpu_array: Strided | None = None
+        self,
+        comm: MPI.Intracomm,
+        sent: Parts,
+        received: Parts,
+        owners: Sequence[object],
+        gpu_array: Strided | None = None,
     ) -> None:
         every = [*sent.values(), *received.values()]
         self._span = Span.of(part for parts in every for part in parts)
         self._arrays = self._span.buffer()
         self._forget()
+        self._owners: Sequence[object] = owners
         try:
             self._make(comm, sent, received, gpu_array)
         except BaseException:
@@ -81,6 +89,17 @@ class Messages:
         for packing in self._unpackings:
             packing.unpack()
 
+    def is_done(self) -> bool:
+        """Whether no message is under way, finished or not."""
+        return bool(MPI.Prequest.Testall(self._requests))
+
+    def cancel(self) -> None:
+        """Cancel the receives that nobody has sent anything to. Sends are left to those who wait for them."""
+        for request in self._receives:
+            if not request.Test():
+                request.Cancel()
+                request.Wait()
+
     def free(self) -> None:
         """Free requests, datatypes and memory."""
         for request in self._requests:
@@ -93,11 +112,13 @@ class Messages:
         """As before anything was made."""
         self._datatypes: list[MPI.Datatype] = []
         self._requests: list[MPI.Prequest] = []
+        self._receives: list[MPI.Prequest] = []
         self._ready: list[MPI.Prequest] = []
         self._own: list[tuple[Packing, Packing]] = []
         self._packed_sends: list[tuple[Packing, MPI.Prequest]] = []
         self._unpackings: list[Packing] = []
         self._device_memory: DeviceMemory | None = None
+        self._owners = ()
 
     def _make(self, comm: MPI.Intracomm, sent: Parts, received: Parts, gpu_array: Strided | None) -> None:
         self._own = self._own_packings(sent.get(comm.rank, []), received.get(comm.rank, []), gpu_array)
@@ -105,10 +126,11 @@ class Messages:
         if gpu_array is None and MPI.get_vendor()[0] != "Open MPI":
             receives = self._packed(comm.Recv_init, of)
             self._unpackings = [packing for packing, _ in receives]
-            self._ready = [request for _, request in receives]
+            self._receives = self._ready = [request for _, request in receives]
             self._packed_sends = self._packed(comm.Send_init, to)
         else:
-            self._ready = self._typed(comm.Recv_init, of) + self._typed(comm.Send_init, to)
+            self._receives = self._typed(comm.Recv_init, of)
+            self._ready = self._receives + self._typed(comm.Send_init, to)
 
     def _datatype(self, parts: Sequence[Strided]) -> MPI.Datatype:
         self._datatypes.append(self._span.datatype(parts))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tempi.environment import slurm_exports, without_preload
+from tempi.environment import joined_preload, slurm_exports, without_preload
 
 ASK_SECONDS = 60.0
 # What `--version` says, by launcher. PRRTE is Open MPI's since 5, ORTE's before.
@@ -70,7 +70,9 @@ def kind_of(program: str) -> str | None:
     if not re.match(r"(mpirun|mpiexec|orterun|prterun)\b", name):
         return None  # not to be asked for its version: who knows what it does
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=ASK_SECONDS)
+        done = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, errors="replace", timeout=ASK_SECONDS
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RuntimeError(f"{program} cannot be run: {error}") from error
     said = done.stdout + done.stderr
@@ -97,23 +99,54 @@ def launch(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[
 
 def _with_openmpi(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[str, str]) -> Launch:
     """``-x`` holds up to a colon, which begins another program. OMPI_MCA_ variables pass by themselves."""
-    flags = [word for name, value in of_ranks.items() for word in ("-x", f"{name}={value}")]
-    words = [part for word in command[1:] for part in ([word, *flags] if word == ":" else [word])]
-    return Launch([command[0], *flags, *words], {**of_all})
+    words, begin = [command[0]], 1
+    for end in [i for i, word in enumerate(command) if word == ":"] + [len(command)]:
+        own, others = _beside_own(command[begin:end], "-x", of_ranks)
+        words += [word for name, value in others.items() for word in ("-x", f"{name}={value}")]
+        words += [*own, *command[end : end + 1]]
+        begin = end + 1
+    return Launch(words, {**of_all})
 
 
 def _with_hydra(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[str, str]) -> Launch:
-    flags = [word for name, value in of_ranks.items() for word in ("-genv", name, value)]
-    return Launch([command[0], *flags, *command[1:]], {**of_all})
+    """``-env`` is one program's, and counts more than ``-genv``."""
+    words, _ = _beside_own(command[1:], "-env", of_ranks)
+    words, others = _beside_own(words, "-genv", of_ranks)
+    flags = [word for name, value in others.items() for word in ("-genv", name, value)]
+    return Launch([command[0], *flags, *words], {**of_all})
+
+
+def _beside_own(
+    words: Sequence[str], flag: str, of_ranks: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """The user's own words, our library beside those that they preload, and the variables left to set.
+
+    `flag` is followed by NAME=VALUE or by NAME VALUE; ``-x NAME`` hands on the launcher's own value.
+    """
+    own, left = list(words), dict(of_ranks)
+    for i in range(len(words) - 1):
+        name, equals, value = words[i + 1].partition("=")
+        if words[i] != flag or name != "LD_PRELOAD" or name not in of_ranks:
+            continue
+        left.pop(name, None)
+        if equals or flag == "-x":
+            own[i + 1] = f"{name}={joined_preload(value, of_ranks[name])}"
+        elif i + 2 < len(words):
+            own[i + 2] = joined_preload(words[i + 2], of_ranks[name])
+    return own, left
 
 
 def _with_srun(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[str, str]) -> Launch:
     """Commas divide what ``--export`` names, so values with commas go through srun's own environment."""
-    plain = {name: value for name, value in of_ranks.items() if "," not in value}
-    others = {name: value for name, value in of_ranks.items() if name not in plain} | {**of_all}
-    exports = [f"{name}={value}" for name, value in plain.items()] + [*others]
     before, own, after = _own_exports(command)
-    all_exports = ",".join([*([own] if own != "NONE" else []), *exports])
+    words, values = [] if own == "NONE" else own.split(","), dict(of_ranks)
+    for word in [word for word in words if word.startswith("LD_PRELOAD=") and "LD_PRELOAD" in values]:
+        words.remove(word)
+        values["LD_PRELOAD"] = joined_preload(word.partition("=")[2], values["LD_PRELOAD"])
+    plain = {name: value for name, value in values.items() if "," not in value}
+    others = {name: value for name, value in values.items() if name not in plain} | {**of_all}
+    exports = [f"{name}={value}" for name, value in plain.items()] + [*others]
+    all_exports = ",".join([*words, *exports])
     return Launch([*before, f"--export={all_exports}", *after], others)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 import time
@@ -18,6 +19,7 @@ from tempi._version import __version__
 from tempi.environment import is_inside_job, local_rank
 from tempi.fitting import import_nnls
 from tempi.gpus import use_gpu
+from tempi.interrupts import Interruptible
 from tempi.measure_rank import Job, Record, preloaded_meter, records
 from tempi.model import Machine, Measurement
 from tempi.plots import check_drawable, draw
@@ -27,6 +29,7 @@ from tempi.profile_tables import print_profile
 from tempi.tune import tuned_here, tuned_profile
 
 DEFAULT_SECONDS, QUICK_SECONDS = 150.0, 20.0  # without the ranks' start and the fit
+MOST_SECONDS = 1e6
 WIDTH_OF_FILES = 120
 GRACE_SECONDS = 90.0  # for the start, and for a measurement that cannot be cut short
 
@@ -140,7 +143,7 @@ def finish(profile: Profile, output: Path | None, plot: Path | None, console: Co
         console.print(f"plot: {plot}", highlight=False, soft_wrap=True)
 
 
-@click.command()
+@click.command(cls=Interruptible)
 @click.option(
     "--device-messages",
     is_flag=True,
@@ -152,7 +155,7 @@ def finish(profile: Profile, output: Path | None, plot: Path | None, console: Co
     help="Search launch parameters for this GPU, and add them to this machine's profile.",
 )
 @click.option("--quick", is_flag=True, help="At most 30 seconds, on a coarser grid; else at most 3 minutes.")
-@click.option("--seconds", type=click.FloatRange(min=0.1), help="For measuring, instead.")
+@click.option("--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="For measuring, instead.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder to write to; default: the cache.")
 @click.option("--hosts", metavar="A,B", help="One rank on each of two nodes.")
 @click.option("--mpirun", metavar="PATH", help="Launcher; default: the one of this Python's MPI.")
@@ -180,6 +183,8 @@ def main(
     """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
     budget = seconds or (QUICK_SECONDS if quick else DEFAULT_SECONDS)
+    if math.isnan(budget):
+        raise click.UsageError("--seconds nan is no time")
     if tune and (hosts or device_messages):
         raise click.UsageError("--tune searches on one GPU: leave --hosts and --device-messages out")
     try:

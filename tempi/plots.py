@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +19,11 @@ BY_PARTS = ("message.queue", "chunks")  # drawn by how many parts there are, not
 
 
 def check_drawable(path: Path) -> Any:
-    """matplotlib's pyplot; RuntimeError where it is missing or the suffix is no plot's."""
+    """matplotlib's pyplot; RuntimeError where it is missing or `path` cannot be a plot."""
     if path.suffix not in SUFFIXES:
         raise RuntimeError(f"{path}: a plot is a .png or .svg file")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK) or path.is_dir():
+        raise RuntimeError(f"{path} cannot be written")
     try:
         import matplotlib
     except ImportError as error:

@@ -64,6 +64,8 @@ def find_profile(path: Path | None) -> tuple[Path, Profile]:
         raise ProfileError(
             "no profile is of this machine: python -m tempi.measure makes one, --profile names another"
         )
+    if not Path(fit).name:
+        raise ProfileError(f"{fit} cannot be read: Is a directory")
     found = Path(fit).with_suffix(".json")
     return found, read(found)
 

@@ -48,6 +48,14 @@ def launcher(mpirun: str, hosts: str | None, ranks: int) -> list[str]:
     return [mpirun, "-hosts", hosts, "-ppn", "1", "-n", "2"]
 
 
+def words_of(ranks_command: str) -> list[str]:
+    """The words of a command as a shell finds them; RuntimeError where it would ask for the rest."""
+    try:
+        return shlex.split(ranks_command)
+    except ValueError as error:
+        raise RuntimeError(f"--ranks-command {ranks_command}: {error}") from error
+
+
 def command(
     mpirun: str | None,
     hosts: str | None,
@@ -60,7 +68,7 @@ def command(
 ) -> Launch:
     """The whole command; the ranks get the shim and TEMPI's variables, the launcher does not."""
     if ranks_command:
-        start = shlex.split(ranks_command)
+        start = words_of(ranks_command)
     else:
         start = launcher(mpirun or find_mpirun(), hosts, 1 if tune else n_ranks())
     flags = {"--quick": quick, "--device-messages": device_messages}

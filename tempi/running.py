@@ -7,17 +7,19 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from errno import EACCES, EISDIR
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from tempi._library import options
 from tempi.environment import library_path_with, preloaded_with, tempi_variables
 from tempi.launchers import ABI_OF_LAUNCHER, Launch, find_program, kind_of, launch
-from tempi.shims import LIBRARIES, abi_of_program, default_abi, shim_for
+from tempi.shims import LIBRARIES, abi_of_program, default_abi, preload_path
 
-NOT_FOUND = 127  # as shells say it
+NOT_FOUND, CANNOT_RUN = 127, 126  # as shells say it
 # Open MPI sends through UCX, also where none of the networks is there for which it would do so by itself.
 MCA_OF_UCX = {
     "OMPI_MCA_pml": "ucx",
@@ -66,7 +68,7 @@ def with_shim(
         If there is no shim for that MPI, the launcher cannot be run, or `ucx` does not fit.
     """
     chosen = abi or abi_for(command)
-    of_ranks = {"LD_PRELOAD": preloaded_with(shim_for(chosen))}
+    of_ranks = {"LD_PRELOAD": preloaded_with(preload_path(chosen))}
     own = tempi_variables() | {f"TEMPI_{name}": value for name, value in (settings or {}).items()}
     if not ucx:
         return launch(command, of_ranks | own, {})
@@ -118,9 +120,10 @@ def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, comm
     shim itself. The exit code is COMMAND's.
     """
     program = find_program(command[0])
+    if program is None and Path(command[0]).exists():
+        _give_up(command[0], os.strerror(EISDIR if Path(command[0]).is_dir() else EACCES), CANNOT_RUN)
     if program is None:
-        click.echo(f"tempi run: {command[0]}: no such program", err=True)
-        sys.exit(NOT_FOUND)
+        _give_up(command[0], "no such program", NOT_FOUND)
     try:
         ranks = with_shim([program, *command[1:]], settings_of(words), abi=abi, ucx=ucx)
     except RuntimeError as error:
@@ -130,4 +133,12 @@ def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, comm
         click.echo(" ".join([*variables, shlex.join(ranks.command)]))
         return
     sys.stdout.flush()
-    os.execve(program, ranks.command, ranks.environment())
+    try:
+        os.execve(program, ranks.command, ranks.environment())
+    except OSError as error:  # a script whose first line names no program, or none at all
+        _give_up(command[0], str(error.strerror), CANNOT_RUN)
+
+
+def _give_up(program: str, why: str, code: int) -> NoReturn:
+    click.echo(f"tempi run: {program}: {why}", err=True)
+    sys.exit(code)

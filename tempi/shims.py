@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tempi import _native
 from tempi.launchers import ABI_OF_LAUNCHER, find_mpirun, kind_of
+from tempi.preloading import preloadable
 
 # What programs are linked to, by ABI; mpiabi is the MPI-5 standard's.
 LIBRARIES = {
@@ -24,10 +25,14 @@ _ASK_PYTHON = f"from importlib.util import find_spec; print(find_spec({MPI4PY!r}
 _PYTHON_SECONDS = 60.0
 
 
+def package_folder() -> Path:
+    """Where the installed package is."""
+    return Path(_native.__file__).parent
+
+
 def installed() -> dict[str, Path]:
     """Path of ``libtempi.so`` by ABI."""
-    folder = Path(_native.__file__).parent / "lib"
-    paths = {abi: folder / abi / "libtempi.so" for abi in LIBRARIES}
+    paths = {abi: package_folder() / "lib" / abi / "libtempi.so" for abi in LIBRARIES}
     return {abi: path for abi, path in paths.items() if path.exists()}
 
 
@@ -46,6 +51,17 @@ def shim_for(abi: str) -> Path:
             f"install the wheel, or build for that MPI's mpicc: MPICC=... pip install ."
         )
     return found[abi]
+
+
+def preload_path(abi: str) -> Path:
+    """The same for LD_PRELOAD.
+
+    Raises
+    ------
+    RuntimeError
+        If it is not installed, or where LD_PRELOAD cannot name it.
+    """
+    return preloadable(shim_for(abi), package_folder())
 
 
 def abi_of(file: Path) -> str | None:
@@ -77,7 +93,9 @@ def abi_of_program(word: str) -> str | None:
         return abi_of(Path(path))
     command = [path, "-c", _ASK_PYTHON]
     try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=_PYTHON_SECONDS)
+        asked = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_PYTHON_SECONDS
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     said = asked.stdout.strip().rpartition("\n")[2]  # after what site modules may print

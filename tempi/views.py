@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from tempi.arrays import describe, wait_for
+from tempi.arrays import ArrayView, describe, wait_for
 from tempi.element_types import byte_datatype, element_datatype
-from tempi.loop_types import nested_datatype
+from tempi.loop_types import MOST_COUNT, nested_datatype
 from tempi.strides import below_first, loops_of, may_overlap, span
 
 CACHED_LAYOUTS = 1024
@@ -49,8 +49,10 @@ def view(array: object) -> list[Any]:
     found = describe(array)
     wait_for(found)
     layout = _layout(found.shape, found.strides, found.dtype)
+    if not layout.datatype:
+        layout = _layout_anew(found)
     memory: Any = layout.memory_type.from_address(found.address - layout.below_first)
-    memory.owner = array
+    memory.owner = found.owner
     if found.readonly or layout.overlaps:
         memory = _SendOnly.of(memory, "has elements that share memory" if layout.overlaps else "is read-only")
     return [memory, layout.count, layout.datatype]
@@ -72,7 +74,7 @@ class _Datatype(MPI.Datatype):
     """Freed with its last user: a message or a persistent request may outlive its place in the cache."""
 
     def __del__(self, is_finalized: Any = MPI.Is_finalized) -> None:
-        if not is_finalized():
+        if self and not is_finalized():
             self.Free()
 
 
@@ -105,7 +107,7 @@ def _layout(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
     memory_type = ctypes.c_char * span(loops, dtype.itemsize)
     overlaps = may_overlap(loops, dtype.itemsize)
     block = loops.pop()[0] if loops and loops[-1][1] == dtype.itemsize else 1
-    if not loops:
+    if not loops and block <= MOST_COUNT:
         return _Layout(block, element, memory_type, 0, overlaps)
     return _Layout(
         1,
@@ -114,3 +116,9 @@ def _layout(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
         below_first(loops),
         overlaps,
     )
+
+
+def _layout_anew(found: ArrayView) -> _Layout:
+    """After the program has freed the datatype of a message, which views alike and other elements share."""
+    _layout.cache_clear()
+    return _layout(found.shape, found.strides, found.dtype)

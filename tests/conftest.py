@@ -55,5 +55,17 @@ def ranks() -> Iterator[Pool]:
     pool.close()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tests that a machine leaves out for want of a tool are no small print."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    n_fortran = sum("mpifort" in str(report.longrepr) for report in skipped)
+    if n_fortran:
+        terminalreporter.write_line(
+            f"*** {n_fortran} tests of Fortran programs were skipped: there is no working Fortran compiler for this "
+            "MPI. apt-get install gfortran, or name one with MPIFC ***",
+            yellow=True,
+        )
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     return f"random tests: {effort.PROFILE} ({effort.VARIABLE}), --hypothesis-seed={config.option.hypothesis_seed}"

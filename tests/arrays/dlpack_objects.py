@@ -79,3 +79,21 @@ class Handmade:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._tensor.device_type, 0
+
+
+class Counted(Handmade):
+    """Counts its capsules: a library may move memory that it has not exported."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        super().__init__(array.ctypes.data, array.shape)
+        self._array = array
+        self.n_exported = 0
+        self._destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self._gone)
+
+    def _gone(self, _: int) -> None:
+        self.n_exported -= 1
+
+    def __dlpack__(self, stream: int | None = None) -> Any:
+        self.n_exported += 1
+        destructor = ctypes.cast(self._destructor, ctypes.c_void_p)
+        return _new_capsule(ctypes.addressof(self._tensor), b"dltensor", destructor)

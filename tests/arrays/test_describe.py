@@ -27,7 +27,7 @@ def address_of(values):
 
 def as_described(values):
     return ArrayView(
-        address_of(values), values.shape, values.strides, values.dtype, not values.flags.writeable, False, None
+        address_of(values), values.shape, values.strides, values.dtype, not values.flags.writeable, False, None, None
     )
 
 
@@ -35,7 +35,7 @@ def as_described(values):
 @pytest.mark.parametrize("values", [BASE, SLICE, BASE[:0], np.array(3.0)], ids=["all", "slice", "empty", "scalar"])
 def test_host_arrays_of_every_interface(wrap, values):
     found, wanted = describe(wrap(values)), as_described(values)
-    assert found._replace(strides=(), address=0) == wanted._replace(strides=(), address=0)
+    assert found._replace(strides=(), address=0, owner=None) == wanted._replace(strides=(), address=0)
     if values.size:  # strides without elements mean nothing
         assert (found.strides, found.address) == (wanted.strides, wanted.address)
 
@@ -55,8 +55,8 @@ def test_buffers_that_are_no_arrays():
 
 
 def test_cuda_array_interface():
-    found = describe(Interface(stream=7))
-    assert found == ArrayView(4096, (3, 2), (8, 4), np.dtype("f4"), False, True, 7)
+    found = describe(made := Interface(stream=7))
+    assert found == ArrayView(4096, (3, 2), (8, 4), np.dtype("f4"), False, True, 7, made)
     assert describe(Interface(strides=(-4, 12))).strides == (-4, 12)
     assert describe(Interface(data=(4096, True))).readonly
     assert describe(Interface(data=(None, False), shape=(0,))).address == 0
@@ -78,7 +78,9 @@ def test_before_version_3_arrays_are_on_the_default_stream():
 def test_dlpack_devices(device, on_gpu):
     """Arrays on a GPU are asked to make the legacy default stream wait; then that one has what they queued."""
     found = describe(made := dl.Handmade(4096, (3, 5), (-1, 2), device, byte_offset=64))
-    assert found == ArrayView(4160, (3, 5), (-8, 16), np.dtype("f8"), False, on_gpu, 1 if on_gpu else None)
+    stream = 1 if on_gpu else None
+    assert found == ArrayView(4160, (3, 5), (-8, 16), np.dtype("f8"), False, on_gpu, stream, found.owner)
+    assert found.owner[0] is made
     assert made.stream == (1 if on_gpu else None)
 
 

@@ -1,10 +1,13 @@
 """What a message of tempi.view is: when it may be received into, how long it and its datatype live."""
 
 import gc
+import mmap
 import os
 import sys
 import weakref
+from array import array as numbers
 
+import dlpack_objects
 import numpy as np
 import pytest
 from mpi4py import MPI
@@ -140,6 +143,60 @@ def test_messages_and_requests_keep_their_array_alive(lock):
     del request
     gc.collect()
     assert watched() is None
+
+
+BUFFERS = {
+    "bytearray": (lambda: bytearray(64), lambda made: made.extend(made)),
+    "array": (lambda: numbers("d", range(8)), lambda made: made.extend(made)),
+    "mmap": (lambda: mmap.mmap(-1, 4096), lambda made: made.resize(8192)),
+}
+
+
+@ALONE
+@pytest.mark.parametrize("through", [lambda made: made, memoryview], ids=["itself", "memoryview"])
+@pytest.mark.parametrize("name", BUFFERS)
+def test_a_buffer_cannot_be_resized_while_a_message_of_it_lives(name, through):
+    make, resize = BUFFERS[name]
+    made = make()
+    message = view(through(made))
+    request = COMM.Recv_init(message, 0)
+    del message
+    gc.collect()
+    with pytest.raises(BufferError):
+        resize(made)
+    request.Free()
+    del request
+    gc.collect()
+    resize(made)
+
+
+@ALONE
+def test_a_dlpack_capsule_lives_as_long_as_a_message_of_it():
+    exported = dlpack_objects.Counted(np.arange(8.0))
+    message = view(exported)
+    assert exported.n_exported == 1
+    del message
+    gc.collect()
+    assert exported.n_exported == 0
+
+
+@ALONE
+@pytest.mark.parametrize(
+    "source",
+    [np.arange(12.0)[::2], np.arange(6) * 1j, np.arange(6, dtype=">i4"), (np.arange(12) * 1j)[::-2]],
+    ids=["strided", "complex", "bytes", "strided complex"],
+)
+def test_a_view_after_its_datatype_was_freed_has_a_new_one(source):
+    for _ in range(2):
+        view(source)[2].Free()
+        target = np.zeros_like(source)
+        transfer(source, target)
+        np.testing.assert_array_equal(target, source)
+    view(source)[2].Free()
+    other = source.repeat(2)[::2]
+    target = np.zeros_like(other)
+    transfer(other, target)  # of other strides, and perhaps of the same element
+    np.testing.assert_array_equal(target, other)
 
 
 def test_importing_tempi_does_not_import_mpi():

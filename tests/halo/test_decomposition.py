@@ -162,6 +162,18 @@ def test_an_open_dimension_of_one_rank_may_be_narrower_than_its_ghost_cells():
         (lambda: Decomposition((8,), (2,)).scatter(np.zeros(9), 0), "the global array has shape (9,)"),
         (lambda: Decomposition((8,), (2,)).gather([np.zeros(6)]), "1 arrays given"),
         (lambda: Decomposition((8,), (2,)).gather([np.zeros(6), np.zeros(5)]), "the array of rank 1 has shape (5,)"),
+        (
+            lambda: Decomposition((8,), (2,)).gather([np.zeros(6, int), np.full(6, 0.5)]),
+            "dtype must be the same in all arrays: rank 0 has int64, rank 1 float64",
+        ),
+        (
+            lambda: Decomposition((8,), (2,)).gather([np.zeros(6, "S2"), np.zeros(6, "S3")]),
+            "dtype must be the same in all arrays: rank 0 has |S2, rank 1 |S3",
+        ),
+        (
+            lambda: Decomposition((8,), (2,)).gather([np.zeros((6, 3)), np.zeros((6, 1))]),
+            "further axes must be the same in all arrays: rank 0 has (3,), rank 1 (1,)",
+        ),
     ],
 )
 def test_errors_say_what_does_not_fit(make, words):

@@ -2,15 +2,16 @@
 
 import json
 import os
+import signal
 import sys
-import time
+from pathlib import Path
 
 from tempi.grid import local_rows, message_rows
 from tempi.measure_rank import measurement
 from tempi.model import Machine
 
 MACHINE = Machine("nowhere", "Imagined GPU", 1, "1.2", "An MPI 3.4", True, {"UCX_TLS": "all"})
-SECONDS_PER_ROW = float(os.environ.get("STAND_IN_SECONDS_PER_ROW", "0"))
+STOPS_AT = os.environ.get("STAND_IN_STOPS_AT")  # a FIFO that gets this process's id in the middle
 
 
 def seconds_of(row):
@@ -25,8 +26,10 @@ def main():
     print("a launcher says something")
     noise = os.environ.get("STAND_IN_NOISE", "")
     print(noise + json.dumps({"machine": vars(MACHINE), "rows": len(rows)}), flush=True)
-    for row in rows:
-        time.sleep(SECONDS_PER_ROW)
+    for i, row in enumerate(rows):
+        if STOPS_AT and i == len(rows) // 2:
+            Path(STOPS_AT).write_text(str(os.getpid()))
+            signal.pause()
         made = measurement(row, row.features, [seconds_of(row) * (1 + 0.001 * (i % 3)) for i in range(12)])
         print(json.dumps({"row": vars(made), "left_s": 1.0}), flush=True)
     print(json.dumps({"failed": "pack.library", "why": "a made-up reason"}), flush=True)

@@ -115,6 +115,58 @@ ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
     assert done.out == "False\n"
 
 
+RELOAD = "import importlib\nimportlib.reload(tempi)\n"
+
+
+@pytest.mark.parametrize("reload", [RELOAD, RELOAD.replace("(tempi)", "(tempi.activation).watch()") + RELOAD])
+def test_reloaded_it_handles_calls(python, reload):
+    done = python(f"import tempi\n{reload}from mpi4py import MPI\n" + COMMIT)
+    assert (done.out, done.err) == ("True 1\n", "")
+
+
+def test_reloaded_when_it_handles_calls_it_stays_as_it_is(python):
+    done = python(FIRST + RELOAD + COMMIT)
+    assert (done.out, done.err) == ("True 1\n", "")
+
+
+FOREIGN = """
+import sys
+class Foreign:  # as libraries had them before Python 3.4
+    def find_module(self, name, path=None):
+        return None
+sys.meta_path.insert(0, Foreign())
+"""
+
+
+@pytest.mark.parametrize("program", [FOREIGN + FIRST, FIRST.replace("\n", "\n" + FOREIGN, 1)], ids=["before", "after"])
+def test_a_finder_without_find_spec_is_no_obstacle(python, program):
+    done = python("import warnings\nwarnings.simplefilter('ignore', ImportWarning)\n" + program + COMMIT)
+    assert (done.out, done.err) == ("True 1\n", "")
+
+
+def test_a_loader_without_create_module_is_no_obstacle(python):
+    program = """
+import importlib.machinery, importlib.util, sys
+class Loader:
+    def __init__(self, inner):
+        self.inner = inner
+    def exec_module(self, module):
+        spec = importlib.util.spec_from_loader(module.__name__, self.inner, origin=self.inner.path)
+        made = self.inner.create_module(spec)
+        self.inner.exec_module(made)
+        module.__dict__.update(made.__dict__)
+class Finder:
+    def find_spec(self, name, path, target=None):
+        spec = importlib.machinery.PathFinder.find_spec(name, path) if name == "mpi4py.MPI" else None
+        if spec:
+            spec.loader = Loader(spec.loader)
+        return spec
+sys.meta_path.insert(0, Finder())
+"""
+    done = python(program + FIRST + COMMIT)
+    assert (done.out, done.err) == ("True 1\n", "")
+
+
 @pytest.mark.mpi
 def test_ranks_that_import_it_send_gpu_memory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

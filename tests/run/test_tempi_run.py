@@ -92,6 +92,31 @@ def test_a_missing_program_is_told_as_shells_do(tempi):
     assert done.err == "tempi run: mpirunn: no such program\n"
 
 
+@pytest.mark.parametrize(
+    ("first_line", "why"),
+    [
+        ("#!/no/such/interpreter", "No such file or directory"),
+        ("not a script", "Exec format error"),
+        ("\x7fELF", "Exec format error"),
+    ],
+)
+def test_a_program_that_cannot_be_run_is_told_in_one_line(tempi, tmp_path, first_line, why):
+    broken = tmp_path / "broken"
+    broken.write_text(first_line + "\n")
+    broken.chmod(0o755)
+    done = tempi("run", "--", broken)
+    assert done.code == 126
+    assert done.err == f"tempi run: {broken}: {why}\n"
+
+
+def test_a_file_that_is_no_program_is_told_as_shells_do(tempi, tmp_path):
+    (tmp_path / "text").write_text("text")
+    for name, why in (("text", "Permission denied"), (".", "Is a directory")):
+        done = tempi("run", "--", tmp_path / name)
+        assert done.code == 126
+        assert done.err == f"tempi run: {tmp_path / name}: {why}\n"
+
+
 def test_launchers_are_told_in_their_own_way(tempi, fake):
     kind, launcher = fake
     done = tempi("run", "-o", "report", "--abi", abi(), "--", launcher, "-n", "2", "./app", "-v")
@@ -107,6 +132,51 @@ def test_launchers_are_told_in_their_own_way(tempi, fake):
 
 def abi():
     return next(iter(shims.installed()))
+
+
+OWN = {  # what the user preloads, and what becomes of it
+    "openmpi": [
+        ("-x LD_PRELOAD=own.so -n 2 ./app", "-x A=1 -x LD_PRELOAD=own.so:{ours} -n 2 ./app"),
+        ("-x LD_PRELOAD -n 2 ./app", "-x A=1 -x LD_PRELOAD={ours} -n 2 ./app"),
+        (
+            "-x LD_PRELOAD=own.so ./a : ./b",
+            "-x A=1 -x LD_PRELOAD=own.so:{ours} ./a : -x LD_PRELOAD={ours} -x A=1 ./b",
+        ),
+        ("-x OTHER=2 ./app -x", "-x LD_PRELOAD={ours} -x A=1 -x OTHER=2 ./app -x"),
+        ("-x LD_PRELOAD=/old/libtempi.so:own.so ./app", "-x A=1 -x LD_PRELOAD=own.so:{ours} ./app"),
+    ],
+    "hydra": [
+        ("-genv LD_PRELOAD own.so -n 2 ./app", "-genv A 1 -genv LD_PRELOAD own.so:{ours} -n 2 ./app"),
+        ("-genv LD_PRELOAD=own.so ./app", "-genv A 1 -genv LD_PRELOAD=own.so:{ours} ./app"),
+        (
+            "-env LD_PRELOAD own.so ./a : ./b",
+            "-genv LD_PRELOAD {ours} -genv A 1 -env LD_PRELOAD own.so:{ours} ./a : ./b",
+        ),
+    ],
+    "srun": [
+        ("--export=ALL,LD_PRELOAD=own.so ./app", "--export=ALL,LD_PRELOAD=own.so:{ours},A=1 ./app"),
+        ("--export LD_PRELOAD=own.so,B=2 ./app", "--export=B=2,LD_PRELOAD=own.so:{ours},A=1 ./app"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "expected"), [(kind, *case) for kind, every in OWN.items() for case in every]
+)
+def test_what_the_user_preloads_into_the_ranks_stays_beside_ours(monkeypatch, kind, words, expected):
+    monkeypatch.setattr(launchers, "kind_of", lambda _: kind)
+    of_ranks = {"LD_PRELOAD": "/ours/libtempi.so", "A": "1"}
+    made = launchers.launch(["start", *words.split()], of_ranks, {})
+    assert made.command == ["start", *expected.format(ours="/ours/libtempi.so").split()]
+
+
+@pytest.mark.mpi
+def test_ranks_get_what_the_user_preloads_and_the_shim(tempi):
+    flags = {"openmpi": ["-x", "LD_PRELOAD=libm.so.6"], "mpich": ["-genv", "LD_PRELOAD", "libm.so.6"]}
+    flag = flags[shims.abi_of_this_python()]
+    show = "import os; os.write(1, os.environ['LD_PRELOAD'].encode() + b'\\n')"
+    done = tempi("run", "--", "mpirun", *flag, "-n", 2, sys.executable, "-c", show)
+    assert done.out.splitlines() == [f"libm.so.6:{shim.path()}"] * 2
 
 
 def test_variables_are_set_for_each_program_of_open_mpi(script):

@@ -1,0 +1,82 @@
+"""What cannot be done ends with a line that says so, and the exit code that others use."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from support import shim
+
+HUGE = str(10**20)
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {"TEMPI_CACHE_DIR": str(tmp_path / "cache")}
+
+
+def check_told(done, code, words):
+    assert done.code == code, done.text
+    assert words in done.err
+    assert "Traceback" not in done.text
+    assert len([line for line in done.err.splitlines() if line.startswith("Error: ")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["explain", "MPI.INT", "--count", HUGE], 2, "is not in the range"),
+        (["explain", "MPI.INT", "--bytes", HUGE], 2, "is not in the range"),
+        (["explain", "MPI.INT", "--profile", "."], 1, ". cannot be read"),
+        (["explain", "MPI.DATATYPE_NULL"], 1, ""),
+        (["explain", "MPI.INT.Create_vector("], 2, "SyntaxError"),
+        (["measure", "--ranks-command", '"x'], 1, '--ranks-command "x: No closing quotation'),
+        (["measure", "--seconds", "nan"], 2, "--seconds nan is no time"),
+        (["measure", "--seconds", "inf"], 2, "is not in the range"),
+        (["measure", "--mpirun", "./none"], 1, "./none"),
+        (["measure", "--from", "."], 1, ". cannot be read"),
+        (["measure", "--from", "binary"], 1, "binary"),
+        (["measure", "--plot", "none/plot.svg"], 1, "none/plot.svg cannot be written"),
+        (["measure", "--plot", "folder.svg"], 1, "folder.svg cannot be written"),
+        (["measure", "--output", "binary"], 1, "binary cannot be written"),
+        (["bench", "halo"], 1, "in the folder of TEMPI's sources"),
+    ],
+)
+def test_one_line_and_no_traceback(tempi, environment, tmp_path, arguments, code, words):
+    (tmp_path / "binary").write_bytes(bytes(range(256)))
+    (tmp_path / "folder.svg").mkdir()
+    check_told(tempi(*arguments, **environment), code, words)
+
+
+@pytest.mark.mpi_process(shim=False)
+def test_counts_that_mpi_does_not_hold_are_refused():
+    from mpi4py import MPI
+
+    import tempi
+    from tempi.explanation import ExplainError
+
+    for count in (-1, 2**63, 10**20):
+        with pytest.raises(ExplainError, match=f"count is {count}"):
+            tempi.explain(MPI.INT, count)
+
+
+@pytest.mark.parametrize("module", ["tempi", "tempi.measure"])
+def test_an_interrupted_measurement_ends_its_ranks(tmp_path, environment, script, module):
+    """As a shell tells of SIGINT. It has begun to read when more is written than a pipe holds."""
+    os.mkfifo(tmp_path / "begun")
+    ranks = script(
+        "ranks", f"head -c 1000000 /dev/zero | tr '\\0' '\\n'; echo $$ > {tmp_path / 'begun'}; exec sleep 1000"
+    )
+    words = [sys.executable, "-m", module, *(["measure"] if module == "tempi" else []), "--ranks-command", str(ranks)]
+    with subprocess.Popen(
+        words, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=shim.clean_environment() | environment
+    ) as process:
+        rank = int((tmp_path / "begun").read_text())
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert process.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(rank, 0)
