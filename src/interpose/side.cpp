@@ -51,7 +51,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
   side.strategy = send::choose({on_gpu ? device::MemoryKind::device : device::MemoryKind::host,
                                 contiguous && !side.route.is_split(), send::features_of(*side.plan, side.repeat),
                                 buffer.comm, peer});
-  const bool as_bytes = on_gpu && contiguous && !type.is_named;
+  const bool as_bytes = on_gpu && contiguous && !type.is_named && !side.route.is_split();
   if (side.strategy == Strategy::library && !as_bytes) return {};
   if (side.route.is_split()) side.strategy = Strategy::oneshot;  // its parts meet in pinned memory
   return side;

@@ -9,15 +9,16 @@ import os
 import plain_copies_worker as worker
 import pytest
 
-from support import effort
+from support import effort, memory
 from support.messages import KINDS
 
 N_MESSAGES = int(os.environ.get("TESTS_PLAIN_MESSAGES", {"quick": 120, "ci": 600, "full": 20_000}[effort.PROFILE]))
-STRATEGIES = ("auto", "oneshot", "staged")
+STRATEGIES = ("auto", "oneshot", "staged", "device")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_buffers_filled_and_read_by_plain_copies(ranks, drawn, strategy):
-    job = ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy)
+    aware = {"TEMPI_CUDA_AWARE": "1"} if strategy == "device" and not memory.on_real_gpu() else {}
+    job = ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy, **aware)
     checked = job.call(worker.exchange, drawn.getrandbits(31), N_MESSAGES, KINDS, timeout=60 + N_MESSAGES / 20)
     assert sum(checked) >= N_MESSAGES
