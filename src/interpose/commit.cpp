@@ -20,6 +20,7 @@ Outcome analyse(Handle datatype) noexcept try {
   if (is_long(datatype)) return Outcome::deferred;
   const Analysis analysis = analyse_type(datatype);
   if (analysis.type == nullptr) return Outcome::passed_unsupported;
+  analysis.type->is_committed.store(true, std::memory_order_relaxed);
   return analysis.structure_was_known ? Outcome::known : Outcome::analysed;
 } catch (const Error&) {
   return Outcome::passed_unsupported;

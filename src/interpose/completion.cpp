@@ -9,7 +9,7 @@ namespace tempi::interpose {
 
 // Of all these only allocations of ours can fail, which leaves nobody's error handler but the world's.
 #define TEMPI_COMPLETION(name, parameters, call) \
-  TEMPI_ENTRY(name, parameters, guarded(comm_world(), [&] { return call; }))
+  TEMPI_ENTRY(name, parameters, guarded_and_tended(comm_world(), [&] { return call; }))
 
 TEMPI_COMPLETION(MPI_Start, (void* request), send::start(real, request))
 TEMPI_COMPLETION(MPI_Startall, (int count, void* requests), send::start_all(real, count, requests))

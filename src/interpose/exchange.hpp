@@ -14,7 +14,7 @@ struct Exchange {
 };
 
 // MPI_Isendrecv of which at least one half is ours: two messages, of which the program holds the receive's request.
-int isendrecv(const Exchange& exchange, const FoundSide& out, const FoundSide& in, void* request);
+int isendrecv(const Real& real, const Exchange& exchange, const FoundSide& out, const FoundSide& in, void* request);
 
 // MPI_Isend once its side has been looked for.
 int isend(const Real& real, const FoundSide& found, const Buffer& buffer, int destination, int tag, void* request);

@@ -9,7 +9,7 @@ using send::Message;
 using send::MessagePtr;
 
 int init_receive(Message& message, const Exchange& exchange, const FoundSide& found) {
-  const Real& mpi = real_pmpi();
+  const Real& mpi = message.mpi;
   Given given{exchange.in.address, exchange.in.count, exchange.in.datatype};
   if (found.side) {
     message.in.emplace(*found.side, device::current(), device::Limit::pool);
@@ -25,39 +25,38 @@ int init_receive(Message& message, const Exchange& exchange, const FoundSide& fo
       [&] { return init(mpi.MPI_Recv_init, static_cast<int>(given.count)); });
 }
 
-MessagePtr message_of(Handle request, Handle comm) {
+MessagePtr message_of(const Real& real, Handle request, Handle comm) {
   if (MessagePtr managed = send::Engine::get().take(request)) return managed;
-  auto plain = std::make_shared<Message>();
+  auto plain = std::make_shared<Message>(real, comm);
   plain->request = request;
-  plain->comm = comm;
   return plain;
 }
 
-// What MPI_PROC_NULL sends has no request worth looking at: libraries share one, or take a persistent one for inactive.
-int send_alone(const Exchange& exchange, const FoundSide& out, void* request) {
-  const int code = isend(real_pmpi(), out, exchange.out, exchange.destination, exchange.sendtag, request);
-  if (code == MPI_SUCCESS) send::Engine::get().find(load_handle(request))->receives_from_nobody = true;
+// MPI_PROC_NULL: the request is the send's. Libraries share one request among receives from nobody, or take a
+// persistent one for inactive.
+int send_alone(const Real& real, const Exchange& exchange, const FoundSide& out, void* request) {
+  Handle sent = request_null();
+  const int code = isend(real, out, exchange.out, exchange.destination, exchange.sendtag, &sent);
+  if (is_null(sent)) return code;
+  if (const MessagePtr managed = send::Engine::get().find(sent)) managed->receives_from_nobody = true;
+  store_handle(request, sent);
   return code;
 }
 
 }  // namespace
 
 // Not the library's MPI_Isendrecv, whose status is empty in MPICH.
-int isendrecv(const Exchange& exchange, const FoundSide& out, const FoundSide& in, void* request) {
-  const Real& mpi = real_pmpi();
-  if (exchange.source == MPI_PROC_NULL) return send_alone(exchange, out, request);
-  auto receive = std::make_shared<Message>();
-  receive->comm = exchange.in.comm;
-  receive->lifetime = Message::Lifetime::ours;
-  if (const int code = init_receive(*receive, exchange, in); code != MPI_SUCCESS) return code;
-  Handle sent = 0;
-  if (const int code = isend(mpi, out, exchange.out, exchange.destination, exchange.sendtag, &sent);
-      code != MPI_SUCCESS) {
-    mpi.MPI_Request_free(&receive->request);
+int isendrecv(const Real& real, const Exchange& exchange, const FoundSide& out, const FoundSide& in, void* request) {
+  if (exchange.source == MPI_PROC_NULL) return send_alone(real, exchange, out, request);
+  const auto receive = std::make_shared<Message>(real, exchange.in.comm, Message::Lifetime::ours);
+  if (const int code = init_receive(*receive, exchange, in); !receive->is_made()) return code;
+  Handle sent = request_null();
+  if (const int code = isend(real, out, exchange.out, exchange.destination, exchange.sendtag, &sent); is_null(sent)) {
+    real.MPI_Request_free(&receive->request);
     return code;
   }
-  receive->sibling = message_of(sent, exchange.out.comm);
-  receive->start_code = mpi.MPI_Start(&receive->request);
+  receive->sibling = message_of(real, sent, exchange.out.comm);
+  receive->start_code = real.MPI_Start(&receive->request);
   send::Engine::get().manage(receive);
   store_handle(request, receive->request);
   return MPI_SUCCESS;

@@ -6,6 +6,7 @@
 
 #include "interpose/side.hpp"
 #include "mpi/errors.hpp"
+#include "send/engine.hpp"
 
 namespace tempi::interpose {
 
@@ -47,6 +48,12 @@ int guarded(Handle comm, const Fn& fn) noexcept {
   } catch (const std::exception& error) {
     return raise(comm, Error(ErrorKind::no_memory, error.what()));
   }
+}
+
+// The same for a call that may learn of a message that has arrived.
+template <class Fn>
+int guarded_and_tended(Handle comm, const Fn& fn) noexcept {
+  return send::Engine::tended(guarded(comm, fn));
 }
 
 }  // namespace tempi::interpose

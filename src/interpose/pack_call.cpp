@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
+#include "interpose/side.hpp"
 #include "interpose/state.hpp"
 #include "interpose/verify.hpp"
 #include "mpi/errors.hpp"
@@ -38,35 +39,32 @@ int call_form(PackFn pack_fn, UnpackFn unpack_fn, PackCall& call) {
 
 bool fits_int(std::int64_t value) { return value >= INT_MIN && value <= INT_MAX; }
 
-// What the library says to a call that is right but for what we want to know. Touches no buffer of the program.
-int ask_library(const Real& real, const PackCall& call, Handle datatype, std::int64_t count) {
-  char scratch[16] = {}, packed[16] = {};
+// Is the communicator valid, the datatype committed, ...? Once a datatype has passed, only the communicator is in doubt,
+// and there is a quicker question about that. A refusal shows in what is not done, see find_refusal.
+std::optional<int> check_arguments(const PackCall& call, const KnownType* type) {
+  if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) {
+    int rank = MPI_UNDEFINED;
+    const int code = real_pmpi().MPI_Comm_rank(call.comm, &rank);
+    return rank == MPI_UNDEFINED ? std::optional(code) : std::nullopt;
+  }
+  const std::optional<int> refusal = find_refusal(call.datatype, call.comm);
+  if (type != nullptr && !refusal) type->is_committed.store(true, std::memory_order_relaxed);
+  return refusal;
+}
+
+// The packed buffer is too small: the library's own complaint, from two bytes that do not fit into one. Touches no
+// buffer of the program.
+int complain_too_small(const Real& real, const PackCall& call) {
+  char scratch[2] = {}, packed[2] = {};
   PackCall question = call;
   question.typed = scratch;
   question.packed = packed;
-  question.datatype = datatype;
-  question.count = count;
-  question.packed_size = count > 0;  // with bytes left to unpack, MPICH 4.0 divides by the size of an empty type
+  question.datatype = type_byte();
+  question.count = 2;
+  question.packed_size = 1;
   question.position = 0;
-  return call_library(real, question);
-}
-
-// Is the communicator valid, the datatype committed, ...? The library checks that before it looks at the count. Once a
-// datatype has passed, only the communicator is in doubt, and there is a quicker question about that.
-int check_arguments(const Real& real, const PackCall& call, const KnownType* type) {
-  if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) {
-    int rank = 0;
-    return real_pmpi().MPI_Comm_rank(call.comm, &rank);
-  }
-  const int code = ask_library(real, call, call.datatype, 0);
-  if (type != nullptr && code == MPI_SUCCESS) type->is_committed.store(true, std::memory_order_relaxed);
-  return code;
-}
-
-// The packed buffer is too small: the library's own complaint, from two bytes that do not fit into one.
-int complain_too_small(const Real& real, const PackCall& call) {
-  const int code = ask_library(real, call, type_byte(), 2);
-  return code != MPI_SUCCESS ? code : raise(call.comm, MPI_ERR_TRUNCATE);
+  const int code = call_library(real, question);
+  return code != MPI_SUCCESS || question.position == 0 ? code : raise(call.comm, MPI_ERR_TRUNCATE);
 }
 
 int pass_on(const Real& real, PackCall& call, Outcome why) {
@@ -113,7 +111,7 @@ Outcome move_and_verify(const PackCall& call, const pack::Transfer& transfer, co
 
 Handled handle(const Real& real, PackCall& call, const KnownType& type, const pack::Transfer& transfer,
                const pack::Route& route, device::Device* device) {
-  if (const int code = check_arguments(real, call, &type); code != MPI_SUCCESS) return {code, Outcome::passed_invalid};
+  if (const auto refusal = check_arguments(call, &type)) return {*refusal, Outcome::passed_invalid};
   if (transfer.bytes() > call.packed_size - call.position) {
     const int code = route.touches_gpu ? complain_too_small(real, call) : call_library(real, call);
     return {code, Outcome::passed_invalid};
@@ -157,9 +155,9 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
   if (!is_plausible(call)) return pass_on(real, call, Outcome::passed_invalid);
   const KnownType* type = find_type(call.datatype);
   if (type == nullptr) {
-    if (const int code = check_arguments(real, call, nullptr); code != MPI_SUCCESS) {
+    if (const auto refusal = check_arguments(call, nullptr)) {
       count_call(function_of(call), Outcome::passed_invalid);
-      return code;
+      return *refusal;
     }
     type = analyse_type(call.datatype).type;
   }

@@ -12,13 +12,12 @@ namespace {
 template <class... Arguments>
 int call_flushed(BlockingFn fn, Arguments... arguments) {
   send::Engine::flush();
-  return call_if_there(fn, arguments...);
+  return send::Engine::tended(call_if_there(fn, arguments...));
 }
 
-template <class Probe>
-int call_progressed(const Probe& probe) {
+int probe(const Real& real, int source, int tag, Handle comm, int* flag, MPI_Status* status) {
   send::Engine::progress();
-  return probe();
+  return send::Engine::tended(real.MPI_Iprobe(source, tag, comm, flag, status));
 }
 
 // The partitions of one message may be filled by kernels at any time: there is nothing that we could pack when.
@@ -48,9 +47,7 @@ int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept
 #undef TEMPI_BLOCKING
 
 TEMPI_ENTRY(MPI_Iprobe, (int source, int tag, Handle comm, int* flag, MPI_Status* status),
-            call_progressed([&] { return real.MPI_Iprobe(source, tag, comm, flag, status); }))
-TEMPI_ENTRY(MPI_Improbe, (int source, int tag, Handle comm, int* flag, void* message, MPI_Status* status),
-            call_progressed([&] { return real.MPI_Improbe(source, tag, comm, flag, message, status); }))
+            probe(real, source, tag, comm, flag, status))
 
 TEMPI_ENTRY(MPI_Psend_init,
             (const void* buffer, int partitions, Count count, Handle datatype, int destination, int tag, Handle comm,

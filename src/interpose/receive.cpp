@@ -1,6 +1,7 @@
 // MPI-4.1, 3.2.4, 3.7.2, 3.8 and 3.9: receives.
 #include "base/trace.hpp"
 #include "interpose/entry.hpp"
+#include "interpose/matched.hpp"
 #include "interpose/message_call.hpp"
 #include "send/engine.hpp"
 #include "send/finish.hpp"
@@ -17,40 +18,34 @@ using Lifetime = send::Message::Lifetime;
 template <class Call>
 int receive_untouched(const Buffer& buffer, MPI_Status* status, const Call& call) {
   Engine::flush();
-  const int code = call(Given{buffer.address, buffer.count, buffer.datatype}, status);
-  Engine::progress();  // a receive that the program has freed may have arrived before
-  return code;
+  return Engine::tended(call(Given{buffer.address, buffer.count, buffer.datatype}, status));
 }
 
 template <class Call>
 int receive(const FoundSide& found, const Buffer& buffer, MPI_Status* status, const Call& call) {
-  if (found.code != MPI_SUCCESS) return found.code;
+  if (found.refusal) return *found.refusal;
   if (!found.side) return receive_untouched(buffer, status, call);
   Engine::flush();
   Payload payload(*found.side, device::current(), device::Limit::none);
   const Packed packed(payload.bytes());
-  MPI_Status own;
-  MPI_Status* const seen = status == MPI_STATUS_IGNORE ? &own : status;
+  send::SeenStatus seen(status);
   const Given given{payload.data(), packed.count(), packed.type()};
-  const int code = trace::traced("library wait", [&] { return call(given, seen); });
-  if (code == MPI_SUCCESS) payload.unpack(send::received_bytes(*seen));
-  else payload.abandon();
-  Engine::progress();
-  return code;
+  const int code = trace::traced("library wait", [&] { return call(given, seen.get()); });
+  send::unpack_received(payload, code, *seen.get());
+  return Engine::tended(code);
 }
 
 template <class Call>
-int ireceive(const FoundSide& found, const Buffer& buffer, Lifetime lifetime, void* request, const Call& call) {
-  if (found.code != MPI_SUCCESS) return found.code;
+int ireceive(const Real& real, const FoundSide& found, const Buffer& buffer, Lifetime lifetime, void* request,
+             const Call& call) {
+  if (found.refusal) return *found.refusal;
   if (!found.side) return call(Given{buffer.address, buffer.count, buffer.datatype}, request);
-  auto message = std::make_shared<send::Message>();
-  message->comm = buffer.comm;
-  message->lifetime = lifetime;
+  const auto message = std::make_shared<send::Message>(real, buffer.comm, lifetime);
   message->is_active = lifetime != Lifetime::programs;
   message->in.emplace(*found.side, device::current(), device::Limit::pool);
   const Packed packed(message->in->bytes());
   const int code = call(Given{message->in->data(), packed.count(), packed.type()}, &message->request);
-  if (code != MPI_SUCCESS) return code;
+  if (!message->is_made()) return code;
   Engine::get().manage(message);
   store_handle(request, message->request);
   return MPI_SUCCESS;
@@ -71,45 +66,65 @@ int recv(SmallRecv small, LargeRecv large, const Buffer& buffer, int source, int
   const auto call = [&](const Given& given, MPI_Status* seen) {
     return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, seen);
   };
-  if (is_librarys(buffer)) return receive_untouched(buffer, status, call);
+  if (!send::is_status(status) || is_librarys(buffer)) return receive_untouched(buffer, status, call);
   return guarded(buffer.comm, [&] { return receive(find_side(buffer, source), buffer, status, call); });
 }
 
 using SmallIrecv = int (*)(void*, int, Handle, int, int, Handle, void*);
 using LargeIrecv = int (*)(void*, Count, Handle, int, int, Handle, void*);
 
-int irecv(SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Buffer& buffer, int source, int tag,
+int irecv(const Real& real, SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Buffer& buffer, int source, int tag,
           void* request) noexcept {
   const auto call = [&](const Given& given, void* made) {
     return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, made);
   };
-  if (is_librarys(buffer)) return call({buffer.address, buffer.count, buffer.datatype}, request);
-  return guarded(buffer.comm, [&] { return ireceive(find_side(buffer, source), buffer, lifetime, request, call); });
+  if (request == nullptr || is_librarys(buffer)) return call({buffer.address, buffer.count, buffer.datatype}, request);
+  return guarded(buffer.comm, [&] { return ireceive(real, find_side(buffer, source), buffer, lifetime, request, call); });
 }
 
 FoundSide find_matched(const Buffer& buffer, const void* message) {
   return find_side(buffer, key_of(load_handle(message)) == key_of(message_no_proc()) ? MPI_PROC_NULL : MPI_ANY_SOURCE);
 }
 
+// Receives a matched message, whose communicator is not among the arguments. A refused receive leaves the message.
+template <class Receive>
+int of_matched(Buffer buffer, const void* message, const Receive& receive) noexcept {
+  const Handle matched = load_handle(message);
+  const std::optional<Handle> comm = matched_comms().take(matched);
+  buffer.comm = comm.value_or(comm_world());
+  const int code = guarded(buffer.comm, [&] { return receive(buffer); });
+  if (comm && key_of(load_handle(message)) == key_of(matched)) matched_comms().remember(matched, *comm);
+  return code;
+}
+
 using SmallMrecv = int (*)(void*, int, Handle, void*, MPI_Status*);
 using LargeMrecv = int (*)(void*, Count, Handle, void*, MPI_Status*);
 
 int mrecv(SmallMrecv small, LargeMrecv large, const Buffer& buffer, void* message, MPI_Status* status) noexcept {
-  return guarded(buffer.comm, [&] {
-    return receive(find_matched(buffer, message), buffer, status, [&](const Given& given, MPI_Status* seen) {
-      return call_receive(small, large, buffer.comm, given, message, seen);
-    });
+  const auto call = [&](const Given& given, MPI_Status* seen) {
+    return call_receive(small, large, buffer.comm, given, message, seen);
+  };
+  if (message == nullptr || !send::is_status(status) || is_librarys(buffer)) {
+    return receive_untouched(buffer, status, call);
+  }
+  return of_matched(buffer, message, [&](const Buffer& matched) {
+    return receive(find_matched(matched, message), matched, status, call);
   });
 }
 
 using SmallImrecv = int (*)(void*, int, Handle, void*, void*);
 using LargeImrecv = int (*)(void*, Count, Handle, void*, void*);
 
-int imrecv(SmallImrecv small, LargeImrecv large, const Buffer& buffer, void* message, void* request) noexcept {
-  return guarded(buffer.comm, [&] {
-    return ireceive(
-        find_matched(buffer, message), buffer, Lifetime::plain, request,
-        [&](const Given& given, void* made) { return call_receive(small, large, buffer.comm, given, message, made); });
+int imrecv(const Real& real, SmallImrecv small, LargeImrecv large, const Buffer& buffer, void* message,
+           void* request) noexcept {
+  const auto call = [&](const Given& given, void* made) {
+    return call_receive(small, large, buffer.comm, given, message, made);
+  };
+  if (message == nullptr || request == nullptr || is_librarys(buffer)) {
+    return call({buffer.address, buffer.count, buffer.datatype}, request);
+  }
+  return of_matched(buffer, message, [&](const Buffer& matched) {
+    return ireceive(real, find_matched(matched, message), matched, Lifetime::plain, request, call);
   });
 }
 
@@ -128,18 +143,18 @@ TEMPI_ENTRY(MPI_Recv_c,
                  tag, status))
 
 TEMPI_ENTRY(MPI_Irecv, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, void* request),
-            irecv(real.MPI_Irecv, nullptr, Lifetime::plain,
+            irecv(real, real.MPI_Irecv, nullptr, Lifetime::plain,
                   incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag, request))
 TEMPI_ENTRY(MPI_Irecv_c, (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, void* request),
-            irecv(real.MPI_Irecv, real.MPI_Irecv_c, Lifetime::plain,
+            irecv(real, real.MPI_Irecv, real.MPI_Irecv_c, Lifetime::plain,
                   incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag, request))
 
 TEMPI_ENTRY(MPI_Recv_init, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, void* request),
-            irecv(real.MPI_Recv_init, nullptr, Lifetime::programs,
+            irecv(real, real.MPI_Recv_init, nullptr, Lifetime::programs,
                   incoming(Function::MPI_Recv_init, buffer, count, datatype, comm), source, tag, request))
 TEMPI_ENTRY(MPI_Recv_init_c,
             (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, void* request),
-            irecv(real.MPI_Recv_init, real.MPI_Recv_init_c, Lifetime::programs,
+            irecv(real, real.MPI_Recv_init, real.MPI_Recv_init_c, Lifetime::programs,
                   incoming(Function::MPI_Recv_init, buffer, count, datatype, comm), source, tag, request))
 
 TEMPI_ENTRY(MPI_Mrecv, (void* buffer, int count, Handle datatype, void* message, MPI_Status* status),
@@ -150,10 +165,10 @@ TEMPI_ENTRY(MPI_Mrecv_c, (void* buffer, Count count, Handle datatype, void* mess
                   incoming(Function::MPI_Mrecv, buffer, count, datatype, comm_world()), message, status))
 
 TEMPI_ENTRY(MPI_Imrecv, (void* buffer, int count, Handle datatype, void* message, void* request),
-            imrecv(real.MPI_Imrecv, nullptr, incoming(Function::MPI_Imrecv, buffer, count, datatype, comm_world()),
+            imrecv(real, real.MPI_Imrecv, nullptr, incoming(Function::MPI_Imrecv, buffer, count, datatype, comm_world()),
                    message, request))
 TEMPI_ENTRY(MPI_Imrecv_c, (void* buffer, Count count, Handle datatype, void* message, void* request),
-            imrecv(real.MPI_Imrecv, real.MPI_Imrecv_c,
+            imrecv(real, real.MPI_Imrecv, real.MPI_Imrecv_c,
                    incoming(Function::MPI_Imrecv, buffer, count, datatype, comm_world()), message, request))
 
 }  // namespace tempi::interpose

@@ -20,10 +20,10 @@ int send_untouched(SmallSend small, LargeSend large, const Buffer& buffer, int d
 
 int send(SmallSend small, LargeSend large, const Buffer& buffer, int destination, int tag) noexcept {
   send::Engine::flush();
-  if (is_librarys(buffer)) return send_untouched(small, large, buffer, destination, tag);
-  return guarded(buffer.comm, [&] {
+  if (is_librarys(buffer)) return send::Engine::tended(send_untouched(small, large, buffer, destination, tag));
+  return guarded_and_tended(buffer.comm, [&] {
     const FoundSide found = find_side(buffer, destination);
-    if (found.code != MPI_SUCCESS) return found.code;
+    if (found.refusal) return *found.refusal;
     if (!found.side) return send_untouched(small, large, buffer, destination, tag);
     send::Payload payload(*found.side, device::current(), device::Limit::none);
     payload.move();

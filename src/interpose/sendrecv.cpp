@@ -44,55 +44,59 @@ int call_exchange(Small small, Large large, const Exchange& exchange, const Give
 struct Sides {
   FoundSide out, in;
   bool any() const { return out.side || in.side; }
-  int code() const { return out.code != MPI_SUCCESS ? out.code : in.code; }
+  std::optional<int> refusal() const { return out.refusal ? out.refusal : in.refusal; }
 };
 
 Sides find_sides(const Exchange& exchange) {
   Sides sides{find_side(exchange.out, exchange.destination), {}};
-  if (sides.out.code == MPI_SUCCESS) sides.in = find_side(exchange.in, exchange.source);
+  if (!sides.out.refusal) sides.in = find_side(exchange.in, exchange.source);
   return sides;
 }
 
+// Will the library accept where it is to write?
+bool is_sound(const MPI_Status* status) { return send::is_status(status); }
+bool is_sound(const void* request) { return request != nullptr; }
+
 template <class Small, class Large>
-int run(Small small, Large large, const Exchange& exchange, const Sides& sides, MPI_Status* status) {
+int run(const Real&, Small small, Large large, const Exchange& exchange, const Sides& sides, MPI_Status* status) {
   Half out(sides.out, exchange.out), in(sides.in, exchange.in);
-  MPI_Status own;
-  MPI_Status* const seen = status == MPI_STATUS_IGNORE && in.payload() ? &own : status;
-  const int code = call_exchange(small, large, exchange, out.given(), in.given(), seen);
-  if (in.payload() && code == MPI_SUCCESS) in.payload()->unpack(send::received_bytes(*seen));
-  if (in.payload() && code != MPI_SUCCESS) in.payload()->abandon();
+  if (!in.payload()) return call_exchange(small, large, exchange, out.given(), in.given(), status);
+  send::SeenStatus seen(status);
+  const int code = call_exchange(small, large, exchange, out.given(), in.given(), seen.get());
+  send::unpack_received(*in.payload(), code, *seen.get());
   return code;
 }
 
 template <class Small, class Large>
-int run(Small small, Large large, const Exchange& exchange, const Sides& sides, void* request) {
-  if (sides.any()) return isendrecv(exchange, sides.out, sides.in, request);
+int run(const Real& real, Small small, Large large, const Exchange& exchange, const Sides& sides, void* request) {
+  if (sides.any()) return isendrecv(real, exchange, sides.out, sides.in, request);
   return call_exchange(small, large, exchange, {exchange.out.address, exchange.out.count, exchange.out.datatype},
                        {exchange.in.address, exchange.in.count, exchange.in.datatype}, request);
 }
 
 template <class Small, class Large, class Last>
-int sendrecv(Small small, Large large, const Exchange& exchange, Last last) noexcept {
-  return guarded(exchange.out.comm, [&] {
+int sendrecv(const Real& real, Small small, Large large, const Exchange& exchange, Last last) noexcept {
+  return guarded_and_tended(exchange.out.comm, [&] {
     Engine::flush();
-    const Sides sides = find_sides(exchange);
-    if (sides.code() != MPI_SUCCESS) return sides.code();
-    return run(small, large, exchange, sides, last);
+    const Sides sides = is_sound(last) ? find_sides(exchange) : Sides{};
+    if (const auto refusal = sides.refusal()) return *refusal;
+    return run(real, small, large, exchange, sides, last);
   });
 }
 
 // One buffer: with payloads it is an exchange of two, else the library's own call, `replace`.
 template <class Small, class Large, class Last, class Replace>
-int sendrecv_replace(Small small, Large large, const Exchange& exchange, Last last, const Replace& replace) noexcept {
-  return guarded(exchange.out.comm, [&] {
+int sendrecv_replace(const Real& real, Small small, Large large, const Exchange& exchange, Last last,
+                     const Replace& replace) noexcept {
+  return guarded_and_tended(exchange.out.comm, [&] {
     Engine::flush();
-    Sides sides{find_side(exchange.out, MPI_ANY_SOURCE), {}};
-    if (sides.code() != MPI_SUCCESS) return sides.code();
+    Sides sides{is_sound(last) ? find_side(exchange.out, MPI_ANY_SOURCE) : FoundSide{}, {}};
+    if (const auto refusal = sides.refusal()) return *refusal;
     if (!sides.any()) return replace();
     if (sides.out.side->strategy == send::Strategy::library) sides.out.side->strategy = send::Strategy::device;
     sides.in = sides.out;
     sides.in.side->direction = pack::Direction::unpack;
-    return run(small, large, exchange, sides, last);
+    return run(real, small, large, exchange, sides, last);
   });
 }
 
@@ -111,7 +115,7 @@ Buffer incoming(Function function, void* buffer, Count count, Handle datatype, H
   TEMPI_ENTRY(entry,                                                                                                \
               (const void* sendbuf, Number sendcount, Handle sendtype, int destination, int sendtag, void* recvbuf, \
                Number recvcount, Handle recvtype, int source, int recvtag, Handle comm, Last last),                 \
-              sendrecv(real.name, large,                                                                            \
+              sendrecv(real, real.name, large,                                                                            \
                        {outgoing(Function::name, sendbuf, sendcount, sendtype, comm), destination, sendtag,         \
                         incoming(Function::name, recvbuf, recvcount, recvtype, comm), source, recvtag},             \
                        last))
@@ -120,7 +124,7 @@ Buffer incoming(Function function, void* buffer, Count count, Handle datatype, H
   TEMPI_ENTRY(entry,                                                                                                  \
               (void* buffer, Number count, Handle datatype, int destination, int sendtag, int source, int recvtag,    \
                Handle comm, Last last),                                                                               \
-              sendrecv_replace(real.whole, large,                                                                     \
+              sendrecv_replace(real, real.whole, large,                                                                     \
                                {outgoing(Function::name, buffer, count, datatype, comm), destination, sendtag,        \
                                 incoming(Function::name, buffer, count, datatype, comm), source, recvtag},            \
                                last, [&] {                                                                            \

@@ -23,14 +23,11 @@ const Switches& switches() {
   return all;
 }
 
-// Is the datatype committed, the communicator valid? A message to nobody tells without touching a buffer. (Of one
-// element: with none MPICH does not look at the datatype.)
-int check_arguments(const Buffer& buffer, const KnownType* type) {
-  if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) return MPI_SUCCESS;
-  const char nothing = 0;
-  const int code = real_pmpi().MPI_Send(&nothing, 1, buffer.datatype, MPI_PROC_NULL, 0, buffer.comm);
-  if (type != nullptr && code == MPI_SUCCESS) type->is_committed.store(true, std::memory_order_relaxed);
-  return code;
+std::optional<int> check_arguments(const Buffer& buffer, const KnownType* type) {
+  if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) return {};
+  const std::optional<int> refusal = find_refusal(buffer.datatype, buffer.comm);
+  if (type != nullptr && !refusal) type->is_committed.store(true, std::memory_order_relaxed);
+  return refusal;
 }
 
 bool is_contiguous(const KnownType& type, Count count) { return pack::is_plain_copy(*type.plan, {count, type.extent}); }
@@ -80,13 +77,24 @@ FoundSide find_side(const Buffer& buffer, int peer) {
   device::Device* const device = device::current();
   if (device == nullptr && !switches().host_too) return {};
   const KnownType* type = find_type(buffer.datatype);
-  if (const int code = check_arguments(buffer, type); code != MPI_SUCCESS) return {{}, code};
+  if (const auto refusal = check_arguments(buffer, type)) return {{}, refusal};
   if (type == nullptr) type = analyse_type(buffer.datatype).type;
   if (type == nullptr || type->size() == 0 || overflows(buffer.count, type->size())) return {};
   FoundSide found{side_of(buffer, peer, *type, device)};
   const auto bytes = static_cast<std::uint64_t>(buffer.count * type->size());
   count_call(buffer.function, found.side ? send::outcome_of(found.side->strategy) : Outcome::passed_faster, bytes);
   return found;
+}
+
+// Asked with a message to nobody, of one element: with none MPICH does not look at the datatype. Where the program's
+// error handler returns, MPICH says success to what it has refused, but makes no request.
+std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept {
+  const char nothing = 0;
+  Handle request = request_null();
+  const int code = real_pmpi().MPI_Isend(&nothing, 1, datatype, MPI_PROC_NULL, 0, comm, &request);
+  if (is_null(request)) return code;
+  real_pmpi().MPI_Wait(&request, MPI_STATUS_IGNORE);
+  return {};
 }
 
 Packed::Packed(std::int64_t bytes) : count_(static_cast<int>(bytes)), type_(type_packed()) {

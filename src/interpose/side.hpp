@@ -22,13 +22,17 @@ struct Buffer {
 // The quick answer for the many calls that are the library's; false: find_side must look closer.
 bool is_librarys(const Buffer& buffer) noexcept;
 
-// No side: the call, or this half of it, is the library's. A code other than success: it has refused the arguments.
+// No side: the call, or this half of it, is the library's. A refusal: the code of the library, which has told the error
+// handler.
 struct FoundSide {
   std::optional<send::Side> side;
-  int code = MPI_SUCCESS;
+  std::optional<int> refusal{};
 };
 // `peer` is the rank at the other end, negative for any. With MPI_PROC_NULL no buffer is touched.
 FoundSide find_side(const Buffer& buffer, int peer);
+
+// Does the library refuse the datatype (not committed, say) or the communicator? Then its code. Touches no buffer.
+std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept;
 
 // How packed bytes are named in a call: MPI_PACKED, which may match any datatype, or beyond INT_MAX a datatype of it.
 class Packed {

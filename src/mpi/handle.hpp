@@ -39,6 +39,10 @@ Handle type_byte();
 Handle type_packed();
 Handle request_null();
 Handle info_null();
+Handle message_null();
 Handle message_no_proc();
+
+// Is it MPI_REQUEST_NULL?
+inline bool is_null(Handle request) { return key_of(request) == key_of(request_null()); }
 
 }  // namespace tempi

@@ -124,6 +124,11 @@ Handle info_null() {
   return handle;
 }
 
+Handle message_null() {
+  static const Handle handle = variable("ompi_message_null");
+  return handle;
+}
+
 Handle message_no_proc() {
   static const Handle handle = variable("ompi_message_no_proc");
   return handle;
@@ -135,6 +140,7 @@ Handle type_byte() { return (Handle)MPI_BYTE; }
 Handle type_packed() { return (Handle)MPI_PACKED; }
 Handle request_null() { return (Handle)MPI_REQUEST_NULL; }
 Handle info_null() { return (Handle)MPI_INFO_NULL; }
+Handle message_null() { return (Handle)MPI_MESSAGE_NULL; }
 Handle message_no_proc() { return (Handle)MPI_MESSAGE_NO_PROC; }
 #endif
 

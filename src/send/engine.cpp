@@ -69,7 +69,10 @@ bool Engine::is_packed(Message& message, bool waits) noexcept {
 
 void Engine::start(Message& message) noexcept {
   message.is_started = true;
-  if (!message.failure) message.start_code = real_pmpi().MPI_Start(&message.request);
+  if (message.failure) return;
+  message.is_starting = true;
+  message.start_code = message.mpi.MPI_Start(&message.request);
+  message.is_starting = false;
 }
 
 bool Engine::withdraw(Message& message) noexcept {
@@ -88,26 +91,44 @@ bool Engine::withdraw(Message& message) noexcept {
 
 void Engine::manage(const MessagePtr& message) {
   const std::lock_guard lock(mutex_);
-  managed_[key_of(message->request)] = message;
-  n_managed_.store(managed_.size(), std::memory_order_relaxed);
+  managed_.put(message);
+  count_managed();
 }
 
 MessagePtr Engine::find(Handle request) noexcept {
   if (!manages_any()) return nullptr;
   const std::lock_guard lock(mutex_);
-  const auto found = managed_.find(key_of(request));
-  return found == managed_.end() ? nullptr : found->second;
+  return managed_.find(request);
 }
 
 MessagePtr Engine::take(Handle request) noexcept {
   if (!manages_any()) return nullptr;
   const std::lock_guard lock(mutex_);
-  const auto found = managed_.find(key_of(request));
-  if (found == managed_.end()) return nullptr;
-  MessagePtr message = std::move(found->second);
-  managed_.erase(found);
-  n_managed_.store(managed_.size(), std::memory_order_relaxed);
+  MessagePtr message = managed_.take(request);
+  count_managed();
   return message;
+}
+
+std::vector<MessagePtr> Engine::take(int count, const void* requests) {
+  std::vector<MessagePtr> taken;
+  const std::lock_guard lock(mutex_);
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    MessagePtr message = managed_.take(load_handle(static_cast<const char*>(requests) + at * kRequestBytes));
+    if (!message) continue;
+    if (taken.empty()) taken.resize(static_cast<std::size_t>(count));
+    taken[at] = std::move(message);
+  }
+  count_managed();
+  return taken;
+}
+
+void Engine::put_back(std::vector<MessagePtr>& messages) {
+  const std::lock_guard lock(mutex_);
+  for (MessagePtr& message : messages) {
+    if (message) managed_.put(std::move(message));
+  }
+  count_managed();
 }
 
 void Engine::adopt(const MessagePtr& message) noexcept {

@@ -8,10 +8,9 @@
 #include <atomic>
 #include <deque>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
-#include "send/message.hpp"
+#include "send/message_table.hpp"
 
 namespace tempi::send {
 
@@ -32,6 +31,11 @@ class Engine {
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_relaxed) != 0) get().start_pending(false);
   }
+  // After a call of the library: a receive that the program has freed may have arrived.
+  static int tended(int code) noexcept {
+    progress();
+    return code;
+  }
   // Takes a pending send out of the queue: it will never start. False when it has started.
   bool withdraw(Message& message) noexcept;
 
@@ -42,6 +46,9 @@ class Engine {
   // The message of a request, or null. Who completes a request takes it out, and puts it back when it is not complete.
   MessagePtr find(Handle request) noexcept;
   MessagePtr take(Handle request) noexcept;
+  // Those of an array of requests, null for the rest; none at all where none is managed.
+  std::vector<MessagePtr> take(int count, const void* requests);
+  void put_back(std::vector<MessagePtr>& messages);
 
   // A request that the program has freed: kept until it is complete.
   void adopt(const MessagePtr& message) noexcept;
@@ -52,6 +59,7 @@ class Engine {
   void start_pending(bool waits) noexcept;
   void launch() noexcept;
   void count_work() noexcept;
+  void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
   bool is_packed(Message& message, bool waits) noexcept;
   void start(Message& message) noexcept;
 
@@ -61,7 +69,7 @@ class Engine {
   std::deque<MessagePtr> pending_;
   std::vector<MessagePtr> not_launched_;  // of the pending ones
   std::int64_t not_launched_bytes_ = 0;
-  std::unordered_map<Handle, MessagePtr> managed_;
+  MessageTable managed_;
   std::vector<MessagePtr> orphans_;
 };
 

@@ -17,6 +17,17 @@ bool was_cancelled(const MPI_Status& status) {
   return flag != 0;
 }
 
+// How many of the `room` bytes of a completed receive have come.
+std::int64_t received_bytes(const MPI_Status& status, std::int64_t room) {
+  Count bytes = 0;
+  real_pmpi().MPI_Get_elements_x(&status, type_byte(), &bytes);
+  return std::clamp<std::int64_t>(bytes, 0, room);
+}
+
+bool can_be_unpacked(int code, const MPI_Status& status) {
+  return code == MPI_SUCCESS && is_filled(status) && !was_cancelled(status);
+}
+
 void unpack_short(Message& message, std::int64_t received) noexcept {
   try {
     message.in->unpack(received);
@@ -44,7 +55,7 @@ void release(const Completed& done) noexcept {
     message.start_code = MPI_SUCCESS;
     Engine::get().manage(done.message);
   } else if (message.lifetime == Lifetime::ours) {
-    real_pmpi().MPI_Request_free(&message.request);
+    message.mpi.MPI_Request_free(&message.request);
     if (done.slot != nullptr) store_handle(done.slot, request_null());
   }
 }
@@ -93,23 +104,24 @@ int finish_several(std::vector<Completed>& done, const std::vector<MPI_Status*>&
   return raise(comm, MPI_ERR_IN_STATUS);
 }
 
-// Did the library complete the request of this status, given the code of the call?
-bool is_complete(const MPI_Status& status, int code) {
-  return !has_class(code, MPI_ERR_IN_STATUS) || !has_class(status.MPI_ERROR, MPI_ERR_PENDING);
-}
-
 int code_in(const MPI_Status& status, int code) {
   return has_class(code, MPI_ERR_IN_STATUS) ? status.MPI_ERROR : MPI_SUCCESS;
 }
 
-bool says_something(int code) { return code == MPI_SUCCESS || has_class(code, MPI_ERR_IN_STATUS); }
-
 }  // namespace
 
-Statuses::Statuses(int count, MPI_Status* program) : at_(program) {
-  if (!are_ignored(program) && !is_ignored(program)) return;
-  own_.resize(static_cast<std::size_t>(std::max(count, 1)));
-  at_ = own_.data();
+SeenStatuses::SeenStatuses(int count, MPI_Status* program) : sources_(static_cast<std::size_t>(count)), at_(program) {
+  if (are_ignored(program)) {
+    own_.resize(sources_.size());
+    at_ = own_.data();
+  }
+  for (int i = 0; i < count; ++i) sources_[static_cast<std::size_t>(i)] = std::exchange(at(i)->MPI_SOURCE, kNotFilled);
+}
+
+SeenStatuses::~SeenStatuses() {
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    if (!is_filled(at_[i])) at_[i].MPI_SOURCE = sources_[i];
+  }
 }
 
 void unpack(const std::vector<Completed>& all) noexcept {
@@ -117,15 +129,28 @@ void unpack(const std::vector<Completed>& all) noexcept {
   for (const Completed& done : all) {
     Message& message = *done.message;
     if (!message.in || !message.is_active || message.is_unpacked || message.is_cancelled) continue;
-    if (done.code != MPI_SUCCESS) {
-      message.in->abandon();
-    } else if (!was_cancelled(*done.status)) {
-      const std::int64_t received = received_bytes(*done.status);
+    if (can_be_unpacked(done.code, *done.status)) {
+      const std::int64_t received = received_bytes(*done.status, message.in->bytes());
       if (received == message.in->bytes()) whole.push_back(done.message);
       else unpack_short(message, received);
+    } else if (!is_filled(*done.status) || !was_cancelled(*done.status)) {
+      message.in->abandon();
     }
   }
   unpack_grouped(whole);
+}
+
+void unpack_received(Payload& payload, int code, const MPI_Status& status) {
+  if (can_be_unpacked(code, status)) payload.unpack(received_bytes(status, payload.bytes()));
+  else payload.abandon();
+}
+
+bool is_complete(const Message& message, const void* slot, const MPI_Status& status, int code) noexcept {
+  if (message.lifetime == Lifetime::plain) return is_null(load_handle(slot));
+  if (is_filled(status)) return !has_class(code, MPI_ERR_IN_STATUS) || !has_class(status.MPI_ERROR, MPI_ERR_PENDING);
+  int flag = 0;
+  message.mpi.MPI_Request_get_status(message.request, &flag, MPI_STATUS_IGNORE);
+  return flag != 0;
 }
 
 int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noexcept {
@@ -136,36 +161,36 @@ int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noe
   return raise(comm, one.front().code);
 }
 
-int finish_all(Requests& requests, const Statuses& statuses, int code) noexcept {
-  if (!says_something(code)) return code;
+int finish_all(Requests& requests, const SeenStatuses& statuses, int code) noexcept {
   std::vector<Completed> done;
   std::vector<MPI_Status*> all;
   for (int i = 0; i < requests.size(); ++i) {
     MPI_Status* const status = statuses.at(i);
     all.push_back(status);
-    if (requests.message(i) && is_complete(*status, code)) {
+    if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, code)) {
       done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
     }
   }
   return finish_several(done, all, code);
 }
 
-int finish_some(Requests& requests, const Statuses& statuses, int n_done, const int* indices, int code) noexcept {
-  if (!says_something(code) || n_done == MPI_UNDEFINED) return code;
+int finish_some(Requests& requests, const SeenStatuses& statuses, int n_done, const int* indices, int code) noexcept {
   std::vector<Completed> done;
   std::vector<MPI_Status*> all;
-  for (int k = 0; k < n_done; ++k) {
+  for (int k = 0; k < n_done; ++k) {  // MPI_UNDEFINED is negative
     MPI_Status* const status = statuses.at(k);
     all.push_back(status);
-    if (requests.message(indices[k])) {
-      done.push_back({requests.take(indices[k]), requests.slot(indices[k]), status, code_in(*status, code)});
+    const int i = indices[k];
+    if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, code)) {
+      done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
     }
   }
   return finish_several(done, all, code);
 }
 
 int finish_any(Requests& requests, int index, MPI_Status* status, int code) noexcept {
-  if (index == MPI_UNDEFINED || index < 0 || index >= requests.size() || !requests.message(index)) return code;
+  if (index < 0 || index >= requests.size() || !requests.message(index)) return code;  // MPI_UNDEFINED is negative
+  if (!is_complete(*requests.message(index), requests.slot(index), *status, code)) return code;
   return finish_one(requests.take(index), requests.slot(index), status, code);
 }
 
@@ -176,20 +201,14 @@ void end_sibling(Message& message, bool waits) noexcept {
 bool end_orphan(const MessagePtr& message, bool waits) noexcept {
   end_sibling(*message, waits);
   if (message->is_pending()) return false;
-  MPI_Status status{};
+  SeenStatus status(MPI_STATUS_IGNORE);
   Handle request = message->request;
-  int flag = 1;
-  const Real& real = real_pmpi();
-  const int code = waits ? real.MPI_Wait(&request, &status) : real.MPI_Test(&request, &flag, &status);
-  if (code == MPI_SUCCESS && !flag) return false;
-  finish_one(message, nullptr, &status, code);
+  int flag = 0;
+  const Real& real = message->mpi;
+  const int code = waits ? real.MPI_Wait(&request, status.get()) : real.MPI_Test(&request, &flag, status.get());
+  if (!waits && code == MPI_SUCCESS && !flag) return false;
+  finish_one(message, nullptr, status.get(), code);
   return true;
-}
-
-std::int64_t received_bytes(const MPI_Status& status) {
-  Count bytes = 0;
-  real_pmpi().MPI_Get_elements_x(&status, type_byte(), &bytes);
-  return bytes;
 }
 
 }  // namespace tempi::send

@@ -45,13 +45,11 @@ MPI_Status* status_at(MPI_Status* statuses, int i) {
 int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* status) {
   Engine& engine = Engine::get();
   Engine::progress();
-  const MessagePtr message = engine.find(request);
+  const MessagePtr message = flag != nullptr && is_status(status) ? engine.find(request) : nullptr;
   if (!message) return real.MPI_Request_get_status(request, flag, status);
   end_sibling(*message, false);
-  if (message->is_pending()) {
-    *flag = 0;
-    return MPI_SUCCESS;
-  }
+  *flag = 0;
+  if (message->is_pending()) return MPI_SUCCESS;
   if (!message->is_active || message->ends_without_library()) {  // inactive to the library, which does not say "done"
     Handle null = request_null();
     const int code = real.MPI_Test(&null, flag, status);
@@ -60,23 +58,24 @@ int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* 
     }
     return code;
   }
-  const Statuses own(1, status);
+  SeenStatus seen(status);
   if (message->is_unpacked) {
     *flag = 1;
-    *own.at(0) = message->told;
+    *seen.get() = message->told;
     return MPI_SUCCESS;
   }
-  const int code = real.MPI_Request_get_status(request, flag, own.at(0));
+  const int code = real.MPI_Request_get_status(request, flag, seen.get());
   if (code != MPI_SUCCESS || !*flag) return code;
-  unpack({{message, nullptr, own.at(0), MPI_SUCCESS}});
+  unpack({{message, nullptr, seen.get(), MPI_SUCCESS}});
   message->is_unpacked = true;
-  message->told = *own.at(0);
+  message->told = *seen.get();
   return MPI_SUCCESS;
 }
 
 int request_get_status_all(const Real& real, int count, const void* requests, int* flag, MPI_Status* statuses) {
   Engine::progress();
-  if (!Engine::manages_any()) return real.MPI_Request_get_status_all(count, requests, flag, statuses);
+  const bool is_sound = requests != nullptr && flag != nullptr && are_statuses(statuses);
+  if (!is_sound || count < 0 || !Engine::manages_any()) return real.MPI_Request_get_status_all(count, requests, flag, statuses);
   const Split split(count, requests);
   std::vector<MPI_Status> told(split.ours().size());
   for (std::size_t k = 0; k < told.size(); ++k) {
@@ -92,7 +91,8 @@ int request_get_status_all(const Real& real, int count, const void* requests, in
 int request_get_status_any(const Real& real, int count, const void* requests, int* index, int* flag,
                            MPI_Status* status) {
   Engine::progress();
-  if (!Engine::manages_any()) return real.MPI_Request_get_status_any(count, requests, index, flag, status);
+  const bool is_sound = requests != nullptr && index != nullptr && flag != nullptr && is_status(status);
+  if (!is_sound || count < 0 || !Engine::manages_any()) return real.MPI_Request_get_status_any(count, requests, index, flag, status);
   const Split split(count, requests);
   for (const int i : split.ours()) {
     const int code = split.look_at(real, i, flag, status);
@@ -107,7 +107,8 @@ int request_get_status_any(const Real& real, int count, const void* requests, in
 int request_get_status_some(const Real& real, int count, const void* requests, int* n_done, int* indices,
                             MPI_Status* statuses) {
   Engine::progress();
-  if (!Engine::manages_any()) {
+  const bool is_sound = requests != nullptr && n_done != nullptr && indices != nullptr && are_statuses(statuses);
+  if (!is_sound || count < 0 || !Engine::manages_any()) {
     return real.MPI_Request_get_status_some(count, requests, n_done, indices, statuses);
   }
   const Split split(count, requests);

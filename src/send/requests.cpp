@@ -1,42 +1,27 @@
 #include "send/requests.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "send/finish.hpp"
 
 namespace tempi::send {
 
-Requests::Requests(int count, void* program) : count_(count), program_(static_cast<char*>(program)) {
-  Engine& engine = Engine::get();
-  for (int i = 0; i < count && Engine::manages_any(); ++i) {
-    MessagePtr message = engine.take(load_handle(slot(i)));
-    if (!message) continue;
-    if (messages_.empty()) messages_.resize(static_cast<std::size_t>(count));
-    messages_[static_cast<std::size_t>(i)] = std::move(message);
-  }
+Requests::Requests(bool is_sound, int count, void* program) : count_(count), program_(static_cast<char*>(program)) {
+  if (is_sound && Engine::manages_any()) messages_ = Engine::get().take(count, program);
 }
 
 Requests::~Requests() {
-  for (const MessagePtr& message : messages_) {
-    if (message) Engine::get().manage(message);
+  if (any_managed()) Engine::get().put_back(messages_);
+}
+
+void Requests::look(bool waits) noexcept {
+  for (int i = 0; i < count_; ++i) {
+    const MessagePtr& one = message(i);
+    if (!one) continue;
+    end_sibling(*one, waits);
+    if (one->is_pending()) any_pending_ = true;
+    else if (first_ended_ < 0 && one->ends_without_library()) first_ended_ = i;
   }
-}
-
-void Requests::tend_siblings(bool waits) noexcept {
-  for (const MessagePtr& message : messages_) {
-    if (message) end_sibling(*message, waits);
-  }
-}
-
-bool Requests::any_pending() const {
-  return std::any_of(messages_.begin(), messages_.end(), [](const auto& m) { return m && m->is_pending(); });
-}
-
-int Requests::first_that_ends_without_library() const {
-  const auto found =
-      std::find_if(messages_.begin(), messages_.end(), [](const auto& m) { return m && m->ends_without_library(); });
-  return found == messages_.end() ? -1 : static_cast<int>(found - messages_.begin());
 }
 
 VisibleRequests::VisibleRequests(const Requests& requests)

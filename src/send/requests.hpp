@@ -11,7 +11,8 @@ namespace tempi::send {
 // a completed request to another thread's new one at once.
 class Requests {
  public:
-  Requests(int count, void* program);
+  // None where `is_sound` is false: what the library will refuse completes nothing.
+  Requests(bool is_sound, int count, void* program);
   // Messages that nobody has taken go back to the engine.
   ~Requests();
   Requests(const Requests&) = delete;
@@ -23,15 +24,17 @@ class Requests {
   MessagePtr take(int i) { return std::move(messages_[static_cast<std::size_t>(i)]); }
   void* slot(int i) const { return program_ + static_cast<std::size_t>(i) * kRequestBytes; }
 
-  // The send halves of Isendrecvs: waits for them, or has a look.
-  void tend_siblings(bool waits) noexcept;
-  bool any_pending() const;
-  int first_that_ends_without_library() const;  // -1: none
+  // Waits for the send halves of Isendrecvs, or has a look; then finds out about all.
+  void look(bool waits) noexcept;
+  bool any_pending() const { return any_pending_; }
+  int first_that_ends_without_library() const { return first_ended_; }  // -1: none
 
  private:
   int count_;
   char* program_;
   std::vector<MessagePtr> messages_;  // empty where none is managed
+  bool any_pending_ = false;
+  int first_ended_ = -1;
 };
 
 // A copy of the array in which the library does not see the pending ones: to it they are inactive.

@@ -6,21 +6,15 @@
 namespace tempi::send {
 namespace {
 
-// A buffered send is started as a new request each time, by the program's call, because its handle changes: Open MPI
-// does so by itself while the last bytes are still on their way, and 4.1 sends stale bytes when one is started again.
-int start_buffered(const Real& real, const MessagePtr& message, void* request) {
-  Engine& engine = Engine::get();
+// A buffered send is complete when its bytes are in the program's buffer, so that the request itself never starts: Open
+// MPI renews the handle of one that is started again while the last bytes are on their way, and 4.1 sends stale bytes.
+int start_buffered(Message& message) {
   Engine::flush();
-  message->out->move();
-  Handle renewed = 0;
-  if (const int code = message->renew(&renewed); code != MPI_SUCCESS) return code;
-  engine.take(message->request);
-  real_pmpi().MPI_Request_free(&message->request);
-  const int code = real.MPI_Start(&renewed);
-  message->request = renewed;
-  message->is_active = code == MPI_SUCCESS;
-  engine.manage(message);
-  store_handle(request, renewed);
+  message.out->move();
+  Handle sent = request_null();
+  const int code = message.send_buffered(&sent);
+  message.is_active = !is_null(sent);
+  if (message.is_active) message.mpi.MPI_Wait(&sent, MPI_STATUS_IGNORE);
   return code;
 }
 
@@ -28,14 +22,15 @@ int start_buffered(const Real& real, const MessagePtr& message, void* request) {
 
 int start(const Real& real, void* request) {
   Engine& engine = Engine::get();
-  const MessagePtr message = engine.find(load_handle(request));
+  const MessagePtr message = request != nullptr ? engine.find(load_handle(request)) : nullptr;
+  if (message && message->is_starting) return real.MPI_Start(request);
   if (!message) {
     Engine::flush();
     return real.MPI_Start(request);
   }
   if (message->is_active) return raise(message->comm, MPI_ERR_REQUEST);
   (message->out ? message->out : message->in)->look_again();
-  if (message->renew) return start_buffered(real, message, request);
+  if (message->send_buffered) return start_buffered(*message);
   if (message->out) {
     message->is_active = true;
     engine.post(message);
@@ -47,7 +42,7 @@ int start(const Real& real, void* request) {
 }
 
 int start_all(const Real& real, int count, void* requests) {
-  if (!Engine::manages_any()) return real.MPI_Startall(count, requests);
+  if (requests == nullptr || count < 0 || !Engine::manages_any()) return real.MPI_Startall(count, requests);
   for (int i = 0; i < count; ++i) {
     if (const int code = start(real, static_cast<char*>(requests) + static_cast<std::size_t>(i) * kRequestBytes);
         code != MPI_SUCCESS) {
