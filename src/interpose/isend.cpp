@@ -27,8 +27,8 @@ int send_buffered(const send::MessagePtr& message, int code) {
   return code;
 }
 
-// A request of the library over a payload. A buffered send is packed before that; all others are persistent, and started
-// when the payload is ready, or when the program starts them.
+// A request of the library over a payload. A buffered send is packed before that; all others are persistent, and
+// started when the payload is ready, or when the program starts them.
 int make_send(const SendForms& forms, const send::Side& side, const Buffer& buffer, int destination, int tag,
               void* request, Lifetime lifetime) {
   const auto message = std::make_shared<send::Message>(forms.real, buffer.comm, lifetime);
@@ -43,7 +43,7 @@ int make_send(const SendForms& forms, const send::Side& side, const Buffer& buff
     out.move();
   }
   const int code = send(forms.make, &message->request);
-  if (!message->is_made()) return code;
+  if (!is_made(code, message->request)) return code;
   store_handle(request, message->request);
   if (is_sent_here) return send_buffered(message, code);
   message->is_active = lifetime == Lifetime::ours;
@@ -75,7 +75,9 @@ int isend(const SendForms& forms, Lifetime lifetime, const FoundSide& found, con
 
 int isend(const SendForms& forms, Lifetime lifetime, const Buffer& buffer, int destination, int tag,
           void* request) noexcept {
-  if (request == nullptr || is_librarys(buffer)) return isend_untouched(forms, lifetime, buffer, destination, tag, request);
+  if (request == nullptr || is_librarys(buffer)) {
+    return isend_untouched(forms, lifetime, buffer, destination, tag, request);
+  }
   return guarded(buffer.comm, [&] {
     return isend(forms, lifetime, find_side(buffer, destination), buffer, destination, tag, request);
   });
@@ -84,20 +86,20 @@ int isend(const SendForms& forms, Lifetime lifetime, const Buffer& buffer, int d
 }  // namespace
 
 int isend(const Real& real, const FoundSide& found, const Buffer& buffer, int destination, int tag, void* request) {
-  return isend({real, real.MPI_Isend, real.MPI_Isend_c, real.MPI_Send_init}, Lifetime::ours, found, buffer, destination, tag,
-               request);
+  return isend({real, real.MPI_Isend, real.MPI_Isend_c, real.MPI_Send_init}, Lifetime::ours, found, buffer, destination,
+               tag, request);
 }
 
 // Both forms of one kind of send: of what is called, what a managed one is made by, and whose the request is.
 #define TEMPI_ISEND(name, make, lifetime)                                                                           \
   TEMPI_ENTRY(                                                                                                      \
       name, (const void* buffer, int count, Handle datatype, int destination, int tag, Handle comm, void* request), \
-      isend({real, real.name, nullptr, real.make}, lifetime,                                                              \
+      isend({real, real.name, nullptr, real.make}, lifetime,                                                        \
             {Function::name, pack::Direction::pack, buffer, count, datatype, comm}, destination, tag, request))     \
   TEMPI_ENTRY(                                                                                                      \
       name##_c,                                                                                                     \
       (const void* buffer, Count count, Handle datatype, int destination, int tag, Handle comm, void* request),     \
-      isend({real, real.name, real.name##_c, real.make}, lifetime,                                                        \
+      isend({real, real.name, real.name##_c, real.make}, lifetime,                                                  \
             {Function::name, pack::Direction::pack, buffer, count, datatype, comm}, destination, tag, request))
 
 TEMPI_ISEND(MPI_Isend, MPI_Send_init, Lifetime::ours)

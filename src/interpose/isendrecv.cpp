@@ -37,7 +37,7 @@ MessagePtr message_of(const Real& real, Handle request, Handle comm) {
 int send_alone(const Real& real, const Exchange& exchange, const FoundSide& out, void* request) {
   Handle sent = request_null();
   const int code = isend(real, out, exchange.out, exchange.destination, exchange.sendtag, &sent);
-  if (is_null(sent)) return code;
+  if (!is_made(code, sent)) return code;
   if (const MessagePtr managed = send::Engine::get().find(sent)) managed->receives_from_nobody = true;
   store_handle(request, sent);
   return code;
@@ -49,9 +49,10 @@ int send_alone(const Real& real, const Exchange& exchange, const FoundSide& out,
 int isendrecv(const Real& real, const Exchange& exchange, const FoundSide& out, const FoundSide& in, void* request) {
   if (exchange.source == MPI_PROC_NULL) return send_alone(real, exchange, out, request);
   const auto receive = std::make_shared<Message>(real, exchange.in.comm, Message::Lifetime::ours);
-  if (const int code = init_receive(*receive, exchange, in); !receive->is_made()) return code;
+  if (const int code = init_receive(*receive, exchange, in); !is_made(code, receive->request)) return code;
   Handle sent = request_null();
-  if (const int code = isend(real, out, exchange.out, exchange.destination, exchange.sendtag, &sent); is_null(sent)) {
+  if (const int code = isend(real, out, exchange.out, exchange.destination, exchange.sendtag, &sent);
+      !is_made(code, sent)) {
     real.MPI_Request_free(&receive->request);
     return code;
   }

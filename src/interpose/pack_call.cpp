@@ -39,8 +39,8 @@ int call_form(PackFn pack_fn, UnpackFn unpack_fn, PackCall& call) {
 
 bool fits_int(std::int64_t value) { return value >= INT_MIN && value <= INT_MAX; }
 
-// Is the communicator valid, the datatype committed, ...? Once a datatype has passed, only the communicator is in doubt,
-// and there is a quicker question about that. A refusal shows in what is not done, see find_refusal.
+// Is the communicator valid, the datatype committed, ...? Once a datatype has passed, only the communicator is in
+// doubt, and there is a quicker question about that. A refusal shows in what is not done, see find_refusal.
 std::optional<int> check_arguments(const PackCall& call, const KnownType* type) {
   if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) {
     int rank = MPI_UNDEFINED;

@@ -45,7 +45,7 @@ int ireceive(const Real& real, const FoundSide& found, const Buffer& buffer, Lif
   message->in.emplace(*found.side, device::current(), device::Limit::pool);
   const Packed packed(message->in->bytes());
   const int code = call(Given{message->in->data(), packed.count(), packed.type()}, &message->request);
-  if (!message->is_made()) return code;
+  if (!is_made(code, message->request)) return code;
   Engine::get().manage(message);
   store_handle(request, message->request);
   return MPI_SUCCESS;
@@ -73,13 +73,14 @@ int recv(SmallRecv small, LargeRecv large, const Buffer& buffer, int source, int
 using SmallIrecv = int (*)(void*, int, Handle, int, int, Handle, void*);
 using LargeIrecv = int (*)(void*, Count, Handle, int, int, Handle, void*);
 
-int irecv(const Real& real, SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Buffer& buffer, int source, int tag,
-          void* request) noexcept {
+int irecv(const Real& real, SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Buffer& buffer, int source,
+          int tag, void* request) noexcept {
   const auto call = [&](const Given& given, void* made) {
     return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, made);
   };
   if (request == nullptr || is_librarys(buffer)) return call({buffer.address, buffer.count, buffer.datatype}, request);
-  return guarded(buffer.comm, [&] { return ireceive(real, find_side(buffer, source), buffer, lifetime, request, call); });
+  return guarded(buffer.comm,
+                 [&] { return ireceive(real, find_side(buffer, source), buffer, lifetime, request, call); });
 }
 
 FoundSide find_matched(const Buffer& buffer, const void* message) {
@@ -165,8 +166,8 @@ TEMPI_ENTRY(MPI_Mrecv_c, (void* buffer, Count count, Handle datatype, void* mess
                   incoming(Function::MPI_Mrecv, buffer, count, datatype, comm_world()), message, status))
 
 TEMPI_ENTRY(MPI_Imrecv, (void* buffer, int count, Handle datatype, void* message, void* request),
-            imrecv(real, real.MPI_Imrecv, nullptr, incoming(Function::MPI_Imrecv, buffer, count, datatype, comm_world()),
-                   message, request))
+            imrecv(real, real.MPI_Imrecv, nullptr,
+                   incoming(Function::MPI_Imrecv, buffer, count, datatype, comm_world()), message, request))
 TEMPI_ENTRY(MPI_Imrecv_c, (void* buffer, Count count, Handle datatype, void* message, void* request),
             imrecv(real, real.MPI_Imrecv, real.MPI_Imrecv_c,
                    incoming(Function::MPI_Imrecv, buffer, count, datatype, comm_world()), message, request))

@@ -115,7 +115,7 @@ Buffer incoming(Function function, void* buffer, Count count, Handle datatype, H
   TEMPI_ENTRY(entry,                                                                                                \
               (const void* sendbuf, Number sendcount, Handle sendtype, int destination, int sendtag, void* recvbuf, \
                Number recvcount, Handle recvtype, int source, int recvtag, Handle comm, Last last),                 \
-              sendrecv(real, real.name, large,                                                                            \
+              sendrecv(real, real.name, large,                                                                      \
                        {outgoing(Function::name, sendbuf, sendcount, sendtype, comm), destination, sendtag,         \
                         incoming(Function::name, recvbuf, recvcount, recvtype, comm), source, recvtag},             \
                        last))
@@ -124,7 +124,7 @@ Buffer incoming(Function function, void* buffer, Count count, Handle datatype, H
   TEMPI_ENTRY(entry,                                                                                                  \
               (void* buffer, Number count, Handle datatype, int destination, int sendtag, int source, int recvtag,    \
                Handle comm, Last last),                                                                               \
-              sendrecv_replace(real, real.whole, large,                                                                     \
+              sendrecv_replace(real, real.whole, large,                                                               \
                                {outgoing(Function::name, buffer, count, datatype, comm), destination, sendtag,        \
                                 incoming(Function::name, buffer, count, datatype, comm), source, recvtag},            \
                                last, [&] {                                                                            \

@@ -86,13 +86,12 @@ FoundSide find_side(const Buffer& buffer, int peer) {
   return found;
 }
 
-// Asked with a message to nobody, of one element: with none MPICH does not look at the datatype. Where the program's
-// error handler returns, MPICH says success to what it has refused, but makes no request.
+// Asked with a message to nobody, of one element: with none MPICH does not look at the datatype.
 std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept {
   const char nothing = 0;
   Handle request = request_null();
   const int code = real_pmpi().MPI_Isend(&nothing, 1, datatype, MPI_PROC_NULL, 0, comm, &request);
-  if (is_null(request)) return code;
+  if (!is_made(code, request)) return code;
   real_pmpi().MPI_Wait(&request, MPI_STATUS_IGNORE);
   return {};
 }

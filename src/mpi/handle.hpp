@@ -45,4 +45,8 @@ Handle message_no_proc();
 // Is it MPI_REQUEST_NULL?
 inline bool is_null(Handle request) { return key_of(request) == key_of(request_null()); }
 
+// Did a call that said `code` make this request, which was null before? Where the program's error handler returns,
+// MPICH says success to a call that has failed, but makes none; Open MPI makes one of some calls that have failed.
+inline bool is_made(int code, Handle request) { return code == MPI_SUCCESS && !is_null(request); }
+
 }  // namespace tempi

@@ -91,7 +91,8 @@ MessagePtr take(bool is_sound, const void* request) noexcept {
 
 // After a call about one request: the message is finished, or goes back to the engine.
 int finish_or_put_back(MessagePtr message, void* request, SeenStatus& seen, int code) {
-  if (is_complete(*message, request, *seen.get(), code)) return finish_one(std::move(message), request, seen.get(), code);
+  if (is_complete(*message, request, *seen.get(), code))
+    return finish_one(std::move(message), request, seen.get(), code);
   Engine::get().manage(message);
   return code;
 }

@@ -75,7 +75,8 @@ int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* 
 int request_get_status_all(const Real& real, int count, const void* requests, int* flag, MPI_Status* statuses) {
   Engine::progress();
   const bool is_sound = requests != nullptr && flag != nullptr && are_statuses(statuses);
-  if (!is_sound || count < 0 || !Engine::manages_any()) return real.MPI_Request_get_status_all(count, requests, flag, statuses);
+  if (!is_sound || count < 0 || !Engine::manages_any())
+    return real.MPI_Request_get_status_all(count, requests, flag, statuses);
   const Split split(count, requests);
   std::vector<MPI_Status> told(split.ours().size());
   for (std::size_t k = 0; k < told.size(); ++k) {
@@ -92,7 +93,8 @@ int request_get_status_any(const Real& real, int count, const void* requests, in
                            MPI_Status* status) {
   Engine::progress();
   const bool is_sound = requests != nullptr && index != nullptr && flag != nullptr && is_status(status);
-  if (!is_sound || count < 0 || !Engine::manages_any()) return real.MPI_Request_get_status_any(count, requests, index, flag, status);
+  if (!is_sound || count < 0 || !Engine::manages_any())
+    return real.MPI_Request_get_status_any(count, requests, index, flag, status);
   const Split split(count, requests);
   for (const int i : split.ours()) {
     const int code = split.look_at(real, i, flag, status);

@@ -35,25 +35,24 @@ struct Message {
 
   // All calls about the request take the layer by which it was made: a tool between us and the library sees pairs.
   const Real& mpi;
-  Handle comm;                      // whose error handler is told
+  Handle comm;  // whose error handler is told
   Lifetime lifetime;
-  Handle request = request_null();  // stays so where the library refuses to make it, whatever its code says
-  std::optional<Payload> out{};  // what is sent, or
-  std::optional<Payload> in{};   // what is received; neither for a half that is the library's
-  MessagePtr sibling{};          // not complete yet
+  Handle request = request_null();
+  std::optional<Payload> out{};                 // what is sent, or
+  std::optional<Payload> in{};                  // what is received; neither for a half that is the library's
+  MessagePtr sibling{};                         // not complete yet
   std::function<int(Handle*)> send_buffered{};  // by MPI_Ibsend: what each start of an MPI_Bsend_init does
-  bool is_active = true;                // false: the program's own, and not started by it or complete
-  std::atomic<bool> is_started = true;  // false: pending
-  std::atomic<bool> is_starting = false;  // we are in MPI_Start; a tool below us may come back with it
-  bool is_cancelled = false;            // before it was started
-  bool receives_from_nobody = false;    // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
-  bool is_unpacked = false;             // by MPI_Request_get_status, before the program waits, which was told
+  bool is_active = true;                        // false: the program's own, and not started by it or complete
+  std::atomic<bool> is_started = true;          // false: pending
+  std::atomic<bool> is_starting = false;        // we are in MPI_Start; a tool below us may come back with it
+  bool is_cancelled = false;                    // before it was started
+  bool receives_from_nobody = false;  // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
+  bool is_unpacked = false;           // by MPI_Request_get_status, before the program waits, which was told
   MPI_Status told{};
   int start_code = 0;              // what MPI_Start said
   std::optional<Error> failure{};  // why it could not be packed
   pack::Queued queued{};           // the packing under way, if any
 
-  bool is_made() const { return !is_null(request); }
   // Not complete, whatever the library says.
   bool is_pending() const { return !is_started.load(std::memory_order_acquire) || sibling; }
   // Complete, while the library's request has never been started.

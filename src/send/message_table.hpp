@@ -1,5 +1,6 @@
-// Handle of a request -> message. Calls over arrays take and put back every message of the array, hence open addressing:
-// a slot keeps its key (the library uses handles again and again), its message comes and goes without an allocation.
+// Handle of a request -> message. Calls over arrays take and put back every message of the array, hence open
+// addressing: a slot keeps its key (the library uses handles again and again), its message comes and goes without an
+// allocation.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 namespace tempi::send {
 
 Requests::Requests(bool is_sound, int count, void* program) : count_(count), program_(static_cast<char*>(program)) {
-  if (is_sound && Engine::manages_any()) messages_ = Engine::get().take(count, program);
+  if (is_sound && program != nullptr && Engine::manages_any()) messages_ = Engine::get().take(count, program);
 }
 
 Requests::~Requests() {

@@ -13,7 +13,7 @@ int start_buffered(Message& message) {
   message.out->move();
   Handle sent = request_null();
   const int code = message.send_buffered(&sent);
-  message.is_active = !is_null(sent);
+  message.is_active = is_made(code, sent);
   if (message.is_active) message.mpi.MPI_Wait(&sent, MPI_STATUS_IGNORE);
   return code;
 }

@@ -1,0 +1,70 @@
+"""What programs should not do, and what has become of it: C programs of one rank, in memory of every kind."""
+
+from pathlib import Path
+
+import pytest
+
+from support import shim
+from support.messages import KINDS
+from support.programs import INCLUDE, succeed, tool
+
+HERE = Path(__file__).parent
+CASES = (
+    "refused",  # an error handler that returns: told once, and nothing is sent, received or made
+    "refused_pack",
+    "late",  # one of several receives in error: the others are unpacked when they arrive
+    "copied",  # copies of the handle of MPI_Bsend_init
+    "no_room",  # MPI_Ibsend without room in the buffer
+    "freed_receives",
+    "null_arguments",
+    "mrecv",  # of a datatype that is not committed
+    "many",  # arrays of 1,000 requests
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("strict")
+
+
+def compiled(source, folder, *options):
+    compiler = tool("mpicc", "MPICC")
+    if compiler is None:
+        pytest.skip("no mpicc")
+    made = folder / f"{source}.bin"
+    if not made.exists():
+        command = [compiler, "-O1", "-g", str(HERE / source), "-o", str(made), f"-I{INCLUDE}", f"-I{HERE}", *options]
+        succeed(command, shim.clean_environment())
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS[1:2])
+@pytest.mark.parametrize("case", CASES)
+def test_strict(folder, case, kind):
+    program = compiled("strict.c", folder, "-ldl")
+    assert succeed([str(program), case, kind], shim.preloaded(TEMPI_DEVICE="fake")).out.strip() == "ok"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_strict_of_host_memory(folder, case):
+    program = compiled("strict.c", folder, "-ldl")
+    assert succeed([str(program), case, "host"], shim.preloaded(TEMPI_STRATEGY="host")).out.strip() == "ok"
+
+
+def test_a_session_sends_device_memory(folder):
+    program = compiled("sessions.c", folder, "-ldl")
+    said = succeed([str(program), "device"], shim.preloaded(TEMPI_DEVICE="fake")).out.strip()
+    if said == "no sessions":
+        pytest.skip("this MPI has no sessions")
+    assert said == "ok"
+
+
+def test_a_tool_below_sees_pairs(folder):
+    """Each request that a tool sees made is one that it sees started, completed and freed."""
+    program = compiled("strict.c", folder, "-ldl")
+    counter = compiled("counting_tool.c", folder, "-shared", "-fPIC")
+    environment = shim.preloaded(TEMPI_DEVICE="fake")
+    environment["LD_PRELOAD"] += f" {counter}"
+    output = succeed([str(program), "pairs", "device"], environment)
+    assert output.out.strip() == "ok"
+    assert output.err.strip().splitlines()[-1] == "made 20, started 20, freed 20"
