@@ -1,10 +1,9 @@
-/* Messages of one rank to itself in a session: MPI_Init is never called. sessions KIND */
+/* Messages of one rank to itself in a session: MPI_Init is never called. */
 #include "strict.h"
 
-int main(int argc, char** argv) {
-  if (argc < 2) return 2;
-  kind = argv[1];
-#if MPI_VERSION >= 4
+int main(void) {
+  kind = "device";
+#if HAS_MPI_4
   MPI_Session session;
   MPI_Group group;
   MPI_Comm comm;

@@ -74,7 +74,7 @@ static void refused(void) {
     check_refused(fault, "exchange", 0, buffer);
     MPI_Sendrecv(buffer, 1, *fault->type, fault->peer, fault->tag, other, 1, vector, MPI_PROC_NULL, 1, comm, &status);
     check_refused(fault, "exchange", 1, buffer);
-#if MPI_VERSION >= 4
+#if HAS_MPI_4
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Isendrecv(buffer, 1, vector, 0, 1, other, 1, *fault->type, fault->peer, fault->tag, comm, &request);
     check_request(fault, "nonblocking exchange", 0, request);
