@@ -1,5 +1,6 @@
 // MPI-4.1, 3.2.4, 3.7.2, 3.8 and 3.9: receives.
 #include "base/trace.hpp"
+#include "device/host_pages.hpp"
 #include "interpose/entry.hpp"
 #include "interpose/message_call.hpp"
 #include "send/engine.hpp"
@@ -28,13 +29,13 @@ int receive(const FoundSide& found, const Buffer& buffer, MPI_Status* status, co
   if (!found.side) return receive_untouched(buffer, status, call);
   Engine::flush();
   Payload payload(*found.side, device::current(), device::Limit::none);
-  const Packed packed(payload.bytes());
+  const Packed packed(payload);
   MPI_Status own;
   MPI_Status* const seen = status == MPI_STATUS_IGNORE ? &own : status;
   const Given given{payload.data(), packed.count(), packed.type()};
   const int code = trace::traced("library wait", [&] { return call(given, seen); });
   if (code == MPI_SUCCESS) payload.unpack(send::received_bytes(*seen));
-  else payload.abandon();
+  else device::discard_overruns();
   Engine::progress();
   return code;
 }
@@ -48,7 +49,7 @@ int ireceive(const FoundSide& found, const Buffer& buffer, Lifetime lifetime, vo
   message->lifetime = lifetime;
   message->is_active = lifetime != Lifetime::programs;
   message->in.emplace(*found.side, device::current(), device::Limit::pool);
-  const Packed packed(message->in->bytes());
+  const Packed packed(*message->in);
   const int code = call(Given{message->in->data(), packed.count(), packed.type()}, &message->request);
   if (code != MPI_SUCCESS) return code;
   Engine::get().manage(message);

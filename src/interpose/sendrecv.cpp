@@ -1,4 +1,5 @@
 // MPI-4.1, 3.10: send-receive. Each half is the library's or ours, independently of the other.
+#include "device/host_pages.hpp"
 #include "interpose/entry.hpp"
 #include "interpose/exchange.hpp"
 #include "send/engine.hpp"
@@ -17,7 +18,7 @@ class Half {
     if (!found.side) return;
     payload_.emplace(*found.side, device::current(), device::Limit::none);
     if (buffer.direction == pack::Direction::pack) payload_->move();
-    packed_.emplace(payload_->bytes());
+    packed_.emplace(*payload_);
     given_ = {payload_->data(), packed_->count(), packed_->type()};
   }
   const Given& given() const { return given_; }
@@ -60,7 +61,7 @@ int run(Small small, Large large, const Exchange& exchange, const Sides& sides, 
   MPI_Status* const seen = status == MPI_STATUS_IGNORE && in.payload() ? &own : status;
   const int code = call_exchange(small, large, exchange, out.given(), in.given(), seen);
   if (in.payload() && code == MPI_SUCCESS) in.payload()->unpack(send::received_bytes(*seen));
-  if (in.payload() && code != MPI_SUCCESS) in.payload()->abandon();
+  if (in.payload() && code != MPI_SUCCESS) device::discard_overruns();
   return code;
 }
 

@@ -30,10 +30,12 @@ struct FoundSide {
 // `peer` is the rank at the other end, negative for any. With MPI_PROC_NULL no buffer is touched.
 FoundSide find_side(const Buffer& buffer, int peer);
 
-// How packed bytes are named in a call: MPI_PACKED, which may match any datatype, or beyond INT_MAX a datatype of it.
+// How packed bytes are named in a call: MPI_PACKED, which may match any datatype, or a datatype of it: beyond INT_MAX,
+// and for a payload that sets its last byte apart.
 class Packed {
  public:
   explicit Packed(std::int64_t bytes);
+  explicit Packed(const send::Payload& payload);
   ~Packed();
   Packed(const Packed&) = delete;
   Packed& operator=(const Packed&) = delete;
@@ -41,6 +43,8 @@ class Packed {
   Handle type() const { return type_; }
 
  private:
+  void join(int count, Handle type, int bytes, Aint displacement);
+
   int count_;
   Handle type_;
   bool is_own_ = false;

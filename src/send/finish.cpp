@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/host_pages.hpp"
 #include "mpi/errors.hpp"
 #include "send/engine.hpp"
 #include "send/grouped.hpp"
@@ -25,6 +26,15 @@ void unpack_short(Message& message, std::int64_t received) noexcept {
   } catch (const std::exception& error) {
     message.failure.emplace(ErrorKind::no_memory, error.what());
   }
+}
+
+// A call that reports an error has nearly always completed the request, and whatever was written has been written:
+// the memory is as good as before. (MPI_ERR_PROC_FAILED_PENDING of a fault-tolerant library completes nothing.)
+void end_of_failed(const Completed& done) noexcept {
+  const bool is_complete = done.message->lifetime != Lifetime::plain || done.slot == nullptr ||
+                           key_of(load_handle(done.slot)) == key_of(request_null());
+  if (is_complete) device::discard_overruns();
+  else done.message->in->abandon();
 }
 
 // What the program is told of a completed request.
@@ -118,7 +128,7 @@ void unpack(const std::vector<Completed>& all) noexcept {
     Message& message = *done.message;
     if (!message.in || !message.is_active || message.is_unpacked || message.is_cancelled) continue;
     if (done.code != MPI_SUCCESS) {
-      message.in->abandon();
+      end_of_failed(done);
     } else if (!was_cancelled(*done.status)) {
       const std::int64_t received = received_bytes(*done.status);
       if (received == message.in->bytes()) whole.push_back(done.message);
