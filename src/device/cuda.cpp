@@ -11,7 +11,6 @@
 #include "device/cuda_mark.hpp"
 #include "device/cuda_order.hpp"
 #include "device/cuda_replay.hpp"
-#include "device/host_pages.hpp"
 #include "device/own_memory.hpp"
 
 extern "C" const unsigned char tempi_kernel_image[];  // the fat binary of src/pack/kernels.cu
@@ -179,19 +178,12 @@ class CudaDevice final : public Device {
 
   void deallocate(void* address) noexcept override { driver->cuMemFree_v2(as_device(address)); }
 
-  void* allocate_pinned(std::size_t bytes) override {
-    void* address = allocate_host_pages(bytes);
-    const CUresult result =
-        driver->cuMemHostRegister_v2(address, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-    if (result != CUDA_SUCCESS) deallocate_host_pages(address, bytes);
-    check(result, "cuMemHostRegister");
-    return address;
+  void pin(void* pages, std::size_t bytes) override {
+    constexpr unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    check(driver->cuMemHostRegister_v2(pages, bytes, flags), "cuMemHostRegister");
   }
 
-  void deallocate_pinned(void* address, std::size_t bytes) noexcept override {
-    driver->cuMemHostUnregister(address);
-    deallocate_host_pages(address, bytes);
-  }
+  void unpin(void* pages) noexcept override { driver->cuMemHostUnregister(pages); }
 };
 
 CudaDevice* make_device(const CudaDriver* loaded) {

@@ -112,9 +112,9 @@ class Device {
   // Raw memory for caches and pools. Freed memory must not be in use by queued work.
   virtual void* allocate(std::size_t bytes) = 0;  // device memory of the entered context
   virtual void deallocate(void* address) noexcept = 0;
-  // Reached by all GPUs and the CPU at one address, and by other processes as ordinary memory is (host_pages.hpp).
-  virtual void* allocate_pinned(std::size_t bytes) = 0;
-  virtual void deallocate_pinned(void* address, std::size_t bytes) noexcept = 0;
+  // Makes pages (host_pages.hpp) reachable by all GPUs, at the CPU's address; they stay the caller's.
+  virtual void pin(void* pages, std::size_t bytes) = 0;
+  virtual void unpin(void* pages) noexcept = 0;
 };
 
 // The device of this process, chosen by TEMPI_DEVICE, or null while there is none (no driver loaded, not initialised).

@@ -89,12 +89,15 @@ class Fake final : public Device {
     return memory_.allocate(MemoryKind::device, fake_ordinal(current_context()), bytes);
   }
   void deallocate(void* address) noexcept override { release(address); }
-  void* allocate_pinned(std::size_t bytes) override {
+  void pin(void* pages, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
     failures_.pass("pinned", ErrorKind::no_memory);
-    return memory_.allocate_pages(entered.depth ? fake_ordinal(current_context()) : 0, bytes);
+    memory_.pin(entered.depth ? fake_ordinal(current_context()) : 0, pages, bytes);
   }
-  void deallocate_pinned(void* address, std::size_t) noexcept override { release(address); }
+  void unpin(void* pages) noexcept override {
+    const std::lock_guard lock(mutex_);
+    memory_.unpin(pages);
+  }
 
   void* allocate_for_program(MemoryKind kind, int ordinal, std::size_t bytes) {
     const std::lock_guard lock(mutex_);

@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
-#include "device/host_pages.hpp"
 
 namespace tempi::device {
 namespace {
@@ -67,11 +66,11 @@ void* FakeMemory::allocate(MemoryKind kind, int ordinal, std::size_t bytes) {
   return address;
 }
 
-void* FakeMemory::allocate_pages(int ordinal, std::size_t bytes) {
-  void* address = allocate_host_pages(bytes);
-  allocations_[reinterpret_cast<std::uintptr_t>(address)] = {bytes, MemoryKind::pinned, ordinal, true};
-  return address;
+void FakeMemory::pin(int ordinal, void* pages, std::size_t bytes) {
+  allocations_[reinterpret_cast<std::uintptr_t>(pages)] = {bytes, MemoryKind::pinned, ordinal};
 }
+
+void FakeMemory::unpin(void* pages) { allocations_.erase(reinterpret_cast<std::uintptr_t>(pages)); }
 
 void FakeMemory::deallocate(void* address) {
   const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(address));
@@ -80,8 +79,6 @@ void FakeMemory::deallocate(void* address) {
   allocations_.erase(found);
   if (allocation.kind == MemoryKind::device) {
     deallocate_in_arena(begin, allocation);
-  } else if (allocation.is_pages) {
-    deallocate_host_pages(address, allocation.bytes);
   } else {
     std::memset(address, kFreedFill, allocation.bytes);
     std::free(static_cast<std::byte*>(address) - kHostGapBytes);

@@ -23,7 +23,8 @@ class FakeMemory {
   FakeMemory();  // throws Error no_memory when the system refuses the mappings
 
   void* allocate(MemoryKind kind, int ordinal, std::size_t bytes);
-  void* allocate_pages(int ordinal, std::size_t bytes);  // pinned memory for staging (host_pages.hpp)
+  void pin(int ordinal, void* pages, std::size_t bytes);  // pages of staging (host_pages.hpp), which stay the caller's
+  void unpin(void* pages);
   void deallocate(void* address);  // fills the memory with 0xDB; aborts when a kernel wrote around the allocation
 
   Location locate(const void* address) const;
@@ -46,7 +47,6 @@ class FakeMemory {
     std::size_t bytes;
     MemoryKind kind;
     int ordinal;
-    bool is_pages = false;
     bool is_synchronous = false;
   };
   using Allocations = std::map<std::uintptr_t, Allocation>;  // by the first address

@@ -1,124 +1,180 @@
 #include "device/staging.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/options.hpp"
+#include "device/host_pages.hpp"
 
 namespace tempi::device {
 namespace {
 
+using Sort = Staging::Sort;
 using Block = Staging::Block;
 
-constexpr std::size_t kGranularity = 1 << 16;
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kGranularity = 1 << 16;  // where a block costs more than its memory: registration, a tail
+constexpr std::size_t kSmallReceive = 4096;    // messages up to here do without a tail as fast
 
-std::mutex mutex;
-std::size_t all_bytes = 0;  // of all blocks, used and unused
+struct Hash {
+  std::size_t operator()(const Sort& sort) const {
+    const auto context = reinterpret_cast<std::uintptr_t>(sort.context);
+    return (sort.bytes >> 12) * 8 + static_cast<std::size_t>(sort.kind) * 2 + (sort.has_tail ? 1 : 0) + (context >> 4);
+  }
+};
+
+struct Pool {
+  std::mutex mutex;
+  std::size_t all_bytes = 0;  // of all blocks, used and unused
+  std::unordered_map<Sort, std::vector<void*>, Hash> unused;
+};
+
+// Never destroyed: staging may be given back by threads that outlive the static objects.
+Pool& pool() {
+  static auto& all = *new Pool;
+  return all;
+}
 
 std::size_t limit_bytes() {
   static const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(0, number(Option::POOL_LIMIT)));
   return limit;
 }
 
-// Never destroyed: staging may be given back by threads that outlive the static objects.
-std::vector<Block>& unused() {
-  static auto& blocks = *new std::vector<Block>;
-  return blocks;
+// Eight sizes between powers of two: messages of about one size share blocks, and waste an eighth at most.
+std::size_t rounded(std::size_t bytes, std::size_t granularity) {
+  const std::size_t step = std::max(granularity, std::bit_floor(bytes) / 8);
+  return std::max<std::size_t>(1, (bytes + step - 1) / step) * step;
 }
 
-std::size_t rounded(std::size_t bytes) {
-  return std::max<std::size_t>(1, (bytes + kGranularity - 1) / kGranularity) * kGranularity;
+Sort sort_of(MemoryKind kind, Context context, std::size_t bytes) {
+  return {kind, false, kind == MemoryKind::device ? context : nullptr,
+          rounded(bytes, kind == MemoryKind::host ? kPage : kGranularity)};
 }
 
-// The smallest unused block that fits without wasting more than it serves; of equals the one given back last.
-Block* best_fit(MemoryKind kind, Context context, std::size_t bytes) {
-  const std::size_t exact = rounded(bytes);
-  Block* best = nullptr;
-  for (auto block = unused().rbegin(); block != unused().rend(); ++block) {
-    const bool fits = block->kind == kind && block->context == context && block->bytes >= exact &&
-                      block->bytes <= std::max(2 * bytes, kGranularity);
-    if (fits && (best == nullptr || block->bytes < best->bytes)) best = &*block;
-    if (best != nullptr && best->bytes == exact) break;
+Sort sort_with_tail(MemoryKind kind, std::size_t bytes) { return {kind, true, nullptr, rounded(bytes, kGranularity)}; }
+
+void* take_unused(const Sort& sort) {
+  const std::lock_guard lock(pool().mutex);
+  const auto found = pool().unused.find(sort);
+  if (found == pool().unused.end() || found->second.empty()) return nullptr;
+  void* const data = found->second.back();
+  found->second.pop_back();
+  return data;
+}
+
+void deallocate_pages(const Sort& sort, void* data) noexcept {
+  if (sort.has_tail) deallocate_pages_with_tail(data, sort.bytes);
+  else deallocate_host_pages(data, sort.bytes);
+}
+
+void deallocate(Device* device, const Block& block) noexcept {
+  const auto& [sort, data] = block;
+  if (sort.kind != MemoryKind::device) {
+    if (sort.kind == MemoryKind::pinned) device->unpin(data);
+    return deallocate_pages(sort, data);
   }
-  return best;
-}
-
-Block allocate(Device& device, MemoryKind kind, Context context, std::size_t bytes) {
-  const Block block{kind, context, bytes,
-                    kind == MemoryKind::device ? device.allocate(bytes) : device.allocate_pinned(bytes)};
-  const std::lock_guard lock(mutex);
-  all_bytes += bytes;
-  return block;
-}
-
-void deallocate(Device& device, const Block& block) noexcept {
-  {
-    const std::lock_guard lock(mutex);
-    all_bytes -= block.bytes;
-  }
-  if (block.kind == MemoryKind::pinned) return device.deallocate_pinned(block.data, block.bytes);
   try {
-    const Scope scope(device, block.context);
-    device.deallocate(block.data);
+    const Scope scope(*device, sort.context);
+    device->deallocate(data);
   } catch (...) {  // the context is gone, and its memory with it
   }
 }
 
-bool fits_limit(std::size_t bytes) {
-  const std::lock_guard lock(mutex);
-  return all_bytes + bytes <= limit_bytes();
+// Null: no tail, where the sort has one.
+void* allocate(Device* device, const Sort& sort, TailUse use) {
+  if (sort.kind == MemoryKind::device) return device->allocate(sort.bytes);
+  void* const data = sort.has_tail ? allocate_pages_with_tail(sort.bytes, use) : allocate_host_pages(sort.bytes);
+  if (data == nullptr || sort.kind == MemoryKind::host) return data;
+  try {
+    device->pin(data, sort.bytes);
+  } catch (...) {
+    deallocate_pages(sort, data);
+    throw;
+  }
+  return data;
 }
 
-void make_room(Device& device, std::size_t bytes) {
+bool fits_limit(std::size_t bytes) {
+  const std::lock_guard lock(pool().mutex);
+  return pool().all_bytes + bytes <= limit_bytes();
+}
+
+void make_room(Device* device, std::size_t bytes) {
   if (!fits_limit(bytes)) release_staging(device);
   if (!fits_limit(bytes)) throw Error(ErrorKind::no_memory, "TEMPI_POOL_LIMIT is reached");
 }
 
-Block take(Device& device, MemoryKind kind, Context context, std::size_t bytes, Limit limit) {
-  {
-    const std::lock_guard lock(mutex);
-    if (Block* block = best_fit(kind, context, bytes)) {
-      const Block taken = *block;
-      *block = unused().back();
-      unused().pop_back();
-      return taken;
-    }
-  }
-  const std::size_t whole = rounded(bytes);
-  if (limit == Limit::pool) make_room(device, whole);
+void* allocate_with_room(Device* device, const Sort& sort, TailUse use) {
   try {
-    return allocate(device, kind, context, whole);
+    return allocate(device, sort, use);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::no_memory) throw;
   }
   release_staging(device);
-  return allocate(device, kind, context, whole);
+  return allocate(device, sort, use);
+}
+
+// Nothing: no tail, where the sort has one.
+std::optional<Block> take(Device* device, const Sort& sort, Limit limit, TailUse use = TailUse::small) {
+  if (void* const data = take_unused(sort)) return Block{sort, data};
+  if (limit == Limit::pool) make_room(device, sort.bytes);
+  void* const data = allocate_with_room(device, sort, use);
+  if (data == nullptr) return {};
+  const std::lock_guard lock(pool().mutex);
+  pool().all_bytes += sort.bytes;
+  return Block{sort, data};
+}
+
+// One byte has no last byte apart from the others.
+TailUse use_of_tail(std::size_t bytes) {
+  if (bytes == 1) return TailUse::alone;
+  return bytes <= kSmallReceive ? TailUse::small : TailUse::large;
+}
+
+Block take_guarded(Device* device, MemoryKind kind, std::size_t bytes, Limit limit) {
+  if (const auto block = take(device, sort_with_tail(kind, bytes), limit, use_of_tail(bytes))) return *block;
+  if (bytes == 1) throw Error(ErrorKind::no_memory, "out of address space");
+  return *take(device, sort_of(kind, nullptr, bytes + 1), limit);
+}
+
+Block take(Device* device, MemoryKind kind, Context context, std::size_t bytes, Limit limit, Overrun overrun) {
+  if (overrun == Overrun::possible && kind != MemoryKind::device) return take_guarded(device, kind, bytes, limit);
+  return *take(device, sort_of(kind, context, bytes), limit);
+}
+
+// True: the pool keeps it.
+bool give_back(const Block& block) {
+  const std::lock_guard lock(pool().mutex);
+  const bool keeps = pool().all_bytes <= limit_bytes();
+  if (keeps) pool().unused[block.sort].push_back(block.data);
+  else pool().all_bytes -= block.sort.bytes;
+  return keeps;
 }
 
 }  // namespace
 
-Staging::Staging(Device& device, MemoryKind kind, Context context, std::int64_t bytes, Limit limit)
-    : device_(device),
-      block_(
-          take(device, kind, kind == MemoryKind::device ? context : nullptr, static_cast<std::size_t>(bytes), limit)) {}
+Staging::Staging(Device* device, MemoryKind kind, Context context, std::int64_t bytes, Limit limit, Overrun overrun)
+    : device_(device), block_(take(device, kind, context, static_cast<std::size_t>(bytes), limit, overrun)) {}
 
 Staging::~Staging() {
-  if (!is_abandoned_ && !fits_limit(0)) {
-    deallocate(device_, block_);
-  } else {
-    const std::lock_guard lock(mutex);
-    if (is_abandoned_) all_bytes -= block_.bytes;
-    else unused().push_back(block_);
-  }
+  if (!give_back(block_)) deallocate(device_, block_);
 }
 
-void release_staging(Device& device) noexcept {
+void release_staging(Device* device) noexcept {
   std::vector<Block> blocks;
   {
-    const std::lock_guard lock(mutex);
-    blocks.swap(unused());
+    const std::lock_guard lock(pool().mutex);
+    for (auto& [sort, unused] : pool().unused) {
+      if (device == nullptr && sort.kind != MemoryKind::host) continue;
+      for (void* data : unused) blocks.push_back({sort, data});
+      pool().all_bytes -= unused.size() * sort.bytes;
+      unused.clear();
+    }
   }
   for (const Block& block : blocks) deallocate(device, block);
 }

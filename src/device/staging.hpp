@@ -1,5 +1,6 @@
 // Staging memory: taken from a pool that grows on demand, given back to it at the end of scope. Freed at finalize.
-// What messages hold and what the pool keeps for later is bounded by TEMPI_POOL_LIMIT.
+// What messages hold and what the pool keeps for later is bounded by TEMPI_POOL_LIMIT. Taking a block that the pool has
+// is no system call: a lock and a look into a table.
 #pragma once
 
 #include <cstddef>
@@ -8,35 +9,47 @@
 
 namespace tempi::device {
 
-// The memory of one call is not limited: without it the call could not be done.
+// The memory of one call is not limited: without it the call could not be done. Beyond the limit it is the call's
+// alone.
 enum class Limit { none, pool };
+
+// May somebody write behind the end? See host_pages.hpp.
+enum class Overrun { impossible, possible };
 
 class Staging {
  public:
-  // `kind` is device (memory of `context`, which must be entered) or pinned. Throws Error (no_memory).
-  Staging(Device& device, MemoryKind kind, Context context, std::int64_t bytes, Limit limit = Limit::none);
+  // `kind` is device (memory of `context`, which must be entered), pinned, or host, for which `device` may be null.
+  // Throws Error (no_memory).
+  Staging(Device* device, MemoryKind kind, Context context, std::int64_t bytes, Limit limit = Limit::none,
+          Overrun overrun = Overrun::impossible);
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
   std::byte* data() const { return static_cast<std::byte*>(block_.data); }
 
-  struct Block {
+  // Where somebody may write behind the end: there is a tail, else one byte more than asked for, and no tail.
+  bool has_tail() const { return block_.sort.has_tail; }
+
+  // Blocks of one sort are as good as each other.
+  struct Sort {
     MemoryKind kind;
-    Context context;  // null for pinned memory
+    bool has_tail;
+    Context context;  // null for memory of the host
     std::size_t bytes;
+    bool operator==(const Sort&) const = default;
+  };
+  struct Block {
+    Sort sort;
     void* data;
   };
 
-  // Leaves the memory where it is for good: somebody may still write to it, and behind its end (host_pages.hpp).
-  void abandon() { is_abandoned_ = true; }
-
  private:
-  Device& device_;
+  Device* device_;
   Block block_;
-  bool is_abandoned_ = false;
 };
 
-// Gives all unused staging memory back to the system. Nothing fails when the driver has shut down already.
-void release_staging(Device& device) noexcept;
+// Gives all unused staging memory back to the system. Nothing fails when the driver has shut down already; with null,
+// what it knows of stays.
+void release_staging(Device* device) noexcept;
 
 }  // namespace tempi::device

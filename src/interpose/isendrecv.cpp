@@ -1,4 +1,6 @@
 // MPI-4.1, 3.10: nonblocking send-receive.
+#include <optional>
+
 #include "interpose/exchange.hpp"
 #include "send/engine.hpp"
 
@@ -15,8 +17,11 @@ int init_receive(Message& message, const Exchange& exchange, const FoundSide& fo
     message.in.emplace(*found.side, device::current(), device::Limit::pool);
     given.address = message.in->data();
   }
-  const Packed packed(found.side ? message.in->bytes() : 0);
-  if (found.side) given = {given.address, packed.count(), packed.type()};
+  std::optional<Packed> packed;
+  if (found.side) {
+    packed.emplace(*message.in);
+    given = {given.address, packed->count(), packed->type()};
+  }
   const auto init = [&](auto fn, auto count) {
     return fn(given.writable(), count, given.type, exchange.source, exchange.recvtag, message.comm, &message.request);
   };

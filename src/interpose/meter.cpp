@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "datatype/canonical.hpp"
+#include "device/host_pages.hpp"
 #include "mpi/handle.hpp"
 #include "mpi/real.hpp"
 #include "mpi/type_reader.hpp"
@@ -54,12 +55,28 @@ device::Context my_context() {
   return gpu().primary(rank % std::max(1, gpu().facts().count));
 }
 
+void* allocate_pinned(std::size_t bytes) {
+  void* const pages = device::allocate_host_pages(bytes);
+  try {
+    gpu().pin(pages, bytes);
+  } catch (...) {
+    device::deallocate_host_pages(pages, bytes);
+    throw;
+  }
+  return pages;
+}
+
+void deallocate_pinned(void* pages, std::size_t bytes) noexcept {
+  gpu().unpin(pages);
+  device::deallocate_host_pages(pages, bytes);
+}
+
 Memory::Memory(device::MemoryKind kind, std::int64_t bytes) : kind_(kind), bytes_(static_cast<std::size_t>(bytes)) {
   if (kind_ == device::MemoryKind::host) {
     host_.resize(bytes_, 1);
   } else {
     const device::Scope scope(gpu(), context_ = my_context());
-    data_ = kind_ == device::MemoryKind::device ? gpu().allocate(bytes_) : gpu().allocate_pinned(bytes_);
+    data_ = kind_ == device::MemoryKind::device ? gpu().allocate(bytes_) : allocate_pinned(bytes_);
   }
 }
 
@@ -68,7 +85,7 @@ Memory::~Memory() {
   try {
     const device::Scope scope(gpu(), context_);
     if (kind_ == device::MemoryKind::device) gpu().deallocate(data_);
-    else gpu().deallocate_pinned(data_, bytes_);
+    else deallocate_pinned(data_, bytes_);
   } catch (const std::exception& error) {  // the driver has shut down, and has taken the memory
     log(LogLevel::info, std::string("memory of a measurement is not given back: ") + error.what());
   }

@@ -27,7 +27,7 @@ int receive(const FoundSide& found, const Buffer& buffer, MPI_Status* status, co
   if (!found.side) return receive_untouched(buffer, status, call);
   Engine::flush();
   Payload payload(*found.side, device::current(), device::Limit::none);
-  const Packed packed(payload.bytes());
+  const Packed packed(payload);
   send::SeenStatus seen(status);
   const Given given{payload.data(), packed.count(), packed.type()};
   const int code = trace::traced("library wait", [&] { return call(given, seen.get()); });
@@ -43,7 +43,7 @@ int ireceive(const Real& real, const FoundSide& found, const Buffer& buffer, Lif
   const auto message = std::make_shared<send::Message>(real, buffer.comm, lifetime);
   message->is_active = lifetime != Lifetime::programs;
   message->in.emplace(*found.side, device::current(), device::Limit::pool);
-  const Packed packed(message->in->bytes());
+  const Packed packed(*message->in);
   const int code = call(Given{message->in->data(), packed.count(), packed.type()}, &message->request);
   if (!is_made(code, message->request)) return code;
   Engine::get().manage(message);

@@ -17,7 +17,7 @@ class Half {
     if (!found.side) return;
     payload_.emplace(*found.side, device::current(), device::Limit::none);
     if (buffer.direction == pack::Direction::pack) payload_->move();
-    packed_.emplace(payload_->bytes());
+    packed_.emplace(*payload_);
     given_ = {payload_->data(), packed_->count(), packed_->type()};
   }
   const Given& given() const { return given_; }

@@ -102,14 +102,27 @@ Packed::Packed(std::int64_t bytes) : count_(static_cast<int>(bytes)), type_(type
   const Real& mpi = real_pmpi();
   Handle piece = 0;
   mpi.MPI_Type_contiguous(kPiece, type_packed(), &piece);
-  const std::array<int, 2> counts{static_cast<int>(bytes / kPiece), static_cast<int>(bytes % kPiece)};
-  const std::array<Aint, 2> displacements{0, bytes / kPiece * kPiece};
-  alignas(Handle) std::array<char, 2 * sizeof(Handle)> types{};
-  store_handle(types.data(), piece);
-  store_handle(types.data() + sizeof(MPI_Datatype), type_packed());
-  mpi.MPI_Type_create_struct(2, counts.data(), displacements.data(), types.data(), &type_);
+  join(static_cast<int>(bytes / kPiece), piece, static_cast<int>(bytes % kPiece), bytes / kPiece * kPiece);
   mpi.MPI_Type_free(&piece);
-  mpi.MPI_Type_commit(&type_);
+}
+
+Packed::Packed(const send::Payload& payload) : Packed(payload.bytes() - (payload.sets_last_byte_apart() ? 1 : 0)) {
+  if (!payload.sets_last_byte_apart()) return;
+  Handle others = type_;
+  const bool frees = is_own_;
+  join(count_, others, 1, payload.bytes());
+  if (frees) real_pmpi().MPI_Type_free(&others);
+}
+
+// `count` elements of `type`, and `bytes` more at a displacement, are the datatype from now on.
+void Packed::join(int count, Handle type, int bytes, Aint displacement) {
+  const std::array<int, 2> counts{count, bytes};
+  const std::array<Aint, 2> displacements{0, displacement};
+  alignas(Handle) std::array<char, 2 * sizeof(Handle)> types{};
+  store_handle(types.data(), type);
+  store_handle(types.data() + sizeof(MPI_Datatype), type_packed());
+  real_pmpi().MPI_Type_create_struct(2, counts.data(), displacements.data(), types.data(), &type_);
+  real_pmpi().MPI_Type_commit(&type_);
   count_ = 1;
   is_own_ = true;
 }

@@ -34,10 +34,12 @@ FoundSide find_side(const Buffer& buffer, int peer);
 // Does the library refuse the datatype (not committed, say) or the communicator? Then its code. Touches no buffer.
 std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept;
 
-// How packed bytes are named in a call: MPI_PACKED, which may match any datatype, or beyond INT_MAX a datatype of it.
+// How packed bytes are named in a call: MPI_PACKED, which may match any datatype, or a datatype of it: beyond INT_MAX,
+// and for a payload that sets its last byte apart.
 class Packed {
  public:
   explicit Packed(std::int64_t bytes);
+  explicit Packed(const send::Payload& payload);
   ~Packed();
   Packed(const Packed&) = delete;
   Packed& operator=(const Packed&) = delete;
@@ -45,6 +47,8 @@ class Packed {
   Handle type() const { return type_; }
 
  private:
+  void join(int count, Handle type, int bytes, Aint displacement);
+
   int count_;
   Handle type_;
   bool is_own_ = false;

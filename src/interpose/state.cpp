@@ -51,7 +51,7 @@ void shut_down() noexcept {
   send::Engine::flush();
   send::Engine::get().tend_orphans(true);
   forget_types();
-  if (device::Device* device = device::current()) device::release_staging(*device);
+  device::release_staging(device::current());
   trace::finish();
 }
 

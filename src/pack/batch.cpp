@@ -56,7 +56,7 @@ std::shared_ptr<Staging> Batch::queue_many() {
   const LongList list = long_list(std::move(boxes_));
   const auto n_tiles = static_cast<std::uint32_t>(list.tiles.size());
   const std::size_t bytes = list.boxes.size() * sizeof(KernelBox) + n_tiles * sizeof(TileOfList) + 32;
-  auto tables = std::make_shared<Staging>(device_, MemoryKind::pinned, context_, static_cast<std::int64_t>(bytes));
+  auto tables = std::make_shared<Staging>(&device_, MemoryKind::pinned, context_, static_cast<std::int64_t>(bytes));
   std::byte* at = tables->data();
   ManyBoxes params{};
   params.boxes = append(at, list.boxes);

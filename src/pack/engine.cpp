@@ -52,7 +52,7 @@ void copy_by_cpu(void* dst, const void* src, std::int64_t bytes) {
 void move_staged(const Transfer& transfer, const Location& packed, Device& device, Context context) {
   const std::int64_t bytes = transfer.bytes();
   const bool through_pinned = packed.kind == MemoryKind::host && bytes <= kPinnedStagingBytes;
-  const Staging staging(device, through_pinned ? MemoryKind::pinned : MemoryKind::device, context, bytes);
+  const Staging staging(&device, through_pinned ? MemoryKind::pinned : MemoryKind::device, context, bytes);
   const auto copy = [&](void* dst, const void* src) {
     if (through_pinned) {
       device.finish();
@@ -107,7 +107,7 @@ void move_through_pinned(const Transfer& transfer, const Route& route, Device& d
   const Location& typed = route.typed_on_gpu();
   const Context context = typed.on_gpu() ? typed.context : route.packed.context;
   const Scope scope(device, context);
-  const Staging pinned(device, MemoryKind::pinned, context, transfer.bytes());
+  const Staging pinned(&device, MemoryKind::pinned, context, transfer.bytes());
   const auto copy = [&](void* dst, const void* src) {
     if (route.packed.cpu_reaches()) return copy_by_cpu(dst, src, transfer.bytes());
     device.copy(dst, src, static_cast<std::size_t>(transfer.bytes()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/host_pages.hpp"
 #include "mpi/errors.hpp"
 #include "send/engine.hpp"
 #include "send/grouped.hpp"
@@ -134,7 +135,7 @@ void unpack(const std::vector<Completed>& all) noexcept {
       if (received == message.in->bytes()) whole.push_back(done.message);
       else unpack_short(message, received);
     } else if (!is_filled(*done.status) || !was_cancelled(*done.status)) {
-      message.in->abandon();
+      device::discard_overruns();
     }
   }
   unpack_grouped(whole);
@@ -142,7 +143,7 @@ void unpack(const std::vector<Completed>& all) noexcept {
 
 void unpack_received(Payload& payload, int code, const MPI_Status& status) {
   if (can_be_unpacked(code, status)) payload.unpack(received_bytes(status, payload.bytes()));
-  else payload.abandon();
+  else device::discard_overruns();
 }
 
 bool is_complete(const Message& message, const void* slot, const MPI_Status& status, int code) noexcept {

@@ -70,6 +70,7 @@ void pack_grouped(const std::vector<MessagePtr>& messages) noexcept { queue_grou
 void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept {
   std::vector<MessagePtr> queued;
   for (const MessagePtr& message : messages) {
+    message->in->bring_last_byte_back();
     if (message->in->can_be_queued()) queued.push_back(message);
     else move_now(*message, incoming);
   }

@@ -8,7 +8,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
-#include "device/host_pages.hpp"
+#include "mpi_config.h"
 #include "pack/host_image.hpp"
 
 namespace tempi::send {
@@ -16,9 +16,12 @@ namespace {
 
 using device::Limit;
 using device::MemoryKind;
+using device::Overrun;
 using device::Scope;
 using device::Staging;
 using pack::Direction;
+
+constexpr Overrun kLibrarysOverrun = TEMPI_MPI_ABI_MPICH ? Overrun::impossible : Overrun::possible;
 
 }  // namespace
 
@@ -26,33 +29,29 @@ Payload::Payload(Side side, device::Device* device, Limit limit) : side_(std::mo
   take_memory(limit);
 }
 
-Payload::~Payload() {
-  if (ordinary_bytes_ != 0) device::deallocate_host_pages(data_, ordinary_bytes_);
-}
-
 void Payload::take_memory(Limit limit) {
   if (is_programs()) {
     data_ = static_cast<char*>(side_.typed) + side_.plan->layout.true_lower_bound;
     return;
   }
+  const Overrun overrun = side_.direction == Direction::unpack ? kLibrarysOverrun : Overrun::impossible;
   const device::Location& typed = side_.route.typed_on_gpu();
   const auto context = typed.context;
   if (side_.strategy != Strategy::host && context != nullptr) try {
       const MemoryKind kind = side_.strategy == Strategy::device ? MemoryKind::device : MemoryKind::pinned;
       const Scope scope(*device_, context);
-      staging_.emplace(*device_, kind, context, bytes(), limit);
+      staging_.emplace(device_, kind, context, bytes(), limit, overrun);
       if (side_.strategy == Strategy::staged) {
-        on_device_.emplace(*device_, MemoryKind::device, context, bytes(), limit);
+        on_device_.emplace(device_, MemoryKind::device, context, bytes(), limit);
       }
       side_.route.packed = {kind, typed.ordinal, context};
       data_ = staging_->data();
       return;
     } catch (const Error& error) {
       log(LogLevel::info, std::string("a message travels through ordinary memory: ") + error.what());
-      staging_.reset();
     }
-  ordinary_bytes_ = static_cast<std::size_t>(bytes());
-  data_ = device::allocate_host_pages(ordinary_bytes_);
+  staging_.emplace(device_, MemoryKind::host, nullptr, bytes(), Limit::none, overrun);
+  data_ = staging_->data();
   side_.route.packed = {};
 }
 
@@ -62,7 +61,9 @@ void Payload::look_again() const {
   if (side_.route.touches_gpu) pack::find_route(transfer(), side_.route.packed, *device_);
 }
 
-bool Payload::can_be_queued() const { return staging_ && !side_.route.is_split() && side_.route.typed.on_gpu(); }
+bool Payload::can_be_queued() const {
+  return staging_ && side_.route.packed.gpu_reaches() && !side_.route.is_split() && side_.route.typed.on_gpu();
+}
 
 pack::Queued Payload::queue() {
   if (on_device_) {
@@ -85,7 +86,7 @@ void Payload::move() {
   const trace::Span span(side_.direction == Direction::pack ? "pack" : "unpack",
                          {.bytes = bytes(), .strategy = model::text(side_.strategy)});
   if (!side_.route.touches_gpu) return pack::move_on_host(transfer());
-  if (!flag(Option::REPORT) || !staging_) {
+  if (!flag(Option::REPORT) || !side_.route.packed.gpu_reaches()) {
     move_by_gpu_or_host();
     return;
   }
@@ -110,7 +111,10 @@ bool Payload::move_by_gpu_or_host() {
 }
 
 void Payload::unpack(std::int64_t received) {
-  if (is_programs() || received == bytes()) return move();
+  if (is_programs() || received == bytes()) {
+    bring_last_byte_back();
+    return move();
+  }
   const std::int64_t size = side_.plan->layout.size;
   const std::int64_t whole = received / size;
   const pack::Repeat all = std::exchange(side_.repeat, {whole, side_.repeat.extent});
@@ -139,9 +143,15 @@ void Payload::unpack_part(std::int64_t begin, std::int64_t n) {
   patched.move();
 }
 
-void Payload::abandon() {
-  if (staging_) staging_->abandon();
-  ordinary_bytes_ = 0;
+bool Payload::sets_last_byte_apart() const {
+  return staging_ && kLibrarysOverrun == Overrun::possible && side_.direction == Direction::unpack &&
+         side_.route.packed.kind != MemoryKind::device && !staging_->has_tail();
+}
+
+void Payload::bring_last_byte_back() {
+  if (!sets_last_byte_apart()) return;
+  std::byte* const last = static_cast<std::byte*>(data_) + bytes() - 1;
+  *last = *(last + 1);
 }
 
 }  // namespace tempi::send

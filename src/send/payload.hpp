@@ -26,10 +26,9 @@ struct Side {
 
 class Payload {
  public:
-  // Takes memory for the packed bytes: of the pool, within its limit where `limit` says so, else ordinary memory.
+  // Takes memory for the packed bytes: within the pool's limit where `limit` says so, else ordinary memory.
   // Throws Error (no_memory) when there is not even that. `device` may be null for host memory.
   Payload(Side side, device::Device* device, device::Limit limit);
-  ~Payload();
   Payload(const Payload&) = delete;
   Payload& operator=(const Payload&) = delete;
 
@@ -53,9 +52,11 @@ class Payload {
   void join(pack::Batch& batch) const { batch.add(transfer()); }
   pack::Queued queue();
 
-  // The library reported an error for the receive. Open MPI may still be writing what did not fit: the memory is left
-  // to it for good.
-  void abandon();
+  // A receive must be posted with its last byte one further than it belongs, as the guard against messages that are too
+  // long (device/host_pages.hpp), ...
+  bool sets_last_byte_apart() const;
+  // ... and the last byte of a whole message be brought back, before it is unpacked.
+  void bring_last_byte_back();
 
  private:
   pack::Transfer transfer() const;
@@ -68,7 +69,6 @@ class Payload {
   Side side_;
   device::Device* device_;
   std::optional<device::Staging> staging_, on_device_;  // the latter only for the strategy "staged"
-  std::size_t ordinary_bytes_ = 0;                      // of memory that is not staging
   void* data_ = nullptr;
 };
 

@@ -1,0 +1,83 @@
+"""Staging memory: receives whose messages are too long, processes with little memory, and what stays behind."""
+
+import pytest
+import staging_worker as worker
+
+from support import constructors as c
+from support import effort, memory, shim
+from support.messages import KINDS
+from support.typemap import Named
+
+GIB = 1 << 30
+MIB = 1 << 20
+LARGE = c.Vector(20, 1 << 10, 1100, Named("INT"))  # 80 KiB
+FAILURES = {"quick": 150, "ci": 6_000, "full": 130_000}[effort.PROFILE]
+MESSAGES = {"quick": 20_000, "ci": 200_000, "full": 1_000_000}[effort.PROFILE]
+
+pytestmark = pytest.mark.skipif(shim.is_sanitized(), reason="sanitizers map memory of their own")
+needs_device = pytest.mark.skipif(
+    "device" not in KINDS or memory.on_real_gpu(), reason="memory of the fake device, whose mappings are known"
+)
+
+
+@needs_device
+@pytest.mark.parametrize("left", [8 * GIB, GIB], ids=["8 GiB", "1 GiB"])
+def test_many_receives_in_a_limited_address_space(ranks, left):
+    job = ranks(2, TEMPI_DEVICE="fake", TESTS_LIMIT=f"address space {left}")
+    job.call(worker.limit_address_space, left)
+    job.call(worker.many_at_once, "device", worker.SMALL, 64)
+    job.call(worker.many_at_once, "device", LARGE, 12)
+
+
+@needs_device
+def test_many_receives_where_memory_is_never_overcommitted(ranks):
+    job = ranks(2, TEMPI_DEVICE="fake", TESTS_LIMIT="private memory")
+    job.call(worker.limit_private_memory, 256 * MIB)
+    job.call(worker.many_at_once, "device", worker.SMALL, 64)
+    job.call(worker.many_at_once, "device", LARGE, 12)
+
+
+@needs_device
+def test_more_receives_than_have_tails(ranks):
+    job = ranks(2, TEMPI_DEVICE="fake")
+    job.call(worker.many_at_once, "device", worker.SMALL, 700, timeout=120)
+
+
+@needs_device
+@pytest.mark.parametrize("limit", [None, GIB], ids=["tails", "no address space for tails"])
+@pytest.mark.parametrize("room", [2, 64, 4096, 65_536])
+def test_a_message_too_long_spoils_no_other(ranks, room, limit):
+    """From eager messages to 64 MiB, between receives that are outstanding."""
+    job = ranks(2, TEMPI_DEVICE="fake", TESTS_LIMIT=str(limit))
+    if limit:
+        job.call(worker.limit_address_space, limit)
+    for n_bytes in (1 << 10, 8 << 10, 64 << 10, MIB, 16 * MIB, 64 * MIB):
+        if n_bytes > room:
+            job.call(worker.one_of_many_is_too_long, "device", n_bytes, room, timeout=60)
+
+
+@needs_device
+def test_one_byte_too_long(ranks):
+    job = ranks(2, TEMPI_DEVICE="fake")
+    for n_bytes in (2, 8 << 10, MIB):
+        job.call(worker.one_of_many_is_too_long, "device", n_bytes, 1)
+
+
+@needs_device
+@pytest.mark.parametrize("limit", [None, GIB], ids=["tails", "no address space for tails"])
+def test_messages_of_all_sizes(ranks, limit):
+    job = ranks(2, TEMPI_DEVICE="fake", TESTS_LIMIT=str(limit))
+    if limit:
+        job.call(worker.limit_address_space, limit)
+    job.call(worker.of_all_sizes, "device")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("host", "device")])
+def test_failed_receives_give_their_memory_back(ranks, kind):
+    grown = ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY="host").call(worker.fail_often, kind, FAILURES, timeout=600)
+    assert max(grown) < 256 * MIB, f"the ranks grew by {grown} bytes of address space in {FAILURES} receives"
+
+
+def test_messages_packed_in_ordinary_memory_leave_nothing_behind(ranks):
+    grown = ranks(2, TEMPI_STRATEGY="host").call(worker.packed_often, MESSAGES, timeout=600)
+    assert max(grown) < 3 * MIB, f"the ranks grew by {grown} bytes in {MESSAGES} messages"
