@@ -7,6 +7,7 @@ fails until then.
 from __future__ import annotations
 
 import re
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -115,6 +116,11 @@ def declared(compiler: str, folder: Path) -> frozenset[str]:
     text = succeed([compiler, "-E", "-P", str(probe)], shim.clean_environment()).out
     names = set(re.findall(r"\b(P?MPIX?_[A-Z]\w*)\s*\(", text))
     return frozenset(name for name in names if "P" + name in names)
+
+
+@cache
+def scratch() -> Path:
+    return Path(tempfile.mkdtemp(prefix="mpi_functions"))
 
 
 def compilers() -> list[str]:
