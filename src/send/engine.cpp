@@ -45,7 +45,8 @@ void Engine::post(const MessagePtr& message) {
 void Engine::queue(const MessagePtr& message) {
   not_launched_.push_back(message);
   not_launched_bytes_ += message->out->bytes();
-  if (pending_.size() == 1 || not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes) launch();
+  if (pending_.size() == 1 || not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes)
+    launch();
 }
 
 // Of a row of sends only the first is waited for: the others share a launch.

@@ -23,8 +23,8 @@ class Engine {
 
   // ---- pending sends
 
-  // Starts the message, or queues its packing and, behind all earlier ones, its start. Never waits for the completion of
-  // another message.
+  // Starts the message, or queues its packing and, behind all earlier ones, its start. Never waits for the completion
+  // of another message.
   void post(const MessagePtr& message);
 
   // Finishes all packing and starts all pending sends. Every call that may block does this first.
@@ -42,6 +42,9 @@ class Engine {
   static void forget_all() noexcept;
   // Takes a pending send out of the queue: it will never start. False when it has started.
   bool withdraw(Message& message) noexcept;
+
+  // No send is pending, and no request managed or freed.
+  static bool is_idle() noexcept { return n_work_.load(std::memory_order_acquire) == 0 && !manages_any(); }
 
   // ---- managed requests
 
