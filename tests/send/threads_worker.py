@@ -31,7 +31,7 @@ def reversed_comm() -> MPI.Comm:
 
 
 class Row:
-    """Messages from rank 0 to rank 1, every second int of an array each: some start in their calls, others after them."""
+    """Messages from rank 0 to rank 1, every second int of an array each: some start in their calls, others later."""
 
     def __init__(self, kind: str, sizes: tuple[int, ...] = ROW) -> None:
         self.comm, self.sizes = comms()["world"], sizes

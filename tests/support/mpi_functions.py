@@ -110,7 +110,7 @@ _PROBE = """
 
 @cache
 def declared(compiler: str, folder: Path) -> frozenset[str]:
-    """Every MPI function that the compiler's mpi.h (and mpi-ext.h) declares: those with a profiling name beside theirs."""
+    """The functions of the compiler's mpi.h and mpi-ext.h: names with a profiling name beside them."""
     probe = folder / "probe.c"
     probe.write_text(_PROBE)
     text = succeed([compiler, "-E", "-P", str(probe)], shim.clean_environment()).out
