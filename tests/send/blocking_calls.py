@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
 
 Act = Callable[[], object]
@@ -37,8 +38,8 @@ def why_not_driven(function: str) -> str | None:
     return next((why for why, pattern in NOT_DRIVEN.items() if re.fullmatch(pattern, function)), None)
 
 
-def _ints(n: int = 2) -> list[Any]:
-    return [bytearray(4 * n), n, MPI.INT]
+def _ints(n: int = 2) -> Any:
+    return np.zeros(n, np.int32)
 
 
 def _of(n: int, parts: int = 2) -> list[Any]:
@@ -50,7 +51,7 @@ def _typed(n: int) -> list[Any]:
     return [bytearray(8 * n), [n, n], [0, 4 * n], [MPI.INT, MPI.INT]]
 
 
-def _if_root(comm: MPI.Comm, root: int, buffer: list[Any]) -> list[Any] | None:
+def _if_root(comm: MPI.Comm, root: int, buffer: Any) -> Any:
     return buffer if comm.Get_rank() == root else None
 
 
