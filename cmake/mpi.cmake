@@ -3,12 +3,18 @@
 set(TEMPI_MPI_INCLUDE_DIRS "" CACHE STRING "Folders with an mpi.h, one for each MPI to build for (empty: mpicc's MPI)")
 
 # What mpi.h says. Sets in the caller: TEMPI_MPI_ABI (openmpi, mpich, mpiabi: the MPI-5 standard's),
-# TEMPI_MPI_ABI_OPENMPI and so on, TEMPI_MPI_VERSION_TEXT and TEMPI_MPI_DECLARATIONS, the preprocessed header.
+# TEMPI_MPI_ABI_OPENMPI and so on, TEMPI_MPI_VERSION_TEXT and TEMPI_MPI_DECLARATIONS, the preprocessed header and that of
+# extensions.
 macro(tempi_read_mpi mpi_include_dirs mpi_definitions)
   set(include_dirs ${mpi_include_dirs}) # list() wants variables, which a macro's arguments are not
   set(definitions ${mpi_definitions})
   set(probe ${CMAKE_CURRENT_BINARY_DIR}/generated/mpi_probe.c)
   file(WRITE ${probe} "#include <mpi.h>
+#if defined(__has_include)
+#if __has_include(<mpi-ext.h>) // of Open MPI
+#include <mpi-ext.h>
+#endif
+#endif
 #if defined(OPEN_MPI)
 tempi_mpi openmpi OMPI_MAJOR_VERSION OMPI_MINOR_VERSION OMPI_RELEASE_VERSION
 #elif defined(MPICH_VERSION) && !defined(MPI_ABI)

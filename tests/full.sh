@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The full matrix: long random tests on four MPIs, then the suite under asan and ubsan and the threads under tsan.
+# The full matrix: long random tests on four MPIs, then the suite under asan and ubsan and the threads that pack and send under tsan.
 # Prints the counts at the end, as rows for full-runs.md. Hours; TESTS_EFFORT=quick tries the machinery in minutes.
 # Arguments: which runs; all of them where there are none.
 set -uo pipefail

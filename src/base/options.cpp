@@ -26,6 +26,7 @@ struct Table {
 std::vector<std::string_view> choices(Option option) {
   if (option == Option::LOG) return {"off", "error", "info", "debug"};
   if (option == Option::STRATEGY) return {"auto", "library", "device", "oneshot", "staged", "host"};
+  if (option == Option::PROGRESS) return {"auto", "thread", "calls"};
   if (option == Option::CUDA_AWARE) return {"auto", "0", "1", "ucx"};
   if (option == Option::DEVICE) return {"auto", "none", "fake"};
   return {};

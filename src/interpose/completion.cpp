@@ -3,6 +3,7 @@
 
 #include "interpose/entry.hpp"
 #include "interpose/message_call.hpp"
+#include "send/engine.hpp"
 #include "send/start.hpp"
 
 namespace tempi::interpose {
@@ -16,9 +17,11 @@ TEMPI_ENTRY(MPI_Start, (void* request), guarded(comm_world(), [&] { return send:
 TEMPI_ENTRY(MPI_Startall, (int count, void* requests),
             guarded(comm_world(), [&] { return send::start_all(real, count, requests); }))
 
-TEMPI_COMPLETION(MPI_Wait, (void* request, MPI_Status* status), send::wait(real, request, status))
+TEMPI_COMPLETION(MPI_Wait, (void* request, MPI_Status* status),
+                 send::Engine::is_idle() ? real.MPI_Wait(request, status) : send::wait(real, request, status))
 TEMPI_COMPLETION(MPI_Waitall, (int count, void* requests, MPI_Status* statuses),
-                 send::wait_all(real, count, requests, statuses))
+                 send::Engine::is_idle() ? real.MPI_Waitall(count, requests, statuses)
+                                         : send::wait_all(real, count, requests, statuses))
 TEMPI_COMPLETION(MPI_Waitany, (int count, void* requests, int* index, MPI_Status* status),
                  send::wait_any(real, count, requests, index, status))
 TEMPI_COMPLETION(MPI_Waitsome, (int count, void* requests, int* n_done, int* indices, MPI_Status* statuses),

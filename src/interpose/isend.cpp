@@ -1,6 +1,7 @@
 // MPI-4.1, 3.7.2 and 3.9: nonblocking and persistent sends.
 #include "interpose/entry.hpp"
 #include "interpose/exchange.hpp"
+#include "interpose/quiet.hpp"
 #include "send/engine.hpp"
 
 namespace tempi::interpose {
@@ -91,15 +92,17 @@ int isend(const Real& real, const FoundSide& found, const Buffer& buffer, int de
 }
 
 // Both forms of one kind of send: of what is called, what a managed one is made by, and whose the request is.
-#define TEMPI_ISEND(name, make, lifetime)                                                                           \
-  TEMPI_ENTRY(                                                                                                      \
-      name, (const void* buffer, int count, Handle datatype, int destination, int tag, Handle comm, void* request), \
-      isend({real, real.name, nullptr, real.make}, lifetime,                                                        \
-            {Function::name, pack::Direction::pack, buffer, count, datatype, comm}, destination, tag, request))     \
-  TEMPI_ENTRY(                                                                                                      \
-      name##_c,                                                                                                     \
-      (const void* buffer, Count count, Handle datatype, int destination, int tag, Handle comm, void* request),     \
-      isend({real, real.name, real.name##_c, real.make}, lifetime,                                                  \
+#define TEMPI_ISEND(name, make, lifetime)                                                                             \
+  TEMPI_ENTRY(                                                                                                        \
+      name, (const void* buffer, int count, Handle datatype, int destination, int tag, Handle comm, void* request),   \
+      passes_messages()                                                                                               \
+          ? real.name(buffer, count, datatype, destination, tag, comm, request)                                       \
+          : isend({real, real.name, nullptr, real.make}, lifetime,                                                    \
+                  {Function::name, pack::Direction::pack, buffer, count, datatype, comm}, destination, tag, request)) \
+  TEMPI_ENTRY(                                                                                                        \
+      name##_c,                                                                                                       \
+      (const void* buffer, Count count, Handle datatype, int destination, int tag, Handle comm, void* request),       \
+      isend({real, real.name, real.name##_c, real.make}, lifetime,                                                    \
             {Function::name, pack::Direction::pack, buffer, count, datatype, comm}, destination, tag, request))
 
 TEMPI_ISEND(MPI_Isend, MPI_Send_init, Lifetime::ours)

@@ -3,6 +3,7 @@
 #include "interpose/entry.hpp"
 #include "interpose/matched.hpp"
 #include "interpose/message_call.hpp"
+#include "interpose/quiet.hpp"
 #include "send/engine.hpp"
 #include "send/finish.hpp"
 
@@ -136,16 +137,18 @@ Buffer incoming(Function function, void* buffer, Count count, Handle datatype, H
 }  // namespace
 
 TEMPI_ENTRY(MPI_Recv, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, MPI_Status* status),
-            recv(real.MPI_Recv, nullptr, incoming(Function::MPI_Recv, buffer, count, datatype, comm), source, tag,
-                 status))
+            passes_messages() ? real.MPI_Recv(buffer, count, datatype, source, tag, comm, status)
+                              : recv(real.MPI_Recv, nullptr,
+                                     incoming(Function::MPI_Recv, buffer, count, datatype, comm), source, tag, status))
 TEMPI_ENTRY(MPI_Recv_c,
             (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, MPI_Status* status),
             recv(real.MPI_Recv, real.MPI_Recv_c, incoming(Function::MPI_Recv, buffer, count, datatype, comm), source,
                  tag, status))
 
 TEMPI_ENTRY(MPI_Irecv, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, void* request),
-            irecv(real, real.MPI_Irecv, nullptr, Lifetime::plain,
-                  incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag, request))
+            is_quiet() ? real.MPI_Irecv(buffer, count, datatype, source, tag, comm, request)
+                       : irecv(real, real.MPI_Irecv, nullptr, Lifetime::plain,
+                               incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag, request))
 TEMPI_ENTRY(MPI_Irecv_c, (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, void* request),
             irecv(real, real.MPI_Irecv, real.MPI_Irecv_c, Lifetime::plain,
                   incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag, request))

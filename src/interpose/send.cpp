@@ -1,6 +1,7 @@
 // MPI-4.1, 3.2 and 3.4: blocking sends.
 #include "interpose/entry.hpp"
 #include "interpose/message_call.hpp"
+#include "interpose/quiet.hpp"
 #include "send/engine.hpp"
 
 namespace tempi::interpose {
@@ -37,8 +38,10 @@ int send(SmallSend small, LargeSend large, const Buffer& buffer, int destination
 // Both forms of one kind of send.
 #define TEMPI_SEND(name)                                                                                             \
   TEMPI_ENTRY(name, (const void* buffer, int count, Handle datatype, int destination, int tag, Handle comm),         \
-              send(real.name, nullptr, {Function::name, pack::Direction::pack, buffer, count, datatype, comm},       \
-                   destination, tag))                                                                                \
+              passes_messages()                                                                                      \
+                  ? real.name(buffer, count, datatype, destination, tag, comm)                                       \
+                  : send(real.name, nullptr, {Function::name, pack::Direction::pack, buffer, count, datatype, comm}, \
+                         destination, tag))                                                                          \
   TEMPI_ENTRY(name##_c, (const void* buffer, Count count, Handle datatype, int destination, int tag, Handle comm),   \
               send(real.name, real.name##_c, {Function::name, pack::Direction::pack, buffer, count, datatype, comm}, \
                    destination, tag))

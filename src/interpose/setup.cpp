@@ -5,6 +5,7 @@
 #include "interpose/state.hpp"
 #include "mpi/types.hpp"
 #include "send/engine.hpp"
+#include "send/starter.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -22,6 +23,16 @@ int announced(int code, World world) {
   return code;
 }
 
+int init(const Real& real, int* argc, char*** argv) {
+  int level = MPI_THREAD_SINGLE;
+  if (!active() || send::wanted_thread_level(level) == level) return real.MPI_Init(argc, argv);
+  return real.MPI_Init_thread(argc, argv, send::wanted_thread_level(level), &level);
+}
+
+int init_thread(const Real& real, int* argc, char*** argv, int required, int* provided) {
+  return real.MPI_Init_thread(argc, argv, active() ? send::wanted_thread_level(required) : required, provided);
+}
+
 int finalize(const Real& real) {
   shut_down();
   const int code = real.MPI_Finalize();
@@ -31,10 +42,10 @@ int finalize(const Real& real) {
 
 }  // namespace
 
-TEMPI_ENTRY(MPI_Init, (int* argc, char*** argv), announced(before(real).MPI_Init(argc, argv), World::yes))
+TEMPI_ENTRY(MPI_Init, (int* argc, char*** argv), announced(init(before(real), argc, argv), World::yes))
 
 TEMPI_ENTRY(MPI_Init_thread, (int* argc, char*** argv, int required, int* provided),
-            announced(before(real).MPI_Init_thread(argc, argv, required, provided), World::yes))
+            announced(init_thread(before(real), argc, argv, required, provided), World::yes))
 
 #if TEMPI_HAVE_MPI_Session_init
 namespace {

@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "base/options.hpp"
+#include "interpose/quiet.hpp"
 #include "interpose/state.hpp"
 #include "mpi/types.hpp"
 #include "send/strategy.hpp"
@@ -59,7 +60,10 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
 bool is_librarys(const Buffer& buffer) noexcept {
   if (!active() || switches().no_send || buffer.count <= 0) return true;
   device::Device* const device = device::current();
-  if (device == nullptr) return !switches().host_too;
+  if (device == nullptr) {
+    if (!switches().host_too && !is_quiet()) look_whether_quiet();
+    return !switches().host_too;
+  }
   const KnownType* const type = find_type(buffer.datatype);
   if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed) || type->size() == 0 ||
       !is_contiguous(*type, buffer.count)) {

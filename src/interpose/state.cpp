@@ -9,6 +9,7 @@
 #include "mpi/types.hpp"
 #include "mpi_config.h"
 #include "send/engine.hpp"
+#include "send/starter.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -39,6 +40,7 @@ bool find_whether_active() noexcept {
 
 void announce(World world) noexcept {
   if (!active()) return;
+  if (world == World::yes) send::choose_starter();
   const int rank = world == World::yes ? own_rank() : -1;
   trace::start();
   if (rank >= 0) trace::set_rank(rank);
@@ -48,6 +50,7 @@ void announce(World world) noexcept {
 
 void shut_down() noexcept {
   if (!active()) return;
+  send::end_starter();
   send::Engine::flush();
   send::Engine::get().tend_orphans(true);
   forget_types();

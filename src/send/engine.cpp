@@ -6,6 +6,8 @@
 #include "mpi/real.hpp"
 #include "send/finish.hpp"
 #include "send/grouped.hpp"
+#include "send/progress_thread.hpp"
+#include "send/starter.hpp"
 
 namespace tempi::send {
 namespace {
@@ -14,6 +16,9 @@ namespace {
 constexpr std::size_t kMostWaiting = 64;
 constexpr std::int64_t kMostWaitingBytes = 256 << 10;
 
+// A pack that takes little more than its launch is waited for in its call, if it is the first of a row.
+constexpr std::int64_t kMostAwaitedBytes = 256 << 10;
+
 }  // namespace
 
 Engine& Engine::get() {
@@ -21,18 +26,33 @@ Engine& Engine::get() {
   return engine;
 }
 
-// The first pack starts the GPU; those that follow while it runs share the next launch.
 void Engine::post(const MessagePtr& message) {
-  const std::lock_guard lock(mutex_);
   message->is_started = false;
   message->start_code = MPI_SUCCESS;
-  const bool is_first = pending_.empty();
+  const bool is_packed = !message->out->can_be_queued();
+  if (is_packed) pack_now(*message);
+  const std::lock_guard lock(mutex_);
+  if (is_packed && pending_.empty()) return start(*message);
+  const bool starts_now = starts_in_its_call(*message);
+  row_is_open_ = row_is_open_ || starts_now;
   pending_.push_back(message);
+  if (!is_packed) queue(message);
+  if (starts_now || (starter() == Starter::thread && !wake_progress_thread())) start_packed(true);
   count_work();
-  if (!message->out->can_be_queued()) return pack_now(*message);
+}
+
+// The first pack starts the GPU; those that follow while it runs share the next launch.
+void Engine::queue(const MessagePtr& message) {
   not_launched_.push_back(message);
   not_launched_bytes_ += message->out->bytes();
-  if (is_first || not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes) launch();
+  if (pending_.size() == 1 || not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes)
+    launch();
+}
+
+// Of a row of sends only the first is waited for: the others share a launch.
+bool Engine::starts_in_its_call(const Message& message) const noexcept {
+  if (starter() == Starter::same_call) return true;
+  return pending_.empty() && !row_is_open_ && message.out->bytes() <= kMostAwaitedBytes;
 }
 
 void Engine::launch() noexcept {
@@ -43,17 +63,41 @@ void Engine::launch() noexcept {
 
 void Engine::start_pending(bool waits) noexcept {
   const std::lock_guard lock(mutex_);
+  row_is_open_ = false;
+  start_packed(waits);
+  tend_orphans(false);
+}
+
+void Engine::start_packed(bool waits) noexcept {
   launch();
   while (!pending_.empty() && is_packed(*pending_.front(), waits)) {
     const MessagePtr message = pending_.front();
     pending_.pop_front();
-    count_work();
     start(*message);
   }
-  tend_orphans(false);
 }
 
-void Engine::count_work() noexcept { n_work_.store(pending_.size() + orphans_.size(), std::memory_order_relaxed); }
+bool Engine::look_after_pending() noexcept {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return true;
+  start_packed(false);
+  count_work();
+  return !pending_.empty();
+}
+
+bool Engine::has_pending() noexcept {
+  const std::lock_guard lock(mutex_);
+  return !pending_.empty();
+}
+
+void Engine::forget_all() noexcept {
+  n_work_.store(0);
+  n_managed_.store(0);
+}
+
+void Engine::count_work() noexcept {
+  n_work_.store(pending_.size() + orphans_.size() + std::size_t{row_is_open_}, std::memory_order_release);
+}
 
 bool Engine::is_packed(Message& message, bool waits) noexcept {
   if (!message.queued.mark) return true;
@@ -68,11 +112,12 @@ bool Engine::is_packed(Message& message, bool waits) noexcept {
 }
 
 void Engine::start(Message& message) noexcept {
-  message.is_started = true;
-  if (message.failure) return;
-  message.is_starting = true;
-  message.start_code = message.mpi.MPI_Start(&message.request);
-  message.is_starting = false;
+  if (!message.failure) {
+    message.is_starting = true;
+    message.start_code = message.mpi.MPI_Start(&message.request);
+    message.is_starting = false;
+  }
+  message.is_started.store(true, std::memory_order_release);
 }
 
 bool Engine::withdraw(Message& message) noexcept {

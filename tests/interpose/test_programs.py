@@ -3,7 +3,7 @@
 import pytest
 
 from support import shim
-from support.programs import compiled, mpi_of, succeed, tool
+from support.programs import compiled, mpi_of, mpirun, succeed, tool
 
 
 @pytest.fixture(params=["mpifh", "usempi", "f08"])
@@ -31,6 +31,28 @@ def test_threads_pack_at_the_same_time(binaries, memory):
     program = compiled(tool("mpicc", "MPICC"), "threads.c", binaries, "-pthread", "-ldl")
     output = succeed([str(program), memory], shim.preloaded(TEMPI_DEVICE="fake"))
     if output.out.strip() == "no threads":
+        pytest.skip("this MPI has no MPI_THREAD_MULTIPLE")
+    assert output.out.strip() == "ok"
+
+
+@pytest.mark.parametrize("progress", ["auto", "calls"])
+def test_threads_send_at_the_same_time(binaries, progress):
+    program = compiled(tool("mpicc", "MPICC"), "threads_send.c", binaries, "-pthread", "-ldl")
+    output = succeed([str(program)], shim.preloaded(TEMPI_DEVICE="fake", TEMPI_PROGRESS=progress))
+    if output.out.strip() == "no threads":
+        pytest.skip("this MPI has no MPI_THREAD_MULTIPLE")
+    assert output.out.strip() == "ok"
+
+
+def test_a_send_does_not_overtake_one_that_is_being_started(binaries):
+    """Neither of those of other threads: a message counts as pending until MPI_Start has returned."""
+    compiler = tool("mpicc", "MPICC")
+    program = compiled(compiler, "overtaking.c", binaries, "-pthread", "-ldl")
+    tool_below = compiled(compiler, "slow_start_tool.c", binaries, "-shared", "-fPIC", "-ldl")
+    environment = shim.preloaded(TEMPI_DEVICE="fake")
+    environment["LD_PRELOAD"] += f" {tool_below}"
+    output = mpirun(2, program, environment)
+    if "no threads" in output.out:
         pytest.skip("this MPI has no MPI_THREAD_MULTIPLE")
     assert output.out.strip() == "ok"
 

@@ -16,6 +16,11 @@ faulthandler.enable()
 faulthandler.register(signal.SIGUSR1, all_threads=True)
 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # no rank outlives its launcher
 
+import mpi4py  # noqa: E402
+
+if level := os.environ.get("TESTS_THREAD_LEVEL"):  # of MPI.THREAD_SINGLE ... MPI.THREAD_MULTIPLE, by number
+    mpi4py.rc.thread_level = ("single", "funneled", "serialized", "multiple")[int(level)]
+
 from mpi4py import MPI  # noqa: E402
 
 

@@ -1,0 +1,80 @@
+"""When do sends of GPU memory leave? One rank of two; run it once for each setting, with the shim preloaded.
+
+``mpirun -n 2 env LD_PRELOAD=$(tempi lib) TEMPI_PROGRESS=auto python -m bench.progress_rank multiple``
+
+(a) a row of 26 ``MPI_Isend`` and ``MPI_Waitall``, 4 KiB of 32-byte blocks each: the time at the sender, and
+until the receiver has them all; (b) one ``MPI_Isend`` of 16 MiB of 64-byte blocks, then computing for 2 ms on
+the CPU, then ``MPI_Wait``: when the message has arrived, after the call. Two ranks of one node share a clock.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+
+import mpi4py
+
+mpi4py.rc.thread_level = sys.argv[1] if len(sys.argv) > 1 else "multiple"
+
+import cupy  # noqa: E402
+from mpi4py import MPI  # noqa: E402
+
+COMM = MPI.COMM_WORLD
+ROW, ROUNDS, COMPUTED_S = 26, 200, 2e-3
+
+
+def strided(n_bytes: int, block_bytes: int) -> tuple[MPI.Datatype, list[object]]:
+    """Blocks with gaps of their own size, and the buffer that they are in."""
+    datatype = MPI.BYTE.Create_vector(n_bytes // block_bytes, block_bytes, 2 * block_bytes).Commit()
+    array = cupy.zeros(2 * n_bytes, cupy.uint8)
+    cupy.cuda.get_current_stream().synchronize()
+    return datatype, [array, 1, datatype]
+
+
+def now() -> float:
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+def compute(seconds: float) -> None:
+    end = now() + seconds
+    while now() < end:
+        pass
+
+
+def measured(n_messages: int, n_bytes: int, block_bytes: int, computed_s: float) -> tuple[float, float]:
+    """Medians (us): the sender's time less the computing; from the first send to the arrival of all."""
+    _, buffer = strided(n_bytes, block_bytes)
+    target = bytearray(n_bytes)
+    sent, arrived = [], []
+    for _ in range(ROUNDS):
+        COMM.Barrier()
+        begin = now()
+        if COMM.rank == 0:
+            requests = [COMM.Isend(buffer, 1, tag) for tag in range(n_messages)]
+            compute(computed_s)
+            MPI.Request.Waitall(requests)
+            sent.append(now() - begin - computed_s)
+            arrived.append(COMM.recv(source=1) - begin)
+        else:
+            for tag in range(n_messages):
+                COMM.Recv(target, 0, tag)
+            COMM.send(now(), 0)
+    if COMM.rank != 0:
+        return 0.0, 0.0
+    return statistics.median(sent) * 1e6, statistics.median(arrived) * 1e6
+
+
+def main() -> None:
+    cupy.cuda.Device(COMM.rank % cupy.cuda.runtime.getDeviceCount()).use()
+    for name, case in {
+        "26 x 4 KiB, Waitall": (ROW, 4 << 10, 32, 0.0),
+        "16 MiB, 2 ms computing, Wait": (1, 16 << 20, 64, COMPUTED_S),
+    }.items():
+        sent, arrived = measured(*case)
+        if COMM.rank == 0:
+            print(f"{name:30}  sender {sent:9.1f} us   arrival {arrived:9.1f} us", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+// The shortest way through: a process without a GPU in use, in which nothing is pending or managed.
+#pragma once
+
+#include <atomic>
+#include <link.h>
+
+#include "send/engine.hpp"
+
+namespace tempi::interpose {
+
+// The last library that was loaded when this process was found to have no device and no messages of ours; null:
+// unknown. A process comes by a GPU with the driver's library, which is then behind it.
+extern std::atomic<const link_map*> quiet_since;
+void look_whether_quiet() noexcept;  // there are no messages of ours without a device
+
+inline bool is_quiet() noexcept {
+  const link_map* const last = quiet_since.load(std::memory_order_acquire);
+  return last != nullptr && __atomic_load_n(&last->l_next, __ATOMIC_ACQUIRE) == nullptr;
+}
+
+// Messages go to the library untouched, and nothing is to be done beside.
+inline bool passes_messages() noexcept { return is_quiet() && send::Engine::is_idle(); }
+
+}  // namespace tempi::interpose

@@ -1,0 +1,27 @@
+"""Every function of mpi.h that can block has a row, and the table names no others."""
+
+from pathlib import Path
+
+import pytest
+
+from support import mpi_functions
+
+
+@pytest.fixture(scope="module", params=mpi_functions.compilers(), ids=lambda path: Path(path).name)
+def functions(request, tmp_path_factory):
+    return mpi_functions.declared(request.param, tmp_path_factory.mktemp("probe"))
+
+
+def test_header_declares_functions(functions):
+    assert {"MPI_Send", "MPI_Comm_shrink", "MPI_Barrier"} - functions <= {"MPI_Comm_shrink"}
+    assert len(functions) > 350
+
+
+def test_every_function_is_classified(functions):
+    unknown = sorted(f for f in functions - mpi_functions.has_rows() if not mpi_functions.is_local(f))
+    assert not unknown, "can these block? Then blocking.def needs a row, else the table of local functions"
+
+
+def test_no_function_is_both_local_and_blocking():
+    rows = mpi_functions.rows()
+    assert [f for f, kind in rows.items() if kind == "BLOCKING" and mpi_functions.is_local(f)] == []

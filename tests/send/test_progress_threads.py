@@ -1,0 +1,104 @@
+"""Sends leave whatever the program's threads do: sit in a call, compute, or watch a flag. A send that does not leave
+lets the ranks hang, which fails the test."""
+
+import re
+import signal
+
+import blocking_calls
+import pytest
+import threads_worker as worker
+
+from support import effort, mpi_functions
+from support.programs import tool
+
+# Rows of functions.def that return without waiting for another process.
+RETURN_AT_ONCE = re.compile(
+    r"MPI_(I\w+|Test\w*|Start\w*|\w+_init|Request_\w+|Cancel|Init\w*|Session_init|Pack|Unpack|Type_commit)"
+)
+
+
+def _blocking_functions():
+    """By mpi.h: those with a row that can block, their large-count forms left out."""
+    compiler = tool("mpicc", "MPICC")
+    if compiler is None:
+        return []
+    declared = mpi_functions.declared(compiler, mpi_functions.scratch())
+    rows = mpi_functions.rows()
+    return sorted(
+        name
+        for name in declared & mpi_functions.has_rows()
+        if not name.endswith("_c") and not (rows[name] == "SHIM" and RETURN_AT_ONCE.fullmatch(name))
+    )
+
+
+BLOCKING = _blocking_functions()
+DRIVEN = [name for name in BLOCKING if not blocking_calls.why_not_driven(name)]
+FAKE = {"TEMPI_DEVICE": "fake"}
+SETUPS = {
+    "device": ("device", FAKE),
+    "host": ("host", {"TEMPI_DEVICE": "none", "TEMPI_STRATEGY": "host"}),
+    "device, calls": ("device", {**FAKE, "TEMPI_PROGRESS": "calls"}),
+}
+
+
+def test_every_blocking_function_is_driven_or_has_a_reason():
+    assert [name for name in DRIVEN if name not in blocking_calls.CALLS] == []
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+@pytest.mark.parametrize("function", DRIVEN)
+def test_sends_leave_while_another_thread_blocks(ranks, setup, function):
+    if setup != "device" and effort.PROFILE == "quick" and "init" in function + "File":
+        pytest.skip("quick: one setup for the persistent collectives")
+    kind, environment = SETUPS[setup]
+    for said in ranks(2, **environment).call(worker.send_while_a_thread_blocks, kind, function):
+        if said != "ok":
+            pytest.skip(said)
+
+
+LEVELS = {"single": "0", "serialized": "2", "multiple": "3"}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_send_leaves_while_the_program_watches_a_flag(ranks, level):
+    """With the default options, whatever the thread level."""
+    pair = ranks(2, **FAKE, TESTS_THREAD_LEVEL=LEVELS[level])
+    pair.call(worker.spin_on_a_flag, "device", 1)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_row_leaves_while_the_program_watches_a_flag_with_the_thread_asked_for(ranks, level):
+    pair = ranks(2, **FAKE, TESTS_THREAD_LEVEL=LEVELS[level], TEMPI_PROGRESS="thread")
+    assert pair.call(worker.spin_on_a_flag, "device", 5) == [3, 3], "MPI_THREAD_MULTIPLE was asked for"
+
+
+def test_packed_on_the_host_a_row_leaves_while_the_program_watches_a_flag(ranks):
+    pair = ranks(2, TEMPI_DEVICE="none", TEMPI_STRATEGY="host", TESTS_THREAD_LEVEL="0")
+    pair.call(worker.spin_on_a_flag, "host", 5)
+
+
+@pytest.mark.parametrize(("level", "threads"), [("single", 0), ("serialized", 0), ("multiple", 1)])
+def test_the_thread_exists_only_where_it_may_call_mpi(ranks, level, threads):
+    pair = ranks(2, **FAKE, TESTS_THREAD_LEVEL=LEVELS[level])
+    if level == "multiple" and pair.call(worker.thread_level) != [3, 3]:
+        pytest.skip("this MPI has no MPI_THREAD_MULTIPLE")
+    sender, receiver = pair.call(worker.exchange_a_row, "device")
+    assert (sender[0], receiver[0]) == (threads, 0), "threads of the sender and of the receiver"
+
+
+def test_calls_make_no_thread(ranks):
+    pair = ranks(2, **FAKE, TEMPI_PROGRESS="calls")
+    assert [n for n, _ in pair.call(worker.exchange_a_row, "device")] == [0, 0]
+
+
+def test_the_thread_takes_no_signals_of_the_program(ranks):
+    pair = ranks(2, **FAKE)
+    (_, masks), _ = pair.call(worker.exchange_a_row, "device")
+    for mask in masks:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM, signal.SIGCHLD, signal.SIGPROF):
+            assert mask >> (number - 1) & 1, f"{number!r} could be handled in the progress thread"
+
+
+def test_a_forked_child_has_no_thread_and_can_exit(ranks):
+    pair = ranks(2, **FAKE)
+    assert pair.call(worker.fork_with_a_thread, "device") == [(7, 0), (7, 0)]
