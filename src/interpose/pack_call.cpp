@@ -173,7 +173,8 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
   std::optional<pack::Route> found;
   if (device != nullptr) found = pack::find_route(transfer, *device);
   const pack::Route& route = found ? *found : route_without_gpu();
-  if (!route.touches_gpu && !send::host_packer_is_faster(transfer)) return pass_on(real, call, Outcome::passed_faster);
+  const bool may_be_librarys = !route.touches_gpu && !type->is_moved_wrongly;
+  if (may_be_librarys && !send::host_packer_is_faster(transfer)) return pass_on(real, call, Outcome::passed_faster);
 
   const trace::Span span(call.direction == Direction::pack ? "MPI_Pack" : "MPI_Unpack", {.bytes = transfer.bytes()});
   const Stopwatch stopwatch;

@@ -50,7 +50,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
   const bool on_gpu = device != nullptr && side.route.touches_gpu;
   side.strategy = send::choose({on_gpu ? device::MemoryKind::device : device::MemoryKind::host,
                                 contiguous && !side.route.is_split(), send::features_of(*side.plan, side.repeat),
-                                buffer.comm, peer});
+                                buffer.comm, peer, type.is_moved_wrongly});
   const bool as_bytes = on_gpu && contiguous && !type.is_named && !side.route.is_split();
   if (side.strategy == Strategy::library && !as_bytes) return {};
   if (side.route.is_split()) side.strategy = Strategy::oneshot;  // its parts meet in pinned memory
@@ -62,10 +62,10 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
 bool is_librarys(const Buffer& buffer) noexcept {
   if (!active() || switches().no_send || buffer.count <= 0) return true;
   device::Device* const device = device::current();
-  if (device == nullptr) return !switches().host_too;
+  if (device == nullptr) return !switches().host_too && !may_use_wrong_types();
   const KnownType* const type = find_type(buffer.datatype);
   if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed) || type->size() == 0 ||
-      !is_contiguous(*type, buffer.count)) {
+      type->is_moved_wrongly || !is_contiguous(*type, buffer.count)) {
     return false;
   }
   const auto* const first = static_cast<const char*>(buffer.address) + type->plan->layout.true_lower_bound;
@@ -78,7 +78,7 @@ bool is_librarys(const Buffer& buffer) noexcept {
 FoundSide find_side(const Buffer& buffer, int peer) {
   if (peer == MPI_PROC_NULL || !active() || switches().no_send || buffer.count <= 0) return {};
   device::Device* const device = device::current();
-  if (device == nullptr && !switches().host_too) return {};
+  if (device == nullptr && !switches().host_too && !may_use_wrong_types()) return {};
   const KnownType* type = find_type(buffer.datatype);
   if (const int code = check_arguments(buffer, type); code != MPI_SUCCESS) return {{}, code};
   if (type == nullptr) type = analyse_type(buffer.datatype).type;

@@ -48,13 +48,6 @@ void fill(Real& real, void* library, const std::string& prefix) {
 #undef TEMPI_BLOCKING
 }
 
-bool is_open_mpi() {
-  std::array<char, 1 << 14> version{};  // the longest of all libraries; ours may not be the one loaded
-  int length = 0;
-  real_pmpi().MPI_Get_library_version(version.data(), &length);
-  return std::strstr(version.data(), "Open MPI") != nullptr;
-}
-
 }  // namespace
 
 std::atomic<const RealTables*> known_real_tables{nullptr};
@@ -82,6 +75,13 @@ std::string mpi_library_path() {
   Dl_info info{};
   void* symbol = real_symbol("MPI_Get_library_version");
   return symbol && dladdr(symbol, &info) ? info.dli_fname : "";
+}
+
+bool is_open_mpi() {
+  std::array<char, 1 << 14> version{};  // the longest of all libraries; ours may not be the one loaded
+  int length = 0;
+  real_pmpi().MPI_Get_library_version(version.data(), &length);
+  return std::strstr(version.data(), "Open MPI") != nullptr;
 }
 
 bool abi_matches() {

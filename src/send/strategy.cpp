@@ -91,6 +91,7 @@ Outcome outcome_of(Strategy strategy) {
 Strategy choose(const Shape& shape) {
   const bool on_gpu = shape.kind == device::MemoryKind::device || shape.kind == device::MemoryKind::managed;
   if (on_gpu) return of_gpu_memory(shape);
+  if (shape.is_moved_wrongly) return Strategy::host;
   return wishes().pack_on_host && !shape.is_contiguous ? Strategy::host : Strategy::library;
 }
 

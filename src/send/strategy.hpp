@@ -23,7 +23,8 @@ struct Shape {
   bool is_contiguous;
   model::Features features;
   Handle comm;
-  int peer;  // in comm; negative for any
+  int peer;                       // in comm; negative for any
+  bool is_moved_wrongly = false;  // by the library, on host memory
 };
 
 // The strategy that the options ask for where it is possible, else the one that this machine's profile predicts to be
