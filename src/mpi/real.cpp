@@ -104,6 +104,11 @@ Handle comm_world() {
   return handle;
 }
 
+Handle comm_self() {
+  static const Handle handle = variable("ompi_mpi_comm_self");
+  return handle;
+}
+
 Handle type_byte() {
   static const Handle handle = variable("ompi_mpi_byte");
   return handle;
@@ -131,6 +136,7 @@ Handle message_no_proc() {
 #else
 // Ints or pointers, by ABI: only the C cast takes both.
 Handle comm_world() { return (Handle)MPI_COMM_WORLD; }
+Handle comm_self() { return (Handle)MPI_COMM_SELF; }
 Handle type_byte() { return (Handle)MPI_BYTE; }
 Handle type_packed() { return (Handle)MPI_PACKED; }
 Handle request_null() { return (Handle)MPI_REQUEST_NULL; }
