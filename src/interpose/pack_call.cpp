@@ -77,7 +77,9 @@ int pass_on(const Real& real, PackCall& call, Outcome why) {
   return call_library(real, call);
 }
 
-bool is_plausible(const PackCall& call) { return call.count >= 0 && call.position >= 0 && call.packed_size >= 0; }
+bool is_plausible(const PackCall& call) {
+  return call.packed != nullptr && call.count >= 0 && call.position >= 0 && call.packed_size >= 0;
+}
 
 // More bytes than an address can count: the library refuses them in its own way.
 bool overflows(const PackCall& call, std::int64_t size) {

@@ -10,8 +10,8 @@ from support import memory
 from support.packing import Case, Seen, check_pack, check_unpack
 from support.typemap import Named
 
-FACE = c.Subarray((40, 40, 40), (40, 40, 3), (0, 0, 1), "C", Named("DOUBLE"))
-PARTICLES = c.IndexedBlock(1, tuple(3 * i + i % 2 for i in range(500)), Named("DOUBLE"))
+FACE = c.Subarray((8, 8, 8), (8, 8, 3), (0, 0, 1), "C", Named("DOUBLE"))
+PARTICLES = c.IndexedBlock(1, tuple(3 * i + i % 2 for i in range(50)), Named("DOUBLE"))
 TYPES = {"face": FACE, "particles": PARTICLES, "dense": c.Contiguous(100, Named("INT"))}
 ALL = pytest.mark.parametrize("name", TYPES)
 
