@@ -67,11 +67,12 @@ def contestants(
     """The sides that this run can have; a library that is not CUDA-aware would crash on device memory."""
     driver = str(compile_mpi("pack_driver.cpp", build / "pack_driver", mpicc))
     arguments = ["--memory", memory, "--max-seconds", str(seconds)]
+    in_turns = ["--turns", "1"] if memory == "host" else []
     start = launch_command(mpirun, 1)
     sides = [limit_side(memory, build, arch)]
     if lib:
-        sides.append(Side("tempi", [*start, *preloaded(lib), driver, *arguments]))
-    if memory == "host":
+        sides.append(Side("tempi", [*start, *preloaded(lib), driver, *arguments, *in_turns]))
+    elif memory == "host":
         sides.append(Side("library", [*start, driver, *arguments]))
     if peer:
         sides.append(peer_side(peer, build, arguments))
@@ -85,10 +86,11 @@ def measure_sides(
     results: dict[str, Timings] = {"limit": {}}
     for _ in range(rounds):
         for side in sides:
-            kept = results.setdefault(side.name, {})
-            for key, timing in run_cases(side, cases, folder, timeout_s).items():
-                kept[key] = better(kept.get(key), timing)
-            CONSOLE.print(f"{side.name}: {len(kept)} rows", highlight=False)
+            for (case, direction), timing in run_cases(side, cases, folder, timeout_s).items():
+                name, at, _ = case.partition("@library")
+                kept = results.setdefault("library" if at else side.name, {})
+                kept[name, direction] = better(kept.get((name, direction)), timing)
+            CONSOLE.print(f"{side.name}: {len(results.get(side.name, {}))} rows", highlight=False)
     return results
 
 

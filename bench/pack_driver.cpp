@@ -1,5 +1,7 @@
 // MPI_Pack and MPI_Unpack of each case of a list, timed and checked: an ordinary MPI program that knows no shim.
-// Usage: pack_driver --cases FILE [--memory host|device|pinned|managed] [--max-seconds S]
+// Usage: pack_driver --cases FILE [--memory host|device|pinned|managed] [--max-seconds S] [--turns 1]
+// With --turns 1 the library's own functions are called in turn with those that the program reaches, on the same
+// buffers; rows of the library's are called CASE@library, and tell how many times its time is the other's.
 #include <exception>
 
 #include "memory.hpp"
@@ -13,6 +15,7 @@ namespace {
 struct Options {
   std::string cases, memory = "host";
   double max_seconds = 1;
+  bool turns = false;
 };
 
 Options parse_options(int argc, char** argv) {
@@ -22,15 +25,33 @@ Options parse_options(int argc, char** argv) {
     if (name == "--cases") options.cases = value;
     else if (name == "--memory") options.memory = value;
     else if (name == "--max-seconds") options.max_seconds = std::stod(value);
+    else if (name == "--turns") options.turns = value == "1";
     else throw std::runtime_error("unknown option " + name);
   }
   return options;
 }
 
+// The two functions as the program reaches them, or past any shim.
+struct Functions {
+  decltype(&MPI_Pack) pack = MPI_Pack;
+  decltype(&MPI_Unpack) unpack = MPI_Unpack;
+};
+
+// A shim does not export MPI_Get_library_version: that finds the library.
+Functions functions_of_library() {
+  Dl_info info{};
+  void* library = nullptr;
+  if (dladdr(dlsym(RTLD_DEFAULT, "MPI_Get_library_version"), &info)) library = dlopen(info.dli_fname, RTLD_LAZY);
+  if (!library) throw std::runtime_error("cannot find the MPI library");
+  return {reinterpret_cast<decltype(&MPI_Pack)>(dlsym(library, "PMPI_Pack")),
+          reinterpret_cast<decltype(&MPI_Unpack)>(dlsym(library, "PMPI_Unpack"))};
+}
+
 class Driver {
  public:
-  Driver(double max_seconds, Memory& memory, const std::vector<Case>& cases)
-      : max_seconds_(max_seconds), memory_(memory), in_buffer_(17), in_packed_(42) {
+  Driver(const Options& options, Memory& memory, const std::vector<Case>& cases)
+      : max_seconds_(options.max_seconds), turns_(options.turns), memory_(memory), in_buffer_(17), in_packed_(42) {
+    if (turns_) library_ = functions_of_library();
     constexpr std::int64_t guard = 4096, probe_bytes = 1 << 20;
     const Extent largest = largest_extent(cases);
     buffer_ = memory_.allocate(std::max(largest.span_bytes, probe_bytes) + guard);
@@ -72,36 +93,53 @@ class Driver {
     return [this] { memory_.fence(); };
   }
 
-  Sample time_pack(const Message& m, std::int64_t payload) {
-    const auto call = [&] {
+  auto packing(const Message& m, std::int64_t payload, const Functions& by) {
+    return [=, this] {
       int position = 0;
-      MPI_Pack(buffer_, m.count, m.type, packed_, static_cast<int>(payload), &position, MPI_COMM_SELF);
+      by.pack(buffer_, m.count, m.type, packed_, static_cast<int>(payload), &position, MPI_COMM_SELF);
     };
-    return measure(call, fence(), max_seconds_);
   }
 
-  Sample time_unpack(const Message& m, std::int64_t payload) {
-    const auto call = [&] {
+  auto unpacking(const Message& m, std::int64_t payload, const Functions& by) {
+    return [=, this] {
       int position = 0;
-      MPI_Unpack(packed_, static_cast<int>(payload), &position, buffer_, m.count, m.type, MPI_COMM_SELF);
+      by.unpack(packed_, static_cast<int>(payload), &position, buffer_, m.count, m.type, MPI_COMM_SELF);
     };
-    return measure(call, fence(), max_seconds_);
+  }
+
+  Sample time_pack(const Message& m, std::int64_t payload) {
+    return measure(packing(m, payload, {}), fence(), max_seconds_);
+  }
+
+  // Times, checks and tells one direction.
+  template <class Call, class IsRight>
+  void tell(const Case& c, const char* direction, std::int64_t payload, Call call, Call librarys, IsRight is_right) {
+    if (!turns_) {
+      const Sample sample = measure(call, fence(), max_seconds_);
+      return print_row(c.id, direction, payload, sample, is_right(), "");
+    }
+    const Turns turns = measure_in_turns(call, librarys, fence(), max_seconds_);
+    call();
+    print_row(c.id, direction, payload, turns.first, is_right(), "");
+    librarys();
+    print_row(c.id + "@library", direction, payload, turns.second, is_right(), std::to_string(turns.ratio));
   }
 
   void pack(const Case& c, const std::vector<Block>& blocks, const Message& message) {
     const Extent extent = extent_of(c, blocks);
     in_buffer_.fill(buffer_, extent.span_bytes, copier());
     in_packed_.fill(packed_, extent.payload_bytes, copier());
-    const Sample sample = time_pack(message, extent.payload_bytes);
-    print_row(c.id, "pack", extent.payload_bytes, sample, pack_is_right(c, blocks, in_buffer_, packed_, copier()), "");
+    tell(c, "pack", extent.payload_bytes, packing(message, extent.payload_bytes, {}),
+         packing(message, extent.payload_bytes, library_),
+         [&] { return pack_is_right(c, blocks, in_buffer_, packed_, copier()); });
   }
 
   void unpack(const Case& c, const std::vector<Block>& blocks, const Message& message) {
     const Extent extent = extent_of(c, blocks);
     in_packed_.fill(packed_, extent.payload_bytes, copier());
-    const Sample sample = time_unpack(message, extent.payload_bytes);
-    const bool right = unpack_is_right(c, blocks, in_buffer_, in_packed_, buffer_, copier());
-    print_row(c.id, "unpack", extent.payload_bytes, sample, right, "");
+    tell(c, "unpack", extent.payload_bytes, unpacking(message, extent.payload_bytes, {}),
+         unpacking(message, extent.payload_bytes, library_),
+         [&] { return unpack_is_right(c, blocks, in_buffer_, in_packed_, buffer_, copier()); });
   }
 
   void report_skipped(const Case& c, const std::vector<Block>& blocks, double predicted_us) {
@@ -111,6 +149,8 @@ class Driver {
   }
 
   double max_seconds_, us_per_block_ = 0;
+  bool turns_;
+  Functions library_;
   Memory& memory_;
   Pattern in_buffer_, in_packed_;
   char *buffer_ = nullptr, *packed_ = nullptr;
@@ -122,7 +162,7 @@ void run_all(const Options& options, int* argc, char*** argv) {
   Memory memory(options.memory);
   MPI_Init(argc, argv);
   print_header();
-  Driver driver(options.max_seconds, memory, cases);
+  Driver driver(options, memory, cases);
   for (const Case& c : cases) driver.run(c);
   MPI_Finalize();
 }

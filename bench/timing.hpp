@@ -60,6 +60,31 @@ Sample measure(Call call, Fence fence, double max_seconds) {
   return summarise(times);
 }
 
+// Two calls that take turns, and the median of second over first: both see the same machine, whoever else is on it.
+struct Turns {
+  Sample first, second;
+  double ratio;
+};
+
+template <class First, class Second, class Fence>
+Turns measure_in_turns(First first, Second second, Fence fence, double max_seconds) {
+  constexpr int kWarmUps = 80;  // a shim may learn from the first calls who is faster
+  const auto begin = Clock::now();
+  double us = 0;
+  for (int i = 0; i < kWarmUps && us_since(begin) < max_seconds * 0.5e6; ++i) {
+    us = std::max(time_batch(first, fence, 1), time_batch(second, fence, 1));
+  }
+  const int wanted = wanted_repeats(us), batch = batch_size(us);
+  std::vector<double> of_first, of_second, ratios;
+  const auto start = Clock::now();
+  do {
+    of_first.push_back(time_batch(first, fence, batch));
+    of_second.push_back(time_batch(second, fence, batch));
+    ratios.push_back(of_second.back() / of_first.back());
+  } while (static_cast<int>(ratios.size()) < wanted && us_since(start) < max_seconds * 2e6);
+  return {summarise(of_first), summarise(of_second), summarise(ratios).median_us};
+}
+
 inline void print_header() {
   std::puts("case,direction,payload,median_us,min_us,p90_us,repeats,correct,note");
   std::fflush(stdout);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "datatype/oddities.hpp"
 #include "datatype/tree.hpp"
 
 namespace tempi::datatype {
@@ -56,9 +57,11 @@ class TypeReader {
   virtual void release(TypeHandle type) = 0;
   virtual Bounds bounds(TypeHandle type) = 0;
   virtual std::int64_t size(TypeHandle type) = 0;  // payload bytes
+  virtual bool is_complex(TypeHandle type) = 0;    // of a predefined datatype
 };
 
-// Throws Error (unsupported) for a datatype that we do not understand.
-Type decode(TypeHandle type, TypeReader& reader);
+// Throws Error (unsupported) for a datatype that we do not understand. Looks for oddities only where they are wanted:
+// a datatype with complex elements is then read twice.
+Type decode(TypeHandle type, TypeReader& reader, Oddities* oddities = nullptr);
 
 }  // namespace tempi::datatype

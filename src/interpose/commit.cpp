@@ -17,7 +17,10 @@ bool is_long(Handle datatype) {
 }
 
 Outcome analyse(Handle datatype) noexcept try {
-  if (is_long(datatype)) return Outcome::deferred;
+  if (is_long(datatype)) {
+    leave_for_later();
+    return Outcome::deferred;
+  }
   const Analysis analysis = analyse_type(datatype);
   if (analysis.type == nullptr) return Outcome::passed_unsupported;
   analysis.type->is_committed.store(true, std::memory_order_relaxed);
@@ -29,6 +32,7 @@ Outcome analyse(Handle datatype) noexcept try {
 int commit(const Real& real, void* datatype) {
   const int code = real.MPI_Type_commit(datatype);
   if (code != MPI_SUCCESS || !active() || flag(Option::NO_TYPE_COMMIT)) {
+    if (active()) leave_for_later();
     count_call(Function::MPI_Type_commit, code == MPI_SUCCESS ? Outcome::passed_disabled : Outcome::passed_invalid);
     return code;
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <link.h>
 
+#include "mpi/types.hpp"
 #include "send/engine.hpp"
 
 namespace tempi::interpose {
@@ -15,6 +16,7 @@ void look_whether_quiet() noexcept;  // there are no messages of ours without a 
 
 inline bool is_quiet() noexcept {
   const link_map* const last = quiet_since.load(std::memory_order_acquire);
+  if (may_use_wrong_types()) return false;
   return last != nullptr && __atomic_load_n(&last->l_next, __ATOMIC_ACQUIRE) == nullptr;
 }
 

@@ -48,7 +48,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
   const bool on_gpu = device != nullptr && side.route.touches_gpu;
   side.strategy = send::choose({on_gpu ? device::MemoryKind::device : device::MemoryKind::host,
                                 contiguous && !side.route.is_split(), send::features_of(*side.plan, side.repeat),
-                                buffer.comm, peer});
+                                buffer.comm, peer, type.is_moved_wrongly});
   const bool as_bytes = on_gpu && contiguous && !type.is_named && !side.route.is_split();
   if (side.strategy == Strategy::library && !as_bytes) return {};
   if (side.route.is_split()) side.strategy = Strategy::oneshot;  // its parts meet in pinned memory
@@ -61,12 +61,13 @@ bool is_librarys(const Buffer& buffer) noexcept {
   if (!active() || switches().no_send || buffer.count <= 0) return true;
   device::Device* const device = device::current();
   if (device == nullptr) {
-    if (!switches().host_too && !is_quiet()) look_whether_quiet();
-    return !switches().host_too;
+    const bool is_ours = switches().host_too || may_use_wrong_types();
+    if (!is_ours && !is_quiet()) look_whether_quiet();
+    return !is_ours;
   }
   const KnownType* const type = find_type(buffer.datatype);
   if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed) || type->size() == 0 ||
-      !is_contiguous(*type, buffer.count)) {
+      type->is_moved_wrongly || !is_contiguous(*type, buffer.count)) {
     return false;
   }
   const auto* const first = static_cast<const char*>(buffer.address) + type->plan->layout.true_lower_bound;
@@ -79,7 +80,7 @@ bool is_librarys(const Buffer& buffer) noexcept {
 FoundSide find_side(const Buffer& buffer, int peer) {
   if (peer == MPI_PROC_NULL || !active() || switches().no_send || buffer.count <= 0) return {};
   device::Device* const device = device::current();
-  if (device == nullptr && !switches().host_too) return {};
+  if (device == nullptr && !switches().host_too && !may_use_wrong_types()) return {};
   const KnownType* type = find_type(buffer.datatype);
   if (const auto refusal = check_arguments(buffer, type)) return {{}, refusal};
   if (type == nullptr) type = analyse_type(buffer.datatype).type;

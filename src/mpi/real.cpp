@@ -48,13 +48,6 @@ void fill(Real& real, void* library, const std::string& prefix) {
 #undef TEMPI_BLOCKING
 }
 
-bool is_open_mpi() {
-  std::array<char, 1 << 14> version{};  // the longest of all libraries; ours may not be the one loaded
-  int length = 0;
-  real_pmpi().MPI_Get_library_version(version.data(), &length);
-  return std::strstr(version.data(), "Open MPI") != nullptr;
-}
-
 }  // namespace
 
 std::atomic<const RealTables*> known_real_tables{nullptr};
@@ -84,6 +77,13 @@ std::string mpi_library_path() {
   return symbol && dladdr(symbol, &info) ? info.dli_fname : "";
 }
 
+bool is_open_mpi() {
+  std::array<char, 1 << 14> version{};  // the longest of all libraries; ours may not be the one loaded
+  int length = 0;
+  real_pmpi().MPI_Get_library_version(version.data(), &length);
+  return std::strstr(version.data(), "Open MPI") != nullptr;
+}
+
 bool abi_matches() {
   if (real_pmpi().MPI_Get_library_version == nullptr) return false;
   const bool standard = mpi_library_path().find("libmpi_abi.so") != std::string::npos;  // whoever's
@@ -101,6 +101,11 @@ static Handle variable(const char* name) {
 
 Handle comm_world() {
   static const Handle handle = variable("ompi_mpi_comm_world");
+  return handle;
+}
+
+Handle comm_self() {
+  static const Handle handle = variable("ompi_mpi_comm_self");
   return handle;
 }
 
@@ -136,6 +141,7 @@ Handle message_no_proc() {
 #else
 // Ints or pointers, by ABI: only the C cast takes both.
 Handle comm_world() { return (Handle)MPI_COMM_WORLD; }
+Handle comm_self() { return (Handle)MPI_COMM_SELF; }
 Handle type_byte() { return (Handle)MPI_BYTE; }
 Handle type_packed() { return (Handle)MPI_PACKED; }
 Handle request_null() { return (Handle)MPI_REQUEST_NULL; }

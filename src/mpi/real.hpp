@@ -45,6 +45,8 @@ inline const Real& real_pmpi() { return real_tables().pmpi; }
 void* real_symbol(const char* name);  // any other symbol of the MPI library, or null
 std::string mpi_library_path();       // "" while no MPI library is loaded
 
+bool is_open_mpi();  // the loaded library; asks it each time
+
 // Is the loaded library of the ABI that this shim was built for?
 bool abi_matches();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "mpi/real.hpp"
@@ -190,6 +191,15 @@ std::int64_t MpiTypeReader::size(TypeHandle type) {
   Count size = 0;
   check(real_pmpi().MPI_Type_size_x(type, &size), "MPI_Type_size_x");
   return size;
+}
+
+// By its name: there are a dozen of them, for C, C++ and Fortran, and not every library has all.
+bool MpiTypeReader::is_complex(TypeHandle type) {
+  if (envelope_of(type).combiner == MPI_COMBINER_F90_COMPLEX) return true;
+  std::array<char, MPI_MAX_OBJECT_NAME> name{};
+  int length = 0;
+  check(real_pmpi().MPI_Type_get_name(type, name.data(), &length), "MPI_Type_get_name");
+  return std::string_view(name.data()).find("COMPLEX") != std::string_view::npos;
 }
 
 }  // namespace tempi

@@ -11,6 +11,7 @@ class MpiTypeReader final : public datatype::TypeReader {
   void release(datatype::TypeHandle type) override;
   datatype::Bounds bounds(datatype::TypeHandle type) override;
   std::int64_t size(datatype::TypeHandle type) override;
+  bool is_complex(datatype::TypeHandle type) override;
 };
 
 bool is_predefined(datatype::TypeHandle type);  // never freed

@@ -124,13 +124,20 @@ bool watch_destruction(Handle datatype) {
   return real_pmpi().MPI_Type_set_attr(datatype, keyval.load(), nullptr) == MPI_SUCCESS;
 }
 
+bool library_has_defects() {
+  static const bool is_known_to = is_open_mpi();
+  return is_known_to;
+}
+
 Analysis analyse(Handle datatype) {
   const trace::Span span("analyse datatype");
   MpiTypeReader reader;
-  const datatype::Type type = datatype::decode(datatype, reader);
+  datatype::Oddities oddities;
+  const datatype::Type type = datatype::decode(datatype, reader, library_has_defects() ? &oddities : nullptr);
   const auto [plan, was_known] = plans().get(type.tree);
   const bool is_named = is_predefined(datatype);
-  auto known = std::make_unique<const KnownType>(plan, type.lower_bound, type.extent, is_named);
+  auto known = std::make_unique<const KnownType>(plan, type.lower_bound, type.extent, is_named, oddities.any());
+  if (oddities.any()) wrong_types_in_use.store(true, std::memory_order_relaxed);
   if (!is_named && !watch_destruction(datatype)) {
     throw Error(ErrorKind::unsupported, "the MPI library refuses an attribute on the datatype");
   }
@@ -138,6 +145,12 @@ Analysis analyse(Handle datatype) {
 }
 
 }  // namespace
+
+std::atomic<bool> wrong_types_in_use{false};
+
+void leave_for_later() noexcept {
+  if (library_has_defects()) wrong_types_in_use.store(true, std::memory_order_relaxed);
+}
 
 const KnownType* find_type(Handle datatype) noexcept { return known_types().find(key_of(datatype)); }
 

@@ -14,7 +14,8 @@ using pack::PlanPtr;
 struct KnownType {
   PlanPtr plan;
   std::int64_t lower_bound, extent;
-  bool is_named;                                  // predefined: any library moves it rightly wherever it is contiguous
+  bool is_named;                  // predefined: any library moves it rightly wherever it is contiguous
+  bool is_moved_wrongly = false;  // by this MPI library: packing and messages are ours, on host memory too
   mutable std::atomic<bool> is_committed{false};  // as far as we know; for good, as long as the datatype lives
   std::int64_t size() const { return plan->layout.size; }
 };
@@ -29,6 +30,14 @@ struct Analysis {
 
 // Analyses a valid datatype and remembers it until the library destroys it. Does not throw.
 Analysis analyse_type(Handle datatype) noexcept;
+
+// Whether a datatype may be in use that the library moves wrongly: a committed one that has been analysed, or one that
+// was left for later.
+extern std::atomic<bool> wrong_types_in_use;
+inline bool may_use_wrong_types() noexcept { return wrong_types_in_use.load(std::memory_order_relaxed); }
+
+// A datatype is committed without being analysed.
+void leave_for_later() noexcept;
 
 // Forgets all datatypes: MPI is about to shut down, which takes them without telling us.
 void forget_types() noexcept;

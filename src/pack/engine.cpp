@@ -140,19 +140,6 @@ Outcome move_on_gpu(const Transfer& transfer, const Route& route, Device& device
   return Outcome::taken_device;
 }
 
-// The library copies one dense block as fast as anybody. The limits are those found against Open MPI and MPICH on host
-// memory: a short call of few blocks is over before ours is set up, and once the payload is far beyond the caches the
-// libraries gather long blocks faster. Absolute addresses stay ours: MPICH 4.0's MPI_Pack refuses MPI_BOTTOM.
-bool host_packer_is_faster(const Transfer& transfer) {
-  constexpr std::int64_t kShortCall = 2048, kFewBlocks = 32, kBeyondCaches = 32 << 20, kLongBlock = 64;
-  const datatype::Boxes& boxes = transfer.plan.layout.boxes;
-  const std::int64_t block = boxes.front().block_bytes;
-  if (transfer.typed == nullptr) return true;
-  if (is_plain_copy(transfer.plan, transfer.repeat)) return false;
-  if (transfer.bytes() < kShortCall) return transfer.repeat.count == 1 && transfer.bytes() / block > kFewBlocks;
-  return !packing(transfer) || transfer.bytes() < kBeyondCaches || block < kLongBlock;
-}
-
 void move_on_host(const Transfer& transfer) {
   const void* src = packing(transfer) ? transfer.typed : transfer.packed;
   void* dst = packing(transfer) ? transfer.packed : transfer.typed;

@@ -60,9 +60,6 @@ Route find_route(const Transfer& transfer, device::Device& device);
 // The same where the packed side is ours.
 Route find_route(const Transfer& transfer, const device::Location& packed, device::Device& device);
 
-// For buffers of the host: is our packer worth it against the library's?
-bool host_packer_is_faster(const Transfer& transfer);
-
 // Does the transfer; complete on return. Throws Error.
 Outcome move_on_gpu(const Transfer& transfer, const Route& route, device::Device& device);
 void move_on_host(const Transfer& transfer);

@@ -15,6 +15,7 @@
 #include "datatype/layout.hpp"
 #include "datatype/tree.hpp"
 #include "device/device.hpp"
+#include "pack/contest.hpp"
 #include "pack/host.hpp"
 #include "pack/kernel_box.hpp"
 #include "pack/launch.hpp"
@@ -66,6 +67,11 @@ class Plan {
     return direction == Direction::pack ? pack_loop_ : unpack_loop_;
   }
 
+  // Who moves `count` elements on the host.
+  Contest& contest(Direction direction, std::int64_t count) const {
+    return (direction == Direction::pack ? pack_contests_ : unpack_contests_).of_count(count);
+  }
+
   // Both upload at the first call for a context; the context must be entered.
   DeviceTable table(device::Device& device, device::Context context, const datatype::Box& box) const;
   const UploadedList& list(device::Device& device, device::Context context, Direction direction,
@@ -88,6 +94,7 @@ class Plan {
   static constexpr std::size_t kShapesKept = 16;
 
   std::optional<HostLoop> pack_loop_, unpack_loop_;
+  mutable Contests pack_contests_, unpack_contests_;
 
   mutable std::mutex mutex_;
   mutable std::deque<std::pair<Shape, LaunchesPtr>> launches_;  // newest first

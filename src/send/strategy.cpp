@@ -91,6 +91,7 @@ Outcome outcome_of(Strategy strategy) {
 Strategy choose(const Shape& shape) {
   const bool on_gpu = shape.kind == device::MemoryKind::device || shape.kind == device::MemoryKind::managed;
   if (on_gpu) return of_gpu_memory(shape);
+  if (shape.is_moved_wrongly) return Strategy::host;
   return wishes().pack_on_host && !shape.is_contiguous ? Strategy::host : Strategy::library;
 }
 
@@ -116,15 +117,6 @@ double predicted_seconds(const pack::Transfer& transfer, Strategy strategy) {
   if (known == nullptr) return 0;
   const model::Features features = features_of(transfer.plan, transfer.repeat);
   return model::side_seconds(known->fit, features, strategy, transfer.direction == pack::Direction::pack).value_or(0);
-}
-
-bool host_packer_is_faster(const pack::Transfer& transfer) {
-  const model::Profile* const known = profile();
-  const bool has_shortcut = transfer.typed == nullptr || pack::is_plain_copy(transfer.plan, transfer.repeat);
-  if (known == nullptr || !known->is_own || has_shortcut) return pack::host_packer_is_faster(transfer);
-  const bool packs = transfer.direction == pack::Direction::pack;
-  const auto wins = model::host_packer_wins(known->fit, features_of(transfer.plan, transfer.repeat), packs);
-  return wins.value_or(pack::host_packer_is_faster(transfer));
 }
 
 bool contiguous_is_library() { return cuda_awareness().aware && !wishes().stage_contiguous; }

@@ -23,7 +23,8 @@ struct Shape {
   bool is_contiguous;
   model::Features features;
   Handle comm;
-  int peer;  // in comm; negative for any
+  int peer;                       // in comm; negative for any
+  bool is_moved_wrongly = false;  // by the library, on host memory
 };
 
 // The strategy that the options ask for where it is possible, else the one that this machine's profile predicts to be
@@ -35,9 +36,6 @@ std::int64_t chunk_bytes(const pack::Transfer& transfer);
 
 // Seconds that this machine's profile predicts for packing or unpacking GPU memory; 0 without one.
 double predicted_seconds(const pack::Transfer& transfer, Strategy strategy);
-
-// For buffers of the host: is our packer worth it against the library's? As measured on this machine, else by rule.
-bool host_packer_is_faster(const pack::Transfer& transfer);
 
 // Whether contiguous buffers are the library's, wherever they are: then nobody needs to ask where.
 bool contiguous_is_library();

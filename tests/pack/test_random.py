@@ -8,7 +8,7 @@ from support.effort import examples
 from support.memory import GPU_KINDS, HOST
 from support.packing import cases, check_pack, check_unpack
 
-pytestmark = pytest.mark.mpi_process(TEMPI_DEVICE="fake")
+pytestmark = pytest.mark.mpi_process(TEMPI_DEVICE="fake", TEMPI_HOST_PACK="ours")
 
 
 @examples(7000)

@@ -14,7 +14,7 @@ from support import defects
 from support.building import Builder
 from support.messages import End, Image, Side, check_status
 from support.p2p import PLAIN, Form, Requests
-from support.typemap import Named, Spec, overlaps
+from support.typemap import overlaps
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,14 @@ def comm() -> MPI.Comm:
 LIBRARYS = ("host", "pinned")  # kinds of memory whose messages the shim leaves to the library
 
 
-def is_shallow(spec: Spec) -> bool:
-    return all(isinstance(child, Named) for child in spec.children)
-
-
 def trusted(message: Message) -> bool:
     """Whether this MPI library can do it on host memory too, and the standard allows it."""
     if message.source == message.target and defects.is_mpich_4_0():
         return False  # which takes messages to oneself for truncated when the two datatypes differ
     for end in (message.sent, message.received):
-        if end.kind in LIBRARYS and (not is_shallow(end.spec) or defects.fails_in_pieces(end.spec)):
-            return False  # Open MPI moves about one nested type in a hundred wrongly, and not only known_defect's
-    for end in (message.sent, message.received):
-        if defects.known_defect(end.spec) or defects.crashes_library(end.spec) or defects.odd_bounds(end.spec):
+        if end.kind in LIBRARYS and defects.fails_in_pieces(end.spec):
+            return False
+        if defects.defect_left(end.spec) or defects.crashes_library(end.spec):
             return False
     with Builder() as builder:
         return not overlaps(Image(message.received, builder).message)

@@ -1,0 +1,70 @@
+// Who is faster on host memory, our packer or the library's? Measured on the program's own calls: the first ones of a
+// structure take turns, each does its work, and the least times decide. No call is made only to be timed.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace tempi::pack {
+
+enum class Packer : std::uint8_t { undecided, ours, librarys };
+
+// Of one structure, direction and class of counts. Threads may share it: a lost sample does no harm.
+class Contest {
+ public:
+  // Whose turn the next call is; once it is decided, always the winner's.
+  Packer next() noexcept {
+    const Packer winner = winner_.load(std::memory_order_relaxed);
+    if (winner != Packer::undecided) return winner;
+    return turns_.fetch_add(1, std::memory_order_relaxed) % 2 == 0 ? Packer::ours : Packer::librarys;
+  }
+  bool is_open() const noexcept { return winner_.load(std::memory_order_relaxed) == Packer::undecided; }
+
+  void record(Packer packer, std::int64_t nanoseconds) noexcept;
+
+ private:
+  struct Score {
+    std::atomic<std::uint32_t> calls{0};
+    std::atomic<std::int64_t> total_ns{0}, least_ns{INT64_MAX};
+    bool has_enough() const noexcept;
+  };
+
+  std::atomic<Packer> winner_{Packer::undecided};
+  std::atomic<std::uint32_t> turns_{0};
+  Score ours_, librarys_;
+};
+
+// One call of a contest, timed while that is open.
+class Round {
+ public:
+  Round(Contest& contest, Packer packer) noexcept
+      : contest_(contest), packer_(packer), is_timed_(contest.is_open()), begin_(is_timed_ ? Clock::now() : Time{}) {}
+  // A call that fails says nothing about speed.
+  void finish(bool has_succeeded) noexcept {
+    if (!is_timed_ || !has_succeeded) return;
+    contest_.record(packer_, std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Time = Clock::time_point;
+
+  Contest& contest_;
+  Packer packer_;
+  bool is_timed_;
+  Time begin_;
+};
+
+// The contests of one direction of a structure: one element, a few, many.
+class Contests {
+ public:
+  Contest& of_count(std::int64_t count) noexcept { return by_count_[count <= 1 ? 0 : count <= kFew ? 1 : 2]; }
+
+ private:
+  static constexpr std::int64_t kFew = 64;
+  std::array<Contest, 3> by_count_;
+};
+
+}  // namespace tempi::pack
