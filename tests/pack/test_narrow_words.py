@@ -1,4 +1,4 @@
-"""Blocks of bytes at odd strides and addresses: kernels that read 16 bytes at a time, through the tile's memory.
+"""Blocks of bytes at odd strides and addresses: packing reads 16 bytes at a time, through the tile's memory.
 
 `narrow.fit` is a profile of the fake device by which short transfers take them too. The fake device lets no kernel read
 or write beyond an allocation; those of these tests end where the data ends.
@@ -88,7 +88,12 @@ def test_random_unpacks(case):
 
 @examples(300)
 @given(
-    st.integers(1, 40), st.integers(1, 50), st.integers(20, 300), st.integers(1, 8), st.integers(0, 90), st.integers(0, 15)
+    st.integers(1, 40),
+    st.integers(1, 50),
+    st.integers(20, 300),
+    st.integers(1, 8),
+    st.integers(0, 90),
+    st.integers(0, 15),
 )
 def test_random_rows(block, gap, n, rows, row_gap, shift):
     row = n * (block + gap) + row_gap
