@@ -57,6 +57,14 @@ inline Block random_block(const Case& c, std::int64_t slot, std::uint64_t& state
 inline std::vector<Block> irregular_blocks(const Case& c) {
   std::uint64_t state = static_cast<std::uint64_t>(c.seed);
   std::vector<Block> blocks(c.n_blocks);
+  if (c.order == "gaps") {  // 1 to 16 sizes of a block between one and the next
+    std::int64_t offset = 0;
+    for (Block& block : blocks) {
+      block = {offset, c.block};
+      offset += c.block * static_cast<std::int64_t>(2 + next_random(state) % 16);
+    }
+    return blocks;
+  }
   for (std::int64_t i = 0; i < c.n_blocks; ++i) blocks[i] = random_block(c, i, state);
   if (c.order == "shuffled")
     for (std::int64_t i = c.n_blocks - 1; i > 0; --i) std::swap(blocks[i], blocks[next_random(state) % (i + 1)]);

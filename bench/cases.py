@@ -134,9 +134,12 @@ def x_faces(planes: int = 256, n_fields: int = 1) -> Case:
 
 
 def irregular(kind: str, payload: int, block: int, element: str = "double", order: str = "sorted") -> Case:
-    """Blocks at random places, one in each slot of twice (variable blocks: four times) its size."""
+    """Blocks at random places, one in each slot of twice (variable blocks: four times) its size.
+
+    Order "gaps": 1 to 16 blocks' sizes lie between one block and the next.
+    """
     n = max(1, payload // block)
-    slot = block * (2 if kind == "indexed_block" else 4)
+    slot = block * (17 if order == "gaps" else 2 if kind == "indexed_block" else 4)
     suffix = "" if order == "sorted" else f"-{order}"
     return Case(
         f"{kind}-{element}-{size_name(payload)}-b{block}{suffix}", kind, element, n, block, slot, order=order
@@ -210,8 +213,17 @@ def mpich_figures() -> Iterator[Case]:
     yield vector(512 * MIB, 3, 7, "byte")
     yield x_faces()
     yield irregular("indexed", 8000 * KIB, 8192)
-    yield irregular("indexed_block", 8 * 1000 * 1000, 8)
+    yield irregular("indexed_block", 8 * 1000 * 1000, 8, order="gaps")
     yield x_faces(n_fields=8, planes=64)
+
+
+def byte_blocks() -> Iterator[Case]:
+    """Blocks of 1 to 15 bytes, and the strides that make wide words impossible."""
+    for payload in (MIB, 4 * MIB, 16 * MIB, 64 * MIB, 512 * MIB):
+        yield vector(payload, 3, 7, "byte")
+    for block in range(1, 16):
+        strides = sorted({block + 1, 2 * block, 7, 13, 16, 33})
+        yield from (vector(64 * MIB, block, stride, "byte") for stride in strides if stride > block)
 
 
 def host() -> Iterator[Case]:
@@ -256,6 +268,7 @@ PRESETS = {
     "paper": paper,
     "mpich-figures": mpich_figures,
     "host": host,
+    "bytes": byte_blocks,
     "quick": quick,
 }
 

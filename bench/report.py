@@ -17,8 +17,10 @@ SMALL = 64 * KIB
 DEVICE_BAR, HOST_BAR = 1.10, 1.15
 COLUMNS = {
     "limit_us": "limit",
+    "bytes_us": "bytes allow",
     "tempi_us": "TEMPI",
     "over_limit": "/limit",
+    "over_bytes": "/bytes",
     "over_launch": "/launch",
     "copy_fraction": "of copy",
     "library_us": "library",
@@ -64,10 +66,10 @@ def join(case: Case, direction: str, results: dict[str, Timings], mpich: Figures
     us = {name: median(timings.get(name)) for name in ("limit", "tempi", "library", "peer")}
     launch = median(results["limit"].get(("empty_launch", "launch")))
     copy = copy_time(results["limit"], payload)
-    holds = ""
-    if us["limit"] and copy and launch:  # a GPU's limits: host runs have no launch
+    holds, bound = "", None
+    if copy and launch:  # a GPU's limits: host runs have no launch
         bound = bound_us(case, direction, copy, launch, payload)
-        holds = limit_that_holds(case, direction, us["limit"], bound, launch)
+        holds = limit_that_holds(case, direction, us["limit"], bound, launch) if us["limit"] else ""
     limit = timings.get("limit")
     return {
         "case": case.id,
@@ -79,6 +81,8 @@ def join(case: Case, direction: str, results: dict[str, Timings], mpich: Figures
         "limit_us": us["limit"],
         "tempi_us": us["tempi"],
         "over_limit": quotient(us["tempi"], us["limit"]),
+        "bytes_us": bound,
+        "over_bytes": quotient(us["tempi"], bound),
         "over_launch": quotient(us["tempi"], launch),
         "copy_fraction": quotient(copy, us["tempi"]),
         "limit_copy_fraction": quotient(copy, us["limit"]),

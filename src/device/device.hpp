@@ -39,14 +39,19 @@ struct Location {
 };
 
 // How the fake device runs a kernel: the per-thread body, compiled for the CPU. `shift` is what the fake adds to
-// addresses inside [shift_begin, shift_end), because programs hold pointers that nobody may touch.
+// addresses inside [shift_begin, shift_end), because programs hold pointers that nobody may touch. Of a kernel with
+// several phases (a barrier lies between them) all threads of a tile run the first, then all the next.
 struct AddressShift {
   std::uintptr_t begin = 0, end = 0;
   std::ptrdiff_t shift = 0;
   void (*outside)(std::uintptr_t address) = nullptr;  // told of every other address that a kernel uses
+  // Told of wide accesses, which must lie inside one allocation.
+  void (*wide)(std::uintptr_t address, std::size_t bytes) = nullptr;
 };
 struct KernelThread {
   std::uint32_t tile, thread, threads;  // the thread's number in its tile, and how many the tile has
+  int phase = 0;
+  std::byte* shared = nullptr;  // memory of the tile
 };
 using HostBody = void (*)(const void* params, KernelThread thread, const AddressShift& shift);
 
@@ -55,6 +60,8 @@ struct Kernel {
   std::uint32_t most_threads;  // per tile
   std::size_t param_bytes;
   HostBody host_body;
+  int phases = 1;
+  std::size_t shared_bytes = 0;  // of a tile
 };
 
 struct Grid {

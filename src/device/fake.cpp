@@ -130,6 +130,7 @@ class Fake final : public Device {
   }
 
   static void outside_device_memory(std::uintptr_t address);
+  static void check_wide_access(std::uintptr_t address, std::size_t bytes);
   unsigned random_below(std::size_t end) { return static_cast<unsigned>(random_() % end); }
 
   // All below: the caller holds the mutex.
@@ -157,6 +158,20 @@ class Fake final : public Device {
   std::set<QueueKey> lost_;                           // that have lost what they held
 };
 
+// A tile's: what no thread has written holds nothing of use.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::size_t bytes) : words_((bytes + sizeof(Word) - 1) / sizeof(Word)) {}
+  void fill() { std::memset(words_.data(), 0xDB, words_.size() * sizeof(Word)); }
+  std::byte* data() { return reinterpret_cast<std::byte*>(words_.data()); }
+
+ private:
+  struct alignas(16) Word {
+    std::byte bytes[16];
+  };
+  std::vector<Word> words_;
+};
+
 void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
   if (grid.tiles == 0 || grid.threads == 0 || grid.threads > kernel.most_threads ||
       kernel.param_bytes > kMostParamBytes)
@@ -178,9 +193,14 @@ void Fake::run_tiles(const Kernel& kernel, Grid grid, const void* params, int or
   std::shuffle(order.begin(), order.end(), random_);
   AddressShift shift = memory_.shift(ordinal);
   shift.outside = outside_device_memory;
-  for (std::uint32_t tile : order)
-    for (std::uint32_t thread = 0; thread < grid.threads; ++thread)
-      kernel.host_body(params, {tile, thread, grid.threads}, shift);
+  shift.wide = check_wide_access;
+  SharedMemory shared(kernel.shared_bytes);
+  for (std::uint32_t tile : order) {
+    shared.fill();
+    for (int phase = 0; phase < kernel.phases; ++phase)
+      for (std::uint32_t thread = 0; thread < grid.threads; ++thread)
+        kernel.host_body(params, {tile, thread, grid.threads, phase, shared.data()}, shift);
+  }
 }
 
 void Fake::copy(void* dst, const void* src, std::size_t bytes) {
@@ -322,6 +342,12 @@ Fake* the_fake() noexcept {
 void Fake::outside_device_memory(std::uintptr_t address) {
   if (the_fake()->memory_.kernels_reach(address)) return;
   warn_once("fake_reach", "fake device: a kernel used memory that its GPU does not reach");
+  std::abort();
+}
+
+void Fake::check_wide_access(std::uintptr_t address, std::size_t bytes) {
+  if (the_fake()->memory_.is_inside_allocation(address, bytes)) return;
+  warn_once("fake_wide", "fake device: a kernel read beyond an allocation");
   std::abort();
 }
 

@@ -117,12 +117,15 @@ bool FakeMemory::can_copy(const void* dst, const void* src) const {
   return a.on_gpu() || b.on_gpu() || (a.gpu_reaches() && b.gpu_reaches());
 }
 
+bool FakeMemory::is_inside_allocation(std::uintptr_t address, std::size_t bytes) const {
+  const auto found = find(address);
+  return found != allocations_.end() && address - found->first + bytes <= found->second.bytes;
+}
+
 std::byte* FakeMemory::resolve(const void* pointer, std::size_t bytes) const {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (!in_arena(address)) return static_cast<std::byte*>(const_cast<void*>(pointer));
-  const auto found = find(address);
-  if (found == allocations_.end() || address - found->first + bytes > found->second.bytes)
-    throw Error(ErrorKind::device, "fake device: illegal address");
+  if (!is_inside_allocation(address, bytes)) throw Error(ErrorKind::device, "fake device: illegal address");
   return alias(address);
 }
 

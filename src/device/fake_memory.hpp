@@ -31,6 +31,7 @@ class FakeMemory {
   bool library_reaches() const { return library_reaches_; }  // device memory, as a CUDA-aware one does
   AddressShift shift(int ordinal) const;             // for kernels of this GPU: they reach its own device memory
   bool kernels_reach(std::uintptr_t address) const;  // pinned and managed memory
+  bool is_inside_allocation(std::uintptr_t address, std::size_t bytes) const;
 
   // As CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: the program's copies into this allocation return when they are done.
   bool make_synchronous(const void* address);  // false: it was

@@ -9,9 +9,11 @@
 #ifdef __CUDACC__
 #define TEMPI_DEVICE __device__ __forceinline__
 #define TEMPI_UNROLL _Pragma("unroll")
+#define TEMPI_UNROLL_4 _Pragma("unroll 4")
 #else
 #define TEMPI_DEVICE inline
 #define TEMPI_UNROLL
+#define TEMPI_UNROLL_4
 #endif
 
 namespace tempi::pack {

@@ -27,11 +27,9 @@ void order_by_destination(Box& box) {
 
 void append_dim(KernelBox& out, const Dim& dim) {
   const auto count = static_cast<std::uint32_t>(dim.count);
-  const auto divisor = std::max(count, 2u);  // a count of 1 is the only dim and never divided by
-  const auto log2_ceil = static_cast<unsigned>(std::bit_width(divisor - 1));
-  const auto magic = static_cast<std::uint32_t>((std::uint64_t{1} << (31 + log2_ceil)) / divisor + 1);
-  out.shifts[out.n_dims] = static_cast<std::uint8_t>(log2_ceil - 1);
-  out.dims[out.n_dims++] = {dim.src_stride, dim.dst_stride, count, magic};
+  const Divisor divisor = divisor_of(std::max(count, 2u));  // a count of 1 is the only dim and never divided by
+  out.shifts[out.n_dims] = divisor.shift;
+  out.dims[out.n_dims++] = {dim.src_stride, dim.dst_stride, count, divisor.magic};
 }
 
 // The words of a block are the innermost loop.
@@ -101,6 +99,12 @@ bool is_far(const Box& box) {
 }
 
 }  // namespace
+
+Divisor divisor_of(std::uint32_t n) {
+  const auto log2_ceil = static_cast<unsigned>(std::bit_width(n - 1));
+  const auto magic = static_cast<std::uint32_t>((std::uint64_t{1} << (31 + log2_ceil)) / n + 1);
+  return {magic, static_cast<std::uint8_t>(log2_ceil - 1)};
+}
 
 std::uint32_t word_bytes_of(const Box& box, std::uintptr_t alignment) {
   const std::int64_t widest = tuning()[is_far(box) ? Knob::widest_far_word : Knob::widest_word];

@@ -8,6 +8,13 @@
 
 namespace tempi::pack {
 
+// Division by `n` >= 2 of numerators below 2^31.
+struct Divisor {
+  std::uint32_t magic;
+  std::uint8_t shift;
+};
+Divisor divisor_of(std::uint32_t n);
+
 // Where a table of offsets lies on the device.
 struct DeviceTable {
   const void* entries = nullptr;

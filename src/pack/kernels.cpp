@@ -1,11 +1,12 @@
 #include "pack/kernels.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <string_view>
 
 #include "base/error.hpp"
-#include "pack/kernel_body.hpp"
+#include "pack/window_body.hpp"
 
 namespace tempi::pack {
 namespace {
@@ -23,12 +24,32 @@ struct ShiftedMemory {
   }
 
   const KernelBox& fetch(const KernelBox* box, std::uint32_t) const { return *at(box); }
+
+  void copy_chunk(char* image, const char* from) const {
+    shift.wide(reinterpret_cast<std::uintptr_t>(from), kChunkBytes);
+    std::memcpy(image, at(from), kChunkBytes);
+  }
+
+  template <class Unit>
+  void store(char* to, const Unit& unit) const {
+    *reinterpret_cast<Unit*>(at(to)) = unit;
+  }
 };
 
 template <class Params, Depth kDepth, std::uint32_t kWordBytes>
 void run_on_cpu(const void* params, device::KernelThread at, const device::AddressShift& shift) {
   run<kDepth, kWordBytes>(*static_cast<const Params*>(params), Tile{at.tile, at.thread, at.threads},
                           ShiftedMemory{shift});
+}
+
+template <std::uint32_t kWordBytes>
+void run_windowed_on_cpu(const void* params, device::KernelThread at, const device::AddressShift& shift) {
+  const OneWindowed& list = *static_cast<const OneWindowed*>(params);
+  const Tile tile{at.tile, at.thread, at.threads};
+  const TileWords words = words_of_tile<kWordBytes>(list, tile.index);
+  char* const image = reinterpret_cast<char*>(at.shared);
+  if (at.phase == 0) fetch<kWordBytes>(list, words, tile, image, ShiftedMemory{shift});
+  else store<kWordBytes>(list, words, tile, image, ShiftedMemory{shift});
 }
 
 struct Row {
@@ -43,10 +64,26 @@ struct Row {
    Depth::depth,                          \
    word,                                  \
    {"tempi_" #Params "_" #depth "_" #word, kMostThreads, sizeof(Params), run_on_cpu<Params, Depth::depth, word>}},
+#define TEMPI_WINDOWED_KERNEL(word)
 constexpr Row kRows[] = {
 #include "pack/kernels.def"
 };
 #undef TEMPI_KERNEL
+#undef TEMPI_WINDOWED_KERNEL
+
+struct WindowedRow {
+  std::uint32_t word_bytes;
+  device::Kernel kernel;
+};
+
+#define TEMPI_KERNEL(Params, depth, word)
+#define TEMPI_WINDOWED_KERNEL(word) \
+  {word, {"tempi_windowed_" #word, kWindowThreads, sizeof(OneWindowed), run_windowed_on_cpu<word>, 2, kImageBytes}},
+constexpr WindowedRow kWindowedRows[] = {
+#include "pack/kernels.def"
+};
+#undef TEMPI_KERNEL
+#undef TEMPI_WINDOWED_KERNEL
 
 const device::Kernel& find(std::string_view params, Depth depth, std::uint32_t word_bytes) {
   const Row* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& candidate) {
@@ -63,5 +100,13 @@ const device::Kernel& kernel_of_few(Depth depth, std::uint32_t word_bytes) {
   return find("FewBoxes", depth, word_bytes);
 }
 const device::Kernel& kernel_of_many(Depth depth) { return find("ManyBoxes", depth, kMixedWords); }
+
+const device::Kernel& windowed_kernel(std::uint32_t word_bytes) {
+  const WindowedRow* row =
+      std::find_if(std::begin(kWindowedRows), std::end(kWindowedRows),
+                   [&](const WindowedRow& candidate) { return candidate.word_bytes == word_bytes; });
+  if (row == std::end(kWindowedRows)) throw Error(ErrorKind::internal, "no kernel for windows of this word");
+  return row->kernel;
+}
 
 }  // namespace tempi::pack

@@ -1,5 +1,5 @@
 // The only __global__ code.
-#include "pack/kernel_body.hpp"
+#include "pack/window_body.hpp"
 
 namespace tempi::pack {
 
@@ -18,6 +18,18 @@ struct GpuMemory {
     __syncthreads();
     return *reinterpret_cast<const KernelBox*>(words);
   }
+
+  // Done when the thread has waited for its copies.
+  __device__ __forceinline__ void copy_chunk(char* image, const char* from) const {
+    const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(image));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+  }
+  __device__ __forceinline__ void wait_for_copies() const { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+  template <class Unit>
+  __device__ __forceinline__ void store(char* to, const Unit& unit) const {
+    *reinterpret_cast<Unit*>(to) = unit;
+  }
 };
 
 // Wide words with few loads in flight want all the threads that fit a multiprocessor; others want registers.
@@ -33,7 +45,19 @@ inline constexpr int kTilesPerMultiprocessor = tiles_per_multiprocessor(kDepth, 
       tempi_##Params##_##depth##_##word(const __grid_constant__ Params list) {                            \
     run<Depth::depth, word>(list, Tile{blockIdx.x, threadIdx.x, blockDim.x}, GpuMemory{});                \
   }
+#define TEMPI_WINDOWED_KERNEL(word)                                     \
+  extern "C" __global__ void __launch_bounds__(kWindowThreads)          \
+      tempi_windowed_##word(const __grid_constant__ OneWindowed list) { \
+    __shared__ alignas(kChunkBytes) char image[kImageBytes];            \
+    const Tile tile{blockIdx.x, threadIdx.x, blockDim.x};               \
+    const TileWords words = words_of_tile<word>(list, tile.index);      \
+    fetch<word>(list, words, tile, image, GpuMemory{});                 \
+    GpuMemory{}.wait_for_copies();                                      \
+    __syncthreads();                                                    \
+    store<word>(list, words, tile, image, GpuMemory{});                 \
+  }
 #include "pack/kernels.def"
 #undef TEMPI_KERNEL
+#undef TEMPI_WINDOWED_KERNEL
 
 }  // namespace tempi::pack

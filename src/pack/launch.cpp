@@ -1,11 +1,13 @@
 #include "pack/launch.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/counters.hpp"
 #include "pack/kernel_box.hpp"
 #include "pack/kernels.hpp"
 #include "pack/tuning.hpp"
+#include "pack/window_box.hpp"
 
 namespace tempi::pack {
 namespace {
@@ -53,6 +55,18 @@ Launch launch_of_few(const KernelBox* boxes, std::uint32_t n_boxes, bool is_shal
   return {&kernel_of_few(depth, word), {tiles, threads}, 0, 0, params};
 }
 
+Launches launches_of_words(const std::vector<KernelBox>& boxes) {
+  if (boxes.empty()) return {};
+  const bool is_shallow = one_word_a_thread(boxes);
+  if (boxes.size() == 1) return {launch_of_one(boxes.front(), is_shallow)};
+  Launches launches;
+  for (std::size_t first = 0; first < boxes.size(); first += kFewBoxes) {
+    const std::size_t n = std::min<std::size_t>(kFewBoxes, boxes.size() - first);
+    launches.push_back(launch_of_few(&boxes[first], static_cast<std::uint32_t>(n), is_shallow));
+  }
+  return launches;
+}
+
 }  // namespace
 
 void Launch::run(device::Device& device, const void* src, void* dst) const {
@@ -67,13 +81,19 @@ void Launch::run(device::Device& device, const void* src, void* dst) const {
 }
 
 Launches assemble(const std::vector<KernelBox>& boxes) {
-  const bool is_shallow = one_word_a_thread(boxes);
-  if (boxes.size() == 1) return {launch_of_one(boxes.front(), is_shallow)};
   Launches launches;
-  for (std::size_t first = 0; first < boxes.size(); first += kFewBoxes) {
-    const std::size_t n = std::min<std::size_t>(kFewBoxes, boxes.size() - first);
-    launches.push_back(launch_of_few(&boxes[first], static_cast<std::uint32_t>(n), is_shallow));
+  std::vector<KernelBox> others;
+  for (const KernelBox& box : boxes) {
+    const std::optional<Windowed> windowed = pack::windowed(box);
+    if (!windowed) {
+      others.push_back(box);
+      continue;
+    }
+    const device::Kernel& kernel = windowed_kernel(box.word_bytes);
+    launches.push_back({&kernel, {windowed->tiles, kWindowThreads}, 0, 0, windowed->params});
   }
+  const Launches of_words = launches_of_words(others);
+  launches.insert(launches.end(), of_words.begin(), of_words.end());
   return launches;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "pack/kernel_params.hpp"
+#include "pack/window_params.hpp"
 
 namespace tempi::pack {
 
@@ -23,13 +23,14 @@ struct Launch {
   const device::Kernel* kernel;
   device::Grid grid;
   std::int64_t src_offset, dst_offset;  // bytes, of this launch's first element
-  std::variant<OneBox, FewBoxes, ManyBoxes> params;
+  std::variant<OneBox, FewBoxes, ManyBoxes, OneWindowed> params;
 
   void run(device::Device& device, const void* src, void* dst) const;
 };
-using Launches = std::vector<Launch>;  // more than one only beyond 2^31 words or tiles
+using Launches = std::vector<Launch>;  // more than one beyond 2^31 words or tiles, and for large boxes of narrow words
 
-// The launches of boxes that travel as kernel parameters: one, up to kFewBoxes.
+// The launches of boxes that travel as kernel parameters: one for each large box of narrow words, one for up to
+// kFewBoxes others.
 Launches assemble(const std::vector<KernelBox>& boxes);
 
 // The tables of a list that is kept on the device.

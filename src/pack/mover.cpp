@@ -100,6 +100,7 @@ void add_kernel_boxes(device::Device& device, device::Context context, const Pla
   const std::size_t first = boxes.size();
   for (const Launch& launch : *launches_of(device, plan, shape)) {
     if (const auto* one = std::get_if<OneBox>(&launch.params)) boxes.push_back(one->box);
+    if (const auto* windowed = std::get_if<OneWindowed>(&launch.params)) boxes.push_back(windowed->box);
     if (const auto* few = std::get_if<FewBoxes>(&launch.params))
       boxes.insert(boxes.end(), few->boxes, few->boxes + few->n_boxes);
   }

@@ -77,6 +77,7 @@ def test_the_defaults_are_those_that_were_measured():
         **dict(zip((f"deep_{word}" for word in (1, 2, 4, 8, 16)), (8, 8, 8, 2, 1), strict=True)),
         **dict(zip((f"irregular_{word}" for word in (1, 2, 4, 8, 16)), (8, 8, 8, 4, 2), strict=True)),
         "shallow_words": 132 * 2048,
+        "window_bytes": 4 << 20,
         "widest_word": 16,
         "widest_far_word": 8,
     } == DEFAULTS
