@@ -19,6 +19,7 @@ namespace {
 // info argument adds variables, a line each; from version 5 on, which has sessions, a new name of it.
 const char* key() { return real_pmpi().MPI_Session_init != nullptr ? "PMIX_ENVAR" : "env"; }
 
+std::string line_of(const std::string& text) { return std::string("\n").append(text); }
 std::string name_of(const std::string& setting) { return setting.substr(0, setting.find('=') + 1); }
 
 class Info {
@@ -27,7 +28,7 @@ class Info {
     const Real& mpi = real_pmpi();
     key_of(info) == key_of(info_null()) ? mpi.MPI_Info_create(&info_) : mpi.MPI_Info_dup(info, &info_);
     ours_ = get(key());
-    program_ = "\n" + get("env") + "\n" + ours_;
+    program_.append("\n").append(get("env")).append("\n").append(ours_);
   }
   ~Info() { real_pmpi().MPI_Info_free(&info_); }
   Info(const Info&) = delete;
@@ -36,7 +37,7 @@ class Info {
 
   // A value is bounded. Where the program has set the variable, its setting counts.
   void add(const std::string& setting) {
-    if (program_.find("\n" + name_of(setting)) != std::string::npos) return;
+    if (program_.find(line_of(name_of(setting))) != std::string::npos) return;
     const std::string value = ours_.empty() ? setting : ours_ + "\n" + setting;
     if (value.size() < MPI_MAX_INFO_VAL) {
       real_pmpi().MPI_Info_set(info_, key(), value.c_str());
