@@ -1,4 +1,4 @@
-// Two ranks and the messages between them: rank 0 measures and decides, rank 1 follows.
+// Two ranks and the messages between them: rank 0 measures and decides, rank 1 follows. One rank may be alone.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,10 @@ constexpr double kLongWarmUs = 20e3;  // nor those above this be warmed up three
 
 class Pair {
  public:
-  Pair() { MPI_Comm_rank(MPI_COMM_WORLD, &rank_); }
+  Pair() {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks_);
+  }
 
   int rank() const { return rank_; }
   bool leads() const { return rank_ == 0; }
@@ -37,6 +40,7 @@ class Pair {
   void alone(Work work) const {
     if (leads()) {
       work();
+      if (n_ranks_ == 1) return;
       MPI_Send(nullptr, 0, MPI_BYTE, peer(), kDone, MPI_COMM_WORLD);
       return;
     }
@@ -94,7 +98,7 @@ class Pair {
 
  private:
   enum Tag { kData = 1, kDone = 2 };
-  int rank_ = 0;
+  int rank_ = 0, n_ranks_ = 0;
 };
 
 }  // namespace tempi::bench
