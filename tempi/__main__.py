@@ -13,7 +13,7 @@ from tempi.benchmarks import main as bench_command
 from tempi.explanation import MOST_COUNT, ExplainError, explain
 from tempi.gpus import gpus
 from tempi.measure import main as measure_command
-from tempi.model import LOCALITIES
+from tempi.model import LOCALITIES, PEERS
 from tempi.prediction import count_for, print_prediction
 from tempi.profile_check import ProfileError
 from tempi.running import main as run_command
@@ -71,7 +71,9 @@ def evaluate(expression: str) -> MPI.Datatype:
 @click.argument("expression")
 @click.option("--count", default=1, show_default=True, type=click.IntRange(0, MOST_COUNT), help="Elements.")
 @click.option("--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Payload, instead of --count.")
-@click.option("--peer", type=click.Choice(LOCALITIES), help="Predict a message's time to a peer there.")
+@click.option(
+    "--peer", type=click.Choice([*LOCALITIES, *PEERS[:2]]), help="Predict a message's time to a peer there."
+)
 @click.option("--profile", type=click.Path(path_type=Path), help="From this one, not the one in use here.")
 def explain_command(
     expression: str, count: int, n_bytes: int | None, peer: str | None, profile: Path | None

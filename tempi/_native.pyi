@@ -90,6 +90,7 @@ class Texts(TypedDict):
     plan: str
     features: tuple[int, int, int, int]
     contiguous: bool
+    indexed: bool
 
 class Fit:
     def profile(self) -> str: ...
@@ -119,6 +120,12 @@ class Fit:
         locality: str,
         cuda_aware: bool,
     ) -> str | None: ...
+    def predict_on_host(
+        self, bytes: int, blocks: int, touched: int, pages: int, indexed: bool, peer: str
+    ) -> dict[str, float]: ...
+    def packing_wins(
+        self, bytes: int, blocks: int, touched: int, pages: int, indexed: bool, peer: str
+    ) -> bool: ...
     def chunk_bytes(self, bytes: int, blocks: int, touched: int, pages: int, packs: bool) -> int | None: ...
     def host_packer_wins(
         self, bytes: int, blocks: int, touched: int, pages: int, packs: bool

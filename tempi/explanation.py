@@ -43,6 +43,8 @@ class Explanation:
         What the time of the transfer depends on.
     contiguous : bool
         Whether it is one dense block.
+    indexed : bool
+        Whether offsets of blocks come from a table.
     """
 
     as_built: str
@@ -51,6 +53,7 @@ class Explanation:
     plan: str
     features: Features
     contiguous: bool
+    indexed: bool
 
     def _stages(self) -> Iterator[tuple[str, str]]:
         yield "as built", self.as_built
@@ -97,4 +100,4 @@ def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
     if texts["error"]:
         raise ExplainError(texts["error"])
     stages = texts["as_built"], texts["canonical"], texts["boxes"], texts["plan"]
-    return Explanation(*stages, Features(*texts["features"]), texts["contiguous"])
+    return Explanation(*stages, Features(*texts["features"]), texts["contiguous"], texts["indexed"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tempi.model import STRATEGIES, Features
-from tempi.shapes import Shape
+from tempi.model import HOST_STRATEGIES, STRATEGIES, Features, on_host
+from tempi.shapes import IndexedShape, Shape
 
 BLOCKS = (8, 16, 32, 64, 128, 512, 4096)
 QUICK_BLOCKS = (8, 64, 512)
@@ -21,6 +21,10 @@ MAX_SPAN_BYTES = {True: 1 << 30, False: 128 << 20}  # by whether it is in GPU me
 MESSAGES = ("message", "strided", "queue")
 MESSAGE_WEIGHT = 4.0  # few rows, and every prediction contains one
 SHARED_GPU_BLOCK = 32
+TYPED_SIZE_POWERS = range(8, 25, 2)  # payloads of messages of derived datatypes in host memory
+QUICK_TYPED_SIZE_POWERS = range(8, 21, 4)
+INDEXED_BLOCKS = (8, 64, 512)
+SLOTS = (2, 8)  # blocks of memory for each indexed one
 SIZE_OF_WEIGHT_2 = 4 << 20
 QUEUES = (1, 4, 16, 64)  # messages under way at once
 QUEUED_SIZES = (256, 4096, 65536)
@@ -145,6 +149,39 @@ def message_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
             for n in QUEUES
         ]
     return rows
+
+
+def typed_shapes(quick: bool) -> Iterator[Shape]:
+    """What is sent as a derived datatype of host memory: vectors, solids and indexed blocks."""
+    powers = QUICK_TYPED_SIZE_POWERS if quick else TYPED_SIZE_POWERS
+    for power in powers:
+        for block, stride in layouts(quick):
+            if (n_blocks := (1 << power) // block) > 1:
+                yield Shape(n_blocks, block, stride)
+        for block in INDEXED_BLOCKS:
+            for slot in SLOTS:
+                if (n_blocks := (1 << power) // block) > 1:
+                    yield IndexedShape(n_blocks, block, slot * block)
+    yield from (shape for shape in solids(quick) if shape.bytes <= 1 << powers[-1])
+
+
+def typed_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
+    """Messages of derived datatypes in host memory: the library's and ours, one after the other.
+
+    Parameters
+    ----------
+    peers : dict of str to int
+        As of `message_rows`. What a rank sends to itself is measured by one rank alone.
+    """
+    near = [name.partition(".")[2] for name in ("host.same_node", "host.other_node") if name in peers]
+    ends = [("self", None), *((where, peers[f"host.{where}"]) for where in near)]
+    return [
+        Row(on_host(strategy, shape.is_indexed, where), "typed" if peer else "self", strategy, shape, peer)
+        for shape in typed_shapes(quick)
+        if shape.span <= MAX_SPAN_BYTES[False]
+        for where, peer in ends
+        for strategy in HOST_STRATEGIES
+    ]
 
 
 def message_row(name: str, peer: int, size: int) -> Row:

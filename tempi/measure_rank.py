@@ -19,7 +19,7 @@ import click
 
 from tempi.environment import local_rank
 from tempi.gpus import gpus, use_gpu
-from tempi.grid import Row, local_rows, message_rows
+from tempi.grid import Row, local_rows, message_rows, typed_rows
 from tempi.model import Features, Machine, Measurement
 from tempi.sampling import FIRST_SAMPLES, flags_of, median_interval, sample
 
@@ -115,13 +115,13 @@ def records(job: Job) -> Iterator[Record]:
     machine = job.comm.bcast(find_machine(job.meter))
     peers = find_peers(job.comm.allgather(machine_name(job.comm)), machine)
     wanted = {name: peer for name, peer in peers.items() if job.device_messages or name.startswith("host")}
-    messages = message_rows(wanted, job.quick)
+    messages, typed = message_rows(wanted, job.quick), typed_rows(wanted, job.quick)
     if job.comm.rank == 0:
-        rows = [*messages, *local_rows(machine.has_gpu, job.quick)]
+        rows = [*messages, *local_rows(machine.has_gpu, job.quick), *typed]
         yield {"machine": asdict(machine), "rows": len(rows)}
         yield from lead(job, rows, begun + job.seconds)
     else:
-        for row in messages:
+        for row in (*messages, *typed):
             if row.peer == job.comm.rank:
                 follow(job, row)
     sleep_until_all_are_here(job.comm)

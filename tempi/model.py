@@ -15,6 +15,9 @@ SECTOR_BYTES = 32  # what a GPU fetches at least
 PAGE_BYTES = 4096
 STRATEGIES = ("device", "oneshot", "staged")
 LOCALITIES = ("same_gpu", "other_gpu", "other_node")
+HOST_STRATEGIES = ("library", "host")
+PEERS = ("self", "same_node", "other_node")
+DOUBT = 1.2  # as in src/model/predict.cpp
 
 
 @dataclass(frozen=True)
@@ -216,6 +219,30 @@ def predict(
     """Seconds of one message of GPU memory by strategy: the sums of `predict_parts`."""
     parts = predict_parts(terms, features, contiguous, locality, cuda_aware)
     return {strategy: sum(seconds.values()) for strategy, seconds in parts.items()}
+
+
+def predict_on_host(terms: Terms, features: Features, indexed: bool, peer: str) -> dict[str, float]:
+    """Seconds of one message of a derived datatype in host memory by strategy, where it was measured.
+
+    Parameters
+    ----------
+    indexed : bool
+        Whether the datatype's offsets come from a table.
+    peer : "self", "same_node" or "other_node"
+    """
+    names = {strategy: on_host(strategy, indexed, peer) for strategy in HOST_STRATEGIES}
+    return {strategy: terms[name].seconds(features) for strategy, name in names.items() if name in terms}
+
+
+def on_host(strategy: str, indexed: bool, peer: str) -> str:
+    """The term of a message of a derived datatype in host memory."""
+    return f"message.{strategy}.{'indexed' if indexed else 'typed'}.{peer}"
+
+
+def packing_wins(prediction: Mapping[str, float]) -> bool:
+    """Whether the host packer is to do a message in host memory: the library must take a fifth longer."""
+    has_both = all(strategy in prediction for strategy in HOST_STRATEGIES)
+    return has_both and DOUBT * prediction["host"] < prediction["library"]
 
 
 def choose(prediction: Mapping[str, float]) -> str | None:

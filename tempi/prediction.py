@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from rich.table import Table
 from tempi import model
 from tempi._library import library
 from tempi.explanation import Explanation, explain
-from tempi.model import Features
+from tempi.model import PEERS
 from tempi.profile import Profile, read
 from tempi.profile_check import ProfileError
 from tempi.profile_tables import machine_line
@@ -27,24 +28,29 @@ def count_for(datatype: MPI.Datatype, n_bytes: int) -> int:
     return max(1, -(-n_bytes // max(1, datatype.Get_size())))
 
 
-def host_parts(terms: model.Terms, features: Features, locality: str) -> Parts:
-    """Seconds of the parts of one message of host memory: our packer against the library's."""
-    wire = f"message.host.{'other_node' if locality == 'other_node' else 'same_node'}"
-    names = {side: (f"pack.{side}", wire, f"unpack.{side}") for side in ("host", "library")}
+def peer_of(locality: str) -> str:
+    """Where a peer is to a message of host memory."""
+    return locality if locality in PEERS else "other_node" if locality == "other_node" else "same_node"
+
+
+def locality_of(peer: str) -> str:
+    """Where a peer is to a message of GPU memory."""
+    return {"self": "same_gpu", "same_node": "other_gpu"}.get(peer, peer)
+
+
+def host_parts(terms: model.Terms, transfer: Explanation, peer: str) -> Parts:
+    """Seconds of one message of host memory: as the library does it, and packed by us."""
+    found = model.predict_on_host(terms, transfer.features, transfer.indexed, peer)
     return {
-        side: {
-            name: terms[name].seconds(Features(features.bytes) if name == wire else features)
-            for name in parts
-        }
-        for side, parts in names.items()
-        if all(name in terms for name in parts)
+        strategy: {model.on_host(strategy, transfer.indexed, peer): seconds}
+        for strategy, seconds in found.items()
     }
 
 
-def predicted_parts(profile: Profile, transfer: Explanation, locality: str) -> Parts:
-    """Seconds by strategy and term: of GPU memory, or of host memory where the profile is of no GPU."""
+def gpu_parts(profile: Profile, transfer: Explanation, locality: str) -> Parts:
+    """Seconds of one message of GPU memory by strategy and term; none where the profile is of no GPU."""
     if not profile.machine.has_gpu:
-        return host_parts(profile.terms, transfer.features, locality)
+        return {}
     aware = profile.machine.cuda_aware
     return model.predict_parts(profile.terms, transfer.features, transfer.contiguous, locality, aware)
 
@@ -70,10 +76,17 @@ def find_profile(path: Path | None) -> tuple[Path, Profile]:
     return found, read(found)
 
 
+def winner(totals: Mapping[str, float]) -> str | None:
+    """The strategy that the shim chooses."""
+    if set(totals) <= set(model.HOST_STRATEGIES) and "host" in totals:
+        return "host" if model.packing_wins(totals) else "library"
+    return model.choose(totals)
+
+
 def prediction_table(parts: Parts, title: str) -> Table:
     """A column for each of a message's parts, microseconds; the winner is marked."""
     totals = {strategy: sum(seconds.values()) for strategy, seconds in parts.items()}
-    best = model.choose(totals)
+    best = winner(totals)
     table = Table(title=title, title_justify="left")
     table.add_column("strategy")
     for name in ("pack", "message", "unpack", "together (us)", ""):
@@ -83,7 +96,13 @@ def prediction_table(parts: Parts, title: str) -> Table:
         cells = [
             f"{1e6 * by_kind[kind]:.4g}" if kind in by_kind else "" for kind in ("pack", "message", "unpack")
         ]
-        mark = "chosen" if strategy == best else f"{totals[strategy] / totals[best]:.2f} x" if best else ""
+        mark = (
+            "chosen"
+            if strategy == best
+            else f"{totals[strategy] / totals[best]:.2f} x"
+            if best in totals
+            else ""
+        )
         style = "bold" if strategy == best else None
         table.add_row(strategy, *cells, f"{1e6 * totals[strategy]:.4g}", mark, style=style)
     return table
@@ -94,15 +113,19 @@ def print_prediction(datatype: MPI.Datatype, count: int, locality: str, path: Pa
     found, profile = find_profile(path)
     transfer = explain(datatype, count)
     console, features = Console(), transfer.features
-    memory = "GPU" if profile.machine.has_gpu else "host"
     console.print(f"predicted from {found}", highlight=False, soft_wrap=True)
     console.print(machine_line(profile.machine), highlight=False, soft_wrap=True)
-    console.print(
-        f"{features.bytes} B of {memory} memory in {features.blocks} blocks, {features.touched} B touched, "
-        f"{features.pages} pages",
-        highlight=False,
-    )
-    parts = predicted_parts(profile, transfer, locality)
-    if not parts:
+    places = {
+        "GPU": (gpu_parts(profile, transfer, locality_of(locality)), locality_of(locality)),
+        "host": (host_parts(profile.terms, transfer, peer_of(locality)), peer_of(locality)),
+    }
+    if not any(parts for parts, _ in places.values()):
         raise ProfileError(f"{found} has no strategy for a peer on {locality}: it was not measured there")
-    console.print(prediction_table(parts, f"one message, peer: {locality}"))
+    for memory, (parts, where) in places.items():
+        if parts:
+            console.print(
+                f"{features.bytes} B of {memory} memory in {features.blocks} blocks, {features.touched} B "
+                f"touched, {features.pages} pages",
+                highlight=False,
+            )
+            console.print(prediction_table(parts, f"one message, peer: {where}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING
 
 from tempi.handles import handle_of
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
+DOUBLE_BYTES = 8
 UNEVEN_BYTES = 64  # by which the distances of boxes grow: equal ones would be another dimension
 
 
@@ -51,6 +53,11 @@ class Shape:
     def is_dense(self) -> bool:
         """Whether it is one block."""
         return self.stride == self.block or self.bytes == self.block
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether a table has the blocks' places."""
+        return False
 
     @property
     def blocks_of_boxes(self) -> list[int]:
@@ -108,3 +115,37 @@ class Shape:
         """The same as a C handle."""
         with self.datatype() as datatype:
             yield handle_of(datatype)
+
+
+@dataclass(frozen=True)
+class IndexedShape(Shape):
+    """Blocks of doubles at random places, one in each `stride` bytes; sizes are multiples of 8."""
+
+    @property
+    def is_indexed(self) -> bool:
+        """As in `Shape`."""
+        return True
+
+    @property
+    def places(self) -> list[int]:
+        """Where the blocks begin, in doubles; the same ones for the same shape."""
+        drawn = Random(self.n_blocks)
+        room, stride = (self.stride - self.block) // DOUBLE_BYTES, self.stride // DOUBLE_BYTES
+        return [i * stride + drawn.randint(0, room) for i in range(self.n_blocks)]
+
+    @property
+    def features(self) -> Features:
+        """As in `Shape`, about: blocks may be neighbours."""
+        touched = self.n_blocks * units(self.block, SECTOR_BYTES) * SECTOR_BYTES
+        return Features(self.bytes, self.n_blocks, touched, self._pages_of_box(self.n_blocks))
+
+    @contextmanager
+    def datatype(self) -> Iterator[MPI.Datatype]:
+        """As in `Shape`."""
+        from mpi4py import MPI
+
+        whole = MPI.DOUBLE.Create_indexed_block(self.block // DOUBLE_BYTES, self.places)
+        try:
+            yield whole.Commit()
+        finally:
+            whole.Free()

@@ -68,6 +68,7 @@ py::dict explained(const Library& self, std::uint64_t datatype, std::int64_t cou
   const tempi_features& features = found.features;
   texts["features"] = py::make_tuple(features.bytes, features.blocks, features.touched, features.pages);
   texts["contiguous"] = features.is_contiguous != 0;
+  texts["indexed"] = features.is_indexed != 0;
   return texts;
 }
 

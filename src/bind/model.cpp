@@ -41,7 +41,14 @@ model::Message message(const Features& features, bool contiguous, const std::str
   return {features, contiguous, cuda_aware, *where};
 }
 
-py::dict predicted(const Fit& fit, const model::Message& message) {
+model::HostMessage host_message(const Features& features, bool indexed, const std::string& peer) {
+  const auto where = model::peer_named(peer);
+  if (!where) throw std::invalid_argument("there is no peer called " + peer);
+  return {features, indexed, *where};
+}
+
+template <class Message>
+py::dict predicted(const Fit& fit, const Message& message) {
   const model::Prediction prediction = model::predict(fit, message);
   py::dict all;
   for (std::size_t i = 0; i < model::kStrategies; ++i) {
@@ -88,10 +95,23 @@ void bind_model(py::module_& module) {
           [](const Fit& fit, const std::string& term, std::int64_t bytes, std::int64_t blocks, std::int64_t touched,
              std::int64_t pages) { return seconds(fit, term, {bytes, blocks, touched, pages}); },
           py::arg("term"), py::arg("bytes"), py::arg("blocks") = 0, py::arg("touched") = 0, py::arg("pages") = 0)
-      .def("predict", with_message(predicted), py::arg("bytes"), py::arg("blocks"), py::arg("touched"),
+      .def("predict", with_message(predicted<model::Message>), py::arg("bytes"), py::arg("blocks"), py::arg("touched"),
            py::arg("pages"), py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"))
       .def("choose", with_message(chosen), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
            py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"));
+  const auto with_host_message = [](const auto& fn) {
+    return [fn](const Fit& fit, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
+                bool indexed, const std::string& peer) {
+      return fn(fit, host_message({bytes, blocks, touched, pages}, indexed, peer));
+    };
+  };
+  const auto packing_wins = [](const Fit& fit, const model::HostMessage& message) {
+    return model::packing_wins(model::predict(fit, message));
+  };
+  fits.def("predict_on_host", with_host_message(predicted<model::HostMessage>), py::arg("bytes"), py::arg("blocks"),
+           py::arg("touched"), py::arg("pages"), py::arg("indexed"), py::arg("peer"))
+      .def("packing_wins", with_host_message(packing_wins), py::arg("bytes"), py::arg("blocks"), py::arg("touched"),
+           py::arg("pages"), py::arg("indexed"), py::arg("peer"));
   fits.def(
       "chunk_bytes",
       [](const Fit& self, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,

@@ -98,7 +98,8 @@ tempi_explanation explain(std::uint64_t datatype, std::int64_t count) {
             copied(datatype::describe(*plan.tree)),
             copied(pack::describe_boxes(plan)),
             copied(pack::describe_plan(plan, repeat)),
-            {features.bytes, features.blocks, features.touched, features.pages, pack::is_plain_copy(plan, repeat)}};
+            {features.bytes, features.blocks, features.touched, features.pages, pack::is_plain_copy(plan, repeat),
+             plan.traffic.is_indexed}};
   } catch (const std::exception& error) {
     tempi_explanation none{};
     none.error = copied(error.what());

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 4
+#define TEMPI_API_VERSION 5
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -32,7 +32,7 @@ typedef struct tempi_counter {
 
 typedef struct tempi_features { /* what the time of a transfer depends on: model/fit.hpp */
   int64_t bytes, blocks, touched, pages;
-  int is_contiguous;
+  int is_contiguous, is_indexed;
 } tempi_features;
 
 typedef struct tempi_explanation { /* all text from malloc */
@@ -46,9 +46,11 @@ typedef struct tempi_explanation { /* all text from malloc */
 
 typedef struct tempi_measurement {
   const char* what;     /* "pack", "unpack", "copy"; between two ranks "message", "queue" (several messages)
-                           or "strided" (a whole message of the datatype) */
+                           "strided" (a whole message of the datatype) or "typed" (the same in host memory, by the shim's
+                           own calls); "self": as "typed", of a rank to itself */
   const char* strategy; /* of a pack "device", "oneshot", "staged": of GPU memory; "host", "library": of host memory;
-                           of a message or queue "host" or "device"; of a strided one also "auto";
+                           of a message or queue "host" or "device"; of a strided one also "auto"; of a typed one
+                           "host" or "library";
                            of a copy "to_host" or "to_device" */
   uint64_t datatype;    /* and count: what is moved; of a message its size counts alone */
   int64_t count;

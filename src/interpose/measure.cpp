@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "interpose/measured_memory.hpp"
+#include "interpose/measured_message.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -40,7 +41,7 @@ Strategy strategy_of(const tempi_measurement& what, const Typed& typed) {
     if (name == model::text(static_cast<Strategy>(i))) return static_cast<Strategy>(i);
   }
   if (name != "auto") throw std::runtime_error("there is no strategy \"" + std::string(name) + "\"");
-  return send::choose({MemoryKind::device, typed.is_contiguous(), typed.features(), comm_world(), what.peer});
+  return send::choose({MemoryKind::device, typed.is_contiguous(), typed.features(), false, comm_world(), what.peer});
 }
 
 bool is_of_host(std::string_view strategy) { return strategy == "host" || strategy == "library"; }
@@ -235,6 +236,23 @@ End strided_end(const tempi_measurement& what) {
           }};
 }
 
+Strategy strategy_on_host(const tempi_measurement& what) {
+  if (!is_of_host(what.strategy)) throw std::runtime_error("host memory is sent by \"host\" or \"library\"");
+  return std::strcmp(what.strategy, "host") == 0 ? Strategy::host : Strategy::library;
+}
+
+End typed_end(const tempi_measurement& what) {
+  const auto message = std::make_shared<HostMessage>(what, strategy_on_host(what));
+  return {[=](int tag) { message->send(tag); }, [=] { return message->receive(); }};
+}
+
+std::vector<double> measure_to_oneself(const tempi_measurement& what) {
+  tempi_measurement mine = what;
+  mine.peer = world_rank();
+  HostMessage message(mine, strategy_on_host(what));
+  return repeat_timed(limit_of(what), [&] { message.to_oneself(); });
+}
+
 }  // namespace
 
 std::vector<double> measure(const tempi_measurement& what) {
@@ -243,7 +261,9 @@ std::vector<double> measure(const tempi_measurement& what) {
   if (name == "message") return between_two(what, message_end);
   if (name == "queue") return between_two(what, queue_end);
   if (name == "strided") return between_two(what, strided_end);
+  if (name == "typed") return between_two(what, typed_end);
   const CurrentContext context;
+  if (name == "self") return measure_to_oneself(what);
   if (name == "pack") return measure_side(what, Direction::pack);
   if (name == "unpack") return measure_side(what, Direction::unpack);
   if (name == "copy") return measure_copy(what);

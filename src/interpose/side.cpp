@@ -16,7 +16,7 @@ using send::Side;
 using send::Strategy;
 
 struct Switches {
-  bool no_send = flag(Option::NO_SEND), host_too = text(Option::STRATEGY) == "host";
+  bool no_send = flag(Option::NO_SEND);
 };
 
 const Switches& switches() {
@@ -38,6 +38,19 @@ bool overflows(Count count, std::int64_t size) {
   return __builtin_mul_overflow(count, size, &bytes);
 }
 
+// Messages of a process without a GPU.
+bool may_be_ours() { return send::may_pack_on_host() || may_use_wrong_types(); }
+
+// Without a GPU: how many elements of a datatype are the library's, whoever the peer is. Asked before anything else.
+void remember(const Buffer& buffer, const KnownType& type, const send::Shape& shape) {
+  if (!send::is_librarys_for_all_peers(shape)) return;
+  type.librarys_count.store(buffer.count, std::memory_order_relaxed);
+}
+
+bool was_librarys(const Buffer& buffer, const KnownType& type) {
+  return type.librarys_count.load(std::memory_order_relaxed) == buffer.count;
+}
+
 std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& type, device::Device* device) {
   Side side{buffer.direction, type.plan, {buffer.count, type.extent}, const_cast<void*>(buffer.address), {}, {}};
   const bool contiguous = is_contiguous(type, buffer.count);
@@ -46,11 +59,19 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
     side.route = pack::find_route({*side.plan, side.repeat, side.direction, side.typed, nullptr}, {}, *device);
   }
   const bool on_gpu = device != nullptr && side.route.touches_gpu;
-  side.strategy = send::choose({on_gpu ? device::MemoryKind::device : device::MemoryKind::host,
-                                contiguous && !side.route.is_split(), send::features_of(*side.plan, side.repeat),
-                                buffer.comm, peer, type.is_moved_wrongly});
+  const send::Shape shape{on_gpu ? device::MemoryKind::device : device::MemoryKind::host,
+                          contiguous && !side.route.is_split(),
+                          send::features_of(*side.plan, side.repeat),
+                          type.plan->traffic.is_indexed,
+                          buffer.comm,
+                          peer,
+                          type.is_moved_wrongly};
+  side.strategy = send::choose(shape);
   const bool as_bytes = on_gpu && contiguous && !type.is_named && !side.route.is_split();
-  if (side.strategy == Strategy::library && !as_bytes) return {};
+  if (side.strategy == Strategy::library && !as_bytes) {
+    if (device == nullptr) remember(buffer, type, shape);
+    return {};
+  }
   if (side.route.is_split()) side.strategy = Strategy::oneshot;  // its parts meet in pinned memory
   return side;
 }
@@ -60,18 +81,19 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
 bool is_librarys(const Buffer& buffer) noexcept {
   if (!active() || switches().no_send || buffer.count <= 0) return true;
   device::Device* const device = device::current();
-  if (device == nullptr) {
-    const bool is_ours = switches().host_too || may_use_wrong_types();
-    if (!is_ours && !is_quiet()) look_whether_quiet();
-    return !is_ours;
+  if (device == nullptr && !may_be_ours()) {
+    if (!is_quiet()) look_whether_quiet();
+    return true;
   }
   const KnownType* const type = find_type(buffer.datatype);
   if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed) || type->size() == 0 ||
-      type->is_moved_wrongly || !is_contiguous(*type, buffer.count)) {
+      type->is_moved_wrongly) {
     return false;
   }
+  const bool is_known = device == nullptr && was_librarys(buffer, *type);
+  if (!is_known && !is_contiguous(*type, buffer.count)) return false;
   const auto* const first = static_cast<const char*>(buffer.address) + type->plan->layout.true_lower_bound;
-  const bool wherever = type->is_named && send::contiguous_is_library();
+  const bool wherever = device == nullptr || (type->is_named && send::contiguous_is_library());
   if (!wherever && device->locate(first).on_gpu()) return false;
   count_call(buffer.function, Outcome::passed_faster, static_cast<std::uint64_t>(buffer.count * type->size()));
   return true;
@@ -80,7 +102,7 @@ bool is_librarys(const Buffer& buffer) noexcept {
 FoundSide find_side(const Buffer& buffer, int peer) {
   if (peer == MPI_PROC_NULL || !active() || switches().no_send || buffer.count <= 0) return {};
   device::Device* const device = device::current();
-  if (device == nullptr && !switches().host_too && !may_use_wrong_types()) return {};
+  if (device == nullptr && !may_be_ours()) return {};
   const KnownType* type = find_type(buffer.datatype);
   if (const auto refusal = check_arguments(buffer, type)) return {{}, refusal};
   if (type == nullptr) type = analyse_type(buffer.datatype).type;

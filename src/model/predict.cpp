@@ -36,6 +36,12 @@ Part device_message(Locality locality) {
   return locality == Locality::other_gpu ? Part::message_device_other_gpu : Part::message_device_other_node;
 }
 
+// The terms of one layout follow each other in the order of Peer.
+Part by_layout(const HostMessage& message, Part typed, Part indexed) {
+  const auto first = static_cast<std::size_t>(message.is_indexed ? indexed : typed);
+  return static_cast<Part>(first + static_cast<std::size_t>(message.peer));
+}
+
 }  // namespace
 
 const char* text(Strategy strategy) { return kStrategyNames[static_cast<std::size_t>(strategy)]; }
@@ -44,6 +50,13 @@ std::optional<Locality> locality_named(std::string_view text) {
   if (text == "same_gpu") return Locality::same_gpu;
   if (text == "other_gpu") return Locality::other_gpu;
   if (text == "other_node") return Locality::other_node;
+  return {};
+}
+
+std::optional<Peer> peer_named(std::string_view text) {
+  if (text == "self") return Peer::self;
+  if (text == "same_node") return Peer::same_node;
+  if (text == "other_node") return Peer::other_node;
   return {};
 }
 
@@ -69,6 +82,22 @@ Prediction predict(const Fit& fit, const Message& message) {
   set(Strategy::device, with_ends(Strategy::device, by_device));
   if (message.is_contiguous) set(Strategy::library, by_device);
   return prediction;
+}
+
+Prediction predict(const Fit& fit, const HostMessage& message) {
+  Prediction prediction;
+  prediction.fill(kUnknown);
+  prediction[static_cast<std::size_t>(Strategy::library)] = seconds(
+      fit, by_layout(message, Part::message_library_typed_self, Part::message_library_indexed_self), message.features);
+  prediction[static_cast<std::size_t>(Strategy::host)] = seconds(
+      fit, by_layout(message, Part::message_host_typed_self, Part::message_host_indexed_self), message.features);
+  return prediction;
+}
+
+bool packing_wins(const Prediction& of_host_message) {
+  constexpr double kDoubt = 1.2;
+  return kDoubt * of_host_message[static_cast<std::size_t>(Strategy::host)] <
+         of_host_message[static_cast<std::size_t>(Strategy::library)];  // false for NaN
 }
 
 std::optional<std::int64_t> chunk_bytes(const Fit& fit, const Features& features, bool packs) {

@@ -1,5 +1,5 @@
-// How long a message of GPU memory takes by each strategy, and which one is the fastest. Both ends decide alone, so
-// each takes the other for one like itself.
+// How long a message takes by each strategy, and which one is the fastest. Both ends decide alone, so each takes the
+// other for one like itself.
 #pragma once
 
 #include <array>
@@ -29,9 +29,26 @@ struct Message {
   Locality locality;
 };
 
-// Seconds; NaN for a strategy that is not possible or was not measured, and for `host`.
+enum class Peer : std::uint8_t { self, same_node, other_node };
+inline constexpr std::array kPeers{Peer::self, Peer::same_node, Peer::other_node};
+std::optional<Peer> peer_named(std::string_view text);
+
+// Of a derived datatype in host memory.
+struct HostMessage {
+  Features features;
+  bool is_indexed;  // its offsets come from a table, of which libraries walk entry by entry
+  Peer peer;
+};
+
+// Seconds; NaN for a strategy that is not possible or was not measured. GPU memory has no `host`, host memory only that
+// and `library`.
 using Prediction = std::array<double, kStrategies>;
 Prediction predict(const Fit& fit, const Message& message);
+Prediction predict(const Fit& fit, const HostMessage& message);
+
+// Host memory: is our packer to do it? The library's datatypes are known to be right where they are used already: it
+// must be predicted to take a fifth longer, which is more than most predictions err.
+bool packing_wins(const Prediction& of_host_message);
 
 // Packing (or unpacking) for one strategy, seconds. Nothing where it was not measured.
 std::optional<double> side_seconds(const Fit& fit, const Features& features, Strategy strategy, bool packs);

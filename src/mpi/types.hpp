@@ -17,6 +17,8 @@ struct KnownType {
   bool is_named;                  // predefined: any library moves it rightly wherever it is contiguous
   bool is_moved_wrongly = false;  // by this MPI library: packing and messages are ours, on host memory too
   mutable std::atomic<bool> is_committed{false};  // as far as we know; for good, as long as the datatype lives
+  mutable std::atomic<std::int64_t> librarys_count{
+      0};  // of messages in host memory: so many elements are the library's
   std::int64_t size() const { return plan->layout.size; }
 };
 

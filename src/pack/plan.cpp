@@ -41,6 +41,7 @@ Traffic traffic_of(const datatype::Boxes& boxes) {
     const std::int64_t sectors = in_units(box.block_bytes, kSector) * kSector;
     const std::int64_t apart = regular ? std::max(std::abs(box.dims[0].src_stride), box.block_bytes) : sectors;
     traffic.blocks += blocks;
+    traffic.is_indexed = traffic.is_indexed || box.table;
     traffic.pages += std::min(blocks * in_units(box.block_bytes, kPage), in_units(span_of(box), kPage));
     traffic.touched += box.n_dims == 0 ? box.block_bytes : blocks * std::min(apart, sectors);
   }

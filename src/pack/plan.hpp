@@ -46,9 +46,10 @@ struct UploadedList {
 };
 
 // What one element costs memory: its dense runs, the bytes of the 32-byte sectors that hold the typed side, and the 4
-// KiB pages.
+// KiB pages; and whether offsets of its runs come from a table.
 struct Traffic {
   std::int64_t blocks = 0, touched = 0, pages = 0;
+  bool is_indexed = false;
 };
 
 class Plan {

@@ -11,6 +11,7 @@ namespace tempi::send {
 namespace {
 
 using model::Locality;
+using model::Peer;
 
 struct Ranks {
   int n_gpus = 1;
@@ -69,16 +70,34 @@ int world_rank(Handle comm, int peer) {
   return known.rank;
 }
 
+const Ranks& known_ranks() {
+  static const Ranks ranks = find_ranks();
+  return ranks;
+}
+
+// In MPI_COMM_WORLD; negative where it is not known.
+int known_rank(Handle comm, int peer) {
+  return known_ranks().has_world && peer >= 0 ? world_rank(comm, peer) : MPI_UNDEFINED;
+}
+
 }  // namespace
 
 Locality locality(Handle comm, int peer) {
-  static const Ranks ranks = find_ranks();
+  const Ranks& ranks = known_ranks();
   if (ranks.is_all_of_world && ranks.n_gpus <= 1) return Locality::same_gpu;
-  const int rank = ranks.has_world && peer >= 0 ? world_rank(comm, peer) : MPI_UNDEFINED;
+  const int rank = known_rank(comm, peer);
   if (rank < 0) return ranks.is_all_of_world ? Locality::other_gpu : Locality::other_node;
   if (rank < ranks.first || rank >= ranks.end) return Locality::other_node;
   const bool share_gpu = (rank - ranks.first) % ranks.n_gpus == ranks.mine % ranks.n_gpus;
   return share_gpu ? Locality::same_gpu : Locality::other_gpu;
+}
+
+Peer host_peer(Handle comm, int peer) {
+  const Ranks& ranks = known_ranks();
+  const int rank = known_rank(comm, peer), mine = ranks.first + ranks.mine;
+  if (rank == mine || (ranks.is_all_of_world && ranks.end - ranks.first == 1)) return Peer::self;
+  const bool is_near = rank < 0 ? ranks.is_all_of_world : rank >= ranks.first && rank < ranks.end;
+  return is_near ? Peer::same_node : Peer::other_node;
 }
 
 }  // namespace tempi::send

@@ -13,4 +13,7 @@ namespace tempi::send {
 // senders (MPI_ANY_SOURCE) are taken to be on another GPU, of another node where there are several.
 model::Locality locality(Handle comm, int peer);
 
+// The same for a message of host memory. Unknown senders are taken to be as far as anybody is.
+model::Peer host_peer(Handle comm, int peer);
+
 }  // namespace tempi::send

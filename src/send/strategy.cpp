@@ -1,5 +1,7 @@
 #include "send/strategy.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <optional>
 
@@ -27,12 +29,13 @@ struct Wishes {
   std::optional<Strategy> datatype;  // for non-contiguous GPU memory
   bool stage_contiguous;
   bool pack_on_host;
+  bool choose_on_host;
 };
 
 // TEMPI_STRATEGY, else the variables of the paper.
 Wishes read_wishes() {
   const std::optional<Strategy> all = named(text(Option::STRATEGY));
-  Wishes wishes{all, flag(Option::CONTIGUOUS_STAGED) && !flag(Option::CONTIGUOUS_AUTO), all == Strategy::host};
+  Wishes wishes{all, flag(Option::CONTIGUOUS_STAGED) && !flag(Option::CONTIGUOUS_AUTO), all == Strategy::host, !all};
   if (!all && !flag(Option::DATATYPE_AUTO)) {
     if (flag(Option::DATATYPE_ONESHOT)) wishes.datatype = Strategy::oneshot;
     if (flag(Option::DATATYPE_DEVICE)) wishes.datatype = Strategy::device;
@@ -75,6 +78,46 @@ Strategy of_gpu_memory(const Shape& shape) {
   return Strategy::oneshot;
 }
 
+// The profile that messages of host memory are chosen by: another machine's does not count.
+const model::Fit* fit_of_host() {
+  const model::Profile* const known = wishes().choose_on_host ? profile() : nullptr;
+  return known != nullptr && known->is_own ? &known->fit : nullptr;
+}
+
+bool packing_wins(const model::Fit& fit, const Shape& shape, model::Peer peer) {
+  return model::packing_wins(model::predict(fit, model::HostMessage{shape.features, shape.is_indexed, peer}));
+}
+
+// Set by a measurement; else kStrategies.
+std::atomic<std::size_t> measured_on_host{model::kStrategies};
+
+bool is_measured() { return measured_on_host.load(std::memory_order_relaxed) != model::kStrategies; }
+
+Strategy of_host_memory(const Shape& shape) {
+  if (shape.is_contiguous) return Strategy::library;
+  if (is_measured()) return static_cast<Strategy>(measured_on_host.load(std::memory_order_relaxed));
+  if (wishes().pack_on_host) return Strategy::host;
+  const model::Fit* const fit = fit_of_host();
+  const bool wins = fit != nullptr && packing_wins(*fit, shape, host_peer(shape.comm, shape.peer));
+  return wins ? Strategy::host : Strategy::library;
+}
+
+// Anything of any layout and peer.
+bool knows_host_messages(const model::Fit& fit) {
+  return std::any_of(model::kPeers.begin(), model::kPeers.end(), [&](model::Peer peer) {
+    const auto knows = [&](bool is_indexed) {
+      return model::fastest(model::predict(fit, model::HostMessage{{}, is_indexed, peer})).has_value();
+    };
+    return knows(false) || knows(true);
+  });
+}
+
+bool find_may_pack_on_host() {
+  if (wishes().pack_on_host) return true;
+  const model::Fit* const fit = fit_of_host();
+  return fit != nullptr && knows_host_messages(*fit);
+}
+
 }  // namespace
 
 Outcome outcome_of(Strategy strategy) {
@@ -91,9 +134,27 @@ Outcome outcome_of(Strategy strategy) {
 Strategy choose(const Shape& shape) {
   const bool on_gpu = shape.kind == device::MemoryKind::device || shape.kind == device::MemoryKind::managed;
   if (on_gpu) return of_gpu_memory(shape);
-  if (shape.is_moved_wrongly) return Strategy::host;
-  return wishes().pack_on_host && !shape.is_contiguous ? Strategy::host : Strategy::library;
+  return shape.is_moved_wrongly ? Strategy::host : of_host_memory(shape);
 }
+
+bool may_pack_on_host() {
+  static const bool may = find_may_pack_on_host();
+  return may || is_measured();
+}
+
+bool is_librarys_for_all_peers(const Shape& shape) {
+  if (is_measured() || wishes().pack_on_host) return false;
+  const model::Fit* const fit = fit_of_host();
+  if (fit == nullptr) return true;
+  return std::none_of(model::kPeers.begin(), model::kPeers.end(),
+                      [&](model::Peer peer) { return packing_wins(*fit, shape, peer); });
+}
+
+OnHost::OnHost(Strategy strategy) {
+  measured_on_host.store(static_cast<std::size_t>(strategy), std::memory_order_relaxed);
+}
+
+OnHost::~OnHost() { measured_on_host.store(model::kStrategies, std::memory_order_relaxed); }
 
 model::Features features_of(const pack::Plan& plan, pack::Repeat repeat) {
   constexpr std::int64_t kPage = 4096;

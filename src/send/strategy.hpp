@@ -22,6 +22,7 @@ struct Shape {
   device::MemoryKind kind;  // of the program's buffer
   bool is_contiguous;
   model::Features features;
+  bool is_indexed;  // offsets come from a table
   Handle comm;
   int peer;                       // in comm; negative for any
   bool is_moved_wrongly = false;  // by the library, on host memory
@@ -30,6 +31,22 @@ struct Shape {
 // The strategy that the options ask for where it is possible, else the one that this machine's profile predicts to be
 // the fastest, else, without a profile, the one that a simple rule takes.
 Strategy choose(const Shape& shape);
+
+// False for a process whose messages of host memory are all the library's: nobody asks for our packer, and no profile
+// of this machine knows messages of derived datatypes.
+bool may_pack_on_host();
+
+// Nothing but a measurement chooses otherwise: the library has this message of host memory, whoever the peer is.
+bool is_librarys_for_all_peers(const Shape& shape);
+
+// While it lives, all messages of derived datatypes in host memory are sent by this strategy: for measurements.
+class OnHost {
+ public:
+  explicit OnHost(Strategy strategy);
+  ~OnHost();
+  OnHost(const OnHost&) = delete;
+  OnHost& operator=(const OnHost&) = delete;
+};
 
 // About how large the chunks of a staged transfer should be.
 std::int64_t chunk_bytes(const pack::Transfer& transfer);

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from tempi.grid import message_rows, shapes
-from tempi.model import Features, Machine, Measurement, Segment, Term
+from tempi.model import HOST_STRATEGIES, PEERS, Features, Machine, Measurement, Segment, Term
 from tempi.profile import fitted
 from tempi.tuning import KNOBS
 
@@ -16,6 +16,7 @@ TERMS = (
     *(f"{side}.{how}" for side in ("pack", "unpack") for how in ("device", "oneshot", "staged", "host", "library")),
     *(f"message.host.{where}" for where in ("same_gpu", "same_node", "other_node")),
     *(f"message.device.{where}" for where in ("same_gpu", "other_gpu", "other_node")),
+    *(f"message.{how}.{layout}.{peer}" for how in HOST_STRATEGIES for layout in ("typed", "indexed") for peer in PEERS),
     "message.queue",
     "copy.to_host",
     "copy.to_device",

@@ -28,6 +28,19 @@ vector.Pack(numpy.zeros(200, "i"), numpy.zeros(400, "b"), 0, MPI.COMM_WORLD)
 TERMS = {
     f"{what}.{how}": Term((Segment(0, 1e-6, 0, 0, 0, 0),)) for what in ("pack", "unpack") for how in ("host", "library")
 }
+TO_ONESELF = """
+import numpy, tempi
+from mpi4py import MPI
+vector = MPI.INT.Create_vector(1000, 1, 2).Commit()
+sent, received = numpy.arange(2000, dtype="i"), numpy.zeros(2000, "i")
+MPI.COMM_WORLD.Sendrecv([sent, 1, vector], 0, 0, [received, 1, vector], 0, 0)
+assert (received[::2] == sent[::2]).all() and not received[1::2].any()
+print([row.outcome for row in tempi.stats() if row.function == "MPI_Sendrecv"])
+"""
+ON_HOST = {
+    f"message.{how}.typed.self": Term((Segment(0, seconds, 0, 0, 0, 0),))
+    for how, seconds in (("host", 1e-6), ("library", 1e-3))
+}
 FOUND = "messages are predicted from the profile "
 
 
@@ -44,8 +57,8 @@ def here(environment):
     return Machine.from_facts(json.loads(done.out.splitlines()[-1]))
 
 
-def keep(machine, folder, name):
-    write(Profile(machine, {}, (), TERMS, {name: Residual(0, 0, 1) for name in TERMS}), folder, name)
+def keep(machine, folder, name, terms=TERMS):
+    write(Profile(machine, {}, (), terms, {name: Residual(0, 0, 1) for name in terms}), folder, name)
 
 
 def taken(environment):
@@ -79,11 +92,28 @@ def test_a_damaged_profile_costs_one_line(environment, here, tmp_path):
     assert done.err.count("bad.fit is not used: line 2 has") == 1
 
 
-def test_a_profile_that_came_with_the_package_is_found(environment, here, tmp_path):
+def with_shipped_profiles(environment, tmp_path):
+    """The environment with a library whose shipped profiles are in ``tempi/perfmodel/machines``."""
     library = tmp_path / "tempi" / "lib" / "abi" / "libtempi.so"
     library.parent.mkdir(parents=True)
     shutil.copy(shim.path(), library)
+    return environment | {"LD_PRELOAD": shim.preload().replace(str(shim.path()), str(library))}
+
+
+def test_a_profile_that_came_with_the_package_is_found(environment, here, tmp_path):
     keep(replace(here, host="-"), tmp_path / "tempi" / "perfmodel" / "machines", "shipped")
-    assert taken(environment | {"LD_PRELOAD": shim.preload().replace(str(shim.path()), str(library))}) == [
-        "shipped.fit"
-    ]
+    assert taken(with_shipped_profiles(environment, tmp_path)) == ["shipped.fit"]
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_only_this_machines_own_profile_changes_messages_of_host_memory(environment, here, tmp_path, is_own):
+    """Without a GPU, as most processes are."""
+    machine = replace(here, gpu="none", gpus=0, driver="")
+    if is_own:
+        keep(machine, tmp_path / "cache", "own", ON_HOST)
+    else:
+        keep(replace(machine, host="-"), tmp_path / "tempi" / "perfmodel" / "machines", "shipped", ON_HOST)
+    without_gpu = with_shipped_profiles(environment, tmp_path) | {"TEMPI_DEVICE": "none"}
+    done = run([sys.executable, "-c", TO_ONESELF], without_gpu)
+    assert done.code == 0, done.text
+    assert ("taken: host packer" in done.out) == is_own

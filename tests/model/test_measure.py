@@ -17,7 +17,7 @@ from profiles import MACHINE
 from support import shim
 from support.programs import run, tool
 from tempi.fitting import by_term
-from tempi.grid import MAX_SPAN_BYTES, Row, local_rows, message_rows
+from tempi.grid import MAX_SPAN_BYTES, Row, local_rows, message_rows, typed_rows
 from tempi.measure_rank import Job, find_peers, lead
 from tempi.profile import read
 from tempi.sampling import MOST_SAMPLES, correlation, flags_of, is_tight, median_interval, sample
@@ -116,6 +116,24 @@ def test_the_grid_fits_into_memory_and_has_every_term(quick):
         assert row.term == "launch" or row.bytes & (row.bytes - 1) == 0
     assert len(set(rows)) == len(rows)
     assert {row.term.partition(".")[2] for row in local_rows(False, quick)} == {"host", "library"}
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_messages_of_host_memory_are_measured_by_both_ways_side_by_side(quick):
+    rows = typed_rows({"host.same_node": 1, "host.same_gpu": 1, "device.same_gpu": 1}, quick)
+    assert {row.term for row in rows} == {
+        f"message.{how}.{layout}.{peer}"
+        for how in ("library", "host")
+        for layout in ("typed", "indexed")
+        for peer in ("self", "same_node")
+    }
+    for library, host in zip(rows[::2], rows[1::2], strict=True):
+        assert (library.strategy, host.strategy) == ("library", "host")
+        assert (library.shape, library.peer) == (host.shape, host.peer)
+        assert library.shape.span <= MAX_SPAN_BYTES[False]
+        assert not library.shape.is_dense
+    assert all((row.peer is None) == row.term.endswith(".self") for row in rows)
+    assert len(set(rows)) == len(rows)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +348,8 @@ def test_the_ranks_of_a_job_are_used(environment, tmp_path):
     job = [tool("mpirun", "MPIEXEC"), "-n", "2", *preload, *MEASURE, "--quick", "--seconds", "1000"]
     done = run(job, environment | UNHURRIED, PATIENCE_SECONDS)
     assert done.code == 0, done.text
-    assert "message.host.same_node" in only_profile(tmp_path / "cache").terms
+    terms = only_profile(tmp_path / "cache").terms
+    assert {"message.host.same_node", "message.library.typed.self", "message.host.typed.self"} <= set(terms)
     assert done.out.count("profile: ") == 1
 
 

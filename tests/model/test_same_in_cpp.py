@@ -7,7 +7,7 @@ from profiles import MACHINE, TERMS, machines, named_terms, tunings
 
 from support.effort import examples
 from tempi import _native
-from tempi.model import LOCALITIES, Features, Segment, Term, choose, predict
+from tempi.model import LOCALITIES, PEERS, Features, Segment, Term, choose, packing_wins, predict, predict_on_host
 from tempi.profile import fit_text
 from tempi.tuning import DEFAULTS
 
@@ -74,6 +74,28 @@ def test_predictions_are_the_same_and_so_is_the_choice(machine, terms, features,
         assert chosen is None
     else:
         assert expected[chosen] == pytest.approx(expected[best], rel=ROUNDING, abs=0)
+
+
+@given(machines(), named_terms(), FEATURES, st.booleans(), st.sampled_from(PEERS))
+@examples(500)
+def test_messages_of_host_memory_are_predicted_and_chosen_alike(machine, terms, features, indexed, peer):
+    fit = _native.read_fit(fit_text(machine, terms, {}))
+    where = (features.bytes, features.blocks, features.touched, features.pages, indexed, peer)
+    expected = predict_on_host(terms, features, indexed, peer)
+    assert fit.predict_on_host(*where) == pytest.approx(expected, rel=ROUNDING, abs=0)
+    assert fit.packing_wins(*where) == packing_wins(expected)
+
+
+@pytest.mark.parametrize(("ours_s", "wins"), [(0.5e-6, True), (0.8e-6, True), (0.9e-6, False), (2e-6, False)])
+def test_our_packer_must_be_clearly_faster_than_the_librarys_datatypes(ours_s, wins):
+    terms = {
+        f"message.{how}.typed.same_node": Term((Segment(0, seconds, 0, 0, 0, 0),))
+        for how, seconds in (("library", 1e-6), ("host", ours_s))
+    }
+    fit = _native.read_fit(fit_text(MACHINE, terms, {}))
+    assert fit.packing_wins(4096, 512, 8192, 2, False, "same_node") == wins
+    assert not fit.packing_wins(4096, 512, 8192, 2, True, "same_node")  # not measured
+    assert not fit.packing_wins(4096, 512, 8192, 2, False, "self")
 
 
 @pytest.mark.parametrize("packs", [True, False])
