@@ -121,9 +121,10 @@ class CudaDevice final : public Device {
     if (driver->cuPointerGetAttributes(std::size(wanted), wanted, values, as_device(address)) != CUDA_SUCCESS)
       return {};
     if (memory_type == 0) return {};
-    if (context == nullptr) context = static_cast<CUcontext>(primary_context(ordinal));
+    const bool is_of_pool = context == nullptr;
+    if (is_of_pool) context = static_cast<CUcontext>(primary_context(ordinal));
     const Location found{kind_of(memory_type, managed != 0), ordinal, context, begin, begin + bytes};
-    if (found.on_gpu()) order_after_program(*driver, {as_device(address), buffer_id, context});
+    if (found.on_gpu()) order_after_program(*driver, {as_device(address), buffer_id, context, is_of_pool});
     return found;
   }
 

@@ -75,7 +75,8 @@ void order_after_program(const CudaDriver& driver, const CudaAllocation& allocat
   const CUresult set = driver.cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, allocation.address);
   const bool is_done = wait_for_legacy_stream(driver, allocation.context);
   const bool others_done = wait_for_other_gpus(driver, allocation.context);
-  if (set == CUDA_SUCCESS && is_done && others_done) place.store(allocation.buffer_id, std::memory_order_release);
+  if (set == CUDA_SUCCESS && !allocation.is_of_pool && is_done && others_done)
+    place.store(allocation.buffer_id, std::memory_order_release);
 }
 
 }  // namespace tempi::device

@@ -5,7 +5,8 @@
 //
 // An allocation that is seen for the first time gets CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: from then on such calls return
 // when their bytes are there. What they have queued before is in the legacy streams, which are waited for once. Memory
-// that refuses the attribute costs that wait each time. Work of asynchronous calls is the program's to synchronise.
+// of a pool, and memory that refuses the attribute, costs that wait each time. Work of asynchronous calls is the
+// program's to synchronise.
 #pragma once
 
 #include "device/cuda_driver.hpp"
@@ -17,6 +18,7 @@ struct CudaAllocation {
   CUdeviceptr address;
   unsigned long long buffer_id;
   CUcontext context;
+  bool is_of_pool;  // cudaMallocAsync, virtual memory management: takes the attribute, and copies return early still
 };
 
 // Returns when the bytes of all synchronous copies that have returned are in the allocation. A few ns for one that was

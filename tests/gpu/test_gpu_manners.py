@@ -17,7 +17,7 @@ try:
 except ImportError:
     cupy = None  # then this folder is skipped
 
-pytestmark = pytest.mark.mpi_process()
+pytestmark = pytest.mark.mpi_process(TEMPI_HOST_PACK="ours")
 
 IMAGE = np.random.default_rng(3).integers(0, 256, 1 << 16, np.uint8)
 BLOCKS, BLOCK, STRIDE = 1000, 12, 60
