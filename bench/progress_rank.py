@@ -5,6 +5,8 @@
 (a) a row of 26 ``MPI_Isend`` and ``MPI_Waitall``, 4 KiB of 32-byte blocks each: the time at the sender, and
 until the receiver has them all; (b) one ``MPI_Isend`` of 16 MiB of 64-byte blocks, then computing for 2 ms on
 the CPU, then ``MPI_Wait``: when the message has arrived, after the call. Two ranks of one node share a clock.
+(c) an exchange of 16 MiB with the other rank, a kernel of the program on the legacy stream, and the kernel
+with the exchange beside it. Prints lines "case,quantity,us".
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+from collections.abc import Callable
 
 import mpi4py
 
@@ -65,15 +68,59 @@ def measured(n_messages: int, n_bytes: int, block_bytes: int, computed_s: float)
     return statistics.median(sent) * 1e6, statistics.median(arrived) * 1e6
 
 
+SPIN = (
+    'extern "C" __global__ void spin(long long n) { long long t = clock64(); while (clock64() - t < n) {} }'
+)
+
+
+def median_us(step: Callable[[], None]) -> float:
+    """Of one step with everything it has queued."""
+    taken = []
+    for _ in range(40):
+        cupy.cuda.runtime.deviceSynchronize()
+        COMM.Barrier()
+        begin = now()
+        step()
+        cupy.cuda.runtime.deviceSynchronize()
+        taken.append(now() - begin)
+    return statistics.median(taken) * 1e6
+
+
+def overlap() -> dict[str, float]:
+    """A kernel on one multiprocessor leaves the others to the exchange."""
+    (_, out), (_, into) = strided(16 << 20, 64), strided(16 << 20, 64)
+    kernel, cycles = cupy.RawKernel(SPIN, "spin"), cupy.int64(4_000_000)
+
+    def exchange() -> None:
+        request = COMM.Irecv(into, 1 - COMM.rank)
+        MPI.Request.Waitall([request, COMM.Isend(out, 1 - COMM.rank)])
+
+    def compute_on_gpu() -> None:
+        kernel((1,), (1,), (cycles,))
+
+    def both() -> None:
+        compute_on_gpu()
+        exchange()
+
+    return {"exchange": median_us(exchange), "kernel": median_us(compute_on_gpu), "together": median_us(both)}
+
+
+def show(case: str, quantity: str, microseconds: float) -> None:
+    if COMM.rank == 0:
+        print(f"{case},{quantity},{microseconds:.1f}", flush=True)
+
+
 def main() -> None:
     cupy.cuda.Device(COMM.rank % cupy.cuda.runtime.getDeviceCount()).use()
     for name, case in {
-        "26 x 4 KiB, Waitall": (ROW, 4 << 10, 32, 0.0),
-        "16 MiB, 2 ms computing, Wait": (1, 16 << 20, 64, COMPUTED_S),
+        "26 x 4 KiB": (ROW, 4 << 10, 32, 0.0),
+        "16 MiB and 2 ms on the CPU": (1, 16 << 20, 64, COMPUTED_S),
     }.items():
         sent, arrived = measured(*case)
-        if COMM.rank == 0:
-            print(f"{name:30}  sender {sent:9.1f} us   arrival {arrived:9.1f} us", flush=True)
+        show(name, "sender", sent)
+        show(name, "arrival", arrived)
+    for quantity, microseconds in overlap().items():
+        show("16 MiB each way and a kernel", quantity, microseconds)
 
 
 if __name__ == "__main__":

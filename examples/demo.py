@@ -135,8 +135,11 @@ def shown_time(runs: list[Measured]) -> str:
 
 def compared(name: str, alone: list[Results], ours: list[Results], reference: Results) -> Compared:
     """What the rounds say of one datatype."""
-    of_name = [[results[name] for results in runs if name in results] for runs in (alone, ours)]
-    return Compared(*of_name, reference.get(name))
+
+    def of_name(runs: list[Results]) -> list[Measured]:
+        return [results[name] for results in runs if name in results]
+
+    return Compared(of_name(alone), of_name(ours), reference.get(name))
 
 
 def main() -> int:

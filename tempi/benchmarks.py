@@ -16,6 +16,7 @@ BENCHMARKS = {
     "pack": ("pack", "MPI_Pack and MPI_Unpack, against the best specialised kernels or loops."),
     "send": ("send", "Messages of strided data, against the library and the parts of a message."),
     "host-messages": ("host_messages", "Messages of derived datatypes in host memory, against the library."),
+    "progress": ("progress", "When sends of GPU memory leave, and whether kernels run beside them."),
     "commit": ("commit", "What a commit and a preload cost."),
     "view": ("view", "What tempi.view costs a call."),
     "predict": ("predict", "What choosing a strategy costs a message."),
