@@ -21,7 +21,7 @@ from support.typemap import Bytes, message_map
 GUARD_BYTES = 64
 LEAVES = ("INT", "DOUBLE", "BYTE")
 # Elements of a message. Pageable copies of 64 KiB and more return early; small ones are most of a program's.
-SIZES = (24, 24, 600, 600, 7_200, 7_200, 60_000, 260_000)
+SIZES = (24,) * 3 + (600,) * 5 + (7_200,) * 5 + (60_000,) * 2 + (260_000,)
 KEPT = 12  # buffers that a rank holds to use them again
 
 
@@ -82,7 +82,7 @@ def exchange(seed: int, n_messages: int, kinds: tuple[str, ...]) -> int:
         while tag < n_messages:
             n, leaf = draw.choice(SIZES), draw.choice(LEAVES)
             ends = [layout(make_end(draw.choice(kinds), draw.choice(ALL_MAKERS), leaf, n, draw), builder) for _ in "sr"]
-            for _ in range(draw.choice((1, 4, 8))):
+            for _ in range(draw.choice((4, 8, 16))):
                 source, way = draw.randrange(2), draw.choice(("blocking", "nonblocking", "persistent"))
                 contents_seed = draw.getrandbits(31)
                 checked += one_message(ends, source, way, tag, contents_seed, buffers)
