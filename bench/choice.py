@@ -94,21 +94,12 @@ def measure(
         yield case, record["seconds"]
 
 
-def choice(fit: Fit, case: Case, predicted: Mapping[str, float]) -> str:
-    """The strategy that the shim would take."""
-    f, where = case.features, case.where
-    if where not in ("pack", "unpack"):
-        return min(predicted, key=lambda name: predicted[name])
-    ours = fit.host_packer_wins(f.bytes, f.blocks, f.touched, f.pages, where == "pack")
-    return "host" if ours else "library"
-
-
 def judge(fit: Fit, case: Case, measured: dict[str, float]) -> Outcome | None:
     """The outcome of a case; nothing where the profile does not know two strategies that were measured."""
     predicted = {name: s for name, s in predictions(fit, case).items() if name in measured}
     if len(predicted) < 2:
         return None
-    chosen = choice(fit, case, predicted)
+    chosen = min(predicted, key=lambda name: predicted[name])
     return Outcome(case, chosen, predicted[chosen], {name: measured[name] for name in predicted})
 
 

@@ -117,11 +117,6 @@ void bind_model(py::module_& module) {
       [](const Fit& self, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
          bool packs) { return model::chunk_bytes(self, {bytes, blocks, touched, pages}, packs); },
       py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"), py::arg("packs"));
-  fits.def(
-      "host_packer_wins",
-      [](const Fit& self, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
-         bool packs) { return model::host_packer_wins(self, {bytes, blocks, touched, pages}, packs); },
-      py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"), py::arg("packs"));
   module.def("cache_folder", cache_folder);
   module.def("knob_rows", knob_rows);
   module.def("read_fit", [](const std::string& text) { return model::read_fit(text); });

@@ -76,7 +76,7 @@ int isend(const SendForms& forms, Lifetime lifetime, const FoundSide& found, con
 
 int isend(const SendForms& forms, Lifetime lifetime, const Buffer& buffer, int destination, int tag,
           void* request) noexcept {
-  if (request == nullptr || is_librarys(buffer)) {
+  if (request == nullptr || belongs_to_library(buffer)) {
     return isend_untouched(forms, lifetime, buffer, destination, tag, request);
   }
   return guarded(buffer.comm, [&] {

@@ -67,7 +67,7 @@ int recv(SmallRecv small, LargeRecv large, const Buffer& buffer, int source, int
   const auto call = [&](const Given& given, MPI_Status* seen) {
     return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, seen);
   };
-  if (!send::is_status(status) || is_librarys(buffer)) return receive_untouched(buffer, status, call);
+  if (!send::is_status(status) || belongs_to_library(buffer)) return receive_untouched(buffer, status, call);
   return guarded(buffer.comm, [&] { return receive(find_side(buffer, source), buffer, status, call); });
 }
 
@@ -79,7 +79,8 @@ int irecv(const Real& real, SmallIrecv small, LargeIrecv large, Lifetime lifetim
   const auto call = [&](const Given& given, void* made) {
     return call_receive(small, large, buffer.comm, given, source, tag, buffer.comm, made);
   };
-  if (request == nullptr || is_librarys(buffer)) return call({buffer.address, buffer.count, buffer.datatype}, request);
+  if (request == nullptr || belongs_to_library(buffer))
+    return call({buffer.address, buffer.count, buffer.datatype}, request);
   return guarded(buffer.comm,
                  [&] { return ireceive(real, find_side(buffer, source), buffer, lifetime, request, call); });
 }
@@ -106,7 +107,7 @@ int mrecv(SmallMrecv small, LargeMrecv large, const Buffer& buffer, void* messag
   const auto call = [&](const Given& given, MPI_Status* seen) {
     return call_receive(small, large, buffer.comm, given, message, seen);
   };
-  if (message == nullptr || !send::is_status(status) || is_librarys(buffer)) {
+  if (message == nullptr || !send::is_status(status) || belongs_to_library(buffer)) {
     return receive_untouched(buffer, status, call);
   }
   return of_matched(buffer, message, [&](const Buffer& matched) {
@@ -122,7 +123,7 @@ int imrecv(const Real& real, SmallImrecv small, LargeImrecv large, const Buffer&
   const auto call = [&](const Given& given, void* made) {
     return call_receive(small, large, buffer.comm, given, message, made);
   };
-  if (message == nullptr || request == nullptr || is_librarys(buffer)) {
+  if (message == nullptr || request == nullptr || belongs_to_library(buffer)) {
     return call({buffer.address, buffer.count, buffer.datatype}, request);
   }
   return of_matched(buffer, message, [&](const Buffer& matched) {

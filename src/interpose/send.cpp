@@ -21,7 +21,7 @@ int send_untouched(SmallSend small, LargeSend large, const Buffer& buffer, int d
 
 int send(SmallSend small, LargeSend large, const Buffer& buffer, int destination, int tag) noexcept {
   send::Engine::flush();
-  if (is_librarys(buffer)) return send::Engine::tended(send_untouched(small, large, buffer, destination, tag));
+  if (belongs_to_library(buffer)) return send::Engine::tended(send_untouched(small, large, buffer, destination, tag));
   return guarded_and_tended(buffer.comm, [&] {
     const FoundSide found = find_side(buffer, destination);
     if (found.refusal) return *found.refusal;

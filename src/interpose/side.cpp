@@ -43,12 +43,12 @@ bool may_be_ours() { return send::may_pack_on_host() || may_use_wrong_types(); }
 
 // Without a GPU: how many elements of a datatype are the library's, whoever the peer is. Asked before anything else.
 void remember(const Buffer& buffer, const KnownType& type, const send::Shape& shape) {
-  if (!send::is_librarys_for_all_peers(shape)) return;
-  type.librarys_count.store(buffer.count, std::memory_order_relaxed);
+  if (!send::belongs_to_library_for_all_peers(shape)) return;
+  type.library_count.store(buffer.count, std::memory_order_relaxed);
 }
 
-bool was_librarys(const Buffer& buffer, const KnownType& type) {
-  return type.librarys_count.load(std::memory_order_relaxed) == buffer.count;
+bool belonged_to_library(const Buffer& buffer, const KnownType& type) {
+  return type.library_count.load(std::memory_order_relaxed) == buffer.count;
 }
 
 std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& type, device::Device* device) {
@@ -78,7 +78,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
 
 }  // namespace
 
-bool is_librarys(const Buffer& buffer) noexcept {
+bool belongs_to_library(const Buffer& buffer) noexcept {
   if (!active() || switches().no_send || buffer.count <= 0) return true;
   device::Device* const device = device::current();
   if (device == nullptr && !may_be_ours()) {
@@ -90,7 +90,7 @@ bool is_librarys(const Buffer& buffer) noexcept {
       type->is_moved_wrongly) {
     return false;
   }
-  const bool is_known = device == nullptr && was_librarys(buffer, *type);
+  const bool is_known = device == nullptr && belonged_to_library(buffer, *type);
   if (!is_known && !is_contiguous(*type, buffer.count)) return false;
   const auto* const first = static_cast<const char*>(buffer.address) + type->plan->layout.true_lower_bound;
   const bool wherever = device == nullptr || (type->is_named && send::contiguous_is_library());

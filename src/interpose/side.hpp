@@ -20,7 +20,7 @@ struct Buffer {
 };
 
 // The quick answer for the many calls that are the library's; false: find_side must look closer.
-bool is_librarys(const Buffer& buffer) noexcept;
+bool belongs_to_library(const Buffer& buffer) noexcept;
 
 // No side: the call, or this half of it, is the library's. A refusal: the code of the library, which has told the error
 // handler.

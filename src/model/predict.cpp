@@ -109,14 +109,6 @@ std::optional<std::int64_t> chunk_bytes(const Fit& fit, const Features& features
   return static_cast<std::int64_t>(static_cast<double>(features.bytes) / n_chunks) + 1;
 }
 
-std::optional<bool> host_packer_wins(const Fit& fit, const Features& features, bool packs) {
-  constexpr double kDoubt = 2;
-  const double ours = side(fit, features, Strategy::host, packs);
-  const double theirs = side(fit, features, Strategy::library, packs);
-  if (std::isnan(ours) || std::isnan(theirs)) return {};
-  return ours < kDoubt * theirs;
-}
-
 std::optional<Strategy> fastest(const Prediction& prediction) {
   std::optional<Strategy> best;
   double least = std::numeric_limits<double>::infinity();

@@ -61,9 +61,4 @@ std::optional<std::int64_t> chunk_bytes(const Fit& fit, const Features& features
 // The least of them, or nothing when there is none.
 std::optional<Strategy> fastest(const Prediction& prediction);
 
-// Host memory: is our packer to do it, or the library? Nothing where one of them was not measured. Times of host memory
-// depend on the state of the caches, and predictions of them err by up to a half: the library must be predicted to be
-// twice as fast.
-std::optional<bool> host_packer_wins(const Fit& fit, const Features& features, bool packs);
-
 }  // namespace tempi::model

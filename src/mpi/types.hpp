@@ -16,9 +16,8 @@ struct KnownType {
   std::int64_t lower_bound, extent;
   bool is_named;                  // predefined: any library moves it rightly wherever it is contiguous
   bool is_moved_wrongly = false;  // by this MPI library: packing and messages are ours, on host memory too
-  mutable std::atomic<bool> is_committed{false};  // as far as we know; for good, as long as the datatype lives
-  mutable std::atomic<std::int64_t> librarys_count{
-      0};  // of messages in host memory: so many elements are the library's
+  mutable std::atomic<bool> is_committed{false};       // as far as we know; for good, as long as the datatype lives
+  mutable std::atomic<std::int64_t> library_count{0};  // of messages in host memory: so many elements are the library's
   std::int64_t size() const { return plan->layout.size; }
 };
 

@@ -142,7 +142,7 @@ bool may_pack_on_host() {
   return may || is_measured();
 }
 
-bool is_librarys_for_all_peers(const Shape& shape) {
+bool belongs_to_library_for_all_peers(const Shape& shape) {
   if (is_measured() || wishes().pack_on_host) return false;
   const model::Fit* const fit = fit_of_host();
   if (fit == nullptr) return true;

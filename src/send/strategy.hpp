@@ -37,7 +37,7 @@ Strategy choose(const Shape& shape);
 bool may_pack_on_host();
 
 // Nothing but a measurement chooses otherwise: the library has this message of host memory, whoever the peer is.
-bool is_librarys_for_all_peers(const Shape& shape);
+bool belongs_to_library_for_all_peers(const Shape& shape);
 
 // While it lives, all messages of derived datatypes in host memory are sent by this strategy: for measurements.
 class OnHost {

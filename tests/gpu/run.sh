@@ -24,7 +24,7 @@ tests() { # EFFORT [pytest arguments]
 
 # What tests/send does on the fake device, but for injected failures.
 messages() {
-  local kinds=host,device,managed,pinned
+  local kinds=host,device,managed,pinned,pool,async
   [[ $(nvidia-smi -L | wc -l) -gt 1 ]] && kinds+=",device 1"
   TESTS_MEMORY=gpu TESTS_SEND_KINDS=$kinds tests quick tests/send tests/arrays tests/halo/test_halo_exchange.py -k "not failing_devices and not leaks and not fortran"
 }
