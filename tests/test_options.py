@@ -12,7 +12,15 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 ROW = re.compile(r"^\| `TEMPI_(\w+)` \| \w+ \| (.*?) \| (.*) \|$", re.MULTILINE)
 SHOW = "import tempi, sys; print(*[(o.value, o.from_environment) for o in tempi.options() if o.name == sys.argv[1]])"
 # All others are flags and numbers.
-VALUES = {"LOG": "error", "DEVICE": "none", "FAKE_FAIL": "copy:9", "STRATEGY": "staged", "CUDA_AWARE": "1"}
+VALUES = {
+    "LOG": "error",
+    "PROGRESS": "calls",
+    "HOST_PACK": "ours",
+    "DEVICE": "none",
+    "FAKE_FAIL": "copy:9",
+    "STRATEGY": "staged",
+    "CUDA_AWARE": "1",
+}
 
 
 def test_documented_options_are_the_parsed_ones():

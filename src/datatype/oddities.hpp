@@ -2,10 +2,9 @@
 // constructors; they are kept apart from the tree, because equivalent constructions share a tree.
 //
 // The library is Open MPI:
-//   off_grid_complex   Complex elements whose distances are no multiples of their size. Open MPI 5 copies up to eight
-//   of
+//   off_grid_complex   Complex elements whose distances are no multiples of their size. Open MPI 5 copies up to 8 of
 //                      them as an array of complex numbers and divides the distance in bytes by their size:
-//                      hindexed_block({-16, 40}, MPI_C_DOUBLE_COMPLEX) packs what lies at -16 and 32.
+//                      hindexed_block({-16, 40}, MPI_C_DOUBLE_COMPLEX) packs the bytes at -16 and 32.
 //   back_one_byte      A vector with a stride of -1 byte, which Open MPI takes for "as wide as the block".
 //   empty_member       An empty datatype beside data in a struct: Open MPI takes the data for contiguous.
 #pragma once

@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <dlfcn.h>
-#include <link.h>
 #include <mutex>
 #include <string>
 
+#include "base/loaded_libraries.hpp"
 #include "base/log.hpp"
 
 namespace tempi::device {
@@ -15,29 +15,10 @@ std::atomic<const CudaDriver*> found{nullptr};
 std::atomic<bool> unusable{false};
 std::mutex mutex;
 
-// The last library in the loader's list when we last looked for the driver. New libraries are appended, so nothing new
-// was loaded while it has no successor. We hold a reference on it: it cannot be unloaded under us.
+// The last library that was loaded when we last looked for the driver.
 std::atomic<const link_map*> tail{nullptr};
 
-bool libraries_were_added() {
-  const link_map* last = tail.load(std::memory_order_acquire);
-  return last == nullptr || __atomic_load_n(&last->l_next, __ATOMIC_ACQUIRE) != nullptr;
-}
-
-// Runs under the loader's lock (dl_iterate_phdr holds it), so that the list stands still.
-int find_tail(dl_phdr_info*, std::size_t, void* result) {
-  const link_map* last = _r_debug.r_map;
-  while (last->l_next != nullptr) last = last->l_next;
-  *static_cast<const link_map**>(result) = last;
-  return 1;
-}
-
-void remember_tail() {
-  const link_map* last = nullptr;
-  dl_iterate_phdr(find_tail, &last);
-  dlopen(last->l_name, RTLD_LAZY | RTLD_NOLOAD);
-  tail.store(last, std::memory_order_release);
-}
+bool libraries_were_added() { return !is_last_library(tail.load(std::memory_order_acquire)); }
 
 bool resolve(void* library, CudaDriver& driver) {
   bool complete = true;
@@ -61,7 +42,7 @@ bool new_enough(const CudaDriver& driver) {
 void look_for_driver() {
   const std::lock_guard lock(mutex);
   if (found.load() != nullptr || unusable.load()) return;
-  remember_tail();  // before the look-up: a library loaded in between is seen the next time
+  tail.store(hold_last_library(), std::memory_order_release);  // first: one loaded in between is seen the next time
   void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return;
   static CudaDriver driver;

@@ -39,7 +39,7 @@ struct Location {
 };
 
 // How the fake device runs a kernel: the per-thread body, compiled for the CPU. `shift` is what the fake adds to
-// addresses inside [shift_begin, shift_end), because programs hold pointers that nobody may touch. Of a kernel with
+// addresses inside [begin, end), because programs hold pointers that nobody may touch. Of a kernel with
 // several phases (a barrier lies between them) all threads of a tile run the first, then all the next.
 struct AddressShift {
   std::uintptr_t begin = 0, end = 0;

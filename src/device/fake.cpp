@@ -283,16 +283,16 @@ void Fake::finish() {
   if (lost_.erase(own) != 0) throw Error(ErrorKind::device, "fake device: the work before a mark was lost");
 }
 
-// cudaMemcpy. It returns early where its destination is GPU memory and its source is pageable or GPU memory, unless the
-// destination has been made synchronous. Pageable bytes have been read by then, others not. A library that is
+// cudaMemcpy. It returns early where its destination is device memory and its source is pageable or GPU memory, unless
+// the destination has been made synchronous. Pageable bytes have been read by then, others not. A library that is
 // CUDA-aware has its own way to wait; it is told nothing of that here, so nothing is early.
 void Fake::copy_for_program(void* dst, const void* src, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   std::byte* const to = memory_.resolve(dst, bytes);
   const std::byte* const from = memory_.resolve(src, bytes);
   const Location target = memory_.locate(dst), source = memory_.locate(src);
-  const bool is_early =
-      !memory_.library_reaches() && target.on_gpu() && (source.on_gpu() || source.kind == MemoryKind::host);
+  const bool is_early = !memory_.library_reaches() && target.kind == MemoryKind::device &&
+                        (source.on_gpu() || source.kind == MemoryKind::host);
   if (!is_early || memory_.is_synchronous(dst) || memory_.is_synchronous(src)) {
     finish_legacy_queues();
     std::memmove(to, from, bytes);

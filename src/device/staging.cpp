@@ -138,7 +138,11 @@ TailUse use_of_tail(std::size_t bytes) {
 
 Block take_guarded(Device* device, MemoryKind kind, std::size_t bytes, Limit limit) {
   if (const auto block = take(device, sort_with_tail(kind, bytes), limit, use_of_tail(bytes))) return *block;
-  if (bytes == 1) throw Error(ErrorKind::no_memory, "out of address space");
+  if (bytes == 1) {
+    release_staging(device);  // unused blocks may hold the tails
+    if (const auto block = take(device, sort_with_tail(kind, bytes), limit, TailUse::alone)) return *block;
+    throw Error(ErrorKind::no_memory, "out of address space");
+  }
   return *take(device, sort_of(kind, nullptr, bytes + 1), limit);
 }
 

@@ -10,6 +10,14 @@
 
 namespace tempi::interpose {
 
+inline Buffer outgoing(Function function, const void* buffer, Count count, Handle datatype, Handle comm) {
+  return {function, pack::Direction::pack, buffer, count, datatype, comm};
+}
+
+inline Buffer incoming(Function function, void* buffer, Count count, Handle datatype, Handle comm) {
+  return {function, pack::Direction::unpack, buffer, count, datatype, comm};
+}
+
 // A buffer as the library is given it: the program's, or a payload.
 struct Given {
   const void* address;

@@ -9,7 +9,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
-#include "interpose/side.hpp"
+#include "interpose/message_call.hpp"
 #include "interpose/state.hpp"
 #include "interpose/verify.hpp"
 #include "mpi/errors.hpp"
@@ -26,7 +26,7 @@ Function function_of(const PackCall& call) {
 }
 
 template <class Size, class PackFn, class UnpackFn>
-int call_form(PackFn pack_fn, UnpackFn unpack_fn, PackCall& call) {
+int call_pack(PackFn pack_fn, UnpackFn unpack_fn, PackCall& call) {
   auto position = static_cast<Size>(call.position);
   const auto count = static_cast<Size>(call.count);
   const auto packed_size = static_cast<Size>(call.packed_size);
@@ -36,8 +36,6 @@ int call_form(PackFn pack_fn, UnpackFn unpack_fn, PackCall& call) {
   call.position = position;
   return code;
 }
-
-bool fits_int(std::int64_t value) { return value >= INT_MIN && value <= INT_MAX; }
 
 bool is_predefined(Handle comm) { return key_of(comm) == key_of(comm_world()) || key_of(comm) == key_of(comm_self()); }
 
@@ -198,7 +196,7 @@ int pack_on_host(const Real& real, PackCall& call, const KnownType& type, const 
     if (has_moved_at_once(wanted, call, type, transfer)) return MPI_SUCCESS;
     return handle_and_count(real, call, type, transfer, route, device);
   };
-  if (only_ours(type, transfer)) return move_by(pack::Packer::ours);
+  if (only_ours(type, transfer) || wanted.verify) return move_by(pack::Packer::ours);
   if (wanted.host_packer != pack::Packer::undecided) return move_by(wanted.host_packer);
   pack::Contest& contest = type.plan->contest(call.direction, call.count);
   const pack::Packer packer = contest.next();
@@ -235,11 +233,11 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
 }  // namespace
 
 int call_library(const Real& real, PackCall& call) {
-  if (call.large && real.MPI_Pack_c) return call_form<Count>(real.MPI_Pack_c, real.MPI_Unpack_c, call);
+  if (call.large && real.MPI_Pack_c) return call_pack<Count>(real.MPI_Pack_c, real.MPI_Unpack_c, call);
   if (!fits_int(call.count) || !fits_int(call.packed_size) || !fits_int(call.position)) {
     return raise(call.comm, MPI_ERR_COUNT);
   }
-  return call_form<int>(real.MPI_Pack, real.MPI_Unpack, call);
+  return call_pack<int>(real.MPI_Pack, real.MPI_Unpack, call);
 }
 
 int pack_or_unpack(const Real& real, PackCall& call) noexcept {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <link.h>
 
+#include "base/loaded_libraries.hpp"
 #include "mpi/types.hpp"
 #include "send/engine.hpp"
 
@@ -15,9 +15,7 @@ extern std::atomic<const link_map*> quiet_since;
 void look_whether_quiet() noexcept;  // there are no messages of ours without a device
 
 inline bool is_quiet() noexcept {
-  const link_map* const last = quiet_since.load(std::memory_order_acquire);
-  if (may_use_wrong_types()) return false;
-  return last != nullptr && __atomic_load_n(&last->l_next, __ATOMIC_ACQUIRE) == nullptr;
+  return is_last_library(quiet_since.load(std::memory_order_acquire)) && !may_use_wrong_types();
 }
 
 // Messages go to the library untouched, and nothing is to be done beside.

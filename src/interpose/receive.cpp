@@ -131,10 +131,6 @@ int imrecv(const Real& real, SmallImrecv small, LargeImrecv large, const Buffer&
   });
 }
 
-Buffer incoming(Function function, void* buffer, Count count, Handle datatype, Handle comm) {
-  return {function, pack::Direction::unpack, buffer, count, datatype, comm};
-}
-
 }  // namespace
 
 TEMPI_ENTRY(MPI_Recv, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, MPI_Status* status),

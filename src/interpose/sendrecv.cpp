@@ -100,14 +100,6 @@ int sendrecv_replace(const Real& real, Small small, Large large, const Exchange&
   });
 }
 
-Buffer outgoing(Function function, const void* buffer, Count count, Handle datatype, Handle comm) {
-  return {function, pack::Direction::pack, buffer, count, datatype, comm};
-}
-
-Buffer incoming(Function function, void* buffer, Count count, Handle datatype, Handle comm) {
-  return {function, pack::Direction::unpack, buffer, count, datatype, comm};
-}
-
 }  // namespace
 
 // `Number` is the type of counts; `large` the form to call where counts are large, or nullptr.

@@ -87,7 +87,7 @@ bool belongs_to_library(const Buffer& buffer) noexcept {
   }
   const KnownType* const type = find_type(buffer.datatype);
   if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed) || type->size() == 0 ||
-      type->is_moved_wrongly) {
+      type->is_moved_wrongly || overflows(buffer.count, type->size())) {
     return false;
   }
   const bool is_known = device == nullptr && belonged_to_library(buffer, *type);

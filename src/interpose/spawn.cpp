@@ -68,7 +68,7 @@ class Infos {
       return;
     }
     const std::vector<std::string> settings = inherited_settings();
-    if (settings.empty()) return;
+    if (settings.empty() || infos == nullptr) return;
     for (int i = 0; i < count; ++i) add(load_handle(static_cast<const char*>(infos) + i * sizeof(MPI_Info)), settings);
   }
 

@@ -95,7 +95,6 @@ Plans& plans() {
 }
 
 // ---- eviction: an attribute on the datatype, whose delete callback the library calls on every destruction
-// ------------
 
 int do_not_copy(Handle, int, void*, void*, void*, int* flag) {
   *flag = 0;

@@ -195,9 +195,9 @@ int test_some(const Real& real, int count, void* requests, int* n_done, int* ind
 }
 
 int request_free(const Real& real, void* request) {
+  Engine::flush();
   MessagePtr message = take(true, request);
   if (!message || !message->is_active || message->ends_without_library()) return real.MPI_Request_free(request);
-  Engine::flush();
   if (message->lifetime == Lifetime::programs) message->lifetime = Lifetime::ours;
   Engine::get().adopt(message);
   store_handle(request, request_null());

@@ -56,6 +56,7 @@ bool Engine::starts_in_its_call(const Message& message) const noexcept {
 }
 
 void Engine::launch() noexcept {
+  if (not_launched_.empty()) return;
   pack_grouped(not_launched_);
   not_launched_.clear();
   not_launched_bytes_ = 0;
@@ -68,9 +69,9 @@ void Engine::start_pending(bool waits) noexcept {
   tend_orphans(false);
 }
 
+// A start may add to the queue, by an error handler of the program.
 void Engine::start_packed(bool waits) noexcept {
-  launch();
-  while (!pending_.empty() && is_packed(*pending_.front(), waits)) {
+  for (launch(); !pending_.empty() && is_packed(*pending_.front(), waits); launch()) {
     const MessagePtr message = pending_.front();
     pending_.pop_front();
     start(*message);
@@ -113,9 +114,9 @@ bool Engine::is_packed(Message& message, bool waits) noexcept {
 
 void Engine::start(Message& message) noexcept {
   if (!message.failure) {
-    message.is_starting = true;
+    const Handle outer = starting_.exchange(key_of(message.request));
     message.start_code = message.mpi.MPI_Start(&message.request);
-    message.is_starting = false;
+    starting_.store(outer);
   }
   message.is_started.store(true, std::memory_order_release);
 }
@@ -129,8 +130,8 @@ bool Engine::withdraw(Message& message) noexcept {
   is_packed(message, true);
   pending_.erase(found);
   count_work();
-  message.is_started = true;
   message.is_cancelled = true;
+  message.is_started.store(true, std::memory_order_release);
   return true;
 }
 
@@ -184,7 +185,11 @@ void Engine::adopt(const MessagePtr& message) noexcept {
 
 void Engine::tend_orphans(bool at_finalize) noexcept {
   const std::lock_guard lock(mutex_);
-  std::erase_if(orphans_, [&](const MessagePtr& orphan) { return end_orphan(orphan, at_finalize && orphan->out); });
+  std::vector<MessagePtr> tended;  // a call that comes back to us from in here, by a tool or a handler, meets none
+  tended.swap(orphans_);
+  count_work();
+  std::erase_if(tended, [&](const MessagePtr& orphan) { return end_orphan(orphan, at_finalize && orphan->out); });
+  orphans_.insert(orphans_.end(), tended.begin(), tended.end());
   count_work();
 }
 

@@ -44,10 +44,13 @@ class Engine {
   bool has_pending() noexcept;
   // In a forked child: the messages are its parent's.
   static void forget_all() noexcept;
+  // We are in MPI_Start of this request: a tool below us may come back with it.
+  static bool is_starting(Handle request) noexcept { return starting_.load() == key_of(request); }
   // Takes a pending send out of the queue: it will never start. False when it has started.
   bool withdraw(Message& message) noexcept;
 
-  // No send is pending, and no request managed or freed.
+  // No row is open, no send pending, and no request managed or freed. A call of another thread that completes requests
+  // holds their messages: they are not counted then.
   static bool is_idle() noexcept { return n_work_.load(std::memory_order_acquire) == 0 && !manages_any(); }
 
   // ---- managed requests
@@ -80,6 +83,7 @@ class Engine {
   // Pending sends, freed requests and an open row; managed requests. Most calls look at nothing else. Counted when a
   // message has been started, not before: another thread's send may not pass a start that is under way.
   inline static std::atomic<std::size_t> n_work_{0}, n_managed_{0};
+  inline static std::atomic<Handle> starting_{0};  // none
   std::recursive_mutex mutex_;
   std::deque<MessagePtr> pending_;
   std::vector<MessagePtr> not_launched_;  // of the pending ones

@@ -150,8 +150,10 @@ bool is_complete(const Message& message, const void* slot, const MPI_Status& sta
   if (message.lifetime == Lifetime::plain) return is_null(load_handle(slot));
   if (is_filled(status)) return !has_class(code, MPI_ERR_IN_STATUS) || !has_class(status.MPI_ERROR, MPI_ERR_PENDING);
   int flag = 0;
-  message.mpi.MPI_Request_get_status(message.request, &flag, MPI_STATUS_IGNORE);
-  return flag != 0;
+  MPI_Status now{};
+  message.mpi.MPI_Request_get_status(message.request, &flag, &now);
+  const bool is_inactive = now.MPI_SOURCE == MPI_ANY_SOURCE;  // else the message of an active receive is merely there
+  return flag != 0 && (!message.in || is_inactive);
 }
 
 int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noexcept {

@@ -50,7 +50,7 @@ int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* 
   end_sibling(*message, false);
   *flag = 0;
   if (message->is_pending()) return MPI_SUCCESS;
-  if (!message->is_active || message->ends_without_library()) {  // inactive to the library, which does not say "done"
+  if (!message->is_active || message->ends_without_library()) {  // what its own request says is no matter
     Handle null = request_null();
     const int code = real.MPI_Test(&null, flag, status);
     if (message->is_active && message->is_cancelled && !is_ignored(status)) {

@@ -44,7 +44,6 @@ struct Message {
   std::function<int(Handle*)> send_buffered{};  // by MPI_Ibsend: what each start of an MPI_Bsend_init does
   bool is_active = true;                        // false: the program's own, and not started by it or complete
   std::atomic<bool> is_started = true;          // false: pending
-  std::atomic<bool> is_starting = false;        // we are in MPI_Start; a tool below us may come back with it
   bool is_cancelled = false;                    // before it was started
   bool receives_from_nobody = false;  // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
   bool is_unpacked = false;           // by MPI_Request_get_status, before the program waits, which was told

@@ -56,7 +56,6 @@ bool may_sleep(Shared& all) {
 
 void* run(void*) noexcept {
   Shared& all = shared();
-  pthread_setname_np(pthread_self(), "tempi");
   prctl(PR_SET_TIMERSLACK, 1);  // else each interval is 50 us longer
   while (sleep_until_woken(all)) {
     do {
@@ -104,6 +103,7 @@ bool create(Shared& all) noexcept {
   all.stops = false;
   all.exists = prepared && pthread_create(&all.thread, nullptr, run, nullptr) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (all.exists) pthread_setname_np(all.thread, "tempi");
   return all.exists;
 }
 

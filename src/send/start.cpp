@@ -23,7 +23,7 @@ int start_buffered(Message& message) {
 int start(const Real& real, void* request) {
   Engine& engine = Engine::get();
   const MessagePtr message = request != nullptr ? engine.find(load_handle(request)) : nullptr;
-  if (message && message->is_starting) return real.MPI_Start(request);
+  if (request != nullptr && Engine::is_starting(load_handle(request))) return real.MPI_Start(request);
   if (!message) {
     Engine::flush();
     return real.MPI_Start(request);
@@ -42,7 +42,10 @@ int start(const Real& real, void* request) {
 }
 
 int start_all(const Real& real, int count, void* requests) {
-  if (requests == nullptr || count < 0 || !Engine::manages_any()) return real.MPI_Startall(count, requests);
+  if (requests == nullptr || count < 0 || !Engine::manages_any()) {
+    Engine::flush();
+    return real.MPI_Startall(count, requests);
+  }
   for (int i = 0; i < count; ++i) {
     if (const int code = start(real, static_cast<char*>(requests) + static_cast<std::size_t>(i) * kRequestBytes);
         code != MPI_SUCCESS) {

@@ -21,7 +21,7 @@ void choose_starter() noexcept {
 }
 
 void end_starter() noexcept {
-  known_starter = Starter::next_call;
+  known_starter = Starter::same_call;  // for sessions that outlive the world
   stop_progress_thread();
 }
 

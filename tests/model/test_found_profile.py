@@ -19,11 +19,12 @@ from mpi4py import MPI
 from tempi._library import library
 print(json.dumps(library().machine()))
 """
-PACK = """
-import numpy
+MESSAGE = """
 from mpi4py import MPI
-vector = MPI.INT.Create_vector(100, 1, 2).Commit()
-vector.Pack(numpy.zeros(200, "i"), numpy.zeros(400, "b"), 0, MPI.COMM_WORLD)
+from tempi.testing import FakeArray
+vector, array = MPI.INT.Create_vector(100, 1, 2).Commit(), FakeArray(200, "i")
+received = FakeArray(200, "i")
+MPI.COMM_WORLD.Sendrecv([array, 1, vector], 0, 0, [received, 1, vector], 0, 0)
 """
 TERMS = {
     f"{what}.{how}": Term((Segment(0, 1e-6, 0, 0, 0, 0),)) for what in ("pack", "unpack") for how in ("host", "library")
@@ -62,7 +63,7 @@ def keep(machine, folder, name, terms=TERMS):
 
 
 def taken(environment):
-    done = run([sys.executable, "-c", PACK], environment)
+    done = run([sys.executable, "-c", MESSAGE], environment)
     assert done.code == 0, done.text
     return [line.partition(FOUND)[2].rpartition("/")[2] for line in done.err.splitlines() if FOUND in line]
 
@@ -88,7 +89,7 @@ def test_a_damaged_profile_costs_one_line(environment, here, tmp_path):
     keep(here, tmp_path / "cache", "good")
     (tmp_path / "cache" / "bad.fit").write_text("tempi-fit 1\nterm pack.host nonsense\n")
     assert taken(environment) == ["good.fit"]
-    done = run([sys.executable, "-c", PACK], environment)
+    done = run([sys.executable, "-c", MESSAGE], environment)
     assert done.err.count("bad.fit is not used: line 2 has") == 1
 
 

@@ -1,0 +1,16 @@
+// The libraries that the process has loaded. The loader appends new ones, so that nothing new was loaded while the last
+// one has no successor.
+#pragma once
+
+#include <link.h>
+
+namespace tempi {
+
+// Never unloaded from now on, so that its entry may be read at any time. Null where it cannot be held.
+const link_map* hold_last_library() noexcept;
+
+inline bool is_last_library(const link_map* library) noexcept {
+  return library != nullptr && __atomic_load_n(&library->l_next, __ATOMIC_ACQUIRE) == nullptr;
+}
+
+}  // namespace tempi
