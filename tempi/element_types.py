@@ -7,8 +7,7 @@ would copy 10 bytes of 16, and the fields of structures, without the padding bet
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -66,16 +65,18 @@ def byte_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
     return _not_freed(_bytes, dtype)
 
 
-def _not_freed(find: Any, dtype: np.dtype[Any]) -> MPI.Datatype:
-    """What a cached function finds; made anew where the program has freed it."""
-    found: MPI.Datatype = find(dtype)
+_Make = Callable[[np.dtype[Any]], MPI.Datatype]
+_made: dict[tuple[_Make, np.dtype[Any]], MPI.Datatype] = {}
+
+
+def _not_freed(make: _Make, dtype: np.dtype[Any]) -> MPI.Datatype:
+    """The datatype that `make` has made of `dtype`; made anew where the program has freed it."""
+    found = _made.get((make, dtype))
     if not found:
-        find.cache_clear()
-        found = find(dtype)
+        found = _made[make, dtype] = make(dtype)
     return found
 
 
-@cache
 def _element(dtype: np.dtype[Any]) -> MPI.Datatype:
     name = f"{dtype.kind}{dtype.itemsize}" if dtype.isnative else "not a number of ours"
     if name in _NUMBERS:
@@ -85,7 +86,6 @@ def _element(dtype: np.dtype[Any]) -> MPI.Datatype:
     return byte_datatype(dtype)
 
 
-@cache
 def _bytes(dtype: np.dtype[Any]) -> MPI.Datatype:
     if dtype.hasobject:
         raise TypeError(

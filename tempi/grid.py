@@ -152,7 +152,7 @@ def message_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
 
 
 def typed_shapes(quick: bool) -> Iterator[Shape]:
-    """What is sent as a derived datatype of host memory: vectors, solids and indexed blocks."""
+    """Shapes of the messages of derived datatypes in host memory: vectors, solids and indexed blocks."""
     powers = QUICK_TYPED_SIZE_POWERS if quick else TYPED_SIZE_POWERS
     for power in powers:
         for block, stride in layouts(quick):

@@ -60,7 +60,8 @@ class HaloExchange:
 
     One that is dropped while it is under way, as by an exception, is kept with its arrays until its messages
     are done, which its neighbours may be waiting for. At the end of the program they are waited for, for a
-    while, and receives that nobody has sent anything to are cancelled.
+    while, and receives that nobody has sent anything to are cancelled. Its duplicate of `comm` is not freed,
+    which would be collective.
 
     Without ``libtempi.so`` in the way the MPI library handles the datatypes: on host memory always, on GPU
     memory if it is CUDA-aware, as slowly as it does without TEMPI; then host and GPU arrays need an exchange

@@ -121,10 +121,11 @@ def _beside_own(
 ) -> tuple[list[str], dict[str, str]]:
     """The user's own words, our library beside those that they preload, and the variables left to set.
 
-    `flag` is followed by NAME=VALUE or by NAME VALUE; ``-x NAME`` hands on the launcher's own value.
+    `flag` is followed by NAME=VALUE or by NAME VALUE; ``-x NAME`` hands on the launcher's own value. The
+    program's arguments are its own.
     """
     own, left = list(words), dict(of_ranks)
-    for i in range(len(words) - 1):
+    for i in range(_program_index(words) - 1):
         name, equals, value = words[i + 1].partition("=")
         if words[i] != flag or name != "LD_PRELOAD" or name not in of_ranks:
             continue
@@ -134,6 +135,29 @@ def _beside_own(
         elif i + 2 < len(words):
             own[i + 2] = joined_preload(words[i + 2], of_ranks[name])
     return own, left
+
+
+# Open MPI's --mca and MPICH's -genv, with relatives; NAME=VALUE is one value.
+_TAKES_TWO_VALUES = re.compile(r"--?([go]?mca|prtemca|pmixmca|genv|env)")
+_TAKES_PROGRAM = re.compile(r"--?(launch-agent|bootstrap-exec|launcher-exec)")
+
+
+def _program_index(words: Sequence[str]) -> int:
+    """The first word that is neither an option of the launcher nor an option's value; else the end."""
+    i = 0
+    while i < len(words) and words[i].startswith("-"):
+        i += 1 + _n_values(words[i], words[i + 1 : i + 2])
+    return i
+
+
+def _n_values(option: str, following: Sequence[str]) -> int:
+    """How many words behind an option are its values: any word can be one but the path of a program."""
+    if not following or following[0].startswith("-") or "=" in option:
+        return 0
+    if _TAKES_TWO_VALUES.fullmatch(option):
+        return 1 if "=" in following[0] else 2
+    is_program = "/" in following[0] and shutil.which(following[0]) is not None
+    return 0 if is_program and not _TAKES_PROGRAM.fullmatch(option) else 1
 
 
 def _with_srun(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[str, str]) -> Launch:

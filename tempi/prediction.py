@@ -29,12 +29,12 @@ def count_for(datatype: MPI.Datatype, n_bytes: int) -> int:
 
 
 def peer_of(locality: str) -> str:
-    """Where a peer is to a message of host memory."""
+    """Locality of a peer to a message of host memory."""
     return locality if locality in PEERS else "other_node" if locality == "other_node" else "same_node"
 
 
 def locality_of(peer: str) -> str:
-    """Where a peer is to a message of GPU memory."""
+    """Locality of a peer to a message of GPU memory."""
     return {"self": "same_gpu", "same_node": "other_gpu"}.get(peer, peer)
 
 
@@ -96,16 +96,16 @@ def prediction_table(parts: Parts, title: str) -> Table:
         cells = [
             f"{1e6 * by_kind[kind]:.4g}" if kind in by_kind else "" for kind in ("pack", "message", "unpack")
         ]
-        mark = (
-            "chosen"
-            if strategy == best
-            else f"{totals[strategy] / totals[best]:.2f} x"
-            if best in totals
-            else ""
-        )
         style = "bold" if strategy == best else None
-        table.add_row(strategy, *cells, f"{1e6 * totals[strategy]:.4g}", mark, style=style)
+        total = f"{1e6 * totals[strategy]:.4g}"
+        table.add_row(strategy, *cells, total, _mark(totals, strategy, best), style=style)
     return table
+
+
+def _mark(totals: Mapping[str, float], strategy: str, best: str | None) -> str:
+    if strategy == best:
+        return "chosen"
+    return f"{totals[strategy] / totals[best]:.2f} x" if best in totals else ""
 
 
 def print_prediction(datatype: MPI.Datatype, count: int, locality: str, path: Path | None) -> None:

@@ -1,20 +1,21 @@
 """A path of ``libtempi.so`` for LD_PRELOAD, which divides at spaces and colons and cannot quote them.
 
 Where the package lies below a folder with such a name, a symbolic link to the package goes into a folder of
-this user's alone: whoever else could write there could have any library loaded.
+this user's alone: another user who could write there could have any library loaded.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from stat import S_IWGRP, S_IWOTH
 
 from tempi import _native
-from tempi.environment import runtime_folder
+from tempi.environment import is_inside_job, runtime_folder
 
 SEPARATORS = " :"
 OWNER_ONLY = 0o700
@@ -30,25 +31,43 @@ def preloadable(library: Path, package: Path) -> Path:
     """
     if _can_be_preloaded(library):
         return library
-    for folder in _folders():
-        with suppress(OSError):
-            return _linked(package.absolute(), folder) / library.relative_to(package)
+    failures: list[OSError] = []
+    for parent in _parents():
+        try:
+            link = _linked(package.absolute(), parent / "tempi-links")
+        except OSError as error:
+            failures.append(error)
+            continue
+        if str(parent) == runtime_folder():
+            _tell_of_one_node(parent)
+        return link / library.relative_to(package)
     raise RuntimeError(
         f"LD_PRELOAD cannot hold {library}: it divides at spaces and colons, and no folder without them was "
-        "found for a link. Set TEMPI_CACHE_DIR to one of your own, on all nodes of a job, or install TEMPI "
-        "elsewhere"
-    )
+        f"found for a link{''.join(f'; {error}' for error in failures)}. Set TEMPI_CACHE_DIR to one of your own, "
+        "on all nodes of a job, or install TEMPI elsewhere"
+    ) from (failures[-1] if failures else None)
 
 
 def _can_be_preloaded(path: Path) -> bool:
     return not any(separator in str(path) for separator in SEPARATORS)
 
 
-def _folders() -> Iterator[Path]:
+def _parents() -> Iterator[Path]:
     """Most likely to be the same on all nodes first."""
     for parent in (_native.cache_folder(), runtime_folder()):
         if parent and _can_be_preloaded(Path(parent)):
-            yield Path(parent, "tempi-links")
+            yield Path(parent)
+
+
+@cache
+def _tell_of_one_node(folder: Path) -> None:
+    """Once a process. A rank has made the link on its own node."""
+    if not is_inside_job():
+        print(
+            f"tempi: {folder} is a folder of this node only: for jobs on several nodes set TEMPI_CACHE_DIR to one "
+            "that all nodes have, without spaces and colons",
+            file=sys.stderr,
+        )
 
 
 def _linked(package: Path, folder: Path) -> Path:

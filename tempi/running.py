@@ -120,7 +120,7 @@ def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, comm
     shim itself. The exit code is COMMAND's.
     """
     program = find_program(command[0])
-    if program is None and Path(command[0]).exists():
+    if program is None and "/" in command[0] and Path(command[0]).exists():
         _give_up(command[0], os.strerror(EISDIR if Path(command[0]).is_dir() else EACCES), CANNOT_RUN)
     if program is None:
         _give_up(command[0], "no such program", NOT_FOUND)

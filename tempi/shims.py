@@ -26,7 +26,7 @@ _PYTHON_SECONDS = 60.0
 
 
 def package_folder() -> Path:
-    """Where the installed package is."""
+    """The folder of the installed package."""
     return Path(_native.__file__).parent
 
 

@@ -24,7 +24,7 @@ class Cancellable(Protocol):
     """Messages, and all memory that they need."""
 
     def is_done(self) -> bool:
-        """Whether MPI needs none of the memory any more."""
+        """True once MPI needs none of the memory any more."""
 
     def cancel(self) -> None:
         """Cancel what can be cancelled, and wait for it."""
@@ -49,11 +49,19 @@ def end(messages: Cancellable) -> None:
 def free_dropped() -> None:
     """Free the messages that are done and have no user any more."""
     for messages, user in list(_users.items()):
-        # The error of a message that nobody waits for is nobody's.
-        with suppress(MPI.Exception):
-            if user() is None and messages.is_done():
-                end(messages)
-                messages.free()
+        if user() is None:
+            _free_if_done(messages)
+
+
+def _free_if_done(messages: Cancellable) -> None:
+    """No caller waits for these messages: their error is not raised, and MPI may still use their memory then."""
+    try:
+        if messages.is_done():
+            end(messages)
+            messages.free()
+    except MPI.Exception:
+        end(messages)
+        _never_free(messages)
 
 
 @atexit.register

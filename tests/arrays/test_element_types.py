@@ -51,3 +51,14 @@ def test_python_objects_are_refused(dtype):
 
     with pytest.raises(TypeError, match=r"Python objects.*lower-case send and recv"):
         element_datatype(np.dtype(dtype))
+
+
+def test_a_datatype_that_the_program_freed_is_made_anew_and_no_other_one():
+    from tempi.element_types import byte_datatype, element_datatype
+
+    pairs, longs = np.dtype("c16"), np.dtype("c8")
+    for find in (element_datatype, byte_datatype):
+        freed, other = find(pairs), find(longs)
+        freed.Free()
+        assert find(pairs).Get_size() == pairs.itemsize
+        assert find(longs) is other

@@ -1,5 +1,7 @@
 """A HaloExchange that is dropped while it is under way writes into no other array, and no rank hangs."""
 
+import sys
+
 import dropping
 import pytest
 
@@ -27,6 +29,32 @@ def test_an_exception_between_start_and_finish_without_the_shim(ranks, n):
 @pytest.mark.parametrize("kind", ["host", "device"])
 def test_an_exception_on_all_ranks(ranks, kind):
     ranks(2, TEMPI_DEVICE="fake").call(dropping.all_drop, kind, LARGE)
+
+
+@pytest.mark.mpi_process(shim=False)
+def test_dropped_messages_in_error_are_kept_and_asked_once():
+    from mpi4py import MPI
+
+    from tempi import under_way
+
+    class Failing:
+        asked = 0
+
+        def is_done(self):
+            self.asked += 1
+            raise MPI.Exception(MPI.ERR_TRUNCATE)
+
+    class User:
+        pass
+
+    messages, user = Failing(), User()
+    under_way.begin(messages, user)
+    references = sys.getrefcount(messages)
+    del user
+    for _ in range(2):
+        under_way.free_dropped()
+    assert messages.asked == 1
+    assert sys.getrefcount(messages) == references  # the one that is never given back in the place of the table's
 
 
 PROGRAM = """

@@ -57,7 +57,10 @@ def test_import_tempi_loads_it(environment):
 def test_the_runtime_folder_is_taken_where_the_cache_has_a_space(environment, tmp_path):
     runtime = tmp_path / "runtime"
     there = {"TEMPI_CACHE_DIR": str(tmp_path / "my cache"), "XDG_RUNTIME_DIR": str(runtime)}
-    assert run([*TEMPI, "lib"], environment | there).out.startswith(str(runtime))
+    done = run([*TEMPI, "lib"], environment | there)
+    assert done.out.startswith(str(runtime))
+    assert done.err.count("a folder of this node only") == 1
+    assert "TEMPI_CACHE_DIR" in done.err
 
 
 @pytest.mark.parametrize("command", [["lib"], ["run", "--", "true"]])
@@ -94,8 +97,10 @@ def test_a_folder_that_others_can_write_is_not_trusted(tmp_path, monkeypatch):
     folder = made.parent.parent.parent
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
-    with pytest.raises(RuntimeError, match="LD_PRELOAD cannot hold"):
+    with pytest.raises(RuntimeError, match="LD_PRELOAD cannot hold") as told:
         link(tmp_path, monkeypatch, tmp_path / "a b")
+    assert f"{folder} can be written by others" in str(told.value)
+    assert isinstance(told.value.__cause__, PermissionError)
 
 
 def test_a_path_that_can_be_preloaded_stays(tmp_path):

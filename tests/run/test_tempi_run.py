@@ -92,6 +92,12 @@ def test_a_missing_program_is_told_as_shells_do(tempi):
     assert done.err == "tempi run: mpirunn: no such program\n"
 
 
+def test_a_word_without_a_slash_is_looked_for_in_path_only(tempi, tmp_path):
+    (tmp_path / "folder").mkdir()
+    done = tempi("run", "--", "folder")
+    assert (done.code, done.err) == (127, "tempi run: folder: no such program\n")
+
+
 @pytest.mark.parametrize(
     ("first_line", "why"),
     [
@@ -144,6 +150,12 @@ OWN = {  # what the user preloads, and what becomes of it
         ),
         ("-x OTHER=2 ./app -x", "-x LD_PRELOAD={ours} -x A=1 -x OTHER=2 ./app -x"),
         ("-x LD_PRELOAD=/old/libtempi.so:own.so ./app", "-x A=1 -x LD_PRELOAD=own.so:{ours} ./app"),
+        ("--mca a b -x LD_PRELOAD=own.so ./app", "-x A=1 --mca a b -x LD_PRELOAD=own.so:{ours} ./app"),
+        ("--map-by env -x LD_PRELOAD=own.so ./app", "-x A=1 --map-by env -x LD_PRELOAD=own.so:{ours} ./app"),
+        *(
+            (f"{words} -x LD_PRELOAD=foo", f"-x LD_PRELOAD={{ours}} -x A=1 {words} -x LD_PRELOAD=foo")
+            for words in ("./app", "-n 2 ./app", "--oversubscribe /bin/sh", "--mca a /bin/sh /bin/sh -n")
+        ),
     ],
     "hydra": [
         ("-genv LD_PRELOAD own.so -n 2 ./app", "-genv A 1 -genv LD_PRELOAD own.so:{ours} -n 2 ./app"),
@@ -151,6 +163,10 @@ OWN = {  # what the user preloads, and what becomes of it
         (
             "-env LD_PRELOAD own.so ./a : ./b",
             "-genv LD_PRELOAD {ours} -genv A 1 -env LD_PRELOAD own.so:{ours} ./a : ./b",
+        ),
+        (
+            "-genv B 2 ./app -genv LD_PRELOAD own.so",
+            "-genv LD_PRELOAD {ours} -genv A 1 -genv B 2 ./app -genv LD_PRELOAD own.so",
         ),
     ],
     "srun": [
