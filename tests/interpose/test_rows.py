@@ -8,8 +8,8 @@ from support import mpi_functions
 
 
 @pytest.fixture(scope="module", params=mpi_functions.compilers(), ids=lambda path: Path(path).name)
-def functions(request, tmp_path_factory):
-    return mpi_functions.declared(request.param, tmp_path_factory.mktemp("probe"))
+def functions(request):
+    return mpi_functions.declared(request.param)
 
 
 def test_header_declares_functions(functions):
@@ -19,7 +19,7 @@ def test_header_declares_functions(functions):
 
 def test_every_function_is_classified(functions):
     unknown = sorted(f for f in functions - mpi_functions.has_rows() if not mpi_functions.is_local(f))
-    assert not unknown, "can these block? Then blocking.def needs a row, else the table of local functions"
+    assert not unknown, "functions that can block need a row in blocking.def, others are for the table of local ones"
 
 
 def test_no_function_is_both_local_and_blocking():

@@ -15,7 +15,7 @@ import pytest
 from profiles import MACHINE
 
 from support import shim
-from support.programs import run, tool
+from support.programs import line_from, run, tool
 from tempi.fitting import by_term
 from tempi.grid import MAX_SPAN_BYTES, Row, local_rows, message_rows, typed_rows
 from tempi.measure_rank import Job, find_peers, lead
@@ -276,10 +276,11 @@ def test_a_measurement_killed_half_way_leaves_the_old_profile(environment, tmp_p
     before = {file.name: file.read_bytes() for file in (tmp_path / "cache").iterdir()}
     os.mkfifo(tmp_path / "half way")
     slow = environment | {"STAND_IN_STOPS_AT": str(tmp_path / "half way")}
-    with subprocess.Popen(STAND_IN_COMMAND, env=slow, stdout=subprocess.DEVNULL) as process:
-        ranks = int((tmp_path / "half way").read_text())
-        assert process.poll() is None
-        process.send_signal(signal.SIGKILL)
+    with subprocess.Popen(STAND_IN_COMMAND, env=slow, stdout=subprocess.DEVNULL, text=True) as process:
+        try:
+            ranks = int(line_from(tmp_path / "half way", process))
+        finally:
+            process.kill()
     os.kill(ranks, signal.SIGKILL)
     assert {file.name: file.read_bytes() for file in (tmp_path / "cache").iterdir()} == before
 

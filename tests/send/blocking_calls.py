@@ -1,30 +1,32 @@
 """Every MPI call that can block, made so that rank 0 blocks in it until rank 1 makes its part.
 
 `CALLS[name](comm)` makes ready, on both ranks, and returns what each rank does then. In `comm` process 0 has rank 1: it
-is who waits in a Scan, too. `NOT_DRIVEN` says why the other functions have no case here.
+waits in a Scan, too. `NOT_DRIVEN` says why the other functions have no case here.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import ways
 from mpi4py import MPI
 
+from support.defects import library_name
+
 Act = Callable[[], object]
-FIRST, LAST = 0, 1  # ranks in `comm`: who is waited for, and who waits
+FIRST, LAST = 0, 1  # ranks in `comm`: of the process that is waited for, and of the one that waits
 BIG = 8 << 20  # bytes: no library sends them before the receive is posted
 
 NOT_DRIVEN = {
     "is over before it would wait for this rank": r"MPI_(Bsend|Rsend|Mrecv|Win_(post|start|sync|test)|Parrived)",
     "waits in some libraries only": r"MPI_R?(Put|Get|Accumulate|get|put|accumulate|Get_accumulate|get_accumulate)|"
     r"MPI_(Fetch_and_op|Compare_and_swap)",
-    "waits for who holds a lock": r"MPI_Win_(lock|unlock|flush|flush_local)(_all)?",
-    "waits for buffered messages": r"MPI_(Buffer|Comm|Session)_(detach|flush|detach_buffer|flush_buffer)",
-    "hangs in Open MPI 5.0.11 alone": r"MPI_File_read_(all|at_all|ordered)_(begin|end)",
+    "waits as MPI_Buffer_detach does, since MPI 4.1": r"MPI_Buffer_flush|MPI_(Comm|Session)_(detach|flush)_buffer",
     "waits for the file system": r"MPI_File_(delete|get_size|get_position_shared|i?(read|write)(_shared|_at)?)",
     "needs a server or new processes": r"MPI_Comm_(accept|connect|join|spawn|spawn_multiple)|"
     r"MPI_(Lookup|Publish|Unpublish)_name",
@@ -32,6 +34,8 @@ NOT_DRIVEN = {
     "ends the program": r"MPI_Finalize",
     "an extension that is not in every build": r"MPIX_\w+",
 }
+if library_name() == "openmpi":
+    NOT_DRIVEN["hangs in Open MPI 5.0.11 without the shim"] = r"MPI_File_read_(all|at_all|ordered)_(begin|end)"
 
 
 def why_not_driven(function: str) -> str | None:
@@ -126,7 +130,7 @@ def _merge(comm: Any) -> Act:
     return lambda: inter.Merge().Free()
 
 
-def _window(use: Callable[[MPI.Win, int], object], create: str = "Create") -> Callable[[MPI.Comm], Act]:
+def _window(use: Callable[[MPI.Win, int], object]) -> Callable[[MPI.Comm], Act]:
     def ready(comm: MPI.Comm) -> Act:
         window = MPI.Win.Create(bytearray(64), comm=comm)
 
@@ -154,9 +158,51 @@ def _accesses(window: MPI.Win, rank: int) -> None:
     window.Complete()
 
 
-def _file(use: Callable[[MPI.File, int], object], atomic: bool = False) -> Callable[[MPI.Comm], Act]:
+def _locked(use: Callable[[MPI.Win], object]) -> Callable[[MPI.Comm], Act]:
+    """FIRST holds its window's lock until LAST asks for it: LAST waits when it locks, or at its first access."""
+
+    def ready(comm: MPI.Comm) -> Act:
+        window = MPI.Win.Create(bytearray(64), comm=comm)
+        holds = comm.Get_rank() == FIRST
+        if holds:
+            window.Lock(FIRST, MPI.LOCK_EXCLUSIVE)
+        comm.Barrier()
+
+        def act() -> None:
+            if holds:
+                window.Unlock(FIRST)
+            else:
+                use(window)
+            window.Free()
+
+        return act
+
+    return ready
+
+
+def _locks(flush: str = "Flush") -> Callable[[MPI.Comm], Act]:
+    def use(window: MPI.Win) -> None:
+        window.Lock(FIRST, MPI.LOCK_EXCLUSIVE)
+        window.Put(bytearray(4), FIRST)
+        getattr(window, flush)(FIRST)
+        window.Unlock(FIRST)
+
+    return _locked(use)
+
+
+def _locks_all(flush: str = "Flush_all") -> Callable[[MPI.Comm], Act]:
+    def use(window: MPI.Win) -> None:
+        window.Lock_all()
+        window.Put(bytearray(4), FIRST)
+        getattr(window, flush)()
+        window.Unlock_all()
+
+    return _locked(use)
+
+
+def _file(use: Callable[[MPI.File, int], object]) -> Callable[[MPI.Comm], Act]:
     def ready(comm: Any) -> Act:
-        file = _open(comm)
+        file = opened_file(comm)
 
         def act() -> None:
             use(file, comm.Get_rank())
@@ -167,9 +213,16 @@ def _file(use: Callable[[MPI.File, int], object], atomic: bool = False) -> Calla
     return ready
 
 
-def _open(comm: Any) -> MPI.File:
-    name = comm.bcast(tempfile.mkdtemp() if comm.Get_rank() == 0 else None)
-    return MPI.File.Open(comm, f"{name}/file", MPI.MODE_CREATE | MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE)
+def opened_file(comm: Any) -> MPI.File:
+    """A new file of both ranks, which is deleted when it is closed."""
+    name = comm.bcast(_new_file() if comm.Get_rank() == 0 else None)
+    return MPI.File.Open(comm, name, MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE)
+
+
+def _new_file() -> str:
+    descriptor, name = tempfile.mkstemp(prefix="tempi-test-")
+    os.close(descriptor)
+    return name
 
 
 def _split_file_call(name: str, at: bool) -> Callable[[MPI.Comm], Act]:
@@ -183,7 +236,7 @@ def _split_file_call(name: str, at: bool) -> Callable[[MPI.Comm], Act]:
 
 def _file_calls() -> dict[str, Callable[[MPI.Comm], Act]]:
     calls: dict[str, Callable[[MPI.Comm], Act]] = {
-        "File_open": lambda comm: lambda: _open(comm).Close(),
+        "File_open": lambda comm: lambda: opened_file(comm).Close(),
         "File_close": _file(lambda file, rank: None),
         "File_set_size": _file(lambda file, rank: file.Set_size(64)),
         "File_preallocate": _file(lambda file, rank: file.Preallocate(64)),
@@ -227,12 +280,18 @@ def _of_point_to_point() -> dict[str, Callable[[MPI.Comm], Act]]:
     def received(comm: MPI.Comm) -> None:
         comm.Recv(bytearray(BIG), LAST, 3)
 
+    def detach(comm: MPI.Comm) -> None:
+        ways.buffer_for_bsend()
+        comm.Bsend(bytearray(BIG), FIRST, 3)
+        MPI.Attach_buffer(MPI.Detach_buffer())
+
     return {
         "Recv": _asymmetric(lambda comm: comm.Recv(bytearray(8), FIRST, 3), send),
         "Probe": _asymmetric(lambda comm: (comm.Probe(FIRST, 3), comm.Recv(bytearray(8), FIRST, 3)), send),
         "Mprobe": _asymmetric(lambda comm: comm.Mprobe(FIRST, 3).Recv(bytearray(8)), send),
         "Send": _asymmetric(lambda comm: comm.Send(bytearray(BIG), FIRST, 3), received),
         "Ssend": _asymmetric(lambda comm: comm.Ssend(bytearray(8), FIRST, 3), received),
+        "Buffer_detach": _asymmetric(detach, received),
         "Sendrecv": _tokens,
         "Sendrecv_replace": _replaced,
         "Wait": _receive_by(lambda requests: requests[0].Wait()),
@@ -276,6 +335,14 @@ def _of_windows() -> dict[str, Callable[[MPI.Comm], Act]]:
         "Win_set_info": _window(lambda window, rank: window.Set_info(MPI.Info.Create())),
         "Win_wait": _window(lambda window, rank: (_exposes if rank == LAST else _accesses)(window, rank)),
         "Win_complete": _window(lambda window, rank: (_accesses if rank == LAST else _exposes)(window, rank)),
+        "Win_lock": _locks(),
+        "Win_unlock": _locks(),
+        "Win_flush": _locks(),
+        "Win_flush_local": _locks("Flush_local"),
+        "Win_lock_all": _locks_all(),
+        "Win_unlock_all": _locks_all(),
+        "Win_flush_all": _locks_all(),
+        "Win_flush_local_all": _locks_all("Flush_local_all"),
     }
 
 

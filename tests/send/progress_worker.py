@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import random
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 
 import ways
+from blocking_calls import opened_file
 from calls_worker import comms
 from mpi4py import MPI
 from ways import Place
@@ -104,8 +104,7 @@ def _window() -> None:
 
 def _file() -> None:
     comm = comms()["tokens"]
-    folder = comm.bcast(tempfile.mkdtemp() if comm.Get_rank() == 0 else None)
-    file = MPI.File.Open(comm, f"{folder}/file", MPI.MODE_CREATE | MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE)
+    file = opened_file(comm)
     file.Write_at_all(comm.Get_rank() * 8, bytearray(8))
     file.Close()
 

@@ -1,4 +1,4 @@
-"""What the ranks of test_staging.py do: receives that fail, receives under limits, and what they leave behind."""
+"""The ranks of test_staging.py: receives that fail, receives under limits, and what they leave behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* What the programs of this folder have in common: checks, and messages of one rank to itself in memory of any kind. */
+/* Common to the programs of this folder: checks, and messages of one rank to itself in memory of any kind. */
 #ifndef STRICT_H
 #define STRICT_H
 #define _GNU_SOURCE

@@ -22,7 +22,7 @@ def _blocking_functions():
     compiler = tool("mpicc", "MPICC")
     if compiler is None:
         return []
-    declared = mpi_functions.declared(compiler, mpi_functions.scratch())
+    declared = mpi_functions.declared(compiler)
     rows = mpi_functions.rows()
     return sorted(
         name
@@ -33,6 +33,7 @@ def _blocking_functions():
 
 BLOCKING = _blocking_functions()
 DRIVEN = [name for name in BLOCKING if not blocking_calls.why_not_driven(name)]
+FEWEST_DRIVEN = 90  # MPI 3.1 has so many
 FAKE = {"TEMPI_DEVICE": "fake"}
 SETUPS = {
     "device": ("device", FAKE),
@@ -41,14 +42,16 @@ SETUPS = {
 }
 
 
+@pytest.mark.skipif(not BLOCKING, reason="no mpicc")
 def test_every_blocking_function_is_driven_or_has_a_reason():
+    assert len(DRIVEN) >= FEWEST_DRIVEN
     assert [name for name in DRIVEN if name not in blocking_calls.CALLS] == []
 
 
 @pytest.mark.parametrize("setup", SETUPS)
 @pytest.mark.parametrize("function", DRIVEN)
 def test_sends_leave_while_another_thread_blocks(ranks, setup, function):
-    if setup != "device" and effort.PROFILE == "quick" and "init" in function + "File":
+    if setup != "device" and effort.PROFILE == "quick" and function.endswith("_init"):
         pytest.skip("quick: one setup for the persistent collectives")
     kind, environment = SETUPS[setup]
     for said in ranks(2, **environment).call(worker.send_while_a_thread_blocks, kind, function):

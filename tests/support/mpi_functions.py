@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import tempfile
 from functools import cache
-from pathlib import Path
 
 from support import shim
 from support.programs import INCLUDE, run, succeed, tool
@@ -109,18 +108,14 @@ _PROBE = """
 
 
 @cache
-def declared(compiler: str, folder: Path) -> frozenset[str]:
+def declared(compiler: str) -> frozenset[str]:
     """The functions of the compiler's mpi.h and mpi-ext.h: names with a profiling name beside them."""
-    probe = folder / "probe.c"
-    probe.write_text(_PROBE)
-    text = succeed([compiler, "-E", "-P", str(probe)], shim.clean_environment()).out
+    with tempfile.NamedTemporaryFile("w", suffix=".c") as probe:
+        probe.write(_PROBE)
+        probe.flush()
+        text = succeed([compiler, "-E", "-P", probe.name], shim.clean_environment()).out
     names = set(re.findall(r"\b(P?MPIX?_[A-Z]\w*)\s*\(", text))
     return frozenset(name for name in names if "P" + name in names)
-
-
-@cache
-def scratch() -> Path:
-    return Path(tempfile.mkdtemp(prefix="mpi_functions"))
 
 
 def compilers() -> list[str]:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,7 @@ from support import shim
 
 SOURCES = Path(__file__).resolve().parent.parent / "interpose"
 INCLUDE = SOURCES.parent.parent / "src"
+POLL_SECONDS = 0.01
 _PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 
@@ -53,6 +55,15 @@ def succeed(command: list[str], environment: dict[str, str], timeout: float = 12
     output = run(command, environment, timeout)
     assert output.code == 0, f"{command} ended with {output.code}:\n{output.text}"
     return output
+
+
+def line_from(fifo: Path, process: subprocess.Popen[str]) -> str:
+    """The line that a child of a running process writes to a FIFO; fails if the process ends without it."""
+    with open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as reader:
+        while not (line := reader.read(4096)):  # None: a writer has opened it; empty: none has
+            assert process.poll() is None, f"{process.args!r} ended with {process.returncode}"
+            time.sleep(POLL_SECONDS)
+    return line.decode()
 
 
 def mpirun(ranks: int, program: Path, environment: dict[str, str]) -> Output:
