@@ -146,7 +146,7 @@ class Decomposition:
         return np.ascontiguousarray(self._grid_back(found))
 
     def _check_alike(self, arrays: Sequence[NDArray[Any]]) -> None:
-        """Raise ValueError unless one array takes in all others: nothing is converted, cut off or repeated."""
+        """Raise ValueError where a cell would be converted, cut off or repeated in the joined array."""
         for rank, array in enumerate(arrays):
             for name, here, there in (
                 ("dtype", arrays[0].dtype, array.dtype),

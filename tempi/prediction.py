@@ -105,7 +105,7 @@ def prediction_table(parts: Parts, title: str) -> Table:
 def _mark(totals: Mapping[str, float], strategy: str, best: str | None) -> str:
     if strategy == best:
         return "chosen"
-    return f"{totals[strategy] / totals[best]:.2f} x" if best in totals else ""
+    return f"{totals[strategy] / totals[best]:.2f} x" if best and best in totals else ""
 
 
 def print_prediction(datatype: MPI.Datatype, count: int, locality: str, path: Path | None) -> None:

@@ -43,8 +43,8 @@ def preloadable(library: Path, package: Path) -> Path:
         return link / library.relative_to(package)
     raise RuntimeError(
         f"LD_PRELOAD cannot hold {library}: it divides at spaces and colons, and no folder without them was "
-        f"found for a link{''.join(f'; {error}' for error in failures)}. Set TEMPI_CACHE_DIR to one of your own, "
-        "on all nodes of a job, or install TEMPI elsewhere"
+        f"found for a link{''.join(f'; {error}' for error in failures)}. Set TEMPI_CACHE_DIR to one of your "
+        "own, on all nodes of a job, or install TEMPI elsewhere"
     ) from (failures[-1] if failures else None)
 
 
@@ -64,8 +64,8 @@ def _tell_of_one_node(folder: Path) -> None:
     """Once a process. A rank has made the link on its own node."""
     if not is_inside_job():
         print(
-            f"tempi: {folder} is a folder of this node only: for jobs on several nodes set TEMPI_CACHE_DIR to one "
-            "that all nodes have, without spaces and colons",
+            f"tempi: {folder} is a folder of this node only: for jobs on several nodes set TEMPI_CACHE_DIR "
+            "to one that all nodes have, without spaces and colons",
             file=sys.stderr,
         )
 

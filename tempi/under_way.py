@@ -54,7 +54,7 @@ def free_dropped() -> None:
 
 
 def _free_if_done(messages: Cancellable) -> None:
-    """No caller waits for these messages: their error is not raised, and MPI may still use their memory then."""
+    """No caller waits for these messages: their error is not raised. MPI may use their memory after it."""
     try:
         if messages.is_done():
             end(messages)

@@ -1,4 +1,5 @@
-"""The choice between the shim and the library on host memory: the first calls of a structure take turns between the shim and the library, then one does it.
+"""The choice between the shim and the library on host memory: the first calls of a structure take turns, then one does
+it.
 
 No test asks who is faster.
 """

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import ways
-from blocking_calls import opened_file
 from calls_worker import comms
 from mpi4py import MPI
 from ways import Place
+from window_and_file_calls import opened_file
 
 from support.building import Builder
 from support.messages import End, Image, Side, make_end

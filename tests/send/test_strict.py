@@ -1,4 +1,4 @@
-"""Programs that break MPI's rules, and handles that they copy or drop: C programs of one rank, in memory of the kinds that the shim takes."""
+"""Programs that break MPI's rules, or copy and drop handles: C programs of one rank, in memory that the shim takes."""
 
 from pathlib import Path
 
