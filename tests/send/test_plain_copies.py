@@ -12,7 +12,7 @@ import pytest
 from support import effort, memory
 from support.messages import KINDS
 
-N_MESSAGES = int(os.environ.get("TESTS_PLAIN_MESSAGES", {"quick": 120, "ci": 600, "full": 20_000}[effort.PROFILE]))
+N_MESSAGES = int(os.environ.get("TESTS_PLAIN_MESSAGES", {"quick": 120, "ci": 300, "full": 20_000}[effort.PROFILE]))
 STRATEGIES = ("auto", "oneshot", "staged", "device")
 
 
