@@ -22,7 +22,7 @@ SETTINGS = [("single", "auto"), ("single", "thread"), ("multiple", "auto"), ("mu
 
 
 def rows_of(mpirun: str, shim: Path, level: str, progress: str) -> list[dict[str, object]]:
-    """What bench.progress_rank prints under one setting: case, microseconds."""
+    """The rows that bench.progress_rank prints under one setting."""
     settings = [f"LD_PRELOAD={shim}", f"TEMPI_PROGRESS={progress}"]
     program = [sys.executable, "-m", "bench.progress_rank", level]
     done = subprocess.run(

@@ -48,8 +48,8 @@ NodeRanks ranks_on_node();
 // A name for the job that this process is a rank of, the same for all its ranks on this node; "" for a process alone.
 std::string job_on_node();
 
-// What a process needs to be handled as this one is: "NAME=value" of LD_PRELOAD, where it names libtempi.so, and of all
-// TEMPI_ variables.
+// The settings by which a new process is handled as this one is: "NAME=value" of LD_PRELOAD, where it names
+// libtempi.so, and of all TEMPI_ variables.
 std::vector<std::string> inherited_settings();
 
 // Whether a tool for NVTX (Nsight) has been loaded into this process.

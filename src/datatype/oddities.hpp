@@ -18,7 +18,7 @@ struct Oddities {
   bool any() const { return off_grid_complex || back_one_byte || empty_member; }
 };
 
-// Whether the offsets of all runs differ by multiples of `unit` bytes.
+// True: the offsets of all runs differ by multiples of `unit` bytes.
 bool on_one_grid(const Tree& tree, std::int64_t unit);
 
 }  // namespace tempi::datatype

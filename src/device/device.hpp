@@ -110,7 +110,7 @@ class Device {
 
   // The rest acts on the calling thread's own queue of the entered context and lane.
   virtual void launch(const Kernel& kernel, Grid grid, const void* params) = 0;
-  // Where one side is pageable, the other is device or managed memory. (CUDA refuses two pageable ones.)
+  // A pageable side needs device or managed memory on the other. (CUDA refuses two pageable ones.)
   virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;
   virtual void finish() = 0;  // returns when everything queued by this thread in this queue is done
   virtual MarkPtr mark() = 0;

@@ -1,5 +1,5 @@
 // Staging memory: taken from a pool that grows on demand, given back to it at the end of scope. Freed at finalize.
-// What messages hold and what the pool keeps for later is bounded by TEMPI_POOL_LIMIT. Taking a block that the pool has
+// TEMPI_POOL_LIMIT bounds the bytes that messages hold and that the pool keeps. Taking a block that the pool has
 // is no system call: a lock and a look into a table.
 #pragma once
 
@@ -27,7 +27,7 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
   std::byte* data() const { return static_cast<std::byte*>(block_.data); }
 
-  // Where somebody may write behind the end: there is a tail, else one byte more than asked for, and no tail.
+  // A block with a possible overrun has a tail, else one byte more than asked for.
   bool has_tail() const { return block_.sort.has_tail; }
 
   // Blocks of one sort are as good as each other.

@@ -84,7 +84,7 @@ std::string text_of(const Meeting::Sums& sums) {
   return text;
 }
 
-// What a process has to report: once for each time that MPI was up.
+// The counts of a process, reported once for each time that MPI was up.
 struct Reporter {
   std::mutex mutex;
   int n_up = 0;  // the world and sessions

@@ -34,8 +34,8 @@ FoundSide find_side(const Buffer& buffer, int peer);
 // Does the library refuse the datatype (not committed, say) or the communicator? Then its code. Touches no buffer.
 std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept;
 
-// How packed bytes are named in a call: MPI_PACKED, which may match any datatype, or a datatype of it: beyond INT_MAX,
-// and for a payload that sets its last byte apart.
+// The datatype of packed bytes in a call: MPI_PACKED, which may match any datatype, or a datatype of it: beyond
+// INT_MAX, and for a payload that sets its last byte apart.
 class Packed {
  public:
   explicit Packed(std::int64_t bytes);

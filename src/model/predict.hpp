@@ -1,4 +1,4 @@
-// How long a message takes by each strategy, and which one is the fastest. Both ends decide alone, so each takes the
+// The time of a message by each strategy, and the fastest one. Both ends decide alone, so each takes the
 // other for one like itself.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What we know of the program's datatypes.
+// Knowledge of the program's datatypes.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ struct Analysis {
 // Analyses a valid datatype and remembers it until the library destroys it. Does not throw.
 Analysis analyse_type(Handle datatype) noexcept;
 
-// Whether a datatype may be in use that the library moves wrongly: a committed one that has been analysed, or one that
+// True: a datatype may be in use that the library moves wrongly: a committed one that has been analysed, or one that
 // was left for later.
 extern std::atomic<bool> wrong_types_in_use;
 inline bool may_use_wrong_types() noexcept { return wrong_types_in_use.load(std::memory_order_relaxed); }

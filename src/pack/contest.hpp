@@ -1,4 +1,4 @@
-// Who is faster on host memory, our packer or the library's? Measured on the program's own calls: the first ones of a
+// The faster packer of host memory, ours or the library's, measured on the program's own calls: the first ones of a
 // structure take turns, each does its work, and the least times decide. No call is made only to be timed.
 #pragma once
 
@@ -14,7 +14,7 @@ enum class Packer : std::uint8_t { undecided, ours, librarys };
 // Of one structure, direction and class of counts. Threads may share it: a lost sample does no harm.
 class Contest {
  public:
-  // Whose turn the next call is; once it is decided, always the winner's.
+  // The packer of the next call; once it is decided, always the winner.
   Packer next() noexcept {
     const Packer winner = winner_.load(std::memory_order_relaxed);
     if (winner != Packer::undecided) return winner;

@@ -42,7 +42,7 @@ struct Span {
 Span typed_span(const Transfer& transfer);
 Span span_of(const datatype::Boxes& boxes);  // of the source side
 
-// Whether bytes at these distances from `typed` lie in the allocation of `location`. Pageable memory: whether they are
+// True: bytes at these distances from `typed` lie in the allocation of `location`; of pageable memory: they are
 // near enough to be of one kind.
 bool lies_in_one_place(const device::Location& location, const void* typed, Span span);
 

@@ -68,7 +68,7 @@ class Plan {
     return direction == Direction::pack ? pack_loop_ : unpack_loop_;
   }
 
-  // Who moves `count` elements on the host.
+  // The contest about `count` elements on the host.
   Contest& contest(Direction direction, std::int64_t count) const {
     return (direction == Direction::pack ? pack_contests_ : unpack_contests_).of_count(count);
   }

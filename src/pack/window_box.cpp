@@ -21,7 +21,7 @@ constexpr std::uint32_t kWidestNarrowWord = 2;
 // Bytes of a window for each byte of data, up to which its gaps are worth moving.
 std::int64_t most_sparse(std::uint32_t word_bytes) { return word_bytes == 1 ? 6 : 3; }
 
-// How many dims, from the innermost, follow each other without a gap on the packed side.
+// The number of dims, from the innermost, that follow each other without a gap on the packed side.
 int dense_dims(const KernelBox& box) {
   std::int64_t bytes = box.word_bytes;
   int d = 0;

@@ -18,7 +18,7 @@ bool was_cancelled(const MPI_Status& status) {
   return flag != 0;
 }
 
-// How many of the `room` bytes of a completed receive have come.
+// The bytes that a completed receive has brought, at most `room`.
 std::int64_t received_bytes(const MPI_Status& status, std::int64_t room) {
   Count bytes = 0;
   real_pmpi().MPI_Get_elements_x(&status, type_byte(), &bytes);

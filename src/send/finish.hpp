@@ -26,7 +26,7 @@ inline bool is_filled(const MPI_Status& status) { return status.MPI_SOURCE != kN
 inline bool is_status(const MPI_Status* status) { return status != nullptr || is_ignored(status); }
 inline bool are_statuses(const MPI_Status* statuses) { return statuses != nullptr || are_ignored(statuses); }
 
-// Where the library writes a status: the program's, or ours where the program does not care but we do. It says that it
+// The status that the library writes: the program's, or ours where the program does not care but we do. It says that it
 // is not filled until the library fills it; one that stays so is afterwards as it was before.
 class SeenStatus {
  public:

@@ -1,4 +1,4 @@
-// Who starts a send whose packing is still running when the program's call returns (TEMPI_PROGRESS).
+// The starter of a send whose packing is still running when the program's call returns (TEMPI_PROGRESS).
 //
 // MPI lets a thread of ours call it only where the program has MPI_THREAD_MULTIPLE. Only there, too, can a thread of
 // the program sit in a call while another one's send is pending; with one thread at a time there is always a next call.

@@ -44,7 +44,7 @@ def layout(end: End, builder: Builder) -> Layout:
 
 
 class Buffers:
-    """What this rank holds of each kind of memory. Half of the buffers are used again, others freed and made anew."""
+    """This rank's buffers of each kind of memory. Half of them are used again, others freed and made anew."""
 
     def __init__(self, draw: random.Random) -> None:
         self._draw, self._held = draw, {}
