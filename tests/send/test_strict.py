@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from support import shim
+from support.defects import is_mpich_4_0
 from support.programs import INCLUDE, mpirun, succeed, tool
 
 KINDS = ("device", "managed")  # of the fake device, whatever TESTS_SEND_KINDS says; pinned memory is the library's
@@ -52,6 +53,7 @@ def test_strict_of_host_memory(folder, case):
     assert succeed([str(program), case, "host"], shim.preloaded(TEMPI_STRATEGY="host")).out.strip() == "ok"
 
 
+@pytest.mark.skipif(is_mpich_4_0(), reason="MPICH 4.0 crashes where a session frees a request, without the shim too")
 def test_a_session_sends_device_memory(folder):
     program = compiled("sessions.c", folder, "-ldl")
     said = mpirun(1, program, shim.preloaded(TEMPI_DEVICE="fake")).out.strip()
@@ -68,4 +70,4 @@ def test_a_tool_below_sees_pairs(folder):
     environment["LD_PRELOAD"] += f" {counter}"
     output = succeed([str(program), "pairs", "device"], environment)
     assert output.out.strip() == "ok"
-    assert output.err.strip().splitlines()[-1] == "made 20, started 20, freed 20"
+    assert "made 20, started 20, freed 20" in output.err.splitlines()
