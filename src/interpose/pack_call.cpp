@@ -191,7 +191,7 @@ bool only_ours(const KnownType& type, const pack::Transfer& transfer) {
 int pack_on_host(const Real& real, PackCall& call, const KnownType& type, const pack::Transfer& transfer,
                  const pack::Route& route, device::Device* device) {
   const Switches& wanted = switches();
-  const auto move_by = [&](pack::Packer packer) {
+  const auto move_by = [&](pack::Packer packer) -> int {
     if (packer == pack::Packer::librarys) return pass_on(real, call, Outcome::passed_faster);
     if (has_moved_at_once(wanted, call, type, transfer)) return MPI_SUCCESS;
     return handle_and_count(real, call, type, transfer, route, device);
