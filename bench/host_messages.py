@@ -110,7 +110,7 @@ class Found:
 
     @property
     def correct(self) -> bool:
-        """Whether every byte was right every time."""
+        """True if every byte was right every time."""
         return all(timing.correct for each in self.rounds for timing in each.values())
 
 

@@ -94,7 +94,7 @@ class Driver {
   }
 
  private:
-  // What rank 0 reads; the other one must not spin meanwhile.
+  // Rank 0 reads this; the other one must not spin meanwhile.
   Order next() const {
     Order order{-1, 0};
     pair_.alone([&] {

@@ -44,7 +44,7 @@ class Explanation:
     contiguous : bool
         Whether it is one dense block.
     indexed : bool
-        Whether offsets of blocks come from a table.
+        True if offsets of blocks come from a table.
     """
 
     as_built: str

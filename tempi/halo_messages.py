@@ -48,7 +48,7 @@ class Messages:
     sent, received : dict
         Cells by rank. Both ends list equally large parts in the same order.
     owners : sequence
-        What keeps the cells' memory alive.
+        The object that keeps the cells' memory alive.
     gpu_array : Strided, optional
         One of the arrays that are in GPU memory, if any are.
     """
@@ -90,7 +90,7 @@ class Messages:
             packing.unpack()
 
     def is_done(self) -> bool:
-        """Whether no message is under way, finished or not."""
+        """True if no message is under way, finished or not."""
         return bool(MPI.Prequest.Testall(self._requests))
 
     def cancel(self) -> None:

@@ -227,7 +227,7 @@ def predict_on_host(terms: Terms, features: Features, indexed: bool, peer: str) 
     Parameters
     ----------
     indexed : bool
-        Whether the datatype's offsets come from a table.
+        True if the datatype's offsets come from a table.
     peer : "self", "same_node" or "other_node"
     """
     names = {strategy: on_host(strategy, indexed, peer) for strategy in HOST_STRATEGIES}
@@ -240,7 +240,7 @@ def on_host(strategy: str, indexed: bool, peer: str) -> str:
 
 
 def packing_wins(prediction: Mapping[str, float]) -> bool:
-    """Whether the host packer is to do a message in host memory: the library must take a fifth longer."""
+    """True if the host packer is to do a message in host memory: the library must take a fifth longer."""
     has_both = all(strategy in prediction for strategy in HOST_STRATEGIES)
     return has_both and DOUBT * prediction["host"] < prediction["library"]
 

@@ -1,6 +1,6 @@
 """A path of ``libtempi.so`` for LD_PRELOAD, which divides at spaces and colons and cannot quote them.
 
-Where the package lies below a folder with such a name, a symbolic link to the package goes into a folder of
+For a package below a folder with such a name, a symbolic link to the package goes into a folder of
 this user's alone: another user who could write there could have any library loaded.
 """
 
