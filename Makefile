@@ -21,7 +21,7 @@ comma := ,
 CPP := $(shell find src bench tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh')
 SOURCES := pyproject.toml CMakeLists.txt CMakePresets.json $(shell find cmake src tempi -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-full lint format types docs wheel test-wheel clean distclean
+.PHONY: help demo install venv test test-full lint format types docs wheel test-wheel clean distclean
 
 help:
 	@sed -n '1,2s/^# //p;s/^\([a-z-]*\):.*## /  make \1 \t/p' Makefile
@@ -39,7 +39,7 @@ lint: $(VENV)/.tools ## ruff, format check, documentation up to date
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
-	$(BIN)/python docs/make_options.py --check
+	$(BIN)/python docs/make_pages.py --check
 
 format: $(VENV)/.tools ## rewrite sources in the project's format
 	$(BIN)/ruff check --fix .
@@ -49,8 +49,8 @@ format: $(VENV)/.tools ## rewrite sources in the project's format
 types: $(VENV)/.tools ## strict mypy
 	$(BIN)/mypy
 
-docs: ## write docs/options.md
-	$(PYTHON) docs/make_options.py
+docs: ## write docs/options.md and docs/strategies.md
+	$(PYTHON) docs/make_pages.py
 
 wheel: $(VENV)/.mpi ## a wheel with a shim for each MPI, for several GPU generations (ARCHITECTURES="90"), in dist/
 	.ci/unpack-headers $(BIN)/pip build/mpi
@@ -69,6 +69,9 @@ distclean: clean ## ... and the virtual environments
 	rm -rf .venv .venv-mpich .venv-debian-openmpi .venv-debian-mpich
 
 install: $(VENV)/.installed ## build and install the package into the virtual environment
+
+venv: # the virtual environment's name, for scripts
+	@echo $(VENV)
 
 # How far a virtual environment is: bin/python, .mpi (an MPI and the build tools), .installed (tempi), .tools (tests).
 $(VENV)/bin/python:

@@ -1,1 +1,1 @@
-"""Benchmarks: one file, one question. They are run by hand (``python -m bench.pack``) and never as tests."""
+"""Benchmarks: one folder, one question. Run by hand (``python -m bench.pack``), never as tests."""

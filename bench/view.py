@@ -1,4 +1,4 @@
-"""What tempi.view costs a call: the time between a program's slice and its MPI call.
+"""The cost of tempi.view to a call: the time between a program's slice and its MPI call.
 
 python -m bench.view
 """
@@ -17,9 +17,10 @@ import numpy as np
 from rich.table import Table
 
 import tempi
-from bench.common import CONSOLE, HERE, machine_facts, write_csv
-from bench.figures import draw_bars
-from tempi.views import CACHED_LAYOUTS
+from bench.common.commands import CONSOLE, RESULTS
+from bench.common.figures import draw_bars
+from bench.common.tables import machine_facts, write_csv
+from tempi.arrays.views import CACHED_LAYOUTS
 
 BAR_US = 3.0  # for arrays whose shape, strides and dtype were seen before
 NEW = "NumPy, never seen before"
@@ -40,7 +41,7 @@ class _Dlpack:
 
 
 def arrays() -> Iterator[tuple[str, Any]]:
-    """What is viewed, by name; GPU arrays where their libraries are and find a GPU."""
+    """The arrays to view, by name; GPU arrays where their libraries are and find a GPU."""
     host = np.zeros(SHAPE)
     yield "NumPy, slice", host[FACE]
     yield "NumPy, contiguous", host
@@ -98,7 +99,7 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
 
 
 @click.command(help=(__doc__ or "").split("\n\n")[0])
-@click.option("--out", type=click.Path(path_type=Path), default=HERE / "results", help="folder for the CSV")
+@click.option("--out", type=click.Path(path_type=Path), default=RESULTS, help="folder for the CSV")
 @click.option("--runs", default=15, show_default=True)
 @click.option("--calls", default=5000, show_default=True, help="calls in a run")
 def main(out: Path, runs: int, calls: int) -> None:

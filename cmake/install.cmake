@@ -18,7 +18,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tempi)
 target_include_directories(tempi INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 install(TARGETS tempi EXPORT tempi_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY perfmodel/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tempi)
-install(FILES src/interpose/api.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tempi)
+install(FILES src/face/api.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tempi)
 install(EXPORT tempi_targets NAMESPACE tempi:: FILE tempi-targets.cmake DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/tempi-config.cmake.in tempi-config.cmake INSTALL_DESTINATION ${package_dir})

@@ -19,11 +19,11 @@ from rich.progress import track
 from rich.table import Table
 
 from examples.demo_halo import show_halo
-from tempi.gpus import gpus
+from tempi.cuda.gpus import gpus
 from tempi.info import build_info
-from tempi.launchers import Launch, find_mpirun
-from tempi.ranks_job import LAUNCHER_ENVIRONMENT
-from tempi.running import with_shim
+from tempi.run.launchers import Launch, find_mpirun
+from tempi.run.records import LAUNCHER_ENVIRONMENT
+from tempi.run.with_shim import with_shim
 
 SOURCE = Path(__file__).with_name("demo.c")
 NAMES = [
@@ -43,7 +43,7 @@ ROUNDS = 5  # of one run without and one with
 
 @dataclass(frozen=True)
 class Measured:
-    """What demo.c printed for one datatype."""
+    """The line that demo.c printed for one datatype."""
 
     payload_bytes: int
     pack_s: float
@@ -78,7 +78,7 @@ def parse(output: str) -> Results:
 
 
 def launch(program: Path, where: str, names: list[str], preload: bool) -> Results:
-    """One run; what it printed before it ended, or before the time was up."""
+    """One run: the lines that it printed before its end, or before the time was up."""
     command = [find_mpirun(), "-n", "2", str(program), where, *names]
     ranks = with_shim(command) if preload else Launch(command, {})
     env = ranks.environment() | LAUNCHER_ENVIRONMENT
@@ -110,7 +110,7 @@ class Compared:
 
     @property
     def is_right(self) -> bool:
-        """Whether every run with TEMPI packed and unpacked the bytes to expect."""
+        """True if every run with TEMPI packed and unpacked the bytes to expect."""
         wanted = self.reference.hashes if self.reference else None
         return bool(self.ours) and all(run.hashes == wanted for run in self.ours)
 
@@ -134,7 +134,7 @@ def shown_time(runs: list[Measured]) -> str:
 
 
 def compared(name: str, alone: list[Results], ours: list[Results], reference: Results) -> Compared:
-    """What the rounds say of one datatype."""
+    """The runs of all rounds for one datatype."""
 
     def of_name(runs: list[Results]) -> list[Measured]:
         return [results[name] for results in runs if name in results]

@@ -6,11 +6,11 @@ from importlib.util import find_spec
 
 from rich.console import Console
 
-from bench.halo3d_grid import Size
-from bench.halo3d_jobs import Outcomes, Plan, Setup, measure
-from bench.halo3d_report import rows_of, table_of
-from tempi.gpus import gpus
-from tempi.launchers import find_mpirun
+from bench.halo3d.grid import Size
+from bench.halo3d.jobs import Outcomes, Plan, Setup, measure
+from bench.halo3d.report import rows_of, table_of
+from tempi.cuda.gpus import gpus
+from tempi.run.launchers import find_mpirun
 
 SIZE = Size(64, 3, 8)
 WAYS = ("library", "hand", "shim-isend", "halo")
@@ -30,7 +30,7 @@ def plan_here(console: Console) -> tuple[Plan, Setup]:
 
 
 def is_right(outcomes: Outcomes) -> bool:
-    """Whether TEMPI's ways worked, and no way left wrong data."""
+    """True if TEMPI's ways worked, and no way left wrong data."""
     ours = [found for (_, task), found in outcomes.items() if task.way in ("shim-isend", "halo")]
     return all(found.samples for found in ours) and not any(found.wrong for found in outcomes.values())
 

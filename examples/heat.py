@@ -22,7 +22,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from tempi.environment import local_rank
+from tempi.run.environment import local_rank
 
 try:
     import numba
@@ -44,7 +44,7 @@ def heated(old: Any, x: int, y: int, z: int) -> float:
 
 
 class Machine(Protocol):
-    """Where the arrays are and the stencil runs."""
+    """The device of the arrays and the stencil."""
 
     def array(self, values: Field) -> Any:
         """A copy of `values`."""

@@ -5,7 +5,7 @@ The work is done by ``libtempi.so``, which ``tempi run`` preloads into an MPI pr
     tempi run -- mpirun -n 2 ./program
 
 In a Python program, importing this package before ``mpi4py.MPI`` does the same. It looks inside, too: how a
-datatype is handled, what became of the calls, which options are set.
+datatype is handled, the outcomes of the calls, the options.
 """
 
 from importlib import import_module
@@ -21,9 +21,9 @@ from tempi.activation import watch as _watch_mpi4py
 from tempi.explanation import Explanation, explain
 
 if TYPE_CHECKING:
-    from tempi.decomposition import Decomposition
-    from tempi.halo import HaloExchange
-    from tempi.views import view
+    from tempi.arrays.views import view
+    from tempi.halo.decomposition import Decomposition
+    from tempi.halo.exchange import HaloExchange
 
 __all__ = [
     "Counter",
@@ -42,9 +42,9 @@ __all__ = [
 ]
 
 _NEED_MPI = {
-    "Decomposition": "tempi.decomposition",
-    "HaloExchange": "tempi.halo",
-    "view": "tempi.views",
+    "Decomposition": "tempi.halo.decomposition",
+    "HaloExchange": "tempi.halo.exchange",
+    "view": "tempi.arrays.views",
 }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from tempi import _native, shims
+from tempi import _native
+from tempi.run import shims
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Option:
     name : str
         Without the ``TEMPI_`` prefix of its environment variable.
     from_environment : bool
-        Whether the environment sets it; else `value` is the default.
+        True if the environment sets it; else `value` is the default.
     """
 
     name: str
@@ -29,12 +30,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Counter:
-    """What became of the calls of one MPI function.
+    """The calls of one MPI function that had one outcome.
 
     Attributes
     ----------
     outcome : str
-        How the calls were handled, or why they were passed on.
+        The handling of the calls, or the reason why they were passed on.
     bytes : int
         Payload of these calls.
     seconds : float
@@ -52,7 +53,7 @@ class Counter:
 
 
 def lib_path(abi: str | None = None) -> str:
-    """Path of an installed ``libtempi.so``: what to put into ``LD_PRELOAD``.
+    """Path of an installed ``libtempi.so``, for ``LD_PRELOAD``.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def library() -> _native.Library:
 
 
 def enabled() -> bool:
-    """Whether ``libtempi.so`` is in the way of this process's MPI calls and handles them."""
+    """True if ``libtempi.so`` is in the way of this process's MPI calls and handles them."""
     return library().preloaded and library().active()
 
 
@@ -90,7 +91,7 @@ def options() -> list[Option]:
 
 
 def stats() -> list[Counter]:
-    """What became of this process's MPI calls since its start or the last `reset_stats`."""
+    """The outcomes of this process's MPI calls since its start or the last `reset_stats`."""
     return [Counter(**row) for row in library().counters()]
 
 

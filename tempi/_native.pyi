@@ -92,6 +92,10 @@ class Texts(TypedDict):
     contiguous: bool
     indexed: bool
 
+class Term:
+    def __init__(self, segments: Sequence[tuple[float, float, float, float, float, float]]) -> None: ...
+    def seconds(self, bytes: int, blocks: int = 0, touched: int = 0, pages: int = 0) -> float: ...
+
 class Fit:
     def profile(self) -> str: ...
     def machine(self) -> dict[str, str]: ...
@@ -110,6 +114,16 @@ class Fit:
         locality: str,
         cuda_aware: bool,
     ) -> dict[str, float]: ...
+    def parts(
+        self,
+        bytes: int,
+        blocks: int,
+        touched: int,
+        pages: int,
+        contiguous: bool,
+        locality: str,
+        cuda_aware: bool,
+    ) -> dict[str, dict[str, float]]: ...
     def choose(
         self,
         bytes: int,
@@ -129,7 +143,11 @@ class Fit:
     def chunk_bytes(self, bytes: int, blocks: int, touched: int, pages: int, packs: bool) -> int | None: ...
 
 def cache_folder() -> str: ...
+def term_names() -> list[str]: ...
 def knob_rows() -> list[tuple[str, int, str, tuple[int, ...]]]: ...
+def strategy_rows() -> list[tuple[str, str, str, bool, str, str]]:
+    """Name, who packs, what is carried, whether it is for host memory, text of the outcome, meaning."""
+
 def read_fit(text: str, /) -> Fit: ...
 
 class Library:

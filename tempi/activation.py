@@ -1,7 +1,7 @@
 """``import tempi`` before mpi4py's MPI module puts the shim in its way, without LD_PRELOAD.
 
 The module's calls are bound when it is loaded: to the first libraries that are loaded for the whole process.
-So the shim is loaded for the whole process right before. Where mpi4py's MPI module is never imported, nothing
+So the shim is loaded for the whole process right before. Without an import of mpi4py's MPI module nothing
 happens.
 """
 
@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from tempi._library import library
-from tempi.shims import MPI4PY, abi_of, is_in_the_way, shim_for
+from tempi.run.shims import MPI4PY, abi_of, is_in_the_way, shim_for
 
 
 class _Finder(MetaPathFinder):

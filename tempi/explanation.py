@@ -1,4 +1,4 @@
-"""How TEMPI sees a datatype: the tree as built, its canonical form, its boxes and their plan."""
+"""Explanations of datatypes: the tree as built, its canonical form, its boxes and their plan."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group, RenderableType
-from rich.panel import Panel
-from rich.text import Text
-
 from tempi._library import library
 from tempi.handles import handle_of
-from tempi.model import Features
+from tempi.model.features import Features
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+    from rich.console import RenderableType
 
 
 MOST_COUNT = 2**63 - 1  # MPI_Count
@@ -39,10 +36,10 @@ class Explanation:
         Loop nests over dense blocks; offsets and strides in bytes.
     plan : str
         Word size, tiles and launches.
-    features : tempi.model.Features
-        What the time of the transfer depends on.
+    features : tempi.model.features.Features
+        Of the transfer; its predicted time depends on them.
     contiguous : bool
-        Whether it is one dense block.
+        True if it is one dense block.
     indexed : bool
         True if offsets of blocks come from a table.
     """
@@ -65,11 +62,18 @@ class Explanation:
         return "\n\n".join(f"{title}\n{_indented(text)}" for title, text in self._stages())
 
     def __rich__(self) -> RenderableType:
+        # rich is for people: the ranks of a program do not load it.
+        from rich.console import Group
+        from rich.panel import Panel
+        from rich.text import Text
+
         stages = self._stages()
         return Group(*(Panel(Text(text.rstrip()), title=title, title_align="left") for title, text in stages))
 
     def print(self) -> None:
         """Print with panels, coloured unless ``NO_COLOR`` is set or the output is no terminal."""
+        from rich.console import Console
+
         Console().print(self)
 
 

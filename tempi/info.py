@@ -6,12 +6,12 @@ from rich.console import Console
 from rich.table import Table
 
 from tempi._library import library, options
-from tempi.gpus import gpus
-from tempi.shims import installed, is_in_the_way
+from tempi.cuda.gpus import gpus
+from tempi.run.shims import installed, is_in_the_way
 
 
 def build_info() -> dict[str, str]:
-    """How ``libtempi.so`` was built: version, compiler, MPI, CUDA."""
+    """The build of ``libtempi.so``: version, compiler, MPI, CUDA."""
     lines = (line.partition(":") for line in library().build_info().splitlines() if ":" in line)
     return {key.strip(): value.strip() for key, _, value in lines}
 

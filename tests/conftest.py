@@ -10,6 +10,7 @@ from pathlib import Path
 # The installed package is tested. The source tree, which has no built module, must not hide it.
 _ROOT = Path(__file__).resolve().parent.parent
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != _ROOT]
+sys.path.append(str(_ROOT / "docs"))  # def_tables: the reader of the tables of src/
 
 import mpi4py  # noqa: E402
 import pytest  # noqa: E402
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 from support import effort, processes  # noqa: E402
 from support.ranks import Pool  # noqa: E402
+from support.tally import tally  # noqa: E402, F401  (a fixture)
 
 settings.register_profile(
     "tempi",

@@ -1,52 +1,91 @@
 #!/usr/bin/env bash
-# The full matrix: long random tests on four MPIs, then the suite under asan and ubsan and the threads that pack and send under tsan.
-# Prints the counts at the end, as rows for full-runs.md. Hours; TESTS_EFFORT=quick tries the machinery in minutes.
-# Arguments: which runs; all of them where there are none.
+# The full matrix: long random tests on four MPIs, the suite under asan and ubsan (at quick effort: they look at each
+# access, not for rare datatypes), and the threads that pack and send under tsan. Each folder of tests is a job of its own (each file, where files take minutes); JOBS of them run at a time
+# (default: half of the cores, since a test has several ranks). Prints the counts at the end, as rows for full-runs.md.
+# TESTS_EFFORT=quick tries the machinery in minutes. Arguments: which runs; all of them where there are none.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-export TESTS_EFFORT=${TESTS_EFFORT:-full}
-logs=${LOGS:-build/full}
+effort=${TESTS_EFFORT:-full}
+export LOGS=${LOGS:-build/full}
+jobs_at_once=${JOBS:-$((($(nproc) + 1) / 2))}
 all=(openmpi mpich debian-openmpi debian-mpich asan ubsan tsan)
 unset MAKEFLAGS MFLAGS MAKELEVEL # what make handed down is not for the makes in here
 [[ $# -gt 0 ]] || set -- "${all[@]}"
-mkdir -p "$logs"
+rm -rf "$LOGS"
+mkdir -p "$LOGS"
 
-suite() { # MPI [pytest arguments]
-  make test MPI="$1" ARGS="--timeout=0 ${*:2}"
+prepare() { # RUN: builds what it tests
+  case $1 in
+    asan | ubsan | tsan)
+      make install && PATH=$PWD/.venv/bin:$PATH && cmake --preset "$1" >/dev/null &&
+        cmake --build --preset "$1" --target tempi
+      ;;
+    *) make "$(make -s venv MPI="$1")/.tools" MPI="$1" ;;
+  esac
 }
 
-build_sanitized() { # PRESET
-  make install && PATH=$PWD/.venv/bin:$PATH &&
-    cmake --preset "$1" >/dev/null && cmake --build --preset "$1" --target tempi
+effort_of() { # RUN
+  case $1 in
+    asan | ubsan | tsan) echo "${SANITIZED_EFFORT:-quick}" ;;
+    *) echo "$effort" ;;
+  esac
+}
+
+pieces() { # RUN: the longest first
+  case $1 in
+    tsan) echo tests/interpose/test_programs.py ;;
+    asan | ubsan) ls -d tests/send/test_*.py tests/pack tests/interpose ;;
+    *)
+      ls -d tests/{model,run,halo,interpose,mpi4py_suite}
+      ls -d tests/send/test_*.py tests/pack/test_*.py tests/{arrays,datatype,bench,device,oracle,wheel} tests/test_*.py
+      ;;
+  esac
 }
 
 # The MPI library and Python leak by themselves. UCX's memory hooks run on threads that tsan has seen the end of.
 sanitized() { # PRESET RUNTIME [pytest arguments]
-  build_sanitized "$1" || return
   env TESTS_SHIM="$PWD/build/$1/libtempi.so" TESTS_PRELOAD_FIRST="$(gcc -print-file-name="$2")" \
     ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp exitcode=66" \
     OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx OMPI_MCA_btl=self,sm UCX_MEM_EVENTS=n \
-    make test ARGS="--timeout=0 ${*:3}"
+    make test ARGS="--timeout=0 -p no:cacheprovider ${*:3}"
 }
 
-one() {
+piece() { # RUN PATH
+  local log begin=$SECONDS TESTS_EFFORT
+  TESTS_EFFORT=$(effort_of "$1")
+  export TESTS_EFFORT
+  log=$LOGS/$1-$(basename "$2" .py).log
   case $1 in
-    asan) sanitized asan libasan.so tests/pack tests/interpose tests/send ;;
-    ubsan) sanitized ubsan libubsan.so tests/pack tests/interpose tests/send ;;
-    tsan) sanitized tsan libtsan.so tests/interpose/test_programs.py -k threads ;;
-    *) suite "$1" ;;
-  esac
+    asan) sanitized asan libasan.so "$2" ;;
+    ubsan) sanitized ubsan libubsan.so "$2" ;;
+    tsan) sanitized tsan libtsan.so "$2" -k threads ;;
+    *) make test MPI="$1" ARGS="--timeout=0 -p no:cacheprovider $2" ;;
+  esac >"$log" 2>&1
+  local code=$?
+  [[ $code -eq 0 || $code -eq 5 ]] || echo "$1 $2: see $log" >>"$LOGS/failed" # 5: nothing to run
+  printf '%s %s: %s (%d s)\n' "$1" "$2" "$(grep -E ' in [0-9.]+s' "$log" | tail -n 1 | tr -d '=')" $((SECONDS - begin))
 }
 
-failed=0 rows=()
+counts() { # RUN: the sums over its logs
+  cat "$LOGS/$1"-*.log | grep -E ' in [0-9.]+s' | grep -oE '[0-9]+ (passed|failed|skipped|errors?)' |
+    awk '{ sub("errors", "error", $2); n[$2] += $1 }
+         END { for (word in n) printf "%s%d %s", sep, n[word], word, sep = ", " }'
+}
+
 for run in "$@"; do
-  echo "==== $run (after ${SECONDS} s)"
-  one "$run" 2>&1 | tee "$logs/$run.log" || failed=1
-  counts=$(grep -E "[0-9]+ (passed|failed|error).* in [0-9.]+s" "$logs/$run.log" | tail -n 1 | tr -d '=')
-  rows+=("| $(date -u +%F) | \`make test-full\`, $TESTS_EFFORT | $run | ${counts:-no result: see $logs/$run.log} |")
+  prepare "$run" >"$LOGS/prepare-$run" 2>&1 || echo "$run could not be built: see $LOGS/prepare-$run" >>"$LOGS/failed"
 done
+for run in "$@"; do
+  for path in $(pieces "$run"); do
+    while [[ $(jobs -rp | wc -l) -ge $jobs_at_once ]]; do wait -n; done
+    piece "$run" "$path" &
+  done
+done
+wait
 
 printf '\n==== done in %d s\n| date | command | run | counts |\n|---|---|---|---|\n' "$SECONDS"
-printf '%s\n' "${rows[@]}"
-exit $failed
+for run in "$@"; do
+  printf '| %s | `make test-full`, %s | %s | %s |\n' "$(date -u +%F)" "$(effort_of "$run")" "$run" "$(counts "$run")"
+done
+[[ ! -e $LOGS/failed ]] || { cat "$LOGS/failed" && exit 1; }

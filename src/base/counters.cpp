@@ -89,9 +89,9 @@ Sums sum_of(std::size_t row) {
 const char* name(Function function) {
   static constexpr const char* kNames[] = {
 #define TEMPI_COUNTED(name) #name,
-#include "base/counted.def"
-#undef TEMPI_COUNTED
-  };
+#include "base/functions.def"
+      "GPU", "packing", "unpacking"};
+  static_assert(std::size(kNames) == kFunctions);
   return kNames[static_cast<std::size_t>(function)];
 }
 

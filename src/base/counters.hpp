@@ -8,8 +8,10 @@ namespace tempi {
 
 enum class Function : std::uint8_t {
 #define TEMPI_COUNTED(name) name,
-#include "base/counted.def"
-#undef TEMPI_COUNTED
+#include "base/functions.def"
+  GPU,  // of all of these: launches,
+  packing,
+  unpacking,  // and GPU memory of messages, packed and unpacked while a call waited
   count_
 };
 

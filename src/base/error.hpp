@@ -13,6 +13,8 @@ enum class ErrorKind {
   unsupported,   // a datatype or a library feature that we do not handle
   verification,  // TEMPI_VERIFY found a difference
   internal,      // an invariant of ours does not hold
+  unexpected,    // an exception that is not ours: of the system, of the C++ library
+  count
 };
 
 class Error : public std::runtime_error {
@@ -23,5 +25,9 @@ class Error : public std::runtime_error {
  private:
   ErrorKind kind_;
 };
+
+// The exception that is being handled, with its cause: std::bad_alloc is no_memory, any other that is not an Error is
+// unexpected. For the handlers catch (...) at the edges and where something else is tried instead.
+Error caught_error() noexcept;
 
 }  // namespace tempi

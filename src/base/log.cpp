@@ -65,4 +65,8 @@ void warn_once(const char* key, const std::string& message) {
   if (first_time(key)) write_line("warning", message);
 }
 
+void warn_fallback(const char* instead, const std::string& cause) {
+  warn_once(instead, std::string(instead) + ": " + cause);
+}
+
 }  // namespace tempi

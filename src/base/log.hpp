@@ -11,4 +11,7 @@ bool logs(LogLevel level);                                    // does TEMPI_LOG 
 void log(LogLevel level, const std::string& message);         // "tempi: info: message"
 void warn_once(const char* key, const std::string& message);  // once a process and key, whatever TEMPI_LOG says
 
+// What is done instead of what has failed, and why: "tempi: warning: instead: cause", once for each `instead`.
+void warn_fallback(const char* instead, const std::string& cause);
+
 }  // namespace tempi

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.hpp"
+#include "base/log.hpp"
+
 namespace tempi {
 namespace {
 
@@ -91,7 +94,8 @@ std::unique_ptr<Meeting> Meeting::join(const std::string& name) noexcept try {
     if (!meeting->enter()) return nullptr;
     return meeting;
   }
-} catch (const std::exception&) {
+} catch (...) {
+  warn_fallback("TEMPI_REPORT: the report is of this rank alone", caught_error().what());
   return nullptr;
 }
 
@@ -122,7 +126,8 @@ std::optional<Meeting::Sums> Meeting::leave(const std::vector<std::uint64_t>& ow
   lock(file_, F_UNLCK, kMutex, 1, F_OFD_SETLK);
   if (!is_last) return {};
   return Sums{std::move(values), head.n_left, head.n_joined - head.n_left};
-} catch (const std::exception&) {
+} catch (...) {
+  warn_fallback("TEMPI_REPORT: the report lacks this rank", caught_error().what());
   return {};
 }
 

@@ -22,10 +22,19 @@ struct Table {
   std::string transports;
 };
 
+std::vector<std::string_view> strategies() {
+  return {
+      "auto",
+#define TEMPI_STRATEGY(name, packs, carries, pack, unpack, typed, indexed, outcome, text, meaning) #name,
+#include "base/strategies.def"
+#undef TEMPI_STRATEGY
+  };
+}
+
 // The words that a text option takes; all others take any text.
 std::vector<std::string_view> choices(Option option) {
   if (option == Option::LOG) return {"off", "error", "info", "debug"};
-  if (option == Option::STRATEGY) return {"auto", "library", "device", "oneshot", "staged", "host"};
+  if (option == Option::STRATEGY) return strategies();
   if (option == Option::PROGRESS) return {"auto", "thread", "calls"};
   if (option == Option::CUDA_AWARE) return {"auto", "0", "1", "ucx"};
   if (option == Option::DEVICE) return {"auto", "none", "fake"};

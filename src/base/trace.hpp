@@ -50,7 +50,7 @@ auto traced(const char* name, const Call& call) {
   return call();
 }
 
-// About 80 MB of memory and twice that on disk. What comes later is counted and dropped.
+// About 80 MB of memory and twice that on disk. Later spans are counted and dropped.
 constexpr std::size_t kMostEvents = 1'000'000;
 
 // Spans count from now on, if TEMPI_TRACE or an NVTX tool asks for them. Later calls do nothing.

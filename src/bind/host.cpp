@@ -1,11 +1,10 @@
 // The host packer on Python buffers. A box that would leave its buffer is an exception, never a touched byte.
-#include "pack/host.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <pybind11/stl.h>
 
 #include "bind/bind.hpp"
+#include "host/packer.hpp"
 
 namespace py = pybind11;
 
@@ -78,7 +77,7 @@ void run_checked(const Boxes& boxes, const py::buffer& src, std::int64_t src_ori
   check_contiguous(to);
   check_inside(boxes, Side::src, src_origin, from);
   check_inside(boxes, Side::dst, dst_origin, to);
-  pack::run_on_host(boxes, static_cast<const std::byte*>(from.ptr) + src_origin,
+  host::run_on_host(boxes, static_cast<const std::byte*>(from.ptr) + src_origin,
                     static_cast<std::byte*>(to.ptr) + dst_origin);
 }
 

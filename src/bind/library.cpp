@@ -1,4 +1,4 @@
-// The table of libtempi.so (interpose/api.h) as a Python class.
+// The table of libtempi.so (face/api.h) as a Python class.
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 #include "base/tuning.hpp"
 #include "bind/bind.hpp"
-#include "interpose/api.h"
+#include "face/api.h"
 
 namespace py = pybind11;
 

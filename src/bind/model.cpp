@@ -1,5 +1,6 @@
-// The model of a message: the file that the shim reads, and what it predicts from it.
+// The model of a message: terms, the file that the shim reads, and the predictions from it.
 #include <algorithm>
+#include <array>
 #include <pybind11/stl.h>
 #include <stdexcept>
 
@@ -29,9 +30,24 @@ py::dict terms(const Fit& fit) {
   return all;
 }
 
+using SegmentNumbers = std::array<double, 6>;
+
+model::Term term_of(const std::vector<SegmentNumbers>& numbers) {
+  if (numbers.empty()) throw std::invalid_argument("a term has at least one segment");
+  std::vector<model::Segment> segments;
+  for (const SegmentNumbers& n : numbers) segments.push_back({n[0], n[1], n[2], n[3], n[4], n[5]});
+  return model::Term(std::move(segments));
+}
+
+py::list term_names() {
+  py::list names;
+  for (std::size_t i = 0; i < model::kParts; ++i) names.append(model::text(static_cast<model::Part>(i)));
+  return names;
+}
+
 py::object seconds(const Fit& fit, const std::string& term, const Features& features) {
   const model::Part part = model::part_named(term);
-  if (part == model::Part::count || !fit.term(part).is_known()) return py::none();
+  if (part == model::Part::none || !fit.term(part).is_known()) return py::none();
   return py::float_(fit.term(part).seconds(features));
 }
 
@@ -57,6 +73,19 @@ py::dict predicted(const Fit& fit, const Message& message) {
   return all;
 }
 
+py::dict parts(const Fit& fit, const model::Message& message) {
+  const model::Prediction prediction = model::predict(fit, message);
+  py::dict all;
+  for (std::size_t i = 0; i < model::kStrategies; ++i) {
+    if (prediction[i] != prediction[i]) continue;  // NaN
+    const auto strategy = static_cast<model::Strategy>(i);
+    py::dict terms;
+    for (const auto& [part, seconds] : model::predict_parts(fit, message, strategy)) terms[model::text(part)] = seconds;
+    all[model::text(strategy)] = terms;
+  }
+  return all;
+}
+
 py::object chosen(const Fit& fit, const model::Message& message) {
   const auto best = model::fastest(model::predict(fit, message));
   return best ? py::cast(model::text(*best)) : py::none();
@@ -77,6 +106,16 @@ py::list knob_rows() {
   return rows;
 }
 
+// Names, with the columns of base/strategies.def that mean something outside.
+py::list strategy_rows() {
+  py::list rows;
+#define TEMPI_STRATEGY(name, packs, carries, pack, unpack, typed, indexed, outcome, text, meaning) \
+  rows.append(py::make_tuple(#name, #packs, #carries, model::Part::typed != model::Part::none, text, meaning));
+#include "base/strategies.def"
+#undef TEMPI_STRATEGY
+  return rows;
+}
+
 }  // namespace
 
 void bind_model(py::module_& module) {
@@ -86,6 +125,13 @@ void bind_model(py::module_& module) {
       return fn(fit, message({bytes, blocks, touched, pages}, contiguous, locality, cuda_aware));
     };
   };
+  py::class_<model::Term>(module, "Term")
+      .def(py::init(&term_of), py::arg("segments"))
+      .def(
+          "seconds",
+          [](const model::Term& term, std::int64_t bytes, std::int64_t blocks, std::int64_t touched,
+             std::int64_t pages) { return term.seconds({bytes, blocks, touched, pages}); },
+          py::arg("bytes"), py::arg("blocks") = 0, py::arg("touched") = 0, py::arg("pages") = 0);
   py::class_<Fit> fits(module, "Fit");
   fits.def("machine", [](const Fit& fit) { return fit.machine; })
       .def("terms", terms)
@@ -97,6 +143,8 @@ void bind_model(py::module_& module) {
           py::arg("term"), py::arg("bytes"), py::arg("blocks") = 0, py::arg("touched") = 0, py::arg("pages") = 0)
       .def("predict", with_message(predicted<model::Message>), py::arg("bytes"), py::arg("blocks"), py::arg("touched"),
            py::arg("pages"), py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"))
+      .def("parts", with_message(parts), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
+           py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"))
       .def("choose", with_message(chosen), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
            py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"));
   const auto with_host_message = [](const auto& fn) {
@@ -118,7 +166,9 @@ void bind_model(py::module_& module) {
          bool packs) { return model::chunk_bytes(self, {bytes, blocks, touched, pages}, packs); },
       py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"), py::arg("packs"));
   module.def("cache_folder", cache_folder);
+  module.def("term_names", term_names);
   module.def("knob_rows", knob_rows);
+  module.def("strategy_rows", strategy_rows);
   module.def("read_fit", [](const std::string& text) { return model::read_fit(text); });
 }
 

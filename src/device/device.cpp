@@ -1,10 +1,10 @@
 #include "device/device.hpp"
 
 #include "base/options.hpp"
-#include "device/fake.hpp"
+#include "device/fake/fake.hpp"
 #include "tempi_config.h"
 #if TEMPI_HAVE_CUDA
-#include "device/cuda.hpp"
+#include "device/cuda/cuda.hpp"
 #endif
 
 namespace tempi::device {

@@ -5,6 +5,7 @@
 //   queue      one in-order stream of work; every thread has its own for each context and lane
 //   mark       a point in a queue, reached when all that was queued before it is done
 //   kernel     a grid of tiles; its body is the same source on the GPU and on the fake device
+//   scope      a context entered by the calling thread; all work is queued through one
 //
 // Every function throws tempi::Error (kind device or no_memory) on failure, except locate() and the destructors.
 #pragma once
@@ -88,6 +89,8 @@ struct Facts {
   std::string driver = "none";  // version
 };
 
+class Scope;
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -103,31 +106,30 @@ class Device {
   // The context that the CUDA runtime uses on a GPU, initialised now if need be.
   virtual Context primary(int ordinal) = 0;
 
-  // Makes `context` current for the calling thread between enter and leave, and keeps a program that is capturing a
-  // graph undisturbed. Use Scope.
+  virtual void unpin(void* pages) noexcept = 0;  // see Scope::pin
+
+ private:
+  friend class Scope;  // which explains the rest
+
   virtual void enter(Context context, Lane lane) = 0;
   virtual void leave(Context context) noexcept = 0;
-
-  // The rest acts on the calling thread's own queue of the entered context and lane.
   virtual void launch(const Kernel& kernel, Grid grid, const void* params) = 0;
-  // A pageable side needs device or managed memory on the other. (CUDA refuses two pageable ones.)
   virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;
-  virtual void finish() = 0;  // returns when everything queued by this thread in this queue is done
+  virtual void finish() = 0;
   virtual MarkPtr mark() = 0;
-  virtual void wait_for(const Mark& mark) = 0;  // what is queued from now on starts after the mark
-
-  // Raw memory for caches and pools. Freed memory must not be in use by queued work.
-  virtual void* allocate(std::size_t bytes) = 0;  // device memory of the entered context
+  virtual void wait_for(const Mark& mark) = 0;
+  virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* address) noexcept = 0;
-  // Makes pages (host_pages.hpp) reachable by all GPUs, at the CPU's address; they stay the caller's.
   virtual void pin(void* pages, std::size_t bytes) = 0;
-  virtual void unpin(void* pages) noexcept = 0;
 };
 
 // The device of this process, chosen by TEMPI_DEVICE, or null while there is none (no driver loaded, not initialised).
 // Costs a few ns while the program has not loaded the driver.
 Device* current() noexcept;
 
+// A context that is current for the calling thread as long as this lives, and a program that is capturing a graph is
+// undisturbed. A function that needs a current context takes one: it is the proof. Of nested scopes only the innermost
+// may be used. Copies and kernels go to the thread's own queue of the context and lane.
 class Scope {
  public:
   Scope(Device& device, Context context, Lane lane = Lane::kernels) : device_(device), context_(context) {
@@ -136,6 +138,22 @@ class Scope {
   ~Scope() { device_.leave(context_); }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
+
+  Device& device() const { return device_; }
+  Context context() const { return context_; }
+
+  void launch(const Kernel& kernel, Grid grid, const void* params) const { device_.launch(kernel, grid, params); }
+  // A pageable side needs device or managed memory on the other. (CUDA refuses two pageable ones.)
+  void copy(void* dst, const void* src, std::size_t bytes) const { device_.copy(dst, src, bytes); }
+  void finish() const { device_.finish(); }  // returns when everything queued by this thread in this queue is done
+  MarkPtr mark() const { return device_.mark(); }
+  void wait_for(const Mark& mark) const { device_.wait_for(mark); }  // what is queued from now on starts after the mark
+
+  // Raw device memory for caches and pools. Freed memory must not be in use by queued work.
+  void* allocate(std::size_t bytes) const { return device_.allocate(bytes); }
+  void deallocate(void* address) const noexcept { device_.deallocate(address); }
+  // Makes pages (host_pages.hpp) reachable by all GPUs, at the CPU's address; they stay the caller's.
+  void pin(void* pages, std::size_t bytes) const { device_.pin(pages, bytes); }
 
  private:
   Device& device_;

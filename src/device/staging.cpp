@@ -80,18 +80,24 @@ void deallocate(Device* device, const Block& block) noexcept {
   }
   try {
     const Scope scope(*device, sort.context);
-    device->deallocate(data);
+    scope.deallocate(data);
   } catch (...) {  // the context is gone, and its memory with it
   }
 }
 
+// Where memory comes from. Ordinary memory: `here` is null.
+struct Origin {
+  Device* device;
+  const Scope* here;
+};
+
 // Null: no tail, where the sort has one.
-void* allocate(Device* device, const Sort& sort, TailUse use) {
-  if (sort.kind == MemoryKind::device) return device->allocate(sort.bytes);
+void* allocate(const Origin& origin, const Sort& sort, TailUse use) {
+  if (sort.kind == MemoryKind::device) return origin.here->allocate(sort.bytes);
   void* const data = sort.has_tail ? allocate_pages_with_tail(sort.bytes, use) : allocate_host_pages(sort.bytes);
   if (data == nullptr || sort.kind == MemoryKind::host) return data;
   try {
-    device->pin(data, sort.bytes);
+    origin.here->pin(data, sort.bytes);
   } catch (...) {
     deallocate_pages(sort, data);
     throw;
@@ -109,21 +115,21 @@ void make_room(Device* device, std::size_t bytes) {
   if (!fits_limit(bytes)) throw Error(ErrorKind::no_memory, "TEMPI_POOL_LIMIT is reached");
 }
 
-void* allocate_with_room(Device* device, const Sort& sort, TailUse use) {
+void* allocate_with_room(const Origin& origin, const Sort& sort, TailUse use) {
   try {
-    return allocate(device, sort, use);
+    return allocate(origin, sort, use);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::no_memory) throw;
   }
-  release_staging(device);
-  return allocate(device, sort, use);
+  release_staging(origin.device);
+  return allocate(origin, sort, use);
 }
 
 // Nothing: no tail, where the sort has one.
-std::optional<Block> take(Device* device, const Sort& sort, Limit limit, TailUse use = TailUse::small) {
+std::optional<Block> take(const Origin& origin, const Sort& sort, Limit limit, TailUse use = TailUse::small) {
   if (void* const data = take_unused(sort)) return Block{sort, data};
-  if (limit == Limit::pool) make_room(device, sort.bytes);
-  void* const data = allocate_with_room(device, sort, use);
+  if (limit == Limit::pool) make_room(origin.device, sort.bytes);
+  void* const data = allocate_with_room(origin, sort, use);
   if (data == nullptr) return {};
   const std::lock_guard lock(pool().mutex);
   pool().all_bytes += sort.bytes;
@@ -136,19 +142,20 @@ TailUse use_of_tail(std::size_t bytes) {
   return bytes <= kSmallReceive ? TailUse::small : TailUse::large;
 }
 
-Block take_guarded(Device* device, MemoryKind kind, std::size_t bytes, Limit limit) {
-  if (const auto block = take(device, sort_with_tail(kind, bytes), limit, use_of_tail(bytes))) return *block;
+Block take_guarded(const Origin& origin, MemoryKind kind, std::size_t bytes, Limit limit) {
+  if (const auto block = take(origin, sort_with_tail(kind, bytes), limit, use_of_tail(bytes))) return *block;
   if (bytes == 1) {
-    release_staging(device);  // unused blocks may hold the tails
-    if (const auto block = take(device, sort_with_tail(kind, bytes), limit, TailUse::alone)) return *block;
+    release_staging(origin.device);  // unused blocks may hold the tails
+    if (const auto block = take(origin, sort_with_tail(kind, bytes), limit, TailUse::alone)) return *block;
     throw Error(ErrorKind::no_memory, "out of address space");
   }
-  return *take(device, sort_of(kind, nullptr, bytes + 1), limit);
+  return *take(origin, sort_of(kind, nullptr, bytes + 1), limit);
 }
 
-Block take(Device* device, MemoryKind kind, Context context, std::size_t bytes, Limit limit, Overrun overrun) {
-  if (overrun == Overrun::possible && kind != MemoryKind::device) return take_guarded(device, kind, bytes, limit);
-  return *take(device, sort_of(kind, context, bytes), limit);
+Block take(const Origin& origin, MemoryKind kind, std::int64_t n, Limit limit, Overrun overrun) {
+  const auto bytes = static_cast<std::size_t>(n);
+  if (overrun == Overrun::possible && kind != MemoryKind::device) return take_guarded(origin, kind, bytes, limit);
+  return *take(origin, sort_of(kind, origin.here != nullptr ? origin.here->context() : nullptr, bytes), limit);
 }
 
 // True: the pool keeps it.
@@ -162,8 +169,11 @@ bool give_back(const Block& block) {
 
 }  // namespace
 
-Staging::Staging(Device* device, MemoryKind kind, Context context, std::int64_t bytes, Limit limit, Overrun overrun)
-    : device_(device), block_(take(device, kind, context, static_cast<std::size_t>(bytes), limit, overrun)) {}
+Staging::Staging(const Scope& here, MemoryKind kind, std::int64_t bytes, Limit limit, Overrun overrun)
+    : device_(&here.device()), block_(take({device_, &here}, kind, bytes, limit, overrun)) {}
+
+Staging::Staging(Device* device, std::int64_t bytes, Overrun overrun)
+    : device_(device), block_(take({device, nullptr}, MemoryKind::host, bytes, Limit::none, overrun)) {}
 
 Staging::~Staging() {
   if (!give_back(block_)) deallocate(device_, block_);

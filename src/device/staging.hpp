@@ -18,10 +18,11 @@ enum class Overrun { impossible, possible };
 
 class Staging {
  public:
-  // `kind` is device (memory of `context`, which must be entered), pinned, or host, for which `device` may be null.
-  // Throws Error (no_memory).
-  Staging(Device* device, MemoryKind kind, Context context, std::int64_t bytes, Limit limit = Limit::none,
+  // Device memory of the entered context, or pinned memory. Throws Error (no_memory), as the next one does.
+  Staging(const Scope& here, MemoryKind kind, std::int64_t bytes, Limit limit = Limit::none,
           Overrun overrun = Overrun::impossible);
+  // Ordinary memory. `device` may be null; the pool gives back its memory, too, when there is no other.
+  Staging(Device* device, std::int64_t bytes, Overrun overrun);
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;

@@ -1,11 +1,12 @@
 // MPI-4.1, 5.1.9 Commit and Free.
 #include "base/counters.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/options.hpp"
 #include "interpose/entry.hpp"
-#include "interpose/state.hpp"
-#include "mpi/type_reader.hpp"
-#include "mpi/types.hpp"
+#include "mpi/active.hpp"
+#include "types/reader.hpp"
+#include "types/types.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -25,7 +26,8 @@ Outcome analyse(Handle datatype) noexcept try {
   if (analysis.type == nullptr) return Outcome::passed_unsupported;
   analysis.type->is_committed.store(true, std::memory_order_relaxed);
   return analysis.structure_was_known ? Outcome::known : Outcome::analysed;
-} catch (const Error&) {
+} catch (...) {
+  warn_fallback("a datatype is left to the MPI library", caught_error().what());
   return Outcome::passed_unsupported;
 }
 

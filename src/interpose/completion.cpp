@@ -1,10 +1,10 @@
 // MPI-4.1, 3.7.3 to 3.9: completion of requests, and starting persistent ones.
-#include "send/completion.hpp"
+#include "message/completion.hpp"
 
 #include "interpose/entry.hpp"
-#include "interpose/message_call.hpp"
-#include "send/engine.hpp"
-#include "send/start.hpp"
+#include "message/engine.hpp"
+#include "message/message_call.hpp"
+#include "message/start.hpp"
 
 namespace tempi::interpose {
 
@@ -13,45 +13,45 @@ namespace tempi::interpose {
   TEMPI_ENTRY(name, parameters, guarded_and_tended(comm_world(), [&] { return call; }))
 
 // No message arrives by these, and a look at what is pending would part packs that go together.
-TEMPI_ENTRY(MPI_Start, (void* request), guarded(comm_world(), [&] { return send::start(real, request); }))
+TEMPI_ENTRY(MPI_Start, (void* request), guarded(comm_world(), [&] { return start(real, request); }))
 TEMPI_ENTRY(MPI_Startall, (int count, void* requests),
-            guarded(comm_world(), [&] { return send::start_all(real, count, requests); }))
+            guarded(comm_world(), [&] { return start_all(real, count, requests); }))
 
 TEMPI_COMPLETION(MPI_Wait, (void* request, MPI_Status* status),
-                 send::Engine::is_idle() ? real.MPI_Wait(request, status) : send::wait(real, request, status))
+                 Engine::is_idle() ? real.MPI_Wait(request, status) : wait(real, request, status))
 TEMPI_COMPLETION(MPI_Waitall, (int count, void* requests, MPI_Status* statuses),
-                 send::Engine::is_idle() ? real.MPI_Waitall(count, requests, statuses)
-                                         : send::wait_all(real, count, requests, statuses))
+                 Engine::is_idle() ? real.MPI_Waitall(count, requests, statuses)
+                                   : wait_all(real, count, requests, statuses))
 TEMPI_COMPLETION(MPI_Waitany, (int count, void* requests, int* index, MPI_Status* status),
-                 send::wait_any(real, count, requests, index, status))
+                 wait_any(real, count, requests, index, status))
 TEMPI_COMPLETION(MPI_Waitsome, (int count, void* requests, int* n_done, int* indices, MPI_Status* statuses),
-                 send::wait_some(real, count, requests, n_done, indices, statuses))
+                 wait_some(real, count, requests, n_done, indices, statuses))
 
-TEMPI_COMPLETION(MPI_Test, (void* request, int* flag, MPI_Status* status), send::test(real, request, flag, status))
+TEMPI_COMPLETION(MPI_Test, (void* request, int* flag, MPI_Status* status), test(real, request, flag, status))
 TEMPI_COMPLETION(MPI_Testall, (int count, void* requests, int* flag, MPI_Status* statuses),
-                 send::test_all(real, count, requests, flag, statuses))
+                 test_all(real, count, requests, flag, statuses))
 TEMPI_COMPLETION(MPI_Testany, (int count, void* requests, int* index, int* flag, MPI_Status* status),
-                 send::test_any(real, count, requests, index, flag, status))
+                 test_any(real, count, requests, index, flag, status))
 TEMPI_COMPLETION(MPI_Testsome, (int count, void* requests, int* n_done, int* indices, MPI_Status* statuses),
-                 send::test_some(real, count, requests, n_done, indices, statuses))
+                 test_some(real, count, requests, n_done, indices, statuses))
 
-TEMPI_COMPLETION(MPI_Request_free, (void* request), send::request_free(real, request))
-TEMPI_COMPLETION(MPI_Cancel, (void* request), send::cancel(real, request))
+TEMPI_COMPLETION(MPI_Request_free, (void* request), request_free(real, request))
+TEMPI_COMPLETION(MPI_Cancel, (void* request), cancel(real, request))
 TEMPI_COMPLETION(MPI_Request_get_status, (Handle request, int* flag, MPI_Status* status),
-                 send::request_get_status(real, request, flag, status))
+                 request_get_status(real, request, flag, status))
 TEMPI_COMPLETION(MPI_Request_get_status_any,
                  (int count, const void* requests, int* index, int* flag, MPI_Status* status),
                  real.MPI_Request_get_status_any == nullptr
                      ? MPI_ERR_UNSUPPORTED_OPERATION
-                     : send::request_get_status_any(real, count, requests, index, flag, status))
+                     : request_get_status_any(real, count, requests, index, flag, status))
 TEMPI_COMPLETION(MPI_Request_get_status_all, (int count, const void* requests, int* flag, MPI_Status* statuses),
                  real.MPI_Request_get_status_all == nullptr
                      ? MPI_ERR_UNSUPPORTED_OPERATION
-                     : send::request_get_status_all(real, count, requests, flag, statuses))
+                     : request_get_status_all(real, count, requests, flag, statuses))
 TEMPI_COMPLETION(MPI_Request_get_status_some,
                  (int count, const void* requests, int* n_done, int* indices, MPI_Status* statuses),
                  real.MPI_Request_get_status_some == nullptr
                      ? MPI_ERR_UNSUPPORTED_OPERATION
-                     : send::request_get_status_some(real, count, requests, n_done, indices, statuses))
+                     : request_get_status_some(real, count, requests, n_done, indices, statuses))
 
 }  // namespace tempi::interpose

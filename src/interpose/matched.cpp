@@ -1,9 +1,9 @@
 // MPI-4.1, 3.8.2: matching probes.
-#include "interpose/matched.hpp"
+#include "message/matched.hpp"
 
 #include "interpose/entry.hpp"
-#include "interpose/message_call.hpp"
-#include "interpose/state.hpp"
+#include "message/message_call.hpp"
+#include "mpi/active.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -24,31 +24,15 @@ int probe_matched(Handle comm, void* message, const Probe& probe) noexcept {
 
 }  // namespace
 
-void MatchedComms::remember(Handle message, Handle comm) {
-  const std::lock_guard lock(mutex_);
-  comms_[key_of(message)] = comm;
-}
-
-std::optional<Handle> MatchedComms::take(Handle message) {
-  const std::lock_guard lock(mutex_);
-  const auto found = comms_.extract(key_of(message));
-  return found ? std::optional(found.mapped()) : std::nullopt;
-}
-
-MatchedComms& matched_comms() {
-  static auto& all = *new MatchedComms;
-  return all;
-}
-
 TEMPI_ENTRY(MPI_Mprobe, (int source, int tag, Handle comm, void* message, MPI_Status* status),
             probe_matched(comm, message, [&] {
-              send::Engine::flush();
+              Engine::flush();
               return real.MPI_Mprobe(source, tag, comm, message, status);
             }))
 
 TEMPI_ENTRY(MPI_Improbe, (int source, int tag, Handle comm, int* flag, void* message, MPI_Status* status),
             probe_matched(comm, message, [&] {
-              send::Engine::progress();
+              Engine::progress();
               return real.MPI_Improbe(source, tag, comm, flag, message, status);
             }))
 

@@ -1,10 +1,12 @@
 // MPI-4.1, 5.2 Pack and Unpack.
 #include "interpose/entry.hpp"
-#include "interpose/pack_call.hpp"
 #include "mpi/errors.hpp"
+#include "packing/pack_call.hpp"
 
 namespace tempi::interpose {
 namespace {
+
+using packing::PackCall;
 
 // Writes the new position back on every way out.
 template <class Size>
@@ -12,7 +14,7 @@ int run(const Real& real, PackCall call, Size* position) {
   if (position == nullptr) return raise(call.comm, MPI_ERR_ARG);
   call.large = sizeof(Size) > sizeof(int);
   call.position = *position;
-  const int code = pack_or_unpack(real, call);
+  const int code = packing::pack_or_unpack(real, call);
   *position = static_cast<Size>(call.position);
   return code;
 }

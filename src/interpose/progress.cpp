@@ -1,23 +1,23 @@
 // Calls that only have to see to it that pending sends leave, and those that we can not help with.
 #include "device/device.hpp"
 #include "interpose/entry.hpp"
-#include "interpose/message_call.hpp"
-#include "interpose/state.hpp"
-#include "send/cuda_aware.hpp"
-#include "send/engine.hpp"
+#include "machine/cuda_aware.hpp"
+#include "message/engine.hpp"
+#include "message/message_call.hpp"
+#include "mpi/active.hpp"
 
 namespace tempi::interpose {
 namespace {
 
 template <class... Arguments>
-int call_flushed(BlockingFn fn, Arguments... arguments) {
-  send::Engine::flush();
-  return send::Engine::tended(call_if_there(fn, arguments...));
+int call_flushed(PassedFn fn, Arguments... arguments) {
+  Engine::flush();
+  return Engine::tended(call_if_there(fn, arguments...));
 }
 
 int probe(const Real& real, int source, int tag, Handle comm, int* flag, MPI_Status* status) {
-  send::Engine::progress();
-  return send::Engine::tended(real.MPI_Iprobe(source, tag, comm, flag, status));
+  Engine::progress();
+  return Engine::tended(real.MPI_Iprobe(source, tag, comm, flag, status));
 }
 
 // The partitions of one message may be filled by kernels at any time: there is nothing that we could pack when.
@@ -26,10 +26,10 @@ int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept
   return guarded(comm, [&] {
     device::Device* const device = active() ? device::current() : nullptr;
     const bool is_device = device != nullptr && device->locate(buffer).kind == device::MemoryKind::device;
-    if (is_device && !send::cuda_awareness().aware) {
+    if (is_device && !machine::cuda_awareness().aware) {
       throw Error(ErrorKind::unsupported,
                   "partitioned communication of GPU memory needs a CUDA-aware MPI library, which this one is not (" +
-                      send::cuda_awareness().reason + "); use host or managed memory for it");
+                      machine::cuda_awareness().reason + "); use host or managed memory for it");
     }
     return init();
   });
@@ -37,14 +37,13 @@ int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept
 
 }  // namespace
 
-// A function that is passed on has up to 14 parameters; those that it does not have are never looked at.
-#define TEMPI_BLOCKING(name)                                                                                           \
+// A function that is passed on has up to kMostArguments parameters; those that it does not have are never looked at.
+#define TEMPI_PASSED_ON(name)                                                                                          \
   TEMPI_ENTRY(name,                                                                                                    \
               (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, Word l, Word m, \
                Word n),                                                                                                \
-              call_flushed(real.blocking.name, a, b, c, d, e, f, g, h, i, j, k, l, m, n))
-#include "mpi/blocking.def"
-#undef TEMPI_BLOCKING
+              call_flushed(real.name, a, b, c, d, e, f, g, h, i, j, k, l, m, n))
+#include "base/functions.def"
 
 TEMPI_ENTRY(MPI_Iprobe, (int source, int tag, Handle comm, int* flag, MPI_Status* status),
             probe(real, source, tag, comm, flag, status))

@@ -1,11 +1,11 @@
 // MPI-4.1, 11 Process Initialization, Creation, and Management.
 #include "base/options.hpp"
 #include "interpose/entry.hpp"
-#include "interpose/report.hpp"
-#include "interpose/state.hpp"
-#include "mpi/types.hpp"
-#include "send/engine.hpp"
-#include "send/starter.hpp"
+#include "message/engine.hpp"
+#include "message/starter.hpp"
+#include "mpi/active.hpp"
+#include "process/lifetime.hpp"
+#include "process/report.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -25,12 +25,12 @@ int announced(int code, World world) {
 
 int init(const Real& real, int* argc, char*** argv) {
   int level = MPI_THREAD_SINGLE;
-  if (!active() || send::wanted_thread_level(level) == level) return real.MPI_Init(argc, argv);
-  return real.MPI_Init_thread(argc, argv, send::wanted_thread_level(level), &level);
+  if (!active() || wanted_thread_level(level) == level) return real.MPI_Init(argc, argv);
+  return real.MPI_Init_thread(argc, argv, wanted_thread_level(level), &level);
 }
 
 int init_thread(const Real& real, int* argc, char*** argv, int required, int* provided) {
-  return real.MPI_Init_thread(argc, argv, active() ? send::wanted_thread_level(required) : required, provided);
+  return real.MPI_Init_thread(argc, argv, active() ? wanted_thread_level(required) : required, provided);
 }
 
 int finalize(const Real& real) {
@@ -55,11 +55,11 @@ int session_init(const Real& real, Handle info, Handle errhandler, void* session
   return announced(before(real).MPI_Session_init(info, errhandler, session), World::no);
 }
 
-// The last session takes MPI down, attributes on datatypes included.
+// The last session takes MPI down, attributes on datatypes and communicators included.
 int session_finalize(const Real& real, void* session) {
   if (real.MPI_Session_finalize == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
-  send::Engine::flush();
-  if (active()) forget_types();
+  Engine::flush();
+  if (active()) forget_handles();
   const int code = real.MPI_Session_finalize(session);
   if (active()) end_report();
   return code;

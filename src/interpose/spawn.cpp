@@ -7,10 +7,10 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "interpose/entry.hpp"
-#include "interpose/message_call.hpp"
-#include "interpose/state.hpp"
+#include "message/engine.hpp"
+#include "message/message_call.hpp"
+#include "mpi/active.hpp"
 #include "mpi_config.h"
-#include "send/engine.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -89,7 +89,7 @@ class Infos {
 
 template <class Call>
 int spawn(const void* infos, int count, int root, Handle comm, const Call& call) noexcept {
-  send::Engine::flush();
+  Engine::flush();
   return guarded(comm, [&] { return call(Infos(infos, count, root, comm).data()); });
 }
 

@@ -85,7 +85,7 @@ class Reader {
   void read_term(std::string_view rest) {
     const std::string_view name = next_word(rest);
     const Part part = part_named(name);
-    if (part == Part::count) return;  // of a newer TEMPI
+    if (part == Part::none) return;  // of a newer TEMPI
     Term& term = fit_.terms[static_cast<std::size_t>(part)];
     if (term.is_known()) fail("says " + std::string(name) + " again");
     std::vector<Segment> segments;
@@ -148,7 +148,7 @@ Part part_named(std::string_view text) {
   for (std::size_t i = 0; i < kParts; ++i) {
     if (kNames[i] == text) return static_cast<Part>(i);
   }
-  return Part::count;
+  return Part::none;
 }
 
 Fit read_fit(std::string_view file) { return Reader(file).read(); }

@@ -7,7 +7,7 @@
 //   locality   where the peer is; the host's messages know only whether it is on this node
 //
 // Example: packing 1 MiB of 8-byte blocks, 512 bytes apart, one-shot: pack.oneshot at {1 << 20, 1 << 17, 1 << 22, 1 <<
-// 14}. perfmodel/README.md describes the file; tempi/model.py is the same in Python, and tests hold the two together.
+// 14}. perfmodel/README.md describes the file and the formulas; Python evaluates terms and predictions by this code.
 #pragma once
 
 #include <array>
@@ -49,7 +49,8 @@ enum class Part : std::uint8_t {
 #define TEMPI_TERM(name, text) name,
 #include "model/terms.def"
 #undef TEMPI_TERM
-  count
+  count,
+  none = count
 };
 inline constexpr std::size_t kParts = static_cast<std::size_t>(Part::count);
 
@@ -65,7 +66,7 @@ struct Fit {
 };
 
 const char* text(Part part);
-Part part_named(std::string_view text);  // Part::count when there is none
+Part part_named(std::string_view text);  // Part::none when there is none
 
 // Throws std::invalid_argument, whose text says which line is wrong and how.
 Fit read_fit(std::string_view file);

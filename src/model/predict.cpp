@@ -8,57 +8,59 @@ namespace tempi::model {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-constexpr const char* kStrategyNames[kStrategies] = {"library", "device", "oneshot", "staged", "host"};
 
 double seconds(const Fit& fit, Part part, const Features& features) {
-  const Term& term = fit.term(part);
-  return term.is_known() ? term.seconds(features) : kUnknown;
+  if (part == Part::none || !fit.term(part).is_known()) return kUnknown;
+  return fit.term(part).seconds(features);
 }
 
 double side(const Fit& fit, const Features& features, Strategy strategy, bool packs) {
-  switch (strategy) {
-    case Strategy::device: return seconds(fit, packs ? Part::pack_device : Part::unpack_device, features);
-    case Strategy::oneshot: return seconds(fit, packs ? Part::pack_oneshot : Part::unpack_oneshot, features);
-    case Strategy::staged: return seconds(fit, packs ? Part::pack_staged : Part::unpack_staged, features);
-    case Strategy::host: return seconds(fit, packs ? Part::pack_host : Part::unpack_host, features);
-    case Strategy::library: return seconds(fit, packs ? Part::pack_library : Part::unpack_library, features);
-  }
-  return kUnknown;
+  return seconds(fit, packs ? row(strategy).pack : row(strategy).unpack, features);
 }
 
-Part host_message(Locality locality) {
-  if (locality == Locality::same_gpu) return Part::message_host_same_gpu;
-  return locality == Locality::other_node ? Part::message_host_other_node : Part::message_host_same_node;
+bool is_candidate(const Message& message, Strategy strategy) {
+  if (row(strategy).packs == Packs::host_packer) return false;
+  if (row(strategy).packs == Packs::nobody && !message.is_contiguous) return false;
+  return message.is_cuda_aware || !needs_aware_library(strategy);
 }
 
-Part device_message(Locality locality) {
-  if (locality == Locality::same_gpu) return Part::message_device_same_gpu;
-  return locality == Locality::other_gpu ? Part::message_device_other_gpu : Part::message_device_other_node;
+// The message itself, evaluated once for all strategies by which the library carries it alike.
+struct OnTheWay {
+  double in_host_memory, in_device_memory;
+
+  double by(Carries carries) const { return carries == Carries::host_memory ? in_host_memory : in_device_memory; }
+};
+
+OnTheWay on_the_way(const Fit& fit, const Message& message) {
+  const auto of = [&](Carries carries) {
+    return seconds(fit, part_on_the_way(carries, message.locality), {message.features.bytes, 0, 0, 0});
+  };
+  return {of(Carries::host_memory), message.is_cuda_aware ? of(Carries::device_memory) : kUnknown};
 }
 
-// The terms of one layout follow each other in the order of Peer.
-Part by_layout(const HostMessage& message, Part typed, Part indexed) {
-  const auto first = static_cast<std::size_t>(message.is_indexed ? indexed : typed);
-  return static_cast<Part>(first + static_cast<std::size_t>(message.peer));
+// Packing, the message itself and unpacking, in order of time; 0 seconds of Part::none where there is no part.
+std::array<PartSeconds, 3> parts_of(const Fit& fit, const Message& message, Strategy strategy, const OnTheWay& known) {
+  const StrategyRow& of = row(strategy);
+  const auto end = [&](Part part) { return PartSeconds{part, seconds(fit, part, message.features)}; };
+  const PartSeconds carried{part_on_the_way(of.carries, message.locality), known.by(of.carries)};
+  if (of.packs == Packs::nobody) return {{{Part::none, 0}, carried, {Part::none, 0}}};
+  return {{end(of.pack), carried, end(of.unpack)}};
+}
+
+double seconds(const Fit& fit, const Message& message, Strategy strategy, const OnTheWay& known) {
+  if (!is_candidate(message, strategy)) return kUnknown;
+  const auto [packing, carrying, unpacking] = parts_of(fit, message, strategy, known);
+  return packing.seconds + carrying.seconds + unpacking.seconds;
+}
+
+template <class Seconds>
+Prediction of_all(const Seconds& seconds) {
+  Prediction prediction;
+  for (std::size_t i = 0; i < kStrategies; ++i) prediction[i] = seconds(static_cast<Strategy>(i));
+  return prediction;
 }
 
 }  // namespace
-
-const char* text(Strategy strategy) { return kStrategyNames[static_cast<std::size_t>(strategy)]; }
-
-std::optional<Locality> locality_named(std::string_view text) {
-  if (text == "same_gpu") return Locality::same_gpu;
-  if (text == "other_gpu") return Locality::other_gpu;
-  if (text == "other_node") return Locality::other_node;
-  return {};
-}
-
-std::optional<Peer> peer_named(std::string_view text) {
-  if (text == "self") return Peer::self;
-  if (text == "same_node") return Peer::same_node;
-  if (text == "other_node") return Peer::other_node;
-  return {};
-}
 
 std::optional<double> side_seconds(const Fit& fit, const Features& features, Strategy strategy, bool packs) {
   const double value = side(fit, features, strategy, packs);
@@ -67,35 +69,27 @@ std::optional<double> side_seconds(const Fit& fit, const Features& features, Str
 }
 
 Prediction predict(const Fit& fit, const Message& message) {
-  const Features wire{message.features.bytes, 0, 0, 0};
-  const auto with_ends = [&](Strategy strategy, double on_the_way) {
-    return side(fit, message.features, strategy, true) + on_the_way + side(fit, message.features, strategy, false);
-  };
-  Prediction prediction;
-  prediction.fill(kUnknown);
-  const auto set = [&](Strategy strategy, double value) { prediction[static_cast<std::size_t>(strategy)] = value; };
-  const double by_host = seconds(fit, host_message(message.locality), wire);
-  set(Strategy::oneshot, with_ends(Strategy::oneshot, by_host));
-  set(Strategy::staged, with_ends(Strategy::staged, by_host));
-  if (!message.is_cuda_aware) return prediction;
-  const double by_device = seconds(fit, device_message(message.locality), wire);
-  set(Strategy::device, with_ends(Strategy::device, by_device));
-  if (message.is_contiguous) set(Strategy::library, by_device);
-  return prediction;
+  const OnTheWay known = on_the_way(fit, message);
+  return of_all([&](Strategy strategy) { return seconds(fit, message, strategy, known); });
+}
+
+std::vector<PartSeconds> predict_parts(const Fit& fit, const Message& message, Strategy strategy) {
+  std::vector<PartSeconds> found;
+  if (!is_candidate(message, strategy)) return found;
+  for (const PartSeconds& part : parts_of(fit, message, strategy, on_the_way(fit, message))) {
+    if (part.part != Part::none) found.push_back(part);
+  }
+  return found;
 }
 
 Prediction predict(const Fit& fit, const HostMessage& message) {
-  Prediction prediction;
-  prediction.fill(kUnknown);
-  prediction[static_cast<std::size_t>(Strategy::library)] = seconds(
-      fit, by_layout(message, Part::message_library_typed_self, Part::message_library_indexed_self), message.features);
-  prediction[static_cast<std::size_t>(Strategy::host)] = seconds(
-      fit, by_layout(message, Part::message_host_typed_self, Part::message_host_indexed_self), message.features);
-  return prediction;
+  return of_all([&](Strategy strategy) {
+    return seconds(fit, part_on_host(strategy, message.is_indexed, message.peer), message.features);
+  });
 }
 
 bool packing_wins(const Prediction& of_host_message) {
-  constexpr double kDoubt = 1.2;
+  constexpr double kDoubt = 1.5;
   return kDoubt * of_host_message[static_cast<std::size_t>(Strategy::host)] <
          of_host_message[static_cast<std::size_t>(Strategy::library)];  // false for NaN
 }

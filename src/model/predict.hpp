@@ -2,25 +2,9 @@
 // other for one like itself.
 #pragma once
 
-#include <array>
-#include <optional>
-
-#include "model/fit.hpp"
+#include "model/strategy.hpp"
 
 namespace tempi::model {
-
-enum class Strategy : std::uint8_t {
-  library,  // the MPI library is handed the program's buffer
-  device,   // packed in device memory, which the (CUDA-aware) library is handed
-  oneshot,  // the kernel packs into (unpacks from) pinned host memory
-  staged,   // packed in device memory, copied to pinned host memory in chunks
-  host,     // host memory, packed by our packer
-};
-inline constexpr std::size_t kStrategies = 5;
-const char* text(Strategy strategy);
-
-enum class Locality : std::uint8_t { same_gpu, other_gpu, other_node };
-std::optional<Locality> locality_named(std::string_view text);
 
 struct Message {
   Features features;
@@ -28,10 +12,6 @@ struct Message {
   bool is_cuda_aware;  // the MPI library
   Locality locality;
 };
-
-enum class Peer : std::uint8_t { self, same_node, other_node };
-inline constexpr std::array kPeers{Peer::self, Peer::same_node, Peer::other_node};
-std::optional<Peer> peer_named(std::string_view text);
 
 // Of a derived datatype in host memory.
 struct HostMessage {
@@ -46,8 +26,15 @@ using Prediction = std::array<double, kStrategies>;
 Prediction predict(const Fit& fit, const Message& message);
 Prediction predict(const Fit& fit, const HostMessage& message);
 
+// The terms that a prediction is the sum of, in order of time. None for a strategy that is not possible.
+struct PartSeconds {
+  Part part;
+  double seconds;  // NaN where it was not measured
+};
+std::vector<PartSeconds> predict_parts(const Fit& fit, const Message& message, Strategy strategy);
+
 // Host memory: is our packer to do it? The library's datatypes are known to be right where they are used already: it
-// must be predicted to take a fifth longer, which is more than most predictions err.
+// must be predicted to take half as long again, which is more than most predictions err.
 bool packing_wins(const Prediction& of_host_message);
 
 // Packing (or unpacking) for one strategy, seconds. Nothing where it was not measured.

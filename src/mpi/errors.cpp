@@ -2,6 +2,7 @@
 
 #include <array>
 #include <mutex>
+#include <string>
 
 #include "base/log.hpp"
 #include "mpi/real.hpp"
@@ -14,36 +15,37 @@ struct Row {
   const char* text;
 };
 
-// The text that MPI_Error_string gives; the particulars are in the log.
 Row row_of(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::no_memory:
-      return {MPI_ERR_NO_MEM, "TEMPI: out of GPU or pinned memory (TEMPI_LOG=error says where)"};
-    case ErrorKind::device: return {MPI_ERR_OTHER, "TEMPI: the GPU reported an error (TEMPI_LOG=error says which)"};
-    case ErrorKind::unsupported:
-      return {
-          MPI_ERR_TYPE,
-          "TEMPI: GPU memory that neither TEMPI nor the MPI library handles in this call (TEMPI_LOG=error says why)"};
-    case ErrorKind::verification:
-      return {MPI_ERR_INTERN, "TEMPI: TEMPI_VERIFY found wrong bytes (the difference is on standard error)"};
-    case ErrorKind::internal: break;
+    case ErrorKind::no_memory: return {MPI_ERR_NO_MEM, "out of memory"};
+    case ErrorKind::device: return {MPI_ERR_OTHER, "the GPU reported an error"};
+    case ErrorKind::unsupported: return {MPI_ERR_TYPE, "neither TEMPI nor the MPI library handles this"};
+    case ErrorKind::verification: return {MPI_ERR_INTERN, "TEMPI_VERIFY found wrong bytes"};
+    case ErrorKind::unexpected: return {MPI_ERR_INTERN, "an unexpected error"};
+    case ErrorKind::internal:
+    case ErrorKind::count: break;
   }
-  return {MPI_ERR_INTERN, "TEMPI: internal error (TEMPI_LOG=error says which)"};
+  return {MPI_ERR_INTERN, "internal error"};
 }
 
-// One MPI error code for each kind, made at its first use.
-int code_of(ErrorKind kind) noexcept {
+// What MPI_Error_string gives.
+std::string text_of(const Error& error) {
+  std::string text = std::string("TEMPI: ") + row_of(error.kind()).text + ": " + error.what();
+  if (text.size() >= MPI_MAX_ERROR_STRING) text.resize(MPI_MAX_ERROR_STRING - 1);
+  return text;
+}
+
+// One MPI error code for each kind, made at its first use, whose text is that of the last error of the kind.
+int code_of(const Error& error) noexcept {
   static std::mutex mutex;
-  static std::array<int, 5> codes{};
-  const Row row = row_of(kind);
+  static std::array<int, static_cast<std::size_t>(ErrorKind::count)> codes{};
   const std::lock_guard lock(mutex);
-  int& code = codes.at(static_cast<std::size_t>(kind));
+  int& code = codes.at(static_cast<std::size_t>(error.kind()));
   if (code == 0) {
-    code = row.mpi_class;
-    if (real_pmpi().MPI_Add_error_code(row.mpi_class, &code) == MPI_SUCCESS) {
-      real_pmpi().MPI_Add_error_string(code, row.text);
-    }
+    const int mpi_class = row_of(error.kind()).mpi_class;
+    if (real_pmpi().MPI_Add_error_code(mpi_class, &code) != MPI_SUCCESS) return mpi_class;
   }
+  real_pmpi().MPI_Add_error_string(code, text_of(error).c_str());
   return code;
 }
 
@@ -51,7 +53,7 @@ int code_of(ErrorKind kind) noexcept {
 
 int error_code(const Error& error) noexcept {
   log(LogLevel::error, error.what());
-  return code_of(error.kind());
+  return code_of(error);
 }
 
 int raise(Handle comm, const Error& error) noexcept { return raise(comm, error_code(error)); }

@@ -33,19 +33,16 @@ void* find_library() {
   return nullptr;
 }
 
+template <class Fn>
+void find(Fn& function, void* library, const std::string& name) {
+  function = reinterpret_cast<Fn>(dlsym(library, name.c_str()));
+}
+
 void fill(Real& real, void* library, const std::string& prefix) {
-#define TEMPI_ROW(name, parameters) \
-  real.name = reinterpret_cast<int(*) parameters>(dlsym(library, (prefix + #name).c_str()));
-#define TEMPI_SHIM TEMPI_ROW
-#define TEMPI_REAL TEMPI_ROW
-#include "mpi/functions.def"
-#undef TEMPI_SHIM
-#undef TEMPI_REAL
-#undef TEMPI_ROW
-#define TEMPI_BLOCKING(name) \
-  real.blocking.name = reinterpret_cast<BlockingFn>(dlsym(library, (prefix + #name).c_str()));
-#include "mpi/blocking.def"
-#undef TEMPI_BLOCKING
+#define TEMPI_SIGNED(name, parameters) find(real.name, library, prefix + #name);
+#define TEMPI_SIGNED_LARGE(name, parameters) find(real.name, library, prefix + #name);
+#define TEMPI_PASSED_ON(name) find(real.name, library, prefix + #name);
+#include "base/functions.def"
 }
 
 }  // namespace

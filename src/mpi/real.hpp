@@ -9,24 +9,28 @@
 namespace tempi {
 
 // A function that is only passed on: kMostArguments words, of which it looks at those that it has.
+inline constexpr std::size_t kMostArguments = 14;
 using Word = std::uintptr_t;
-using BlockingFn = int (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word);
+using PassedFn = int (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word);
 
-// One pointer per row of functions.def; null where this MPI library lacks the function.
-struct Real {
-#define TEMPI_SHIM(name, parameters) int(*name) parameters = nullptr;
-#define TEMPI_REAL(name, parameters) int(*name) parameters = nullptr;
-#include "mpi/functions.def"
-#undef TEMPI_SHIM
-#undef TEMPI_REAL
-  struct {
-#define TEMPI_BLOCKING(name) BlockingFn name = nullptr;
-#include "mpi/blocking.def"
-#undef TEMPI_BLOCKING
-  } blocking;
+// One pointer for each function of base/functions.def and each of its forms; null where this MPI library lacks it.
+struct RealSmall {
+  using Size = int;
+#define TEMPI_SIGNED(name, parameters) int(*name) parameters = nullptr;
+#include "base/functions.def"
 };
+struct RealLarge {
+  using Size = Count;
+#define TEMPI_SIGNED_LARGE(name, parameters) int(*name) parameters = nullptr;
+#include "base/functions.def"
+};
+struct RealPassed {
+#define TEMPI_PASSED_ON(name) PassedFn name = nullptr;
+#include "base/functions.def"
+};
+struct Real : RealSmall, RealLarge, RealPassed {};
 
-// A profiling library may sit between us and the MPI library. What the program called as MPI_x goes on to the next
+// A profiling library may sit between us and the MPI library. A call of the program's to MPI_x goes on to the next
 // MPI_x, what it called as PMPI_x to the next PMPI_x; our own calls take the latter.
 // Looked up at the first call, and until there is an MPI library.
 struct RealTables {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "pack/kernels.hpp"
+#include "pack/mover.hpp"
 
 namespace tempi::pack {
 namespace {
@@ -11,14 +12,6 @@ using device::MemoryKind;
 using device::Staging;
 
 constexpr std::int64_t kMostSharedBytes = 64 << 10;  // beyond, the time of a launch of its own does not matter
-
-const void* source(const Transfer& transfer) {
-  return transfer.direction == Direction::pack ? transfer.typed : transfer.packed;
-}
-
-void* destination(const Transfer& transfer) {
-  return transfer.direction == Direction::pack ? transfer.packed : transfer.typed;
-}
 
 template <class T>
 T* append(std::byte*& at, const std::vector<T>& values) {
@@ -31,12 +24,8 @@ T* append(std::byte*& at, const std::vector<T>& values) {
 }  // namespace
 
 void Batch::add(const Transfer& transfer) {
-  if (transfer.plan.is_long() || transfer.bytes() > kMostSharedBytes) {
-    return queue_plan(device_, context_, transfer.plan, transfer.repeat, transfer.direction, source(transfer),
-                      destination(transfer));
-  }
-  add_kernel_boxes(device_, context_, transfer.plan, transfer.repeat, transfer.direction, source(transfer),
-                   destination(transfer), boxes_);
+  if (transfer.mapping->is_long() || transfer.bytes() > kMostSharedBytes) return pack::queue(here_, transfer);
+  add_kernel_boxes(here_, transfer, boxes_);
 }
 
 Queued Batch::queue() {
@@ -44,10 +33,10 @@ Queued Batch::queue() {
   if (boxes_.size() > static_cast<std::size_t>(kFewBoxes)) {
     queued.tables = queue_many();
   } else if (!boxes_.empty()) {
-    for (const Launch& launch : assemble(boxes_)) launch.run(device_, nullptr, nullptr);
+    for (const Launch& launch : assemble(boxes_)) launch.run(here_, nullptr, nullptr);
   }
   boxes_.clear();
-  queued.mark = device_.mark();
+  queued.mark = here_.mark();
   return queued;
 }
 
@@ -56,13 +45,13 @@ std::shared_ptr<Staging> Batch::queue_many() {
   const LongList list = long_list(std::move(boxes_));
   const auto n_tiles = static_cast<std::uint32_t>(list.tiles.size());
   const std::size_t bytes = list.boxes.size() * sizeof(KernelBox) + n_tiles * sizeof(TileOfList) + 32;
-  auto tables = std::make_shared<Staging>(&device_, MemoryKind::pinned, context_, static_cast<std::int64_t>(bytes));
+  auto tables = std::make_shared<Staging>(here_, MemoryKind::pinned, static_cast<std::int64_t>(bytes));
   std::byte* at = tables->data();
   ManyBoxes params{};
   params.boxes = append(at, list.boxes);
   params.tiles = append(at, list.tiles);
   params.tiles_per_element = n_tiles;
-  Launch{&kernel_of_many(list.depth), {n_tiles, list.threads}, 0, 0, params}.run(device_, nullptr, nullptr);
+  Launch{&kernel_of_many(list.depth), {n_tiles, list.threads}, 0, 0, params}.run(here_, nullptr, nullptr);
   return tables;
 }
 

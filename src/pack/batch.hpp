@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device/staging.hpp"
-#include "pack/engine.hpp"
+#include "pack/transfer.hpp"
 
 namespace tempi::pack {
 
@@ -15,10 +15,10 @@ struct Queued {
   std::shared_ptr<device::Staging> tables;
 };
 
-// Transfers between memory that the kernels of one context reach. The context must be entered.
+// Transfers between memory that the kernels of one context reach.
 class Batch {
  public:
-  Batch(device::Device& device, device::Context context) : device_(device), context_(context) {}
+  explicit Batch(const device::Scope& here) : here_(here) {}
 
   // Short transfers share a launch; a long list of boxes, or much data, is queued at once, alone.
   void add(const Transfer& transfer);
@@ -28,19 +28,17 @@ class Batch {
  private:
   std::shared_ptr<device::Staging> queue_many();
 
-  device::Device& device_;
-  device::Context context_;
+  const device::Scope& here_;
   std::vector<KernelBox> boxes_;
 };
 
-// Device memory of the typed side's context with room for all bytes.
+// Memory of the laid-out end's GPU with room for all bytes.
 struct Stage {
   std::byte* on_device;
   std::int64_t chunk_bytes;  // about
 };
 
-// Through device memory in chunks, so that kernels and copies overlap; the packed side is pinned.
-device::MarkPtr queue_staged(const Transfer& transfer, device::Context context, const Stage& stage,
-                             device::Device& device);
+// Through device memory in chunks, so that kernels and copies overlap; the dense end is pinned.
+device::MarkPtr queue_staged(const Transfer& transfer, const Stage& stage, device::Device& device);
 
 }  // namespace tempi::pack

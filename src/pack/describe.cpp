@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "pack/kernel_box.hpp"
 #include "pack/kernels.hpp"
+#include "pack/launch.hpp"
 
 namespace tempi::pack {
 namespace {
@@ -59,7 +61,7 @@ std::string long_list_line(const Plan& plan, Repeat repeat) {
 }
 
 std::string launch_lines(const Plan& plan, Repeat repeat) {
-  const datatype::Boxes boxes = oriented_boxes(plan, repeat, Direction::pack);
+  const datatype::Boxes boxes = datatype::repeated(plan.layout.boxes, repeat.count, repeat.extent, plan.layout.size);
   if (is_plain_copy(boxes)) return "GPU: 1 copy of " + std::to_string(boxes.front().block_bytes) + " B\n";
   const std::vector<KernelBox> all = kernel_boxes(boxes);
   std::string text;
@@ -84,7 +86,8 @@ std::string describe_plan(const Plan& plan, Repeat repeat) {
                      std::to_string(plan.layout.boxes.size()) + (plan.layout.boxes.size() == 1 ? " box" : " boxes") +
                      " an element\n";
   if (bytes == 0) return text + "nothing to move\n";
-  if (plan.is_long()) return text + "the list of boxes is kept on the GPU\n" + long_list_line(plan, repeat);
+  if (plan.mapping(Direction::pack).is_long())
+    return text + "the list of boxes is kept on the GPU\n" + long_list_line(plan, repeat);
   return text + "the boxes travel as kernel parameters\n" + launch_lines(plan, repeat);
 }
 

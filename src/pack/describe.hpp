@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "pack/mover.hpp"
+#include "pack/plan.hpp"
 
 namespace tempi::pack {
 

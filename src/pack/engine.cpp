@@ -1,17 +1,15 @@
 #include "pack/engine.hpp"
 
-#include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "device/staging.hpp"
-#include "pack/host.hpp"
+#include "host/packer.hpp"
+#include "pack/mover.hpp"
 
 namespace tempi::pack {
 namespace {
 
 using datatype::Boxes;
-using device::Context;
 using device::Device;
 using device::Location;
 using device::MemoryKind;
@@ -21,8 +19,6 @@ using device::Staging;
 // Up to here a kernel that writes to (reads from) pinned memory and one copy by the CPU beat staging on the device.
 constexpr std::int64_t kPinnedStagingBytes = 1 << 20;
 
-bool packing(const Transfer& transfer) { return transfer.direction == Direction::pack; }
-
 bool same_gpu(const Location& a, const Location& b) { return a.context == b.context; }
 
 // Can a kernel in `worker`'s context use memory at `location`?
@@ -31,121 +27,91 @@ bool kernel_reaches(const Location& worker, const Location& location) {
          (location.kind == MemoryKind::device && same_gpu(worker, location));
 }
 
-// The typed side as a whole against `packed`, by a kernel (or a copy) in the entered context.
-void queue_whole(const Transfer& transfer, void* packed, Device& device, Context context) {
-  const void* src = packing(transfer) ? transfer.typed : packed;
-  void* dst = packing(transfer) ? packed : transfer.typed;
-  queue_plan(device, context, transfer.plan, transfer.repeat, transfer.direction, src, dst);
-}
-
-void queue_part(const Transfer& transfer, const Part& part, void* packed, Device& device) {
-  const void* src = packing(transfer) ? transfer.typed : packed;
-  void* dst = packing(transfer) ? packed : transfer.typed;
-  queue_boxes(device, part.location.context, transfer.plan, boxes_of(transfer, part), src, dst);
+bool kernel_reaches_both(const Location& worker, const Transfer& transfer) {
+  return kernel_reaches(worker, transfer.source.place.first) &&
+         kernel_reaches(worker, transfer.destination.place.first);
 }
 
 void copy_by_cpu(void* dst, const void* src, std::int64_t bytes) {
   std::memcpy(dst, src, static_cast<std::size_t>(bytes));
 }
 
-// Staging between a GPU's typed side and a packed side that its kernels do not reach.
-void move_staged(const Transfer& transfer, const Location& packed, Device& device, Context context) {
+// Staging between a laid-out end on a GPU and a dense end that its kernels do not reach.
+void move_staged(const Scope& here, const Transfer& transfer) {
   const std::int64_t bytes = transfer.bytes();
-  const bool through_pinned = packed.kind == MemoryKind::host && bytes <= kPinnedStagingBytes;
-  const Staging staging(&device, through_pinned ? MemoryKind::pinned : MemoryKind::device, context, bytes);
+  const bool through_pinned = transfer.dense().place.first.kind == MemoryKind::host && bytes <= kPinnedStagingBytes;
+  const Staging staging(here, through_pinned ? MemoryKind::pinned : MemoryKind::device, bytes);
   const auto copy = [&](void* dst, const void* src) {
-    if (through_pinned) {
-      device.finish();
-      copy_by_cpu(dst, src, bytes);
-    } else {
-      device.copy(dst, src, static_cast<std::size_t>(bytes));
-    }
+    if (!through_pinned) return here.copy(dst, src, static_cast<std::size_t>(bytes));
+    here.finish();
+    copy_by_cpu(dst, src, bytes);
   };
-  if (packing(transfer)) {
-    queue_whole(transfer, staging.data(), device, context);
-    copy(transfer.packed, staging.data());
-  } else {
-    copy(staging.data(), transfer.packed);
-    queue_whole(transfer, staging.data(), device, context);
-  }
-  device.finish();
+  move_by_way_of(staging.data(), transfer, copy, [&](const Transfer& staged) { queue(here, staged); });
+  here.finish();
 }
 
-void move_one_part(const Transfer& transfer, const Route& route, Device& device) {
-  const Location& typed = route.typed;
-  const Location& worker = typed.on_gpu() ? typed : route.packed;
-  const Scope scope(device, worker.context);
-  if (kernel_reaches(worker, typed) && kernel_reaches(worker, route.packed)) {
-    queue_whole(transfer, transfer.packed, device, worker.context);
-    device.finish();
-  } else {
-    move_staged(transfer, route.packed, device, worker.context);
-  }
+void move_one_part(const Transfer& transfer, Device& device) {
+  const Location& worker = worker_of(transfer);
+  const Scope here(device, worker.context);
+  if (!kernel_reaches_both(worker, transfer)) return move_staged(here, transfer);
+  queue(here, transfer);
+  here.finish();
 }
 
-void move_part(const Transfer& transfer, const Part& part, std::byte* packed, Device& device) {
+void move_part(const Transfer& transfer, const Part& part, Device& device) {
+  const Boxes boxes = transfer.mapping->oriented(part.boxes);
   if (!part.location.on_gpu()) {
-    const Boxes boxes = boxes_of(transfer, part);
-    return packing(transfer) ? run_on_host(boxes, transfer.typed, packed) : run_on_host(boxes, packed, transfer.typed);
+    return host::run_on_host(boxes, transfer.source.address, transfer.destination.address);
   }
-  const Scope scope(device, part.location.context);
-  queue_part(transfer, part, packed, device);
-  device.finish();
+  const Scope here(device, part.location.context);
+  queue_boxes(here, transfer, boxes);
+  here.finish();
 }
 
 // Every part against pinned memory, which all GPUs and the CPU reach.
-void move_parts(const Transfer& transfer, const Route& route, void* pinned, Device& device) {
-  for (const Part& part : all_parts(transfer, route)) {
-    move_part(transfer, part, static_cast<std::byte*>(pinned), device);
-  }
+void move_parts(const Transfer& transfer, Device& device) {
+  for (const Part& part : parts_of(transfer)) move_part(transfer, part, device);
 }
 
-// A packed side that is not pinned: through a pinned buffer. What the CPU reaches it copies itself: CUDA refuses a copy
-// between two places on the host of which it knows one only.
-void move_through_pinned(const Transfer& transfer, const Route& route, Device& device) {
-  if (route.packed.kind == MemoryKind::pinned) return move_parts(transfer, route, transfer.packed, device);
-  const Location& typed = route.typed_on_gpu();
-  const Context context = typed.on_gpu() ? typed.context : route.packed.context;
-  const Scope scope(device, context);
-  const Staging pinned(&device, MemoryKind::pinned, context, transfer.bytes());
+// A dense end that is not pinned: through a pinned buffer. Memory that the CPU reaches is copied by it: CUDA refuses a
+// copy between two places on the host of which it knows one only.
+void move_through_pinned(const Transfer& transfer, Device& device) {
+  const Location& dense = transfer.dense().place.first;
+  if (dense.kind == MemoryKind::pinned) return move_parts(transfer, device);
+  const Scope here(device, worker_of(transfer).context);
+  const Staging pinned(here, MemoryKind::pinned, transfer.bytes());
   const auto copy = [&](void* dst, const void* src) {
-    if (route.packed.cpu_reaches()) return copy_by_cpu(dst, src, transfer.bytes());
-    device.copy(dst, src, static_cast<std::size_t>(transfer.bytes()));
-    device.finish();
+    if (dense.cpu_reaches()) return copy_by_cpu(dst, src, transfer.bytes());
+    here.copy(dst, src, static_cast<std::size_t>(transfer.bytes()));
+    here.finish();
   };
-  if (!packing(transfer)) copy(pinned.data(), transfer.packed);
-  move_parts(transfer, route, pinned.data(), device);
-  if (packing(transfer)) copy(transfer.packed, pinned.data());
+  move_by_way_of(pinned.data(), transfer, copy, [&](const Transfer& staged) { move_parts(staged, device); });
 }
 
 }  // namespace
 
-Boxes boxes_of(const Transfer& transfer, const Part& part) {
-  Boxes boxes = part.boxes;
-  if (!packing(transfer)) std::transform(boxes.begin(), boxes.end(), boxes.begin(), datatype::reversed);
-  return boxes;
+const Location& worker_of(const Transfer& transfer) {
+  const Location& laid_out = transfer.laid_out().place.gpu();
+  const Location& dense = transfer.dense().place.first;
+  return dense.on_gpu() && !laid_out.on_gpu() ? dense : laid_out;
 }
 
-std::vector<Part> all_parts(const Transfer& transfer, const Route& route) {
-  if (route.is_split()) return route.parts;
-  return {{route.typed, oriented_boxes(transfer.plan, transfer.repeat, Direction::pack)}};
-}
-
-Outcome move_on_gpu(const Transfer& transfer, const Route& route, Device& device) {
-  if (route.is_split() || route.typed.kind == MemoryKind::host) {
-    move_through_pinned(transfer, route, device);
+Outcome move_on_gpu(const Transfer& transfer, Device& device) {
+  const Place& laid_out = transfer.laid_out().place;
+  if (laid_out.is_split() || laid_out.first.kind == MemoryKind::host) {
+    move_through_pinned(transfer, device);
   } else {
-    move_one_part(transfer, route, device);
+    move_one_part(transfer, device);
   }
   return Outcome::taken_device;
 }
 
 void move_on_host(const Transfer& transfer) {
-  const void* src = packing(transfer) ? transfer.typed : transfer.packed;
-  void* dst = packing(transfer) ? transfer.packed : transfer.typed;
-  const std::optional<HostLoop>& loop = transfer.plan.host_loop(transfer.direction);
-  if (transfer.repeat.count == 1 && loop) return loop->run(src, dst);
-  run_on_host(oriented_boxes(transfer.plan, transfer.repeat, transfer.direction), src, dst);
+  const void* const src = transfer.source.address;
+  void* const dst = transfer.destination.address;
+  const std::optional<host::HostLoop>& loop = transfer.mapping->host_loop();
+  if (transfer.count == 1 && loop) return loop->run(src, dst);
+  host::run_on_host(boxes_of(transfer), src, dst);
 }
 
 }  // namespace tempi::pack

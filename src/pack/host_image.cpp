@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "pack/host.hpp"
+#include "host/packer.hpp"
 
 namespace tempi::pack {
 
@@ -27,76 +27,60 @@ void HostImage::copy(void* dst, const void* src) const {
     std::memcpy(dst, src, bytes_.size());
     return;
   }
-  const device::Scope scope(*device_, context_);
-  device_->copy(dst, src, bytes_.size());
-  device_->finish();
+  const device::Scope here(*device_, context_);
+  here.copy(dst, src, bytes_.size());
+  here.finish();
 }
 
-namespace {
-
-HostImage image_at(const device::Location& location, device::Device* device, void* begin, std::int64_t bytes) {
-  return {location.cpu_reaches() ? nullptr : device, location.context, begin, bytes};
-}
-
-}  // namespace
-
-HostImage typed_image(const Transfer& transfer, const Route& route, device::Device* device) {
-  const Span span = typed_span(transfer);
-  return image_at(route.typed, device, static_cast<char*>(transfer.typed) + span.begin, span.end - span.begin);
-}
-
-HostImage packed_image(const Transfer& transfer, const Route& route, device::Device* device) {
-  return image_at(route.packed, device, transfer.packed, transfer.bytes());
+HostImage image_of(const End& end, std::int64_t count, device::Device* device) {
+  const Span span = span_of(end, count);
+  const device::Location& location = end.place.first;
+  return {location.cpu_reaches() ? nullptr : device, location.context, end.at(span.begin), span.end - span.begin};
 }
 
 namespace {
 
 // After a failure nothing of ours may be left running on memory that is about to be used otherwise.
-void settle(device::Device& device, device::Context context) noexcept {
+void settle(device::Device& device, const device::Location& location) noexcept {
+  if (!location.on_gpu()) return;
   for (const device::Lane lane : {device::Lane::kernels, device::Lane::copies}) {
     try {
-      const device::Scope scope(device, context, lane);
-      device.finish();
-    } catch (const Error&) {  // what failed is not running either
+      device::Scope(device, location.context, lane).finish();
+    } catch (...) {  // what failed is not running either
     }
   }
 }
 
-void run(const Transfer& transfer, const Part& part, void* typed, void* packed) {
-  const Boxes boxes = boxes_of(transfer, part);
-  transfer.direction == Direction::pack ? run_on_host(boxes, typed, packed) : run_on_host(boxes, packed, typed);
+void run(const Transfer& transfer, const Boxes& written) {
+  host::run_on_host(transfer.mapping->oriented(written), transfer.source.address, transfer.destination.address);
 }
 
-// Memory of a GPU that lies in one allocation.
-void run_on_copy(const Transfer& transfer, const Part& part, void* packed, device::Device& device) {
+// A part that lies in one allocation.
+void run_on_copy(const Transfer& transfer, const Part& part, device::Device& device) {
   const Span span = span_of(part.boxes);
-  HostImage typed(&device, part.location.context, static_cast<char*>(transfer.typed) + span.begin,
-                  span.end - span.begin);
-  run(transfer, part, typed.translate(transfer.typed), packed);
-  if (transfer.direction == Direction::unpack) typed.store();
+  HostImage image(&device, part.location.context, transfer.laid_out().at(span.begin), span.end - span.begin);
+  run(transfer.with_laid_out_at(image.translate(transfer.laid_out().address)), part.boxes);
+  if (!transfer.destination.is_dense()) image.store();
 }
 
-void run_on_copies(const Transfer& transfer, const Part& part, void* packed, device::Device& device) {
-  if (lies_in_one_place(part.location, transfer.typed, span_of(part.boxes))) {
-    return run_on_copy(transfer, part, packed, device);
+void run_part(const Transfer& transfer, const Part& part, device::Device& device) {
+  if (part.location.cpu_reaches()) return run(transfer, part.boxes);
+  if (lies_in_one_place(part.location, transfer.laid_out().address, span_of(part.boxes))) {
+    return run_on_copy(transfer, part, device);
   }
-  for (const Box& box : part.boxes) run_on_copy(transfer, {part.location, {box}}, packed, device);
+  for (const Box& box : part.boxes) run_on_copy(transfer, {part.location, {box}}, device);
 }
 
 }  // namespace
 
-void move_on_host_copies(const Transfer& transfer, const Route& route, device::Device& device) {
-  const std::vector<Part> parts = find_parts(transfer, device);
-  for (const Part& part : parts) {
-    if (part.location.on_gpu()) settle(device, part.location.context);
-  }
-  if (route.packed.on_gpu()) settle(device, route.packed.context);
-  HostImage packed = packed_image(transfer, route, &device);
-  for (const Part& part : parts) {
-    if (part.location.cpu_reaches()) run(transfer, part, transfer.typed, packed.data());
-    else run_on_copies(transfer, part, packed.data(), device);
-  }
-  if (transfer.direction == Direction::pack) packed.store();
+void move_on_host_copies(const Transfer& transfer, device::Device& device) {
+  const std::vector<Part> parts = find_parts(transfer.laid_out(), transfer.count, device);
+  for (const Part& part : parts) settle(device, part.location);
+  settle(device, transfer.dense().place.first);
+  HostImage dense = image_of(transfer.dense(), transfer.count, &device);
+  const Transfer on_host = transfer.with_dense_at(dense.data());
+  for (const Part& part : parts) run_part(on_host, part, device);
+  if (transfer.destination.is_dense()) dense.store();
 }
 
 }  // namespace tempi::pack

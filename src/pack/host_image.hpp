@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "pack/engine.hpp"
+#include "pack/transfer.hpp"
 
 namespace tempi::pack {
 
@@ -30,11 +30,10 @@ class HostImage {
   std::vector<std::byte> bytes_;
 };
 
-// All bytes between the first and the last that the transfer's datatype touches, gaps included.
-HostImage typed_image(const Transfer& transfer, const Route& route, device::Device* device);
-HostImage packed_image(const Transfer& transfer, const Route& route, device::Device* device);
+// All bytes of an end between the first and the last that `count` elements touch, gaps included.
+HostImage image_of(const End& end, std::int64_t count, device::Device* device);
 
 // When the GPU fails us: the transfer by the CPU, on copies in host memory. Throws Error where not even copies work.
-void move_on_host_copies(const Transfer& transfer, const Route& route, device::Device& device);
+void move_on_host_copies(const Transfer& transfer, device::Device& device);
 
 }  // namespace tempi::pack

@@ -30,6 +30,8 @@ struct ShiftedMemory {
     std::memcpy(image, at(from), kChunkBytes);
   }
 
+  void prefetch(const char*) const {}
+
   template <class Unit>
   void store(char* to, const Unit& unit) const {
     *reinterpret_cast<Unit*>(at(to)) = unit;
@@ -42,14 +44,14 @@ void run_on_cpu(const void* params, device::KernelThread at, const device::Addre
                           ShiftedMemory{shift});
 }
 
-template <std::uint32_t kWordBytes>
+template <Form kForm, std::uint32_t kWordBytes>
 void run_windowed_on_cpu(const void* params, device::KernelThread at, const device::AddressShift& shift) {
   const OneWindowed& list = *static_cast<const OneWindowed*>(params);
   const Tile tile{at.tile, at.thread, at.threads};
-  const TileWords words = words_of_tile<kWordBytes>(list, tile.index);
+  const TileWords words = words_of_tile<kForm, kWordBytes>(list, tile.index);
   char* const image = reinterpret_cast<char*>(at.shared);
-  if (at.phase == 0) fetch<kWordBytes>(list, words, tile, image, ShiftedMemory{shift});
-  else store<kWordBytes>(list, words, tile, image, ShiftedMemory{shift});
+  if (at.phase == 0) fetch<kForm, kWordBytes>(list, words, tile, image, ShiftedMemory{shift});
+  else store<kForm, kWordBytes>(list, words, tile, image, ShiftedMemory{shift});
 }
 
 struct Row {
@@ -64,7 +66,7 @@ struct Row {
    Depth::depth,                          \
    word,                                  \
    {"tempi_" #Params "_" #depth "_" #word, kMostThreads, sizeof(Params), run_on_cpu<Params, Depth::depth, word>}},
-#define TEMPI_WINDOWED_KERNEL(word)
+#define TEMPI_WINDOWED_KERNEL(form, word)
 constexpr Row kRows[] = {
 #include "pack/kernels.def"
 };
@@ -72,13 +74,17 @@ constexpr Row kRows[] = {
 #undef TEMPI_WINDOWED_KERNEL
 
 struct WindowedRow {
+  Form form;
   std::uint32_t word_bytes;
   device::Kernel kernel;
 };
 
 #define TEMPI_KERNEL(Params, depth, word)
-#define TEMPI_WINDOWED_KERNEL(word) \
-  {word, {"tempi_windowed_" #word, kWindowThreads, sizeof(OneWindowed), run_windowed_on_cpu<word>, 2, kImageBytes}},
+#define TEMPI_WINDOWED_KERNEL(form, word)                                                                             \
+  {Form::form,                                                                                                        \
+   word,                                                                                                              \
+   {"tempi_windowed_" #form "_" #word, kWindowThreads, sizeof(OneWindowed), run_windowed_on_cpu<Form::form, word>, 2, \
+    kImageBytes<Form::form>}},
 constexpr WindowedRow kWindowedRows[] = {
 #include "pack/kernels.def"
 };
@@ -101,10 +107,10 @@ const device::Kernel& kernel_of_few(Depth depth, std::uint32_t word_bytes) {
 }
 const device::Kernel& kernel_of_many(Depth depth) { return find("ManyBoxes", depth, kMixedWords); }
 
-const device::Kernel& windowed_kernel(std::uint32_t word_bytes) {
-  const WindowedRow* row =
-      std::find_if(std::begin(kWindowedRows), std::end(kWindowedRows),
-                   [&](const WindowedRow& candidate) { return candidate.word_bytes == word_bytes; });
+const device::Kernel& windowed_kernel(Form form, std::uint32_t word_bytes) {
+  const WindowedRow* row = std::find_if(
+      std::begin(kWindowedRows), std::end(kWindowedRows),
+      [&](const WindowedRow& candidate) { return candidate.form == form && candidate.word_bytes == word_bytes; });
   if (row == std::end(kWindowedRows)) throw Error(ErrorKind::internal, "no kernel for windows of this word");
   return row->kernel;
 }

@@ -26,6 +26,11 @@ struct GpuMemory {
   }
   __device__ __forceinline__ void wait_for_copies() const { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
+  // The line of the L2 cache at this address.
+  __device__ __forceinline__ void prefetch(const char* address) const {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address) : "memory");
+  }
+
   template <class Unit>
   __device__ __forceinline__ void store(char* to, const Unit& unit) const {
     *reinterpret_cast<Unit*>(to) = unit;
@@ -45,16 +50,16 @@ inline constexpr int kTilesPerMultiprocessor = tiles_per_multiprocessor(kDepth, 
       tempi_##Params##_##depth##_##word(const __grid_constant__ Params list) {                            \
     run<Depth::depth, word>(list, Tile{blockIdx.x, threadIdx.x, blockDim.x}, GpuMemory{});                \
   }
-#define TEMPI_WINDOWED_KERNEL(word)                                     \
-  extern "C" __global__ void __launch_bounds__(kWindowThreads)          \
-      tempi_windowed_##word(const __grid_constant__ OneWindowed list) { \
-    __shared__ alignas(kChunkBytes) char image[kImageBytes];            \
-    const Tile tile{blockIdx.x, threadIdx.x, blockDim.x};               \
-    const TileWords words = words_of_tile<word>(list, tile.index);      \
-    fetch<word>(list, words, tile, image, GpuMemory{});                 \
-    GpuMemory{}.wait_for_copies();                                      \
-    __syncthreads();                                                    \
-    store<word>(list, words, tile, image, GpuMemory{});                 \
+#define TEMPI_WINDOWED_KERNEL(form, word)                                        \
+  extern "C" __global__ void __launch_bounds__(kWindowThreads)                   \
+      tempi_windowed_##form##_##word(const __grid_constant__ OneWindowed list) { \
+    __shared__ alignas(kChunkBytes) char image[kImageBytes<Form::form>];         \
+    const Tile tile{blockIdx.x, threadIdx.x, kWindowThreads};                    \
+    const TileWords words = words_of_tile<Form::form, word>(list, tile.index);   \
+    fetch<Form::form, word>(list, words, tile, image, GpuMemory{});              \
+    GpuMemory{}.wait_for_copies();                                               \
+    __syncthreads();                                                             \
+    store<Form::form, word>(list, words, tile, image, GpuMemory{});              \
   }
 #include "pack/kernels.def"
 #undef TEMPI_KERNEL

@@ -69,12 +69,12 @@ Launches launches_of_words(const std::vector<KernelBox>& boxes) {
 
 }  // namespace
 
-void Launch::run(device::Device& device, const void* src, void* dst) const {
+void Launch::run(const device::Scope& here, const void* src, void* dst) const {
   std::visit(
       [&](auto list) {
         list.src = static_cast<const char*>(src) + src_offset;
         list.dst = static_cast<char*>(dst) + dst_offset;
-        device.launch(*kernel, grid, &list);
+        here.launch(*kernel, grid, &list);
         count_call(Function::GPU, Outcome::launched);
       },
       params);
@@ -89,7 +89,7 @@ Launches assemble(const std::vector<KernelBox>& boxes) {
       others.push_back(box);
       continue;
     }
-    const device::Kernel& kernel = windowed_kernel(box.word_bytes);
+    const device::Kernel& kernel = windowed_kernel(windowed->form, box.word_bytes);
     launches.push_back({&kernel, {windowed->tiles, kWindowThreads}, 0, 0, windowed->params});
   }
   const Launches of_words = launches_of_words(others);

@@ -1,8 +1,7 @@
-// A launch, ready but for the addresses of the two buffers.
+// A launch, ready but for the addresses of the two ends.
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -11,21 +10,13 @@
 
 namespace tempi::pack {
 
-enum class Direction : std::uint8_t { pack, unpack };
-
-// `count` elements of a datatype, `extent` bytes apart.
-struct Repeat {
-  std::int64_t count;
-  std::int64_t extent;
-};
-
 struct Launch {
   const device::Kernel* kernel;
   device::Grid grid;
   std::int64_t src_offset, dst_offset;  // bytes, of this launch's first element
   std::variant<OneBox, FewBoxes, ManyBoxes, OneWindowed> params;
 
-  void run(device::Device& device, const void* src, void* dst) const;
+  void run(const device::Scope& here, const void* src, void* dst) const;
 };
 using Launches = std::vector<Launch>;  // more than one beyond 2^31 words or tiles, and for large boxes of narrow words
 
@@ -41,15 +32,5 @@ struct LongList {
   std::vector<TileOfList> tiles;  // of one element
 };
 LongList long_list(std::vector<KernelBox> boxes);
-
-// What launches depend on: two calls of the same shape share them.
-struct Shape {
-  device::Context context;
-  Direction direction;
-  std::uintptr_t alignment;  // low bits of both addresses, or-ed
-  std::int64_t count, extent;
-
-  auto operator<=>(const Shape&) const = default;
-};
 
 }  // namespace tempi::pack

@@ -1,52 +1,71 @@
-// A plan: all that is known of one structure of datatype, shared by every datatype of that structure.
+// A plan: the description of a structure of datatypes. It never changes, and all datatypes of the structure share it.
+// Launches and uploads made from it are kept beside it (cache.hpp).
 //
-// What the GPU needs beyond kernel parameters (tables of offsets, long box lists) is uploaded at first use and kept
-// here.
+// Glossary
+//   element   one instance of the datatype; a transfer moves several, `extent` bytes apart
+//   mapping   the boxes of one element, from a source to a destination
 #pragma once
 
-#include <deque>
-#include <map>
-#include <memory>
-#include <mutex>
+#include <array>
+#include <cstdint>
 #include <optional>
-#include <tuple>
-#include <vector>
 
 #include "datatype/layout.hpp"
 #include "datatype/tree.hpp"
-#include "device/device.hpp"
-#include "pack/contest.hpp"
-#include "pack/host.hpp"
-#include "pack/kernel_box.hpp"
-#include "pack/launch.hpp"
+#include "host/packer.hpp"
+#include "pack/kernel_params.hpp"
 
 namespace tempi::pack {
 
-// Device memory that lives as long as its plan.
-class DeviceCopy {
+// What a transfer is to MPI. Nothing but `ends_of` and Plan::mapping derives from it what is read and what is written.
+enum class Direction : std::uint8_t { pack, unpack };
+
+// The choice of ends, of anything that both the datatype's end and the dense end have.
+template <class T>
+struct Ends {
+  T source, destination;
+  bool operator==(const Ends&) const = default;
+};
+template <class T>
+Ends<T> ends_of(Direction direction, T of_datatype, T dense) {
+  return direction == Direction::pack ? Ends<T>{of_datatype, dense} : Ends<T>{dense, of_datatype};
+}
+
+// `count` elements of a datatype, `extent` bytes apart.
+struct Repeat {
+  std::int64_t count;
+  std::int64_t extent;
+};
+
+// A list of boxes as it is written, or with source and destination exchanged. The list must outlive the mapping.
+class alignas(64) Mapping {  // where an array of them is indexed by a shift
  public:
-  // Copies `bytes` from host memory into the entered context; complete on return.
-  DeviceCopy(device::Device& device, device::Context context, const void* data, std::size_t bytes);
-  ~DeviceCopy();
-  DeviceCopy(const DeviceCopy&) = delete;
-  DeviceCopy& operator=(const DeviceCopy&) = delete;
-  void* data() const { return data_; }
+  enum class Sense : std::uint8_t { written, exchanged };
+
+  Mapping(const datatype::Boxes& boxes, Sense sense);
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  // From source to destination, of boxes in the list or of others that are written as those.
+  datatype::Box oriented(const datatype::Box& box) const;
+  datatype::Boxes oriented(datatype::Boxes boxes) const;
+
+  const datatype::Boxes& written() const { return boxes_; }
+
+  // A list longer than kFewBoxes goes to the device once.
+  bool is_long() const { return boxes_.size() > static_cast<std::size_t>(kFewBoxes); }
+
+  // One element on the host, where that is a single loop: of small transfers, finding the loop is half the time.
+  const std::optional<host::HostLoop>& host_loop() const { return host_loop_; }
 
  private:
-  device::Device& device_;
-  device::Context context_;
-  void* data_;
+  const datatype::Boxes& boxes_;
+  const Sense sense_;
+  std::optional<host::HostLoop> host_loop_;
 };
 
-// A box list on the device, for one element of the datatype.
-struct UploadedList {
-  Depth depth = Depth::x1;
-  device::Grid grid = {};
-  std::unique_ptr<DeviceCopy> boxes, tiles;
-};
-
-// What one element costs memory: its dense runs, the bytes of the 32-byte sectors that hold the typed side, and the 4
-// KiB pages; and whether offsets of its runs come from a table.
+// What one element costs memory: its dense runs, the bytes of the 32-byte sectors that hold the datatype's end, and the
+// 4 KiB pages; and whether offsets of its runs come from a table.
 struct Traffic {
   std::int64_t blocks = 0, touched = 0, pages = 0;
   bool is_indexed = false;
@@ -60,49 +79,14 @@ class Plan {
   const datatype::Layout layout;
   const Traffic traffic;
 
-  // A list longer than kFewBoxes goes to the device once.
-  bool is_long() const { return layout.boxes.size() > static_cast<std::size_t>(kFewBoxes); }
-
-  // One element on the host, where that is a single loop: of small transfers, finding the loop is half the time.
-  const std::optional<HostLoop>& host_loop(Direction direction) const {
-    return direction == Direction::pack ? pack_loop_ : unpack_loop_;
-  }
-
-  // The contest about `count` elements on the host.
-  Contest& contest(Direction direction, std::int64_t count) const {
-    return (direction == Direction::pack ? pack_contests_ : unpack_contests_).of_count(count);
-  }
-
-  // Both upload at the first call for a context; the context must be entered.
-  DeviceTable table(device::Device& device, device::Context context, const datatype::Box& box) const;
-  const UploadedList& list(device::Device& device, device::Context context, Direction direction,
-                           std::uintptr_t alignment) const;
-
-  // Launches of shapes that were called before; a few shapes are kept.
-  using LaunchesPtr = std::shared_ptr<const Launches>;
-  LaunchesPtr find_launches(const Shape& shape) const;
-  LaunchesPtr keep_launches(const Shape& shape, Launches launches) const;
+  const Mapping& mapping(Direction direction) const { return mappings_[static_cast<std::size_t>(direction)]; }
 
  private:
-  struct UploadedTable {
-    std::unique_ptr<DeviceCopy> entries;
-    bool narrow;
-  };
-  DeviceTable locked_table(device::Device& device, device::Context context, const datatype::Box& box) const;
-  UploadedList upload_list(device::Device& device, device::Context context, Direction direction,
-                           std::uintptr_t alignment) const;
-
-  static constexpr std::size_t kShapesKept = 16;
-
-  std::optional<HostLoop> pack_loop_, unpack_loop_;
-  mutable Contests pack_contests_, unpack_contests_;
-
-  mutable std::mutex mutex_;
-  mutable std::deque<std::pair<Shape, LaunchesPtr>> launches_;  // newest first
-  mutable std::map<std::pair<device::Context, const datatype::OffsetTable*>, UploadedTable> tables_;
-  mutable std::map<std::tuple<device::Context, Direction, std::uintptr_t>, UploadedList> lists_;
+  const std::array<Mapping, 2> mappings_;  // by direction
 };
 
-using PlanPtr = std::shared_ptr<const Plan>;
+// A box that is one dense block travels by the copy engine. So do elements that are, one right after the other.
+bool is_plain_copy(const datatype::Boxes& boxes);
+bool is_plain_copy(const Plan& plan, Repeat repeat);
 
 }  // namespace tempi::pack

@@ -1,64 +1,50 @@
 // The strategy "staged": kernels pack into device memory while the copy engine takes finished chunks to the host.
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "pack/batch.hpp"
+#include "pack/engine.hpp"
+#include "pack/mover.hpp"
 
 namespace tempi::pack {
 namespace {
 
 using datatype::Box;
 using datatype::Boxes;
-using device::Context;
 using device::Device;
 using device::Lane;
 using device::MarkPtr;
 using device::Scope;
 
-// Packed bytes [begin, end) and the kernel that moves them between the typed side and the staging memory.
+// Dense bytes [begin, end) and the kernel that moves them between the laid-out end and the stage.
 struct Chunk {
   std::int64_t begin, end;
-  std::function<void()> queue_kernel;
+  std::function<void(const Scope&)> queue_kernel;
 };
 
-struct Job {
-  const Transfer& transfer;
-  Context context;
-  const Stage& stage;
-  Device& device;
+// Whole elements of a transfer from or to the stage.
+Chunk elements(const Transfer& staged, std::int64_t first, std::int64_t n) {
+  Transfer part = staged;
+  part.count = n;
+  part.source.address = staged.source.at(first * staged.source.extent);
+  part.destination.address = staged.destination.at(first * staged.destination.extent);
+  const std::int64_t size = staged.dense().extent;
+  return {first * size, (first + n) * size, [part](const Scope& here) { queue(here, part); }};
+}
 
-  const void* source(const void* typed, const void* packed) const {
-    return transfer.direction == Direction::pack ? typed : packed;
-  }
-  void* destination(void* typed, void* packed) const { return transfer.direction == Direction::pack ? packed : typed; }
+// Positions [first, first + n) of a dimension that is outermost at the dense end.
+Chunk slice(const Transfer& staged, const Box& box, int dim, std::int64_t first, std::int64_t n) {
+  Box part = box;
+  part.dims[dim].count = n;
+  part.src_offset += first * box.dims[dim].src_stride;
+  part.dst_offset += first * box.dims[dim].dst_stride;
+  return {
+      part.dst_offset, part.dst_offset + n * box.dims[dim].dst_stride,
+      [staged, boxes = Boxes{staged.mapping->oriented(part)}](const Scope& here) { queue_boxes(here, staged, boxes); }};
+}
 
-  // Whole elements.
-  Chunk elements(std::int64_t first, std::int64_t n) const {
-    const std::int64_t size = transfer.plan.layout.size;
-    char* typed = static_cast<char*>(transfer.typed) + first * transfer.repeat.extent;
-    std::byte* packed = stage.on_device + first * size;
-    return {first * size, (first + n) * size, [=, this] {
-              queue_plan(device, context, transfer.plan, {n, transfer.repeat.extent}, transfer.direction,
-                         source(typed, packed), destination(typed, packed));
-            }};
-  }
-
-  // Positions [first, first + n) of a dimension that is outermost on the packed side.
-  Chunk slice(const Box& box, int dim, std::int64_t first, std::int64_t n) const {
-    Box part = box;
-    part.dims[dim].count = n;
-    part.src_offset += first * box.dims[dim].src_stride;
-    part.dst_offset += first * box.dims[dim].dst_stride;
-    const bool packing = transfer.direction == Direction::pack;
-    const Boxes boxes{packing ? part : datatype::reversed(part)};
-    return {part.dst_offset, part.dst_offset + n * box.dims[dim].dst_stride, [=, this] {
-              queue_boxes(device, context, transfer.plan, boxes, source(transfer.typed, stage.on_device),
-                          destination(transfer.typed, stage.on_device));
-            }};
-  }
-};
-
-int outermost_packed_dim(const Box& box) {
+int outermost_dense_dim(const Box& box) {
   int outermost = 0;
   for (int d = 1; d < box.n_dims; ++d) {
     if (box.dims[d].dst_stride > box.dims[outermost].dst_stride) outermost = d;
@@ -66,55 +52,71 @@ int outermost_packed_dim(const Box& box) {
   return outermost;
 }
 
-// A single loop nest is cut along its outermost packed dimension; others are not cut inside an element.
+// A single loop nest is cut along its outermost dense dimension; others are not cut inside an element.
 bool can_slice(const Boxes& boxes) {
   if (boxes.size() != 1 || boxes.front().n_dims == 0) return false;
   const Box& box = boxes.front();
-  return !box.table || box.table_dim != outermost_packed_dim(box);
+  return !box.table || box.table_dim != outermost_dense_dim(box);
 }
 
-std::vector<Chunk> chunks_of(const Job& job) {
+std::vector<Chunk> chunks_of(const Transfer& staged, std::int64_t chunk_bytes) {
   std::vector<Chunk> chunks;
-  const pack::Plan& plan = job.transfer.plan;
-  const std::int64_t count = job.transfer.repeat.count;
-  if (count == 1 && can_slice(plan.layout.boxes)) {
-    const Box& box = plan.layout.boxes.front();
-    const int dim = outermost_packed_dim(box);
-    const std::int64_t step = std::max<std::int64_t>(1, job.stage.chunk_bytes / box.dims[dim].dst_stride);
+  const Boxes& written = staged.mapping->written();
+  if (staged.count == 1 && can_slice(written)) {
+    const Box& box = written.front();
+    const int dim = outermost_dense_dim(box);
+    const std::int64_t step = std::max<std::int64_t>(1, chunk_bytes / box.dims[dim].dst_stride);
     for (std::int64_t at = 0; at < box.dims[dim].count; at += step) {
-      chunks.push_back(job.slice(box, dim, at, std::min(step, box.dims[dim].count - at)));
+      chunks.push_back(slice(staged, box, dim, at, std::min(step, box.dims[dim].count - at)));
     }
     return chunks;
   }
-  const std::int64_t step = std::max<std::int64_t>(1, job.stage.chunk_bytes / plan.layout.size);
-  for (std::int64_t at = 0; at < count; at += step) chunks.push_back(job.elements(at, std::min(step, count - at)));
+  const std::int64_t step = std::max<std::int64_t>(1, chunk_bytes / staged.dense().extent);
+  for (std::int64_t at = 0; at < staged.count; at += step)
+    chunks.push_back(elements(staged, at, std::min(step, staged.count - at)));
   return chunks;
+}
+
+// A chunk hops from the source to the stage, and from there to the destination.
+struct Hop {
+  Lane lane;
+  std::function<void(const Scope&, const Chunk&)> queue;
+};
+
+Hop kernel_hop() {
+  return {Lane::kernels, [](const Scope& here, const Chunk& chunk) { chunk.queue_kernel(here); }};
+}
+
+// Between dense memory.
+Hop copy_hop(const void* src, void* dst) {
+  return {Lane::copies, [=](const Scope& here, const Chunk& chunk) {
+            here.copy(static_cast<std::byte*>(dst) + chunk.begin, static_cast<const std::byte*>(src) + chunk.begin,
+                      static_cast<std::size_t>(chunk.end - chunk.begin));
+          }};
+}
+
+std::array<Hop, 2> hops_of(const Transfer& transfer, std::byte* stage) {
+  if (transfer.source.is_dense()) return {copy_hop(transfer.source.address, stage), kernel_hop()};
+  return {kernel_hop(), copy_hop(stage, transfer.destination.address)};
 }
 
 }  // namespace
 
-MarkPtr queue_staged(const Transfer& transfer, Context context, const Stage& stage, Device& device) {
-  const bool packing = transfer.direction == Direction::pack;
-  const Lane first = packing ? Lane::kernels : Lane::copies, second = packing ? Lane::copies : Lane::kernels;
-  auto* const pinned = static_cast<std::byte*>(transfer.packed);
-  const auto queue_copy = [&](const Chunk& chunk) {
-    const auto bytes = static_cast<std::size_t>(chunk.end - chunk.begin);
-    packing ? device.copy(pinned + chunk.begin, stage.on_device + chunk.begin, bytes)
-            : device.copy(stage.on_device + chunk.begin, pinned + chunk.begin, bytes);
-  };
-  const Job job{transfer, context, stage, device};
+MarkPtr queue_staged(const Transfer& transfer, const Stage& stage, Device& device) {
+  const device::Context context = worker_of(transfer).context;
+  const auto [first, second] = hops_of(transfer, stage.on_device);
   MarkPtr last;
-  for (const Chunk& chunk : chunks_of(job)) {
+  for (const Chunk& chunk : chunks_of(transfer.with_dense_at(stage.on_device), stage.chunk_bytes)) {
     MarkPtr fed;
     {
-      const Scope scope(device, context, first);
-      packing ? chunk.queue_kernel() : queue_copy(chunk);
-      fed = device.mark();
+      const Scope here(device, context, first.lane);
+      first.queue(here, chunk);
+      fed = here.mark();
     }
-    const Scope scope(device, context, second);
-    device.wait_for(*fed);
-    packing ? queue_copy(chunk) : chunk.queue_kernel();
-    last = device.mark();
+    const Scope here(device, context, second.lane);
+    here.wait_for(*fed);
+    second.queue(here, chunk);
+    last = here.mark();
   }
   return last;
 }

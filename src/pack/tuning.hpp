@@ -5,7 +5,7 @@
 
 namespace tempi::pack {
 
-// This machine's, once the program uses a GPU. Defined where the machine is known (send/tuning.cpp).
+// This machine's, once the program uses a GPU. Defined where the machine is known (machine/tuning.cpp).
 const Tuning& tuning();
 
 }  // namespace tempi::pack

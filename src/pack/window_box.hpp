@@ -11,10 +11,10 @@ namespace tempi::pack {
 struct Windowed {
   OneWindowed params;  // but for the addresses
   std::uint32_t tiles;
+  Form form;  // gather: of all boxes whose destination is dense
 };
 
-// Nothing of unpacking, and where words are wide, offsets irregular, the packed side is not dense or the blocks are
-// short and far apart.
+// Nothing where words are wide, offsets irregular, neither side is dense or the blocks are short and far apart.
 std::optional<Windowed> windowed(const KernelBox& box);
 
 }  // namespace tempi::pack

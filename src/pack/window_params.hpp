@@ -1,12 +1,17 @@
-// Packing boxes of narrow words (1 or 2 bytes) through a tile's shared memory so that memory sees wide accesses.
+// Packing and unpacking boxes of narrow words (1 or 2 bytes) through a tile's shared memory: memory sees wide accesses.
 //
 // Glossary
+//   packed   the dense side of a box: the destination when packing, the source when unpacking; the other one is typed
 //   run      dims of a box whose words follow each other without a gap on the packed side
 //   tile     consecutive words of a run; on the packed side a dense range of bytes
 //   window   bytes of the typed side from one data byte to another, with short gaps only: worth reading as a whole
 //   near     the innermost dims, those within a window; the other dims of a run lead from window to window
-//   image    shared memory of a tile: its windows one behind the other. Every byte has an address of the same residue
-//   modulo 16 as in memory, so that 16 bytes are copied at a time
+//   image    shared memory of a tile. Packing: its windows one behind the other; unpacking: its packed bytes. Every
+//   byte has an address of the same residue modulo 16 as in memory, so that 16 bytes are copied at a time
+//
+// Gaps may belong to other messages: unpacking stores data bytes only, word by word. The L2 cache fills a sector that
+// is written in part from memory, and stores wait for that. So a tile first asks for all lines of its windows: the
+// fills are under way together, as reads of a whole range.
 //
 // Example: packing 3-byte blocks 7 bytes apart, 100 to a row, rows 4096 bytes apart, is one run of dims
 //   {3 x 1 byte}, {100 x 7}, {rows x 4096}; the first two are near, a window is 99 * 7 + 3 bytes, and in the image
@@ -21,9 +26,18 @@ inline constexpr std::uint32_t kWindowThreads = 128;   // of a tile
 inline constexpr std::uint32_t kSectorBytes = 32;      // that memory writes at a time
 inline constexpr std::uint32_t kChunkBytes = 16;       // that a thread reads at a time
 inline constexpr std::uint32_t kUnitBytes = 8;         // that a thread stores at a time
-inline constexpr std::uint32_t kMostTileBytes = 8192;  // of the packed side
+inline constexpr std::uint32_t kMostTileBytes = 8192;  // of the packed side, when packing
+inline constexpr std::uint32_t kLineBytes = 128;       // that the L2 cache is asked for at a time
 
-inline constexpr std::uint32_t kImageBytes = 20 << 10;
+// Bytes of windows that a tile unpacks into, about: those of all tiles at work fit the L2 cache.
+inline constexpr std::uint32_t kUnpackedTileBytes = 6 << 10;
+
+// A gather writes a dense destination, a scatter reads a dense source.
+enum class Form : std::uint8_t { gather, scatter };
+
+// Windows hold no less than their data, and a tile of unpacking is no more than kUnpackedTileBytes of them.
+template <Form kForm>
+inline constexpr std::uint32_t kImageBytes = kForm == Form::gather ? 20 << 10 : kUnpackedTileBytes + 2 * kChunkBytes;
 
 // Numbers of bytes and words within a tile fit 32 bits: differences of them are right though sums wrap around.
 struct Windows {
@@ -31,9 +45,9 @@ struct Windows {
   std::uint32_t run_words, tile_words, tiles_per_run;
   std::uint32_t window_words, window_bytes;  // bytes: of a whole window
   std::uint32_t window_magic;                // of the division by window_words
-  std::uint32_t chunks, chunk_magic;         // 16-byte pieces that a window of a tile has at most
-  std::uint32_t strides[kMaxKernelDims];     // of a run's dims in the image
-  std::uint8_t window_shift, chunk_shift;
+  std::uint32_t pieces, piece_magic;         // chunks (packing), lines that a window of a tile has at most
+  std::uint32_t strides[kMaxKernelDims];     // of a run's dims: in the image (packing), on the typed side
+  std::uint8_t window_shift, piece_shift;
   std::uint8_t n_run_dims, n_near_dims;
   std::uint8_t unused[4];
 };

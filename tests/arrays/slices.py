@@ -168,7 +168,7 @@ def target_of(case: Case) -> End:
 
 
 def check_received(case: Case, target: End) -> None:
-    """What was received is what NumPy would have copied, and nothing beside it was touched."""
+    """The received elements are those that NumPy would have copied; nothing beside them was touched."""
     dtype = np.dtype(case.dtype)
     sent = source_of(case._replace(kinds=(memory.HOST, memory.HOST))).array
     wanted, array = case.target.of(case.shape, dtype)

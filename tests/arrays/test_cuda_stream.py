@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tempi import cuda_stream
-from tempi.arrays import describe, wait_for
+from tempi.arrays.array_view import describe, wait_for
+from tempi.cuda import stream as cuda_stream
 
 POINTER_OF_NOBODY, LAUNCH_FAILED = 1, 719
 STREAM, ADDRESS, CONTEXT, ORDINAL = 77, 4096, 99, 3

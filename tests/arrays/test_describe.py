@@ -1,4 +1,4 @@
-"""What tempi.arrays finds out about arrays of every kind, and what it says about objects that are none."""
+"""Descriptions of arrays of every kind by tempi.arrays, and its errors for objects that are none."""
 
 import array
 
@@ -6,7 +6,7 @@ import dlpack_objects as dl
 import numpy as np
 import pytest
 
-from tempi.arrays import ArrayView, describe
+from tempi.arrays.array_view import ArrayView, describe
 
 BASE = np.arange(60.0).reshape(3, 4, 5)
 SLICE = BASE[::-1, 1, ::2]

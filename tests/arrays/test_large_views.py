@@ -68,7 +68,7 @@ def test_tempi_sees_few_boxes_in_them(sparse, index):
 @pytest.fixture
 def short_loops(monkeypatch):
     """Counts are too large from so few on, so that the way to make long loops can be tried on short ones."""
-    from tempi import loop_types, views
+    from tempi.arrays import loop_types, views
 
     def shorten(most_count, most_displacements):
         for module in (loop_types, views):

@@ -1,4 +1,4 @@
-"""What a message of tempi.view is: when it may be received into, how long it and its datatype live."""
+"""Messages of tempi.view: whether they may be received into, and the lifetime of the view and its datatype."""
 
 import gc
 import mmap
@@ -104,7 +104,7 @@ def test_arrays_alike_share_a_datatype():
 
 @ALONE
 def test_datatypes_are_kept_in_bounds_and_freed_with_their_last_message(monkeypatch):
-    from tempi import views
+    from tempi.arrays import views
 
     freed = []
     monkeypatch.setattr(views._Datatype, "Free", lambda datatype: freed.append(MPI.Datatype.Free(datatype)))

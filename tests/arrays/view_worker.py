@@ -1,4 +1,4 @@
-"""What the ranks of test_views.py do with one message: rank 0 sends it, rank 1 receives and checks it."""
+"""The ranks of test_views.py: rank 0 sends a message, rank 1 receives and checks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stands in for bench.halo3d_rank: crashes in the way "library", hangs in "shim-pack", lacks what "hand-nccl" needs."""
+"""Stands in for bench.halo3d.rank: crashes in the way "library", hangs in "shim-pack", lacks what "hand-nccl" needs."""
 
 import json
 import os

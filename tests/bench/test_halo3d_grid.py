@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.halo3d_grid import DIRECTIONS, Place, Size, expected, fill, n_wrong, opposite, process_grid
-from bench.halo3d_packing import received_packing, sent_packing
+from bench.halo3d.grid import DIRECTIONS, Place, Size, expected, fill, n_wrong, opposite, process_grid
+from bench.halo3d.packing import received_packing, sent_packing
 from support.effort import examples
 
 RANKS = st.integers(1, 12)
@@ -22,7 +22,7 @@ def places(n_ranks):
 
 
 def padded_block(size, place):
-    """What the global array, continued periodically, holds where this rank's padded array lies."""
+    """The global array, continued periodically, at the place of this rank's padded array."""
     lengths = [n * size.edge for n in place.dims]
     whole = np.arange(size.quantities * prod(lengths), dtype=float).reshape(size.quantities, *lengths)
     around = np.pad(whole, [(0, 0)] + [(size.radius, size.radius)] * 3, mode="wrap")

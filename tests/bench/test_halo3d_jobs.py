@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.halo3d import main
-from bench.halo3d_grid import Size
-from bench.halo3d_jobs import WITH_SHIM, Outcome, Plan, Setup, Task, measure
-from bench.halo3d_report import checks_of, rows_of
-from tempi.launchers import Launch, find_mpirun
+from bench.halo3d.__main__ import main
+from bench.halo3d.grid import Size
+from bench.halo3d.jobs import WITH_SHIM, Outcome, Plan, Setup, Task, measure
+from bench.halo3d.report import checks_of, rows_of
+from tempi.run.launchers import Launch, find_mpirun
 
 STAND_IN = Path(__file__).with_name("halo3d_stand_in_rank.py")
 SIZE, PAPER = Size(4, 1, 1), Size(256, 3, 8)

@@ -11,7 +11,7 @@ from support import shim
 from support.programs import mpirun_python, run, succeed
 
 ROOT = Path(__file__).resolve().parents[2]
-RANK = ROOT / "bench" / "halo3d_rank.py"
+RANK = ROOT / "bench" / "halo3d" / "rank.py"
 STAND_IN = Path(__file__).with_name("stand_in_gpu")
 HOST = ["--memory", "host", "--seconds", "0.01"]
 HOST_WAYS = {"library", "library-persistent", "hand", "halo", "shim-isend", "shim-pack"}
@@ -45,7 +45,7 @@ def test_all_ways_on_host_memory_with_one_and_two_ranks(tmp_path):
 
 
 def results_of_ranks(n_ranks, tasks, **environment):
-    """What the ranks report, in memory of the stand-in for CuPy."""
+    """The ranks' reports, in memory of the stand-in for CuPy."""
     wanted = json.dumps([{"way": way, "size": size} for way, size in tasks])
     options = ["--ranks", str(n_ranks), "--memory", "gpu", "--seconds", "0.01", "--tasks", wanted]
     added = {"PYTHONPATH": f"{ROOT}:{STAND_IN}", "TEMPI_DISABLE": "1"} | environment

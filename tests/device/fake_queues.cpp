@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "device/fake.hpp"
+#include "device/fake/fake.hpp"
 
 using namespace tempi::device;
 
@@ -28,24 +28,22 @@ int main() {
   std::memcpy(target, "nothing", 8);
   void* const between = fake_allocate(MemoryKind::device, 0, 8);
 
-  device.enter(context, Lane::copies);
-  device.copy(between, source, 8);
-  const MarkPtr first = device.mark();
-  device.leave(context);
-
-  device.enter(context, Lane::kernels);
-  device.wait_for(*first);
-  device.copy(target, between, 8);
-  const MarkPtr second = device.mark();
-  device.leave(context);
-
-  device.enter(context, Lane::copies);
-  const char* const finished_first = outcome_of([&] { device.finish(); });
-  device.leave(context);
+  MarkPtr first, second;
+  {
+    const Scope copies(device, context, Lane::copies);
+    copies.copy(between, source, 8);
+    first = copies.mark();
+  }
+  {
+    const Scope kernels(device, context, Lane::kernels);
+    kernels.wait_for(*first);
+    kernels.copy(target, between, 8);
+    second = kernels.mark();
+  }
+  const auto finish = [&](Lane lane) { return outcome_of([&] { Scope(device, context, lane).finish(); }); };
+  const char* const finished_first = finish(Lane::copies);
   const char* const reached = outcome_of([&] { second->wait(); });
-  device.enter(context, Lane::kernels);
-  const char* const finished_second = outcome_of([&] { device.finish(); });
-  device.leave(context);
+  const char* const finished_second = finish(Lane::kernels);
   std::printf("first %s, mark %s, second %s, %s\n", finished_first, reached, finished_second, target);
   return 0;
 }

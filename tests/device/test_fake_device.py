@@ -13,7 +13,15 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="module")
 def fake_queues(tmp_path_factory):
     """The program of fake_queues.cpp, with its own copy of the fake device: needs neither MPI nor the shim."""
-    names = ("device/fake", "device/fake_memory", "device/host_pages", "base/options", "base/log")
+    names = (
+        "device/fake/fake",
+        "device/fake/memory",
+        "device/fake/queues",
+        "device/fake/tiles",
+        "device/host_pages",
+        "base/options",
+        "base/log",
+    )
     sources = [str(INCLUDE / f"{name}.cpp") for name in names]
     folder = tmp_path_factory.mktemp("device")
     return compiled(tool("c++", "CXX"), HERE / "fake_queues.cpp", folder, "-std=c++20", "-pthread", *sources)

@@ -1,4 +1,4 @@
-"""What the ranks of test_gpu_halo.py do: arrays of GPU libraries, each rank on the GPU whose turn it is."""
+"""The ranks of test_gpu_halo.py: arrays of GPU libraries, each rank on the GPU whose turn it is."""
 
 from __future__ import annotations
 

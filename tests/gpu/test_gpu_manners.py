@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from support import calls
+from support import calls, two_memories
 from support.gpu_memory import gpu
 from support.memory import Host
 from support.packing import Seen
@@ -185,29 +185,10 @@ def test_mpi_bottom_struct_of_host_header_and_device_arrays_on_two_gpus():
     check_bottom(("host", "device", "device 1", "device"))
 
 
-@pytest.mark.parametrize("direction", ["pack", "unpack"])
-@pytest.mark.parametrize("packed_kind", ["host", "device"])
-@pytest.mark.parametrize("order", [("host", "device"), ("device", "host")], ids="-".join)
+@two_memories.cases
 def test_mpi_bottom_struct_of_ordinary_and_gpu_memory(order, packed_kind, direction):
-    """64 KiB of pageable memory and 4 KiB of cudaMalloc: on the GPU's way, without falling back."""
-    header, data = 64 << 10, 4 << 10
-    sizes = [header if kind == "host" else data for kind in order]
-    image = np.random.default_rng(6).integers(1, 256, header + data, np.uint8)
-    members = np.split(image, sizes[:1])
-    full = direction == "pack"
-    buffers = [gpu(kind, part * full) for kind, part in zip(order, members, strict=True)]
-    packed = gpu(packed_kind, image * (not full))
-    datatype = MPI.Datatype.Create_struct(sizes, [b.address for b in buffers], [MPI.BYTE] * 2).Commit()
-    with Seen() as seen:
-        if full:
-            result = calls.program().pack(0, 1, datatype, packed.address, image.size)
-        else:
-            result = calls.program().unpack(packed.address, image.size, 0, 1, datatype)
-    datatype.Free()
-    assert result == (0, image.size)
-    assert seen.outcomes.get((f"MPI_{direction.title()}", "taken: GPU kernel")) == 1
-    np.testing.assert_array_equal(packed.read(), image)
-    np.testing.assert_array_equal(np.concatenate([b.read() for b in buffers]), image)
+    """Pageable memory and cudaMalloc: on the GPU's way, without falling back."""
+    two_memories.check(gpu, order, packed_kind, direction)
 
 
 def test_span_above_4_gib():

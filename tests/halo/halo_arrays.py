@@ -28,7 +28,7 @@ def strides_of(layout: str, shape: tuple[int, ...], cell_bytes: int, axes: tuple
 
 
 class _OnGpu:
-    """What a GPU library's array shows of itself."""
+    """The interface of a GPU library's array."""
 
     def __init__(self, address: int, like: np.ndarray) -> None:
         descr = like.dtype.descr

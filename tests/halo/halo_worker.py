@@ -1,4 +1,4 @@
-"""What the ranks of test_halo_exchange.py do."""
+"""The ranks of test_halo_exchange.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from halo_cases import Field, Halo, expected, own_indices, random_cells
 from mpi4py import MPI
 
 import tempi
-from tempi.device_memory import DeviceMemory
+from support import outcomes
+from tempi.cuda.device_memory import DeviceMemory
 
 COMM = MPI.COMM_WORLD
 ROUNDS = 2
@@ -109,17 +110,14 @@ def strangers(halo: Halo) -> None:
     assert (theirs == left).all()
 
 
-def calls_of(halo: Halo) -> dict[str, int]:
-    """How often this rank calls which function to make an exchange and to use it twice."""
+def messages_of(halo: Halo) -> outcomes.Rows:
+    """The counters of the calls by which this rank makes an exchange and uses it twice."""
     fields = Fields(halo)
-    tempi.reset_stats()
+    before = outcomes.rows()
     with fields.exchange() as made:
         made()
         made()
-    calls: dict[str, int] = {}
-    for counter in tempi.stats():
-        calls[counter.function] = calls.get(counter.function, 0) + counter.calls
-    return calls
+    return outcomes.rows() - before
 
 
 def error_of(make: Callable[..., object], *arguments: object) -> tuple[str, str]:
@@ -138,7 +136,7 @@ def memory_after_free(kind: str) -> int:
     tracemalloc.start()
     before = own_memory()
     made = fields.exchange()
-    assert own_memory() - before >= face_bytes
+    assert own_memory() - before > face_bytes // 2
     made.free()
     gc.collect()
     left = own_memory() - before

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.effort import examples
-from tempi.decomposition import Decomposition
-from tempi.ghosts import exchanged_regions, ghost_region, own_region, sent_region, widths_of
-from tempi.process_grid import ProcessGrid, directions, opposite
+from tempi.halo.decomposition import Decomposition
+from tempi.halo.ghosts import exchanged_regions, ghost_region, own_region, sent_region, widths_of
+from tempi.halo.process_grid import ProcessGrid, directions, opposite
 
 
 @st.composite

@@ -35,7 +35,7 @@ def test_an_exception_on_all_ranks(ranks, kind):
 def test_dropped_messages_in_error_are_kept_and_asked_once():
     from mpi4py import MPI
 
-    from tempi import under_way
+    from tempi.halo import under_way
 
     class Failing:
         asked = 0
@@ -62,7 +62,7 @@ import sys
 import numpy as np
 import tempi
 from mpi4py import MPI
-from tempi import under_way
+from tempi.halo import under_way
 
 rank, n, starts, finishes, patience = MPI.COMM_WORLD.rank, *map(int, sys.argv[1:])
 under_way.EXIT_SECONDS = patience

@@ -1,4 +1,4 @@
-"""What does not fit together is refused on all ranks with a text that says where and what to do."""
+"""Arguments that do not fit together are refused on all ranks with a text that says where and what to do."""
 
 import error_cases as cases
 import halo_worker as worker

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 
 from support.effort import examples
-from tempi.region_types import Span, Strided
+from tempi.halo.region_types import Span, Strided
 
 pytestmark = pytest.mark.mpi_process(shim=False)
 

@@ -8,7 +8,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 
-#include "interpose/api.h"
+#include "face/api.h"
 #include "slow_start.h"
 
 enum { MANAGED = 2, TRIED_ROUNDS = 3, MOST_ROUNDS = 20, INTS = 64 };

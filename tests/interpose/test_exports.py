@@ -1,4 +1,4 @@
-"""What libtempi.so exports and needs."""
+"""The exported symbols and the dependencies of libtempi.so."""
 
 import re
 

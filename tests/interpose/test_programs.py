@@ -3,12 +3,12 @@
 import pytest
 
 from support import shim
-from support.programs import compiled, mpi_of, mpirun, succeed, tool
+from support.programs import compiled, fortran_compiler, mpi_of, mpirun, succeed, tool
 
 
 @pytest.fixture(params=["mpifh", "usempi", "f08"])
 def fortran(request, binaries, pack_types):
-    compiler = tool("mpifort", "MPIFC")
+    compiler = fortran_compiler()
     if compiler is None:
         pytest.skip("no mpifort")
     flags = ["-fallow-argument-mismatch"] if request.param == "mpifh" else []

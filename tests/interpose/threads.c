@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interpose/api.h"
+#include "face/api.h"
 
 enum { THREADS = 4, ROUNDS = 200, BYTES = 8192 };
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "interpose/api.h"
+#include "face/api.h"
 
 enum { THREADS = 4, ROUNDS = 50, MESSAGES = 4, INTS = 100 };
 

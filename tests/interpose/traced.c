@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interpose/api.h"
+#include "face/api.h"
 
 enum { MESSAGES = 4, BLOCKS = 512, BLOCK = 4, STRIDE = 16 };
 

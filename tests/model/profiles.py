@@ -4,10 +4,13 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from tempi.grid import message_rows, shapes
-from tempi.model import HOST_STRATEGIES, PEERS, Features, Machine, Measurement, Segment, Term
-from tempi.profile import fitted
-from tempi.tuning import KNOBS
+from tempi.measure.grid import message_rows, shapes
+from tempi.model.features import Features
+from tempi.model.machine import Machine
+from tempi.model.measurement import Measurement
+from tempi.model.profile import fitted
+from tempi.model.terms import HOST_STRATEGIES, PEERS, Segment, Term
+from tempi.model.tuning import KNOBS
 
 MACHINE = Machine("nowhere", "Imagined GPU", 2, "1.2", "An MPI 3.4", True, {"UCX_TLS": "all"})
 FACTS = {"date": "2025-01-01T00:00:00+00:00", "tempi": "0.1.0", "command": "measure", "seconds": 1.5}
@@ -17,9 +20,6 @@ TERMS = (
     *(f"message.host.{where}" for where in ("same_gpu", "same_node", "other_node")),
     *(f"message.device.{where}" for where in ("same_gpu", "other_gpu", "other_node")),
     *(f"message.{how}.{layout}.{peer}" for how in HOST_STRATEGIES for layout in ("typed", "indexed") for peer in PEERS),
-    "message.queue",
-    "copy.to_host",
-    "copy.to_device",
     "chunks",
 )
 
@@ -39,7 +39,7 @@ def table(term, noise=lambda: 1.0):
 
 
 def message_table(term, noise=lambda: 1.0):
-    rows = [row for row in message_rows({"host.same_node": 1}, False) if not row.parts]
+    rows = message_rows({"host.same_node": 1}, False)
     return [measured(row.features, term.seconds(row.features) * noise(), row.term) for row in rows]
 
 

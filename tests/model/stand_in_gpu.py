@@ -3,7 +3,7 @@
 import random
 from contextlib import contextmanager
 
-from tempi.tuning import DEFAULTS
+from tempi.model.tuning import DEFAULTS
 
 
 class StandInGpu:

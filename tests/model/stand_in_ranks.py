@@ -6,9 +6,9 @@ import signal
 import sys
 from pathlib import Path
 
-from tempi.grid import local_rows, message_rows
-from tempi.measure_rank import measurement
-from tempi.model import Machine
+from tempi.measure.grid import local_rows, message_rows
+from tempi.measure.rank import measurement
+from tempi.model.machine import Machine
 
 MACHINE = Machine("nowhere", "Imagined GPU", 1, "1.2", "An MPI 3.4", True, {"UCX_TLS": "all"})
 STOPS_AT = os.environ.get("STAND_IN_STOPS_AT")  # a FIFO that gets this process's id in the middle

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from profiles import measured, message_table, table
 
 from support.effort import examples
-from tempi.fitting import MAX_SEGMENTS, fit_term, half_grid_error, residual
-from tempi.model import Features, Segment, Term, choose, predict
-from tempi.shapes import Shape
+from tempi.measure.shapes import Shape
+from tempi.model.features import Features
+from tempi.model.fitting import MAX_SEGMENTS, fit_term, half_grid_error, residual
+from tempi.model.terms import Segment, Term
 
 LINES = st.builds(
     Segment,
@@ -47,9 +48,7 @@ def test_noisy_measurements_give_each_parameter_as_well_as_it_matters(line, seed
     found = fit_term(rows)
     assert residual(found, rows).median < 0.04
     for row in rows:
-        f, truth = row.features, line.seconds(row.features)
-        last = [s for s in found.segments if s.from_bytes <= f.footprint][-1]
-        assert last.seconds(f) == pytest.approx(truth, rel=0.2)
+        assert found.seconds(row.features) == pytest.approx(Term((line,)).seconds(row.features), rel=0.2)
 
 
 @given(st.floats(1e-7, 1e-5), st.floats(2, 10), st.integers(10, 20), st.integers(0, 2**32))
@@ -124,38 +123,3 @@ def test_residuals_are_relative():
 )
 def test_features_of_a_shape(shape, expected):
     assert shape.features == expected
-
-
-def constant(value):
-    return Term((Segment(0, value, 0, 0, 0, 0),))
-
-
-TERMS = {
-    name: constant(value)
-    for name, value in {
-        "pack.oneshot": 1.0,
-        "unpack.oneshot": 2.0,
-        "message.host.same_node": 4.0,
-        "pack.device": 8.0,
-        "unpack.device": 16.0,
-        "message.host.same_gpu": 32.0,
-        "message.device.other_gpu": 0.5,
-        "pack.staged": 1.0,
-    }.items()
-}
-
-
-@pytest.mark.parametrize(
-    ("contiguous", "locality", "aware", "expected", "best"),
-    [
-        (False, "other_gpu", True, {"device": 24.5, "oneshot": 7.0}, "oneshot"),
-        (True, "other_gpu", True, {"library": 0.5, "device": 24.5, "oneshot": 7.0}, "library"),
-        (True, "same_gpu", True, {"oneshot": 35.0}, "oneshot"),
-        (True, "other_gpu", False, {"oneshot": 7.0}, "oneshot"),
-        (False, "other_node", True, {}, None),
-    ],
-)
-def test_strategies_are_sums_of_their_terms_and_missing_terms_exclude(contiguous, locality, aware, expected, best):
-    prediction = predict(TERMS, Features(64, 8, 256), contiguous, locality, aware)
-    assert prediction == expected
-    assert choose(prediction) == best

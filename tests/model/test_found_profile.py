@@ -1,4 +1,4 @@
-"""Which of several profiles the shim takes, as its log tells."""
+"""The choice among several profiles, as the shim's log tells."""
 
 import json
 import shutil
@@ -9,9 +9,10 @@ import pytest
 
 from support import shim
 from support.programs import run
-from tempi.fitting import Residual
-from tempi.model import Machine, Segment, Term
-from tempi.profile import Profile, write
+from tempi.model.fitting import Residual
+from tempi.model.machine import Machine
+from tempi.model.profile import Profile, write
+from tempi.model.terms import Segment, Term
 
 FACTS = """
 import json

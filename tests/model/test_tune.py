@@ -12,11 +12,11 @@ from stand_in_gpu import StandInGpu, faster_with
 
 from support import shim
 from support.programs import run, tool
-from tempi.profile import completed, name_of, read, write
-from tempi.profile_check import ProfileError
-from tempi.tune import tuned_profile
-from tempi.tune_cases import cases_of
-from tempi.tune_search import Search
+from tempi.measure.tune import tuned_profile
+from tempi.measure.tune_cases import cases_of
+from tempi.measure.tune_search import Search
+from tempi.model.profile import completed, name_of, read, write
+from tempi.model.profile_check import ProfileError
 
 MEASURE = [sys.executable, "-m", "tempi.measure", "--quick"]
 TUNE = [*MEASURE, "--tune", "--seconds", "0.5"]  # enough for some candidates, as the first one is always tried

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from stand_in_gpu import StandInGpu, faster_with
 
 from support.effort import examples
-from tempi.tune_cases import WORDS, all_cases, cases_of
-from tempi.tune_search import Search, compared
-from tempi.tuning import KNOBS
+from tempi.measure.tune_cases import WORDS, all_cases, cases_of
+from tempi.measure.tune_search import Search, compared
+from tempi.model.tuning import KNOBS
 
 
 def searched(machine, seconds=60.0, knobs=KNOBS):

@@ -1,4 +1,4 @@
-"""What does not pass in mpi4py's suite without the shim, library by library: known_failures.json.
+"""Failures of mpi4py's suite without the shim, library by library: known_failures.json.
 
 To write down the installed MPI's, in the tests folder of its environment:
 

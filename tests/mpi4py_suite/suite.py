@@ -38,7 +38,7 @@ FINISH = "the end of the program"
 
 @dataclass(frozen=True)
 class Run:
-    """What became of each test: the worst of its verdicts over the ranks."""
+    """The verdict on each test: the worst of its verdicts over the ranks."""
 
     verdicts: dict[str, str]
     output: str
@@ -117,7 +117,7 @@ def _worst(records: list[Path]) -> dict[str, str]:
 
 
 def _verdicts(record: Path) -> dict[str, str]:
-    """What one rank wrote down. The last line may be half a line, if the rank was killed."""
+    """One rank's records. The last line may be half a line, if the rank was killed."""
     lines = record.read_text().split("\n")[:-1]
     return dict(map(json.loads, lines))
 

@@ -33,7 +33,7 @@ def told(run, unexpected, known):
 
 
 @pytest.mark.timeout(0)
-@pytest.mark.skipif(effort.PROFILE != "full", reason="mpi4py's whole suite: TESTS_EFFORT=full")
+@pytest.mark.skipif(not effort.IS_FULL, reason="mpi4py's whole suite: TESTS_EFFORT=full")
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_whole_suite_passes_where_it_passes_without_the_shim(ranks):
     """Module by module, so that one which kills or stops the library alone costs no more than itself."""

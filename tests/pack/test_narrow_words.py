@@ -1,7 +1,8 @@
-"""Blocks of bytes at odd strides and addresses: packing reads 16 bytes at a time, through the tile's memory.
+"""Blocks of bytes at odd strides and addresses: 16 bytes are read at a time, through the tile's memory.
 
-`narrow.fit` is a profile of the fake device by which short transfers take them too. The fake device lets no kernel read
-or write beyond an allocation; those of these tests end where the data ends.
+`narrow.fit` is a profile of the fake device by which short transfers do so too. The fake device lets no kernel read
+or write beyond an allocation; those of these tests end where the data ends. Unpacking is checked with its gaps: they
+may belong to messages that arrive at the same time.
 """
 
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from support import constructors as c
 from support import memory
 from support.effort import examples
-from support.packing import Case, cases, check_pack, check_unpack
+from support.packing import Case, Seen, cases, check_pack, check_unpack
 from support.typemap import Named
 
 PROFILE = str(Path(__file__).with_name("narrow.fit"))
@@ -68,10 +69,20 @@ def test_several_boxes():
     check(c.Struct((1, 1, 1), (0, 8000, 9001), members), count=3)
 
 
+def test_large_boxes_of_bytes_are_unpacked_by_launches_of_their_own():
+    members = (c.Hvector(1001, 3, 7, BYTE), c.Vector(50, 1, 2, DOUBLE), c.Hvector(777, 2, 5, BYTE))
+    case = Case(c.Struct((1, 1, 1), (0, 8000, 9001), members), 1, "device", "device")
+    with Seen() as seen:
+        check_unpack(case, memory.fake)
+    assert seen.outcomes["GPU", "kernel launches"] == len(members)
+
+
 def test_negative_and_transposed_strides():
     check(c.Hvector(700, 3, -7, BYTE))
     check(c.Hvector(30, 1, -300, c.Hvector(40, 3, 7, BYTE)))
     check(c.Hvector(3, 1, 1, c.Hvector(1000, 1, 5, BYTE)))
+    check(c.Hvector(5, 1, -9000, c.Hvector(7, 1, -1201, c.Hvector(60, 5, 9, BYTE))))
+    check(c.Hvector(12, 1, -3003, c.Hvector(1, 501, 1, BYTE)))
 
 
 @examples(1000)
@@ -99,3 +110,23 @@ def test_random_rows(block, gap, n, rows, row_gap, shift):
     row = n * (block + gap) + row_gap
     spec = c.Hvector(rows, 1, row, c.Hvector(n, block, block + gap, BYTE))
     check(spec, places=((shift, shift * 7 % 16, shift % 3),))
+
+
+@examples(300)
+@given(
+    st.sampled_from((BYTE, SHORT)),
+    st.integers(1, 20),
+    st.integers(1, 40),
+    st.integers(20, 90),
+    st.tuples(st.integers(1, 6), st.integers(1, 5)),
+    st.tuples(st.booleans(), st.booleans()),
+    st.integers(0, 15),
+)
+def test_random_planes(leaf, block, gap, n, outer, backward, shift):
+    """Up to four dims, the outer two in either direction."""
+    unit = 2 if leaf == SHORT else 1
+    spec, stride = c.Hvector(n, block, unit * (block + gap), leaf), unit * (n * (block + gap) + 3)
+    for count, is_backward in zip(outer, backward, strict=True):
+        spec = c.Hvector(count, 1, -stride if is_backward else stride, spec)
+        stride *= count
+    check(spec, places=((shift * unit, shift * 7 % 16 * unit, shift % 3 * unit),))

@@ -5,8 +5,7 @@ import pytest
 from mpi4py import MPI
 
 import tempi
-from support import calls, memory
-from support.packing import Seen
+from support import calls, memory, two_memories
 
 pytestmark = pytest.mark.mpi_process(TEMPI_DEVICE="fake")
 
@@ -91,31 +90,10 @@ def test_second_element_lies_in_another_memory(kinds):
     check_both_ways(make, lambda at: 0, kinds, pieces, count=2)
 
 
-HEADER, DATA = 64 << 10, 4 << 10  # bytes of ordinary memory, of GPU memory
-
-
-@pytest.mark.parametrize("direction", ["pack", "unpack"])
-@pytest.mark.parametrize("packed_kind", ["host", "device"])
-@pytest.mark.parametrize("order", [("host", "device"), ("device", "host")], ids="-".join)
+@two_memories.cases
 def test_mpi_bottom_struct_of_ordinary_and_gpu_memory(order, packed_kind, direction):
     """The packed side has to be copied where one of the two sides is memory that CUDA knows nothing of."""
-    sizes = [HEADER if kind == "host" else DATA for kind in order]
-    image = np.random.default_rng(6).integers(1, 256, HEADER + DATA, np.uint8)
-    members = np.split(image, sizes[:1])
-    full = direction == "pack"
-    buffers = [memory.fake(kind, part * full) for kind, part in zip(order, members, strict=True)]
-    packed = memory.fake(packed_kind, image * (not full))
-    datatype = MPI.Datatype.Create_struct(sizes, [b.address for b in buffers], [MPI.BYTE] * 2).Commit()
-    with Seen() as seen:
-        if full:
-            result = calls.program().pack(0, 1, datatype, packed.address, image.size)
-        else:
-            result = calls.program().unpack(packed.address, image.size, 0, 1, datatype)
-    datatype.Free()
-    assert result == (0, image.size)
-    assert seen.outcomes.get((f"MPI_{direction.title()}", "taken: GPU kernel")) == 1  # and did not fall back
-    np.testing.assert_array_equal(packed.read(), image)
-    np.testing.assert_array_equal(np.concatenate([b.read() for b in buffers]), image)
+    two_memories.check(memory.fake, order, packed_kind, direction)
 
 
 @KINDS

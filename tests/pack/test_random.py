@@ -12,52 +12,52 @@ pytestmark = pytest.mark.mpi_process(TEMPI_DEVICE="fake", TEMPI_HOST_PACK="ours"
 
 
 @examples(7000)
-@given(cases())
-def test_pack_between_any_two_kinds_of_memory(case):
-    check_pack(case, memory.fake)
+@given(case=cases())
+def test_pack_between_any_two_kinds_of_memory(tally, case):
+    tally.add(check_pack(case, memory.fake))
 
 
 @examples(7000)
-@given(cases())
-def test_unpack_between_any_two_kinds_of_memory(case):
-    check_unpack(case, memory.fake)
+@given(case=cases())
+def test_unpack_between_any_two_kinds_of_memory(tally, case):
+    tally.add(check_unpack(case, memory.fake))
 
 
 @examples(2000)
-@given(cases(kinds=("device",)))
-def test_pack_within_device_memory(case):
-    check_pack(case, memory.fake)
+@given(case=cases(kinds=("device",)))
+def test_pack_within_device_memory(tally, case):
+    tally.add(check_pack(case, memory.fake))
 
 
 @examples(2000)
-@given(cases(kinds=("device",)))
-def test_unpack_within_device_memory(case):
-    check_unpack(case, memory.fake)
+@given(case=cases(kinds=("device",)))
+def test_unpack_within_device_memory(tally, case):
+    tally.add(check_unpack(case, memory.fake))
 
 
 @examples(2000)
-@given(cases(kinds=(HOST,)))
-def test_pack_within_host_memory(case):
-    check_pack(case, memory.fake)
+@given(case=cases(kinds=(HOST,)))
+def test_pack_within_host_memory(tally, case):
+    tally.add(check_pack(case, memory.fake))
 
 
 @examples(2000)
-@given(cases(kinds=(HOST,)))
-def test_unpack_within_host_memory(case):
-    check_unpack(case, memory.fake)
+@given(case=cases(kinds=(HOST,)))
+def test_unpack_within_host_memory(tally, case):
+    tally.add(check_unpack(case, memory.fake))
 
 
 @pytest.mark.mpi_process(TEMPI_VERIFY="1")
 @examples(200)
-@given(cases(kinds=GPU_KINDS))
-def test_verify_finds_no_difference(case):
-    check_pack(case, memory.fake)
-    check_unpack(case, memory.fake)
+@given(case=cases(kinds=GPU_KINDS))
+def test_verify_finds_no_difference(tally, case):
+    tally.add(check_pack(case, memory.fake))
+    tally.add(check_unpack(case, memory.fake))
 
 
 @pytest.mark.mpi_process(TEMPI_NO_TYPE_COMMIT="1", TEMPI_FAKE_SEED="7")
 @examples(200)
-@given(cases())
-def test_datatypes_are_analysed_at_first_use_too(case):
-    check_pack(case, memory.fake)
-    check_unpack(case, memory.fake)
+@given(case=cases())
+def test_datatypes_are_analysed_at_first_use_too(tally, case):
+    tally.add(check_pack(case, memory.fake))
+    tally.add(check_unpack(case, memory.fake))

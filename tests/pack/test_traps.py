@@ -231,7 +231,7 @@ def test_type_never_committed_through_the_shim_with_commit_switched_off():
 @pytest.mark.mpi_process(TEMPI_NO_TYPE_COMMIT="1")
 @MEMORY
 def test_empty_type_is_unpacked_first_of_all(kind):
-    """What we ask the library about a type that is new to us must not be a question that it dies of."""
+    """The library must not die of the questions that it is asked about a new type."""
     with Builder() as builder:
         for spec in (c.Contiguous(0, INT), c.Vector(3, 2, 5, c.Contiguous(0, DOUBLE)), c.Hindexed((), (), INT)):
             typed = memory.fake(kind, IMAGE)

@@ -15,7 +15,7 @@ from support.strategies import specs
 from support.tuned import LEAST_SHALLOW, WORDS, check_every_value, trial_of
 from support.typemap import Named, overlaps, type_map
 from tempi import _native
-from tempi.tuning import DEFAULTS, KNOBS, values_of
+from tempi.model.tuning import DEFAULTS, KNOBS, values_of
 
 fake = pytest.mark.mpi_process(TEMPI_DEVICE="fake")
 tunings = st.fixed_dictionaries({knob.name: st.sampled_from(knob.allowed) for knob in KNOBS})
@@ -29,30 +29,31 @@ def tried(spec, unpacks, tuning):
     return trial_of(spec, unpacks).measure(values_of(tuning), 0.0, 1)
 
 
-def check(spec, unpacks, tuning):
+def check(spec, unpacks, tuning, tally):
     with Builder() as builder:
         message = type_map(spec, builder.bounds)
-    if message.size == 0 or message.true_bounds.extent > MOST_SPAN_BYTES:
-        return
-    if not (unpacks and overlaps(message)):
+    is_possible = message.size > 0 and message.true_bounds.extent <= MOST_SPAN_BYTES
+    is_allowed = is_possible and not (unpacks and overlaps(message))
+    tally.add(is_allowed)
+    if is_allowed:
         assert tried(spec, unpacks, tuning)
 
 
 @fake
-@given(specs(), st.booleans(), tunings)
+@given(spec=specs(), unpacks=st.booleans(), tuning=tunings)
 @examples(300)
-def test_small_transfers(spec, unpacks, tuning):
-    check(spec, unpacks, tuning)
+def test_small_transfers(tally, spec, unpacks, tuning):
+    check(spec, unpacks, tuning, tally)
 
 
 @fake
-@given(specs(), st.booleans(), tunings, st.sampled_from((1, 4)))
+@given(spec=specs(), unpacks=st.booleans(), tuning=tunings, word=st.sampled_from((1, 4)))
 @examples(60)
-def test_large_transfers(spec, unpacks, tuning, word):
+def test_large_transfers(tally, spec, unpacks, tuning, word):
     """Beyond the least number of words for which a thread moves several."""
     size = max(1, type_map(spec).size)
     whole = c.Contiguous(LEAST_SHALLOW * word // size + 1, spec)
-    check(whole, unpacks, tuning | {"shallow_words": LEAST_SHALLOW})
+    check(whole, unpacks, tuning | {"shallow_words": LEAST_SHALLOW}, tally)
 
 
 @fake

@@ -96,7 +96,7 @@ def test_the_module_is_left_as_its_own_loader_made_it(python):
 )
 def test_without_a_shim_for_this_mpi_it_says_so_and_is_off(python, there_is, told):
     done = python(
-        f"import tempi\nfrom tempi import shims\n{there_is}\nfrom mpi4py import MPI\nprint(MPI.COMM_WORLD.size)"
+        f"import tempi\nfrom tempi.run import shims\n{there_is}\nfrom mpi4py import MPI\nprint(MPI.COMM_WORLD.size)"
     )
     assert done.out == "1\n"
     (warning,) = [line for line in done.err.splitlines() if "RuntimeWarning: tempi is off: " in line]

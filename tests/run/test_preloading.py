@@ -9,8 +9,8 @@ import pytest
 
 from support import shim
 from support.programs import run
-from tempi import shims
-from tempi.preloading import preloadable
+from tempi.run import shims
+from tempi.run.preloading import preloadable
 
 TEMPI = [sys.executable, "-m", "tempi"]
 MAPPED = "print([line.split(maxsplit=5)[5] for line in open('/proc/self/maps') if 'libtempi.so' in line][:1])"

@@ -1,4 +1,4 @@
-"""Which shim a program gets: by the MPI library that it names as needed."""
+"""The shim for a program: chosen by the MPI library that it names as needed."""
 
 import re
 import shutil
@@ -8,7 +8,8 @@ from pathlib import Path
 import mpi4py
 import pytest
 
-from tempi import lib_path, shims
+from tempi import lib_path
+from tempi.run import shims
 
 MODULES = sorted(Path(mpi4py.__file__).parent.glob("MPI.*.so"))
 

@@ -12,7 +12,7 @@ import pytest
 
 from support import shim
 from support.programs import run
-from tempi import launchers, shims
+from tempi.run import launchers, shims
 
 MODULES = sorted(Path(mpi4py.__file__).parent.glob("MPI.*.so"))
 

@@ -1,4 +1,4 @@
-"""What the ranks of test_choices.py do."""
+"""The ranks of test_choices.py."""
 
 import calls_worker
 

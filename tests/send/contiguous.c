@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "interpose/api.h"
+#include "face/api.h"
 
 enum { COUNT = 2, BYTES = 16, ROOM = 64, MIDDLE = 24 };
 static const tempi_api_table* tempi;

@@ -1,4 +1,4 @@
-"""What the two ranks of test_errors.py do."""
+"""The two ranks of test_message_errors.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calls_worker import comms
 from mpi4py import MPI
 from ways import Place
 
-from support import calls, memory
+from support import calls, memory, outcomes
 from support import constructors as c
 from support.building import Builder
 from support.messages import End, Image, Side, make_end
@@ -59,12 +59,14 @@ def truncated(kind: str, n_bytes: int, recv: str, vector: bool) -> None:
     with Builder() as builder:
         if me == 0:
             big = Side(End(kind, Named("BYTE"), n_bytes, 3), builder)
-            FORM("Isend", big.piece, 1, 4, comm, (sent := Requests()).at(0))
-            ways.complete(FORM, "Wait", sent)
+            with outcomes.claimed(("Isend", big)):
+                FORM("Isend", big.piece, 1, 4, comm, (sent := Requests()).at(0))
+                ways.complete(FORM, "Wait", sent)
             big.check_untouched()
         else:
             side, status = _spare(kind, _small(kind, vector), builder, n_bytes), MPI.Status()
-            found = error_class(lambda: _receive(recv, side.piece, Place(comm, 0, 4), status))
+            with outcomes.claimed(outcomes.claim(recv, side, is_filled=False)):
+                found = error_class(lambda: _receive(recv, side.piece, Place(comm, 0, 4), status))
             assert found == MPI.ERR_TRUNCATE, f"{recv}: {MPI.Get_error_string(found)}"
             _check_guards(side)
         _still_works(kind, builder)
@@ -85,10 +87,12 @@ def _still_works(kind: str, builder: Builder) -> None:
     end = End(kind, c.Vector(500, 2, 5, INT), 2, 11)
     if me == 0:
         side = Side(end, builder)
-        FORM("Send", side.piece, 1, 9, comm)
+        with outcomes.claimed(("Send", side)):
+            FORM("Send", side.piece, 1, 9, comm)
     else:
         side = Side(end.later(1), builder)
-        FORM("Recv", side.piece, 0, 9, comm, MPI.Status())
+        with outcomes.claimed(("Recv", side)):
+            FORM("Recv", side.piece, 0, 9, comm, MPI.Status())
         side.check_received(Image(end, builder).payload())
 
 

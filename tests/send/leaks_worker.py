@@ -1,4 +1,4 @@
-"""What the two ranks of test_leaks.py do: many small exchanges, and what they leave behind."""
+"""The two ranks of test_leaks.py: many small exchanges, and the resources that stay in use."""
 
 from __future__ import annotations
 

@@ -12,22 +12,24 @@ from dataclasses import dataclass
 import numpy as np
 from mpi4py import MPI
 
-from support import memory
+from support import memory, outcomes
 from support.building import Builder
 from support.messages import ALL_MAKERS, End, make_end
 from support.p2p import PLAIN, Piece, Requests
-from support.typemap import Bytes, message_map
+from support.typemap import Bytes, TypeMap, message_map
 
 GUARD_BYTES = 64
 LEAVES = ("INT", "DOUBLE", "BYTE")
 # Elements of a message. Pageable copies of 64 KiB and more return early; small ones are most of a program's.
 SIZES = (24,) * 3 + (600,) * 5 + (7_200,) * 5 + (60_000,) * 2 + (260_000,)
+CALLS = {"blocking": ("Send", "Recv"), "nonblocking": ("Isend", "Irecv"), "persistent": ("Send_init", "Recv_init")}
 KEPT = 12  # buffers that a rank holds to use them again
 
 
 @dataclass
 class Layout:
     end: End
+    message: TypeMap
     datatype: MPI.Datatype
     offsets: np.ndarray  # of every byte of the message in the buffer
     origin: int  # of the datatype in the buffer
@@ -40,7 +42,8 @@ def layout(end: End, builder: Builder) -> Layout:
     datatype = builder.build(end.spec)
     if not datatype.is_predefined:
         datatype.Commit()
-    return Layout(end, datatype, message.byte_offsets() + origin, origin, message.true_bounds.extent + 2 * GUARD_BYTES)
+    offsets, n_bytes = message.byte_offsets() + origin, message.true_bounds.extent + 2 * GUARD_BYTES
+    return Layout(end, message, datatype, offsets, origin, n_bytes)
 
 
 class Buffers:
@@ -83,7 +86,7 @@ def exchange(seed: int, n_messages: int, kinds: tuple[str, ...]) -> int:
             n, leaf = draw.choice(SIZES), draw.choice(LEAVES)
             ends = [layout(make_end(draw.choice(kinds), draw.choice(ALL_MAKERS), leaf, n, draw), builder) for _ in "sr"]
             for _ in range(draw.choice((4, 8, 16))):
-                source, way = draw.randrange(2), draw.choice(("blocking", "nonblocking", "persistent"))
+                source, way = draw.randrange(2), draw.choice(tuple(CALLS))
                 contents_seed = draw.getrandbits(31)
                 checked += one_message(ends, source, way, tag, contents_seed, buffers)
                 tag += 1
@@ -95,36 +98,66 @@ def one_message(ends: list[Layout], source: int, way: str, tag: int, contents_se
     `contents_seed`, so that the receiver knows them."""
     is_source = MPI.COMM_WORLD.Get_rank() == source
     mine = ends[0] if is_source else ends[1]
+    call = CALLS[way][0 if is_source else 1]
     buffer, before = buffers.filled(mine.end.kind, mine.n_bytes)
     piece = Piece(buffer.address + mine.origin, mine.end.count, mine.datatype)
     request, peer = Requests(), (1 - source if is_source else source, tag % 30_000, MPI.COMM_WORLD)
-    if way == "persistent":
-        PLAIN("Send_init" if is_source else "Recv_init", piece, *peer, request.at(0))
     checked = 0
-    for round_number in range(2 if way == "persistent" else 1):
-        sent = np.random.default_rng(contents_seed + round_number).integers(0, 256, len(mine.offsets), np.uint8)
-        if is_source:
-            before = before.copy()
-            before[mine.offsets] = sent
-        buffer.write(before)
-        transfer(way, is_source, piece, peer, request)
-        if not is_source:
-            expected = before.copy()
-            expected[mine.offsets] = sent
-            np.testing.assert_array_equal(buffer.read(), expected, f"message {tag}, {way}: {ends!r}")
-            checked += 1
-    if way == "persistent":
-        PLAIN("Request_free", request.at(0))
+    with outcomes.claimed((call, mine)):
+        if way == "persistent":
+            PLAIN(call, piece, *peer, request.at(0))
+        for round_number in range(2 if way == "persistent" else 1):
+            sent = np.random.default_rng(contents_seed + round_number).integers(0, 256, len(mine.offsets), np.uint8)
+            if is_source:
+                before = before.copy()
+                before[mine.offsets] = sent
+            buffer.write(before)
+            transfer(call, piece, peer, request)
+            if not is_source:
+                expected = before.copy()
+                expected[mine.offsets] = sent
+                np.testing.assert_array_equal(buffer.read(), expected, f"message {tag}, {way}: {ends!r}")
+                checked += 1
+        if way == "persistent":
+            PLAIN("Request_free", request.at(0))
     return checked
 
 
-def transfer(way: str, is_source: bool, piece: Piece, peer: tuple[int, int, MPI.Comm], request: Requests) -> None:
+def remade_buffer(kind: str, n_ints: int) -> None:
+    """Persistent requests whose buffers are freed between two rounds, and made anew at the same address."""
+    me, rounds = MPI.COMM_WORLD.Get_rank(), 3
+    call, peer = CALLS["persistent"][me], (1 - me, 7, MPI.COMM_WORLD)
+    with Builder() as builder:
+        mine = layout(make_end(kind, "vector", "INT", n_ints, random.Random(me)), builder)
+        contents = np.random.default_rng(me).integers(0, 256, (rounds, mine.n_bytes), np.uint8)
+        payloads = np.random.default_rng(9).integers(0, 256, (rounds, len(mine.offsets)), np.uint8)
+        if me == 0:
+            contents[:, mine.offsets] = payloads
+        request, buffer = Requests(), memory.at_hand(kind, contents[0])
+        address = buffer.address
+        with outcomes.claimed((call, mine)):
+            PLAIN(call, Piece(address + mine.origin, mine.end.count, mine.datatype), *peer, request.at(0))
+            for turn in range(rounds):
+                if turn:
+                    del buffer
+                    buffer = memory.at_hand(kind, contents[turn])
+                    assert buffer.address == address
+                transfer(call, Piece(0, 0, MPI.BYTE), peer, request)
+                if me == 1:
+                    contents[turn, mine.offsets] = payloads[turn]
+                np.testing.assert_array_equal(buffer.read(), contents[turn], f"round {turn}")
+            PLAIN("Request_free", request.at(0))
+
+
+def transfer(call: str, piece: Piece, peer: tuple[int, int, MPI.Comm], request: Requests) -> None:
     """Straight behind the copies, and finished before the buffer is read."""
     status = MPI.Status()
-    if way == "blocking":
-        return PLAIN("Send", piece, *peer) if is_source else PLAIN("Recv", piece, *peer, status)
-    if way == "persistent":
+    if call == "Send":
+        return PLAIN(call, piece, *peer)
+    if call == "Recv":
+        return PLAIN(call, piece, *peer, status)
+    if call.endswith("_init"):
         PLAIN("Start", request.at(0))
     else:
-        PLAIN("Isend" if is_source else "Irecv", piece, *peer, request.at(0))
+        PLAIN(call, piece, *peer, request.at(0))
     return PLAIN("Wait", request.at(0), status)

@@ -1,4 +1,4 @@
-"""What the ranks of test_random_programs.py and test_ordering.py do: a schedule of messages, each rank its part."""
+"""The ranks of test_random_programs.py and test_ordering.py: a schedule of messages, each rank its part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import ways
 from mpi4py import MPI
 from ways import Place
 
-from support import defects
+from support import defects, outcomes
 from support.building import Builder
 from support.messages import End, Image, Side, check_status
 from support.p2p import PLAIN, Form, Requests
@@ -49,8 +49,8 @@ def comm() -> MPI.Comm:
 LIBRARYS = ("host", "pinned")  # kinds of memory whose messages the shim leaves to the library
 
 
-def trusted(message: Message) -> bool:
-    """Whether this MPI library can do it on host memory too, and the standard allows it."""
+def is_trusted(message: Message, builder: Builder) -> bool:
+    """True if the standard allows the message, and this MPI library can do it on host memory too."""
     if message.source == message.target and defects.is_mpich_4_0():
         return False  # which takes messages to oneself for truncated when the two datatypes differ
     for end in (message.sent, message.received):
@@ -58,8 +58,7 @@ def trusted(message: Message) -> bool:
             return False
         if defects.defect_left(end.spec) or defects.crashes_library(end.spec):
             return False
-    with Builder() as builder:
-        return not overlaps(Image(message.received, builder).message)
+    return not overlaps(Image(message.received, builder).message)
 
 
 @dataclass
@@ -71,65 +70,80 @@ class Open:
     request: Requests
 
 
-def run(program: Program) -> int:
-    """Runs one program and returns how many messages this rank has checked."""
-    me, checked = comm().Get_rank(), 0
+def run(program: Program) -> tuple[int, int]:
+    """Runs one program. Returns how many messages this rank has received and checked, and how many it was to receive.
+
+    The difference is what `is_trusted` leaves out.
+    """
+    checked = 0
     with Builder() as builder:
         for messages in program.phases:
-            possible = [m for m in messages if trusted(m)]
-            opened = _begin(possible, me, builder)
-            checked += _finish(opened, program.completions[me % len(program.completions)], builder)
-    return checked
+            part = Part([m for m in messages if is_trusted(m, builder)], builder)
+            with outcomes.claimed(*part.calls()):
+                part.begin()
+                part.finish(program.completions[part.me % len(program.completions)])
+            checked += part.checked
+    me = comm().Get_rank()
+    return checked, sum(message.target == me for messages in program.phases for message in messages)
 
 
-def _begin(messages: Sequence[Message], me: int, builder: Builder) -> list[Open]:
-    """Starts everything in program order. Blocking receives and sends are done on the spot."""
-    opened = []
-    for message in messages:
-        if message.target == me and message.recv in ways.POSTED_EARLY:
-            opened.append(_begin_receive(message, builder))
-        if message.source == me:
-            side = Side(message.sent, builder)
-            to = Place(comm(), message.target, message.tag)
-            request = ways.send(message.send_form, message.send, side.piece, to)
-            if request:
-                opened.append(Open(message, side, request))
-            else:
-                side.check_untouched()
-        if message.target == me and message.recv not in ways.POSTED_EARLY:
-            opened.append(_begin_receive(message, builder))
-    return [o for o in opened if o]
+class Part:
+    """This rank's part of a phase."""
 
+    def __init__(self, messages: Sequence[Message], builder: Builder) -> None:
+        self.me, self.builder, self.checked = comm().Get_rank(), builder, 0
+        self._messages = messages
+        self._opened: list[Open] = []
 
-def _begin_receive(message: Message, builder: Builder) -> Open | None:
-    side, status = Side(message.received, builder), MPI.Status()
-    source = MPI.ANY_SOURCE if message.any_source else message.source
-    at = Place(comm(), source, MPI.ANY_TAG if message.any_tag else message.tag)
-    request = ways.receive(message.recv_form, message.recv, side.piece, at, status)
-    if request:
-        return Open(message, side, request)
-    _check(message, side, status, builder)
-    return None
+    def calls(self) -> list[tuple[str, Image]]:
+        sent = [(m.send, Image(m.sent, self.builder)) for m in self._messages if m.source == self.me]
+        received = [m for m in self._messages if m.target == self.me]
+        return sent + [(m.recv.split()[0], Image(m.received, self.builder)) for m in received]
 
+    def begin(self) -> None:
+        """Starts everything in program order. Blocking receives and sends are done on the spot."""
+        for message in self._messages:
+            receives, is_early = message.target == self.me, message.recv in ways.POSTED_EARLY
+            if receives and is_early:
+                self._begin_receive(message)
+            if message.source == self.me:
+                self._begin_send(message)
+            if receives and not is_early:
+                self._begin_receive(message)
 
-def _finish(opened: Sequence[Open], completion: str, builder: Builder) -> int:
-    requests = Requests(len(opened))
-    for i, one in enumerate(opened):
-        requests.put(i, one.request)
-    statuses = ways.complete(Form(), completion, requests)
-    for one, status in zip(opened, statuses, strict=True):
-        if one.side.end is one.message.received:
-            _check(one.message, one.side, status, builder)
+    def _begin_send(self, message: Message) -> None:
+        side, to = Side(message.sent, self.builder), Place(comm(), message.target, message.tag)
+        if request := ways.send(message.send_form, message.send, side.piece, to):
+            self._opened.append(Open(message, side, request))
         else:
-            one.side.check_untouched()
-    ways.free(Form(), requests)
-    return len(opened)
+            side.check_untouched()
 
+    def _begin_receive(self, message: Message) -> None:
+        side, status = Side(message.received, self.builder), MPI.Status()
+        source = MPI.ANY_SOURCE if message.any_source else message.source
+        at = Place(comm(), source, MPI.ANY_TAG if message.any_tag else message.tag)
+        if request := ways.receive(message.recv_form, message.recv, side.piece, at, status):
+            self._opened.append(Open(message, side, request))
+        else:
+            self._check(message, side, status)
 
-def _check(message: Message, side: Side, status: MPI.Status, builder: Builder) -> None:
-    payload = Image(message.sent, builder).payload()
-    try:
-        check_status(status, message.source, message.tag, len(payload), side)
-        side.check_received(payload)
-    except AssertionError as error:
-        raise AssertionError(f"{message!r}\n{error}") from error
+    def finish(self, completion: str) -> None:
+        requests = Requests(len(self._opened))
+        for i, one in enumerate(self._opened):
+            requests.put(i, one.request)
+        statuses = ways.complete(Form(), completion, requests)
+        for one, status in zip(self._opened, statuses, strict=True):
+            if one.side.end is one.message.received:
+                self._check(one.message, one.side, status)
+            else:
+                one.side.check_untouched()
+        ways.free(Form(), requests)
+
+    def _check(self, message: Message, side: Side, status: MPI.Status) -> None:
+        payload = Image(message.sent, self.builder).payload()
+        try:
+            check_status(status, message.source, message.tag, len(payload), side)
+            side.check_received(payload)
+        except AssertionError as error:
+            raise AssertionError(f"{message!r}\n{error}") from error
+        self.checked += 1

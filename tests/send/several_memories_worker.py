@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mpi4py import MPI
 
-from support import memory
+from support import memory, outcomes
 from support.p2p import PLAIN, Piece, Requests
 
 COMM = MPI.COMM_WORLD
@@ -28,7 +28,10 @@ def transfer(kinds: tuple[str, ...], sizes: list[int], sent: int, immediate: boo
     else:
         datatype = struct_at(buffers, sizes)
         piece = Piece(0, 1, datatype)
-    run(piece, sends, immediate)
+    path = "library" if datatype is None else "oneshot"
+    call = ("Isend" if sends else "Irecv") if immediate else ("Send" if sends else "Recv")
+    with outcomes.claimed(outcomes.Claim(call, outcomes.one_of(path))):
+        run(call, piece, sends)
     if datatype is not None:
         datatype.Free()
     if sends:
@@ -46,13 +49,13 @@ def memory_of(image: np.ndarray) -> memory.Host:
     return _kept[0]
 
 
-def run(piece: Piece, sends: bool, immediate: bool) -> None:
+def run(call: str, piece: Piece, sends: bool) -> None:
     peer = RECEIVER if sends else SENDER
-    if immediate:
+    if call.startswith("I"):
         request = Requests()
-        PLAIN("Isend" if sends else "Irecv", piece, peer, 5, COMM, request.at(0))
+        PLAIN(call, piece, peer, 5, COMM, request.at(0))
         PLAIN("Wait", request.at(0), MPI.Status())
     elif sends:
-        PLAIN("Send", piece, peer, 5, COMM)
+        PLAIN(call, piece, peer, 5, COMM)
     else:
-        PLAIN("Recv", piece, peer, 5, COMM, MPI.Status())
+        PLAIN(call, piece, peer, 5, COMM, MPI.Status())

@@ -14,6 +14,7 @@ from mpi4py import MPI
 from ways import Place
 
 from support import constructors as c
+from support import outcomes
 from support.building import Builder
 from support.messages import End, Image, Side
 from support.p2p import Form, Piece, Requests
@@ -53,14 +54,15 @@ def many_at_once(kind: str, spec: c.Vector, n: int, seed: int = 0) -> None:
     with Builder() as builder:
         sides = [Side(End(kind, spec, 1, seed + i + 1000 * me), builder) for i in range(n)]
         requests = Requests(n)
-        for i, side in enumerate(sides):
-            if me == 1:
-                FORM("Irecv", side.piece, 0, i, comm, requests.at(i))
-        comm.Barrier()
-        for i, side in enumerate(sides):
-            if me == 0:
-                FORM("Isend", side.piece, 1, i, comm, requests.at(i))
-        ways.complete(FORM, "Waitall", requests)
+        with outcomes.claimed(*(("Irecv" if me == 1 else "Isend", side) for side in sides)):
+            for i, side in enumerate(sides):
+                if me == 1:
+                    FORM("Irecv", side.piece, 0, i, comm, requests.at(i))
+            comm.Barrier()
+            for i, side in enumerate(sides):
+                if me == 0:
+                    FORM("Isend", side.piece, 1, i, comm, requests.at(i))
+            ways.complete(FORM, "Waitall", requests)
         for i, side in enumerate(sides if me == 1 else ()):
             side.check_received(Image(End(kind, spec, 1, seed + i), builder).payload())
 

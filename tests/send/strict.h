@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "interpose/api.h"
+#include "face/api.h"
 
 enum { INTS = 16, STRIDE = 3, SPAN = INTS * STRIDE, GUARD = 64, WHOLE = SPAN + 2 * GUARD };
 

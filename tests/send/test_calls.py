@@ -9,16 +9,21 @@ import random
 from typing import NamedTuple
 
 import calls_worker as worker
+import corner_cases_worker as corner_cases
+import exchanges_worker as exchanges
 import pytest
 import ways
-from calls_worker import Batch, Case, Exchange
+from calls_worker import Case, check_all
+from exchanges_worker import Batch, Exchange
 
 from support import effort, memory
+from support.defects import is_mpich_4_0, library_name
 from support.messages import ALL_MAKERS, KINDS, LEAVES, MAKERS, End, leaf_bytes, make_end
 from support.p2p import FORMS
 
 LARGE_BYTES = 300_000  # over every eager limit
-REPEATS = {"quick": 1, "ci": 1, "full": 20}[effort.PROFILE]
+PERSISTENT = ways.PERSISTENT_SENDS + ways.PERSISTENT_RECVS
+REPEATS = effort.scaled(1)
 
 
 class Setup(NamedTuple):
@@ -98,7 +103,7 @@ def possible(send: str, recv: str) -> bool:
 def test_every_way_to_receive(pair, setup, send, drawn):
     receives = [recv for recv in ways.RECVS if possible(send, recv)]
     cases = [draw_case(drawn, setup.kinds, send, recv) for recv in receives * REPEATS]
-    pair.call(worker.one_by_one, worker.transfer, cases)
+    check_all(pair, worker.transfer, cases)
 
 
 @pytest.mark.parametrize("maker", ALL_MAKERS)
@@ -113,25 +118,32 @@ def test_every_two_kinds_of_memory(pair, setup, maker, drawn):
                 cases.append(
                     Case(send, recv, sent, make_end(receiver, drawn.choice(ALL_MAKERS), "INT", n, drawn), "INT")
                 )
-    pair.call(worker.one_by_one, worker.transfer, cases)
+    check_all(pair, worker.transfer, cases)
+
+
+def draw_exchange(drawn: random.Random, kinds: tuple[str, ...], way: str, where: str) -> Exchange:
+    leaf = drawn.choice(LEAVES)
+    n = elements(drawn, leaf)
+
+    def draw():
+        return tuple(make_end(drawn.choice(kinds), drawn.choice(ALL_MAKERS), leaf, n, drawn) for _ in "01")
+
+    completion = drawn.choice(list(ways.COMPLETIONS))
+    return Exchange(way, draw(), draw(), leaf, where, drawn.choice(FORMS), completion, drawn.random() < 0.3)
 
 
 @pytest.mark.parametrize("way", ["Sendrecv", "Isendrecv", "Sendrecv_replace", "Isendrecv_replace"])
 def test_exchanges(pair, setup, way, drawn):
     if not ways.has(way):
         pytest.skip(f"this MPI has no MPI_{way}")
+    if is_mpich_4_0() and way.startswith("I"):
+        pytest.skip("MPICH 4.0 frees datatypes that are in use")
     cases = []
-    for i in range(12 * REPEATS):
-        leaf = drawn.choice(LEAVES)
-        n = elements(drawn, leaf)
-
-        def draw(leaf=leaf, n=n):
-            return tuple(make_end(drawn.choice(setup.kinds), drawn.choice(ALL_MAKERS), leaf, n, drawn) for _ in "01")
-
-        where = ("world", "inter", "self")[i % 3]
-        completion = drawn.choice(list(ways.COMPLETIONS))
-        cases.append(Exchange(way, draw(), draw(), leaf, where, drawn.choice(FORMS), completion, drawn.random() < 0.3))
-    pair.call(worker.one_by_one, worker.exchange, cases)
+    while len(cases) < 12 * REPEATS:
+        case = draw_exchange(drawn, setup.kinds, way, where=("world", "inter", "self")[len(cases) % 3])
+        if not exchanges.wrong_in_mpich(case, dict(setup.options)):
+            cases.append(case)
+    check_all(pair, exchanges.exchange, cases)
 
 
 @pytest.mark.parametrize("completion", ways.COMPLETIONS)
@@ -152,7 +164,7 @@ def test_arrays_of_requests(pair, setup, completion, drawn):
         send = drawn.choice(("Send_init", "Ssend_init") if persistent else ("Isend", "Issend", "Ibsend"))
         recv = "Recv_init" if persistent else "Irecv"
         cases.append(Batch(sent, received, send, recv, completion, leaf, drawn.choice(FORMS), 3 if persistent else 1))
-    pair.call(worker.one_by_one, worker.batch, cases)
+    check_all(pair, exchanges.batch, cases)
 
 
 def test_messages_without_data(pair, setup, drawn):
@@ -164,33 +176,47 @@ def test_messages_without_data(pair, setup, drawn):
         empty = End(kinds[1], sent.spec, 0)
         received = make_end(kinds[1], "vector", "INT", 12, drawn) if i % 2 else empty
         cases.append(Case(send, recv, sent, received, "INT"))
-    pair.call(worker.one_by_one, worker.transfer, cases)
+    check_all(pair, worker.transfer, cases)
 
 
 def test_proc_null(pair, setup, drawn):
-    recv = [way for way in ways.RECVS if not way.startswith(("Isendrecv", "Sendrecv"))]
-    send = [way for way in ways.SENDS if not way.startswith(("Isendrecv", "Sendrecv"))]
+    if is_mpich_4_0():
+        pytest.skip("MPICH 4.0 does not say MPI_PROC_NULL in the status of an Irecv from it")
+    # MPICH's started persistent requests for nobody count as inactive: empty statuses, MPI_UNDEFINED.
+    left_out = ("Isendrecv", "Sendrecv") + (PERSISTENT if library_name() == "mpich" else ())
+    recv = [way for way in ways.RECVS if not way.startswith(left_out)]
+    send = [way for way in ways.SENDS if not way.startswith(left_out)]
     cases = []
     for i in range(40):
         end = make_end(drawn.choice(setup.kinds), drawn.choice(ALL_MAKERS), "INT", elements(drawn, "INT"), drawn)
         completion = drawn.choice(list(ways.COMPLETIONS))
         cases.append((send[i % len(send)], recv[i % len(recv)], end, drawn.choice(FORMS), completion))
-    pair.call(worker.one_by_one, worker.nobody, cases)
+    check_all(pair, corner_cases.nobody, cases)
+
+
+@pytest.mark.skipif(not ways.has("Isendrecv"), reason="this MPI has no MPI_Isendrecv")
+def test_isendrecv_from_nobody(pair, setup, drawn):
+    """Of GPU memory; the libraries leave that status as it was."""
+    kinds = [kind for kind in setup.kinds if memory.needs_shim(kind)]
+    cases = [(make_end(kind, "vector", "INT", 1200, drawn), way) for kind in kinds for way in ways.COMPLETIONS]
+    if not cases:
+        pytest.skip("all memory is the library's")
+    check_all(pair, corner_cases.receives_from_nobody, cases)
 
 
 def test_null_requests(pair):
-    pair.call(worker.one_by_one, worker.nothing_to_complete, FORMS)
+    check_all(pair, corner_cases.nothing_to_complete, FORMS)
 
 
 def test_requests_freed_while_active(pair, setup, drawn):
     sizes = (12, LARGE_BYTES // 4) * 4
     sent = [make_end(drawn.choice(setup.kinds), drawn.choice(list(MAKERS)), "INT", n, drawn) for n in sizes]
     for form in FORMS:
-        pair.call(worker.freed_sends, sent, form)
+        pair.call(corner_cases.freed_sends, sent, form)
 
 
 def test_absolute_addresses_in_two_kinds_of_memory(pair, setup):
     others = [(a, b) for a in setup.kinds for b in setup.kinds]
     for kinds in others:
         for way in ("Send", "Isend"):
-            pair.call(worker.bottom_of_mixed_memory, kinds, FORMS[0], way)
+            pair.call(corner_cases.bottom_of_mixed_memory, kinds, FORMS[0], way)

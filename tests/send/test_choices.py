@@ -1,4 +1,4 @@
-"""Which way the shim chooses for a message, where it takes the peer to be, and what its report says of it."""
+"""The strategy that the shim chooses for a message, the location that it takes a peer to have, and its report."""
 
 import calls_worker as worker
 import pytest

@@ -6,9 +6,11 @@ import pytest
 
 from support import memory, shim
 from support.messages import KINDS
-from support.programs import INCLUDE, compiled, mpi_of, mpirun, succeed, tool
+from support.outcomes import is_gpu_memory, rows_of_report
+from support.programs import INCLUDE, compiled, fortran_compiler, mpi_of, mpirun, succeed, tool
 
 HERE = Path(__file__).parent
+MESSAGES = ("MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv")
 FORTRAN_KINDS = tuple(kind for kind in KINDS if kind != "device 1")
 
 
@@ -19,7 +21,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["mpifh", "usempi", "f08"])
 def program(request, folder):
-    compiler, c_compiler = tool("mpifort", "MPIFC"), tool("mpicc", "MPICC")
+    compiler, c_compiler = fortran_compiler(), tool("mpicc", "MPICC")
     if not compiler or not c_compiler:
         pytest.skip("no mpifort")
     made, helper = folder / request.param, folder / "memory.o"
@@ -41,4 +43,8 @@ def test_host_memory_without_the_shim(program):
 def test_memory_of_every_kind(program, kind, monkeypatch):
     if kind != memory.HOST:
         monkeypatch.setenv("TESTS_FORTRAN_KIND", kind)
-    assert mpirun(2, program, shim.preloaded(TEMPI_DEVICE="fake")).out.strip() == "ok"
+    done = mpirun(2, program, shim.preloaded(TEMPI_DEVICE="fake", TEMPI_REPORT="1"))
+    assert done.out.strip() == "ok"
+    path = "taken: one-shot through pinned memory" if is_gpu_memory(kind) else "passed on: the library is as fast"
+    paths = {outcome for (call, outcome), _ in rows_of_report(done.err).items() if call in MESSAGES}
+    assert paths == {path}

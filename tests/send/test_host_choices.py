@@ -9,7 +9,7 @@ from support import memory
 from support.messages import MAKERS, make_end
 from support.ranks import Ranks
 from support.typemap import message_map, standard_bounds
-from tempi.model import HOST_STRATEGIES, PEERS, on_host
+from tempi.model.terms import HOST_STRATEGIES, PEERS, on_host
 
 pytestmark = pytest.mark.skipif(memory.on_real_gpu(), reason="there is no GPU in these programs")
 
@@ -50,7 +50,7 @@ def strided_end(maker, n, drawn):
 
 
 def outcomes(ranks, maker, n, drawn):
-    """What became of a message's MPI_Send and MPI_Recv."""
+    """The outcomes of a message's MPI_Send and MPI_Recv."""
     sent, received = (strided_end(maker, n, drawn) for _ in "01")
     both = ranks.call(rows_of_one_message, worker.Case("Send", "Recv", sent, received, "INT"))
     return tuple(
@@ -121,7 +121,7 @@ def test_bytes_and_statuses_are_right_whoever_packs(names, tmp_path, drawn):
                 sent, received = (make_end("host", maker, "INT", n, drawn) for _ in "01")
                 cases.append(worker.Case(send, recv, sent, received, "INT", sender=len(cases) % 2))
     with job(*paths) as ranks:
-        ranks.call(worker.one_by_one, worker.transfer, cases)
+        worker.check_all(ranks, worker.transfer, cases)
 
 
 @pytest.mark.parametrize("name", ["ours", "mixed"])
@@ -133,4 +133,4 @@ def test_messages_to_oneself_are_right(name, tmp_path, drawn):
             sent, received = (make_end("host", maker, "INT", n, drawn) for _ in "01")
             cases.append(worker.Case("Isend", "Irecv", sent, received, "INT", where="self"))
     with job(path, path) as ranks:
-        ranks.call(worker.one_by_one, worker.transfer, cases)
+        worker.check_all(ranks, worker.transfer, cases)

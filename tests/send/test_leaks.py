@@ -6,7 +6,7 @@ import pytest
 from support import effort, shim
 from support.messages import KINDS
 
-EXCHANGES = {"quick": 2_000, "ci": 20_000, "full": 100_000}[effort.PROFILE]
+EXCHANGES = effort.scaled(20_000)
 GROWTH_BYTES = 8 << 20
 
 

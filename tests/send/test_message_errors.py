@@ -3,11 +3,10 @@
 import errors_worker as worker
 import pytest
 
-from support import effort, memory, p2p
+from support import effort, p2p
 from support.messages import KINDS
 from support.ranks import Ranks
 
-DEVICE_KINDS = tuple(kind for kind in KINDS if memory.needs_shim(kind))
 RECEIVES = ("Recv", "Irecv", "Mrecv", "Recv_init", "Sendrecv")
 
 
@@ -65,7 +64,7 @@ def test_partitioned(pair, kind):
 STEPS = ("pinned", "allocate", "launch", "copy", "finish")
 
 
-@pytest.mark.parametrize("nth", [1, 2, 3, 4] if effort.PROFILE == "full" else [1, 3])
+@pytest.mark.parametrize("nth", [1, 2, 3, 4] if effort.IS_FULL else [1, 3])
 @pytest.mark.parametrize("first", STEPS[::2])
 def test_failing_devices(first, nth):
     """One fault on each rank, of different kinds. Each exchange gives right bytes or an MPI error."""

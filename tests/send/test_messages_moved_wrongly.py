@@ -3,12 +3,14 @@
 import calls_worker as calls
 import programs_worker as programs
 import pytest
+from calls_worker import check_all
 from hypothesis import given
 from hypothesis import strategies as st
 from programs_worker import Message, Program
 
 from support import constructors as c
 from support import memory
+from support.defects import library_name
 from support.effort import examples
 from support.messages import End
 from support.moved_wrongly import COMPLEX, COMPLEX_LEAVES, RIGHT, WRONG
@@ -36,13 +38,19 @@ def meets_itself(spec):
 def test_the_bytes_arrive(ranks, name):
     spec = DATATYPES[name]
     packed = Named("PACKED"), type_map(spec).size * 2
+
+    def end(seed, made_of, count):
+        """Of a datatype that the library moves wrongly, the shim packs every message."""
+        path = "library" if name in RIGHT or made_of != spec or library_name() != "openmpi" else "host"
+        return End("host", made_of, count, seed, path=path)
+
     cases = [
-        calls.Case(send, recv, End("host", *sent, 1), End("host", *received, 2), "")
+        calls.Case(send, recv, end(1, *sent), end(2, *received), "")
         for send, recv in CALLS
         for sent, received in (((spec, 2), packed), (packed, (spec, 2)), ((spec, 2), (spec, 2)))
         if received == packed or not meets_itself(spec)
     ]
-    ranks(2).call(calls.one_by_one, calls.transfer, cases)
+    check_all(ranks(2), calls.transfer, cases)
 
 
 @st.composite
@@ -54,6 +62,7 @@ def messages(draw, tag):
 
 
 @examples(300, shrinks=False)
-@given(st.tuples(*(messages(tag) for tag in range(5))))
-def test_random_datatypes_of_complex_numbers(ranks, all_messages):
-    ranks(2).call(programs.run, Program((all_messages,)), timeout=20)
+@given(all_messages=st.tuples(*(messages(tag) for tag in range(5))))
+def test_random_datatypes_of_complex_numbers(ranks, tally, all_messages):
+    _, (checked, drawn) = ranks(2).call(programs.run, Program((all_messages,)), timeout=20)
+    tally.add(checked, drawn)

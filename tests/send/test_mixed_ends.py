@@ -2,7 +2,7 @@
 
 import calls_worker as worker
 import pytest
-from calls_worker import Case
+from calls_worker import Case, check_all
 
 from support.messages import KINDS, End, make_end
 from support.ranks import Ranks
@@ -30,7 +30,7 @@ def test_the_other_end_does_without(pair, maker, kind, drawn):
             for theirs in (make_end("host", "named", "INT", n, drawn), make_end("host", "vector", "INT", n, drawn)):
                 cases.append(Case(send, recv, ours, theirs, "INT", sender=WITH))
                 cases.append(Case(send, recv, theirs, ours, "INT", sender=WITHOUT))
-    pair.call(worker.one_by_one, worker.transfer, cases if maker != "indexed" else cases[::2])
+    check_all(pair, worker.transfer, cases if maker != "indexed" else cases[::2])
 
 
 def test_bytes_sent_are_the_packed_bytes(pair, drawn):
@@ -43,4 +43,4 @@ def test_bytes_sent_are_the_packed_bytes(pair, drawn):
             if raw == "PACKED":
                 received = End("host", type(received.spec)("PACKED"), 240)
             cases.append(Case("Send", "Recv", sent, received, "BYTE", sender=WITH))
-    pair.call(worker.one_by_one, worker.transfer, cases)
+    check_all(pair, worker.transfer, cases)

@@ -12,7 +12,8 @@ import pytest
 from support import effort, memory
 from support.messages import KINDS
 
-N_MESSAGES = int(os.environ.get("TESTS_PLAIN_MESSAGES", {"quick": 120, "ci": 300, "full": 20_000}[effort.PROFILE]))
+N_MESSAGES = int(os.environ.get("TESTS_PLAIN_MESSAGES", effort.scaled(300, least=120)))
+REMADE = [kind for kind in KINDS if kind.startswith("device")]
 STRATEGIES = ("auto", "oneshot", "staged", "device")
 
 
@@ -22,3 +23,12 @@ def test_buffers_filled_and_read_by_plain_copies(ranks, drawn, strategy):
     job = ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy, **aware)
     checked = job.call(worker.exchange, drawn.getrandbits(31), N_MESSAGES, KINDS, timeout=60 + N_MESSAGES / 20)
     assert sum(checked) >= N_MESSAGES
+
+
+@pytest.mark.skipif(memory.on_real_gpu(), reason="a real GPU's allocator need not give the same address again")
+@pytest.mark.parametrize("strategy", ["oneshot", "staged"])
+@pytest.mark.parametrize("kind", REMADE)
+def test_buffers_of_persistent_requests_made_anew_between_rounds(ranks, kind, strategy):
+    job = ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy)
+    for n_ints in (600, 60_000):
+        job.call(worker.remade_buffer, kind, n_ints)

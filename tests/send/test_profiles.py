@@ -55,4 +55,4 @@ def test_profiles_never_change_what_arrives(name, tmp_path, drawn):
             sent, received = (make_end("device", maker, "INT", n, drawn) for _ in "01")
             cases.append(worker.Case("Send", "Recv", sent, received, "INT"))
     with Ranks(2, {"TEMPI_DEVICE": "fake", "TEMPI_PROFILE": str(path)}) as job:
-        job.call(worker.one_by_one, worker.transfer, cases)
+        worker.check_all(job, worker.transfer, cases)

@@ -1,7 +1,6 @@
 """Sends leave whatever the program's threads do: sit in a call, compute, or watch a flag. A send that does not leave
 lets the ranks hang, which fails the test."""
 
-import re
 import signal
 
 import blocking_calls
@@ -11,24 +10,14 @@ import threads_worker as worker
 from support import effort, mpi_functions
 from support.programs import tool
 
-# Rows of functions.def that return without waiting for another process.
-RETURN_AT_ONCE = re.compile(
-    r"MPI_(I\w+|Test\w*|Start\w*|\w+_init|Request_\w+|Cancel|Init\w*|Session_init|Pack|Unpack|Type_commit)"
-)
-
 
 def _blocking_functions():
     """By mpi.h: those with a row that can block, their large-count forms left out."""
     compiler = tool("mpicc", "MPICC")
     if compiler is None:
         return []
-    declared = mpi_functions.declared(compiler)
-    rows = mpi_functions.rows()
-    return sorted(
-        name
-        for name in declared & mpi_functions.has_rows()
-        if not name.endswith("_c") and not (rows[name] == "SHIM" and RETURN_AT_ONCE.fullmatch(name))
-    )
+    rows, exported = mpi_functions.rows(), mpi_functions.declared(compiler) & mpi_functions.has_rows()
+    return sorted(name for name in exported if rows[name].waits and not name.endswith("_c"))
 
 
 BLOCKING = _blocking_functions()
@@ -51,7 +40,7 @@ def test_every_blocking_function_is_driven_or_has_a_reason():
 @pytest.mark.parametrize("setup", SETUPS)
 @pytest.mark.parametrize("function", DRIVEN)
 def test_sends_leave_while_another_thread_blocks(ranks, setup, function):
-    if setup != "device" and effort.PROFILE == "quick" and function.endswith("_init"):
+    if setup != "device" and effort.IS_QUICK and function.endswith("_init"):
         pytest.skip("quick: one setup for the persistent collectives")
     kind, environment = SETUPS[setup]
     for said in ranks(2, **environment).call(worker.send_while_a_thread_blocks, kind, function):

@@ -11,8 +11,8 @@ from support.typemap import Named
 GIB = 1 << 30
 MIB = 1 << 20
 LARGE = c.Vector(20, 1 << 10, 1100, Named("INT"))  # 80 KiB
-FAILURES = {"quick": 150, "ci": 6_000, "full": 130_000}[effort.PROFILE]
-MESSAGES = {"quick": 20_000, "ci": 200_000, "full": 1_000_000}[effort.PROFILE]
+FAILURES = 130_000 if effort.IS_FULL else effort.scaled(6_000)
+MESSAGES = 1_000_000 if effort.IS_FULL else effort.scaled(200_000)
 
 pytestmark = pytest.mark.skipif(shim.is_sanitized(), reason="sanitizers map memory of their own")
 needs_device = pytest.mark.skipif(

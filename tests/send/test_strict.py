@@ -6,6 +6,7 @@ import pytest
 
 from support import shim
 from support.defects import is_mpich_4_0
+from support.outcomes import rows_of_report
 from support.programs import INCLUDE, mpirun, succeed, tool
 
 KINDS = ("device", "managed")  # of the fake device, whatever TESTS_SEND_KINDS says; pinned memory is the library's
@@ -43,14 +44,18 @@ def compiled(source, folder, *options):
 @pytest.mark.parametrize("case", CASES)
 def test_strict(folder, case, kind):
     program = compiled("strict.c", folder, "-ldl")
-    assert succeed([str(program), case, kind], shim.preloaded(TEMPI_DEVICE="fake")).out.strip() == "ok"
+    done = succeed([str(program), case, kind], shim.preloaded(TEMPI_DEVICE="fake", TEMPI_REPORT="1"))
+    assert done.out.strip() == "ok"
+    assert any(outcome.startswith("taken") for _, outcome in rows_of_report(done.err)), "the library did all"
 
 
 # What MPICH packs itself it packs in part before it says that there is no room.
 @pytest.mark.parametrize("case", [case for case in CASES if case != "refused_pack"])
 def test_strict_of_host_memory(folder, case):
     program = compiled("strict.c", folder, "-ldl")
-    assert succeed([str(program), case, "host"], shim.preloaded(TEMPI_STRATEGY="host")).out.strip() == "ok"
+    done = succeed([str(program), case, "host"], shim.preloaded(TEMPI_STRATEGY="host", TEMPI_REPORT="1"))
+    assert done.out.strip() == "ok"
+    assert any(outcome == "taken: host packer" for _, outcome in rows_of_report(done.err)), "the library did all"
 
 
 @pytest.mark.skipif(is_mpich_4_0(), reason="MPICH 4.0 crashes where a session frees a request, without the shim too")

@@ -1,4 +1,4 @@
-"""What the MPI libraries are known to do wrong on host memory. Named here, so that no test learns it.
+"""Known defects of the MPI libraries on host memory. Named here, so that no test learns it.
 
 Found with random types against the standard's type map. A case on this list says nothing about the library's bytes;
 what the shim handles itself is always held to the standard.

@@ -8,13 +8,21 @@ from hypothesis import Phase, settings
 
 VARIABLE = "TESTS_EFFORT"
 PROFILE = os.environ.get(VARIABLE, "ci")
-_FACTOR = {"quick": 0.1, "ci": 1.0, "full": 20.0}[PROFILE]
+_FACTORS = {"quick": 0.1, "ci": 1.0, "full": 3.0}
+_FACTOR = _FACTORS.get(PROFILE) or float(PROFILE)
+IS_QUICK = _FACTOR < 1
+IS_FULL = _FACTORS["full"] <= _FACTOR
+
+
+def scaled(count: int, *, least: int = 1) -> int:
+    """`count` in CI; a tenth of it in the quick profile, 3 times as much in the full one; at least `least`."""
+    return max(least, int(count * _FACTOR))
 
 
 def examples(count: int, *, shrinks: bool = True) -> settings:
-    """A decorator: `count` examples in CI, a tenth of them in the quick profile, 20 times as many in the full one.
+    """A decorator for `scaled(count)` examples.
 
     Without `shrinks` the first failure is reported as it is: where each failure costs a new start of several ranks.
     """
     phases = tuple(phase for phase in Phase if shrinks or phase in (Phase.explicit, Phase.generate))
-    return settings(max_examples=max(1, int(count * _FACTOR)), phases=phases)
+    return settings(max_examples=scaled(count), phases=phases)

@@ -91,5 +91,5 @@ def on_real_gpu() -> bool:
 
 
 def needs_shim(*kinds: str) -> bool:
-    """Whether the library alone could not do it: it cannot reach device memory."""
+    """True if the library alone could not do it: it cannot reach device memory."""
     return any(kind.startswith("device") for kind in kinds)

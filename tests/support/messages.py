@@ -32,6 +32,7 @@ class End:
     count: int = 1
     seed: int = 0
     bottom: bool = False  # the address is in the datatype, and the call gets MPI_BOTTOM
+    path: str = ""  # that the message takes by the case's claim; else outcomes.py derives it
 
     def later(self, rounds: int) -> End:
         """The same end with other bytes in it."""

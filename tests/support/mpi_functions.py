@@ -9,9 +9,15 @@ from __future__ import annotations
 import re
 import tempfile
 from functools import cache
+from typing import NamedTuple
+
+import def_tables
 
 from support import shim
-from support.programs import INCLUDE, run, succeed, tool
+from support.programs import run, succeed, tool
+
+Version = tuple[int, int]
+LARGE_COUNTS: Version = (4, 0)  # the forms with _c
 
 # Why functions wait for no other process, and which these are.
 LOCAL = {
@@ -86,19 +92,39 @@ def is_local(function: str) -> bool:
     return any(re.fullmatch(pattern, function) for group in LOCAL.values() for pattern in group.split())
 
 
-def rows() -> dict[str, str]:
-    """The kind of row (SHIM, BLOCKING, REAL) by function."""
-    text = "".join((INCLUDE / "mpi" / f"{name}.def").read_text() for name in ("functions", "blocking"))
-    return {name: kind for kind, name in re.findall(r"^TEMPI_([A-Z]+)\((MPIX?_\w+)[,)]", text, re.MULTILINE)}
+class Function(NamedTuple):
+    """A row of base/functions.def, or its form with _c."""
+
+    kind: str  # SHIM, PASSED, REAL
+    since: Version | None  # none: an extension of a library
+    waits: bool  # for another process
+
+
+@cache
+def rows() -> dict[str, Function]:
+    """Every function of the table by its name, each form for itself."""
+    found = {}
+    for kind, (name, version, *columns) in def_tables.rows("base/functions.def", "base/passed.def"):
+        since = None if version == "X" else _version(version)
+        found[name] = Function(kind, since, kind == "PASSED" or "waits" in columns)
+        if columns[0] == "two":
+            found[f"{name}_c"] = found[name]._replace(since=since and max(since, LARGE_COUNTS))
+    return found
 
 
 def has_rows() -> set[str]:
     """Functions that we stand in for or pass on."""
-    return {name for name, kind in rows().items() if kind != "REAL"}
+    return {name for name, row in rows().items() if row.kind != "REAL"}
+
+
+def _version(text: str) -> Version:
+    major, minor = text.split(".")
+    return int(major), int(minor)
 
 
 _PROBE = """
 #include <mpi.h>
+tempi_version MPI_VERSION.MPI_SUBVERSION
 #if defined(__has_include)
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
@@ -108,14 +134,26 @@ _PROBE = """
 
 
 @cache
-def declared(compiler: str) -> frozenset[str]:
-    """The functions of the compiler's mpi.h and mpi-ext.h: names with a profiling name beside them."""
+def _header(compiler: str) -> str:
+    """The compiler's mpi.h and mpi-ext.h, preprocessed."""
     with tempfile.NamedTemporaryFile("w", suffix=".c") as probe:
         probe.write(_PROBE)
         probe.flush()
-        text = succeed([compiler, "-E", "-P", probe.name], shim.clean_environment()).out
-    names = set(re.findall(r"\b(P?MPIX?_[A-Z]\w*)\s*\(", text))
+        return succeed([compiler, "-E", "-P", probe.name], shim.clean_environment()).out
+
+
+@cache
+def declared(compiler: str) -> frozenset[str]:
+    """The functions of mpi.h and mpi-ext.h: names with a profiling name beside them."""
+    names = set(re.findall(r"\b(P?MPIX?_[A-Z]\w*)\s*\(", _header(compiler)))
     return frozenset(name for name in names if "P" + name in names)
+
+
+def standard_of(compiler: str) -> Version:
+    """The version of the standard that mpi.h says it is of."""
+    match = re.search(r"tempi_version (\d+)\s*\.\s*(\d+)", _header(compiler))
+    assert match
+    return int(match[1]), int(match[2])
 
 
 def compilers() -> list[str]:

@@ -54,7 +54,7 @@ def message_handle() -> Any:
 
 
 class Form(NamedTuple):
-    """Which of the symbols of one MPI function is called."""
+    """The symbol of an MPI function that is called."""
 
     prefix: str = "MPI_"
     large: bool = False

@@ -39,6 +39,13 @@ def tool(name: str, variable: str = "") -> str | None:
     return shutil.which(os.environ.get(variable) or name, path=_PATH)
 
 
+@cache
+def fortran_compiler() -> str | None:
+    """mpifort, where the compiler that it wraps is there, too."""
+    found = tool("mpifort", "MPIFC")
+    return found if found and run([found, "--version"], dict(os.environ)).code == 0 else None
+
+
 def run(command: list[str], environment: dict[str, str], timeout: float = 120) -> Output:
     done = subprocess.run(
         command,

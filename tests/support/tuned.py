@@ -6,7 +6,7 @@ from support import constructors as c
 from support.building import Builder
 from support.typemap import Named, Spec, type_map
 from tempi import _native
-from tempi.tuning import KNOBS, Knob, values_of
+from tempi.model.tuning import KNOBS, Knob, values_of
 
 WORDS = (Named("BYTE"), Named("SHORT"), Named("INT"), Named("DOUBLE"), Named("C_DOUBLE_COMPLEX"))
 LEAST_SHALLOW = min(next(knob.allowed for knob in KNOBS if knob.name == "shallow_words"))
@@ -36,7 +36,7 @@ def _at_displacements(leaf: Spec) -> Spec:
 
 
 def _matters(knob: Knob, word: int) -> bool:
-    """Whether a launch parameter is not one of words of another size."""
+    """True if a launch parameter is not one of words of another size."""
     family, _, size = knob.name.partition("_")
     return family not in ("deep", "irregular") or int(size) == word
 

@@ -116,7 +116,7 @@ def standard_bounds(spec: Spec) -> Bounds:
 
 
 def marked(spec: Spec, bounds: BoundsOf) -> bool:
-    """Whether the type map holds bounds set explicitly: then, by the standard, no other entry counts for the bounds."""
+    """True if the type map holds bounds set explicitly: then, by the standard, no other entry counts for the bounds."""
     if isinstance(spec, Named | F90):
         return False
     if spec.explicit_bounds(bounds) is not None and not spec.inherits_bounds:
@@ -189,7 +189,7 @@ def message_map(spec: Spec, count: int, bounds: BoundsOf = standard_bounds) -> T
 
 
 def overlaps(message: TypeMap) -> bool:
-    """Whether a byte occurs twice: such a datatype may be packed, but not unpacked into."""
+    """True if a byte occurs twice: such a datatype may be packed, but not unpacked into."""
     return len(np.unique(message.byte_offsets())) != message.size
 
 

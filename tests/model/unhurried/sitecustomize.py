@@ -7,7 +7,7 @@ import os
 import time
 
 if any(name in os.environ for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK")):
-    from tempi import grid, sampling
+    from tempi.measure import grid, sampling
 
     def every_tenth_of_a_term(rows_of):
         def rows(*arguments):

@@ -10,10 +10,6 @@ def getDeviceCount():
     return int(os.environ["STAND_IN_GPUS"])
 
 
-def getDeviceProperties(number):
-    return {"name": b"stand-in"}
-
-
 def deviceGetPCIBusId(number):
     return f"0000:{number:02x}:00.0"
 

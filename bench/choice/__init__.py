@@ -1,0 +1,1 @@
+"""``python -m bench.choice``: how often the predicted strategy is the fastest one."""

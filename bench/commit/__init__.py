@@ -1,0 +1,1 @@
+"""``python -m bench.commit``: the cost of a commit and of a preload."""

@@ -1,0 +1,1 @@
+"""``python -m bench.pack``: MPI_Pack and MPI_Unpack against the best specialised kernels or loops."""

@@ -1,0 +1,1 @@
+"""``python -m bench.predict``: the cost of choosing a strategy."""

@@ -1,0 +1,1 @@
+"""``python -m bench.progress``: when sends leave while the program computes."""

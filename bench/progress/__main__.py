@@ -1,0 +1,61 @@
+"""When do sends of GPU memory leave, what does it cost, and does a kernel of the program's run beside them?
+
+Thread levels and TEMPI_PROGRESS in turn, two ranks. Needs a GPU and CuPy.
+
+python -m bench.progress
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+import tempi
+from bench.common.commands import BENCH, CONSOLE, RESULTS, environment, launch_command
+from bench.common.tables import machine_facts, write_csv
+
+SETTINGS = [("single", "auto"), ("single", "thread"), ("multiple", "auto"), ("multiple", "calls")]
+
+
+def rows_of(mpirun: str, shim: Path, level: str, progress: str) -> list[dict[str, object]]:
+    """The rows that bench.progress.rank prints under one setting."""
+    settings = [f"LD_PRELOAD={shim}", f"TEMPI_PROGRESS={progress}"]
+    program = [sys.executable, "-m", "bench.progress.rank", level]
+    done = subprocess.run(
+        [*launch_command(mpirun, 2), "env", *settings, *program],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    if done.returncode != 0:
+        raise click.ClickException(f"bench.progress.rank ended with {done.returncode}: {done.stderr[-500:]}")
+    lines = [line.split(",") for line in done.stdout.splitlines() if line.count(",") == 2]
+    return [
+        {"level": level, "progress": progress, "case": case, "quantity": quantity, "us": float(us)}
+        for case, quantity, us in lines
+    ]
+
+
+@click.command(help=__doc__)
+@click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI")
+@click.option("--shim", type=Path, default=None, help="libtempi.so to preload [this installation's]")
+@click.option("--out", type=Path, default=RESULTS / "latest", help="folder for progress.csv")
+def main(mpirun: str, shim: Path | None, out: Path) -> None:
+    lib = shim or Path(tempi.lib_path())
+    os.chdir(BENCH.parent)
+    rows = [row for level, progress in SETTINGS for row in rows_of(mpirun, lib, level, progress)]
+    write_csv(out / "progress.csv", rows, machine_facts(mpirun, lib))
+    table = Table("thread level", "TEMPI_PROGRESS", "case", "quantity", "us")
+    for row in rows:
+        table.add_row(*(f"{v:.1f}" if isinstance(v, float) else str(v) for v in row.values()))
+    CONSOLE.print(table)
+
+
+if __name__ == "__main__":
+    main()

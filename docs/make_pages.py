@@ -1,0 +1,86 @@
+"""Writes the pages of `docs/` that come from tables of `src/`; with --check says if they are up to date."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import def_tables
+
+FOLDER = Path(__file__).resolve().parent
+OPTIONS = """# Options
+
+Environment variables, read once. This page is made from `src/base/options.def` by `make docs`.
+
+| variable | type | default | meaning |
+|---|---|---|---|
+"""
+STRATEGIES = """# Strategies
+
+How messages travel. `TEMPI_STRATEGY` names one; `auto` takes the one that is predicted to be the fastest.
+This page is made from `src/base/strategies.def` by `make docs`.
+
+| strategy | meaning | who packs | the library carries | in the report |
+|---|---|---|---|---|
+"""
+PREDICTIONS = """
+A prediction is a sum of terms ([perfmodel](../perfmodel/README.md)); both ends are taken to be alike.
+L: `same_gpu`, `other_gpu` (of host memory `same_node`) or `other_node`. Y: `typed` or `indexed`.
+P: `self`, `same_node` or `other_node`.
+
+| strategy | a message of GPU memory | of a derived datatype in host memory |
+|---|---|---|
+"""
+
+
+def options() -> str:
+    """The options page."""
+    lines = (
+        f"| `TEMPI_{name}` | {kind} | {default or '–'} | {meaning} |\n"
+        for _, (name, kind, default, meaning) in def_tables.rows("base/options.def")
+    )
+    return OPTIONS + "".join(lines)
+
+
+def strategies() -> str:
+    """The strategies page."""
+    terms = {row.arguments[0]: row.arguments[1] for row in def_tables.rows("model/terms.def")}
+    ways, predictions = [], []
+    for _, (name, packs, carries, *ends, typed, _, _, text, meaning) in def_tables.rows(
+        "base/strategies.def"
+    ):
+        ways.append(f"| `{name}` | {meaning} | {_words(packs)} | {_words(carries)} | {text} |\n")
+        on_gpu = _on_gpu(packs, carries, [terms.get(end, "") for end in ends])
+        on_host = f"`{terms[typed].replace('.typed.self', '.Y.P')}`" if typed in terms else "–"
+        predictions.append(f"| `{name}` | {on_gpu} | {on_host} |\n")
+    return STRATEGIES + "".join(ways) + PREDICTIONS + "".join(predictions)
+
+
+def _words(identifier: str) -> str:
+    return identifier.replace("_", " ")
+
+
+def _on_gpu(packs: str, carries: str, ends: list[str]) -> str:
+    message = f"`message.{carries.removesuffix('_memory')}.L`"
+    if packs == "host_packer":
+        return "–"
+    return f"{message} (contiguous)" if packs == "nobody" else f"`{ends[0]}` + {message} + `{ends[1]}`"
+
+
+PAGES = {"options.md": options, "strategies.md": strategies}
+
+
+def main() -> int:
+    """Write or check the pages."""
+    if "--check" not in sys.argv:
+        for name, page in PAGES.items():
+            (FOLDER / name).write_text(page())
+        return 0
+    old = [name for name, page in PAGES.items() if (FOLDER / name).read_text() != page()]
+    for name in old:
+        print(f"docs/{name} is out of date: run `make docs`")
+    return int(bool(old))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

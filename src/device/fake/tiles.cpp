@@ -1,0 +1,67 @@
+#include "device/fake/tiles.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "base/log.hpp"
+
+namespace tempi::device {
+namespace {
+
+// A tile's: what no thread has written holds nothing of use.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::size_t bytes) : words_((bytes + sizeof(Word) - 1) / sizeof(Word)) {}
+  void fill() { std::memset(words_.data(), 0xDB, words_.size() * sizeof(Word)); }
+  std::byte* data() { return reinterpret_cast<std::byte*>(words_.data()); }
+
+ private:
+  struct alignas(16) Word {
+    std::byte bytes[16];
+  };
+  std::vector<Word> words_;
+};
+
+const FakeMemory* reached = nullptr;  // by the kernel that runs
+
+// A kernel that uses other memory is a bug that no test may miss, hence the abort.
+void outside_device_memory(std::uintptr_t address) {
+  if (reached->kernels_reach(address)) return;
+  warn_once("fake_reach", "fake device: a kernel used memory that its GPU does not reach");
+  std::abort();
+}
+
+void check_wide_access(std::uintptr_t address, std::size_t bytes) {
+  if (reached->is_inside_allocation(address, bytes)) return;
+  warn_once("fake_wide", "fake device: a kernel read beyond an allocation");
+  std::abort();
+}
+
+// Tiles run in any order on a GPU; a kernel that depends on one is found out.
+std::vector<std::uint32_t> shuffled(std::uint32_t n, std::mt19937& random) {
+  std::vector<std::uint32_t> order(n);
+  std::iota(order.begin(), order.end(), 0u);
+  std::shuffle(order.begin(), order.end(), random);
+  return order;
+}
+
+}  // namespace
+
+void run_tiles(const Kernel& kernel, Grid grid, const void* params, AddressShift shift, const FakeMemory& memory,
+               std::mt19937& random) {
+  reached = &memory;
+  shift.outside = outside_device_memory;
+  shift.wide = check_wide_access;
+  SharedMemory shared(kernel.shared_bytes);
+  for (const std::uint32_t tile : shuffled(grid.tiles, random)) {
+    shared.fill();
+    for (int phase = 0; phase < kernel.phases; ++phase)
+      for (std::uint32_t thread = 0; thread < grid.threads; ++thread)
+        kernel.host_body(params, {tile, thread, grid.threads, phase, shared.data()}, shift);
+  }
+}
+
+}  // namespace tempi::device

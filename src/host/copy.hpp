@@ -1,0 +1,55 @@
+// Copies of one long block. The faster one was measured: see choose_long().
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace tempi::host {
+
+inline void library_copy(char* dst, const char* src, std::int64_t bytes) {
+  std::memcpy(dst, src, static_cast<std::size_t>(bytes));
+}
+
+#if defined(__x86_64__)
+// The processor's own copy: for blocks of a few KiB it writes lines without reading them first.
+inline constexpr std::int64_t kLeastStringCopy = 1024, kMostStringCopy = 4096;
+
+inline void string_copy(char* dst, const char* src, std::int64_t bytes) {
+  asm volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(bytes) : : "memory");
+}
+#else
+inline constexpr std::int64_t kLeastStringCopy = 0, kMostStringCopy = 0;
+inline void string_copy(char* dst, const char* src, std::int64_t bytes) { library_copy(dst, src, bytes); }
+#endif
+
+inline constexpr std::int64_t kLine = 64;
+
+#if defined(__SSE2__)
+inline void stream_line(char* dst, const char* src) {
+  for (int part = 0; part < kLine; part += 16) {
+    const __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + part));
+    _mm_stream_si128(reinterpret_cast<__m128i*>(dst + part), word);
+  }
+}
+
+// Writes whole lines around the caches. The lines are not read first, which is what makes a strided destination slow.
+inline void stream_copy(char* dst, const char* src, std::int64_t bytes) {
+  const std::int64_t head = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(dst) & (kLine - 1));
+  if (head > 0) library_copy(dst, src, head);
+  std::int64_t at = head;
+  for (; at + kLine <= bytes; at += kLine) stream_line(dst + at, src + at);
+  if (at < bytes) library_copy(dst + at, src + at, bytes - at);
+}
+
+// Orders streamed stores before what the thread stores next, such as a flag that another thread waits for.
+inline void end_streaming() { _mm_sfence(); }
+#else
+inline void stream_line(char* dst, const char* src) { library_copy(dst, src, kLine); }
+inline void stream_copy(char* dst, const char* src, std::int64_t bytes) { library_copy(dst, src, bytes); }
+inline void end_streaming() {}
+#endif
+
+}  // namespace tempi::host

@@ -1,0 +1,59 @@
+#include "machine/cuda_aware.hpp"
+
+#include <link.h>
+#include <string_view>
+#include <utility>
+
+#include "base/options.hpp"
+#include "mpi/real.hpp"
+
+namespace tempi::machine {
+namespace {
+
+bool is_loaded(std::string_view library) {
+  struct Search {
+    std::string_view name;
+    bool found = false;
+  } search{library};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto* const wanted = static_cast<Search*>(data);
+        wanted->found = wanted->found || std::string_view(info->dlpi_name).find(wanted->name) != std::string_view::npos;
+        return 0;
+      },
+      &search);
+  return search.found;
+}
+
+// An Open MPI without CUDA moves GPU memory all the same when UCX does it for it, and UCX has found CUDA.
+bool ucx_has_cuda() { return is_loaded("/libuct_cuda.so"); }
+
+// Open MPI unloads the messaging layers that it has not chosen. Where they are built in, nothing tells: see `ucx`.
+bool messages_go_through_ucx() { return is_loaded("/mca_pml_ucx.so") && !is_loaded("/mca_pml_ob1.so"); }
+
+bool is_initialized() {
+  int flag = 0;
+  return real_pmpi().MPI_Initialized(&flag) == MPI_SUCCESS && flag != 0;
+}
+
+}  // namespace
+
+CudaAwareness find_cuda_awareness() {
+  const std::string& wanted = text(Option::CUDA_AWARE);
+  if (wanted == "ucx") return {ucx_has_cuda(), "TEMPI_CUDA_AWARE=ucx: by whether UCX has loaded its CUDA module"};
+  if (wanted != "auto") return {wanted == "1", "TEMPI_CUDA_AWARE=" + wanted};
+  const auto query = reinterpret_cast<int (*)()>(real_symbol("MPIX_Query_cuda_support"));
+  if (query != nullptr && query() == 1) return {true, "MPIX_Query_cuda_support says yes"};
+  if (ucx_has_cuda() && messages_go_through_ucx())
+    return {true, "Open MPI sends through UCX, which has loaded its CUDA module"};
+  std::string reason = query != nullptr ? "MPIX_Query_cuda_support says no" : "the library does not say";
+  if (!is_initialized()) reason += "; whether UCX moves GPU memory for it shows after MPI_Init";
+  return {false, std::move(reason)};
+}
+
+const CudaAwareness& cuda_awareness() {
+  static const CudaAwareness& found = *new CudaAwareness(find_cuda_awareness());
+  return found;
+}
+
+}  // namespace tempi::machine

@@ -1,0 +1,205 @@
+#include "measure/measure.hpp"
+
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "measure/memory.hpp"
+#include "measure/message.hpp"
+
+namespace tempi::measure {
+namespace {
+
+using device::MemoryKind;
+using message::Payload;
+using message::Strategy;
+using pack::Direction;
+
+constexpr int kGoOn = 1, kStop = 2;  // tags of messages
+
+SampleLimit limit_of(const Measurement& what) { return {what.max_seconds, what.max_samples}; }
+
+void check(int code, const char* what) {
+  if (code != MPI_SUCCESS) throw std::runtime_error(std::string(what) + " failed");
+}
+
+std::int64_t bytes_of(const Measurement& what) {
+  int size = 0;
+  check(real_pmpi().MPI_Type_size(static_cast<Handle>(what.datatype), &size), "MPI_Type_size");
+  if (size < 0) throw std::runtime_error("the datatype is larger than 2 GiB");
+  return what.count * size;
+}
+
+Strategy strategy_of(const Measurement& what, const Typed& typed) {
+  const std::string_view name = what.strategy;
+  if (const auto strategy = model::strategy_named(name)) return *strategy;
+  if (name != "auto") throw std::runtime_error("there is no strategy \"" + std::string(name) + "\"");
+  return message::choose({MemoryKind::device, typed.is_contiguous(), typed.features(), false, comm_world(), what.peer});
+}
+
+bool is_of_host(std::string_view strategy) { return strategy == "host" || strategy == "library"; }
+
+std::vector<double> measure_side_on_gpu(const Measurement& what, Direction direction) {
+  Typed typed(what, MemoryKind::device);
+  const message::Side side = typed.side(direction, strategy_of(what, typed));
+  return repeat_timed(limit_of(what), [&] { Payload(side, &gpu(), device::Limit::none).move(); });
+}
+
+std::vector<double> measure_side_on_host(const Measurement& what, Direction direction) {
+  Typed typed(what, MemoryKind::host);
+  std::vector<char> packed(static_cast<std::size_t>(typed.bytes()), 1);
+  const pack::Transfer transfer = typed.transfer(direction, packed.data());
+  if (what.strategy == "host") return repeat_timed(limit_of(what), [&] { pack::move_on_host(transfer); });
+  if (typed.bytes() > std::numeric_limits<int>::max()) throw std::runtime_error("MPI_Pack takes up to 2 GiB");
+  const Real& mpi = real_pmpi();
+  const auto size = static_cast<int>(typed.bytes()), count = static_cast<int>(what.count);
+  const auto type = static_cast<Handle>(what.datatype);
+  return repeat_timed(limit_of(what), [&] {
+    int position = 0;
+    check(direction == Direction::pack
+              ? mpi.MPI_Pack(typed.data(), count, type, packed.data(), size, &position, comm_world())
+              : mpi.MPI_Unpack(packed.data(), size, &position, typed.data(), count, type, comm_world()),
+          "MPI_Pack or MPI_Unpack");
+  });
+}
+
+std::vector<double> measure_side(const Measurement& what, Direction direction) {
+  return is_of_host(what.strategy) ? measure_side_on_host(what, direction) : measure_side_on_gpu(what, direction);
+}
+
+// One end of a message that goes to and fro, and what it needs meanwhile.
+struct End {
+  std::function<void(int tag)> send;
+  std::function<int()> receive;  // returns the tag
+};
+
+// The lower rank leads: it times, and tells the other with the tag when it is enough.
+std::vector<double> go_to_and_fro(const Measurement& what, const End& end) {
+  if (world_rank() > what.peer) {
+    while (end.receive() == kGoOn) end.send(kGoOn);
+    return {};
+  }
+  const std::vector<double> samples = repeat(limit_of(what), [&] {
+    const auto begin = Clock::now();
+    end.send(kGoOn);
+    end.receive();
+    return seconds_since(begin) / 2;
+  });
+  end.send(kStop);
+  return samples;
+}
+
+// Both ends begin, or none: one that cannot must not leave the other waiting.
+std::vector<double> between_two(const Measurement& what, End (*make)(const Measurement&)) {
+  std::optional<CurrentContext> context;
+  End end;
+  std::string why;
+  try {
+    context.emplace();
+    end = make(what);
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  int ready = why.empty() ? 1 : 0, peer_is_ready = 0;
+  check(real_pmpi().MPI_Sendrecv(&ready, sizeof ready, type_byte(), what.peer, kGoOn, &peer_is_ready, sizeof ready,
+                                 type_byte(), what.peer, kGoOn, comm_world(), MPI_STATUS_IGNORE),
+        "MPI_Sendrecv");
+  if (!why.empty()) throw std::runtime_error(why);
+  if (peer_is_ready == 0) throw std::runtime_error("rank " + std::to_string(what.peer) + " could not take part");
+  return go_to_and_fro(what, end);
+}
+
+int receive(void* data, const message::Packed& packed, int peer) {
+  MPI_Status status{};
+  check(real_pmpi().MPI_Recv(data, packed.count(), packed.type(), peer, MPI_ANY_TAG, comm_world(), &status),
+        "MPI_Recv");
+  return status.MPI_TAG;
+}
+
+void send_packed(const void* data, const message::Packed& packed, int peer, int tag) {
+  check(real_pmpi().MPI_Send(data, packed.count(), packed.type(), peer, tag, comm_world()), "MPI_Send");
+}
+
+// The memory of messages of one size, for both ways.
+struct Buffers {
+  explicit Buffers(const Measurement& what)
+      : kind(what.strategy == "device" ? MemoryKind::device
+             : has_gpu()               ? MemoryKind::pinned
+                                       : MemoryKind::host),
+        out(kind, bytes_of(what)),
+        in(kind, bytes_of(what)),
+        packed(bytes_of(what)) {}
+  MemoryKind kind;
+  Memory out, in;
+  message::Packed packed;
+};
+
+End message_end(const Measurement& what) {
+  const auto buffers = std::make_shared<Buffers>(what);
+  const int peer = what.peer;
+  return {[=](int tag) { send_packed(buffers->out.data(), buffers->packed, peer, tag); },
+          [=] { return receive(buffers->in.data(), buffers->packed, peer); }};
+}
+
+End strided_end(const Measurement& what) {
+  const auto typed = std::make_shared<Typed>(what, what.strategy == "host" ? MemoryKind::host : MemoryKind::device);
+  const auto packed = std::make_shared<message::Packed>(typed->bytes());
+  const auto strategy = [=] { return strategy_of(what, *typed); };
+  const int peer = what.peer;
+  if (strategy() == Strategy::library) {
+    if (!typed->is_contiguous()) throw std::runtime_error("the library is only given contiguous GPU memory");
+    return {[=](int tag) { send_packed(typed->data(), *packed, peer, tag); },
+            [=] { return receive(typed->data(), *packed, peer); }};
+  }
+  device::Device* const device = device::current();
+  return {[=](int tag) {
+            Payload payload(typed->side(Direction::pack, strategy()), device, device::Limit::none);
+            payload.move();
+            send_packed(payload.data(), *packed, peer, tag);
+          },
+          [=] {
+            Payload payload(typed->side(Direction::unpack, strategy()), device, device::Limit::none);
+            const int tag = receive(payload.data(), *packed, peer);
+            payload.move();
+            return tag;
+          }};
+}
+
+Strategy strategy_on_host(const Measurement& what) {
+  if (!is_of_host(what.strategy)) throw std::runtime_error("host memory is sent by \"host\" or \"library\"");
+  return what.strategy == "host" ? Strategy::host : Strategy::library;
+}
+
+End typed_end(const Measurement& what) {
+  const auto message = std::make_shared<HostMessage>(what, strategy_on_host(what));
+  return {[=](int tag) { message->send(tag); }, [=] { return message->receive(); }};
+}
+
+std::vector<double> measure_to_oneself(const Measurement& what) {
+  Measurement mine = what;
+  mine.peer = world_rank();
+  HostMessage message(mine, strategy_on_host(what));
+  return repeat_timed(limit_of(what), [&] { message.to_oneself(); });
+}
+
+}  // namespace
+
+std::vector<double> measure(const Measurement& what) {
+  const std::string_view name = what.what;
+  if (what.count < 1) throw std::runtime_error("there is nothing to move: the count is less than 1");
+  if (name == "message") return between_two(what, message_end);
+  if (name == "strided") return between_two(what, strided_end);
+  if (name == "typed") return between_two(what, typed_end);
+  const CurrentContext context;
+  if (name == "self") return measure_to_oneself(what);
+  if (name == "pack") return measure_side(what, Direction::pack);
+  if (name == "unpack") return measure_side(what, Direction::unpack);
+  throw std::runtime_error("there is nothing to measure called \"" + std::string(name) + "\"");
+}
+
+}  // namespace tempi::measure

@@ -1,0 +1,13 @@
+// What python -m tempi.measure times: the parts of a message as the shim does them, and whole messages.
+#pragma once
+
+#include <vector>
+
+#include "measure/measurement.hpp"
+
+namespace tempi::measure {
+
+// Seconds of each repetition; the first two are not counted. Throws std::exception with the reason when it cannot.
+std::vector<double> measure(const Measurement& what);
+
+}  // namespace tempi::measure

@@ -1,0 +1,19 @@
+// One thing to be timed, as the Python package asks for it (face/api.h tells what the names mean).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tempi::measure {
+
+struct Measurement {
+  std::string_view what, strategy;
+  std::uint64_t datatype;  // a handle
+  std::int64_t count, parts;
+  int peer;
+  double max_seconds;
+  std::size_t max_samples;
+};
+
+}  // namespace tempi::measure

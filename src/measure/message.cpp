@@ -1,0 +1,75 @@
+#include "measure/message.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "message/quiet.hpp"
+#include "message/strategy.hpp"
+#include "mpi/real.hpp"
+
+namespace tempi::measure {
+namespace {
+
+using device::MemoryKind;
+
+// The shim's own calls, as a program makes them.
+extern "C" {
+int shim_send(const void*, int, Handle, int, int, Handle) __asm__("PMPI_Send");
+int shim_recv(void*, int, Handle, int, int, Handle, MPI_Status*) __asm__("PMPI_Recv");
+int shim_isend(const void*, int, Handle, int, int, Handle, void*) __asm__("PMPI_Isend");
+int shim_irecv(void*, int, Handle, int, int, Handle, void*) __asm__("PMPI_Irecv");
+int shim_waitall(int, void*, MPI_Status*) __asm__("PMPI_Waitall");
+}
+
+void check(int code, const char* what) {
+  if (code != MPI_SUCCESS) throw std::runtime_error(std::string(what) + " failed");
+}
+
+// A strategy for the calls of this scope. A process that was found to have no messages of ours must look again.
+class Chosen {
+ public:
+  explicit Chosen(message::Strategy strategy) : on_host_(strategy) {
+    message::quiet_since.store(nullptr, std::memory_order_release);
+  }
+
+ private:
+  message::OnHost on_host_;
+};
+
+}  // namespace
+
+HostMessage::HostMessage(const Measurement& what, message::Strategy strategy)
+    : out_(what, MemoryKind::host),
+      in_(what, MemoryKind::host),
+      count_(static_cast<int>(what.count)),
+      type_(static_cast<Handle>(what.datatype)),
+      peer_(what.peer),
+      strategy_(strategy) {
+  if (out_.is_contiguous()) throw std::runtime_error("contiguous host memory is always the library's");
+}
+
+void HostMessage::send(int tag) {
+  const Chosen chosen(strategy_);
+  check(shim_send(out_.data(), count_, type_, peer_, tag, comm_world()), "MPI_Send");
+}
+
+int HostMessage::receive() {
+  const Chosen chosen(strategy_);
+  MPI_Status status{};
+  check(shim_recv(in_.data(), count_, type_, peer_, MPI_ANY_TAG, comm_world(), &status), "MPI_Recv");
+  return status.MPI_TAG;
+}
+
+void HostMessage::to_oneself() {
+  constexpr int kTag = 1;
+  const Chosen chosen(strategy_);
+  alignas(Handle) std::array<char, 2 * kRequestBytes> requests{};
+  std::array<MPI_Status, 2> statuses{};
+  check(shim_irecv(in_.data(), count_, type_, peer_, kTag, comm_world(), requests.data()), "MPI_Irecv");
+  check(shim_isend(out_.data(), count_, type_, peer_, kTag, comm_world(), requests.data() + kRequestBytes),
+        "MPI_Isend");
+  check(shim_waitall(2, requests.data(), statuses.data()), "MPI_Waitall");
+}
+
+}  // namespace tempi::measure

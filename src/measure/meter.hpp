@@ -1,0 +1,54 @@
+// What measurements have in common: a GPU of their own, memory, and repetition.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "datatype/decode.hpp"
+#include "device/device.hpp"
+
+namespace tempi::measure {
+
+using Clock = std::chrono::steady_clock;
+inline double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+struct SampleLimit {
+  double max_seconds;
+  std::size_t max_samples;
+};
+
+// Repeats `once`, which returns its own time in seconds, until the samples or the time are used up, at least once. The
+// first two repetitions are not counted.
+std::vector<double> repeat(SampleLimit limit, const std::function<double()>& once);
+std::vector<double> repeat_timed(SampleLimit limit, const std::function<void()>& call);
+
+// The one place where CUDA is begun to be used: nobody else's program is running here. Throws std::runtime_error.
+device::Device& gpu();
+
+int world_rank();
+device::Context my_context();  // of this rank's GPU: the ranks of a node use them in turn
+
+// A program's datatype with its canonical tree. Throws where it is not understood.
+datatype::Type decoded(std::uint64_t datatype);
+
+// Memory for one measurement: of the host, or of this rank's GPU.
+class Memory {
+ public:
+  Memory(device::MemoryKind kind, std::int64_t bytes);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  char* data() { return kind_ == device::MemoryKind::host ? host_.data() : static_cast<char*>(data_); }
+
+ private:
+  device::MemoryKind kind_;
+  std::size_t bytes_;
+  device::Context context_ = nullptr;
+  void* data_ = nullptr;
+  std::vector<char> host_;
+};
+
+}  // namespace tempi::measure

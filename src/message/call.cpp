@@ -1,0 +1,123 @@
+#include "message/call.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "base/trace.hpp"
+#include "message/engine.hpp"
+
+namespace tempi::message {
+namespace {
+
+// A half as the library is given it while a call lasts: its payload, or the program's buffer.
+class Lent {
+ public:
+  Lent(const Half* half, const Payload* payload) {
+    if (half != nullptr) given_ = as_given(half->buffer);
+    if (payload == nullptr) return;
+    packed_.emplace(*payload);
+    given_ = {payload->data(), packed_->count(), packed_->type()};
+  }
+  const Given& given() const { return given_; }
+
+ private:
+  Given given_{};
+  std::optional<Packed> packed_{};
+};
+
+// One buffer in two halves: its payload may not be the buffer itself, which the receive writes.
+Sides find_sides_of_one_buffer(const Call& call) {
+  FoundSide out = find_side(call.out->buffer, MPI_ANY_SOURCE);
+  if (!out.side) return {out, {}};
+  if (out.side->strategy == Strategy::library) out.side->strategy = Strategy::device;
+  FoundSide in = out;
+  in.side->direction = pack::Direction::unpack;
+  return {out, in};
+}
+
+Sides find_sides(const Call& call) {
+  if (call.is_one_buffer) return find_sides_of_one_buffer(call);
+  if (call.in == nullptr) return {find_side(call.out->buffer, call.out->peer), {}};
+  if (call.out == nullptr) return {{}, find_side(call.in->buffer, call.in->peer)};
+  Sides sides{find_side(call.out->buffer, call.out->peer), {}};
+  if (!sides.out.refusal) sides.in = find_side(call.in->buffer, call.in->peer);
+  return sides;
+}
+
+Payload* emplace(std::optional<Payload>& payload, FoundSide& found) {
+  return found.side ? &payload.emplace(std::move(*found.side), device::current(), device::Limit::none) : nullptr;
+}
+
+// A blocking call needs no message: its payloads live as long as the call.
+int run_blocking(const Call& call, Sides& sides, Over over) {
+  Engine::flush();
+  std::optional<Payload> out, in;
+  if (Payload* const payload = emplace(out, sides.out)) payload->move();
+  const Lent lent_out(call.out, out ? &*out : nullptr), lent_in(call.in, emplace(in, sides.in));
+  if (!in) return over(lent_out.given(), lent_in.given(), call.result);
+  SeenStatus seen(static_cast<MPI_Status*>(call.result));
+  const int code = trace::traced("library wait", [&] { return over(lent_out.given(), lent_in.given(), seen.get()); });
+  unpack_received(*in, code, *seen.get());
+  return code;
+}
+
+// The bytes are with the library. The payload is kept until it has no more need of it.
+void keep_while_sent(const MessagePtr& message) {
+  int flag = 0;
+  message->mpi.MPI_Request_get_status(message->request, &flag, MPI_STATUS_IGNORE);
+  if (!flag) Engine::get().manage(message);
+}
+
+// The first start, where the call is one: a request that is persistent because the program said so waits for MPI_Start.
+void begin(const Call& call, const MessagePtr& message) {
+  const bool is_active_now = call.lifetime == Lifetime::plain;  // the request of a receive, or of MPI_Ibsend
+  if (is_active_now) message->state.become(MessageState::started);
+  if (is_active_now && call.out != nullptr) return keep_while_sent(message);
+  Engine::get().manage(message);
+  if (call.lifetime == Lifetime::ours) Engine::get().post(message);
+}
+
+int run_nonblocking(const Call& call, FoundSide&& found, Over over) {
+  const auto [message, code] = make_message(call, std::move(found), over);
+  if (!message) return code;
+  store_handle(call.result, message->request);
+  begin(call, message);
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+// A request of the library that carries a send at once, a buffered one's, is made when the bytes are packed.
+Made make_message(const Call& call, FoundSide&& found, Over over) {
+  const Half& half = call.half();
+  auto message = std::make_shared<Message>(call.real, half.buffer.comm, call.lifetime);
+  message->is_buffered = call.is_buffered && call.lifetime == Lifetime::programs;
+  Payload* payload = nullptr;
+  if (found.side) {
+    Parts& parts = call.out != nullptr ? message->outs : message->ins;
+    payload = &parts.add(std::move(*found.side), device::current(), half.peer, half.tag).payload;
+  }
+  if (call.out != nullptr && call.lifetime == Lifetime::plain) {
+    Engine::flush();
+    payload->move();
+  }
+  const Lent lent(&half, payload);
+  const int code = over(lent.given(), lent.given(), &message->request);
+  if (!is_made(code, message->request)) return {nullptr, code};
+  return {std::move(message), MPI_SUCCESS};
+}
+
+int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over) {
+  if (const auto refusal = sides.refusal()) return *refusal;
+  if (!sides.any()) return pass_on(call, untouched);
+  if (call.blocks()) return run_blocking(call, sides, over);
+  if (call.out != nullptr && call.in != nullptr) return isendrecv(call, std::move(sides));
+  return run_nonblocking(call, std::move(call.out != nullptr ? sides.out : sides.in), over);
+}
+
+int run_closely(const Call& call, Untouched untouched, Over over) noexcept {
+  const int code = guarded(call.comm(), [&] { return run_found(call, find_sides(call), untouched, over); });
+  return call.blocks() ? Engine::tended(code) : code;
+}
+
+}  // namespace tempi::message

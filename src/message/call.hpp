@@ -1,0 +1,106 @@
+// A point-to-point call as the entries of interpose/ describe it, and the one place where it becomes a message.
+//
+// Glossary
+//   half       one buffer of a call with the rank at its other end: a call has an outgoing one, an incoming one, or
+//   both untouched  the library's function of the call's name, over the program's own arguments given      a buffer as
+//   the library gets it: the program's, or the payload of a half that is ours over       the library's function that
+//   carries the call over given buffers: the same one, or the one that makes the
+//              persistent request of a nonblocking send
+//
+// Invariants
+//   A half that is not ours is given as the program gave it, whatever the other half is.
+//   Where neither half is ours the library's function is called untouched, once, and nothing is kept.
+#pragma once
+
+#include <optional>
+
+#include "base/function_ref.hpp"
+#include "message/finish.hpp"
+#include "message/message_call.hpp"
+
+namespace tempi::message {
+
+struct Half {
+  Buffer buffer;
+  int peer;  // negative: any
+  int tag;
+};
+
+struct Call {
+  const Real& real;  // the layer below the name that the program called
+  Lifetime lifetime;
+  const Half* out;             // null: nothing is sent
+  const Half* in;              // null: nothing is received
+  void* result;                // the program's: its status where the call blocks, else the place of the request
+  bool is_buffered = false;    // its bytes are taken when it starts: MPI_Ibsend, MPI_Bsend_init
+  bool is_one_buffer = false;  // both halves are the same buffer: MPI_Sendrecv_replace, MPI_Isendrecv_replace
+
+  const Half& half() const { return out != nullptr ? *out : *in; }  // of a call that has one
+  Handle comm() const { return half().buffer.comm; }
+  bool blocks() const { return lifetime == Lifetime::call; }
+  // What is pending goes before it: it may block, or its message may not overtake.
+  bool comes_after_pending() const { return blocks() || (out != nullptr && lifetime != Lifetime::programs); }
+  // Will the library accept the place where it is to write?
+  bool is_sound() const {
+    if (!blocks()) return result != nullptr;
+    return in == nullptr || is_status(static_cast<const MPI_Status*>(result));
+  }
+};
+
+// How the library is called.
+using Untouched = FunctionRef<int()>;
+using Over = FunctionRef<int(const Given& out, const Given& in, void* result)>;
+
+struct Sides {
+  FoundSide out{}, in{};
+  bool any() const { return out.side || in.side; }
+  std::optional<int> refusal() const { return out.refusal ? out.refusal : in.refusal; }
+};
+
+// The call, once its sides have been found, which become those of payloads.
+int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over);
+
+// MPI_Isendrecv of which at least one half is ours: two messages, of which the program holds the receive's request.
+int isendrecv(const Call& call, Sides&& sides);
+
+// The message of a call with one half and a request over it, made by `over`. No message: the library made no request.
+struct Made {
+  MessagePtr message;
+  int code;
+};
+Made make_message(const Call& call, FoundSide&& found, Over over);
+
+// The call, where the quick answer does not do.
+int run_closely(const Call& call, Untouched untouched, Over over) noexcept;
+
+// The quick answer: the calls of one half that are the library's.
+inline bool belongs_to_library(const Call& call) noexcept {
+  if (!call.is_sound()) return true;
+  const bool has_one_half = call.out == nullptr || call.in == nullptr;
+  return has_one_half && belongs_to_library(call.half().buffer, call.half().peer);
+}
+
+template <class Fn>
+int pass_on(const Call& call, const Fn& untouched) {
+  if (call.comes_after_pending()) Engine::flush();
+  const int code = untouched();
+  return call.blocks() ? Engine::tended(code) : code;
+}
+
+// Every point-to-point call comes through here.
+template <class FnUntouched, class FnOver>
+int run(const Call& call, const FnUntouched& untouched, const FnOver& over) noexcept {
+  return belongs_to_library(call) ? pass_on(call, untouched) : run_closely(call, untouched, over);
+}
+
+// fn(buffer, count, datatype, rest...) in its large form where there is one, else in the other.
+template <class Small, class Large, class... Rest>
+int call_given(Small small, Large large, Handle comm, const Given& given, Rest... rest) {
+  return call_form(
+      large, comm, {given.count}, [&] { return large(given.writable(), given.count, given.type, rest...); },
+      [&] { return small(given.writable(), static_cast<int>(given.count), given.type, rest...); });
+}
+
+inline Given as_given(const Buffer& buffer) { return {buffer.address, buffer.count, buffer.datatype}; }
+
+}  // namespace tempi::message

@@ -1,0 +1,216 @@
+#include "message/completion.hpp"
+
+#include <optional>
+
+#include "base/trace.hpp"
+#include "message/engine.hpp"
+#include "message/finish.hpp"
+
+namespace tempi::message {
+namespace {
+
+// A request that never reached the library is inactive to it, which it says at once.
+int finish_without_library(const Real& real, Requests& requests, int index, MPI_Status* status) noexcept {
+  int flag = 0;
+  const int code = real.MPI_Test(requests.slot(index), &flag, status);
+  return finish_any(requests, index, status, code);
+}
+
+// What MPI_Testany and MPI_Testsome are given: the program's array, or a copy in which pending requests are hidden.
+class Visible {
+ public:
+  explicit Visible(const Requests& all) : all_(all) {
+    if (all.any_pending()) copy_.emplace(all);
+  }
+  void* data() { return copy_ ? copy_->data() : all_.slot(0); }
+  void write_back() {
+    if (copy_) copy_->write_back();
+  }
+  bool hides_any() const { return copy_.has_value(); }
+
+ private:
+  const Requests& all_;
+  std::optional<VisibleRequests> copy_{};
+};
+
+int look_at_any(const Real& real, Requests& all, int* index, int* flag, MPI_Status* status) {
+  all.look(false);
+  SeenStatus seen(status);
+  if (const int done = all.first_that_ends_without_library(); done >= 0) {
+    *flag = 1;
+    return finish_without_library(real, all, *index = done, seen.get());
+  }
+  Visible visible(all);
+  *index = MPI_UNDEFINED;
+  *flag = 0;
+  const int code = real.MPI_Testany(all.size(), visible.data(), index, flag, seen.get());
+  visible.write_back();
+  if (code == MPI_SUCCESS && *index == MPI_UNDEFINED && visible.hides_any()) *flag = 0;
+  return finish_any(all, code != MPI_SUCCESS || *flag ? *index : MPI_UNDEFINED, seen.get(), code);
+}
+
+int look_at_some(const Real& real, Requests& all, int* n_done, int* indices, MPI_Status* statuses) {
+  all.look(false);
+  const SeenStatuses seen(all.size(), statuses);
+  if (const int done = all.first_that_ends_without_library(); done >= 0) {
+    *n_done = 1;
+    indices[0] = done;
+    return finish_without_library(real, all, done, seen.at(0));
+  }
+  Visible visible(all);
+  *n_done = MPI_UNDEFINED;
+  const int code = real.MPI_Testsome(all.size(), visible.data(), n_done, indices, seen.at(0));
+  visible.write_back();
+  if (code == MPI_SUCCESS && *n_done == MPI_UNDEFINED && visible.hides_any()) *n_done = 0;
+  return finish_some(all, seen, *n_done, indices, code);
+}
+
+// Waitany and Waitsome where a send half is not complete: the library can not wait for one of two requests on behalf of
+// one, so we look until something is done.
+int poll_any(const Real& real, Requests& all, int* index, MPI_Status* status) {
+  int flag = 0, code = MPI_SUCCESS;
+  while (code == MPI_SUCCESS && !flag) code = look_at_any(real, all, index, &flag, status);
+  return code;
+}
+
+int poll_some(const Real& real, Requests& all, int* n_done, int* indices, MPI_Status* statuses) {
+  int code = MPI_SUCCESS;
+  for (*n_done = 0; code == MPI_SUCCESS && *n_done == 0;) {
+    code = look_at_some(real, all, n_done, indices, statuses);
+  }
+  return code;
+}
+
+// Null where the library will refuse the arguments: the call is its own then.
+MessagePtr take(bool is_sound, const void* request) noexcept {
+  const bool is_looked_up = is_sound && request != nullptr && Engine::manages_any();
+  return is_looked_up ? Engine::get().take(load_handle(request)) : nullptr;
+}
+
+// After a call about one request: the message is finished, or goes back to the engine.
+int finish_or_put_back(MessagePtr message, void* request, SeenStatus& seen, int code) {
+  if (is_complete(*message, request, *seen.get(), code))
+    return finish_one(std::move(message), request, seen.get(), code);
+  Engine::get().manage(message);
+  return code;
+}
+
+}  // namespace
+
+int wait(const Real& real, void* request, MPI_Status* status) {
+  Engine::flush();
+  MessagePtr message = take(is_status(status), request);
+  if (!message) return real.MPI_Wait(request, status);
+  end_sibling(*message, true);
+  SeenStatus seen(status);
+  const int code = trace::traced("library wait", [&] { return real.MPI_Wait(request, seen.get()); });
+  return finish_or_put_back(std::move(message), request, seen, code);
+}
+
+int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) {
+  Engine::flush();
+  Requests all(are_statuses(statuses), count, requests);
+  if (!all.any_managed()) return real.MPI_Waitall(count, requests, statuses);
+  all.look(true);
+  const SeenStatuses seen(count, statuses);
+  const int code = trace::traced("library wait", [&] { return real.MPI_Waitall(count, requests, seen.at(0)); });
+  return finish_all(all, seen, code);
+}
+
+int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status) {
+  Engine::flush();
+  Requests all(index != nullptr && is_status(status), count, requests);
+  if (!all.any_managed()) return real.MPI_Waitany(count, requests, index, status);
+  all.look(false);
+  if (all.any_pending()) return poll_any(real, all, index, status);
+  SeenStatus seen(status);
+  if (const int done = all.first_that_ends_without_library(); done >= 0) {
+    return finish_without_library(real, all, *index = done, seen.get());
+  }
+  *index = MPI_UNDEFINED;
+  const int code = real.MPI_Waitany(count, requests, index, seen.get());
+  return finish_any(all, *index, seen.get(), code);
+}
+
+int wait_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses) {
+  Engine::flush();
+  Requests all(n_done != nullptr && indices != nullptr && are_statuses(statuses), count, requests);
+  if (!all.any_managed()) return real.MPI_Waitsome(count, requests, n_done, indices, statuses);
+  all.look(false);
+  if (all.any_pending()) return poll_some(real, all, n_done, indices, statuses);
+  const SeenStatuses seen(count, statuses);
+  if (const int done = all.first_that_ends_without_library(); done >= 0) {
+    *n_done = 1;
+    indices[0] = done;
+    return finish_without_library(real, all, done, seen.at(0));
+  }
+  *n_done = MPI_UNDEFINED;
+  const int code = real.MPI_Waitsome(count, requests, n_done, indices, seen.at(0));
+  return finish_some(all, seen, *n_done, indices, code);
+}
+
+int test(const Real& real, void* request, int* flag, MPI_Status* status) {
+  Engine::progress();
+  MessagePtr message = take(flag != nullptr && is_status(status), request);
+  if (!message) return real.MPI_Test(request, flag, status);
+  end_sibling(*message, false);
+  *flag = 0;
+  if (message->is_pending()) {
+    Engine::get().manage(message);
+    return MPI_SUCCESS;
+  }
+  SeenStatus seen(status);
+  const int code = real.MPI_Test(request, flag, seen.get());
+  if (code != MPI_SUCCESS || *flag) return finish_or_put_back(std::move(message), request, seen, code);
+  Engine::get().manage(message);
+  return code;
+}
+
+int test_all(const Real& real, int count, void* requests, int* flag, MPI_Status* statuses) {
+  Engine::progress();
+  Requests all(flag != nullptr && are_statuses(statuses), count, requests);
+  if (!all.any_managed()) return real.MPI_Testall(count, requests, flag, statuses);
+  all.look(false);
+  *flag = 0;
+  if (all.any_pending()) return MPI_SUCCESS;
+  const SeenStatuses seen(count, statuses);
+  const int code = real.MPI_Testall(count, requests, flag, seen.at(0));
+  return code == MPI_SUCCESS && !*flag ? code : finish_all(all, seen, code);
+}
+
+int test_any(const Real& real, int count, void* requests, int* index, int* flag, MPI_Status* status) {
+  Engine::progress();
+  Requests all(index != nullptr && flag != nullptr && is_status(status), count, requests);
+  if (!all.any_managed()) return real.MPI_Testany(count, requests, index, flag, status);
+  return look_at_any(real, all, index, flag, status);
+}
+
+int test_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses) {
+  Engine::progress();
+  Requests all(n_done != nullptr && indices != nullptr && are_statuses(statuses), count, requests);
+  if (!all.any_managed()) return real.MPI_Testsome(count, requests, n_done, indices, statuses);
+  return look_at_some(real, all, n_done, indices, statuses);
+}
+
+int request_free(const Real& real, void* request) {
+  Engine::flush();
+  MessagePtr message = take(true, request);
+  if (!message) return real.MPI_Request_free(request);
+  if (!message->is_active() || message->ends_without_library()) {
+    message->state.become(MessageState::ended);
+    return real.MPI_Request_free(request);
+  }
+  if (message->lifetime == Lifetime::programs) message->lifetime = Lifetime::ours;
+  Engine::get().adopt(message);
+  store_handle(request, request_null());
+  return MPI_SUCCESS;
+}
+
+int cancel(const Real& real, void* request) {
+  if (request == nullptr) return real.MPI_Cancel(request);
+  if (Engine::get().withdraw(load_handle(request))) return MPI_SUCCESS;
+  const MessagePtr message = Engine::get().find(load_handle(request));
+  return message && message->ends_without_library() ? MPI_SUCCESS : real.MPI_Cancel(request);
+}
+
+}  // namespace tempi::message

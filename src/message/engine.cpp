@@ -1,0 +1,207 @@
+#include "message/engine.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/trace.hpp"
+#include "message/finish.hpp"
+#include "message/grouped.hpp"
+#include "message/progress_thread.hpp"
+#include "message/starter.hpp"
+#include "mpi/real.hpp"
+
+namespace tempi::message {
+namespace {
+
+// Small packs wait for company, but not for ever.
+constexpr std::size_t kMostWaiting = 64;
+constexpr std::int64_t kMostWaitingBytes = 256 << 10;
+
+// A pack that takes little more than its launch is waited for in its call, if it is the first of a row.
+constexpr std::int64_t kMostAwaitedBytes = 256 << 10;
+
+// Throws where the work has failed.
+bool is_reached(pack::Queued& queued, bool waits) {
+  if (!queued.mark) return true;
+  if (!waits && !queued.mark->reached()) return false;
+  if (waits) trace::traced("wait for batch", [&] { queued.mark->wait(); });
+  queued = {};
+  return true;
+}
+
+}  // namespace
+
+Engine& Engine::get() {
+  static auto& engine = *new Engine;  // never destroyed: threads may use it while the process exits
+  return engine;
+}
+
+void Engine::post(const MessagePtr& message) {
+  const bool is_packed = !message->outs.all([](const Part& part) { return part.payload.can_be_queued(); });
+  if (is_packed) pack_now(*message);
+  const std::lock_guard lock(mutex_);
+  message->state.become(MessageState::pending);
+  if (is_packed && pending_.empty()) return start(*message);
+  const bool starts_now = starts_in_its_call(*message);
+  row_is_open_ = row_is_open_ || starts_now;
+  pending_.push_back(message);
+  if (!is_packed) queue(message);
+  if (starts_now || (starter() == Starter::thread && !wake_progress_thread())) start_packed(true);
+  count_work();
+}
+
+// The first pack starts the GPU; those that follow while it runs share the next launch.
+void Engine::queue(const MessagePtr& message) {
+  not_launched_.push_back(message);
+  not_launched_bytes_ += message->outs.bytes();
+  if (pending_.size() == 1 || not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes)
+    launch();
+}
+
+// Of a row of sends only the first is waited for: the others share a launch.
+bool Engine::starts_in_its_call(const Message& message) const noexcept {
+  if (starter() == Starter::same_call) return true;
+  return pending_.empty() && !row_is_open_ && message.outs.bytes() <= kMostAwaitedBytes;
+}
+
+void Engine::launch() noexcept {
+  if (not_launched_.empty()) return;
+  pack_grouped(not_launched_);
+  not_launched_.clear();
+  not_launched_bytes_ = 0;
+}
+
+void Engine::start_pending(bool waits) noexcept {
+  const std::lock_guard lock(mutex_);
+  row_is_open_ = false;
+  start_packed(waits);
+  tend_orphans(false);
+}
+
+// A start may add to the queue, by an error handler of the program.
+void Engine::start_packed(bool waits) noexcept {
+  for (launch(); !pending_.empty() && is_packed(*pending_.front(), waits); launch()) {
+    const MessagePtr message = pending_.front();
+    pending_.pop_front();
+    start(*message);
+  }
+}
+
+bool Engine::look_after_pending() noexcept {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return true;
+  start_packed(false);
+  count_work();
+  return !pending_.empty();
+}
+
+bool Engine::has_pending() noexcept {
+  const std::lock_guard lock(mutex_);
+  return !pending_.empty();
+}
+
+void Engine::forget_all() noexcept {
+  n_work_.store(0);
+  n_managed_.store(0);
+}
+
+void Engine::count_work() noexcept {
+  n_work_.store(pending_.size() + orphans_.size() + std::size_t{row_is_open_}, std::memory_order_release);
+}
+
+// A mark that fails is lost: everything is packed again.
+bool Engine::is_packed(Message& message, bool waits) noexcept {
+  try {
+    return message.outs.all([&](Part& part) { return is_reached(part.queued, waits); });
+  } catch (...) {
+    warn_fallback("a message is packed or unpacked again", caught_error().what());
+    pack_now(message);
+    return true;
+  }
+}
+
+void Engine::start(Message& message) noexcept {
+  if (!message.failure) {
+    const Handle outer = starting_.exchange(key_of(message.request));
+    message.start_code = message.mpi.MPI_Start(&message.request);
+    starting_.store(outer);
+  }
+  const bool has_failed = message.failure || message.start_code != MPI_SUCCESS;
+  message.state.become(has_failed ? MessageState::failed : MessageState::started);
+}
+
+bool Engine::withdraw(Handle request) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto is_it = [&](const MessagePtr& message) { return key_of(message->request) == key_of(request); };
+  const auto found = std::find_if(pending_.begin(), pending_.end(), is_it);
+  if (found == pending_.end()) return false;
+  launch();
+  const MessagePtr message = *found;
+  is_packed(*message, true);
+  pending_.erase(found);
+  count_work();
+  message->state.become(MessageState::withdrawn);
+  return true;
+}
+
+void Engine::manage(const MessagePtr& message) {
+  const std::lock_guard lock(mutex_);
+  managed_.put(message);
+  count_managed();
+}
+
+MessagePtr Engine::find(Handle request) noexcept {
+  if (!manages_any()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return managed_.find(request);
+}
+
+MessagePtr Engine::take(Handle request) noexcept {
+  if (!manages_any()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  MessagePtr message = managed_.take(request);
+  count_managed();
+  return message;
+}
+
+std::vector<MessagePtr> Engine::take(int count, const void* requests) {
+  std::vector<MessagePtr> taken;
+  const std::lock_guard lock(mutex_);
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    MessagePtr message = managed_.take(load_handle(static_cast<const char*>(requests) + at * kRequestBytes));
+    if (!message) continue;
+    if (taken.empty()) taken.resize(static_cast<std::size_t>(count));
+    taken[at] = std::move(message);
+  }
+  count_managed();
+  return taken;
+}
+
+void Engine::put_back(std::vector<MessagePtr>& messages) {
+  const std::lock_guard lock(mutex_);
+  for (MessagePtr& message : messages) {
+    if (message) managed_.put(std::move(message));
+  }
+  count_managed();
+}
+
+void Engine::adopt(const MessagePtr& message) noexcept {
+  const std::lock_guard lock(mutex_);
+  orphans_.push_back(message);
+  count_work();
+}
+
+void Engine::tend_orphans(bool at_finalize) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::vector<MessagePtr> tended;  // a call that comes back to us from in here, by a tool or a handler, meets none
+  tended.swap(orphans_);
+  count_work();
+  std::erase_if(tended,
+                [&](const MessagePtr& orphan) { return end_orphan(orphan, at_finalize && !orphan->outs.empty()); });
+  orphans_.insert(orphans_.end(), tended.begin(), tended.end());
+  count_work();
+}
+
+}  // namespace tempi::message

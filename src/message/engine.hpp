@@ -1,0 +1,98 @@
+// The request engine: which requests are managed, and which sends are pending.
+//
+// Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
+// the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
+// short; what stays pending is started by the next call of the program or by a thread (starter.hpp). A lock that may be
+// taken again by its holder guards all state: error handlers of the program, called by the library while it starts our
+// requests, may call MPI.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "message/message_table.hpp"
+
+namespace tempi::message {
+
+class Engine {
+ public:
+  static Engine& get();
+
+  // ---- pending sends
+
+  // Starts the message, or queues its packing and, behind all earlier ones, its start. Never waits for the completion
+  // of another message.
+  void post(const MessagePtr& message);
+
+  // Finishes all packing and starts all pending sends. Every call that may block does this first.
+  static void flush() noexcept {
+    if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
+  }
+  // Starts those whose packing is done.
+  static void progress() noexcept {
+    if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
+  }
+  // After a call of the library: a receive that the program has freed may have arrived.
+  static int tended(int code) noexcept {
+    progress();
+    return code;
+  }
+  // For the progress thread: as progress(), unless another thread is at it. True: something is pending.
+  bool look_after_pending() noexcept;
+  bool has_pending() noexcept;
+  // In a forked child: the messages are its parent's.
+  static void forget_all() noexcept;
+  // We are in MPI_Start of this request: a tool below us may come back with it.
+  static bool is_starting(Handle request) noexcept { return starting_.load() == key_of(request); }
+  // Takes the pending send of this request out of the queue: it will never start. False where there is none, or it has
+  // started. Other threads may be looking at the request.
+  bool withdraw(Handle request) noexcept;
+
+  // No row is open, no send pending, and no request managed or freed. A call of another thread that completes requests
+  // holds their messages: they are not counted then.
+  static bool is_idle() noexcept { return n_work_.load(std::memory_order_acquire) == 0 && !manages_any(); }
+
+  // ---- managed requests
+
+  static bool manages_any() { return n_managed_.load(std::memory_order_relaxed) != 0; }
+  void manage(const MessagePtr& message);
+  // The message of a request, or null. A call that completes a request takes it out, and puts it back when it is not
+  // complete.
+  MessagePtr find(Handle request) noexcept;
+  MessagePtr take(Handle request) noexcept;
+  // Those of an array of requests, null for the rest; none at all where none is managed.
+  std::vector<MessagePtr> take(int count, const void* requests);
+  void put_back(std::vector<MessagePtr>& messages);
+
+  // A request that the program has freed: kept until it is complete.
+  void adopt(const MessagePtr& message) noexcept;
+  // Looks after the freed ones; at finalize waits for the sends among them.
+  void tend_orphans(bool at_finalize) noexcept;
+
+ private:
+  void queue(const MessagePtr& message);
+  bool starts_in_its_call(const Message& message) const noexcept;
+  void start_pending(bool waits) noexcept;
+  void start_packed(bool waits) noexcept;
+  void launch() noexcept;
+  void count_work() noexcept;
+  void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
+  bool is_packed(Message& message, bool waits) noexcept;
+  void start(Message& message) noexcept;
+
+  // Pending sends, freed requests and an open row; managed requests. Most calls look at nothing else. Counted when a
+  // message has been started, not before: another thread's send may not pass a start that is under way.
+  inline static std::atomic<std::size_t> n_work_{0}, n_managed_{0};
+  inline static std::atomic<Handle> starting_{0};  // none
+  std::recursive_mutex mutex_;
+  std::deque<MessagePtr> pending_;
+  std::vector<MessagePtr> not_launched_;  // of the pending ones
+  std::int64_t not_launched_bytes_ = 0;
+  bool row_is_open_ = false;  // a message was waited for in its call, and no call has started pending ones since
+  MessageTable managed_;
+  std::vector<MessagePtr> orphans_;
+};
+
+}  // namespace tempi::message

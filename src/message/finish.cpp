@@ -1,0 +1,214 @@
+#include "message/finish.hpp"
+
+#include <algorithm>
+
+#include "device/host_pages.hpp"
+#include "message/engine.hpp"
+#include "message/grouped.hpp"
+#include "mpi/errors.hpp"
+
+namespace tempi::message {
+namespace {
+
+bool was_cancelled(const MPI_Status& status) {
+  int flag = 0;
+  real_pmpi().MPI_Test_cancelled(&status, &flag);
+  return flag != 0;
+}
+
+// The bytes that a completed receive has brought, at most `room`.
+std::int64_t received_bytes(const MPI_Status& status, std::int64_t room) {
+  Count bytes = 0;
+  real_pmpi().MPI_Get_elements_x(&status, type_byte(), &bytes);
+  return std::clamp<std::int64_t>(bytes, 0, room);
+}
+
+bool can_be_unpacked(int code, const MPI_Status& status) {
+  return code == MPI_SUCCESS && is_filled(status) && !was_cancelled(status);
+}
+
+void unpack_short(Message& message, Payload& payload, std::int64_t received) noexcept {
+  try {
+    payload.unpack(received);
+  } catch (...) {
+    message.failure.emplace(caught_error());
+  }
+}
+
+// What the program is told of a completed request.
+int outcome(const Completed& done) noexcept {
+  const Message& message = *done.message;
+  if (done.code != MPI_SUCCESS) return done.code;
+  if (message.failure) return error_code(*message.failure);
+  return message.start_code;
+}
+
+void release(const Completed& done) noexcept {
+  Message& message = *done.message;
+  if (message.lifetime == Lifetime::programs) {
+    if (message.is_active()) message.state.become(MessageState::inactive);
+    message.failure.reset();
+    message.start_code = MPI_SUCCESS;
+    return Engine::get().manage(done.message);
+  }
+  message.state.become(MessageState::ended);
+  if (message.lifetime != Lifetime::ours) return;
+  message.mpi.MPI_Request_free(&message.request);
+  if (done.slot != nullptr) store_handle(done.slot, request_null());
+}
+
+// Unpacks what has come, gives requests back; sets each code to what the program is told. True: all went well.
+bool finish(std::vector<Completed>& all) noexcept {
+  unpack(all);
+  bool all_well = true;
+  for (Completed& done : all) {
+    const Message& message = *done.message;
+    if (message.is(MessageState::seen)) *done.status = message.told;  // MPICH forgets it
+    if (message.receives_from_nobody) say_nobody(*done.status);
+    if (message.is(MessageState::withdrawn)) real_pmpi().MPI_Status_set_cancelled(done.status, 1);
+    done.code = outcome(done);
+    all_well = all_well && done.code == MPI_SUCCESS;
+    release(done);
+  }
+  return all_well;
+}
+
+bool has_class(int code, int wanted) {
+  int its_class = code;
+  if (code != MPI_SUCCESS) real_pmpi().MPI_Error_class(code, &its_class);
+  return its_class == wanted;
+}
+
+// For calls about several requests, of which those in `done` are complete: `codes` of the library are in their statuses
+// when `code` says so.
+int finish_several(std::vector<Completed>& done, const std::vector<MPI_Status*>& statuses, int code) noexcept {
+  const Handle comm = done.empty() ? comm_world() : done.front().message->comm;
+  const bool all_well = finish(done);
+  if (all_well || code != MPI_SUCCESS) {
+    for (const Completed& one : done) {
+      if (code != MPI_SUCCESS) one.status->MPI_ERROR = one.code;
+    }
+    return code;
+  }
+  for (MPI_Status* status : statuses) status->MPI_ERROR = MPI_SUCCESS;
+  for (const Completed& one : done) one.status->MPI_ERROR = one.code;
+  return raise(comm, MPI_ERR_IN_STATUS);
+}
+
+int code_in(const MPI_Status& status, int code) {
+  return has_class(code, MPI_ERR_IN_STATUS) ? status.MPI_ERROR : MPI_SUCCESS;
+}
+
+}  // namespace
+
+void say_nobody(MPI_Status& status) noexcept {
+  status.MPI_SOURCE = MPI_PROC_NULL;
+  status.MPI_TAG = MPI_ANY_TAG;
+  real_pmpi().MPI_Status_set_elements(&status, type_byte(), 0);
+}
+
+SeenStatuses::SeenStatuses(int count, MPI_Status* program) : sources_(static_cast<std::size_t>(count)), at_(program) {
+  if (are_ignored(program)) {
+    own_.resize(sources_.size());
+    at_ = own_.data();
+  }
+  for (int i = 0; i < count; ++i) sources_[static_cast<std::size_t>(i)] = std::exchange(at(i)->MPI_SOURCE, kNotFilled);
+}
+
+SeenStatuses::~SeenStatuses() {
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    if (!is_filled(at_[i])) at_[i].MPI_SOURCE = sources_[i];
+  }
+}
+
+void unpack(const std::vector<Completed>& all) noexcept {
+  std::vector<MessagePtr> whole;
+  for (const Completed& done : all) {
+    Message& message = *done.message;
+    if (message.ins.empty() || !message.is(MessageState::started)) continue;
+    if (can_be_unpacked(done.code, *done.status)) {
+      Payload& payload = message.ins.first().payload;  // one: a status tells the bytes of one message
+      const std::int64_t received = received_bytes(*done.status, payload.bytes());
+      if (received == payload.bytes()) whole.push_back(done.message);
+      else unpack_short(message, payload, received);
+    } else if (!is_filled(*done.status) || !was_cancelled(*done.status)) {
+      device::discard_overruns();
+    }
+  }
+  unpack_grouped(whole);
+}
+
+void unpack_received(Payload& payload, int code, const MPI_Status& status) {
+  if (can_be_unpacked(code, status)) payload.unpack(received_bytes(status, payload.bytes()));
+  else device::discard_overruns();
+}
+
+bool is_complete(const Message& message, const void* slot, const MPI_Status& status, int code) noexcept {
+  if (message.lifetime == Lifetime::plain) return is_null(load_handle(slot));
+  if (is_filled(status)) return !has_class(code, MPI_ERR_IN_STATUS) || !has_class(status.MPI_ERROR, MPI_ERR_PENDING);
+  int flag = 0;
+  MPI_Status now{};
+  message.mpi.MPI_Request_get_status(message.request, &flag, &now);
+  const bool is_inactive = now.MPI_SOURCE == MPI_ANY_SOURCE;  // else the message of an active receive is merely there
+  return flag != 0 && (message.ins.empty() || is_inactive);
+}
+
+int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noexcept {
+  const Handle comm = message->comm;
+  std::vector<Completed> one{{std::move(message), slot, status, code}};
+  finish(one);
+  if (code != MPI_SUCCESS || one.front().code == MPI_SUCCESS) return one.front().code;
+  return raise(comm, one.front().code);
+}
+
+int finish_all(Requests& requests, const SeenStatuses& statuses, int code) noexcept {
+  std::vector<Completed> done;
+  std::vector<MPI_Status*> all;
+  for (int i = 0; i < requests.size(); ++i) {
+    MPI_Status* const status = statuses.at(i);
+    all.push_back(status);
+    if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, code)) {
+      done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
+    }
+  }
+  return finish_several(done, all, code);
+}
+
+int finish_some(Requests& requests, const SeenStatuses& statuses, int n_done, const int* indices, int code) noexcept {
+  std::vector<Completed> done;
+  std::vector<MPI_Status*> all;
+  for (int k = 0; k < n_done; ++k) {  // MPI_UNDEFINED is negative
+    MPI_Status* const status = statuses.at(k);
+    all.push_back(status);
+    const int i = indices[k];
+    if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, code)) {
+      done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
+    }
+  }
+  return finish_several(done, all, code);
+}
+
+int finish_any(Requests& requests, int index, MPI_Status* status, int code) noexcept {
+  if (index < 0 || index >= requests.size() || !requests.message(index)) return code;  // MPI_UNDEFINED is negative
+  if (!is_complete(*requests.message(index), requests.slot(index), *status, code)) return code;
+  return finish_one(requests.take(index), requests.slot(index), status, code);
+}
+
+void end_sibling(Message& message, bool waits) noexcept {
+  if (message.sibling && end_orphan(message.sibling, waits)) message.sibling = nullptr;
+}
+
+bool end_orphan(const MessagePtr& message, bool waits) noexcept {
+  end_sibling(*message, waits);
+  if (message->is_pending()) return false;
+  SeenStatus status(MPI_STATUS_IGNORE);
+  Handle request = message->request;
+  int flag = 0;
+  const Real& real = message->mpi;
+  const int code = waits ? real.MPI_Wait(&request, status.get()) : real.MPI_Test(&request, &flag, status.get());
+  if (!waits && code == MPI_SUCCESS && !flag) return false;
+  finish_one(message, nullptr, status.get(), code);
+  return true;
+}
+
+}  // namespace tempi::message

@@ -1,0 +1,104 @@
+#include "message/grouped.hpp"
+
+#include <map>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/trace.hpp"
+
+namespace tempi::message {
+namespace {
+
+using device::Context;
+
+// A part, and the message that keeps its failure.
+struct Work {
+  Message* message;
+  Part* part;
+  Payload& payload() const { return part->payload; }
+};
+using Works = std::vector<Work>;
+
+Works works_of(const std::vector<MessagePtr>& messages, Parts Message::* parts) {
+  Works works;
+  for (const MessagePtr& message : messages) {
+    ((*message).*parts).each([&](Part& part) { works.push_back({message.get(), &part}); });
+  }
+  return works;
+}
+
+void move_now(const Work& work) noexcept {
+  try {
+    work.payload().move();
+  } catch (...) {
+    work.message->failure.emplace(caught_error());
+  }
+}
+
+void queue_batch(const Works& works) {
+  const trace::Span span("queue batch", {.messages = static_cast<std::int64_t>(works.size())});
+  const Payload& first = works.front().payload();
+  const device::Scope here(first.device(), first.context());
+  pack::Batch batch(here);
+  for (const Work& work : works) work.payload().join(batch);
+  const pack::Queued queued = batch.queue();
+  for (const Work& work : works) work.part->queued = queued;
+}
+
+void queue_grouped(const Works& works) noexcept {
+  std::map<Context, Works> batches;
+  for (const Work& work : works) {
+    try {
+      if (work.payload().can_join_a_batch()) batches[work.payload().context()].push_back(work);
+      else work.part->queued = work.payload().queue();
+    } catch (...) {
+      warn_fallback("a message is packed in its call, not behind it", caught_error().what());
+      move_now(work);
+    }
+  }
+  for (const auto& [context, batch] : batches) {
+    try {
+      queue_batch(batch);
+    } catch (...) {
+      warn_fallback("messages are packed one by one, not in one launch", caught_error().what());
+      for (const Work& work : batch) move_now(work);
+    }
+  }
+}
+
+void await(const Work& work) noexcept {
+  const device::MarkPtr mark = std::exchange(work.part->queued, {}).mark;
+  try {
+    if (mark) trace::traced("wait for batch", [&] { mark->wait(); });
+  } catch (...) {
+    warn_fallback("a message is packed or unpacked again", caught_error().what());
+    move_now(work);
+  }
+}
+
+}  // namespace
+
+void pack_now(Message& message) noexcept {
+  message.outs.each([&](Part& part) {
+    move_now({&message, &part});
+    part.queued = {};
+  });
+}
+
+void pack_grouped(const std::vector<MessagePtr>& messages) noexcept {
+  queue_grouped(works_of(messages, &Message::outs));
+}
+
+void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept {
+  Works queued;
+  for (const Work& work : works_of(messages, &Message::ins)) {
+    work.payload().bring_last_byte_back();
+    if (work.payload().can_be_queued()) queued.push_back(work);
+    else move_now(work);
+  }
+  queue_grouped(queued);
+  for (const Work& work : queued) await(work);
+}
+
+}  // namespace tempi::message

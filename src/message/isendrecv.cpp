@@ -1,0 +1,73 @@
+// MPI-4.1, 3.10: nonblocking send-receive, by the library's Isend and a persistent receive. Not by its MPI_Isendrecv,
+// whose status is empty in MPICH.
+#include <utility>
+
+#include "message/call.hpp"
+#include "message/engine.hpp"
+
+namespace tempi::message {
+namespace {
+
+Made make_receive(const Call& call, FoundSide&& found) {
+  const Half& in = *call.in;
+  const Handle comm = in.buffer.comm;
+  const auto init = [&](const Given&, const Given& given, void* made) {
+    return call_given(call.real.MPI_Recv_init, call.real.MPI_Recv_init_c, comm, given, in.peer, in.tag, comm, made);
+  };
+  return make_message({call.real, Lifetime::ours, nullptr, call.in, nullptr}, std::move(found), init);
+}
+
+// MPI_Isend of the outgoing half.
+int send(const Call& call, FoundSide&& found, Handle* sent) {
+  const Half& out = *call.out;
+  const Real& real = call.real;
+  const Handle comm = out.buffer.comm;
+  return run_found(
+      {real, Lifetime::ours, call.out, nullptr, sent}, {std::move(found), {}},
+      [&] {
+        return call_given(real.MPI_Isend, real.MPI_Isend_c, comm, as_given(out.buffer), out.peer, out.tag, comm, sent);
+      },
+      [&](const Given& given, const Given&, void* made) {
+        return call_given(real.MPI_Send_init, real.MPI_Send_init_c, comm, given, out.peer, out.tag, comm, made);
+      });
+}
+
+MessagePtr message_of(const Real& real, Handle request, Handle comm) {
+  if (MessagePtr managed = Engine::get().take(request)) return managed;
+  auto plain = std::make_shared<Message>(real, comm, Lifetime::plain);
+  plain->request = request;
+  plain->state.become(MessageState::started);
+  return plain;
+}
+
+// MPI_PROC_NULL: the request is the send's. Libraries share one request among receives from nobody, or take a
+// persistent one for inactive.
+int send_alone(const Call& call, FoundSide&& out) {
+  Handle sent = request_null();
+  const int code = send(call, std::move(out), &sent);
+  if (!is_made(code, sent)) return code;
+  if (const MessagePtr managed = Engine::get().find(sent)) managed->receives_from_nobody = true;
+  store_handle(call.result, sent);
+  return code;
+}
+
+}  // namespace
+
+int isendrecv(const Call& call, Sides&& sides) {
+  if (call.in->peer == MPI_PROC_NULL) return send_alone(call, std::move(sides.out));
+  const auto [receive, receive_code] = make_receive(call, std::move(sides.in));
+  if (!receive) return receive_code;
+  Handle sent = request_null();
+  if (const int code = send(call, std::move(sides.out), &sent); !is_made(code, sent)) {
+    call.real.MPI_Request_free(&receive->request);
+    return code;
+  }
+  receive->sibling = message_of(call.real, sent, call.comm());
+  receive->start_code = call.real.MPI_Start(&receive->request);
+  receive->state.become(receive->start_code == MPI_SUCCESS ? MessageState::started : MessageState::failed);
+  Engine::get().manage(receive);
+  store_handle(call.result, receive->request);
+  return MPI_SUCCESS;
+}
+
+}  // namespace tempi::message

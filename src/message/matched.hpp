@@ -1,0 +1,25 @@
+// The communicators of matched messages: MPI_Mrecv does not name its communicator, whose error handler is told.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "mpi/handle.hpp"
+
+namespace tempi::message {
+
+class MatchedComms {
+ public:
+  // Before the library may use the handle for another message: it takes the place of what was known of the handle.
+  void remember(Handle message, Handle comm);
+  std::optional<Handle> take(Handle message);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<Handle, Handle> comms_;
+};
+
+MatchedComms& matched_comms();
+
+}  // namespace tempi::message

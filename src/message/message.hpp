@@ -1,0 +1,63 @@
+// A message under way: what a request of the program stands for.
+//
+// Glossary
+//   managed    a request is managed when one of its sides is packed by us; all others are the library's alone
+//   part       a buffer of the message that is ours, with its payload (parts.hpp)
+//   state      the place of the message between its call and its end (state.hpp)
+//   active     the program waits for it: every state but "inactive" and "ended"
+//   sibling    the send half of an Isendrecv, whose request stands for both halves
+//
+// Invariants
+//   The handle that the program holds is a real request of the library: a receive's own, or a persistent send's that is
+//   started once the payload is packed.
+//   The engine keeps every message with such a handle, except while a call completes it: that call has taken it.
+//   A message with a sibling is not complete, whatever its own state.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/error.hpp"
+#include "message/parts.hpp"
+#include "message/state.hpp"
+#include "mpi/real.hpp"
+
+namespace tempi::message {
+
+struct Message;
+using MessagePtr = std::shared_ptr<Message>;
+
+enum class Lifetime : std::uint8_t {
+  call,      // no request: as long as the call
+  plain,     // the library frees its request at completion
+  ours,      // a persistent one that the program does not know to be one: we free it at completion
+  programs,  // persistent because the program said so
+};
+
+struct Message {
+  Message(const Real& real, Handle its_comm, Lifetime its_lifetime)
+      : mpi(real), comm(its_comm), lifetime(its_lifetime) {}
+
+  // All calls about the request take the layer by which it was made: a tool between us and the library sees pairs.
+  const Real& mpi;
+  Handle comm;  // whose error handler is told
+  Lifetime lifetime;
+  Handle request = request_null();
+  Parts outs{}, ins{};                // sent and received; neither for a half that is the library's
+  bool is_buffered = false;           // MPI_Bsend_init: each start is an MPI_Ibsend
+  bool receives_from_nobody = false;  // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
+  StateMachine state{};
+  MessagePtr sibling{};            // not complete yet
+  MPI_Status told{};               // by MPI_Request_get_status, of a message that it has seen
+  int start_code = MPI_SUCCESS;    // what the library's MPI_Start said
+  std::optional<Error> failure{};  // why it could not be packed or unpacked
+
+  bool is(MessageState wanted) const { return state.now() == wanted; }
+  bool is_active() const { return !is(MessageState::inactive) && !is(MessageState::ended); }
+  // Not complete, whatever the library says.
+  bool is_pending() const { return is(MessageState::pending) || sibling; }
+  // Complete, while the library's request has never been started.
+  bool ends_without_library() const { return !sibling && completion_of(state.now()) == Completion::done; }
+};
+
+}  // namespace tempi::message

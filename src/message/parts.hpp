@@ -1,0 +1,57 @@
+// The buffers of a message that are ours: each with its packed bytes and its peer.
+//
+// Glossary
+//   part   one buffer of a managed message; those that are sent are its outs, those that are received its ins
+#pragma once
+
+#include <algorithm>
+#include <list>
+#include <optional>
+#include <utility>
+
+#include "message/payload.hpp"
+
+namespace tempi::message {
+
+struct Part {
+  Part(Side&& side, device::Device* device, int its_peer, int its_tag)
+      : payload(std::move(side), device, device::Limit::pool), peer(its_peer), tag(its_tag) {}
+
+  Payload payload;
+  int peer, tag;          // in the message's communicator; a negative peer: any
+  pack::Queued queued{};  // the packing or unpacking under way, if any
+};
+
+// Parts of one direction, in the order of the call's arguments. The first takes no memory but the message's.
+class Parts {
+ public:
+  template <class... Arguments>
+  Part& add(Arguments&&... arguments) {
+    if (!first_) return first_.emplace(std::forward<Arguments>(arguments)...);
+    return more_.emplace_back(std::forward<Arguments>(arguments)...);
+  }
+
+  bool empty() const { return !first_; }
+  Part& first() { return *first_; }
+
+  template <class Fn>
+  void each(const Fn& fn) {
+    if (first_) fn(*first_);
+    for (Part& part : more_) fn(part);
+  }
+  template <class Fn>
+  bool all(const Fn& fn) {
+    return (!first_ || fn(*first_)) && std::all_of(more_.begin(), more_.end(), fn);
+  }
+  std::int64_t bytes() const {
+    std::int64_t sum = first_ ? first_->payload.bytes() : 0;
+    for (const Part& part : more_) sum += part.payload.bytes();
+    return sum;
+  }
+
+ private:
+  std::optional<Part> first_{};
+  std::list<Part> more_{};
+};
+
+}  // namespace tempi::message

@@ -1,0 +1,162 @@
+#include "message/payload.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "base/trace.hpp"
+#include "mpi_config.h"
+#include "pack/host_image.hpp"
+
+namespace tempi::message {
+namespace {
+
+using device::Limit;
+using device::MemoryKind;
+using device::Overrun;
+using device::Scope;
+using device::Staging;
+using pack::Direction;
+
+constexpr Overrun kLibrarysOverrun = TEMPI_MPI_ABI_MPICH ? Overrun::impossible : Overrun::possible;
+
+}  // namespace
+
+Payload::Payload(Side side, device::Device* device, Limit limit)
+    : direction_(side.direction),
+      prepared_(std::move(side.prepared)),
+      strategy_(side.strategy),
+      chunk_bytes_(side.chunk_bytes),
+      transfer_(pack::transfer_of(direction_, *prepared_, side.count, side.end, pack::dense_end(*side.end.layout, {}))),
+      device_(device) {
+  take_memory(limit);
+}
+
+void Payload::take_memory(Limit limit) {
+  if (is_programs()) {
+    transfer_.dense().address = transfer_.laid_out().at(transfer_.laid_out().layout->true_lower_bound);
+    return;
+  }
+  const Overrun overrun = is_received() ? kLibrarysOverrun : Overrun::impossible;
+  const device::Location worker = pack::worker_of(transfer_);
+  if (strategy_ != Strategy::host && worker.context != nullptr) try {
+      const MemoryKind kind = strategy_ == Strategy::device ? MemoryKind::device : MemoryKind::pinned;
+      const Scope here(*device_, worker.context);
+      use(staging_.emplace(here, kind, bytes(), limit, overrun), {kind, worker.ordinal, worker.context});
+      if (strategy_ == Strategy::staged) on_device_.emplace(here, MemoryKind::device, bytes(), limit);
+      return;
+    } catch (const Error& error) {
+      warn_fallback("a message travels through ordinary memory", error.what());
+    }
+  use(staging_.emplace(device_, bytes(), overrun), {});
+}
+
+void Payload::use(const Staging& staging, const device::Location& location) {
+  transfer_.dense().address = staging.data();
+  transfer_.dense().place = {location};
+}
+
+model::Features Payload::features() const {
+  return features_of(prepared_->plan, {transfer_.count, transfer_.laid_out().extent});
+}
+
+void Payload::look_again() const {
+  if (transfer_.touches_gpu()) pack::locate(transfer_.laid_out(), transfer_.count, *device_);
+}
+
+bool Payload::can_be_queued() const {
+  const pack::Place& place = transfer_.laid_out().place;
+  return staging_ && transfer_.dense().place.first.gpu_reaches() && !place.is_split() && place.first.on_gpu();
+}
+
+pack::Queued Payload::queue() {
+  if (on_device_) {
+    const std::int64_t chunk = chunk_bytes_ > 0 ? chunk_bytes_ : chunk_bytes(features(), direction_);
+    return {pack::queue_staged(transfer_, {on_device_->data(), chunk}, *device_), nullptr};
+  }
+  const Scope here(*device_, context());
+  pack::Batch batch(here);
+  batch.add(transfer_);
+  return batch.queue();
+}
+
+void Payload::move_by_gpu() {
+  if (on_device_ && can_be_queued()) return queue().mark->wait();
+  pack::move_on_gpu(transfer_, *device_);
+}
+
+void Payload::move() {
+  if (is_programs()) return;
+  const trace::Span span(is_received() ? "unpack" : "pack", {.bytes = bytes(), .strategy = model::text(strategy_)});
+  if (!transfer_.touches_gpu()) return pack::move_on_host(transfer_);
+  if (!flag(Option::REPORT) || !transfer_.dense().place.first.gpu_reaches()) {
+    move_by_gpu_or_host();
+    return;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const bool is_by_gpu = move_by_gpu_or_host();
+  const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
+  const double predicted_s = is_by_gpu ? predicted_seconds(features(), strategy_, direction_) : 0;
+  count_call(is_received() ? Function::unpacking : Function::packing,
+             is_by_gpu ? outcome_of(strategy_) : Outcome::fell_back, static_cast<std::uint64_t>(bytes()),
+             static_cast<std::uint64_t>(taken.count()), static_cast<std::uint64_t>(predicted_s * 1e9));
+}
+
+bool Payload::move_by_gpu_or_host() {
+  try {
+    move_by_gpu();
+    return true;
+  } catch (const Error& error) {
+    warn_fallback("a transfer falls back to copies in host memory", error.what());
+    pack::move_on_host_copies(transfer_, *device_);
+    return false;
+  }
+}
+
+void Payload::unpack(std::int64_t received) {
+  if (is_programs() || received == bytes()) {
+    bring_last_byte_back();
+    return move();
+  }
+  const std::int64_t size = transfer_.laid_out().layout->size;
+  const std::int64_t whole = received / size;
+  const std::int64_t all = std::exchange(transfer_.count, whole);
+  if (whole > 0) move();
+  transfer_.count = all;
+  if (received % size != 0) unpack_part(whole * size, received % size);
+}
+
+// A last element of which only the first bytes came: the element as it is, packed, those bytes over it, unpacked again.
+void Payload::unpack_part(std::int64_t begin, std::int64_t n) {
+  pack::End end = transfer_.laid_out();
+  end.address = end.at(begin / end.layout->size * end.extent);
+  if (device_ != nullptr) end.place = pack::locate(end, 1, *device_);
+  Payload patched({Direction::pack, prepared_, 1, end, Strategy::host}, device_, Limit::none);
+  patched.move();
+  const device::Location& dense = transfer_.dense().place.first;
+  const pack::HostImage arrived(dense.cpu_reaches() ? nullptr : device_, dense.context, transfer_.dense().at(begin), n);
+  std::memcpy(patched.data(), arrived.data(), static_cast<std::size_t>(n));
+  patched.turn(Direction::unpack);
+  patched.move();
+}
+
+void Payload::turn(Direction direction) {
+  direction_ = direction;
+  transfer_ = pack::transfer_of(direction, *prepared_, transfer_.count, transfer_.laid_out(), transfer_.dense());
+}
+
+bool Payload::sets_last_byte_apart() const {
+  return staging_ && kLibrarysOverrun == Overrun::possible && is_received() &&
+         transfer_.dense().place.first.kind != MemoryKind::device && !staging_->has_tail();
+}
+
+void Payload::bring_last_byte_back() {
+  if (!sets_last_byte_apart()) return;
+  std::byte* const last = static_cast<std::byte*>(data()) + bytes() - 1;
+  *last = *(last + 1);
+}
+
+}  // namespace tempi::message

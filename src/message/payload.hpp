@@ -1,0 +1,79 @@
+// The packed bytes of one side of a message, in memory that the MPI library is given instead of the program's buffer.
+// With the strategy "library" the program's own memory is it: contiguous bytes of a GPU, which a CUDA-aware library
+// moves rightly as bytes, and not always as a derived datatype.
+#pragma once
+
+#include <optional>
+
+#include "message/strategy.hpp"
+#include "pack/batch.hpp"
+#include "pack/engine.hpp"
+
+namespace tempi::message {
+
+// One side of a message as the program gave it.
+struct Side {
+  pack::Direction direction;   // pack: it is sent
+  pack::PreparedPtr prepared;  // ours, too: the program may free the datatype while the message is under way
+  std::int64_t count;
+  pack::End end;  // the program's buffer
+  Strategy strategy{};
+  std::int64_t chunk_bytes = 0;  // of "staged"; 0: what the model says
+
+  std::int64_t bytes() const { return count * end.layout->size; }
+};
+
+class Payload {
+ public:
+  // Takes memory for the packed bytes: within the pool's limit where `limit` says so, else ordinary memory.
+  // Throws Error (no_memory) when there is not even that. `device` may be null for host memory.
+  Payload(Side side, device::Device* device, device::Limit limit);
+  Payload(const Payload&) = delete;
+  Payload& operator=(const Payload&) = delete;
+
+  void* data() const { return transfer_.dense().address; }
+  std::int64_t bytes() const { return transfer_.bytes(); }
+
+  // Packs or unpacks; complete on return. On the CPU when the GPU fails.
+  void move();
+  // Unpacks a message of `received` bytes, which may end anywhere.
+  void unpack(std::int64_t received);
+
+  // The program has written to its buffer since the payload was made: its synchronous copies are waited for.
+  void look_again() const;
+
+  // Packs or unpacks behind the caller's back: into a batch that runs in `context()`, or alone. If it may be queued.
+  bool can_be_queued() const;
+  bool can_join_a_batch() const { return strategy_ != Strategy::staged; }
+  device::Device& device() const { return *device_; }
+  device::Context context() const { return pack::worker_of(transfer_).context; }
+  void join(pack::Batch& batch) const { batch.add(transfer_); }
+  pack::Queued queue();
+
+  // A receive must be posted with its last byte one further than it belongs, as the guard against messages that are too
+  // long (device/host_pages.hpp), ...
+  bool sets_last_byte_apart() const;
+  // ... and the last byte of a whole message be brought back, before it is unpacked.
+  void bring_last_byte_back();
+
+ private:
+  bool is_programs() const { return strategy_ == Strategy::library; }
+  bool is_received() const { return direction_ == pack::Direction::unpack; }
+  model::Features features() const;
+  void take_memory(device::Limit limit);
+  void use(const device::Staging& staging, const device::Location& location);
+  bool move_by_gpu_or_host();  // false: by the host, after a failure
+  void move_by_gpu();
+  void unpack_part(std::int64_t begin, std::int64_t bytes);
+  void turn(pack::Direction direction);
+
+  pack::Direction direction_;
+  pack::PreparedPtr prepared_;
+  Strategy strategy_;
+  std::int64_t chunk_bytes_;
+  pack::Transfer transfer_;  // between the program's buffer and the packed bytes
+  device::Device* device_;
+  std::optional<device::Staging> staging_, on_device_;  // the latter only for the strategy "staged"
+};
+
+}  // namespace tempi::message

@@ -1,0 +1,135 @@
+#include "message/progress_thread.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <thread>
+
+#include "base/log.hpp"
+#include "message/engine.hpp"
+
+namespace tempi::message {
+namespace {
+
+constexpr std::chrono::microseconds kInterval{50};
+constexpr long kSecondsAtExit = 1;  // a thread that is stuck in the library must not keep the process
+
+// Never destroyed: the process may exit while the thread runs.
+struct Shared {
+  std::mutex mutex;  // of what follows; never taken by the thread's own look at the engine
+  std::condition_variable changed;
+  bool exists = false, stops = false;
+  pthread_t thread{};
+  std::atomic<bool> is_awake{false};  // it will look at what is pending now
+};
+
+Shared& shared() {
+  static auto& the_shared = *new Shared;
+  return the_shared;
+}
+
+std::atomic<bool> forked{false};  // in this process nobody else runs
+
+bool sleep_until_woken(Shared& all) {
+  std::unique_lock lock(all.mutex);
+  all.changed.wait(lock, [&] { return all.stops || all.is_awake.load(); });
+  return !all.stops;
+}
+
+bool is_to_stop(Shared& all) {
+  const std::lock_guard lock(all.mutex);
+  return all.stops;
+}
+
+// A send that is posted behind this look finds the thread asleep and wakes it; one posted before is seen.
+bool may_sleep(Shared& all) {
+  all.is_awake = false;
+  if (!Engine::get().has_pending()) return true;
+  all.is_awake = true;
+  return false;
+}
+
+void* run(void*) noexcept {
+  Shared& all = shared();
+  prctl(PR_SET_TIMERSLACK, 1);  // else each interval is 50 us longer
+  while (sleep_until_woken(all)) {
+    do {
+      std::this_thread::sleep_for(kInterval);
+      if (is_to_stop(all)) return nullptr;
+    } while (Engine::get().look_after_pending() || !may_sleep(all));
+  }
+  return nullptr;
+}
+
+// The caller holds the mutex and gives it back while the thread ends.
+template <class Join>
+void stop(std::unique_lock<std::mutex>& lock, const Join& join) noexcept {
+  Shared& all = shared();
+  if (!all.exists || pthread_equal(all.thread, pthread_self())) return;
+  all.stops = true;
+  all.exists = false;
+  all.changed.notify_one();
+  lock.unlock();
+  join(all.thread);
+}
+
+void stop_at_exit() {
+  if (forked.load()) return;
+  std::unique_lock lock(shared().mutex);
+  stop(lock, [](pthread_t thread) {
+    timespec end{};
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += kSecondsAtExit;
+    pthread_timedjoin_np(thread, nullptr, &end);
+  });
+}
+
+void forget_in_child() {
+  forked.store(true);
+  Engine::forget_all();
+}
+
+// The program's signals are for its own threads.
+bool create(Shared& all) noexcept {
+  static const bool prepared = std::atexit(stop_at_exit) == 0 && pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
+  sigset_t every, before;
+  sigfillset(&every);
+  pthread_sigmask(SIG_BLOCK, &every, &before);
+  all.stops = false;
+  const int error = prepared ? pthread_create(&all.thread, nullptr, run, nullptr) : ENOMEM;
+  all.exists = error == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (all.exists) pthread_setname_np(all.thread, "tempi");
+  else warn_fallback("pending sends start with the program's next MPI call, not by a thread", std::strerror(error));
+  return all.exists;
+}
+
+}  // namespace
+
+bool wake_progress_thread() noexcept {
+  Shared& all = shared();
+  if (all.is_awake.load()) return true;
+  if (forked.load()) return false;
+  const std::lock_guard lock(all.mutex);
+  if (!all.exists && !create(all)) return false;
+  all.is_awake = true;
+  all.changed.notify_one();
+  return true;
+}
+
+void stop_progress_thread() noexcept {
+  if (forked.load()) return;
+  std::unique_lock lock(shared().mutex);
+  stop(lock, [](pthread_t thread) { pthread_join(thread, nullptr); });
+  shared().is_awake = false;
+}
+
+}  // namespace tempi::message

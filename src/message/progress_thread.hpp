@@ -1,0 +1,16 @@
+// The thread that starts pending sends while no thread of the program does. It is made when the first send becomes
+// pending, sleeps while none is, and else looks after them every kInterval: an MPI_Isend row that ends in MPI_Waitall
+// is over before the first look, so that its packs still share their launches.
+//
+// It blocks all signals, ends before MPI_Finalize or with the process, and is not inherited by a forked child.
+#pragma once
+
+namespace tempi::message {
+
+// There is a pending send. False: there is no thread, and none could be made.
+bool wake_progress_thread() noexcept;
+
+// Returns when it has ended.
+void stop_progress_thread() noexcept;
+
+}  // namespace tempi::message

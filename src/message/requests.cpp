@@ -1,0 +1,47 @@
+#include "message/requests.hpp"
+
+#include <cstring>
+
+#include "message/finish.hpp"
+
+namespace tempi::message {
+
+Requests::Requests(bool is_sound, int count, void* program) : count_(count), program_(static_cast<char*>(program)) {
+  if (is_sound && program != nullptr && Engine::manages_any()) messages_ = Engine::get().take(count, program);
+}
+
+Requests::~Requests() {
+  if (any_managed()) Engine::get().put_back(messages_);
+}
+
+void Requests::look(bool waits) noexcept {
+  for (int i = 0; i < count_; ++i) {
+    const MessagePtr& one = message(i);
+    if (!one) continue;
+    end_sibling(*one, waits);
+    if (one->is_pending()) any_pending_ = true;
+    else if (first_ended_ < 0 && one->ends_without_library()) first_ended_ = i;
+  }
+}
+
+VisibleRequests::VisibleRequests(const Requests& requests)
+    : requests_(requests),
+      copy_(static_cast<std::size_t>(requests.size()) * kRequestBytes),
+      hidden_(static_cast<std::size_t>(requests.size())) {
+  std::memcpy(copy_.data(), requests.slot(0), copy_.size());
+  for (int i = 0; i < requests.size(); ++i) {
+    const MessagePtr& message = requests.message(i);
+    if (!message || !message->is_pending()) continue;
+    hidden_[static_cast<std::size_t>(i)] = hides_any_ = true;
+    store_handle(copy_.data() + static_cast<std::size_t>(i) * kRequestBytes, request_null());
+  }
+}
+
+void VisibleRequests::write_back() {
+  for (int i = 0; i < requests_.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (!hidden_[at]) std::memcpy(requests_.slot(i), copy_.data() + at * kRequestBytes, kRequestBytes);
+  }
+}
+
+}  // namespace tempi::message

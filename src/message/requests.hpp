@@ -1,0 +1,55 @@
+// The program's array of requests, and the managed ones among them.
+#pragma once
+
+#include <vector>
+
+#include "message/engine.hpp"
+
+namespace tempi::message {
+
+// While a call completes requests, their messages are here and not with the engine: the library may give the handle of
+// a completed request to another thread's new one at once.
+class Requests {
+ public:
+  // None where `is_sound` is false: what the library will refuse completes nothing.
+  Requests(bool is_sound, int count, void* program);
+  // Messages that nobody has taken go back to the engine.
+  ~Requests();
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+
+  bool any_managed() const { return !messages_.empty(); }
+  int size() const { return count_; }
+  const MessagePtr& message(int i) const { return messages_[static_cast<std::size_t>(i)]; }
+  MessagePtr take(int i) { return std::move(messages_[static_cast<std::size_t>(i)]); }
+  void* slot(int i) const { return program_ + static_cast<std::size_t>(i) * kRequestBytes; }
+
+  // Waits for the send halves of Isendrecvs, or has a look; then finds out about all.
+  void look(bool waits) noexcept;
+  bool any_pending() const { return any_pending_; }
+  int first_that_ends_without_library() const { return first_ended_; }  // -1: none
+
+ private:
+  int count_;
+  char* program_;
+  std::vector<MessagePtr> messages_;  // empty where none is managed
+  bool any_pending_ = false;
+  int first_ended_ = -1;
+};
+
+// A copy of the array in which the library does not see the pending ones: to it they are inactive.
+class VisibleRequests {
+ public:
+  explicit VisibleRequests(const Requests& requests);
+  void* data() { return copy_.data(); }
+  void write_back();  // what the library has changed
+  bool hides_any() const { return hides_any_; }
+
+ private:
+  const Requests& requests_;
+  std::vector<char> copy_;
+  std::vector<bool> hidden_;
+  bool hides_any_ = false;
+};
+
+}  // namespace tempi::message

@@ -1,0 +1,163 @@
+#include "message/side.hpp"
+
+#include <array>
+#include <climits>
+
+#include "base/options.hpp"
+#include "message/quiet.hpp"
+#include "message/strategy.hpp"
+#include "mpi/active.hpp"
+#include "peer/peer.hpp"
+#include "types/types.hpp"
+
+namespace tempi::message {
+namespace {
+
+struct Switches {
+  bool no_send = flag(Option::NO_SEND);
+};
+
+const Switches& switches() {
+  static const Switches all;
+  return all;
+}
+
+std::optional<int> check_arguments(const Buffer& buffer, const KnownType* type) {
+  if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) return {};
+  const std::optional<int> refusal = find_refusal(buffer.datatype, buffer.comm);
+  if (type != nullptr && !refusal) type->is_committed.store(true, std::memory_order_relaxed);
+  return refusal;
+}
+
+bool is_contiguous(const KnownType& type, Count count) { return pack::is_plain_copy(*type.plan, {count, type.extent}); }
+
+bool overflows(Count count, std::int64_t size) {
+  std::int64_t bytes = 0;
+  return __builtin_mul_overflow(count, size, &bytes);
+}
+
+// Messages of a process without a GPU.
+bool may_be_ours() { return may_pack_on_host() || may_use_wrong_types(); }
+
+// Without a GPU: a count of elements that is the library's. Asked before anything else.
+std::atomic<std::int64_t>& library_count(const Buffer& buffer, int peer, const KnownType& type) {
+  return type.library_counts[static_cast<std::size_t>(peer::host_peer(buffer.comm, peer))];
+}
+
+void remember(const Buffer& buffer, int peer, const KnownType& type) {
+  if (choice_may_change()) return;
+  library_count(buffer, peer, type).store(buffer.count, std::memory_order_relaxed);
+}
+
+bool belonged_to_library(const Buffer& buffer, int peer, const KnownType& type) {
+  return library_count(buffer, peer, type).load(std::memory_order_relaxed) == buffer.count;
+}
+
+std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& type, device::Device* device) {
+  Side side{buffer.direction, type.prepared, buffer.count,
+            pack::laid_out_end(type.plan->layout, buffer.address, type.extent)};
+  const bool contiguous = is_contiguous(type, buffer.count);
+  if (contiguous && type.is_named && contiguous_is_library()) return {};
+  pack::Place& place = side.end.place;
+  if (device != nullptr) place = pack::locate(side.end, side.count, *device);
+  const bool on_gpu = device != nullptr && place.touches_gpu();
+  const Shape shape{on_gpu ? device::MemoryKind::device : device::MemoryKind::host,
+                    contiguous && !place.is_split(),
+                    features_of(*type.plan, {buffer.count, type.extent}),
+                    type.plan->traffic.is_indexed,
+                    buffer.comm,
+                    peer,
+                    type.is_moved_wrongly};
+  side.strategy = choose(shape);
+  const bool as_bytes = on_gpu && contiguous && !type.is_named && !place.is_split();
+  if (side.strategy == Strategy::library && !as_bytes) {
+    if (device == nullptr) remember(buffer, peer, type);
+    return {};
+  }
+  if (place.is_split()) side.strategy = Strategy::oneshot;  // its parts meet in pinned memory
+  return side;
+}
+
+}  // namespace
+
+bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
+  if (!active() || switches().no_send || buffer.count <= 0) return true;
+  device::Device* const device = device::current();
+  if (device == nullptr && !may_be_ours()) {
+    if (!is_quiet()) look_whether_quiet();
+    return true;
+  }
+  const KnownType* const type = find_type(buffer.datatype);
+  if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed) || type->size() == 0 ||
+      type->is_moved_wrongly || overflows(buffer.count, type->size())) {
+    return false;
+  }
+  const bool is_known = device == nullptr && belonged_to_library(buffer, peer, *type);
+  if (!is_known && !is_contiguous(*type, buffer.count)) return false;
+  const auto* const first = static_cast<const char*>(buffer.address) + type->plan->layout.true_lower_bound;
+  const bool wherever = device == nullptr || (type->is_named && contiguous_is_library());
+  if (!wherever && device->locate(first).on_gpu()) return false;
+  count_call(buffer.function, Outcome::passed_faster, static_cast<std::uint64_t>(buffer.count * type->size()));
+  return true;
+}
+
+FoundSide find_side(const Buffer& buffer, int peer) {
+  if (peer == MPI_PROC_NULL || !active() || switches().no_send || buffer.count <= 0) return {};
+  device::Device* const device = device::current();
+  if (device == nullptr && !may_be_ours()) return {};
+  const KnownType* type = find_type(buffer.datatype);
+  if (const auto refusal = check_arguments(buffer, type)) return {{}, refusal};
+  if (type == nullptr) type = analyse_type(buffer.datatype).type;
+  if (type == nullptr || type->size() == 0 || overflows(buffer.count, type->size())) return {};
+  FoundSide found{side_of(buffer, peer, *type, device)};
+  const auto bytes = static_cast<std::uint64_t>(buffer.count * type->size());
+  count_call(buffer.function, found.side ? outcome_of(found.side->strategy) : Outcome::passed_faster, bytes);
+  return found;
+}
+
+// Asked with a message to nobody, of one element: with none MPICH does not look at the datatype.
+std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept {
+  const char nothing = 0;
+  Handle request = request_null();
+  const int code = real_pmpi().MPI_Isend(&nothing, 1, datatype, MPI_PROC_NULL, 0, comm, &request);
+  if (!is_made(code, request)) return code;
+  real_pmpi().MPI_Wait(&request, MPI_STATUS_IGNORE);
+  return {};
+}
+
+Packed::Packed(std::int64_t bytes) : count_(static_cast<int>(bytes)), type_(type_packed()) {
+  if (bytes <= INT_MAX) return;
+  constexpr std::int64_t kPiece = 1 << 30;
+  const Real& mpi = real_pmpi();
+  Handle piece = 0;
+  mpi.MPI_Type_contiguous(kPiece, type_packed(), &piece);
+  join(static_cast<int>(bytes / kPiece), piece, static_cast<int>(bytes % kPiece), bytes / kPiece * kPiece);
+  mpi.MPI_Type_free(&piece);
+}
+
+Packed::Packed(const Payload& payload) : Packed(payload.bytes() - (payload.sets_last_byte_apart() ? 1 : 0)) {
+  if (!payload.sets_last_byte_apart()) return;
+  Handle others = type_;
+  const bool frees = is_own_;
+  join(count_, others, 1, payload.bytes());
+  if (frees) real_pmpi().MPI_Type_free(&others);
+}
+
+// `count` elements of `type`, and `bytes` more at a displacement, are the datatype from now on.
+void Packed::join(int count, Handle type, int bytes, Aint displacement) {
+  const std::array<int, 2> counts{count, bytes};
+  const std::array<Aint, 2> displacements{0, displacement};
+  alignas(Handle) std::array<char, 2 * sizeof(Handle)> types{};
+  store_handle(types.data(), type);
+  store_handle(types.data() + sizeof(MPI_Datatype), type_packed());
+  real_pmpi().MPI_Type_create_struct(2, counts.data(), displacements.data(), types.data(), &type_);
+  real_pmpi().MPI_Type_commit(&type_);
+  count_ = 1;
+  is_own_ = true;
+}
+
+Packed::~Packed() {
+  if (is_own_) real_pmpi().MPI_Type_free(&type_);
+}
+
+}  // namespace tempi::message

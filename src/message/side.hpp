@@ -1,0 +1,57 @@
+// From the arguments of a message to what the strategies need to know of one of its sides.
+#pragma once
+
+#include <optional>
+
+#include "base/counters.hpp"
+#include "message/payload.hpp"
+#include "mpi/real.hpp"
+
+namespace tempi::message {
+
+// One buffer of a point-to-point call.
+struct Buffer {
+  Function function;
+  pack::Direction direction;  // pack: it is sent
+  const void* address;
+  Count count;
+  Handle datatype;
+  Handle comm;
+};
+
+// The quick answer for the many calls that are the library's; false: find_side must look closer.
+bool belongs_to_library(const Buffer& buffer, int peer) noexcept;
+
+// No side: the call, or this half of it, is the library's. A refusal: the code of the library, which has told the error
+// handler.
+struct FoundSide {
+  std::optional<Side> side;
+  std::optional<int> refusal{};
+};
+// `peer` is the rank at the other end, negative for any. With MPI_PROC_NULL no buffer is touched.
+FoundSide find_side(const Buffer& buffer, int peer);
+
+// Does the library refuse the datatype (not committed, say) or the communicator? Then its code. Touches no buffer.
+std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept;
+
+// The datatype of packed bytes in a call: MPI_PACKED, which may match any datatype, or a datatype of it: beyond
+// INT_MAX, and for a payload that sets its last byte apart.
+class Packed {
+ public:
+  explicit Packed(std::int64_t bytes);
+  explicit Packed(const Payload& payload);
+  ~Packed();
+  Packed(const Packed&) = delete;
+  Packed& operator=(const Packed&) = delete;
+  int count() const { return count_; }
+  Handle type() const { return type_; }
+
+ private:
+  void join(int count, Handle type, int bytes, Aint displacement);
+
+  int count_;
+  Handle type_;
+  bool is_own_ = false;
+};
+
+}  // namespace tempi::message

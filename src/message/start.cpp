@@ -1,0 +1,64 @@
+#include "message/start.hpp"
+
+#include "message/engine.hpp"
+#include "message/side.hpp"
+#include "mpi/errors.hpp"
+
+namespace tempi::message {
+namespace {
+
+// A buffered send is complete when its bytes are in the program's buffer, so that the request itself never starts: Open
+// MPI renews the handle of one that is started again while the last bytes are on their way, and 4.1 sends stale bytes.
+int start_buffered(Message& message) {
+  Engine::flush();
+  Part& part = message.outs.first();
+  part.payload.move();
+  const Packed packed(part.payload);
+  Handle sent = request_null();
+  const int code = message.mpi.MPI_Ibsend(part.payload.data(), packed.count(), packed.type(), part.peer, part.tag,
+                                          message.comm, &sent);
+  if (!is_made(code, sent)) return code;
+  message.state.become(MessageState::buffered);
+  message.mpi.MPI_Wait(&sent, MPI_STATUS_IGNORE);
+  return code;
+}
+
+}  // namespace
+
+int start(const Real& real, void* request) {
+  Engine& engine = Engine::get();
+  const MessagePtr message = request != nullptr ? engine.find(load_handle(request)) : nullptr;
+  if (request != nullptr && Engine::is_starting(load_handle(request))) return real.MPI_Start(request);
+  if (!message) {
+    Engine::flush();
+    return real.MPI_Start(request);
+  }
+  if (message->is_active()) return raise(message->comm, MPI_ERR_REQUEST);
+  const auto look_again = [](const Part& part) { part.payload.look_again(); };
+  message->outs.each(look_again);
+  message->ins.each(look_again);
+  if (message->is_buffered) return start_buffered(*message);
+  if (!message->outs.empty()) {
+    engine.post(message);
+    return MPI_SUCCESS;
+  }
+  const int code = real.MPI_Start(request);
+  if (code == MPI_SUCCESS) message->state.become(MessageState::started);
+  return code;
+}
+
+int start_all(const Real& real, int count, void* requests) {
+  if (requests == nullptr || count < 0 || !Engine::manages_any()) {
+    Engine::flush();
+    return real.MPI_Startall(count, requests);
+  }
+  for (int i = 0; i < count; ++i) {
+    if (const int code = start(real, static_cast<char*>(requests) + static_cast<std::size_t>(i) * kRequestBytes);
+        code != MPI_SUCCESS) {
+      return code;
+    }
+  }
+  return MPI_SUCCESS;
+}
+
+}  // namespace tempi::message

@@ -1,0 +1,12 @@
+// Starting persistent requests, some of which are managed. `real` is the layer below the name that the program called;
+// addresses of requests are the program's.
+#pragma once
+
+#include "mpi/real.hpp"
+
+namespace tempi::message {
+
+int start(const Real& real, void* request);
+int start_all(const Real& real, int count, void* requests);
+
+}  // namespace tempi::message

@@ -1,0 +1,75 @@
+// The state of a message: states.def has the states with their invariants, and the steps.
+//
+//   inactive ──▶ pending ──▶ started ──▶ seen ──▶ inactive | ended     a send; get_status leads to "seen"
+//                   ├──────▶ withdrawn ─────────▶ inactive | ended     MPI_Cancel before it was started
+//                   └──────▶ failed ────────────▶ inactive | ended     packing or MPI_Start failed
+//   inactive ──▶ started ──▶ ...                                       a receive, MPI_Ibsend
+//   inactive ──▶ buffered ──────────────────────▶ inactive | ended     MPI_Start of an MPI_Bsend_init
+//
+// A message whose request is the program's own persistent one goes back to "inactive" and starts anew; every other one
+// ends. MPI_Request_free changes no state of an active message: the engine completes it in place of the program.
+//
+// Invariants
+//   The state is "pending" exactly while the message is in the engine's queue; only the engine, under its lock, makes
+//   and leaves it. All other steps are made by the thread that has taken the message, or is making it.
+//   Nobody but the library touches the payload of a started message.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstdint>
+
+namespace tempi::message {
+
+enum class MessageState : std::uint8_t {
+#define TEMPI_STATE(name, completion, invariant) name,
+#define TEMPI_STEP(from, to, cause)
+#include "message/states.def"
+#undef TEMPI_STATE
+#undef TEMPI_STEP
+};
+
+// By what a message becomes complete. Further sources (the mark of a GPU, a mailbox) are further values.
+enum class Completion : std::uint8_t {
+  none,        // there is nothing to complete
+  later,       // not before another step
+  by_library,  // by the request of the library
+  done,        // complete; the next completing call tells the program, without the library
+};
+
+constexpr Completion completion_of(MessageState state) {
+  constexpr std::array kCompletions{
+#define TEMPI_STATE(name, completion, invariant) Completion::completion,
+#define TEMPI_STEP(from, to, cause)
+#include "message/states.def"
+#undef TEMPI_STATE
+#undef TEMPI_STEP
+  };
+  return kCompletions[static_cast<std::size_t>(state)];
+}
+
+constexpr bool is_step(MessageState from, MessageState to) {
+#define TEMPI_STATE(name, completion, invariant)
+#define TEMPI_STEP(its_from, its_to, cause) \
+  if (from == MessageState::its_from && to == MessageState::its_to) return true;
+#include "message/states.def"
+#undef TEMPI_STATE
+#undef TEMPI_STEP
+  return false;
+}
+
+// Read by every thread. A build with assertions (debug, sanitizers) aborts at a step that states.def lacks.
+class StateMachine {
+ public:
+  MessageState now() const noexcept { return state_.load(std::memory_order_acquire); }
+  void become(MessageState next) noexcept {
+    assert(is_step(now(), next));
+    state_.store(next, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<MessageState> state_{MessageState::inactive};
+};
+
+}  // namespace tempi::message

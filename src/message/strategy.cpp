@@ -1,0 +1,153 @@
+#include "message/strategy.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <optional>
+
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "machine/cuda_aware.hpp"
+#include "machine/machine.hpp"
+#include "peer/peer.hpp"
+
+namespace tempi::message {
+namespace {
+
+// Without a profile. Below, the library's way through the GPU takes longer than host memory does (two H200s: a whole
+// message of 256 KiB takes 22 us by "device", one of 64 KiB 27 us and of 16 KiB 20 us by "oneshot").
+constexpr std::int64_t kDeviceBytes = 48 << 10;
+
+struct Wishes {
+  std::optional<Strategy> datatype;  // for non-contiguous GPU memory
+  bool stage_contiguous;
+  bool pack_on_host;
+  bool choose_on_host;
+};
+
+// TEMPI_STRATEGY, else the variables of the paper.
+Wishes read_wishes() {
+  const std::optional<Strategy> all = model::strategy_named(text(Option::STRATEGY));
+  Wishes wishes{all, flag(Option::CONTIGUOUS_STAGED) && !flag(Option::CONTIGUOUS_AUTO), all == Strategy::host, !all};
+  if (!all && !flag(Option::DATATYPE_AUTO)) {
+    if (flag(Option::DATATYPE_ONESHOT)) wishes.datatype = Strategy::oneshot;
+    if (flag(Option::DATATYPE_DEVICE)) wishes.datatype = Strategy::device;
+  }
+  if (all && !model::needs_aware_library(*all)) wishes.stage_contiguous = true;
+  return wishes;
+}
+
+const Wishes& wishes() {
+  static const Wishes all = read_wishes();
+  return all;
+}
+
+Strategy by_rule(const Shape& shape, bool aware) {
+  return aware && shape.features.bytes >= kDeviceBytes ? Strategy::device : Strategy::oneshot;
+}
+
+// A prediction takes 27 ns: there is nothing to keep.
+Strategy by_model(const Shape& shape, bool aware) {
+  const model::Profile* const measured = machine::profile();
+  if (measured == nullptr) return by_rule(shape, aware);
+  const model::Locality where = peer::locality(shape.comm, shape.peer);
+  const auto prediction = model::predict(measured->fit, {shape.features, shape.is_contiguous, aware, where});
+  const bool knows_all = !aware || !std::isnan(prediction[static_cast<std::size_t>(Strategy::device)]);
+  return knows_all ? model::fastest(prediction).value_or(by_rule(shape, aware)) : by_rule(shape, aware);
+}
+
+Strategy of_gpu_memory(const Shape& shape) {
+  const bool aware = machine::cuda_awareness().aware && !(shape.is_contiguous && wishes().stage_contiguous);
+  if (shape.is_contiguous && aware) return Strategy::library;
+  if (!wishes().datatype) return by_model(shape, aware);
+  if (*wishes().datatype == Strategy::host) return Strategy::oneshot;
+  if (!model::needs_aware_library(*wishes().datatype) || aware) return *wishes().datatype;
+  if (!machine::cuda_awareness().aware) {
+    warn_once("aware", "the strategy asked for needs a CUDA-aware MPI library, which this one is not: using oneshot (" +
+                           machine::cuda_awareness().reason + "; TEMPI_CUDA_AWARE=1 overrides)");
+  }
+  return Strategy::oneshot;
+}
+
+// The profile that messages of host memory are chosen by: another machine's does not count.
+const model::Fit* fit_of_host() {
+  const model::Profile* const known = wishes().choose_on_host ? machine::profile() : nullptr;
+  return known != nullptr && known->is_own ? &known->fit : nullptr;
+}
+
+// Set by a measurement; else kStrategies.
+std::atomic<std::size_t> measured_on_host{model::kStrategies};
+
+bool is_measured() { return measured_on_host.load(std::memory_order_relaxed) != model::kStrategies; }
+
+Strategy of_host_memory(const Shape& shape) {
+  if (shape.is_contiguous) return Strategy::library;
+  if (is_measured()) return static_cast<Strategy>(measured_on_host.load(std::memory_order_relaxed));
+  if (wishes().pack_on_host) return Strategy::host;
+  const model::Fit* const fit = fit_of_host();
+  if (fit == nullptr) return Strategy::library;
+  const model::HostMessage message{shape.features, shape.is_indexed, peer::host_peer(shape.comm, shape.peer)};
+  return model::packing_wins(model::predict(*fit, message)) ? Strategy::host : Strategy::library;
+}
+
+// Anything of any layout and peer.
+bool knows_host_messages(const model::Fit& fit) {
+  return std::any_of(model::kPeers.begin(), model::kPeers.end(), [&](model::Peer peer) {
+    const auto knows = [&](bool is_indexed) {
+      return model::fastest(model::predict(fit, model::HostMessage{{}, is_indexed, peer})).has_value();
+    };
+    return knows(false) || knows(true);
+  });
+}
+
+bool find_may_pack_on_host() {
+  if (wishes().pack_on_host) return true;
+  const model::Fit* const fit = fit_of_host();
+  return fit != nullptr && knows_host_messages(*fit);
+}
+
+}  // namespace
+
+Strategy choose(const Shape& shape) {
+  const bool on_gpu = shape.kind == device::MemoryKind::device || shape.kind == device::MemoryKind::managed;
+  if (on_gpu) return of_gpu_memory(shape);
+  return shape.is_moved_wrongly ? Strategy::host : of_host_memory(shape);
+}
+
+bool may_pack_on_host() {
+  static const bool may = find_may_pack_on_host();
+  return may || is_measured();
+}
+
+bool choice_may_change() { return is_measured(); }
+
+OnHost::OnHost(Strategy strategy) {
+  measured_on_host.store(static_cast<std::size_t>(strategy), std::memory_order_relaxed);
+}
+
+OnHost::~OnHost() { measured_on_host.store(model::kStrategies, std::memory_order_relaxed); }
+
+model::Features features_of(const pack::Plan& plan, pack::Repeat repeat) {
+  constexpr std::int64_t kPage = 4096;
+  const std::int64_t bytes = repeat.count * plan.layout.size;
+  if (pack::is_plain_copy(plan, repeat)) return {bytes, 1, bytes, (bytes + kPage - 1) / kPage};
+  const pack::Traffic& each = plan.traffic;
+  return {bytes, repeat.count * each.blocks, repeat.count * each.touched, repeat.count * each.pages};
+}
+
+std::int64_t chunk_bytes(const model::Features& features, pack::Direction direction) {
+  constexpr std::int64_t kWithoutProfile = 4 << 20;  // a copy takes ten times as long as the launch that feeds it
+  const model::Profile* const known = machine::profile();
+  if (known == nullptr) return kWithoutProfile;
+  return model::chunk_bytes(known->fit, features, direction == pack::Direction::pack).value_or(kWithoutProfile);
+}
+
+double predicted_seconds(const model::Features& features, Strategy strategy, pack::Direction direction) {
+  const model::Profile* const known = machine::profile();
+  if (known == nullptr) return 0;
+  return model::side_seconds(known->fit, features, strategy, direction == pack::Direction::pack).value_or(0);
+}
+
+bool contiguous_is_library() { return machine::cuda_awareness().aware && !wishes().stage_contiguous; }
+
+}  // namespace tempi::message

@@ -1,0 +1,49 @@
+#include "model/strategy.hpp"
+
+namespace tempi::model {
+namespace {
+
+Part by_host(Locality locality) {
+  if (locality == Locality::same_gpu) return Part::message_host_same_gpu;
+  return locality == Locality::other_node ? Part::message_host_other_node : Part::message_host_same_node;
+}
+
+Part by_device(Locality locality) {
+  if (locality == Locality::same_gpu) return Part::message_device_same_gpu;
+  return locality == Locality::other_gpu ? Part::message_device_other_gpu : Part::message_device_other_node;
+}
+
+}  // namespace
+
+std::optional<Strategy> strategy_named(std::string_view text) {
+  for (std::size_t i = 0; i < kStrategies; ++i) {
+    if (text == kStrategyRows[i].name) return static_cast<Strategy>(i);
+  }
+  return {};
+}
+
+std::optional<Locality> locality_named(std::string_view text) {
+  if (text == "same_gpu") return Locality::same_gpu;
+  if (text == "other_gpu") return Locality::other_gpu;
+  if (text == "other_node") return Locality::other_node;
+  return {};
+}
+
+std::optional<Peer> peer_named(std::string_view text) {
+  if (text == "self") return Peer::self;
+  if (text == "same_node") return Peer::same_node;
+  if (text == "other_node") return Peer::other_node;
+  return {};
+}
+
+Part part_on_the_way(Carries carries, Locality locality) {
+  return carries == Carries::device_memory ? by_device(locality) : by_host(locality);
+}
+
+Part part_on_host(Strategy strategy, bool is_indexed, Peer peer) {
+  const Part first = is_indexed ? row(strategy).indexed : row(strategy).typed;
+  if (first == Part::none) return Part::none;
+  return static_cast<Part>(static_cast<std::size_t>(first) + static_cast<std::size_t>(peer));
+}
+
+}  // namespace tempi::model

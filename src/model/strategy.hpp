@@ -1,0 +1,65 @@
+// The strategies by which a message travels: base/strategies.def as data.
+//
+// Glossary
+//   end       one side of a message: packing at the sender, unpacking at the receiver
+//   locality  where the peer of a message of GPU memory is
+//   peer      the same for a message of host memory, which may also go to oneself
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "base/counters.hpp"
+#include "model/fit.hpp"
+
+namespace tempi::model {
+
+enum class Strategy : std::uint8_t {
+#define TEMPI_STRATEGY(name, packs, carries, pack, unpack, typed, indexed, outcome, text, meaning) name,
+#include "base/strategies.def"
+#undef TEMPI_STRATEGY
+  count
+};
+inline constexpr std::size_t kStrategies = static_cast<std::size_t>(Strategy::count);
+
+enum class Packs : std::uint8_t { nobody, kernel_into_device, kernel_into_pinned, kernel_and_copies, host_packer };
+enum class Carries : std::uint8_t { device_memory, host_memory };
+
+struct StrategyRow {
+  const char* name;
+  Packs packs;
+  Carries carries;
+  Part pack, unpack;    // one end
+  Part typed, indexed;  // a whole message of host memory: the first of three terms, in the order of Peer
+  Outcome outcome;
+  const char* meaning;
+};
+inline constexpr std::array<StrategyRow, kStrategies> kStrategyRows{{
+#define TEMPI_STRATEGY(name, packs, carries, pack, unpack, typed, indexed, outcome, text, meaning) \
+  {#name,       Packs::packs,  Carries::carries, Part::pack, Part::unpack,                         \
+   Part::typed, Part::indexed, Outcome::outcome, meaning},
+#include "base/strategies.def"
+#undef TEMPI_STRATEGY
+}};
+
+constexpr const StrategyRow& row(Strategy strategy) { return kStrategyRows[static_cast<std::size_t>(strategy)]; }
+constexpr const char* text(Strategy strategy) { return row(strategy).name; }
+std::optional<Strategy> strategy_named(std::string_view text);
+
+constexpr bool needs_aware_library(Strategy strategy) { return row(strategy).carries == Carries::device_memory; }
+
+enum class Locality : std::uint8_t { same_gpu, other_gpu, other_node };
+std::optional<Locality> locality_named(std::string_view text);
+
+enum class Peer : std::uint8_t { self, same_node, other_node };
+inline constexpr std::array kPeers{Peer::self, Peer::same_node, Peer::other_node};
+std::optional<Peer> peer_named(std::string_view text);
+
+// The term of the bytes that the library carries between the two ends.
+Part part_on_the_way(Carries carries, Locality locality);
+
+// The one term of a message of a derived datatype in host memory; Part::none for strategies of GPU memory.
+Part part_on_host(Strategy strategy, bool is_indexed, Peer peer);
+
+}  // namespace tempi::model

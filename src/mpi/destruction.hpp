@@ -1,0 +1,42 @@
+// Notice of the destruction of MPI objects: an attribute on the object, whose delete callback the library calls on
+// every destruction, whoever asks for it. Knowledge of a handle may not outlive the object: handles are used again.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "mpi/real.hpp"
+
+namespace tempi {
+
+class Destruction {
+ public:
+  // The attribute functions of one kind of object.
+  struct Functions {
+    int (*Real::*create)(void* copy_fn, void* delete_fn, int* keyval, void* extra_state);
+    int (*Real::*free)(int* keyval);
+    int (*Real::*set)(Handle object, int keyval, void* value);
+  };
+
+  // `forget` is called with each watched object as it is destroyed. An object of this class is never destroyed itself.
+  Destruction(const Functions& functions, void (*forget)(Handle)) : functions_(functions), forget_(forget) {}
+  Destruction(const Destruction&) = delete;
+  Destruction& operator=(const Destruction&) = delete;
+
+  // False: the library refuses, so that nothing may be remembered of the object. At most once an object: a second time
+  // is a destruction to the library.
+  bool watch(Handle object);
+  // Before MPI shuts down.
+  void stop() noexcept;
+
+ private:
+  static int call_forget(Handle object, int keyval, void* value, void* self);
+  bool make_keyval();
+
+  Functions functions_;
+  void (*forget_)(Handle);
+  std::mutex mutex_;
+  std::atomic<int> keyval_{MPI_KEYVAL_INVALID};
+};
+
+}  // namespace tempi

@@ -1,0 +1,98 @@
+// What has been made from a plan so far: uploads and launches for each context, and contests. It lives beside its plan
+// and goes with it.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "device/device.hpp"
+#include "pack/contest.hpp"
+#include "pack/kernel_box.hpp"
+#include "pack/launch.hpp"
+#include "pack/plan.hpp"
+
+namespace tempi::pack {
+
+// Device memory that lives as long as its cache.
+class DeviceCopy {
+ public:
+  // Copies `bytes` from host memory into the entered context; complete on return.
+  DeviceCopy(const device::Scope& here, const void* data, std::size_t bytes);
+  ~DeviceCopy();
+  DeviceCopy(const DeviceCopy&) = delete;
+  DeviceCopy& operator=(const DeviceCopy&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  device::Device& device_;
+  device::Context context_;
+  void* data_;
+};
+
+// A box list on the device, for one element.
+struct UploadedList {
+  Depth depth = Depth::x1;
+  device::Grid grid = {};
+  std::unique_ptr<DeviceCopy> boxes, tiles;
+};
+
+// What launches depend on: two calls of the same shape share them.
+struct Shape {
+  device::Context context;
+  const Mapping* mapping;
+  std::uintptr_t alignment;  // low bits of both addresses, or-ed
+  std::int64_t count;
+  Ends<std::int64_t> extents;
+
+  bool operator==(const Shape&) const = default;
+};
+
+// Any thread may ask.
+class LaunchCache {
+ public:
+  // Both upload at the first call for a context.
+  DeviceTable table(const device::Scope& here, const datatype::Box& box);
+  const UploadedList& list(const device::Scope& here, const Mapping& mapping, std::uintptr_t alignment);
+
+  // Launches of shapes that were called before; a few shapes are kept.
+  using LaunchesPtr = std::shared_ptr<const Launches>;
+  LaunchesPtr find(const Shape& shape);
+  LaunchesPtr keep(const Shape& shape, Launches launches);
+
+ private:
+  struct UploadedTable {
+    std::unique_ptr<DeviceCopy> entries;
+    bool narrow;
+  };
+  DeviceTable locked_table(const device::Scope& here, const datatype::Box& box);
+  UploadedList upload_list(const device::Scope& here, const Mapping& mapping, std::uintptr_t alignment);
+
+  static constexpr std::size_t kShapesKept = 16;
+
+  std::mutex mutex_;
+  std::deque<std::pair<Shape, LaunchesPtr>> launches_;  // newest first
+  std::map<std::pair<device::Context, const datatype::OffsetTable*>, UploadedTable> tables_;
+  std::map<std::tuple<device::Context, const Mapping*, std::uintptr_t>, UploadedList> lists_;
+};
+
+// A plan with its caches. Datatypes of its structure, and messages under way, hold it together.
+struct Prepared {
+  explicit Prepared(datatype::TreePtr canonical) : plan(std::move(canonical)) {}
+
+  // The contest about `count` elements on the host.
+  Contest& contest(Direction direction, std::int64_t count) {
+    return contests[static_cast<std::size_t>(direction)].of_count(count);
+  }
+
+  const Plan plan;
+  LaunchCache launches;
+  std::array<Contests, 2> contests;  // by direction
+};
+using PreparedPtr = std::shared_ptr<Prepared>;
+
+}  // namespace tempi::pack

@@ -1,0 +1,121 @@
+// A transfer: boxes from one end, the source, to another, the destination. Packing, unpacking, a copy to oneself and a
+// write into the memory of a peer are four uses of it.
+//
+// Glossary
+//   end        memory that a transfer reads or writes: where it begins, what of it is meant, and where it lies
+//   laid out   an end with the layout of a datatype; its address is the program's buffer argument
+//   dense      an end of bytes one right after the other, in type-map order
+//   part       the boxes of an end that lie in memory of one kind and one GPU, where the end lies in several
+//
+// Invariants
+//   The source is only read. No two boxes write the same byte of the destination.
+//   A mapping and the two extents say how source and destination belong together; where an end lies says nothing about
+//   the other end, so each is located on its own.
+//
+// Example: packing 3 elements of Strided{2, 16, Dense{8}}, 32 bytes apart, is a mapping of one box {2 x 8 bytes, 16 to
+// 8}
+//   from an end of extent 32 that is laid out to an end of extent 16 that is dense.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "device/device.hpp"
+#include "pack/cache.hpp"
+
+namespace tempi::pack {
+
+struct Part {
+  device::Location location;  // of the first box
+  datatype::Boxes boxes;      // written as the layout's, of all elements
+};
+
+// Where an end lies.
+struct Place {
+  device::Location first;                               // of the first byte
+  std::shared_ptr<const std::vector<Part>> parts = {};  // only where it lies in several places
+  bool is_split() const { return parts != nullptr; }
+  bool touches_gpu() const;
+  const device::Location& gpu() const;  // the first GPU memory; without any, `first`
+};
+
+struct End {
+  void* address;
+  std::int64_t extent;             // bytes from one element to the next
+  const datatype::Layout* layout;  // null: dense
+  Place place = {};                // until it is asked for: memory of the host
+  bool is_dense() const { return layout == nullptr; }
+  // The address may be null (MPI_BOTTOM).
+  void* at(std::int64_t bytes) const {
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
+  }
+};
+
+// The bytes of an end, from the first to one past the last, gaps included; relative to its address.
+struct Span {
+  std::int64_t begin, end;
+};
+Span span_of(const End& end, std::int64_t count);
+Span span_of(const datatype::Boxes& boxes);  // of their sources
+
+struct Transfer {
+  const Mapping* mapping;
+  LaunchCache* cache;  // of the mapping
+  std::int64_t count;
+  End source, destination;
+
+  std::int64_t bytes() const { return count * dense().extent; }
+  bool touches_gpu() const { return source.place.touches_gpu() || destination.place.touches_gpu(); }
+
+  // Of a transfer between a laid-out end and a dense one.
+  const End& dense() const { return source.is_dense() ? source : destination; }
+  const End& laid_out() const { return source.is_dense() ? destination : source; }
+  End& dense() { return source.is_dense() ? source : destination; }
+  End& laid_out() { return source.is_dense() ? destination : source; }
+  Transfer with_dense_at(void* address) const;
+  Transfer with_laid_out_at(void* address) const;
+};
+
+// The ends of packing and unpacking, in memory of the host as long as they are not located.
+inline End laid_out_end(const datatype::Layout& layout, const void* address, std::int64_t extent) {
+  return {const_cast<void*>(address), extent, &layout};
+}
+inline End dense_end(const datatype::Layout& layout, const void* address) {
+  return {const_cast<void*>(address), layout.size, nullptr};
+}
+inline Transfer transfer_of(Direction direction, Prepared& prepared, std::int64_t count, End laid_out, End dense) {
+  const auto [source, destination] = ends_of(direction, &laid_out, &dense);
+  return {&prepared.plan.mapping(direction), &prepared.launches, count, std::move(*source), std::move(*destination)};
+}
+
+// The boxes of all elements, from source to destination.
+datatype::Boxes boxes_of(const Transfer& transfer);
+
+// The parts of the laid-out end: one where it lies in one place.
+std::vector<Part> parts_of(const Transfer& transfer);
+
+// Where `count` elements of a laid-out end lie. Asks the device for each distinct region.
+Place locate(const End& end, std::int64_t count, device::Device& device);
+
+// Of a transfer between a laid-out end and a dense one: both.
+void locate(Transfer& transfer, device::Device& device);
+
+// The laid-out end cut until each box lies in one allocation. A part has all boxes of one kind of memory and one
+// GPU.
+std::vector<Part> find_parts(const End& end, std::int64_t count, device::Device& device);
+
+// True: bytes at these distances from `address` lie in the allocation of `location`; of pageable memory: they are near
+// enough to be of one kind.
+bool lies_in_one_place(const device::Location& location, const void* address, Span span);
+
+// Does `move` with the dense end elsewhere: the bytes of a source are brought there before, those of a destination are
+// fetched after, by copy(dst, src).
+template <class Copy, class Move>
+void move_by_way_of(void* elsewhere, const Transfer& transfer, const Copy& copy, const Move& move) {
+  if (transfer.source.is_dense()) copy(elsewhere, transfer.source.address);
+  move(transfer.with_dense_at(elsewhere));
+  if (transfer.destination.is_dense()) copy(transfer.destination.address, elsewhere);
+}
+
+}  // namespace tempi::pack

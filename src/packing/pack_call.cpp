@@ -1,0 +1,258 @@
+#include "packing/pack_call.hpp"
+
+#include <chrono>
+#include <climits>
+#include <optional>
+#include <string>
+
+#include "base/counters.hpp"
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "base/trace.hpp"
+#include "host/packer.hpp"
+#include "message/message_call.hpp"
+#include "mpi/active.hpp"
+#include "mpi/errors.hpp"
+#include "pack/host_image.hpp"
+#include "packing/verify.hpp"
+
+namespace tempi::packing {
+namespace {
+
+using pack::Direction;
+
+Function function_of(const PackCall& call) {
+  return call.direction == Direction::pack ? Function::MPI_Pack : Function::MPI_Unpack;
+}
+
+template <class Size, class PackFn, class UnpackFn>
+int call_pack(PackFn pack_fn, UnpackFn unpack_fn, PackCall& call) {
+  auto position = static_cast<Size>(call.position);
+  const auto count = static_cast<Size>(call.count);
+  const auto packed_size = static_cast<Size>(call.packed_size);
+  const int code = call.direction == Direction::pack
+                       ? pack_fn(call.typed, count, call.datatype, call.packed, packed_size, &position, call.comm)
+                       : unpack_fn(call.packed, packed_size, &position, call.typed, count, call.datatype, call.comm);
+  call.position = position;
+  return code;
+}
+
+bool is_predefined(Handle comm) { return key_of(comm) == key_of(comm_world()) || key_of(comm) == key_of(comm_self()); }
+
+// Is the communicator valid, the datatype committed, ...? Once a datatype has passed, only a communicator of the
+// program's is in doubt, and there is a quicker question about that. A refusal shows in what is not done, see
+// find_refusal.
+std::optional<int> check_arguments(const PackCall& call, const KnownType* type) {
+  if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) {
+    if (is_predefined(call.comm)) return {};
+    int rank = MPI_UNDEFINED;
+    const int code = real_pmpi().MPI_Comm_rank(call.comm, &rank);
+    return rank == MPI_UNDEFINED ? std::optional(code) : std::nullopt;
+  }
+  const std::optional<int> refusal = message::find_refusal(call.datatype, call.comm);
+  if (type != nullptr && !refusal) type->is_committed.store(true, std::memory_order_relaxed);
+  return refusal;
+}
+
+// The packed buffer is too small: the library's own complaint, from two bytes that do not fit into one. Touches no
+// buffer of the program.
+int complain_too_small(const Real& real, const PackCall& call) {
+  char scratch[2] = {}, packed[2] = {};
+  PackCall question = call;
+  question.typed = scratch;
+  question.packed = packed;
+  question.datatype = type_byte();
+  question.count = 2;
+  question.packed_size = 1;
+  question.position = 0;
+  const int code = call_library(real, question);
+  return code != MPI_SUCCESS || question.position == 0 ? code : raise(call.comm, MPI_ERR_TRUNCATE);
+}
+
+int pass_on(const Real& real, PackCall& call, Outcome why) {
+  count_call(function_of(call), why);
+  return call_library(real, call);
+}
+
+bool is_plausible(const PackCall& call) {
+  return call.packed != nullptr && call.count >= 0 && call.position >= 0 && call.packed_size >= 0;
+}
+
+// More bytes than an address can count: the library refuses them in its own way.
+bool overflows(const PackCall& call, std::int64_t size) {
+  std::int64_t bytes = 0;
+  return __builtin_mul_overflow(call.count, size, &bytes);
+}
+
+pack::Packer packer_named(const std::string& name) {
+  if (name == "ours") return pack::Packer::ours;
+  return name == "library" ? pack::Packer::librarys : pack::Packer::undecided;
+}
+
+// Asked for several times a call: read once.
+struct Switches {
+  bool no_pack = flag(Option::NO_PACK), verify = flag(Option::VERIFY), report = flag(Option::REPORT);
+  pack::Packer host_packer = packer_named(text(Option::HOST_PACK));
+  bool all_off() const { return !no_pack && !verify && !report; }
+};
+
+const Switches& switches() {
+  static const Switches all;
+  return all;
+}
+
+struct Handled {
+  int code;
+  Outcome outcome;
+};
+
+Outcome move(const pack::Transfer& transfer, device::Device* device) {
+  if (transfer.touches_gpu()) return pack::move_on_gpu(transfer, *device);
+  pack::move_on_host(transfer);
+  return Outcome::taken_host;
+}
+
+Outcome move_and_verify(const PackCall& call, const pack::Transfer& transfer, device::Device* device) {
+  Verification verification(call, transfer, device);
+  const Outcome outcome = move(transfer, device);
+  verification.check();
+  return outcome;
+}
+
+Handled handle(const Real& real, PackCall& call, const KnownType& type, const pack::Transfer& transfer,
+               device::Device* device) {
+  if (const auto refusal = check_arguments(call, &type)) return {*refusal, Outcome::passed_invalid};
+  if (transfer.bytes() > call.room()) {
+    const int code = transfer.touches_gpu() ? complain_too_small(real, call) : call_library(real, call);
+    return {code, Outcome::passed_invalid};
+  }
+  Outcome outcome{};
+  try {
+    outcome = switches().verify ? move_and_verify(call, transfer, device) : move(transfer, device);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::verification) throw;
+    if (!transfer.touches_gpu()) throw;
+    warn_fallback("a transfer falls back to copies in host memory", error.what());
+    pack::move_on_host_copies(transfer, *device);
+    outcome = Outcome::fell_back;
+  }
+  call.position += transfer.bytes();
+  return {MPI_SUCCESS, outcome};
+}
+
+// Two readings of the clock are a percent of a small transfer: only a report is worth them.
+class Stopwatch {
+ public:
+  std::uint64_t nanoseconds() const {
+    if (!switches().report) return 0;
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = switches().report ? Clock::now() : Clock::time_point{};
+};
+
+[[gnu::noinline]] int handle_and_count(const Real& real, PackCall& call, const KnownType& type,
+                                       const pack::Transfer& transfer, device::Device* device) {
+  const trace::Span span(call.direction == Direction::pack ? "MPI_Pack" : "MPI_Unpack", {.bytes = transfer.bytes()});
+  const Stopwatch stopwatch;
+  const Handled handled = handle(real, call, type, transfer, device);
+  count_call(function_of(call), handled.outcome, static_cast<std::uint64_t>(transfer.bytes()), stopwatch.nanoseconds());
+  return handled.code;
+}
+
+pack::Transfer transfer_of(const PackCall& call, const KnownType& type) {
+  const datatype::Layout& layout = type.plan->layout;
+  return pack::transfer_of(call.direction, *type.prepared, call.count,
+                           pack::laid_out_end(layout, call.typed, type.extent),
+                           pack::dense_end(layout, call.packed_here()));
+}
+
+// Not part of its callers: the room for a transfer on the stack is a nanosecond.
+[[gnu::noinline]] int handle_on_host(const Real& real, PackCall& call, const KnownType& type) {
+  return handle_and_count(real, call, type, transfer_of(call, type), nullptr);
+}
+
+// The shortest path, for the commonest call: one element in a single loop, with nothing to check, to time or to tell.
+bool has_moved_at_once(const Switches& wanted, PackCall& call, const KnownType& type) {
+  const std::optional<host::HostLoop>& loop = type.plan->mapping(call.direction).host_loop();
+  if (call.count != 1 || !loop || !wanted.all_off() || trace::is_on.load(std::memory_order_relaxed)) return false;
+  if (!type.is_committed.load(std::memory_order_relaxed) || !is_predefined(call.comm)) return false;
+  if (type.size() > call.room()) return false;
+  const auto [source, destination] = pack::ends_of(call.direction, call.typed, call.packed_here());
+  loop->run(source, destination);
+  call.position += type.size();
+  count_call(function_of(call), Outcome::taken_host, static_cast<std::uint64_t>(type.size()));
+  return true;
+}
+
+// Ours whoever is faster: what the library moves wrongly, and absolute addresses, which MPICH 4.0's MPI_Pack refuses.
+bool only_ours(const PackCall& call, const KnownType& type) { return type.is_moved_wrongly || call.typed == nullptr; }
+
+// `located` is null without a device.
+int pack_on_host(const Real& real, PackCall& call, const KnownType& type, const pack::Transfer* located,
+                 device::Device* device) {
+  const Switches& wanted = switches();
+  const auto move_by = [&](pack::Packer packer) -> int {
+    if (packer == pack::Packer::librarys) return pass_on(real, call, Outcome::passed_faster);
+    if (has_moved_at_once(wanted, call, type)) return MPI_SUCCESS;
+    return located != nullptr ? handle_and_count(real, call, type, *located, device) : handle_on_host(real, call, type);
+  };
+  if (only_ours(call, type) || wanted.verify) return move_by(pack::Packer::ours);
+  if (wanted.host_packer != pack::Packer::undecided) return move_by(wanted.host_packer);
+  pack::Contest& contest = type.prepared->contest(call.direction, call.count);
+  const pack::Packer packer = contest.next();
+  pack::Round round(contest, packer);
+  const int code = move_by(packer);
+  round.finish(code == MPI_SUCCESS);
+  return code;
+}
+
+[[gnu::noinline]] int pack_beside_gpu(const Real& real, PackCall& call, const KnownType& type, device::Device& device) {
+  pack::Transfer transfer = transfer_of(call, type);
+  pack::locate(transfer, device);
+  return transfer.touches_gpu() ? handle_and_count(real, call, type, transfer, &device)
+                                : pack_on_host(real, call, type, &transfer, &device);
+}
+
+int pack_or_unpack_throwing(const Real& real, PackCall& call) {
+  if (!active() || switches().no_pack) return pass_on(real, call, Outcome::passed_disabled);
+  if (!is_plausible(call)) return pass_on(real, call, Outcome::passed_invalid);
+  const KnownType* type = find_type(call.datatype);
+  if (type == nullptr) {
+    if (const auto refusal = check_arguments(call, nullptr)) {
+      count_call(function_of(call), Outcome::passed_invalid);
+      return *refusal;
+    }
+    type = analyse_type(call.datatype).type;
+  }
+  if (type == nullptr) return pass_on(real, call, Outcome::passed_unsupported);
+  if (overflows(call, type->size())) return pass_on(real, call, Outcome::passed_invalid);
+  if (call.count == 0 || type->size() == 0) return pass_on(real, call, Outcome::passed_faster);
+  device::Device* device = device::current();
+  return device == nullptr ? pack_on_host(real, call, *type, nullptr, nullptr)
+                           : pack_beside_gpu(real, call, *type, *device);
+}
+
+}  // namespace
+
+int call_library(const Real& real, PackCall& call) {
+  if (call.large && real.MPI_Pack_c) return call_pack<Count>(real.MPI_Pack_c, real.MPI_Unpack_c, call);
+  if (!message::fits_int(call.count) || !message::fits_int(call.packed_size) || !message::fits_int(call.position)) {
+    return raise(call.comm, MPI_ERR_COUNT);
+  }
+  return call_pack<int>(real.MPI_Pack, real.MPI_Unpack, call);
+}
+
+int pack_or_unpack(const Real& real, PackCall& call) noexcept {
+  try {
+    return pack_or_unpack_throwing(real, call);
+  } catch (...) {
+    count_call(function_of(call), Outcome::failed);
+    return raise(call.comm, caught_error());
+  }
+}
+
+}  // namespace tempi::packing

@@ -1,0 +1,27 @@
+// TEMPI_VERIFY: every handled call once more in the plainest way, on host copies, by walking the type map.
+#pragma once
+
+#include <optional>
+
+#include "pack/host_image.hpp"
+#include "packing/pack_call.hpp"
+
+namespace tempi::packing {
+
+class Verification {
+ public:
+  // Before the transfer: keeps what it may overwrite.
+  Verification(const PackCall& call, const pack::Transfer& transfer, device::Device* device);
+
+  // After the transfer: throws Error (verification) with the datatype's tree where a byte differs.
+  void check();
+
+ private:
+  [[noreturn]] void fail(std::int64_t offset, const datatype::Tree& tree) const;
+
+  const PackCall& call_;
+  const pack::Transfer& transfer_;
+  std::optional<pack::HostImage> source_, destination_;
+};
+
+}  // namespace tempi::packing

@@ -1,0 +1,137 @@
+#include "peer/peer.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "base/handle_map.hpp"
+#include "base/log.hpp"
+#include "device/device.hpp"
+#include "mpi/destruction.hpp"
+#include "mpi/real.hpp"
+#include "peer/world.hpp"
+
+namespace tempi::peer {
+namespace {
+
+using model::Locality;
+using model::Peer;
+
+struct Resolved {
+  const KnownPeer* peer;  // may be null
+};
+
+// A communicator: its ranks that have been resolved. Few programs send to many ranks of many communicators.
+struct Members {
+  static constexpr std::size_t kSlots = 16;
+  mutable HandleMap<Resolved> by_rank{kSlots};
+};
+
+// Never destroyed: the MPI library frees communicators while the process exits.
+HandleMap<Members>& known_comms() {
+  static auto& map = *new HandleMap<Members>;
+  return map;
+}
+
+Destruction& destruction() {
+  static auto& watch =
+      *new Destruction({&Real::MPI_Comm_create_keyval, &Real::MPI_Comm_free_keyval, &Real::MPI_Comm_set_attr},
+                       [](Handle comm) { known_comms().erase(key_of(comm)); });
+  return watch;
+}
+
+// MPI_UNDEFINED for a rank that there is not: the program's own call will say so.
+int world_rank(Handle comm, int rank) {
+  const Real& mpi = real_pmpi();
+  int is_inter = 0, size = 0, translated = MPI_UNDEFINED;
+  Handle theirs = 0, all = 0;
+  if (mpi.MPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS) return translated;
+  (is_inter != 0 ? mpi.MPI_Comm_remote_size : mpi.MPI_Comm_size)(comm, &size);
+  if (rank >= size) return translated;
+  (is_inter != 0 ? mpi.MPI_Comm_remote_group : mpi.MPI_Comm_group)(comm, &theirs);
+  mpi.MPI_Comm_group(comm_world(), &all);
+  mpi.MPI_Group_translate_ranks(theirs, 1, &rank, all, &translated);
+  mpi.MPI_Group_free(&theirs);
+  mpi.MPI_Group_free(&all);
+  return translated;
+}
+
+const KnownPeer* resolve(const World& world, Handle comm, int rank) {
+  const int in_world = world_rank(comm, rank);
+  return in_world >= 0 ? world.at(in_world) : nullptr;  // MPI_UNDEFINED is negative
+}
+
+// The communicator's row, from now on. Null: its destruction can not be watched.
+const Members* watch(Handle comm) {
+  static auto& mutex = *new std::mutex;
+  const std::lock_guard lock(mutex);
+  if (const Members* const known = known_comms().find(key_of(comm))) return known;
+  if (!destruction().watch(comm)) return nullptr;
+  return known_comms().insert(key_of(comm), std::make_unique<const Members>());
+}
+
+const KnownPeer* resolve_once(const World& world, Handle comm, int rank) noexcept try {
+  const KnownPeer* const found = resolve(world, comm, rank);
+  if (const Members* const members = watch(comm)) {
+    members->by_rank.insert(static_cast<std::uintptr_t>(rank), std::make_unique<const Resolved>(found));
+  }
+  return found;
+} catch (...) {
+  warn_fallback("a peer is taken to be on another node", caught_error().what());
+  return nullptr;
+}
+
+const KnownPeer* find_in(const World& world, Handle comm, int rank) noexcept {
+  if (rank < 0) return nullptr;
+  if (key_of(comm) == world.comm) return world.at(rank);
+  const Members* const members = known_comms().find(key_of(comm));
+  const Resolved* const known = members != nullptr ? members->by_rank.find(static_cast<std::uintptr_t>(rank)) : nullptr;
+  return known != nullptr ? known->peer : resolve_once(world, comm, rank);
+}
+
+// That this process sees: the same from the time that it uses one.
+int count_gpus() noexcept {
+  static std::atomic<int> known{0};
+  device::Device* const device = known.load() == 0 ? device::current() : nullptr;
+  if (device != nullptr) known.store(std::max(1, device->facts().count));
+  return std::max(1, known.load());
+}
+
+// Ranks of one node use its GPUs in turn.
+bool share_gpu(int rank_on_node, int other) noexcept {
+  const int n_gpus = count_gpus();
+  return rank_on_node % n_gpus == other % n_gpus;
+}
+
+}  // namespace
+
+const KnownPeer* find(Handle comm, int rank) noexcept {
+  const World* const all = world();
+  return all != nullptr ? find_in(*all, comm, rank) : nullptr;
+}
+
+Peer host_peer(Handle comm, int rank) noexcept {
+  if (const KnownPeer* const peer = find(comm, rank)) return peer->place;
+  const World* const all = world();
+  return all != nullptr ? all->farthest() : Peer::other_node;
+}
+
+Locality locality(Handle comm, int rank) noexcept {
+  const World* const all = world();
+  if (all == nullptr) return Locality::other_node;
+  const KnownPeer* const peer = find_in(*all, comm, rank);
+  const bool is_near = peer != nullptr ? peer->on_node >= 0 : all->is_all;
+  if (!is_near) return Locality::other_node;
+  const bool shares = peer != nullptr ? share_gpu(peer->on_node, all->mine) : count_gpus() == 1;
+  return shares ? Locality::same_gpu : Locality::other_gpu;
+}
+
+void forget_peers() noexcept {
+  known_comms().clear();
+  forget_world();
+  destruction().stop();
+}
+
+}  // namespace tempi::peer

@@ -1,0 +1,50 @@
+#include "process/lifetime.hpp"
+
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "base/trace.hpp"
+#include "device/device.hpp"
+#include "device/staging.hpp"
+#include "message/engine.hpp"
+#include "message/starter.hpp"
+#include "mpi/active.hpp"
+#include "mpi/real.hpp"
+#include "peer/peer.hpp"
+#include "types/types.hpp"
+
+namespace tempi::process {
+namespace {
+
+int own_rank() {
+  int rank = -1;
+  return real_pmpi().MPI_Comm_rank(comm_world(), &rank) == MPI_SUCCESS ? rank : -1;
+}
+
+}  // namespace
+
+void forget_handles() noexcept {
+  forget_types();
+  peer::forget_peers();
+}
+
+void announce(World world) noexcept {
+  if (!active()) return;
+  if (world == World::yes) message::choose_starter();
+  const int rank = world == World::yes ? own_rank() : -1;
+  trace::start();
+  if (rank >= 0) trace::set_rank(rank);
+  if (world == World::yes && rank != 0) return;
+  for (const std::string& warning : option_warnings()) warn_once(warning.c_str(), warning);
+}
+
+void shut_down() noexcept {
+  if (!active()) return;
+  message::end_starter();
+  message::Engine::flush();
+  message::Engine::get().tend_orphans(true);
+  forget_handles();
+  device::release_staging(device::current());
+  trace::finish();
+}
+
+}  // namespace tempi::process

@@ -1,0 +1,12 @@
+// TEMPI_REPORT: what became of the calls of a node's ranks. No message is sent: ranks without the shim or the option do
+// not notice, and nobody waits. The last rank of a node prints one table on standard error.
+#pragma once
+
+namespace tempi::process {
+
+// MPI is up, through MPI_Init or a session, and down: after MPI_Finalize, in which ranks wait for each other, so that
+// all have begun before the first one ends.
+void begin_report() noexcept;
+void end_report() noexcept;
+
+}  // namespace tempi::process

@@ -1,0 +1,49 @@
+// Knowledge of the program's datatypes.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+#include "mpi/handle.hpp"
+#include "pack/cache.hpp"
+
+namespace tempi {
+
+inline constexpr std::size_t kPeerKinds = 3;  // this process, another one of the node, one elsewhere
+
+struct KnownType {
+  pack::PreparedPtr prepared;
+  const pack::Plan* plan;  // of `prepared`
+  std::int64_t lower_bound, extent;
+  bool is_named;                  // predefined: any library moves it rightly wherever it is contiguous
+  bool is_moved_wrongly = false;  // by this MPI library: packing and messages are ours, on host memory too
+  mutable std::atomic<bool> is_committed{false};  // as far as we know; for good, as long as the datatype lives
+  // Messages in host memory: a count that was found to be the library's, by the kind of peer; 0: none.
+  mutable std::array<std::atomic<std::int64_t>, kPeerKinds> library_counts{};
+  std::int64_t size() const { return plan->layout.size; }
+};
+
+// A few ns: null for a datatype that was not analysed yet.
+const KnownType* find_type(Handle datatype) noexcept;
+
+struct Analysis {
+  const KnownType* type;     // valid as long as the datatype; null when it is not understood
+  bool structure_was_known;  // another datatype had the same structure
+};
+
+// Analyses a valid datatype and remembers it until the library destroys it. Does not throw.
+Analysis analyse_type(Handle datatype) noexcept;
+
+// True: a datatype may be in use that the library moves wrongly: a committed one that has been analysed, or one that
+// was left for later.
+extern std::atomic<bool> wrong_types_in_use;
+inline bool may_use_wrong_types() noexcept { return wrong_types_in_use.load(std::memory_order_relaxed); }
+
+// A datatype is committed without being analysed.
+void leave_for_later() noexcept;
+
+// Forgets all datatypes: MPI is about to shut down, which takes them without telling us.
+void forget_types() noexcept;
+
+}  // namespace tempi

@@ -1,0 +1,1 @@
+"""Arrays of any library as memory, and their elements as MPI datatypes: `tempi.view`."""

@@ -1,0 +1,48 @@
+"""Strides of arrays, in bytes, as loops: (count, stride) pairs, the slowest first."""
+
+from __future__ import annotations
+
+Loop = tuple[int, int]
+
+
+def c_strides(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
+    """Of a contiguous array whose last index runs fastest."""
+    strides = []
+    stride = item_bytes
+    for extent in reversed(shape):
+        strides.append(stride)
+        stride *= extent
+    return tuple(reversed(strides))
+
+
+def loops_of(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[Loop]:
+    """The fewest loops that visit the elements, of which there are some, in the order of their indices."""
+    loops: list[Loop] = []
+    for count, stride in zip(shape, strides, strict=True):
+        if count == 1:
+            continue
+        if loops and loops[-1][1] == count * stride:  # the next round begins where this one ends
+            loops[-1] = loops[-1][0] * count, stride
+        else:
+            loops.append((count, stride))
+    return loops
+
+
+def may_overlap(loops: list[Loop], item_bytes: int) -> bool:
+    """True if elements may share bytes; it can be a false alarm, but not for slices and broadcasts."""
+    extent = item_bytes
+    for count, stride in sorted(loops, key=lambda loop: abs(loop[1])):
+        if abs(stride) < extent:
+            return True
+        extent += (count - 1) * abs(stride)
+    return False
+
+
+def below_first(loops: list[Loop]) -> int:
+    """The bytes of an array before its first element: negative strides go there."""
+    return sum((count - 1) * -stride for count, stride in loops if stride < 0)
+
+
+def span(loops: list[Loop], item_bytes: int) -> int:
+    """Bytes from the lowest element's begin to the highest one's end."""
+    return item_bytes + sum((count - 1) * abs(stride) for count, stride in loops)

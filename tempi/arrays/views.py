@@ -1,0 +1,124 @@
+"""Array views as messages: mpi4py sends and receives any slice of any array in place."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from tempi.arrays.array_view import ArrayView, describe, wait_for
+from tempi.arrays.element_types import byte_datatype, element_datatype
+from tempi.arrays.loop_types import MOST_COUNT, nested_datatype
+from tempi.arrays.strides import below_first, loops_of, may_overlap, span
+
+CACHED_LAYOUTS = 1024
+
+
+def view(array: object) -> list[Any]:
+    """An array, or a slice of one, as a message of mpi4py: ``comm.Send(tempi.view(a[1:-1, 0, ::2]), 1)``.
+
+    Nothing is copied: the message is the array's memory, which it keeps alive, and elements travel in the
+    order of their indices. Work that the array's library has queued on its GPU stream is waited for, here and
+    once: synchronise before you start a persistent request again.
+
+    Parameters
+    ----------
+    array : object
+        A NumPy, CuPy or Numba array, or any with ``__cuda_array_interface__``, a buffer,
+        ``__array_interface__`` or DLPack's methods; of any shape, strides and dtype, without Python objects.
+
+    Returns
+    -------
+    list
+        ``[buffer, count, datatype]``. A read-only array, and one whose elements share memory (broadcasts,
+        sliding windows), can be sent; mpi4py raises BufferError where it would be received into.
+
+    Raises
+    ------
+    TypeError
+        If it is no array, is on a device that TEMPI does not know, or its elements hold Python objects.
+    ValueError
+        If it is masked.
+    RuntimeError
+        If CUDA reports an error while the array's stream is waited for.
+    """
+    found = describe(array)
+    wait_for(found)
+    layout = _layout(found.shape, found.strides, found.dtype)
+    if not layout.datatype:
+        layout = _layout_anew(found)
+    memory: Any = layout.memory_type.from_address(found.address - layout.below_first)
+    memory.owner = found.owner
+    if found.readonly or layout.overlaps:
+        memory = _SendOnly.of(memory, "has elements that share memory" if layout.overlaps else "is read-only")
+    return [memory, layout.count, layout.datatype]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The parts of a message that all arrays of one shape, strides and dtype share."""
+
+    count: int
+    datatype: MPI.Datatype
+    # All bytes, from the lowest element's to the highest one's; the first element lies `below_first` inside.
+    memory_type: type[ctypes.Array[ctypes.c_char]]
+    below_first: int
+    overlaps: bool
+
+
+class _Datatype(MPI.Datatype):
+    """Freed with its last user: a message or a persistent request may outlive its place in the cache."""
+
+    def __del__(self, is_finalized: Any = MPI.Is_finalized) -> None:
+        if self and not is_finalized():
+            self.Free()
+
+
+class _SendOnly(np.ndarray[Any, np.dtype[Any]]):
+    """The bytes of an array that may be read only."""
+
+    reason: str
+
+    @classmethod
+    def of(cls, memory: Any, reason: str) -> _SendOnly:
+        made: _SendOnly = cls(len(memory), np.uint8, memory)
+        made.flags.writeable = False
+        made.reason = reason
+        return made
+
+    def __dlpack_device__(self) -> Any:
+        """Refuses: mpi4py asks for it when it wants to write into the bytes and may not."""
+        raise BufferError(
+            f"tempi.view: the array {self.reason}: it can be sent, not received into; receive a copy"
+        )
+
+
+@lru_cache(maxsize=CACHED_LAYOUTS)
+def _layout(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> _Layout:
+    aligned = all(stride % dtype.alignment == 0 for stride in strides)
+    element = element_datatype(dtype) if aligned else byte_datatype(dtype)
+    if 0 in shape or element.Get_size() == 0:
+        return _Layout(0, MPI.BYTE, ctypes.c_char * 0, 0, overlaps=False)
+    loops = loops_of(shape, strides)
+    memory_type = ctypes.c_char * span(loops, dtype.itemsize)
+    overlaps = may_overlap(loops, dtype.itemsize)
+    block = loops.pop()[0] if loops and loops[-1][1] == dtype.itemsize else 1
+    if not loops and block <= MOST_COUNT:
+        return _Layout(block, element, memory_type, 0, overlaps)
+    return _Layout(
+        1,
+        _Datatype(nested_datatype(loops, block, element).Commit()),
+        memory_type,
+        below_first(loops),
+        overlaps,
+    )
+
+
+def _layout_anew(found: ArrayView) -> _Layout:
+    """After the program has freed the datatype of a message, which views alike and other elements share."""
+    _layout.cache_clear()
+    return _layout(found.shape, found.strides, found.dtype)

@@ -1,0 +1,56 @@
+"""``tempi explain``: how a datatype is handled, and the time that a message of it is predicted to take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tempi.commands.prediction import count_for, print_prediction
+from tempi.cuda.gpus import gpus
+from tempi.explanation import MOST_COUNT, ExplainError, explain
+from tempi.model.profile_check import ProfileError
+from tempi.model.terms import LOCALITIES, PEERS
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+def evaluate(expression: str) -> MPI.Datatype:
+    """The datatype that a Python expression gives, e.g. ``MPI.DOUBLE.Create_vector(16, 4, 8)``."""
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise click.ClickException(f"mpi4py cannot be loaded: {error}") from error
+    try:
+        value = eval(expression, {"MPI": MPI})
+    except Exception as error:
+        raise click.BadParameter(f"{expression}: {type(error).__name__}: {error}") from error
+    if not isinstance(value, MPI.Datatype):
+        raise click.BadParameter(f"{expression} is a {type(value).__name__}, not an MPI datatype")
+    return value
+
+
+@click.command()
+@click.argument("expression")
+@click.option("--count", default=1, show_default=True, type=click.IntRange(0, MOST_COUNT), help="Elements.")
+@click.option("--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Payload, instead of --count.")
+@click.option(
+    "--peer", type=click.Choice([*LOCALITIES, *PEERS[:2]]), help="Predict a message's time to a peer there."
+)
+@click.option("--profile", type=click.Path(path_type=Path), help="From this one, not the one in use here.")
+def main(expression: str, count: int, n_bytes: int | None, peer: str | None, profile: Path | None) -> None:
+    """Show how the datatype that EXPRESSION gives is handled, and what a message of it would take.
+
+    EXPRESSION is Python, in which MPI is mpi4py's: 'MPI.DOUBLE.Create_vector(16, 4, 8)'.
+    """
+    datatype = evaluate(expression)
+    n_elements = count if n_bytes is None else count_for(datatype, n_bytes)
+    gpus()  # begins to use CUDA, as the program would: launches are then shown as they are made on this GPU
+    try:
+        explain(datatype, n_elements).print()
+        if peer or profile or n_bytes is not None:
+            print_prediction(datatype, n_elements, peer or LOCALITIES[0], profile)
+    except (ExplainError, ProfileError, RuntimeError) as error:
+        raise click.ClickException(str(error)) from error

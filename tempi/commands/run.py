@@ -1,0 +1,79 @@
+"""``tempi run``: any command with the shim preloaded into its ranks."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from errno import EACCES, EISDIR
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from tempi._library import options
+from tempi.run.launchers import find_program
+from tempi.run.shims import LIBRARIES
+from tempi.run.with_shim import with_shim
+
+NOT_FOUND, CANNOT_RUN = 127, 126  # as shells say it
+
+
+def settings_of(words: Sequence[str]) -> dict[str, str]:
+    """Options from ``NAME=VALUE`` or, for flags, ``NAME``; in any case, with or without TEMPI_.
+
+    Raises
+    ------
+    click.BadParameter
+        If there is no such option.
+    """
+    known = {option.name for option in options()}
+    settings = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        key = name.upper().removeprefix("TEMPI_")
+        if key not in known:
+            near = [f"; {match}?" for match in get_close_matches(key, known, 1)]
+            raise click.BadParameter(f"no option {name}{''.join(near)} (tempi info lists all)")
+        settings[key] = value if "=" in word else "1"
+    return settings
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("-o", "--option", "words", multiple=True, metavar="NAME[=VALUE]",
+              help="Set TEMPI_NAME, e.g. -o report -o strategy=oneshot; tempi info lists all.")  # fmt: skip
+@click.option("--ucx", is_flag=True, help="Make Open MPI CUDA-aware by the UCX of tempi[ucx].")
+@click.option("--abi", type=click.Choice(list(LIBRARIES)), help="Of the program's MPI; default: found out.")
+@click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, command: tuple[str, ...]) -> None:
+    """Run COMMAND with libtempi.so preloaded into its ranks: tempi run -- mpirun -n 4 ./program
+
+    COMMAND begins with the launcher of Open MPI, MPICH or Intel MPI or with srun; any other program gets the
+    shim itself. The exit code is COMMAND's.
+    """
+    program = find_program(command[0])
+    if program is None and "/" in command[0] and Path(command[0]).exists():
+        _give_up(command[0], os.strerror(EISDIR if Path(command[0]).is_dir() else EACCES), CANNOT_RUN)
+    if program is None:
+        _give_up(command[0], "no such program", NOT_FOUND)
+    try:
+        ranks = with_shim([program, *command[1:]], settings_of(words), abi=abi, ucx=ucx)
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from error
+    if dry_run:
+        variables = [f"{name}={shlex.quote(value)}" for name, value in ranks.variables.items()]
+        click.echo(" ".join([*variables, shlex.join(ranks.command)]))
+        return
+    sys.stdout.flush()
+    try:
+        os.execve(program, ranks.command, ranks.environment())
+    except OSError as error:  # a script whose first line names no program, or none at all
+        _give_up(command[0], str(error.strerror), CANNOT_RUN)
+
+
+def _give_up(program: str, why: str, code: int) -> NoReturn:
+    click.echo(f"tempi run: {program}: {why}", err=True)
+    sys.exit(code)

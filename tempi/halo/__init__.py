@@ -1,0 +1,1 @@
+"""Halo exchanges: the geometry of grids (no MPI), the datatypes of regions, the messages of an exchange."""

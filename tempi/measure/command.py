@@ -1,0 +1,219 @@
+"""``tempi measure``: measure this machine, fit, and write its profile."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from tempi._version import __version__
+from tempi.cuda.gpus import use_gpu
+from tempi.measure import ranks
+from tempi.measure.interrupts import Interruptible
+from tempi.measure.plots import check_drawable, draw
+from tempi.measure.rank import Job, preloaded_meter, records
+from tempi.measure.tables import print_profile
+from tempi.measure.tune import tuned_here, tuned_profile
+from tempi.model.fitting import import_nnls
+from tempi.model.machine import Machine
+from tempi.model.measurement import Measurement
+from tempi.model.profile import Profile, cache_directory, check_writable, completed, fitted, read, write
+from tempi.model.profile_check import ProfileError, record
+from tempi.run.environment import is_inside_job, local_rank
+from tempi.run.records import Record, records_of
+
+DEFAULT_SECONDS, QUICK_SECONDS = 150.0, 20.0  # without the ranks' start and the fit
+MOST_SECONDS = 1e6
+WIDTH_OF_FILES = 120
+GRACE_SECONDS = 90.0  # for the start, and for a measurement that cannot be cut short
+
+
+class Collected:
+    """The contents of a measurement's records."""
+
+    def __init__(self) -> None:
+        self.machine: Machine | None = None
+        self.n_rows = 0
+        self.rows: list[Measurement] = []
+        self.left_out = 0
+        self.failures: dict[tuple[str, str], int] = {}
+
+    def add(self, found: Record) -> None:
+        """Take in one record."""
+        if "machine" in found:
+            self.machine = record(Machine, found["machine"], "machine")
+            self.n_rows = found["rows"]
+        elif "row" in found:
+            self.rows.append(record(Measurement, found["row"], "row"))
+        elif "failed" in found:
+            key = (found["failed"], found["why"])
+            self.failures[key] = self.failures.get(key, 0) + 1
+        self.left_out += found.get("left_out", 0)
+
+    def notes(self) -> Iterator[str]:
+        """Rows that were not measured, for people."""
+        for (term, why), n in self.failures.items():
+            yield f"{term}: {n} row{'s' if n > 1 else ''} could not be measured: {why}"
+        if self.left_out:
+            yield f"{self.left_out} rows were left out: the time was up (--seconds)"
+
+
+def collect(found: Iterator[Record], seconds: float, console: Console) -> Collected:
+    """Take in all records, showing how far they are."""
+    collected = Collected()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]:.0f} s left at most"),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=None, left=seconds)
+        for item in found:
+            collected.add(item)
+            about = item.get("row", {}).get("term", item.get("failed", "measuring"))
+            left = {"left": item["left_s"]} if "left_s" in item else {}
+            done = len(collected.rows) + sum(collected.failures.values())
+            progress.update(task, description=about, total=collected.n_rows, completed=done, **left)
+    return collected
+
+
+def measured_profile(found: Iterator[Record], seconds: float, target: Path, console: Console) -> Profile:
+    """The profile that the records make; failures are shown, and an earlier tuning stays."""
+    begun = time.monotonic()
+    collected = collect(found, seconds, console)
+    for note in collected.notes():
+        console.print(f"[yellow]{note}[/yellow]", highlight=False)
+    if collected.machine is None or not collected.rows:
+        raise RuntimeError("nothing was measured")
+    facts = {
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "tempi": __version__,
+        "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]),
+        "seconds": round(time.monotonic() - begun, 1),
+    }
+    return completed(fitted(collected.machine, facts, collected.rows, {}), target)
+
+
+def measure_here(
+    quick: bool, device_messages: bool, seconds: float, target: Path, console: Console
+) -> Profile | None:
+    """Measure with the ranks of the job that this process is one of; only rank 0 gets the profile."""
+    if device_messages:
+        use_gpu(local_rank())
+    from mpi4py import MPI
+
+    if MPI.COMM_WORLD.size < 2:
+        raise RuntimeError("this job has one rank, which has nobody to send to: start two ranks")
+    found = records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages))
+    if MPI.COMM_WORLD.rank == 0:
+        return measured_profile(found, seconds, target, console)
+    for _ in found:
+        pass
+    return None
+
+
+def save(profile: Profile, directory: Path, console: Console) -> None:
+    """Write the profile, and say where."""
+    path = write(profile, directory)
+    console.print(f"profile: {path}", highlight=False, soft_wrap=True)
+
+
+def check_first(target: Path, plot: Path | None) -> None:
+    """Raise now what would be raised after minutes of measuring."""
+    import_nnls()
+    check_writable(target)
+    if plot is not None:
+        check_drawable(plot)
+
+
+def finish(profile: Profile, output: Path | None, plot: Path | None, console: Console) -> None:
+    """Show the fit, write the profile and draw it."""
+    print_profile(profile, console)
+    if output is not None:
+        save(profile, output, console)
+    if plot is not None:
+        draw(profile, plot)
+        console.print(f"plot: {plot}", highlight=False, soft_wrap=True)
+
+
+@click.command(cls=Interruptible)
+@click.option(
+    "--device-messages",
+    is_flag=True,
+    help="Also messages of GPU memory by a CUDA-aware library; without them a rule decides about those.",
+)
+@click.option(
+    "--tune",
+    is_flag=True,
+    help="Search launch parameters for this GPU, and add them to this machine's profile.",
+)
+@click.option("--quick", is_flag=True, help="At most 30 seconds, on a coarser grid; else at most 3 minutes.")
+@click.option("--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="For measuring, instead.")
+@click.option("--output", type=click.Path(path_type=Path), help="Folder to write to; default: the cache.")
+@click.option("--hosts", metavar="A,B", help="One rank on each of two nodes.")
+@click.option("--mpirun", metavar="PATH", help="Launcher; default: the one of this Python's MPI.")
+@click.option("--ranks-command", metavar="COMMAND", help="Command that starts the ranks: 'srun -N 2 -n 2'.")
+@click.option("--from", "source", type=click.Path(path_type=Path), metavar="PROFILE", help="Fit this again.")
+@click.option("--plot", is_flag=False, flag_value="tempi-profile.png", type=click.Path(path_type=Path),
+              metavar="[FILE]", help="Draw the curves and their fits (.png or .svg).")  # fmt: skip
+def main(
+    quick: bool,
+    device_messages: bool,
+    tune: bool,
+    seconds: float | None,
+    output: Path | None,
+    hosts: str | None,
+    mpirun: str | None,
+    ranks_command: str | None,
+    source: Path | None,
+    plot: Path | None,
+) -> None:
+    """Measure what messages cost on this machine, and write the profile that predictions are made from.
+
+    Inside an MPI job its ranks are used; else two are started here.
+    With --tune one rank does, and the rest of the profile stays as it was.
+    With --from nothing is measured, and the profile is only written where --output says.
+    """
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
+    budget = seconds or (QUICK_SECONDS if quick else DEFAULT_SECONDS)
+    if math.isnan(budget):
+        raise click.UsageError("--seconds nan is no time")
+    if tune and (hosts or device_messages):
+        raise click.UsageError("--tune searches on one GPU: leave --hosts and --device-messages out")
+    try:
+        if source is not None:
+            old = read(source)
+            finish(fitted(old.machine, old.measured, old.tables, old.tuning), output, plot, console)
+            return
+        target = output or cache_directory()
+        check_first(target, plot)
+        if is_inside_job() and tune:
+            profile = tuned_here(quick, budget, target, console)
+        elif is_inside_job():
+            profile = measure_here(quick, device_messages, budget, target, console)
+        else:
+            command = ranks.command(
+                mpirun, hosts, ranks_command, budget, quick=quick, device_messages=device_messages, tune=tune
+            )
+            found = records_of(command, budget + GRACE_SECONDS)
+            profile = (
+                tuned_profile(found, target, console)
+                if tune
+                else measured_profile(found, budget, target, console)
+            )
+        if profile is not None:
+            finish(profile, target, plot, console)
+    except ProfileError as error:
+        hint = " (--output DIR writes elsewhere)" if "written" in str(error) else ""
+        raise click.ClickException(f"{error}{hint}") from error
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from error

@@ -1,0 +1,254 @@
+"""One rank of a measurement: ``python -m tempi.measure.rank`` under mpirun with libtempi.so preloaded.
+
+Rank 0 decides and writes records, a line of JSON each; the others are its peers in messages, and sleep
+meanwhile: a rank that spins in MPI would take a core from those that are measured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+from tempi.cuda.gpus import gpus, use_gpu
+from tempi.measure.grid import Row, local_rows, message_rows, typed_rows
+from tempi.measure.sampling import FIRST_SAMPLES, flags_of, median_interval, sample
+from tempi.model.features import Features
+from tempi.model.machine import Machine
+from tempi.model.measurement import Measurement
+from tempi.run.environment import local_rank
+from tempi.run.records import Record, write
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from tempi._native import Library
+
+NAP_SECONDS = 0.001
+SECONDS_OF_AN_END = 0.02
+
+
+class Meter(Protocol):
+    """Takes samples."""
+
+    def take(self, row: Row, peer: int, n: int, seconds: float) -> Sequence[float]:
+        """Up to `n` samples of a row, in at most about so many seconds."""
+
+    def features(self, row: Row) -> Features:
+        """The features of a row's transfer, as the shim finds them."""
+
+    def machine(self) -> Mapping[str, Any]:
+        """The facts that a profile is told by."""
+
+
+@dataclass(frozen=True)
+class PreloadedMeter:
+    """The preloaded ``libtempi.so``, which alone can measure."""
+
+    library: Library
+
+    def take(self, row: Row, peer: int, n: int, seconds: float) -> Sequence[float]:
+        """As in `Meter`."""
+        with row.shape.handle() as datatype:
+            return self.library.measure(row.what, row.strategy, datatype, 1, row.parts, peer, seconds, n)
+
+    def features(self, row: Row) -> Features:
+        """As in `Meter`."""
+        if row.is_nominal:
+            return row.features
+        with row.shape.handle() as datatype:
+            return Features(*self.library.explain(datatype)["features"])
+
+    def machine(self) -> Mapping[str, Any]:
+        """As in `Meter`."""
+        return self.library.machine()
+
+
+@dataclass(frozen=True)
+class Job:
+    """The ranks, and what they measure in how much time."""
+
+    comm: MPI.Intracomm
+    meter: Meter
+    quick: bool
+    seconds: float
+    device_messages: bool = False
+
+
+def find_machine(meter: Meter) -> Machine:
+    """The facts about this machine, with CUDA's driver loaded: the shim itself never does that."""
+    gpus()
+    return Machine.from_facts(meter.machine())
+
+
+def find_peers(nodes: Sequence[str], machine: Machine) -> dict[str, int]:
+    """The lowest rank that is a peer of rank 0, by memory and locality.
+
+    Parameters
+    ----------
+    nodes : sequence of str
+        Every rank's node. The ranks use the GPUs of their nodes in turn.
+    """
+    peers: dict[str, int] = {}
+    for rank, node in enumerate(nodes[1:], 1):
+        is_near = node == nodes[0]
+        peers.setdefault("host.same_node" if is_near else "host.other_node", rank)
+        if machine.has_gpu:
+            near = "same_gpu" if rank % machine.gpus == 0 else "other_gpu"
+            where = near if is_near else "other_node"
+            if where == "same_gpu":
+                peers.setdefault("host.same_gpu", rank)
+            if machine.cuda_aware:
+                peers.setdefault(f"device.{where}", rank)
+    return peers
+
+
+def records(job: Job) -> Iterator[Record]:
+    """Measure. All ranks go through it together; only rank 0 gets records."""
+    begun = time.monotonic()
+    machine = job.comm.bcast(find_machine(job.meter))
+    peers = find_peers(job.comm.allgather(machine_name(job.comm)), machine)
+    wanted = {name: peer for name, peer in peers.items() if job.device_messages or name.startswith("host")}
+    messages, typed = message_rows(wanted, job.quick), typed_rows(wanted, job.quick)
+    if job.comm.rank == 0:
+        rows = [*messages, *local_rows(machine.has_gpu, job.quick), *typed]
+        yield {"machine": asdict(machine), "rows": len(rows)}
+        yield from lead(job, rows, begun + job.seconds)
+    else:
+        for row in (*messages, *typed):
+            if row.peer == job.comm.rank:
+                follow(job, row)
+    sleep_until_all_are_here(job.comm)
+
+
+def machine_name(comm: MPI.Intracomm) -> str:
+    """The node of the calling rank."""
+    from mpi4py import MPI
+
+    return MPI.Get_processor_name() if comm.size > 1 else ""
+
+
+def lead(job: Job, rows: Sequence[Row], deadline: float) -> Iterator[Record]:
+    """Rank 0: every row in its share of the time that is left; rows that come too late are counted."""
+    weight_left = sum(row.weight for row in rows)
+    left_out = 0
+    for row in rows:
+        left = deadline - time.monotonic()
+        if left > 0:
+            yield measure_row(job, row, left * row.weight / weight_left) | {"left_s": left}
+        else:
+            left_out += 1
+            dismiss(job, row)
+        weight_left -= row.weight
+    yield {"left_out": left_out}
+
+
+def measure_row(job: Job, row: Row, seconds: float) -> Record:
+    """Rank 0: the samples of a row as a record."""
+
+    def take(n: int, max_seconds: float) -> Sequence[float]:
+        if row.peer is not None:
+            job.comm.send((n, max_seconds), row.peer)
+        return job.meter.take(row, 0 if row.peer is None else row.peer, n, max_seconds)
+
+    try:
+        ends_s = seconds_of_ends(job, row)
+        samples = [taken - ends_s for taken in sample(take, seconds, time.monotonic)]
+    except RuntimeError as error:
+        return {"failed": row.term, "why": str(error)}
+    finally:
+        dismiss(job, row)
+    if not samples or min(samples) <= 0:
+        return {"failed": row.term, "why": "no time was measured"}
+    return {"row": asdict(measurement(row, job.meter.features(row), samples))}
+
+
+def seconds_of_ends(job: Job, row: Row) -> float:
+    """Seconds of packing and unpacking alone, for a message that is measured with its ends; else 0."""
+    if row.what != "strided":
+        return 0.0
+    ends = (replace(row, what=what, peer=None) for what in ("pack", "unpack"))
+    return sum(median(job.meter.take(end, 0, FIRST_SAMPLES, SECONDS_OF_AN_END)) for end in ends)
+
+
+def measurement(row: Row, features: Features, samples: Sequence[float]) -> Measurement:
+    """A row of a table, of the samples' times in seconds."""
+    middle, low, high = (float(f"{value:.5g}") for value in median_interval(samples))
+    return Measurement(
+        row.term,
+        features.bytes,
+        features.blocks,
+        features.touched,
+        features.pages,
+        row.shape.block,
+        row.shape.stride,
+        middle,
+        low,
+        high,
+        len(samples),
+        flags_of(samples),
+        row.shape.planes,
+        row.shape.boxes,
+    )
+
+
+def dismiss(job: Job, row: Row) -> None:
+    """Rank 0: tell a message's peer to go on to its next row."""
+    if row.peer is not None:
+        job.comm.send(None, row.peer)
+
+
+def follow(job: Job, row: Row) -> None:
+    """A peer: take part in a row until dismissed."""
+    while (asked := receive_asleep(job.comm)) is not None:
+        n, max_seconds = asked
+        with suppress(RuntimeError):  # rank 0 fails alike, and reports it
+            job.meter.take(row, 0, n, max_seconds)
+
+
+def receive_asleep(comm: MPI.Intracomm) -> tuple[int, float] | None:
+    """The request that rank 0 sends: samples and seconds; None at the end of a row."""
+    while not comm.Iprobe(source=0):
+        time.sleep(NAP_SECONDS)
+    asked: tuple[int, float] | None = comm.recv(source=0)
+    return asked
+
+
+def sleep_until_all_are_here(comm: MPI.Intracomm) -> None:
+    """A barrier that does not spin."""
+    request = comm.Ibarrier()
+    while not request.Test():
+        time.sleep(NAP_SECONDS)
+
+
+def preloaded_meter() -> Meter:
+    """The preloaded library, which alone can measure."""
+    from tempi._library import library
+
+    lib = library()
+    if not lib.preloaded:
+        raise click.ClickException("libtempi.so is not in use: tempi run -- mpirun ...")
+    return PreloadedMeter(lib)
+
+
+@click.command()
+@click.option("--quick", is_flag=True)
+@click.option("--seconds", type=float, required=True)
+@click.option("--device-messages", is_flag=True)
+def main(quick: bool, seconds: float, device_messages: bool) -> None:
+    """Write records to standard output; `tempi.measure.command` reads them."""
+    if device_messages:
+        use_gpu(local_rank())
+    from mpi4py import MPI
+
+    for record in records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages)):
+        write(record)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m tempi.measure.rank")

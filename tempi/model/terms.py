@@ -1,0 +1,53 @@
+"""Terms: the time of one part of a message, piecewise linear in the features of a transfer.
+
+That measurements of the system choose how a datatype travels is the idea of C. Pearson et al., "TEMPI: An
+Interposed MPI Library with a Canonical Representation of CUDA-aware Datatypes", HPDC'21. They are listed in
+`perfmodel/README.md`; `tempi.model.fitting` makes them from measurements; only `src/model/` evaluates them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from functools import cached_property
+
+from tempi import _native
+from tempi.model.features import Features
+
+NAMES = frozenset(_native.term_names())
+_ROWS = _native.strategy_rows()
+STRATEGIES = tuple(name for name, packs, *_ in _ROWS if packs.startswith("kernel"))  # of GPU memory
+LOCALITIES = ("same_gpu", "other_gpu", "other_node")
+HOST_STRATEGIES = tuple(name for name, _, _, on_host, *_ in _ROWS if on_host)
+PEERS = ("self", "same_node", "other_node")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One line of a term: seconds, and seconds for each byte, block, touched byte and page."""
+
+    from_bytes: int
+    latency: float
+    per_byte: float
+    per_block: float
+    per_touched: float
+    per_page: float
+
+
+@dataclass(frozen=True)
+class Term:
+    """The time of one part of a message; the segments ascend, the first one begins at 0 bytes."""
+
+    segments: tuple[Segment, ...]
+
+    @cached_property
+    def _lines(self) -> _native.Term:
+        return _native.Term([astuple(segment) for segment in self.segments])
+
+    def seconds(self, features: Features) -> float:
+        """The time of a transfer with these features, as the shim evaluates it."""
+        return self._lines.seconds(*features)
+
+
+def on_host(strategy: str, indexed: bool, peer: str) -> str:
+    """The term of a message of a derived datatype in host memory."""
+    return f"message.{strategy}.{'indexed' if indexed else 'typed'}.{peer}"

@@ -1,0 +1,95 @@
+"""Records, a line of JSON each: rank 0 of a job writes them, the process that started it reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from typing import IO, Any
+
+from tempi.run.launchers import Launch
+
+Record = dict[str, Any]
+
+# A root user, and few cores, whichever library it is.
+LAUNCHER_ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+LAST_WORDS_BYTES = 2000
+END_SECONDS = 10.0
+
+
+def write(record: Record) -> None:
+    """A record for the process that has started this rank."""
+    sys.stdout.write(json.dumps(record) + "\n")
+    sys.stdout.flush()
+
+
+def records_of(ranks: Launch, timeout_s: float) -> Generator[Record, None, None]:
+    """Run the ranks and hand on the records of rank 0. Closed early, it ends them.
+
+    Raises
+    ------
+    RuntimeError
+        If the command cannot be run, fails, or is not done after `timeout_s` seconds.
+    """
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(
+                ranks.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=ranks.environment() | LAUNCHER_ENVIRONMENT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise RuntimeError(f"{ranks.command[0]} cannot be run: {error.strerror}") from error
+        late = threading.Timer(timeout_s, _end, [process])
+        late.daemon = True  # the interpreter must not wait for it where nobody asks for the other records
+        late.start()
+        try:
+            yield from _parsed(process.stdout)
+            code = process.wait()
+        finally:
+            was_late = not late.is_alive()
+            late.cancel()
+            _end(process)
+        if code != 0:
+            why = f"took longer than {timeout_s:.0f} s" if was_late else f"ended with {code}"
+            raise RuntimeError(f"{shlex.join(ranks.command)} {why}\n{_last_words(errors)}".rstrip())
+
+
+def _parsed(lines: IO[str] | None) -> Iterator[Record]:
+    for line in lines or ():
+        with suppress(json.JSONDecodeError):  # text of a launcher or a library, also in front of a record
+            found = json.loads(line[max(0, line.find("{")) :])
+            if isinstance(found, dict):
+                yield found
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Launchers end their ranks when they are asked to end."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(END_SECONDS)
+
+
+def _last_words(errors: IO[bytes]) -> str:
+    errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, errors.tell() - LAST_WORDS_BYTES))
+    return errors.read().decode(errors="replace").strip()

@@ -1,0 +1,39 @@
+"""``tempi explain --bytes``: each strategy's predicted time, part by part, and the one that the shim takes."""
+
+import re
+import sys
+
+import pytest
+from measuring import STAND_IN_COMMAND
+
+from support.programs import run
+
+
+def test_explain_shows_each_strategy_term_by_term_and_the_winner(environment, tmp_path):
+    assert run(STAND_IN_COMMAND, environment).code == 0
+    vector = "MPI.DOUBLE.Create_vector(1024, 1, 64)"
+    explain = [sys.executable, "-m", "tempi", "explain", vector, "--bytes", "65536", "--peer", "same_gpu"]
+    (profile,) = (tmp_path / "cache").glob("*.json")
+    done = run([*explain, "--profile", str(profile)], environment | {"COLUMNS": "120"})
+    assert done.code == 0, done.text
+    assert "65536 B of GPU memory in 8192 blocks, 262144 B touched, 1024 pages" in done.out
+    rows = {
+        row[0]: [float(cell) for cell in row[1:5]]
+        for row in (re.findall(r"[\w.]+", line) for line in done.out.splitlines())
+        if row and row[0] in ("device", "oneshot", "staged") and len(row) >= 5
+    }
+    assert set(rows) == {"device", "oneshot", "staged"}
+    pack = 1e6 * (7e-6 + 2e-11 * 65536 + 1e-10 * 8192 + 5e-12 * 262144 + 2e-9 * 1024)
+    message = 1e6 * (7e-6 + 2e-11 * 65536)
+    for row in rows.values():
+        assert row == pytest.approx([pack, message, pack, 2 * pack + message], rel=0.01)
+    assert done.out.count("chosen") == 1
+
+
+def test_explain_without_a_profile_says_how_to_make_one(environment):
+    done = run([sys.executable, "-m", "tempi", "explain", "MPI.INT", "--profile", "none.json"], environment)
+    assert done.code == 1
+    assert "none.json cannot be read" in done.err
+    done = run([sys.executable, "-m", "tempi", "explain", "MPI.INT", "--bytes", "8"], environment)
+    assert done.code == 1
+    assert "no profile is of this machine: python -m tempi.measure makes one" in done.err

@@ -1,0 +1,60 @@
+"""The states of a message: the table of steps (src/message/states.def), and what the library makes of it."""
+
+from pathlib import Path
+
+import pytest
+
+from support import shim
+from support.message_states import FIRST, TABLE, reachable, states, steps
+from support.programs import compiled, succeed, tool
+
+HERE = Path(__file__).parent
+
+
+def test_every_row_of_the_table_is_read():
+    rows = [line for line in TABLE.read_text().splitlines() if line.startswith("TEMPI_")]
+    assert len(rows) == len(states()) + len(steps())
+
+
+def test_steps_lead_from_known_states_to_known_states():
+    assert {name for step in steps() for name in step} == set(states())
+
+
+def test_every_state_is_reached():
+    assert reachable(FIRST) == set(states())
+
+
+def test_every_message_can_end():
+    assert {name for name in states() if "ended" in reachable(name)} == set(states())
+    assert not [step for step in steps() if step[0] == "ended"]
+
+
+def test_a_message_that_the_library_completes_was_started():
+    """A step into such a state comes from one like it, or is the start."""
+    by_library = {name for name, state in states().items() if state.completion == "by_library"}
+    assert {end for start, end in steps() if end in by_library and start not in by_library} == {"started"}
+
+
+def test_a_message_that_has_left_the_queue_does_not_come_back_to_it():
+    assert [start for start, end in steps() if end == "pending"] == ["inactive"]
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Each pair of states: the answer of is_step(), and the fate of a message that takes the step."""
+    program = compiled(
+        tool("c++", "CXX"), HERE / "message_states.cpp", tmp_path_factory.mktemp("states"), "-std=c++20", "-UNDEBUG"
+    )
+    lines = succeed([str(program)], shim.clean_environment()).out.split("\n")[:-1]
+    rows = [line.split() for line in lines]
+    return {(start, end): (is_step == "1", is_let == "1") for start, end, is_step, is_let in rows}
+
+
+def test_the_library_knows_the_steps_of_the_table_and_no_others(pairs):
+    assert len(pairs) == len(states()) ** 2
+    assert {pair for pair, (is_step, _) in pairs.items() if is_step} == set(steps())
+
+
+def test_each_forbidden_step_is_refused(pairs):
+    """By an assertion, in builds that have them."""
+    assert {pair for pair, (_, is_let) in pairs.items() if is_let} == set(steps())

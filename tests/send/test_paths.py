@@ -1,0 +1,62 @@
+"""Each strategy does what its name says: which memory the MPI library is given, and how often kernels run.
+
+The other tests of this folder compare the shim's counters, which tell the choice. A tool below it sees the buffer.
+"""
+
+from pathlib import Path
+
+import paths_worker as worker
+import pytest
+
+from support import constructors as c
+from support import memory, shim
+from support.messages import End, make_end
+from support.programs import compiled, tool
+from support.ranks import Ranks
+from support.typemap import Named
+
+pytestmark = pytest.mark.skipif(memory.on_real_gpu(), reason="tells the fake device's memory by its mapping")
+
+HERE = Path(__file__).parent
+CALLS = (("Send", "Recv"), ("Isend", "Irecv"), ("Issend", "Mrecv"), ("Send_init", "Recv_init"))
+AWARE = {"TEMPI_CUDA_AWARE": "1"}
+# By strategy: options, and the memory given for strided and for contiguous GPU memory, and for strided host memory.
+STRATEGIES = {
+    "auto": ({}, "host", "host", "own"),
+    "auto, CUDA-aware": (AWARE, "device", "own", "own"),
+    "oneshot": ({"TEMPI_STRATEGY": "oneshot"}, "host", "host", "own"),
+    "staged": ({"TEMPI_STRATEGY": "staged"}, "host", "host", "own"),
+    "device": ({"TEMPI_STRATEGY": "device"} | AWARE, "device", "own", "own"),
+    "device, not CUDA-aware": ({"TEMPI_STRATEGY": "device"}, "host", "host", "own"),
+    "host": ({"TEMPI_STRATEGY": "host"}, "host", "host", "host"),
+}
+N_INTS = 60_000  # "auto" gives a CUDA-aware library device memory from 48 KiB on
+CHUNKS = 3
+LARGE_INTS = CHUNKS << 20  # staged messages go in chunks of 4 MiB
+
+
+@pytest.fixture(scope="module")
+def tool_below(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("paths")
+    return compiled(tool("mpicc", "MPICC"), HERE / "given_tool.c", folder, "-shared", "-fPIC")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_library_is_given_the_memory_of_the_strategy(tool_below, strategy, drawn):
+    options, strided, contiguous, on_host = STRATEGIES[strategy]
+    ends = {("device", "vector"): strided, ("device", "named"): contiguous, ("host", "vector"): on_host}
+    below = {rank: {"LD_PRELOAD": f"{shim.preload()} {tool_below}"} for rank in (0, 1)}
+    with Ranks(2, {"TEMPI_DEVICE": "fake", **options}, below) as job:
+        for send, recv in CALLS:
+            for (kind, maker), expected in ends.items():
+                end = make_end(kind, maker, "INT", N_INTS, drawn)
+                given = job.call(worker.memory_given, end, (send, recv))
+                assert given == [expected, expected], (send, recv, kind, maker)
+
+
+@pytest.mark.parametrize(("strategy", "kernels"), [("oneshot", 1), ("device", 1), ("staged", CHUNKS)])
+def test_staged_messages_go_in_chunks(ranks, strategy, kernels):
+    aware = AWARE if strategy == "device" else {}
+    end = End("device", c.Vector(LARGE_INTS // 4, 4, 6, Named("INT")))
+    job = ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy, **aware)
+    assert job.call(worker.kernels_of, end) == [kernels, kernels]

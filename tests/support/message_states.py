@@ -1,0 +1,36 @@
+"""The states of a message and the steps between them, from the table that the library is compiled from."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+TABLE = Path(__file__).resolve().parent.parent.parent / "src" / "message" / "states.def"
+FIRST = "inactive"
+
+
+class State(NamedTuple):
+    """By what a message in this state becomes complete, and what holds while it is in it."""
+
+    completion: str
+    invariant: str
+
+
+def states() -> dict[str, State]:
+    rows = re.findall(r'^TEMPI_STATE\((\w+), (\w+), "([^"]+)"\)$', TABLE.read_text(), re.MULTILINE)
+    return {name: State(completion, invariant) for name, completion, invariant in rows}
+
+
+def steps() -> dict[tuple[str, str], str]:
+    """The cause of each step."""
+    rows = re.findall(r'^TEMPI_STEP\((\w+), (\w+), "([^"]+)"\)$', TABLE.read_text(), re.MULTILINE)
+    return {(start, end): cause for start, end, cause in rows}
+
+
+def reachable(start: str) -> set[str]:
+    found, new = {start}, {start}
+    while new:
+        new = {end for begin, end in steps() if begin in new} - found
+        found |= new
+    return found

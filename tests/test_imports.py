@@ -1,0 +1,117 @@
+"""The import table: dependencies between the rooms of tempi/ go one way, and a rank loads few of them."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import shim
+
+PACKAGE = Path(__file__).resolve().parent.parent / "tempi"
+BENCH = PACKAGE.parent / "bench"
+# A room is a folder of tempi/ or a module beside them. Each one stands below those that it may import.
+MAY_IMPORT = {
+    "_version": set(),
+    "_native": set(),
+    "handles": set(),
+    "run": {"_native"},
+    "_library": {"_native", "run"},
+    "activation": {"_library", "run"},
+    "testing": {"_library"},
+    "cuda": {"_library"},
+    "arrays": {"cuda"},
+    "halo": {"_library", "arrays", "cuda"},
+    "model": {"_native"},
+    "explanation": {"_library", "handles", "model"},
+    "measure": {"_library", "_native", "_version", "cuda", "handles", "model", "run"},
+    "info": {"_library", "cuda", "run"},
+    "commands": {"_library", "cuda", "explanation", "model", "run"},
+    "__init__": {"_library", "_version", "activation", "arrays", "explanation", "halo"},
+    "__main__": {"_library", "_version", "commands", "info", "measure", "run"},
+}
+FILES = sorted(PACKAGE.rglob("*.py"))
+# Loaded by commands and measurements only: a rank would pay for them at each start.
+FOR_PEOPLE = (
+    "rich",
+    "click",
+    "matplotlib",
+    "scipy",
+    "tempi.measure",
+    "tempi.commands",
+    "tempi.info",
+    "tempi.model.fitting",
+)
+
+
+def imported(path, package):
+    """The modules of a package that a file imports, at its head or in its functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            if node.module == package:
+                yield from (f"{package}.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def rooms_below(path, package, folder):
+    names = (name.split(".") for name in imported(path, package))
+    room = path.relative_to(folder).parts[0].removesuffix(".py")
+    return room, {name[1] for name in names if name[0] == package and len(name) > 1} - {room}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_room_imports_only_those_below_it(path):
+    room, below = rooms_below(path, "tempi", PACKAGE)
+    assert room in MAY_IMPORT, "a room that the table does not have"
+    assert below <= MAY_IMPORT[room]
+
+
+def test_the_table_has_no_circle():
+    done = set()
+    for room, below in MAY_IMPORT.items():
+        assert below <= done, f"{room} comes before a room that it imports"
+        done.add(room)
+
+
+@pytest.mark.parametrize("path", sorted(BENCH.rglob("*.py")), ids=lambda path: str(path.relative_to(BENCH)))
+def test_a_benchmark_imports_no_other_one(path):
+    _, below = rooms_below(path, "bench", BENCH)
+    assert below <= {"common"}
+
+
+def of_a_new_python(program, tmp_path):
+    """In a process of its own, away from the source tree, which has no built module."""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=shim.clean_environment(), cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_import_tempi_loads_nothing_that_only_people_need(tmp_path):
+    program = "import sys, tempi; from mpi4py import MPI; tempi.enabled(); tempi.stats(); print(*sys.modules)"
+    loaded = of_a_new_python(program, tmp_path)
+    assert "tempi.explanation" in loaded
+    assert [name for name in loaded if name.startswith(FOR_PEOPLE)] == []
+
+
+EVERYTHING = """
+import importlib, pkgutil
+import mpi4py; mpi4py.rc.initialize = False
+import tempi
+before = {name: getattr(tempi, name) for name in tempi.__all__}
+modules = [m.name for m in pkgutil.walk_packages(tempi.__path__, "tempi.") if not m.name.endswith("__main__")]
+for name in modules:
+    importlib.import_module(name)
+assert "tempi.measure.rank" in modules and "tempi.halo.exchange" in modules
+print(callable(tempi.explain), *(name for name in before if getattr(tempi, name) is not before[name]))
+"""
+
+
+def test_explain_stays_a_function_and_every_public_name_itself_whatever_is_imported(tmp_path):
+    assert of_a_new_python(EVERYTHING, tmp_path) == ["True"]
