@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support import shim
+from support import defects, shim
 from support.programs import run
 
 UNEXPECTED = "ERR_INTERN TEMPI: an unexpected error: "
@@ -32,7 +32,9 @@ CAUSES = {"int": "an exception of an unknown type", "system_error": "Resource te
 
 
 def received(call, failure):
-    environment = shim.preloaded(TEMPI_DEVICE="fake", TEMPI_FAKE_FAIL=failure, TEMPI_STRATEGY="oneshot")
+    environment = shim.preloaded(
+        TEMPI_DEVICE="fake", TEMPI_FAKE_FAIL=failure, TEMPI_STRATEGY="oneshot", TEMPI_LOG="error"
+    )
     environment["PYTHONPATH"] = ":".join(filter(None, sys.path))
     return run([sys.executable, str(Path(__file__).with_name("failing_receive.py")), call], environment)
 
@@ -40,7 +42,10 @@ def received(call, failure):
 @pytest.mark.parametrize("failure", ARRIVES)
 def test_a_failure_arrives_as_its_class_and_with_its_text(failure):
     done = received("Recv", failure)
-    assert done.out.strip() == ARRIVES[failure], done.err
+    error_class, text = ARRIVES[failure].split(" TEMPI: ")
+    assert done.out.startswith(f"{error_class} ")
+    assert defects.loses_error_texts() or done.out.strip() == ARRIVES[failure], done.err
+    assert f"tempi: error: {text.split(': ', 1)[1]}\n" in done.err
 
 
 @pytest.mark.parametrize("failure", FALLS_BACK)

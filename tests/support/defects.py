@@ -31,6 +31,11 @@ def is_open_mpi_4() -> bool:
     return "Open MPI v4" in MPI.Get_library_version()
 
 
+def loses_error_texts() -> bool:
+    """MPICH 4.0 shows a text of its own for a code that MPI_Add_error_code made of a predefined class."""
+    return is_mpich_4_0()
+
+
 def nodes(spec: Spec) -> Iterator[Spec]:
     yield spec
     for child in spec.children:
