@@ -6,26 +6,8 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).resolve().parent.parent / "src"
-_ROOMS = {
-    "base": "",
-    "datatype": "base",
-    "host": "base datatype",
-    "device": "base",
-    "pack": "base datatype host device",
-    "model": "base",
-    "mpi": "base",
-    "types": "base datatype pack mpi",
-    "machine": "base device pack model mpi",
-    "peer": "base device model mpi",
-    "message": "base datatype device pack model mpi types machine peer",
-    "packing": "base datatype host device pack model mpi types message",
-    "process": "base device mpi types peer message",
-    "measure": "base datatype host device pack model mpi types machine message",
-    "face": "base datatype device pack model mpi types machine message measure",
-    "interpose": "base device mpi types machine message packing process",
-    "bind": "base datatype host pack model face",
-}
-MAY_INCLUDE = {room: set(others.split()) for room, others in _ROOMS.items()}
+_TABLE = re.findall(r"^\| `(\w+)/` \|.*\| ([\w, ]+) \|$", (SRC / "README.md").read_text(), re.MULTILINE)
+MAY_INCLUDE = {room: set(others.split(", ")) - {"none"} for room, others in _TABLE}
 FILES = sorted(p for p in SRC.rglob("*") if p.suffix in (".cpp", ".hpp", ".h", ".cu", ".cuh", ".def", ".S"))
 
 

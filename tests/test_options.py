@@ -10,6 +10,7 @@ from support.programs import succeed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 ROW = re.compile(r"^\| `TEMPI_(\w+)` \| \w+ \| (.*?) \| (.*) \|$", re.MULTILINE)
+OF_WORDS = ("LOG", "PROGRESS", "HOST_PACK", "DEVICE", "STRATEGY", "CUDA_AWARE")
 SHOW = "import tempi, sys; print(*[(o.value, o.from_environment) for o in tempi.options() if o.name == sys.argv[1]])"
 # All others are flags and numbers.
 VALUES = {
@@ -35,3 +36,18 @@ def test_every_option_is_read_from_its_variable():
         environment = shim.clean_environment() | {"PYTHONPATH": ":".join(filter(None, sys.path))}
         shown = succeed([sys.executable, "-c", SHOW, option.name], environment | {f"TEMPI_{option.name}": value}).out
         assert shown.strip() == repr((value, True)), option.name
+
+
+def test_a_word_that_an_option_does_not_take_is_told():
+    defaults = {option.name: option.default for option in tempi.options()}
+    for name in OF_WORDS:
+        environment = shim.preloaded(**{f"TEMPI_{name}": "libary"}, PYTHONPATH=":".join(filter(None, sys.path)))
+        shown = succeed([sys.executable, "-c", "import mpi4py.MPI; " + SHOW, name], environment)
+        assert shown.out.strip() == repr((defaults[name], False))
+        assert f"warning: TEMPI_{name}=libary is ignored: it takes one of " in shown.err
+
+
+def test_a_name_that_is_no_option_is_told_with_the_nearest_one():
+    shown = succeed([sys.executable, "-c", "import mpi4py.MPI"], shim.preloaded(TEMPI_STRATEGIE="device"))
+    assert "warning: TEMPI_STRATEGIE is not an option of TEMPI" in shown.err
+    assert "TEMPI_STRATEGY" in shown.err

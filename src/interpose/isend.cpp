@@ -33,17 +33,20 @@ int isend(const Real& real, const Forms& forms, Lifetime lifetime, Bytes bytes, 
 }  // namespace
 
 // Both forms of one kind of send: its name, the function that makes its managed requests, and their kind.
-#define TEMPI_ISEND(name, make, lifetime, bytes)                                                                       \
-  TEMPI_ENTRY(                                                                                                         \
-      name, (const void* buffer, int count, Handle datatype, int destination, int tag, Handle comm, void* request),    \
-      passes_messages() ? real.name(buffer, count, datatype, destination, tag, comm, request)                          \
-                        : isend(real, {real.name, nullptr, real.make}, lifetime, bytes,                                \
-                                {outgoing(Function::name, buffer, count, datatype, comm), destination, tag}, request)) \
-  TEMPI_ENTRY(                                                                                                         \
-      name##_c,                                                                                                        \
-      (const void* buffer, Count count, Handle datatype, int destination, int tag, Handle comm, void* request),        \
-      isend(real, {real.name, real.name##_c, real.make}, lifetime, bytes,                                              \
-            {outgoing(Function::name, buffer, count, datatype, comm), destination, tag}, request))
+#define TEMPI_ISEND(name, make, lifetime, bytes)                                                                      \
+  TEMPI_ENTRY(name,                                                                                                   \
+              (const void* buffer, int count, Handle datatype, int destination, int tag, Handle comm, void* request), \
+              passes_alone(datatype, count, destination, comm)                                                        \
+                  ? real.name(buffer, count, datatype, destination, tag, comm, request)                               \
+                  : isend(real, {real.name, nullptr, real.make}, lifetime, bytes,                                     \
+                          {outgoing(Function::name, buffer, count, datatype, comm), destination, tag}, request))      \
+  TEMPI_ENTRY(                                                                                                        \
+      name##_c,                                                                                                       \
+      (const void* buffer, Count count, Handle datatype, int destination, int tag, Handle comm, void* request),       \
+      real.name##_c != nullptr && passes_alone(datatype, count, destination, comm)                                    \
+          ? real.name##_c(buffer, count, datatype, destination, tag, comm, request)                                   \
+          : isend(real, {real.name, real.name##_c, real.make}, lifetime, bytes,                                       \
+                  {outgoing(Function::name, buffer, count, datatype, comm), destination, tag}, request))
 
 TEMPI_ISEND(MPI_Isend, MPI_Send_init, Lifetime::ours, Bytes::of_program)
 TEMPI_ISEND(MPI_Ibsend, MPI_Ibsend, Lifetime::plain, Bytes::buffered)

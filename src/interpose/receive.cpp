@@ -75,22 +75,27 @@ int imrecv(const Real& real, SmallImrecv small, LargeImrecv large, const Buffer&
 }  // namespace
 
 TEMPI_ENTRY(MPI_Recv, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, MPI_Status* status),
-            passes_messages()
+            passes_alone(datatype, count, source, comm)
                 ? real.MPI_Recv(buffer, count, datatype, source, tag, comm, status)
                 : recv(real, real.MPI_Recv, nullptr,
                        {incoming(Function::MPI_Recv, buffer, count, datatype, comm), source, tag}, status))
 TEMPI_ENTRY(MPI_Recv_c,
             (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, MPI_Status* status),
-            recv(real, real.MPI_Recv, real.MPI_Recv_c,
-                 {incoming(Function::MPI_Recv, buffer, count, datatype, comm), source, tag}, status))
+            real.MPI_Recv_c != nullptr && passes_alone(datatype, count, source, comm)
+                ? real.MPI_Recv_c(buffer, count, datatype, source, tag, comm, status)
+                : recv(real, real.MPI_Recv, real.MPI_Recv_c,
+                       {incoming(Function::MPI_Recv, buffer, count, datatype, comm), source, tag}, status))
 
 TEMPI_ENTRY(MPI_Irecv, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, void* request),
-            is_quiet() ? real.MPI_Irecv(buffer, count, datatype, source, tag, comm, request)
-                       : irecv(real, real.MPI_Irecv, nullptr, Lifetime::plain,
-                               {incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag}, request))
+            passes(datatype, count, source, comm)
+                ? real.MPI_Irecv(buffer, count, datatype, source, tag, comm, request)
+                : irecv(real, real.MPI_Irecv, nullptr, Lifetime::plain,
+                        {incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag}, request))
 TEMPI_ENTRY(MPI_Irecv_c, (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, void* request),
-            irecv(real, real.MPI_Irecv, real.MPI_Irecv_c, Lifetime::plain,
-                  {incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag}, request))
+            real.MPI_Irecv_c != nullptr && passes(datatype, count, source, comm)
+                ? real.MPI_Irecv_c(buffer, count, datatype, source, tag, comm, request)
+                : irecv(real, real.MPI_Irecv, real.MPI_Irecv_c, Lifetime::plain,
+                        {incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag}, request))
 
 TEMPI_ENTRY(MPI_Recv_init, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, void* request),
             irecv(real, real.MPI_Recv_init, nullptr, Lifetime::programs,

@@ -23,14 +23,17 @@ int send(const Real& real, SmallSend small, LargeSend large, const Half& out) no
 }  // namespace
 
 // Both forms of one kind of send.
-#define TEMPI_SEND(name)                                                                                             \
-  TEMPI_ENTRY(name, (const void* buffer, int count, Handle datatype, int destination, int tag, Handle comm),         \
-              passes_messages() ? real.name(buffer, count, datatype, destination, tag, comm)                         \
-                                : send(real, real.name, nullptr,                                                     \
-                                       {outgoing(Function::name, buffer, count, datatype, comm), destination, tag})) \
-  TEMPI_ENTRY(name##_c, (const void* buffer, Count count, Handle datatype, int destination, int tag, Handle comm),   \
-              send(real, real.name, real.name##_c,                                                                   \
-                   {outgoing(Function::name, buffer, count, datatype, comm), destination, tag}))
+#define TEMPI_SEND(name)                                                                                           \
+  TEMPI_ENTRY(name, (const void* buffer, int count, Handle datatype, int destination, int tag, Handle comm),       \
+              passes_alone(datatype, count, destination, comm)                                                     \
+                  ? real.name(buffer, count, datatype, destination, tag, comm)                                     \
+                  : send(real, real.name, nullptr,                                                                 \
+                         {outgoing(Function::name, buffer, count, datatype, comm), destination, tag}))             \
+  TEMPI_ENTRY(name##_c, (const void* buffer, Count count, Handle datatype, int destination, int tag, Handle comm), \
+              real.name##_c != nullptr && passes_alone(datatype, count, destination, comm)                         \
+                  ? real.name##_c(buffer, count, datatype, destination, tag, comm)                                 \
+                  : send(real, real.name, real.name##_c,                                                           \
+                         {outgoing(Function::name, buffer, count, datatype, comm), destination, tag}))
 
 TEMPI_SEND(MPI_Send)
 TEMPI_SEND(MPI_Bsend)

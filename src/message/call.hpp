@@ -1,11 +1,11 @@
 // A point-to-point call as the entries of interpose/ describe it, and the one place where it becomes a message.
 //
 // Glossary
-//   half       one buffer of a call with the rank at its other end: a call has an outgoing one, an incoming one, or
-//   both untouched  the library's function of the call's name, over the program's own arguments given      a buffer as
-//   the library gets it: the program's, or the payload of a half that is ours over       the library's function that
-//   carries the call over given buffers: the same one, or the one that makes the
-//              persistent request of a nonblocking send
+//   half       one buffer of a call with the rank at its other end: outgoing or incoming; a call has one or both
+//   untouched  the library's function of the call's name, over the program's own arguments
+//   given      a buffer as the library gets it: the program's, or the payload of a half that is ours
+//   over       the library's function that carries the call over given buffers: the same one, or, of a nonblocking
+//              send, the one that makes its persistent request
 //
 // Invariants
 //   A half that is not ours is given as the program gave it, whatever the other half is.

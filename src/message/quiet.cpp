@@ -1,15 +1,21 @@
 #include "message/quiet.hpp"
 
 #include "device/device.hpp"
+#include "message/strategy.hpp"
 
 namespace tempi::message {
 
 std::atomic<const link_map*> quiet_since{nullptr};
+std::atomic<bool> packs_host_memory{true};
 
 // The last library before the device is looked for: one that comes in between is seen the next time.
 void look_whether_quiet() noexcept {
   const link_map* const last = hold_last_library();
-  if (device::current() == nullptr) quiet_since.store(last, std::memory_order_release);
+  if (device::current() != nullptr) return;
+  packs_host_memory.store(may_pack_on_host(), std::memory_order_relaxed);
+  quiet_since.store(last, std::memory_order_release);
 }
+
+void forget_quiet() noexcept { quiet_since.store(nullptr, std::memory_order_release); }
 
 }  // namespace tempi::message

@@ -39,18 +39,11 @@ bool overflows(Count count, std::int64_t size) {
 // Messages of a process without a GPU.
 bool may_be_ours() { return may_pack_on_host() || may_use_wrong_types(); }
 
-// Without a GPU: a count of elements that is the library's. Asked before anything else.
-std::atomic<std::int64_t>& library_count(const Buffer& buffer, int peer, const KnownType& type) {
-  return type.library_counts[static_cast<std::size_t>(peer::host_peer(buffer.comm, peer))];
-}
-
+// Without a GPU: this count of elements is the library's.
 void remember(const Buffer& buffer, int peer, const KnownType& type) {
   if (choice_may_change()) return;
-  library_count(buffer, peer, type).store(buffer.count, std::memory_order_relaxed);
-}
-
-bool belonged_to_library(const Buffer& buffer, int peer, const KnownType& type) {
-  return library_count(buffer, peer, type).load(std::memory_order_relaxed) == buffer.count;
+  const auto where = static_cast<std::size_t>(peer::host_peer(buffer.comm, peer));
+  type.library_counts[where].store(buffer.count, std::memory_order_relaxed);
 }
 
 std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& type, device::Device* device) {
@@ -83,16 +76,14 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
   if (!active() || switches().no_send || buffer.count <= 0) return true;
   device::Device* const device = device::current();
-  if (device == nullptr && !may_be_ours()) {
-    if (!is_quiet()) look_whether_quiet();
-    return true;
-  }
+  if (device == nullptr && !may_use_wrong_types() && !is_quiet()) look_whether_quiet();
+  if (device == nullptr && !may_be_ours()) return true;
   const KnownType* const type = find_type(buffer.datatype);
   if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed) || type->size() == 0 ||
       type->is_moved_wrongly || overflows(buffer.count, type->size())) {
     return false;
   }
-  const bool is_known = device == nullptr && belonged_to_library(buffer, peer, *type);
+  const bool is_known = device == nullptr && is_for_library(*type, buffer.count, peer, buffer.comm);
   if (!is_known && !is_contiguous(*type, buffer.count)) return false;
   const auto* const first = static_cast<const char*>(buffer.address) + type->plan->layout.true_lower_bound;
   const bool wherever = device == nullptr || (type->is_named && contiguous_is_library());

@@ -9,6 +9,7 @@
 #include "base/options.hpp"
 #include "machine/cuda_aware.hpp"
 #include "machine/machine.hpp"
+#include "message/quiet.hpp"
 #include "peer/peer.hpp"
 
 namespace tempi::message {
@@ -123,9 +124,13 @@ bool choice_may_change() { return is_measured(); }
 
 OnHost::OnHost(Strategy strategy) {
   measured_on_host.store(static_cast<std::size_t>(strategy), std::memory_order_relaxed);
+  forget_quiet();
 }
 
-OnHost::~OnHost() { measured_on_host.store(model::kStrategies, std::memory_order_relaxed); }
+OnHost::~OnHost() {
+  measured_on_host.store(model::kStrategies, std::memory_order_relaxed);
+  forget_quiet();
+}
 
 model::Features features_of(const pack::Plan& plan, pack::Repeat repeat) {
   constexpr std::int64_t kPage = 4096;

@@ -1,5 +1,4 @@
-// A transfer: boxes from one end, the source, to another, the destination. Packing, unpacking, a copy to oneself and a
-// write into the memory of a peer are four uses of it.
+// A transfer: boxes from one end, the source, to another, the destination. Packing and unpacking are two uses of it.
 //
 // Glossary
 //   end        memory that a transfer reads or writes: where it begins, what of it is meant, and where it lies
@@ -12,9 +11,9 @@
 //   A mapping and the two extents say how source and destination belong together; where an end lies says nothing about
 //   the other end, so each is located on its own.
 //
-// Example: packing 3 elements of Strided{2, 16, Dense{8}}, 32 bytes apart, is a mapping of one box {2 x 8 bytes, 16 to
-// 8}
-//   from an end of extent 32 that is laid out to an end of extent 16 that is dense.
+// Example: packing 3 elements of Strided{2, 16, Dense{8}}, 32 bytes apart
+//   is a mapping of one box {2 x 8 bytes, stride 16 to 8}
+//   from a laid-out end of extent 32 to a dense end of extent 16.
 #pragma once
 
 #include <memory>

@@ -118,8 +118,9 @@ Analysis analyse(Handle datatype) {
   const datatype::Type type = datatype::decode(datatype, reader, library_has_defects() ? &oddities : nullptr);
   const auto [prepared, was_known] = plans().get(type.tree);
   const bool is_named = is_predefined(datatype);
+  const bool is_dense = pack::is_plain_copy(prepared->plan, {2, type.extent});
   auto known = std::make_unique<const KnownType>(prepared, &prepared->plan, type.lower_bound, type.extent, is_named,
-                                                 oddities.any());
+                                                 is_dense, oddities.any());
   if (oddities.any()) wrong_types_in_use.store(true, std::memory_order_relaxed);
   if (!is_named && !destruction().watch(datatype)) {
     throw Error(ErrorKind::unsupported, "the MPI library refuses an attribute on the datatype");
@@ -137,8 +138,12 @@ void leave_for_later() noexcept {
 
 const KnownType* find_type(Handle datatype) noexcept { return known_types().find(key_of(datatype)); }
 
+// One analysis at a time: two threads may come with the same new datatype. The library may call an error handler of the
+// program's during it, which may come with another one.
 Analysis analyse_type(Handle datatype) noexcept {
+  static auto& mutex = *new std::recursive_mutex;
   try {
+    const std::lock_guard lock(mutex);
     if (const KnownType* known = find_type(datatype)) return {known, true};
     return analyse(datatype);
   } catch (...) {

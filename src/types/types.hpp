@@ -17,6 +17,7 @@ struct KnownType {
   const pack::Plan* plan;  // of `prepared`
   std::int64_t lower_bound, extent;
   bool is_named;                  // predefined: any library moves it rightly wherever it is contiguous
+  bool is_dense;                  // any number of elements is contiguous
   bool is_moved_wrongly = false;  // by this MPI library: packing and messages are ours, on host memory too
   mutable std::atomic<bool> is_committed{false};  // as far as we know; for good, as long as the datatype lives
   // Messages in host memory: a count that was found to be the library's, by the kind of peer; 0: none.
