@@ -9,8 +9,8 @@
 
 namespace tempi::message {
 
-// The last library that was loaded when this process was found to have no device and no messages of ours; null:
-// unknown. A process comes by a GPU with the driver's library, which is then behind it.
+// The last loaded library at the time when this process had no device and no messages of ours; null: unknown. A process
+// gets a GPU by loading the driver's library, which then comes after it in the list.
 extern std::atomic<const link_map*> quiet_since;
 void look_whether_quiet() noexcept;  // there are no messages of ours without a device
 
@@ -18,7 +18,7 @@ inline bool is_quiet() noexcept {
   return is_last_library(quiet_since.load(std::memory_order_acquire)) && !may_use_wrong_types();
 }
 
-// Messages go to the library untouched, and nothing is to be done beside.
+// True if messages pass to the library untouched and no engine work is due.
 inline bool passes_messages() noexcept { return is_quiet() && Engine::is_idle(); }
 
 }  // namespace tempi::message

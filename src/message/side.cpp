@@ -36,10 +36,10 @@ bool overflows(Count count, std::int64_t size) {
   return __builtin_mul_overflow(count, size, &bytes);
 }
 
-// Messages of a process without a GPU.
+// Without a GPU: true if messages may be ours.
 bool may_be_ours() { return may_pack_on_host() || may_use_wrong_types(); }
 
-// Without a GPU: a count of elements that is the library's. Asked before anything else.
+// Without a GPU: the last count of elements that was left to the library. Checked first.
 std::atomic<std::int64_t>& library_count(const Buffer& buffer, int peer, const KnownType& type) {
   return type.library_counts[static_cast<std::size_t>(peer::host_peer(buffer.comm, peer))];
 }
@@ -115,7 +115,7 @@ FoundSide find_side(const Buffer& buffer, int peer) {
   return found;
 }
 
-// Asked with a message to nobody, of one element: with none MPICH does not look at the datatype.
+// Probed by sending one element to MPI_PROC_NULL: with a count of 0 MPICH does not check the datatype.
 std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept {
   const char nothing = 0;
   Handle request = request_null();

@@ -1,4 +1,4 @@
-// Knowledge of the program's datatypes.
+// The table of the program's datatypes.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct KnownType {
   pack::PreparedPtr prepared;
   const pack::Plan* plan;  // of `prepared`
   std::int64_t lower_bound, extent;
-  bool is_named;                  // predefined: any library moves it rightly wherever it is contiguous
+  bool is_named;                  // predefined: every library moves it correctly if it is contiguous
   bool is_moved_wrongly = false;  // by this MPI library: packing and messages are ours, on host memory too
   mutable std::atomic<bool> is_committed{false};  // as far as we know; for good, as long as the datatype lives
   // Messages in host memory: a count that was found to be the library's, by the kind of peer; 0: none.
@@ -35,15 +35,15 @@ struct Analysis {
 // Analyses a valid datatype and remembers it until the library destroys it. Does not throw.
 Analysis analyse_type(Handle datatype) noexcept;
 
-// True: a datatype may be in use that the library moves wrongly: a committed one that has been analysed, or one that
-// was left for later.
+// True if a datatype that the library moves wrongly may be in use: a committed one that was analysed as such, or one
+// not analysed yet.
 extern std::atomic<bool> wrong_types_in_use;
 inline bool may_use_wrong_types() noexcept { return wrong_types_in_use.load(std::memory_order_relaxed); }
 
 // A datatype is committed without being analysed.
 void leave_for_later() noexcept;
 
-// Forgets all datatypes: MPI is about to shut down, which takes them without telling us.
+// Forgets all datatypes: MPI is about to shut down, which destroys them without notice.
 void forget_types() noexcept;
 
 }  // namespace tempi
