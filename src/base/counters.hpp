@@ -1,4 +1,4 @@
-// What happened to the calls: one row for each (function, outcome). Adding costs a few ns and takes no lock.
+// Counters of calls, one row for each (function, outcome). Adding costs a few ns and takes no lock.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class Function : std::uint8_t {
   count_
 };
 
-// Why a call was handled by us or left to the MPI library.
+// The outcome of a call: handled by TEMPI or passed on, and why.
 enum class Outcome : std::uint8_t {
 #define TEMPI_OUTCOME(name, text) name,
 #include "base/outcomes.def"

@@ -6,7 +6,7 @@
 
 namespace tempi {
 
-// What went wrong, in the classes that an MPI program can tell apart.
+// Kinds of errors, as far as an MPI program can tell them apart.
 enum class ErrorKind {
   no_memory,     // an allocation failed; another way of doing the work may succeed
   device,        // the GPU driver reported an error
@@ -27,7 +27,7 @@ class Error : public std::runtime_error {
 };
 
 // The exception that is being handled, with its cause: std::bad_alloc is no_memory, any other that is not an Error is
-// unexpected. For the handlers catch (...) at the edges and where something else is tried instead.
+// unexpected. Used by the handlers catch (...) at the edges and before fallbacks.
 Error caught_error() noexcept;
 
 }  // namespace tempi

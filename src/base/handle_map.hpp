@@ -32,7 +32,7 @@ class HandleMap {
     }
   }
 
-  // Returns the value that stays: the one that was there before wins.
+  // Returns the stored value: an existing one is kept.
   const Value* insert(std::uintptr_t key, std::unique_ptr<const Value> value) {
     const std::lock_guard lock(mutex_);
     if ((used_ + 1) * 2 > newest_.load()->slots.size()) grow();

@@ -6,7 +6,7 @@
 
 namespace tempi {
 
-// Never unloaded from now on, so that its entry may be read at any time. Null where it cannot be held.
+// The last loaded library, kept loaded from now on, so that its entry may be read at any time. Null on failure.
 const link_map* hold_last_library() noexcept;
 
 inline bool is_last_library(const link_map* library) noexcept {

@@ -1,4 +1,5 @@
-// Messages on standard error. Silent unless TEMPI_LOG asks, but for warn_once(): what the user should know is off.
+// Messages on standard error. Silent unless TEMPI_LOG is set, except warn_once(): problems that the user should know
+// of.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ bool logs(LogLevel level);                                    // does TEMPI_LOG 
 void log(LogLevel level, const std::string& message);         // "tempi: info: message"
 void warn_once(const char* key, const std::string& message);  // once a process and key, whatever TEMPI_LOG says
 
-// What is done instead of what has failed, and why: "tempi: warning: instead: cause", once for each `instead`.
+// Warns of a fallback and its cause: "tempi: warning: instead: cause", once for each `instead`.
 void warn_fallback(const char* instead, const std::string& cause);
 
 }  // namespace tempi

@@ -21,7 +21,7 @@ struct Head {
 
 std::string prefix() { return "tempi-report-" + std::to_string(geteuid()) + "-"; }
 
-// Open file description locks: of this opening of the file, whichever thread asks. False: somebody else has it.
+// Open file description locks belong to this opening of the file, not to a thread. False: another process holds it.
 bool lock(int file, short type, off_t begin, off_t bytes, int command) {
   struct flock wanted{};
   wanted.l_type = type;
@@ -101,7 +101,7 @@ std::unique_ptr<Meeting> Meeting::join(const std::string& name) noexcept try {
 
 Meeting::~Meeting() { ::close(file_); }
 
-// With the mutex, which it gives back.
+// The caller holds the mutex, which this function unlocks.
 bool Meeting::enter() {
   Head head{};
   read_at(file_, &head, sizeof head, 0);  // nothing yet for the first

@@ -1,4 +1,4 @@
-// Processes of one job on one node add up numbers, and whoever leaves last gets the sums: nobody waits for anybody.
+// Processes of one job on one node add up numbers; the last one to leave gets the sums. No process waits.
 //
 // They meet in a file of /dev/shm that only their user may open. A member holds a lock on a byte of its own, which the
 // system takes away when it dies: the living are told from the dead without their process numbers. Processes that do

@@ -1,5 +1,5 @@
-// NVTX ranges: what Nsight shows beside the GPU's work. NVTX is a protocol in a header of the CUDA toolkit, which loads
-// the tool's library; nothing is linked. Does nothing where the build had no such header.
+// NVTX ranges, which Nsight shows beside the GPU's work. NVTX is a protocol in a header of the CUDA toolkit, which
+// loads the tool's library; nothing is linked. Without that header at build time it does nothing.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ constexpr std::string_view kPrefix = "TEMPI_";
 
 struct Table {
   std::vector<OptionRow> rows;
-  std::vector<std::int64_t> numbers;  // of flags and numbers: what a hot path reads instead of the text
+  std::vector<std::int64_t> numbers;  // flags and numbers, parsed for hot paths
   std::vector<std::string> warnings;
   std::string transports;
 };
@@ -31,7 +31,7 @@ std::vector<std::string_view> strategies() {
   };
 }
 
-// The words that a text option takes; all others take any text.
+// The words that a text option accepts; other options accept any text.
 std::vector<std::string_view> choices(Option option) {
   if (option == Option::LOG) return {"off", "error", "info", "debug"};
   if (option == Option::STRATEGY) return strategies();
@@ -57,7 +57,7 @@ bool parse_number(const std::string& text, std::int64_t& value) {
   return errno == 0 && end != text.c_str() && *end == '\0';
 }
 
-// The value that `text` stands for, or false when the option does not take it.
+// The value of `text`; false if the option does not accept it.
 bool parse(OptionType type, Option option, const std::string& text, std::int64_t& value) {
   if (type == OptionType::flag) return parse_flag(text, value);
   if (type == OptionType::number) return parse_number(text, value);
@@ -197,7 +197,7 @@ NodeRanks ranks_on_node() {
 
 namespace {
 
-// The parent of a process, where that is its name (proc(5)); else the parent's parent, and so on. 0: none.
+// The nearest ancestor of a process with that name (proc(5)). 0: none.
 long ancestor(const std::string& name) {
   for (long pid = getppid(); pid > 1;) {
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");

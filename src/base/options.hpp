@@ -31,15 +31,14 @@ bool flag(Option option);
 std::int64_t number(Option option);
 const std::string& text(Option option);
 
-// Where what was measured of this machine is kept: TEMPI_CACHE_DIR, else as the XDG directories say. "" without a home.
+// The folder of measured profiles: TEMPI_CACHE_DIR, else by the XDG directories. "" without a home.
 std::string cache_folder();
 
-// The variables that choose how the MPI library sends, as they were when the options were read, before MPI_Init, in
-// which libraries set more of them: "NAME=value", sorted, with tabs between.
+// The environment variables that choose the MPI library's transports, read before MPI_Init (libraries set more of them
+// in it): "NAME=value", sorted, with tabs between.
 const std::string& transport_settings();
 
-// How many ranks the launcher says that it has started on this node, and which of them this one is; 0 when it does not
-// say.
+// The number of ranks on this node and this rank's number among them, from the launcher's variables; 0 if not set.
 struct NodeRanks {
   std::int64_t count, mine;
 };
@@ -48,11 +47,11 @@ NodeRanks ranks_on_node();
 // A name for the job that this process is a rank of, the same for all its ranks on this node; "" for a process alone.
 std::string job_on_node();
 
-// The settings by which a new process is handled as this one is: "NAME=value" of LD_PRELOAD, where it names
-// libtempi.so, and of all TEMPI_ variables.
+// The settings that spawned processes inherit: "NAME=value" of LD_PRELOAD, if it names libtempi.so, and of all TEMPI_
+// variables.
 std::vector<std::string> inherited_settings();
 
-// Whether a tool for NVTX (Nsight) has been loaded into this process.
+// True if an NVTX tool (Nsight) is loaded in this process.
 bool nvtx_tool_is_attached();
 
 // One line for each TEMPI_ variable that is misspelt or has a value that its option does not take.

@@ -78,7 +78,7 @@ void record(Timeline& timeline, const Event& event) noexcept {
   own_chunk->n.store(i + 1, std::memory_order_release);
 }
 
-// What a process that was forked without exec inherits is its parent's to write.
+// After fork without exec, only the parent writes the timeline.
 bool is_anothers(const Timeline& timeline) { return timeline.process != getpid(); }
 
 void write(const Timeline& timeline) {

@@ -11,9 +11,9 @@
 
 namespace tempi::trace {
 
-// What a span tells beside its name; texts must live for ever.
+// Attributes of a span; texts must live for ever.
 struct Details {
-  std::int64_t bytes = -1;  // negative: not told
+  std::int64_t bytes = -1;  // negative: not given
   std::int64_t messages = -1;
   const char* strategy = nullptr;
 };
@@ -43,7 +43,7 @@ class Span {
   bool is_range_;  // of NVTX, too
 };
 
-// What `call` returns, in a span of its own.
+// Runs `call` in a span of its own; returns its result.
 template <class Call>
 auto traced(const char* name, const Call& call) {
   const Span span(name);
@@ -59,7 +59,7 @@ void start(std::size_t most_events = kMostEvents) noexcept;
 // The file is named after the rank; without one, after the process.
 void set_rank(int rank) noexcept;
 
-// Writes the file, once; done at exit where nobody calls it. Spans are off from now on.
+// Writes the file, once; at exit if not called before. Spans are off from now on.
 void finish() noexcept;
 
 }  // namespace tempi::trace

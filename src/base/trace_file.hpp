@@ -14,8 +14,8 @@ struct Event {
   std::int64_t begin_ns, duration_ns;  // since the week's begin, alike for all ranks
 };
 
-// Where rank 3 writes: "%r" in `pattern` becomes "3"; without one, "trace.json" becomes "trace.3.json". Without a rank
-// (negative), "process" and the number of the process.
+// The file of rank 3: "%r" in `pattern` becomes "3"; without one, "trace.json" becomes "trace.3.json". A negative rank
+// (none) becomes "process" and the process number.
 std::string path_of_rank(const std::string& pattern, int rank);
 
 // `text` between quotes. Bytes that are not ASCII are read as Latin-1, so that the result is valid whatever they are.
@@ -39,7 +39,7 @@ class TraceFile {
   [[noreturn]] void fail() const;
 
   std::string path_, unfinished_path_, text_;
-  int process_;  // what viewers group events by: the rank
+  int process_;  // the rank: viewers group events by it
   int file_;
 };
 

@@ -1,4 +1,4 @@
-// The launch parameters of the kernels as one value: the defaults, or what was found to be faster on a machine's GPU.
+// The launch parameters of the kernels as one value: the defaults, or faster ones measured on a machine's GPU.
 //
 // Glossary
 //   knob   one launch parameter, a row of tuning.def; its value is one of the few that kernels were built for
@@ -40,7 +40,7 @@ class Tuning {
 
   constexpr std::uint32_t operator[](Knob knob) const { return values_[static_cast<std::size_t>(knob)]; }
 
-  // Of five knobs, one for each word size, beginning with that of one byte.
+  // The value of one of five knobs, one for each word size; the first is that of 1-byte words.
   constexpr std::uint32_t of_word(Knob of_one_byte, std::uint32_t word_bytes) const {
     auto knob = static_cast<std::size_t>(of_one_byte);
     for (; word_bytes > 1; word_bytes /= 2) ++knob;
@@ -57,6 +57,6 @@ class Tuning {
 };
 
 Knob knob_named(std::string_view name);     // Knob::count when there is none
-std::string changes(const Tuning& tuning);  // "threads 256, deep_8 4": what is not the default
+std::string changes(const Tuning& tuning);  // the values that are not the default: "threads 256, deep_8 4"
 
 }  // namespace tempi

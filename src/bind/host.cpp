@@ -23,7 +23,7 @@ struct Span {
   }
 };
 
-// Offsets that dimension `d` adds: the smallest and the largest.
+// The smallest and the largest offset that dimension `d` adds.
 Span reach(const Box& box, int d, Side side) {
   const Dim& dim = box.dims[d];
   if (box.table && d == box.table_dim && side == box.table_side) {

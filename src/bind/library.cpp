@@ -18,7 +18,7 @@ namespace py = pybind11;
 namespace tempi::bind {
 namespace {
 
-// The preloaded libtempi.so where there is one, else the one at `path`, privately: its MPI_ functions stay unseen.
+// The preloaded libtempi.so if any, else the one at `path`, loaded privately: its MPI_ functions stay unseen.
 class Library {
  public:
   explicit Library(const std::optional<std::string>& path) {

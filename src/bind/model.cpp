@@ -106,7 +106,7 @@ py::list knob_rows() {
   return rows;
 }
 
-// Names, with the columns of base/strategies.def that mean something outside.
+// Names of strategies, with the columns of base/strategies.def that Python uses.
 py::list strategy_rows() {
   py::list rows;
 #define TEMPI_STRATEGY(name, packs, carries, pack, unpack, typed, indexed, outcome, text, meaning) \

@@ -47,7 +47,7 @@ struct Box {
   int n_dims = 0;
   std::array<Dim, kMaxBoxDims> dims{};
   TablePtr table;     // null for a regular box
-  int table_dim = 0;  // which dim the table replaces the stride of
+  int table_dim = 0;  // the dim whose stride the table replaces
   Side table_side = Side::src;
 
   std::int64_t payload_bytes() const {

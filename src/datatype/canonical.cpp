@@ -89,8 +89,8 @@ Steps as_steps(const TreePtr& tree) {
 
 std::int64_t common_stride(const Steps& a, const Steps& b) { return a.count > 1 ? a.stride : b.stride; }
 
-// Does the second piece begin exactly where the first would go on? Two lone equal trees are left to find_loops, which
-// sees the whole list.
+// True if the second piece begins exactly where the first would go on. Two lone equal trees are left to find_loops,
+// which sees the whole list.
 bool continues(const Piece& first, const Piece& second) {
   const std::int64_t gap = second.offset - first.offset;
   if (first.tree->kind == Kind::dense && second.tree->kind == Kind::dense) return gap == first.tree->size;
@@ -126,7 +126,7 @@ TreePtr join_neighbours(const TreePtr& node) {
 
 using Range = std::vector<Piece>::const_iterator;
 
-// How many of the pieces from `begin` on have the distance of the first two from each other.
+// The number of pieces from `begin` on that are as far apart as the first two.
 std::int64_t evenly_spaced(Range begin, Range end) {
   const std::int64_t step = begin[1].offset - begin[0].offset;
   std::int64_t run = 2;
@@ -153,8 +153,7 @@ TreePtr as_loop(Range begin, Range end) {
   return as_loop(outer.begin(), outer.end());
 }
 
-// The loop that a list's equal trees from `begin` on make, or null. In a long list, a short loop more or less is not
-// worth its tree.
+// The loop made of a list's equal trees from `begin` on, or null. In a long list, a short loop is not worth its tree.
 TreePtr loop_in_list(const TreePtr& list, Range begin, Range end) {
   constexpr std::size_t kLongList = 256;
   constexpr std::int64_t kShortLoop = 16;
@@ -165,7 +164,7 @@ TreePtr loop_in_list(const TreePtr& list, Range begin, Range end) {
 TreePtr find_loops(const TreePtr& node) {
   if (node->kind != Kind::blocks) return nullptr;
   std::vector<Piece> out;
-  bool found = false;  // until then nothing is copied: most long lists have no loop
+  bool found = false;  // nothing is copied before: most long lists have no loop
   for (Range begin = node->pieces.begin(), end; begin != node->pieces.end(); begin = end) {
     end = std::find_if(begin, node->pieces.end(), [&](const Piece& piece) { return !same(piece.tree, begin->tree); });
     TreePtr loop = loop_in_list(node, begin, end);
@@ -199,7 +198,7 @@ using Seen = std::unordered_map<const Tree*, TreePtr>;  // an indexed type share
 
 TreePtr canonicalise(const TreePtr& node, Seen& seen);
 
-// The list with canonical trees; the list itself where they are so already.
+// The list with canonical trees; the list itself if they are canonical already.
 TreePtr with_canonical_pieces(const TreePtr& list, Seen& seen) {
   const auto settled = [&](const Piece& piece) { return canonicalise(piece.tree, seen) == piece.tree; };
   if (std::all_of(list->pieces.begin(), list->pieces.end(), settled)) return list;

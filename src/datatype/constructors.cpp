@@ -29,7 +29,7 @@ std::vector<std::size_t> slowest_first(std::size_t n_dims, Order order) {
   return dims;
 }
 
-// What one process holds of a dimension under a distribution: blocks at offsets (in steps of that dimension).
+// The part of a dimension that one process holds under a distribution: blocks at offsets (in steps of that dimension).
 TreePtr distributed(std::int64_t global, std::int64_t step_bytes, Distribution kind, std::int64_t argument,
                     std::int64_t processes, std::int64_t coordinate, const TreePtr& inner) {
   if (kind == Distribution::none) return strided(global, step_bytes, inner);

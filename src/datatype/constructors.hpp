@@ -7,7 +7,7 @@
 
 namespace tempi::datatype {
 
-// The old datatype of a constructor: its tree, and how far apart its copies lie.
+// The old datatype of a constructor: its tree, and its extent (the distance of its copies).
 struct Element {
   TreePtr tree;
   std::int64_t extent;  // bytes

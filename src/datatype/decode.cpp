@@ -107,7 +107,7 @@ class Reading {
 };
 
 bool complex_is_off_grid(TypeHandle type, TypeReader& reader, std::int64_t element_bytes) {
-  Oddities of_no_interest;  // where everything else is empty
+  Oddities of_no_interest;  // unused: all other leaves are empty
   return !on_one_grid(*Reading(reader, &of_no_interest, Reading::Leaves::complex).tree_of(type), element_bytes);
 }
 

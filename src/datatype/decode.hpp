@@ -1,4 +1,4 @@
-// decode: an MPI datatype, asked for its contents, becomes a tree. The only reader of MPI combiners.
+// decode: from the contents of an MPI datatype to a tree. The only reader of MPI combiners.
 //
 // MPI itself is behind TypeReader, so that this stage is a function over plain values.
 #pragma once
@@ -33,9 +33,9 @@ enum class Combiner : std::uint8_t {
 enum class Order : std::uint8_t { c, fortran };
 enum class Distribution : std::uint8_t { none, block, cyclic };
 
-// What MPI_Type_get_envelope and MPI_Type_get_contents say, with the int and the large-count forms made one:
-// `counts` holds all counts, blocklengths, element displacements and sizes in the order of the constructor's arguments,
-// `addresses` all byte displacements, strides, bounds.
+// The results of MPI_Type_get_envelope and MPI_Type_get_contents, int and large-count forms alike: `counts` holds all
+// counts, blocklengths, element displacements and sizes in the order of the constructor's arguments, `addresses` all
+// byte displacements, strides, bounds.
 struct Contents {
   Combiner combiner = Combiner::unknown;
   std::vector<std::int64_t> counts = {};
@@ -60,8 +60,8 @@ class TypeReader {
   virtual bool is_complex(TypeHandle type) = 0;    // of a predefined datatype
 };
 
-// Throws Error (unsupported) for a datatype that we do not understand. Looks for oddities only where they are wanted:
-// a datatype with complex elements is then read twice.
+// Throws Error (unsupported) for a datatype that we do not understand. Looks for oddities only if asked to: a datatype
+// with complex elements is then read twice.
 Type decode(TypeHandle type, TypeReader& reader, Oddities* oddities = nullptr);
 
 }  // namespace tempi::datatype

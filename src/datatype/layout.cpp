@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMaxLayoutDims = kMaxBoxDims - 1;  // the count argument takes the last one
 
-// Of powers of two, the greatest common divisor is the lowest bit of any.
+// The greatest common divisor of powers of two is the lowest bit of any.
 std::int64_t unit_of(const std::vector<std::int64_t>& offsets) {
   constexpr std::int64_t kWidest = 16;
   std::int64_t bits = kWidest;
@@ -30,8 +30,8 @@ std::int64_t source_offset(const Box& box, int dim, std::int64_t index) {
   return index * box.dims[dim].src_stride;
 }
 
-// The host packer copies runs instead of the chunks that make a table regular for the GPU, where runs are long enough
-// to be worth a copy of variable length each.
+// The host packer copies runs instead of the equal chunks made for the GPU, if the runs are long enough to be worth a
+// copy of variable length each.
 std::vector<Run> runs_of(const std::vector<std::int64_t>& offsets, std::int64_t chunk) {
   constexpr std::size_t kLeastChunksPerRun = 4;  // on average
   std::vector<Run> runs;
@@ -44,7 +44,7 @@ std::vector<Run> runs_of(const std::vector<std::int64_t>& offsets, std::int64_t 
   return runs;
 }
 
-// Folds dims d and d+1 into one irregular dim. One of them is the table's where there is a table.
+// Folds dims d and d+1 into one irregular dim. If there is a table, it belongs to one of them.
 void fold_into_table(Box& box, int d) {
   const Dim inner = box.dims[d], outer = box.dims[d + 1];
   std::vector<std::int64_t> offsets;
@@ -61,13 +61,13 @@ void fold_into_table(Box& box, int d) {
   box.table_dim = d;
 }
 
-// Dims d and d+1 can be one where they are dense on the packed side and leave at most one table.
+// Dims d and d+1 can be folded if they are dense on the packed side and leave at most one table.
 bool can_fold(const Box& box, int d) {
   const bool dense = box.dims[d].count * box.dims[d].dst_stride == box.dims[d + 1].dst_stride;
   return dense && (!box.table || box.table_dim == d || box.table_dim == d + 1);
 }
 
-// Makes room for one more dim, at the price of the smallest table. False where no two dims can be folded.
+// Makes room for one more dim, at the price of the smallest table. False if no two dims can be folded.
 bool make_room(Box& box) {
   if (box.n_dims < kMaxLayoutDims) return true;
   const auto entries = [&](int d) { return box.dims[d].count * box.dims[d + 1].count; };
@@ -79,7 +79,7 @@ bool make_room(Box& box) {
   return best >= 0;
 }
 
-// One more outermost loop around a box; written out where the box has no room for it.
+// One more outermost loop around a box; written out if the box has no room for it.
 void append_loop(Box box, Dim dim, Boxes& out) {
   if (make_room(box)) {
     box.dims[box.n_dims++] = dim;
@@ -110,14 +110,14 @@ void for_each_block(const Box& box, const Fn& fn) {
   }
 }
 
-// The longest chunk of which all blocks of all boxes are made.
+// The longest chunk that divides all blocks of all boxes.
 std::int64_t common_chunk(const Boxes& boxes) {
   std::int64_t chunk = 0;
   for (const Box& box : boxes) chunk = std::gcd(chunk, box.block_bytes);
   return chunk;
 }
 
-// A few boxes stay boxes unless they are tiny; of many, each costs more than a table of so many chunks.
+// A few boxes stay boxes unless they are tiny; each of many boxes costs more than a table of so many chunks.
 bool table_is_better(std::int64_t n_boxes, std::int64_t size, std::int64_t chunk) {
   constexpr std::int64_t kFew = 8, kTinyBoxBytes = 64, kChunksPerBox = 128;
   if (n_boxes <= kFew) return n_boxes > 1 && size < kTinyBoxBytes * n_boxes;

@@ -15,7 +15,7 @@ struct Layout {
 
 Layout layout(const Tree& canonical);
 
-// The same boxes for `count` elements, `extent` bytes apart: one more (outermost) dim each, merged where it can be.
+// The same boxes for `count` elements, `extent` bytes apart: one more (outermost) dim each, merged if possible.
 Boxes repeated(const Boxes& boxes, std::int64_t count, std::int64_t extent, std::int64_t size);
 Box repeated(Box box, std::int64_t count, std::int64_t extent, std::int64_t size);  // count > 0
 

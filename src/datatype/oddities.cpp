@@ -7,7 +7,7 @@ namespace {
 
 std::int64_t remainder(std::int64_t offset, std::int64_t unit) { return ((offset % unit) + unit) % unit; }
 
-// The remainder that the offsets of all runs share; nothing where they differ.
+// The remainder that the offsets of all runs share; none if they differ.
 std::optional<std::int64_t> phase(const Tree& tree, std::int64_t unit);
 
 std::optional<std::int64_t> phase_of_pieces(const Tree& tree, std::int64_t unit) {

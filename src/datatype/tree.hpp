@@ -1,8 +1,8 @@
-// The datatype as a tree of loops: what decode builds, what canonicalise rewrites, what layout turns into boxes.
+// The datatype as a tree of loops: built by decode, rewritten by canonicalise, turned into boxes by layout.
 //
 // Glossary
 //   payload     the bytes that the datatype transfers, in type-map order
-//   offset      where a byte lies relative to the buffer address that the program passes (may be negative)
+//   offset      position of a byte relative to the program's buffer address (may be negative)
 //   Dense       `size` consecutive bytes
 //   Strided     `count` copies of `child`, `stride` bytes apart (any sign)
 //   Blocks      `pieces`, one after the other in type-map order, each at its own offset
@@ -47,7 +47,7 @@ TreePtr blocks(std::vector<Piece> pieces);
 
 bool same(const TreePtr& a, const TreePtr& b);  // structural equality
 
-// A datatype as MPI sees it: the tree plus what repeats when count > 1.
+// A datatype as MPI sees it: the tree and its extent, by which elements repeat when count > 1.
 struct Type {
   TreePtr tree;
   std::int64_t lower_bound = 0;

@@ -1,9 +1,9 @@
 // The GPU behind one narrow interface. `cuda` is real; `fake` lets everything above be tested without a GPU.
 //
 // Glossary
-//   location   what kind of memory an address is, and whose
+//   location   the kind of memory of an address, and its owner
 //   queue      one in-order stream of work; every thread has its own for each context and lane
-//   mark       a point in a queue, reached when all that was queued before it is done
+//   mark       a point in a queue, reached when all work queued before it is done
 //   kernel     a grid of tiles; its body is the same source on the GPU and on the fake device
 //   scope      a context entered by the calling thread; all work is queued through one
 //
@@ -32,25 +32,25 @@ using Context = void*;
 struct Location {
   MemoryKind kind = MemoryKind::host;
   int ordinal = -1;                   // the GPU, -1 for pageable memory
-  Context context = nullptr;          // where work on this memory runs
+  Context context = nullptr;          // context of work on this memory
   std::uintptr_t begin = 0, end = 0;  // the allocation, where the driver tells; empty for pageable memory
   bool on_gpu() const { return kind == MemoryKind::device || kind == MemoryKind::managed; }
   bool cpu_reaches() const { return kind != MemoryKind::device; }
   bool gpu_reaches() const { return kind != MemoryKind::host; }
 };
 
-// How the fake device runs a kernel: the per-thread body, compiled for the CPU. `shift` is what the fake adds to
-// addresses inside [begin, end), because programs hold pointers that nobody may touch. Of a kernel with
-// several phases (a barrier lies between them) all threads of a tile run the first, then all the next.
+// A kernel as the fake device runs it: the per-thread body, compiled for the CPU. The fake adds `shift` to addresses
+// inside [begin, end), because programs hold pointers that nobody may touch. In a kernel with several phases (separated
+// by barriers) all threads of a tile run the first phase, then all run the next.
 struct AddressShift {
   std::uintptr_t begin = 0, end = 0;
   std::ptrdiff_t shift = 0;
-  void (*outside)(std::uintptr_t address) = nullptr;  // told of every other address that a kernel uses
-  // Told of wide accesses, which must lie inside one allocation.
+  void (*outside)(std::uintptr_t address) = nullptr;  // called for every other address that a kernel uses
+  // Called for wide accesses, which must lie inside one allocation.
   void (*wide)(std::uintptr_t address, std::size_t bytes) = nullptr;
 };
 struct KernelThread {
-  std::uint32_t tile, thread, threads;  // the thread's number in its tile, and how many the tile has
+  std::uint32_t tile, thread, threads;  // the thread's number in its tile, and the number of threads of the tile
   int phase = 0;
   std::byte* shared = nullptr;  // memory of the tile
 };
@@ -96,11 +96,11 @@ class Device {
   virtual ~Device() = default;
   virtual std::string name() const = 0;
 
-  // What `address` points to. Never initialises the driver and never fails: unknown memory is host memory. Of GPU
-  // memory all bytes are there that the program's synchronous copies have promised, whatever stream they went through.
+  // The location of `address`. Never initialises the driver and never fails: unknown memory is host memory. For GPU
+  // memory, returns after the program's finished synchronous copies have arrived, whatever stream they used.
   virtual Location locate(const void* address) noexcept = 0;
 
-  // What the GPUs are. Never initialises the driver: until the program has, there are none.
+  // Facts about the GPUs. Never initialises the driver: until the program has, there are none.
   virtual Facts facts() noexcept = 0;
 
   // The context that the CUDA runtime uses on a GPU, initialised now if need be.
@@ -127,9 +127,9 @@ class Device {
 // Costs a few ns while the program has not loaded the driver.
 Device* current() noexcept;
 
-// A context that is current for the calling thread as long as this lives, and a program that is capturing a graph is
-// undisturbed. A function that needs a current context takes one: it is the proof. Of nested scopes only the innermost
-// may be used. Copies and kernels go to the thread's own queue of the context and lane.
+// Makes a context current for the calling thread while it lives; graph capture by the program is not disturbed. A
+// function that needs a current context takes a Scope as proof. Only the innermost of nested scopes may be used. Copies
+// and kernels go to the thread's own queue of the context and lane.
 class Scope {
  public:
   Scope(Device& device, Context context, Lane lane = Lane::kernels) : device_(device), context_(context) {
@@ -143,11 +143,11 @@ class Scope {
   Context context() const { return context_; }
 
   void launch(const Kernel& kernel, Grid grid, const void* params) const { device_.launch(kernel, grid, params); }
-  // A pageable side needs device or managed memory on the other. (CUDA refuses two pageable ones.)
+  // Pageable memory on one side needs device or managed memory on the other. (CUDA refuses two pageable ones.)
   void copy(void* dst, const void* src, std::size_t bytes) const { device_.copy(dst, src, bytes); }
   void finish() const { device_.finish(); }  // returns when everything queued by this thread in this queue is done
   MarkPtr mark() const { return device_.mark(); }
-  void wait_for(const Mark& mark) const { device_.wait_for(mark); }  // what is queued from now on starts after the mark
+  void wait_for(const Mark& mark) const { device_.wait_for(mark); }  // work queued from now on starts after the mark
 
   // Raw device memory for caches and pools. Freed memory must not be in use by queued work.
   void* allocate(std::size_t bytes) const { return device_.allocate(bytes); }

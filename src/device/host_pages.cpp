@@ -24,7 +24,7 @@ std::size_t limit_of(__rlimit_resource resource) {
   return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-// -1 where there can be none. (A file beyond RLIMIT_FSIZE is answered by a signal.)
+// -1 if there can be none. (A file beyond RLIMIT_FSIZE raises a signal.)
 int open_overruns() {
   if (limit_of(RLIMIT_FSIZE) < kTailBytes) return -1;
   const int file = ::memfd_create("tempi_overruns", MFD_CLOEXEC);

@@ -1,9 +1,9 @@
-// Ordinary pages of the process, page-locked later where a GPU shall reach them: what the driver allocates as pinned
-// memory can not be read by other processes (process_vm_readv refuses it), as MPI libraries do with large messages.
+// Ordinary pages of the process, page-locked later for a GPU. Pinned memory allocated by the driver can not be read by
+// other processes (process_vm_readv refuses it), which MPI libraries do with large messages.
 //
 // Open MPI (4.1.4 and 5.0.11, measured) fills a contiguous receive with the whole of a message that is longer, from the
 // rendezvous limit on (4 KiB through shared memory, 64 KiB through TCP; up to 1 GiB tried, all of it written), before
-// the request completes with MPI_ERR_TRUNCATE; nothing is written later. Two guards hold that off:
+// the request completes with MPI_ERR_TRUNCATE; nothing is written later. Two guards prevent that:
 //   - a **tail**: address space behind the pages, where such a message lands. All tails are one sparse file, mapped
 //     shared: they hold no memory before an overrun, and neither overcommit_memory=2 nor RLIMIT_DATA counts them. An
 //     inaccessible page ends the tail: a message that is longer still ends in an error of the library.
@@ -26,8 +26,8 @@ enum class TailUse {
   large,  // the other guard is slow
   alone,  // there is no other guard: as many as the address space holds
 };
-// Pages with a tail; null where there can be none. At most 1024 tails, of which each takes at most a quarter of the
-// address space that RLIMIT_AS leaves to the process.
+// Pages with a tail; null if there can be none. At most 1024 tails, each at most a quarter of the address space that
+// RLIMIT_AS leaves to the process.
 void* allocate_pages_with_tail(std::size_t bytes, TailUse use) noexcept;
 void deallocate_pages_with_tail(void* address, std::size_t bytes) noexcept;
 

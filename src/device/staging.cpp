@@ -18,7 +18,7 @@ using Sort = Staging::Sort;
 using Block = Staging::Block;
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kGranularity = 1 << 16;  // where a block costs more than its memory: registration, a tail
+constexpr std::size_t kGranularity = 1 << 16;  // block size below which set-up (registration, a tail) dominates
 constexpr std::size_t kSmallReceive = 4096;    // messages up to here do without a tail as fast
 
 struct Hash {
@@ -45,7 +45,7 @@ std::size_t limit_bytes() {
   return limit;
 }
 
-// Eight sizes between powers of two: messages of about one size share blocks, and waste an eighth at most.
+// Eight sizes between powers of two: messages of similar size share blocks, and waste an eighth at most.
 std::size_t rounded(std::size_t bytes, std::size_t granularity) {
   const std::size_t step = std::max(granularity, std::bit_floor(bytes) / 8);
   return std::max<std::size_t>(1, (bytes + step - 1) / step) * step;
@@ -85,13 +85,13 @@ void deallocate(Device* device, const Block& block) noexcept {
   }
 }
 
-// Where memory comes from. Ordinary memory: `here` is null.
+// Source of an allocation; `here` is null for ordinary memory.
 struct Origin {
   Device* device;
   const Scope* here;
 };
 
-// Null: no tail, where the sort has one.
+// Null: the sort needs a tail and none is left.
 void* allocate(const Origin& origin, const Sort& sort, TailUse use) {
   if (sort.kind == MemoryKind::device) return origin.here->allocate(sort.bytes);
   void* const data = sort.has_tail ? allocate_pages_with_tail(sort.bytes, use) : allocate_host_pages(sort.bytes);
@@ -125,7 +125,7 @@ void* allocate_with_room(const Origin& origin, const Sort& sort, TailUse use) {
   return allocate(origin, sort, use);
 }
 
-// Nothing: no tail, where the sort has one.
+// Nothing: the sort needs a tail and none is left.
 std::optional<Block> take(const Origin& origin, const Sort& sort, Limit limit, TailUse use = TailUse::small) {
   if (void* const data = take_unused(sort)) return Block{sort, data};
   if (limit == Limit::pool) make_room(origin.device, sort.bytes);

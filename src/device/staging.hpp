@@ -9,11 +9,10 @@
 
 namespace tempi::device {
 
-// The memory of one call is not limited: without it the call could not be done. Beyond the limit it is the call's
-// alone.
+// The memory of one blocking call is not limited: the call needs it. Memory beyond the limit is not kept in the pool.
 enum class Limit { none, pool };
 
-// May somebody write behind the end? See host_pages.hpp.
+// Can the MPI library write behind the end? See host_pages.hpp.
 enum class Overrun { impossible, possible };
 
 class Staging {
@@ -31,7 +30,7 @@ class Staging {
   // A block with a possible overrun has a tail, else one byte more than asked for.
   bool has_tail() const { return block_.sort.has_tail; }
 
-  // Blocks of one sort are as good as each other.
+  // Blocks of one sort are interchangeable.
   struct Sort {
     MemoryKind kind;
     bool has_tail;
@@ -49,8 +48,8 @@ class Staging {
   Block block_;
 };
 
-// Gives all unused staging memory back to the system. Nothing fails when the driver has shut down already; with null,
-// what it knows of stays.
+// Frees all unused staging memory. Safe after the driver has shut down; with a null device, memory that the driver
+// knows is kept.
 void release_staging(Device* device) noexcept;
 
 }  // namespace tempi::device

@@ -77,18 +77,18 @@ typedef struct tempi_api_table {
   int (*fake_copy)(void* dst, const void* src,
                    size_t bytes);    /* any of the two may be fake device memory; 0 on success */
   uint64_t (*fake_unfinished)(void); /* operations queued and not yet done */
-  /* Times a part of a message. Null, or why it could not (from malloc); seconds has room for max_samples. */
+  /* Times a part of a message. Null, or the error text (from malloc); seconds has room for max_samples. */
   char* (*measure)(const tempi_measurement* what, double* seconds, size_t* n_samples);
   char* (*profile)(void); /* path of the profile that messages are predicted from, "" without one; from malloc */
   char* (*machine)(void); /* "key: value" lines, from malloc: what a profile is told by; MPI must be initialised */
-  /* One element of a datatype that has data. Null, and why (from malloc), when it cannot be done. */
+  /* One element of a datatype that has data. Null, and an error text (from malloc), on failure. */
   tempi_trial* (*trial_open)(uint64_t datatype, int unpacks, char** error);
   /* Checks the bytes that launches with `values` (in the order of base/tuning.def) move, then times them. Null, or why
    * it could not, or that the bytes are wrong (from malloc); seconds has room for *n_samples. */
   char* (*trial_measure)(tempi_trial* trial, const uint32_t* values, double max_seconds, double* seconds,
                          size_t* n_samples);
   void (*trial_close)(tempi_trial* trial);
-  /* Device memory of the GPU that `address` is memory of. Null where no GPU reaches it, or no memory is left. */
+  /* Device memory of the GPU that owns `address`. Null if no GPU reaches it, or no memory is left. */
   void* (*allocate_beside)(const void* address, size_t bytes);
   void (*deallocate)(void* address);
 } tempi_api_table;

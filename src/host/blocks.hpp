@@ -1,4 +1,4 @@
-// How one block is moved, by its size: a class each, with which the loops of host_rows.cpp are instantiated.
+// Copies of one block, a class for each range of sizes; the loops of host/rows.cpp are instantiated with them.
 #pragma once
 
 #include <cstdint>

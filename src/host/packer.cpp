@@ -44,7 +44,7 @@ Dim dim_of_strip(const Box& box, int d, Strip strip) {
   return dim;
 }
 
-// How many dims Rows take: an irregular dim has to be the inner one.
+// The number of dims that Rows take: an irregular dim has to be the inner one.
 int rows_dims(const Box& box) {
   if (box.n_dims < 2 || is_table_dim(box, 1)) return std::min(box.n_dims, 1);
   return 2;
@@ -124,7 +124,7 @@ std::int64_t strip_count(const Box* begin, const Box* end) {
   return in_strips ? kStripBytes / reach : top.count;
 }
 
-// What is larger than a rank's part of the last-level cache will not be found there by the next reader.
+// Payloads larger than a rank's part of the last-level cache are evicted before their next reader.
 bool exceeds_caches(const Box* begin, const Box* end) {
   constexpr std::int64_t kCacheBytes = 32 << 20;
   std::int64_t payload_bytes = 0;

@@ -12,7 +12,7 @@ namespace {
 
 using datatype::Side;
 
-// What the compiler knows of a side's stride: dense rows allow wider words, and half-dense ones shuffles.
+// Compile-time knowledge of a side's stride: dense rows allow wider words, half-dense ones shuffles.
 enum class Stride { any, dense, every_second };
 
 template <Stride kStride, class Block>
@@ -34,7 +34,7 @@ void strided_rows(const char* __restrict src, char* __restrict dst, const Rows& 
   }
 }
 
-// kOther: the stride of the side that the table is not on.
+// kOther: the stride of the side without the table.
 template <class Block, Side kSide, Stride kOther>
 void table_rows(const char* __restrict src, char* __restrict dst, const Rows& rows) {
   const Block block(rows.block_bytes);

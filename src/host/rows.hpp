@@ -15,7 +15,7 @@ struct Rows {
   datatype::Dim outer{1, 0, 0};
   const datatype::OffsetTable* table = nullptr;  // of the inner dim, in place of its stride on `table_side`
   datatype::Side table_side = datatype::Side::src;
-  bool streaming = false;  // the caches do not hold what is written: go around them where that is faster
+  bool streaming = false;  // the destination exceeds the caches: write around them if that is faster
 };
 
 using RowsFn = void (*)(const char* src, char* dst, const Rows& rows);

@@ -12,7 +12,7 @@ namespace {
 
 using datatype::Side;
 
-// Where the blocks of a row begin.
+// Addresses of a row's blocks.
 struct Strided {
   const char* row;
   std::int64_t stride;
@@ -73,7 +73,7 @@ void gather_rows(const char* src, char* dst, const Rows& rows) {
   }
 }
 
-// Are all blocks whole lines on the destination's side? Known only when the addresses are.
+// True if all blocks are whole cache lines of the destination; depends on the addresses.
 bool writes_whole_lines(const char* dst, const Rows& rows) {
   const std::int64_t strides = rows.inner.dst_stride | (rows.outer.count > 1 ? rows.outer.dst_stride : 0);
   return begins_line(dst) && (strides | rows.block_bytes) % kLine == 0;

@@ -8,11 +8,11 @@
 
 namespace tempi::interpose {
 
-// Of all these only allocations of ours can fail, which leaves nobody's error handler but the world's.
+// Only our allocations can fail here, so errors go to the error handler of MPI_COMM_WORLD.
 #define TEMPI_COMPLETION(name, parameters, call) \
   TEMPI_ENTRY(name, parameters, guarded_and_tended(comm_world(), [&] { return call; }))
 
-// No message arrives by these, and a look at what is pending would part packs that go together.
+// These complete no message, and starting pending sends here would split packs that share a launch.
 TEMPI_ENTRY(MPI_Start, (void* request), guarded(comm_world(), [&] { return start(real, request); }))
 TEMPI_ENTRY(MPI_Startall, (int count, void* requests),
             guarded(comm_world(), [&] { return start_all(real, count, requests); }))

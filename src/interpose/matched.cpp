@@ -8,7 +8,7 @@
 namespace tempi::interpose {
 namespace {
 
-// The handle is null to start with: where it stays so, the call has matched nothing, whatever its code says.
+// The handle is null before the call: if it stays null, the call has matched nothing, whatever its code.
 template <class Probe>
 int probe_matched(Handle comm, void* message, const Probe& probe) noexcept {
   if (message == nullptr || !active()) return probe();

@@ -1,4 +1,4 @@
-// Calls that only have to see to it that pending sends leave, and those that we can not help with.
+// Calls that only start pending sends, and calls that pass on untouched.
 #include "device/device.hpp"
 #include "interpose/entry.hpp"
 #include "machine/cuda_aware.hpp"
@@ -20,7 +20,7 @@ int probe(const Real& real, int source, int tag, Handle comm, int* flag, MPI_Sta
   return Engine::tended(real.MPI_Iprobe(source, tag, comm, flag, status));
 }
 
-// The partitions of one message may be filled by kernels at any time: there is nothing that we could pack when.
+// Kernels may fill the partitions of one message at any time: there is no point at which to pack.
 template <class Init>
 int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept {
   return guarded(comm, [&] {
@@ -37,7 +37,7 @@ int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept
 
 }  // namespace
 
-// A function that is passed on has up to kMostArguments parameters; those that it does not have are never looked at.
+// A passed-on function has up to kMostArguments parameters; surplus arguments are never read.
 #define TEMPI_PASSED_ON(name)                                                                                          \
   TEMPI_ENTRY(name,                                                                                                    \
               (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, Word l, Word m, \

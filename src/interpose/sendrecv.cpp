@@ -1,4 +1,4 @@
-// MPI-4.1, 3.10: send-receive. Each half is the library's or ours, independently of the other.
+// MPI-4.1, 3.10: send-receive. Each half belongs to the library or to TEMPI, independently of the other.
 #include "interpose/entry.hpp"
 #include "message/call.hpp"
 

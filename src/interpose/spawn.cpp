@@ -15,8 +15,8 @@
 namespace tempi::interpose {
 namespace {
 
-// Open MPI starts them with the environment of its daemons, without what mpirun -x has set for the ranks. A key of the
-// info argument adds variables, a line each; from version 5 on, which has sessions, a new name of it.
+// Open MPI starts them with the environment of its daemons, without the variables that mpirun -x has set for the ranks.
+// A key of the info argument adds variables, a line each; from version 5 on, which has sessions, a new name of it.
 const char* key() { return real_pmpi().MPI_Session_init != nullptr ? "PMIX_ENVAR" : "env"; }
 
 std::string line_of(const std::string& text) { return std::string("\n").append(text); }
@@ -35,7 +35,7 @@ class Info {
   Info& operator=(const Info&) = delete;
   Handle handle() const { return info_; }
 
-  // A value is bounded. Where the program has set the variable, its setting counts.
+  // A value is bounded. The program's own setting of the variable has precedence.
   void add(const std::string& setting) {
     if (program_.find(line_of(name_of(setting))) != std::string::npos) return;
     const std::string value = ours_.empty() ? setting : ours_ + "\n" + setting;
@@ -59,7 +59,7 @@ class Info {
   std::string program_, ours_;  // settings of the program; the value of key()
 };
 
-// The infos of a call, of which only the root's count, with what the new processes are to get.
+// The infos of a call (only the root's count), with the settings for the new processes.
 class Infos {
  public:
   Infos(const void* infos, int count, int root, Handle comm) : given_(infos) {

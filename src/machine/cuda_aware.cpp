@@ -25,10 +25,10 @@ bool is_loaded(std::string_view library) {
   return search.found;
 }
 
-// An Open MPI without CUDA moves GPU memory all the same when UCX does it for it, and UCX has found CUDA.
+// An Open MPI built without CUDA still moves GPU memory if it sends through UCX and UCX has found CUDA.
 bool ucx_has_cuda() { return is_loaded("/libuct_cuda.so"); }
 
-// Open MPI unloads the messaging layers that it has not chosen. Where they are built in, nothing tells: see `ucx`.
+// Open MPI unloads the messaging layers that it has not chosen. Built-in layers cannot be detected: see `ucx`.
 bool messages_go_through_ucx() { return is_loaded("/mca_pml_ucx.so") && !is_loaded("/mca_pml_ob1.so"); }
 
 bool is_initialized() {

@@ -1,4 +1,4 @@
-// May the MPI library be given addresses of GPU memory?
+// CUDA-awareness: may the MPI library be given addresses of GPU memory?
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ struct CudaAwareness {
   std::string reason;  // "MPIX_Query_cuda_support says no", ...
 };
 
-// TEMPI_CUDA_AWARE, else what the library says or shows by what it has loaded. The latter shows after MPI_Init.
+// TEMPI_CUDA_AWARE, else the library's own answer, else the libraries that it has loaded (after MPI_Init).
 CudaAwareness find_cuda_awareness();
 
-// Found out once, at the first message.
+// Determined once, at the first message.
 const CudaAwareness& cuda_awareness();
 
 }  // namespace tempi::machine

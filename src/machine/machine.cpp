@@ -20,7 +20,7 @@ std::string host_name() {
   return name.data();
 }
 
-// "Open MPI v5.0.11" or "MPICH Version: 5.0.2": what comes after differs from build to build.
+// "Open MPI v5.0.11" or "MPICH Version: 5.0.2": the text after it differs from build to build.
 std::string library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;

@@ -12,8 +12,8 @@ model::Machine machine_facts();
 // The driver may be loaded (by the MPI library, say) long before the program begins to use it.
 bool uses_gpu();
 
-// What TEMPI_PROFILE asks for, else this machine's own, else the nearest shipped one, else null. Looked for once, and
-// once more when the program begins to use CUDA.
+// The profile that TEMPI_PROFILE names, else this machine's own, else the nearest shipped one, else null. Searched for
+// once, and again when the program begins to use CUDA.
 const model::Profile* profile();
 
 }  // namespace tempi::machine

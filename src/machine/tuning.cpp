@@ -10,7 +10,7 @@ namespace {
 
 std::atomic<const Tuning*> candidate{nullptr};
 
-// A named profile may be of another machine: what suits its GPU need not suit this one.
+// A named profile may be of another machine, and its launch parameters need not suit this GPU.
 Tuning found(const model::Profile* profile) {
   if (profile == nullptr) return {};
   const auto gpu = profile->fit.machine.find("gpu");

@@ -72,7 +72,7 @@ std::vector<double> measure_side(const Measurement& what, Direction direction) {
   return is_of_host(what.strategy) ? measure_side_on_host(what, direction) : measure_side_on_gpu(what, direction);
 }
 
-// One end of a message that goes to and fro, and what it needs meanwhile.
+// One end of a ping-pong message, with its resources.
 struct End {
   std::function<void(int tag)> send;
   std::function<int()> receive;  // returns the tag
@@ -94,7 +94,7 @@ std::vector<double> go_to_and_fro(const Measurement& what, const End& end) {
   return samples;
 }
 
-// Both ends begin, or none: one that cannot must not leave the other waiting.
+// Both ends begin, or none: an end that fails to begin must not leave the other waiting.
 std::vector<double> between_two(const Measurement& what, End (*make)(const Measurement&)) {
   std::optional<CurrentContext> context;
   End end;

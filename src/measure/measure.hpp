@@ -1,4 +1,4 @@
-// What python -m tempi.measure times: the parts of a message as the shim does them, and whole messages.
+// The measurements of python -m tempi.measure: the parts of a message as the shim does them, and whole messages.
 #pragma once
 
 #include <vector>

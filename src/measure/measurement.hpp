@@ -1,4 +1,4 @@
-// One thing to be timed, as the Python package asks for it (face/api.h tells what the names mean).
+// One thing to be timed, as the Python package asks for it (face/api.h describes the names).
 #pragma once
 
 #include <cstddef>

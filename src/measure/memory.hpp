@@ -1,4 +1,4 @@
-// Memory for what is measured, and datatypes in it.
+// Memory for measurements, and datatypes in it.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace tempi::measure {
 
 bool has_gpu();
 
-// As programs have it that use their GPU: libraries look at the context that is current, too.
+// Makes a context current, as programs that use their GPU do: libraries look at the current context, too.
 class CurrentContext {
  public:
   CurrentContext() {

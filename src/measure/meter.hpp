@@ -1,4 +1,4 @@
-// What measurements have in common: a GPU of their own, memory, and repetition.
+// Shared by all measurements: a GPU, memory, and repetition.
 #pragma once
 
 #include <chrono>
@@ -25,13 +25,13 @@ struct SampleLimit {
 std::vector<double> repeat(SampleLimit limit, const std::function<double()>& once);
 std::vector<double> repeat_timed(SampleLimit limit, const std::function<void()>& call);
 
-// The one place where CUDA is begun to be used: nobody else's program is running here. Throws std::runtime_error.
+// The only place where TEMPI initialises CUDA: no user program is running here. Throws std::runtime_error.
 device::Device& gpu();
 
 int world_rank();
 device::Context my_context();  // of this rank's GPU: the ranks of a node use them in turn
 
-// A program's datatype with its canonical tree. Throws where it is not understood.
+// A program's datatype with its canonical tree. Throws if it is not understood.
 datatype::Type decoded(std::uint64_t datatype);
 
 // Memory for one measurement: of the host, or of this rank's GPU.

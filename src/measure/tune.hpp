@@ -1,4 +1,4 @@
-// What python -m tempi.measure --tune tries: one transfer within GPU memory, with any launch parameters.
+// The trials of python -m tempi.measure --tune: one transfer within GPU memory, with any launch parameters.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ class Trial {
   // One element of a datatype that has data. Throws std::exception with the reason when it cannot.
   Trial(std::uint64_t datatype, pack::Direction direction);
 
-  // Seconds of each repetition. Where other parameters were measured before, the bytes of a first one are held against
-  // the host packer's; throws std::runtime_error when they differ.
+  // Seconds of each repetition. After a change of parameters, the bytes of a first repetition are compared with the
+  // host packer's; throws std::runtime_error if they differ.
   std::vector<double> measure(const Tuning& tuning, SampleLimit limit);
 
  private:
@@ -37,7 +37,7 @@ class Trial {
   Memory typed_, packed_;                   // on the GPU, guards around the data included
   pack::Ends<char*> on_gpu_;                // the same memory
   Bytes before_, after_;                    // of the destination: its bytes before and after a right transfer
-  std::optional<pack::Prepared> prepared_;  // with the launches of what was measured last
+  std::optional<pack::Prepared> prepared_;  // with the launches of the last measurement
   Tuning tried_;
 };
 

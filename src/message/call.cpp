@@ -9,7 +9,7 @@
 namespace tempi::message {
 namespace {
 
-// A half as the library is given it while a call lasts: its payload, or the program's buffer.
+// A half as passed to the library during a call: its payload, or the program's buffer.
 class Lent {
  public:
   Lent(const Half* half, const Payload* payload) {
@@ -68,7 +68,7 @@ void keep_while_sent(const MessagePtr& message) {
   if (!flag) Engine::get().manage(message);
 }
 
-// The first start, where the call is one: a request that is persistent because the program said so waits for MPI_Start.
+// Starts the message, unless the program's own request is persistent: that waits for MPI_Start.
 void begin(const Call& call, const MessagePtr& message) {
   const bool is_active_now = call.lifetime == Lifetime::plain;  // the request of a receive, or of MPI_Ibsend
   if (is_active_now) message->state.become(MessageState::started);
@@ -87,7 +87,7 @@ int run_nonblocking(const Call& call, FoundSide&& found, Over over) {
 
 }  // namespace
 
-// A request of the library that carries a send at once, a buffered one's, is made when the bytes are packed.
+// The library's request of a buffered send is made when the bytes are packed: it takes them at once.
 Made make_message(const Call& call, FoundSide&& found, Over over) {
   const Half& half = call.half();
   auto message = std::make_shared<Message>(call.real, half.buffer.comm, call.lifetime);

@@ -8,8 +8,8 @@
 //              send, the one that makes its persistent request
 //
 // Invariants
-//   A half that is not ours is given as the program gave it, whatever the other half is.
-//   Where neither half is ours the library's function is called untouched, once, and nothing is kept.
+//   A half that is not ours is passed on as the program gave it, whatever the other half is. The library's function is
+//   called untouched, once, and nothing is kept, if neither half is ours.
 #pragma once
 
 #include <optional>
@@ -31,23 +31,23 @@ struct Call {
   Lifetime lifetime;
   const Half* out;             // null: nothing is sent
   const Half* in;              // null: nothing is received
-  void* result;                // the program's: its status where the call blocks, else the place of the request
+  void* result;                // the program's status (blocking calls) or the address of its request
   bool is_buffered = false;    // its bytes are taken when it starts: MPI_Ibsend, MPI_Bsend_init
   bool is_one_buffer = false;  // both halves are the same buffer: MPI_Sendrecv_replace, MPI_Isendrecv_replace
 
   const Half& half() const { return out != nullptr ? *out : *in; }  // of a call that has one
   Handle comm() const { return half().buffer.comm; }
   bool blocks() const { return lifetime == Lifetime::call; }
-  // What is pending goes before it: it may block, or its message may not overtake.
+  // Pending sends start before this call: it may block, or its message may not overtake.
   bool comes_after_pending() const { return blocks() || (out != nullptr && lifetime != Lifetime::programs); }
-  // Will the library accept the place where it is to write?
+  // True if the library will accept the address for its result.
   bool is_sound() const {
     if (!blocks()) return result != nullptr;
     return in == nullptr || is_status(static_cast<const MPI_Status*>(result));
   }
 };
 
-// How the library is called.
+// The two forms of the library's call.
 using Untouched = FunctionRef<int()>;
 using Over = FunctionRef<int(const Given& out, const Given& in, void* result)>;
 
@@ -57,7 +57,7 @@ struct Sides {
   std::optional<int> refusal() const { return out.refusal ? out.refusal : in.refusal; }
 };
 
-// The call, once its sides have been found, which become those of payloads.
+// Runs the call after its sides have been found; they become the payloads' sides.
 int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over);
 
 // MPI_Isendrecv of which at least one half is ours: two messages, of which the program holds the receive's request.
@@ -70,10 +70,10 @@ struct Made {
 };
 Made make_message(const Call& call, FoundSide&& found, Over over);
 
-// The call, where the quick answer does not do.
+// Runs the call if the quick answer does not apply.
 int run_closely(const Call& call, Untouched untouched, Over over) noexcept;
 
-// The quick answer: the calls of one half that are the library's.
+// The quick answer: true for calls of one half that belong to the library.
 inline bool belongs_to_library(const Call& call) noexcept {
   if (!call.is_sound()) return true;
   const bool has_one_half = call.out == nullptr || call.in == nullptr;
@@ -87,13 +87,13 @@ int pass_on(const Call& call, const Fn& untouched) {
   return call.blocks() ? Engine::tended(code) : code;
 }
 
-// Every point-to-point call comes through here.
+// The entry of every point-to-point call.
 template <class FnUntouched, class FnOver>
 int run(const Call& call, const FnUntouched& untouched, const FnOver& over) noexcept {
   return belongs_to_library(call) ? pass_on(call, untouched) : run_closely(call, untouched, over);
 }
 
-// fn(buffer, count, datatype, rest...) in its large form where there is one, else in the other.
+// fn(buffer, count, datatype, rest...) in its large form if there is one, else in the other.
 template <class Small, class Large, class... Rest>
 int call_given(Small small, Large large, Handle comm, const Given& given, Rest... rest) {
   return call_form(

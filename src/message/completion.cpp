@@ -9,14 +9,14 @@
 namespace tempi::message {
 namespace {
 
-// A request that never reached the library is inactive to it, which it says at once.
+// A request that never reached the library is inactive to it: the library answers at once.
 int finish_without_library(const Real& real, Requests& requests, int index, MPI_Status* status) noexcept {
   int flag = 0;
   const int code = real.MPI_Test(requests.slot(index), &flag, status);
   return finish_any(requests, index, status, code);
 }
 
-// What MPI_Testany and MPI_Testsome are given: the program's array, or a copy in which pending requests are hidden.
+// The array passed to MPI_Testany and MPI_Testsome: the program's, or a copy in which pending requests are hidden.
 class Visible {
  public:
   explicit Visible(const Requests& all) : all_(all) {
@@ -65,8 +65,8 @@ int look_at_some(const Real& real, Requests& all, int* n_done, int* indices, MPI
   return finish_some(all, seen, *n_done, indices, code);
 }
 
-// Waitany and Waitsome where a send half is not complete: the library can not wait for one of two requests on behalf of
-// one, so we look until something is done.
+// Waitany and Waitsome with an incomplete send half: the library can not wait for either of two requests on behalf of
+// one, so TEMPI polls until a request is complete.
 int poll_any(const Real& real, Requests& all, int* index, MPI_Status* status) {
   int flag = 0, code = MPI_SUCCESS;
   while (code == MPI_SUCCESS && !flag) code = look_at_any(real, all, index, &flag, status);
@@ -81,7 +81,7 @@ int poll_some(const Real& real, Requests& all, int* n_done, int* indices, MPI_St
   return code;
 }
 
-// Null where the library will refuse the arguments: the call is its own then.
+// Null if the library will refuse the arguments: the call is passed on then.
 MessagePtr take(bool is_sound, const void* request) noexcept {
   const bool is_looked_up = is_sound && request != nullptr && Engine::manages_any();
   return is_looked_up ? Engine::get().take(load_handle(request)) : nullptr;

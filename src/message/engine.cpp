@@ -14,14 +14,14 @@
 namespace tempi::message {
 namespace {
 
-// Small packs wait for company, but not for ever.
+// Limits of the small packs that wait to share a launch.
 constexpr std::size_t kMostWaiting = 64;
 constexpr std::int64_t kMostWaitingBytes = 256 << 10;
 
-// A pack that takes little more than its launch is waited for in its call, if it is the first of a row.
+// Largest pack that is waited for in its own call, if it is the first of a row: it takes little more than its launch.
 constexpr std::int64_t kMostAwaitedBytes = 256 << 10;
 
-// Throws where the work has failed.
+// Throws if the work has failed.
 bool is_reached(pack::Queued& queued, bool waits) {
   if (!queued.mark) return true;
   if (!waits && !queued.mark->reached()) return false;
@@ -59,7 +59,7 @@ void Engine::queue(const MessagePtr& message) {
     launch();
 }
 
-// Of a row of sends only the first is waited for: the others share a launch.
+// Only the first of a row of sends is waited for: the others share a launch.
 bool Engine::starts_in_its_call(const Message& message) const noexcept {
   if (starter() == Starter::same_call) return true;
   return pending_.empty() && !row_is_open_ && message.outs.bytes() <= kMostAwaitedBytes;
@@ -79,7 +79,7 @@ void Engine::start_pending(bool waits) noexcept {
   tend_orphans(false);
 }
 
-// A start may add to the queue, by an error handler of the program.
+// A start may add to the queue, through the program's error handler.
 void Engine::start_packed(bool waits) noexcept {
   for (launch(); !pending_.empty() && is_packed(*pending_.front(), waits); launch()) {
     const MessagePtr message = pending_.front();
@@ -195,7 +195,7 @@ void Engine::adopt(const MessagePtr& message) noexcept {
 
 void Engine::tend_orphans(bool at_finalize) noexcept {
   const std::lock_guard lock(mutex_);
-  std::vector<MessagePtr> tended;  // a call that comes back to us from in here, by a tool or a handler, meets none
+  std::vector<MessagePtr> tended;  // a nested call from in here, by a tool or a handler, meets none
   tended.swap(orphans_);
   count_work();
   std::erase_if(tended,

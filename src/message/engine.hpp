@@ -2,9 +2,9 @@
 //
 // Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
 // the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
-// short; what stays pending is started by the next call of the program or by a thread (starter.hpp). A lock that may be
-// taken again by its holder guards all state: error handlers of the program, called by the library while it starts our
-// requests, may call MPI.
+// short; other messages stay pending until the program's next call or a thread starts them (starter.hpp). A lock that
+// may be taken again by its holder guards all state: error handlers of the program, called by the library while it
+// starts our requests, may call MPI.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ class Engine {
   static void flush() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
   }
-  // Starts those whose packing is done.
+  // Starts the pending sends whose packing is done.
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
   }
@@ -39,7 +39,7 @@ class Engine {
     progress();
     return code;
   }
-  // For the progress thread: as progress(), unless another thread is at it. True: something is pending.
+  // For the progress thread: as progress(), unless another thread runs it. True: sends are pending.
   bool look_after_pending() noexcept;
   bool has_pending() noexcept;
   // In a forked child: the messages are its parent's.
@@ -62,13 +62,13 @@ class Engine {
   // complete.
   MessagePtr find(Handle request) noexcept;
   MessagePtr take(Handle request) noexcept;
-  // Those of an array of requests, null for the rest; none at all where none is managed.
+  // The messages of an array of requests, null for unmanaged ones; empty if none is managed.
   std::vector<MessagePtr> take(int count, const void* requests);
   void put_back(std::vector<MessagePtr>& messages);
 
   // A request that the program has freed: kept until it is complete.
   void adopt(const MessagePtr& message) noexcept;
-  // Looks after the freed ones; at finalize waits for the sends among them.
+  // Completes freed requests that are done; at finalize waits for the sends among them.
   void tend_orphans(bool at_finalize) noexcept;
 
  private:

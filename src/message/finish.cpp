@@ -16,7 +16,7 @@ bool was_cancelled(const MPI_Status& status) {
   return flag != 0;
 }
 
-// The bytes that a completed receive has brought, at most `room`.
+// The number of bytes of a completed receive, at most `room`.
 std::int64_t received_bytes(const MPI_Status& status, std::int64_t room) {
   Count bytes = 0;
   real_pmpi().MPI_Get_elements_x(&status, type_byte(), &bytes);
@@ -35,7 +35,7 @@ void unpack_short(Message& message, Payload& payload, std::int64_t received) noe
   }
 }
 
-// What the program is told of a completed request.
+// The error code of a completed request, as returned to the program.
 int outcome(const Completed& done) noexcept {
   const Message& message = *done.message;
   if (done.code != MPI_SUCCESS) return done.code;
@@ -57,7 +57,7 @@ void release(const Completed& done) noexcept {
   if (done.slot != nullptr) store_handle(done.slot, request_null());
 }
 
-// Unpacks what has come, gives requests back; sets each code to what the program is told. True: all went well.
+// Unpacks received payloads and releases requests; sets each code to the program's. True: no error.
 bool finish(std::vector<Completed>& all) noexcept {
   unpack(all);
   bool all_well = true;
@@ -79,8 +79,8 @@ bool has_class(int code, int wanted) {
   return its_class == wanted;
 }
 
-// For calls about several requests, of which those in `done` are complete: `codes` of the library are in their statuses
-// when `code` says so.
+// For calls about several requests, of which those in `done` are complete. Their statuses hold error codes if `code` is
+// MPI_ERR_IN_STATUS.
 int finish_several(std::vector<Completed>& done, const std::vector<MPI_Status*>& statuses, int code) noexcept {
   const Handle comm = done.empty() ? comm_world() : done.front().message->comm;
   const bool all_well = finish(done);

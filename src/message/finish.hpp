@@ -1,9 +1,8 @@
-// What becomes of requests that the library has completed: what has come is unpacked, requests are given back, and the
-// program is told.
+// Completion of requests that the library has completed: received payloads are unpacked, requests released, and status
+// and code passed to the program.
 //
-// A code alone tells nothing: where an error handler of the program returns, MPICH says success to a call that has
-// failed. The effect of a call shows in the memory that it has written: a request that is no longer null, a status that
-// is filled.
+// A code alone is not reliable: if the program's error handler returns, MPICH reports success of a failed call. The
+// memory that a call has written shows its effect: a request that is no longer null, a filled status.
 #pragma once
 
 #include <climits>
@@ -15,7 +14,7 @@
 
 namespace tempi::message {
 
-// Not in every mpi.h where it can be compared without a cast.
+// Not every mpi.h lets it be compared without a cast.
 inline bool is_ignored(const MPI_Status* status) { return status == MPI_STATUS_IGNORE; }
 inline bool are_ignored(const MPI_Status* statuses) { return statuses == MPI_STATUSES_IGNORE; }
 
@@ -23,12 +22,12 @@ inline bool are_ignored(const MPI_Status* statuses) { return statuses == MPI_STA
 inline constexpr int kNotFilled = INT_MIN + 77;
 inline bool is_filled(const MPI_Status& status) { return status.MPI_SOURCE != kNotFilled; }
 
-// May the library be given this status? Where null does not mean that it is ignored, it is refused.
+// True if the library accepts this status; it refuses null unless null is MPI_STATUS_IGNORE.
 inline bool is_status(const MPI_Status* status) { return status != nullptr || is_ignored(status); }
 inline bool are_statuses(const MPI_Status* statuses) { return statuses != nullptr || are_ignored(statuses); }
 
-// The status that the library writes: the program's, or ours where the program does not care but we do. It says that it
-// is not filled until the library fills it; one that stays so is afterwards as it was before.
+// The status that the library writes: the program's, or our own if the program ignores it. It is marked as not filled
+// before the call; a status that the library does not fill is restored.
 class SeenStatus {
  public:
   explicit SeenStatus(MPI_Status* program)
@@ -61,17 +60,17 @@ class SeenStatuses {
   MPI_Status* at_;
 };
 
-// A request that the library has completed, with what it said.
+// A request that the library has completed, with its status and code.
 struct Completed {
   MessagePtr message;
-  void* slot;  // where the program keeps the handle; null for one that it has freed
+  void* slot;  // the program's handle; null for one that it has freed
   MPI_Status* status;
   int code;
 };
 
 void unpack(const std::vector<Completed>& all) noexcept;
 
-// Is the request complete after a call that said `code`? `slot` is where the program keeps the handle.
+// True if the request is complete after a call that returned `code`. `slot` is the address of the program's handle.
 bool is_complete(const Message& message, const void* slot, const MPI_Status& status, int code) noexcept;
 
 // For calls about one request: the code of the call. The library has told the error handler of its own errors.
@@ -86,16 +85,16 @@ int finish_some(Requests& requests, const SeenStatuses& statuses, int n_done, co
 // After Waitany and Testany; nothing for MPI_UNDEFINED.
 int finish_any(Requests& requests, int index, MPI_Status* status, int code) noexcept;
 
-// Of a request that the program has freed: true when it is complete, and nothing of it is left. With `waits`, it is.
+// Ends a request that the program has freed. True: it was complete, and is released; always so with `waits`.
 bool end_orphan(const MessagePtr& message, bool waits) noexcept;
 
 // The status of a receive from MPI_PROC_NULL.
 void say_nobody(MPI_Status& status) noexcept;
 
-// The send half of an Isendrecv, where it is one.
+// Ends the send half of an Isendrecv, if there is one.
 void end_sibling(Message& message, bool waits) noexcept;
 
-// Of a receive that has ended with `code`: unpacks what has come, which is never more than it has room for.
+// Unpacks a receive that has ended with `code`; never more bytes than it has room for.
 void unpack_received(Payload& payload, int code, const MPI_Status& status);
 
 }  // namespace tempi::message

@@ -1,6 +1,5 @@
-// MPI-4.1, 3.7.6: looking at requests without completing them. Of several, ours are looked at one after the other, the
-// library's all at once: it knows which persistent ones are inactive, and MPICH forgets the status of one that it has
-// told.
+// MPI-4.1, 3.7.6: queries of requests without completing them. Our requests are queried one after the other, the
+// library's all at once: it knows the inactive persistent ones, and MPICH forgets a status once reported.
 #include <cstring>
 #include <vector>
 
@@ -23,7 +22,7 @@ class Split {
     }
   }
   const std::vector<int>& ours() const { return ours_; }  // the active ones
-  const void* others() const { return others_.data(); }   // null in the place of ours
+  const void* others() const { return others_.data(); }   // null in place of ours
   int look_at(const Real& real, int i, int* flag, MPI_Status* status) const {
     return request_get_status(real, load_handle(requests_ + offset(i)), flag, status);
   }
@@ -50,7 +49,7 @@ int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* 
   end_sibling(*message, false);
   *flag = 0;
   if (message->is_pending()) return MPI_SUCCESS;
-  if (!message->is_active() || message->ends_without_library()) {  // what its own request says is no matter
+  if (!message->is_active() || message->ends_without_library()) {  // the state of its own request does not matter
     Handle null = request_null();
     const int code = real.MPI_Test(&null, flag, status);
     if (message->is(MessageState::withdrawn) && !is_ignored(status)) {

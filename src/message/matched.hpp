@@ -11,7 +11,7 @@ namespace tempi::message {
 
 class MatchedComms {
  public:
-  // Before the library may use the handle for another message: it takes the place of what was known of the handle.
+  // Before the library may reuse the handle for another message: replaces the communicator known for the handle.
   void remember(Handle message, Handle comm);
   std::optional<Handle> take(Handle message);
 

@@ -1,4 +1,4 @@
-// A message under way: what a request of the program stands for.
+// A message in progress, represented by a request of the program.
 //
 // Glossary
 //   managed    a request is managed when one of its sides is packed by us; all others are the library's alone
@@ -30,15 +30,15 @@ using MessagePtr = std::shared_ptr<Message>;
 enum class Lifetime : std::uint8_t {
   call,      // no request: as long as the call
   plain,     // the library frees its request at completion
-  ours,      // a persistent one that the program does not know to be one: we free it at completion
-  programs,  // persistent because the program said so
+  ours,      // persistent, unknown to the program: we free it at completion
+  programs,  // persistent, made so by the program
 };
 
 struct Message {
   Message(const Real& real, Handle its_comm, Lifetime its_lifetime)
       : mpi(real), comm(its_comm), lifetime(its_lifetime) {}
 
-  // All calls about the request take the layer by which it was made: a tool between us and the library sees pairs.
+  // All calls about the request use the layer that made it: a tool between us and the library sees pairs.
   const Real& mpi;
   Handle comm;  // whose error handler is told
   Lifetime lifetime;
@@ -49,14 +49,14 @@ struct Message {
   StateMachine state{};
   MessagePtr sibling{};            // not complete yet
   MPI_Status told{};               // by MPI_Request_get_status, of a message that it has seen
-  int start_code = MPI_SUCCESS;    // what the library's MPI_Start said
-  std::optional<Error> failure{};  // why it could not be packed or unpacked
+  int start_code = MPI_SUCCESS;    // result of the library's MPI_Start
+  std::optional<Error> failure{};  // error of packing or unpacking
 
   bool is(MessageState wanted) const { return state.now() == wanted; }
   bool is_active() const { return !is(MessageState::inactive) && !is(MessageState::ended); }
   // Not complete, whatever the library says.
   bool is_pending() const { return is(MessageState::pending) || sibling; }
-  // Complete, while the library's request has never been started.
+  // Complete, although the library's request was never started.
   bool ends_without_library() const { return !sibling && completion_of(state.now()) == Completion::done; }
 };
 

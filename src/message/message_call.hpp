@@ -1,5 +1,5 @@
-// What the point-to-point calls have in common. A call has two forms: with int counts, and with large ones (_c) where
-// the program called that and the library has it.
+// Shared by the point-to-point calls. A call has two forms: with int counts, and with large ones (_c) if the program
+// called that and the library has it.
 #pragma once
 
 #include <climits>
@@ -18,7 +18,7 @@ inline Buffer incoming(Function function, void* buffer, Count count, Handle data
   return {function, pack::Direction::unpack, buffer, count, datatype, comm};
 }
 
-// A buffer as the library is given it: the program's, or a payload.
+// A buffer passed to the library: the program's, or a payload.
 struct Given {
   const void* address;
   Count count;
@@ -27,7 +27,7 @@ struct Given {
   void* writable() const { return const_cast<void*>(address); }
 };
 
-// Calls one that this library may lack.
+// Calls a function that this library may lack.
 template <class Fn, class... Arguments>
 int call_if_there(Fn fn, Arguments... arguments) {
   return fn != nullptr ? fn(arguments...) : MPI_ERR_UNSUPPORTED_OPERATION;  // an older library of this ABI
@@ -35,7 +35,7 @@ int call_if_there(Fn fn, Arguments... arguments) {
 
 inline bool fits_int(Count count) { return count >= INT_MIN && count <= INT_MAX; }
 
-// large(args...) where there is such a form and it is needed, else small(args...).
+// large(args...) if that form exists and is needed, else small(args...).
 template <class Large, class CallLarge, class CallSmall>
 int call_form(Large large, Handle comm, std::initializer_list<Count> counts, const CallLarge& call_large,
               const CallSmall& call_small) {

@@ -46,7 +46,7 @@ class MessageTable {
     MessagePtr message{};
   };
 
-  // Of the key, or the free one where it belongs.
+  // The slot of the key, or the free slot for it.
   std::size_t slot_of(Handle key) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = (key * 0x9e3779b97f4a7c15u) >> 32 & mask;  // golden ratio

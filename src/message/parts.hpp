@@ -1,7 +1,7 @@
 // The buffers of a message that are ours: each with its packed bytes and its peer.
 //
 // Glossary
-//   part   one buffer of a managed message; those that are sent are its outs, those that are received its ins
+//   part   one buffer of a managed message; sent ones are its outs, received ones its ins
 #pragma once
 
 #include <algorithm>

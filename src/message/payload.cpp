@@ -129,7 +129,7 @@ void Payload::unpack(std::int64_t received) {
   if (received % size != 0) unpack_part(whole * size, received % size);
 }
 
-// A last element of which only the first bytes came: the element as it is, packed, those bytes over it, unpacked again.
+// Incomplete last element: the program's element is packed, overwritten with the received bytes, and unpacked again.
 void Payload::unpack_part(std::int64_t begin, std::int64_t n) {
   pack::End end = transfer_.laid_out();
   end.address = end.at(begin / end.layout->size * end.extent);

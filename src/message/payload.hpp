@@ -1,6 +1,6 @@
 // The packed bytes of one side of a message, in memory that the MPI library is given instead of the program's buffer.
-// With the strategy "library" the program's own memory is it: contiguous bytes of a GPU, which a CUDA-aware library
-// moves rightly as bytes, and not always as a derived datatype.
+// With the strategy "library" it is the program's own memory: contiguous bytes of a GPU, which a CUDA-aware library
+// moves correctly as bytes, and not always as a derived datatype.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,22 @@
 
 namespace tempi::message {
 
-// One side of a message as the program gave it.
+// One side of a message, in the program's terms.
 struct Side {
   pack::Direction direction;   // pack: it is sent
   pack::PreparedPtr prepared;  // ours, too: the program may free the datatype while the message is under way
   std::int64_t count;
   pack::End end;  // the program's buffer
   Strategy strategy{};
-  std::int64_t chunk_bytes = 0;  // of "staged"; 0: what the model says
+  std::int64_t chunk_bytes = 0;  // of "staged"; 0: chosen by the model
 
   std::int64_t bytes() const { return count * end.layout->size; }
 };
 
 class Payload {
  public:
-  // Takes memory for the packed bytes: within the pool's limit where `limit` says so, else ordinary memory.
-  // Throws Error (no_memory) when there is not even that. `device` may be null for host memory.
+  // Takes memory for the packed bytes: within the pool's limit if `limit` is pool, else ordinary memory. Throws Error
+  // (no_memory) if that fails, too. `device` may be null for host memory.
   Payload(Side side, device::Device* device, device::Limit limit);
   Payload(const Payload&) = delete;
   Payload& operator=(const Payload&) = delete;
@@ -42,7 +42,7 @@ class Payload {
   // The program has written to its buffer since the payload was made: its synchronous copies are waited for.
   void look_again() const;
 
-  // Packs or unpacks behind the caller's back: into a batch that runs in `context()`, or alone. If it may be queued.
+  // Asynchronous packing or unpacking, if it may be queued: in a batch that runs in `context()`, or alone.
   bool can_be_queued() const;
   bool can_join_a_batch() const { return strategy_ != Strategy::staged; }
   device::Device& device() const { return *device_; }

@@ -24,11 +24,11 @@ constexpr long kSecondsAtExit = 1;  // a thread that is stuck in the library mus
 
 // Never destroyed: the process may exit while the thread runs.
 struct Shared {
-  std::mutex mutex;  // of what follows; never taken by the thread's own look at the engine
+  std::mutex mutex;  // guards the members below; never held while the thread looks at the engine
   std::condition_variable changed;
   bool exists = false, stops = false;
   pthread_t thread{};
-  std::atomic<bool> is_awake{false};  // it will look at what is pending now
+  std::atomic<bool> is_awake{false};  // it will look at the pending sends now
 };
 
 Shared& shared() {
@@ -36,7 +36,7 @@ Shared& shared() {
   return the_shared;
 }
 
-std::atomic<bool> forked{false};  // in this process nobody else runs
+std::atomic<bool> forked{false};  // the child process has one thread
 
 bool sleep_until_woken(Shared& all) {
   std::unique_lock lock(all.mutex);

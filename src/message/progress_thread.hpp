@@ -7,7 +7,7 @@
 
 namespace tempi::message {
 
-// There is a pending send. False: there is no thread, and none could be made.
+// Call when a send is pending. False: there is no thread, and none could be made.
 bool wake_progress_thread() noexcept;
 
 // Returns when it has ended.

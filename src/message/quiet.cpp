@@ -8,7 +8,7 @@ namespace tempi::message {
 std::atomic<const link_map*> quiet_since{nullptr};
 std::atomic<bool> packs_host_memory{true};
 
-// The last library before the device is looked for: one that comes in between is seen the next time.
+// The last library before the search for the device: one loaded in between is seen the next time.
 void look_whether_quiet() noexcept {
   const link_map* const last = hold_last_library();
   if (device::current() != nullptr) return;

@@ -7,11 +7,11 @@
 
 namespace tempi::message {
 
-// While a call completes requests, their messages are here and not with the engine: the library may give the handle of
-// a completed request to another thread's new one at once.
+// Messages of requests that a call is completing. They are not in the engine meanwhile: the library may reuse the
+// handle of a completed request for another thread's new request at once.
 class Requests {
  public:
-  // None where `is_sound` is false: what the library will refuse completes nothing.
+  // Empty if `is_sound` is false: a call that the library will refuse completes nothing.
   Requests(bool is_sound, int count, void* program);
   // Messages that nobody has taken go back to the engine.
   ~Requests();
@@ -24,7 +24,7 @@ class Requests {
   MessagePtr take(int i) { return std::move(messages_[static_cast<std::size_t>(i)]); }
   void* slot(int i) const { return program_ + static_cast<std::size_t>(i) * kRequestBytes; }
 
-  // Waits for the send halves of Isendrecvs, or has a look; then finds out about all.
+  // Waits for the send halves of Isendrecvs, or queries them; then updates the state of all requests.
   void look(bool waits) noexcept;
   bool any_pending() const { return any_pending_; }
   int first_that_ends_without_library() const { return first_ended_; }  // -1: none
@@ -32,7 +32,7 @@ class Requests {
  private:
   int count_;
   char* program_;
-  std::vector<MessagePtr> messages_;  // empty where none is managed
+  std::vector<MessagePtr> messages_;  // empty if none is managed
   bool any_pending_ = false;
   int first_ended_ = -1;
 };
@@ -42,7 +42,7 @@ class VisibleRequests {
  public:
   explicit VisibleRequests(const Requests& requests);
   void* data() { return copy_.data(); }
-  void write_back();  // what the library has changed
+  void write_back();  // copies changed handles back
   bool hides_any() const { return hides_any_; }
 
  private:

@@ -36,7 +36,7 @@ bool overflows(Count count, std::int64_t size) {
   return __builtin_mul_overflow(count, size, &bytes);
 }
 
-// Messages of a process without a GPU.
+// Without a GPU: true if messages may be ours.
 bool may_be_ours() { return may_pack_on_host() || may_use_wrong_types(); }
 
 // Without a GPU: this count of elements is the library's.
@@ -106,7 +106,7 @@ FoundSide find_side(const Buffer& buffer, int peer) {
   return found;
 }
 
-// Asked with a message to nobody, of one element: with none MPICH does not look at the datatype.
+// Probed by sending one element to MPI_PROC_NULL: with a count of 0 MPICH does not check the datatype.
 std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept {
   const char nothing = 0;
   Handle request = request_null();

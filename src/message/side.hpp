@@ -1,4 +1,4 @@
-// From the arguments of a message to what the strategies need to know of one of its sides.
+// From the arguments of a message to one of its sides, as the strategies need it.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct Buffer {
   Handle comm;
 };
 
-// The quick answer for the many calls that are the library's; false: find_side must look closer.
+// The quick answer for the many messages of the library; false: find_side must look closer.
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept;
 
 // No side: the call, or this half of it, is the library's. A refusal: the code of the library, which has told the error
@@ -31,7 +31,7 @@ struct FoundSide {
 // `peer` is the rank at the other end, negative for any. With MPI_PROC_NULL no buffer is touched.
 FoundSide find_side(const Buffer& buffer, int peer);
 
-// Does the library refuse the datatype (not committed, say) or the communicator? Then its code. Touches no buffer.
+// The library's error code if it refuses the datatype (not committed, ...) or the communicator. Touches no buffer.
 std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept;
 
 // The datatype of packed bytes in a call: MPI_PACKED, which may match any datatype, or a datatype of it: beyond

@@ -30,7 +30,7 @@ enum class MessageState : std::uint8_t {
 #undef TEMPI_STEP
 };
 
-// By what a message becomes complete. Further sources (the mark of a GPU, a mailbox) are further values.
+// Source of a message's completion. Further sources (a GPU mark, a mailbox) would be further values.
 enum class Completion : std::uint8_t {
   none,        // there is nothing to complete
   later,       // not before another step

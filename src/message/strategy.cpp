@@ -15,8 +15,8 @@
 namespace tempi::message {
 namespace {
 
-// Without a profile. Below, the library's way through the GPU takes longer than host memory does (two H200s: a whole
-// message of 256 KiB takes 22 us by "device", one of 64 KiB 27 us and of 16 KiB 20 us by "oneshot").
+// Rule without a profile. For smaller messages the library's GPU path takes longer than host memory does (two H200s: a
+// whole message of 256 KiB takes 22 us by "device", one of 64 KiB 27 us and of 16 KiB 20 us by "oneshot").
 constexpr std::int64_t kDeviceBytes = 48 << 10;
 
 struct Wishes {
@@ -70,7 +70,7 @@ Strategy of_gpu_memory(const Shape& shape) {
   return Strategy::oneshot;
 }
 
-// The profile that messages of host memory are chosen by: another machine's does not count.
+// The profile for messages of host memory: this machine's own only.
 const model::Fit* fit_of_host() {
   const model::Profile* const known = wishes().choose_on_host ? machine::profile() : nullptr;
   return known != nullptr && known->is_own ? &known->fit : nullptr;
@@ -91,7 +91,7 @@ Strategy of_host_memory(const Shape& shape) {
   return model::packing_wins(model::predict(*fit, message)) ? Strategy::host : Strategy::library;
 }
 
-// Anything of any layout and peer.
+// True if it predicts messages of any layout and peer.
 bool knows_host_messages(const model::Fit& fit) {
   return std::any_of(model::kPeers.begin(), model::kPeers.end(), [&](model::Peer peer) {
     const auto knows = [&](bool is_indexed) {

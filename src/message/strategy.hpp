@@ -1,4 +1,4 @@
-// How one side of a message travels.
+// The choice of a strategy for one side of a message.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline Outcome outcome_of(Strategy strategy) { return model::row(strategy).outco
 
 model::Features features_of(const pack::Plan& plan, pack::Repeat repeat);
 
-// What a choice is made from.
+// Inputs of the choice.
 struct Shape {
   device::MemoryKind kind;  // of the program's buffer
   bool is_contiguous;
@@ -28,15 +28,15 @@ struct Shape {
   bool is_moved_wrongly = false;  // by the library, on host memory
 };
 
-// The strategy that the options ask for where it is possible, else the one that this machine's profile predicts to be
-// the fastest, else, without a profile, the one that a simple rule takes.
+// Precedence: the strategy of the options if possible, then the fastest one predicted by this machine's profile, then a
+// simple rule.
 Strategy choose(const Shape& shape);
 
-// False for a process whose messages of host memory are all the library's: nobody asks for our packer, and no profile
-// of this machine knows messages of derived datatypes.
+// False if all messages of host memory go to the library: no option asks for our packer, and no profile of this machine
+// has messages of derived datatypes.
 bool may_pack_on_host();
 
-// A measurement is under way, which chooses the strategy of host memory itself: no choice is worth remembering.
+// True while a measurement sets the strategy of host memory: choices are not remembered.
 bool choice_may_change();
 
 // While it lives, all messages of derived datatypes in host memory are sent by this strategy: for measurements.
@@ -48,13 +48,13 @@ class OnHost {
   OnHost& operator=(const OnHost&) = delete;
 };
 
-// About how large the chunks of a staged transfer should be.
+// Approximate chunk size of a staged transfer.
 std::int64_t chunk_bytes(const model::Features& features, pack::Direction direction);
 
 // Seconds that this machine's profile predicts for packing or unpacking GPU memory; 0 without one.
 double predicted_seconds(const model::Features& features, Strategy strategy, pack::Direction direction);
 
-// Whether contiguous buffers are the library's, wherever they are: then nobody needs to ask where.
+// True if contiguous buffers go to the library in any memory: their location is not queried then.
 bool contiguous_is_library();
 
 }  // namespace tempi::message

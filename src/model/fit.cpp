@@ -37,7 +37,7 @@ std::optional<double> as_number(std::string_view word) {
   return value;
 }
 
-// Reads one file, and knows in which line it is.
+// Reads one file, counting lines.
 class Reader {
  public:
   explicit Reader(std::string_view file) : rest_(file) {}
@@ -108,7 +108,7 @@ class Reader {
     return s;
   }
 
-  // A value that no kernel was built for would be a launch that fails.
+  // A launch with a value that no kernel was built for would fail.
   void read_tuning(std::string_view rest) {
     const std::string name(next_word(rest).substr(0, 40));
     const Knob knob = knob_named(name);

@@ -1,13 +1,14 @@
-// What was measured of a machine, fitted: how long each part of a message takes.
+// The fit of a machine's measurements: the time of each part of a message.
 //
 // Glossary
 //   term       the time of one part, as a function of a transfer's features; linear between knots of its footprint
 //   features   of a transfer: its payload, its dense runs, and the memory and pages that they touch
 //   footprint  the payload or the memory touched, whichever is more
-//   locality   where the peer is; the host's messages know only whether it is on this node
+//   locality   location of the peer; for messages of host memory only whether it is on this node
 //
-// Example: packing 1 MiB of 8-byte blocks, 512 bytes apart, one-shot: pack.oneshot at {1 << 20, 1 << 17, 1 << 22, 1 <<
-// 14}. perfmodel/README.md describes the file and the formulas; Python evaluates terms and predictions by this code.
+// Example: packing 1 MiB of 8-byte blocks, 512 bytes apart, one-shot is pack.oneshot at
+// {1 << 20, 1 << 17, 1 << 22, 1 << 14}. perfmodel/README.md describes the file and the formulas; Python evaluates terms
+// and predictions by this code.
 #pragma once
 
 #include <array>
@@ -68,7 +69,7 @@ struct Fit {
 const char* text(Part part);
 Part part_named(std::string_view text);  // Part::none when there is none
 
-// Throws std::invalid_argument, whose text says which line is wrong and how.
+// Throws std::invalid_argument, whose text names the line and the error.
 Fit read_fit(std::string_view file);
 
 }  // namespace tempi::model

@@ -1,5 +1,5 @@
-// The time of a message by each strategy, and the fastest one. Both ends decide alone, so each takes the
-// other for one like itself.
+// The time of a message by each strategy, and the fastest one. Each end decides alone, so it takes the other end to be
+// like itself.
 #pragma once
 
 #include "model/strategy.hpp"
@@ -16,12 +16,12 @@ struct Message {
 // Of a derived datatype in host memory.
 struct HostMessage {
   Features features;
-  bool is_indexed;  // its offsets come from a table, of which libraries walk entry by entry
+  bool is_indexed;  // its offsets come from a table, which libraries walk entry by entry
   Peer peer;
 };
 
-// Seconds; NaN for a strategy that is not possible or was not measured. GPU memory has no `host`, host memory only that
-// and `library`.
+// Seconds; NaN for a strategy that is not possible or was not measured. GPU memory has no `host`, host memory only
+// `host` and `library`.
 using Prediction = std::array<double, kStrategies>;
 Prediction predict(const Fit& fit, const Message& message);
 Prediction predict(const Fit& fit, const HostMessage& message);
@@ -33,19 +33,18 @@ struct PartSeconds {
 };
 std::vector<PartSeconds> predict_parts(const Fit& fit, const Message& message, Strategy strategy);
 
-// Host memory: is our packer to do it? The library's datatypes are known to be right where they are used already: it
-// must be predicted to take half as long again, which is more than most predictions err.
+// Host memory: true if our packer is to be used. The library's datatypes are proven, so the library must be predicted
+// to take half as long again, which is more than most predictions err.
 bool packing_wins(const Prediction& of_host_message);
 
-// Packing (or unpacking) for one strategy, seconds. Nothing where it was not measured.
+// Packing (or unpacking) for one strategy, seconds. Nothing if it was not measured.
 std::optional<double> side_seconds(const Fit& fit, const Features& features, Strategy strategy, bool packs);
 
-// How large the chunks of a staged transfer should be: with n of them, n times the cost of a chunk is added to the
-// copy, and the n-th part of the kernel's time, which the first (last) chunk does not hide. Nothing where it was not
-// measured.
+// Chunk size of a staged transfer: with n chunks, n times the cost of a chunk is added to the copy, and the n-th part
+// of the kernel's time, which the first (last) chunk does not hide. Nothing if it was not measured.
 std::optional<std::int64_t> chunk_bytes(const Fit& fit, const Features& features, bool packs);
 
-// The least of them, or nothing when there is none.
+// The least of them, or nothing if there is none.
 std::optional<Strategy> fastest(const Prediction& prediction);
 
 }  // namespace tempi::model

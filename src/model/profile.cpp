@@ -65,7 +65,7 @@ std::optional<Profile> find_profile(const Machine& here, const Folders& folders)
   for (const std::string& path : fits_in(folders.own)) {
     std::optional<Fit> fit = read_file(path);
     if (!fit || !agree(fit->machine, here, {"host"})) continue;  // the cache may be of many hosts
-    const bool no_gpu_yet = fact(here, "gpu") == "none";         // of host memory the profile tells all the same
+    const bool no_gpu_yet = fact(here, "gpu") == "none";         // the profile is still valid for host memory
     if (no_gpu_yet ? agree(fit->machine, here, {"mpi"})
                    : agree(fit->machine, here, {"gpu", "gpus", "driver", "mpi", "cuda_aware"})) {
       const bool is_like = agree(fit->machine, here, {"transports"});

@@ -1,4 +1,4 @@
-// Which fit is this machine's: the files of a few folders, looked through once.
+// The search for this machine's fit in a few folders, done once.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace tempi::model {
 struct Profile {
   std::string path;
   Fit fit;
-  bool is_own;  // measured on this machine as it is now; else on the nearest of those that are shipped
+  bool is_own;  // measured on this machine in its present state; else the nearest shipped one
 };
 
 struct Folders {
@@ -23,7 +23,7 @@ struct Folders {
 // Files that are damaged, or of this machine in another state, are passed over, each with one warning.
 std::optional<Profile> find_profile(const Machine& here, const Folders& folders);
 
-// One named file, whatever machine it is of. Nothing, with a warning, when it cannot be used.
+// One named file, of any machine. Nothing, with a warning, if it cannot be used.
 std::optional<Profile> load_profile(const std::string& path);
 
 }  // namespace tempi::model

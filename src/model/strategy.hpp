@@ -2,7 +2,7 @@
 //
 // Glossary
 //   end       one side of a message: packing at the sender, unpacking at the receiver
-//   locality  where the peer of a message of GPU memory is
+//   locality  location of the peer of a message of GPU memory
 //   peer      the same for a message of host memory, which may also go to oneself
 #pragma once
 

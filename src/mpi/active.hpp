@@ -1,11 +1,11 @@
-// The switch of the whole shim: are calls handled at all?
+// The switch of the whole shim.
 #pragma once
 
 #include <atomic>
 
 namespace tempi {
 
-// Off: TEMPI_DISABLE, or an MPI library of another ABI. Then every call goes on untouched.
+// Off: TEMPI_DISABLE is set, or the MPI library has another ABI. Every call is passed on untouched then.
 enum class State { unknown, on, off };
 extern std::atomic<State> known_state;
 bool find_whether_active() noexcept;

@@ -3,7 +3,7 @@
 namespace tempi {
 namespace {
 
-// The copy of an object has no such attribute: nothing is known of it.
+// A copied object does not inherit the attribute.
 int do_not_copy(Handle, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;

@@ -1,5 +1,5 @@
 // Notice of the destruction of MPI objects: an attribute on the object, whose delete callback the library calls on
-// every destruction, whoever asks for it. Knowledge of a handle may not outlive the object: handles are used again.
+// every destruction, whoever causes it. Data about a handle may not outlive the object: handles are reused.
 #pragma once
 
 #include <atomic>

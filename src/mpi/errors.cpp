@@ -28,7 +28,7 @@ Row row_of(ErrorKind kind) {
   return {MPI_ERR_INTERN, "internal error"};
 }
 
-// What MPI_Error_string gives.
+// The text returned by MPI_Error_string.
 std::string text_of(const Error& error) {
   std::string text = std::string("TEMPI: ") + row_of(error.kind()).text + ": " + error.what();
   if (text.size() >= MPI_MAX_ERROR_STRING) text.resize(MPI_MAX_ERROR_STRING - 1);

@@ -1,4 +1,4 @@
-// From what went wrong to what the program sees: its MPI error handler decides.
+// From an Error to the program's MPI error handler, which decides.
 #pragma once
 
 #include "base/error.hpp"

@@ -7,7 +7,7 @@
 
 namespace tempi {
 
-// A handle as it travels through a call. Where MPI handles are ints the upper half is not defined: compare key_of().
+// A handle as an argument. If MPI handles are ints its upper half is undefined: compare key_of().
 using Handle = std::uintptr_t;
 using Count = std::int64_t;
 using Aint = std::int64_t;
@@ -43,11 +43,11 @@ Handle info_null();
 Handle message_null();
 Handle message_no_proc();
 
-// Is it MPI_REQUEST_NULL?
+// True for MPI_REQUEST_NULL.
 inline bool is_null(Handle request) { return key_of(request) == key_of(request_null()); }
 
-// Did a call that said `code` make this request, which was null before? Where the program's error handler returns,
-// MPICH says success to a call that has failed, but makes none; Open MPI makes one of some calls that have failed.
+// True if a call that returned `code` made this request, which was null before. If the program's error handler returns,
+// MPICH reports success of a failed call but makes no request; Open MPI makes one in some failed calls.
 inline bool is_made(int code, Handle request) { return code == MPI_SUCCESS && !is_null(request); }
 
 }  // namespace tempi

@@ -22,7 +22,7 @@ constexpr const char* kLibraryNames[] = {
 };
 
 std::mutex mutex;
-std::atomic<void*> mpi_library{nullptr};  // where symbols are looked up: RTLD_NEXT or a handle
+std::atomic<void*> mpi_library{nullptr};  // scope of symbol lookups: RTLD_NEXT or a handle
 
 // In a Python process the MPI library is loaded RTLD_LOCAL: RTLD_NEXT does not see it, its name finds it.
 void* find_library() {
@@ -89,8 +89,8 @@ bool abi_matches() {
 }
 
 #if TEMPI_MPI_ABI_OPENMPI
-// A program linked against libmpi holds the variable itself (copy relocation): what counts is the name as seen from the
-// program, and only where that has none (Python) the library's own.
+// A program linked against libmpi holds the variable itself (copy relocation): the symbol as seen from the program
+// counts, and the library's own only if the program has none (Python).
 static Handle variable(const char* name) {
   void* symbol = dlsym(RTLD_DEFAULT, name);
   return reinterpret_cast<Handle>(symbol ? symbol : real_symbol(name));

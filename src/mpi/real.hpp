@@ -1,4 +1,4 @@
-// The real MPI: the functions behind the ones that we export. The only place that looks symbols up.
+// The real MPI: the functions behind the ones that we export. The only place that looks up symbols.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace tempi {
 
-// A function that is only passed on: kMostArguments words, of which it looks at those that it has.
+// Type of passed-on functions: kMostArguments words, of which a function reads as many as it has parameters.
 inline constexpr std::size_t kMostArguments = 14;
 using Word = std::uintptr_t;
 using PassedFn = int (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word);
@@ -30,9 +30,9 @@ struct RealPassed {
 };
 struct Real : RealSmall, RealLarge, RealPassed {};
 
-// A profiling library may sit between us and the MPI library. A call of the program's to MPI_x goes on to the next
-// MPI_x, what it called as PMPI_x to the next PMPI_x; our own calls take the latter.
-// Looked up at the first call, and until there is an MPI library.
+// A profiling library may sit between us and the MPI library. The program's call of MPI_x goes on to the next MPI_x,
+// and of PMPI_x to the next PMPI_x; our own calls use PMPI_x. Looked up at the first call, and until there is an MPI
+// library.
 struct RealTables {
   Real mpi, pmpi;
 };
@@ -51,7 +51,7 @@ std::string mpi_library_path();       // "" while no MPI library is loaded
 
 bool is_open_mpi();  // the loaded library; asks it each time
 
-// Is the loaded library of the ABI that this shim was built for?
+// True if the loaded library has the ABI that this shim was built for.
 bool abi_matches();
 
 }  // namespace tempi

@@ -12,7 +12,7 @@
 namespace tempi::signatures {
 namespace {
 
-// The rows as function types. Handle, Count and Aint are mpi.h's here, of which the latter two differ in some.
+// The rows as function types. Handle, Count and Aint are mpi.h's here; in some, Count and Aint differ.
 enum class Handle : std::uintptr_t {};
 using Count = MPI_Count;
 using Aint = MPI_Aint;
@@ -30,16 +30,16 @@ struct Large {
 template <class T, class... Others>
 constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
 
-// Where handles are ints, so is anything else that is one.
+// In an ABI with int handles this is true of every int.
 template <class T>
 constexpr bool is_handle = is_one_of<T, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Message, MPI_Group, MPI_Info, MPI_Op,
                                      MPI_Errhandler, MPI_Win, MPI_File>;
 
-// const is no matter of calling conventions, and old headers lack some.
+// const does not affect the calling convention, and old headers lack some.
 template <class T>
 using Target = std::remove_cv_t<std::remove_pointer_t<T>>;
 
-// Does a parameter of a row stand for this one of mpi.h? void* stands for any address.
+// True if a row's parameter matches this one of mpi.h; void* matches any address.
 template <class Ours, class Theirs>
 constexpr bool fits() {
   if constexpr (std::is_same_v<Ours, Handle>) return is_handle<Theirs>;
@@ -56,7 +56,7 @@ constexpr bool agree<int(Ours...), int(Theirs...)> = [] {
   else return (fits<Ours, Theirs>() && ...);
 }();
 
-// Can a function be passed on as words?
+// True if a function can be passed on as words.
 template <class Theirs>
 constexpr bool takes_words = false;
 template <class... Theirs>

@@ -11,7 +11,7 @@ namespace {
 using device::MemoryKind;
 using device::Staging;
 
-constexpr std::int64_t kMostSharedBytes = 64 << 10;  // beyond, the time of a launch of its own does not matter
+constexpr std::int64_t kMostSharedBytes = 64 << 10;  // larger transfers hide the time of a separate launch
 
 template <class T>
 T* append(std::byte*& at, const std::vector<T>& values) {

@@ -9,7 +9,7 @@
 
 namespace tempi::pack {
 
-// Work under way. Done when the mark is reached; until then `tables` are in use.
+// Queued work. Done when the mark is reached; until then `tables` are in use.
 struct Queued {
   device::MarkPtr mark;
   std::shared_ptr<device::Staging> tables;
@@ -23,7 +23,7 @@ class Batch {
   // Short transfers share a launch; a long list of boxes, or much data, is queued at once, alone.
   void add(const Transfer& transfer);
 
-  Queued queue();  // what was added
+  Queued queue();  // queues the added transfers
 
  private:
   std::shared_ptr<device::Staging> queue_many();

@@ -1,5 +1,4 @@
-// What has been made from a plan so far: uploads and launches for each context, and contests. It lives beside its plan
-// and goes with it.
+// Caches of a plan: uploads and launches for each context, and contests. They live as long as the plan.
 #pragma once
 
 #include <array>
@@ -41,7 +40,7 @@ struct UploadedList {
   std::unique_ptr<DeviceCopy> boxes, tiles;
 };
 
-// What launches depend on: two calls of the same shape share them.
+// The shape of a call: calls of one shape share their launches.
 struct Shape {
   device::Context context;
   const Mapping* mapping;
@@ -52,7 +51,7 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-// Any thread may ask.
+// Thread-safe.
 class LaunchCache {
  public:
   // Both upload at the first call for a context.

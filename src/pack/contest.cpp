@@ -3,11 +3,11 @@
 namespace tempi::pack {
 namespace {
 
-// Of long calls few are enough; of short ones there are many soon, and each is a few readings of the clock off.
+// A few long calls are enough; short calls are frequent, and each is off by a few readings of the clock.
 constexpr std::uint32_t kFewestCalls = 4, kMostCalls = 32;
 constexpr std::int64_t kEnoughNs = 200'000;
 
-// The library must be faster by more than the clock and the caches let two equal loops differ.
+// The library must be faster by more than the noise of clock and caches between two equal loops.
 bool is_plainly_less(std::int64_t librarys_ns, std::int64_t ours_ns) { return librarys_ns * 33 < ours_ns * 32; }
 
 }  // namespace

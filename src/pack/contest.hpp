@@ -11,7 +11,7 @@ namespace tempi::pack {
 
 enum class Packer : std::uint8_t { undecided, ours, librarys };
 
-// Of one structure, direction and class of counts. Threads may share it: a lost sample does no harm.
+// The contest of one structure, direction and class of counts. Threads may share it: a lost sample does no harm.
 class Contest {
  public:
   // The packer of the next call; once it is decided, always the winner.

@@ -30,7 +30,7 @@ std::string line_of(const Box& box) {
   return line + "\n";
 }
 
-// On buffers aligned to the widest word; tables are not uploaded for a description.
+// Assumes buffers aligned to the widest word; tables are not uploaded for a description.
 std::vector<KernelBox> kernel_boxes(const datatype::Boxes& boxes) {
   std::vector<KernelBox> all;
   for (const Box& box : boxes) {

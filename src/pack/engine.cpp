@@ -21,7 +21,7 @@ constexpr std::int64_t kPinnedStagingBytes = 1 << 20;
 
 bool same_gpu(const Location& a, const Location& b) { return a.context == b.context; }
 
-// Can a kernel in `worker`'s context use memory at `location`?
+// True if a kernel in `worker`'s context can use memory at `location`.
 bool kernel_reaches(const Location& worker, const Location& location) {
   return location.kind == MemoryKind::pinned || location.kind == MemoryKind::managed ||
          (location.kind == MemoryKind::device && same_gpu(worker, location));
@@ -74,7 +74,7 @@ void move_parts(const Transfer& transfer, Device& device) {
 }
 
 // A dense end that is not pinned: through a pinned buffer. Memory that the CPU reaches is copied by it: CUDA refuses a
-// copy between two places on the host of which it knows one only.
+// copy between registered and unregistered host memory.
 void move_through_pinned(const Transfer& transfer, Device& device) {
   const Location& dense = transfer.dense().place.first;
   if (dense.kind == MemoryKind::pinned) return move_parts(transfer, device);

@@ -12,7 +12,7 @@ const device::Location& worker_of(const Transfer& transfer);
 // Does the transfer between located ends; complete on return. Throws Error.
 Outcome move_on_gpu(const Transfer& transfer, device::Device& device);
 
-// The same where the CPU reaches both ends.
+// The same if the CPU reaches both ends.
 void move_on_host(const Transfer& transfer);
 
 }  // namespace tempi::pack

@@ -40,13 +40,13 @@ HostImage image_of(const End& end, std::int64_t count, device::Device* device) {
 
 namespace {
 
-// After a failure nothing of ours may be left running on memory that is about to be used otherwise.
+// After a failure no work of ours may still run on memory that is about to be reused.
 void settle(device::Device& device, const device::Location& location) noexcept {
   if (!location.on_gpu()) return;
   for (const device::Lane lane : {device::Lane::kernels, device::Lane::copies}) {
     try {
       device::Scope(device, location.context, lane).finish();
-    } catch (...) {  // what failed is not running either
+    } catch (...) {  // failed work is not running either
     }
   }
 }

@@ -18,7 +18,7 @@ class HostImage {
   const std::byte* data() const { return bytes_.data(); }
   std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size()); }
 
-  // Where the program's address `at` lies in the image.
+  // The position of the program's address `at` in the image.
   void* translate(void* at) { return bytes_.data() + (static_cast<std::byte*>(at) - begin_); }
 
  private:
@@ -33,7 +33,7 @@ class HostImage {
 // All bytes of an end between the first and the last that `count` elements touch, gaps included.
 HostImage image_of(const End& end, std::int64_t count, device::Device* device);
 
-// When the GPU fails us: the transfer by the CPU, on copies in host memory. Throws Error where not even copies work.
+// Fallback after a GPU failure: the transfer by the CPU, on copies in host memory. Throws Error if copies fail, too.
 void move_on_host_copies(const Transfer& transfer, device::Device& device);
 
 }  // namespace tempi::pack

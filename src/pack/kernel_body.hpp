@@ -1,6 +1,6 @@
 // The per-thread bodies of all kernels. nvcc compiles them for the GPU; the fake device runs the same lines on the CPU.
 //
-// Memory says how an address of the program becomes one that may be dereferenced: the identity on the GPU, a shift into
+// Memory translates an address of the program to one that may be dereferenced: the identity on the GPU, a shift into
 // its second mapping on the fake device. It also fetches what all threads of a tile need.
 #pragma once
 

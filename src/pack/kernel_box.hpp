@@ -1,4 +1,4 @@
-// From a box to what a kernel is told: the word size, the order of the loops, the divisors.
+// From a box to kernel parameters: the word size, the order of the loops, the divisors.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ struct Divisor {
 };
 Divisor divisor_of(std::uint32_t n);
 
-// Where a table of offsets lies on the device.
+// A table of offsets on the device.
 struct DeviceTable {
   const void* entries = nullptr;
   bool narrow = false;  // int32 entries, in units of the table; else int64

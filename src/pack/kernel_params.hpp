@@ -1,4 +1,4 @@
-// What a kernel is told. Compiled by the host compiler and by nvcc: plain data of fixed layout only.
+// Kernel parameters. Compiled by the host compiler and by nvcc: plain data of fixed layout only.
 //
 // Glossary
 //   word     the unit that one thread moves at a time: 1, 2, 4, 8 or 16 bytes
@@ -15,7 +15,7 @@ namespace tempi::pack {
 
 inline constexpr int kMaxKernelDims = 6;                // kMaxBoxDims and the words of a block
 inline constexpr std::uint32_t kMaxWords = 0x7fffffff;  // per box: Divisor needs numerators below 2^31
-inline constexpr int kFewBoxes = 8;                     // that many travel as kernel parameters
+inline constexpr int kFewBoxes = 8;                     // most boxes passed as kernel parameters
 
 // Division by `count` >= 2 of numerators below 2^31 is a multiplication and a shift (Granlund and Montgomery, PLDI'94).
 struct KernelDim {
@@ -26,7 +26,7 @@ struct KernelDim {
 
 enum class TableSide : std::uint8_t { none, src, dst };
 
-// Small, and what every thread needs first: parameters are fetched line by line.
+// Small, and needed by every thread first: parameters are fetched line by line.
 struct KernelBox {
   std::uint32_t n_words;
   std::uint8_t word_bytes;
@@ -60,7 +60,7 @@ struct FewBoxes {
 
 static_assert(sizeof(FewBoxes) <= 2048, "kernel parameters are limited to 4 KiB, and long ones start late");
 
-// Where a tile of a list belongs.
+// The position of a tile of a list.
 struct TileOfList {
   std::uint32_t box;
   std::uint32_t index;  // within the box
@@ -80,15 +80,15 @@ struct ManyBoxes {
 static_assert(std::has_unique_object_representations_v<OneBox> && std::has_unique_object_representations_v<FewBoxes> &&
               std::has_unique_object_representations_v<ManyBoxes>);
 
-// How many words a thread moves: one in small transfers, which spread over as many threads as there are words. In large
-// ones narrow words need several loads in flight, and wide ones need threads close together in memory.
+// Words per thread: one in small transfers, which spread over as many threads as there are words. In large transfers
+// narrow words need several loads in flight, and wide ones need threads close together in memory.
 enum class Depth : std::uint8_t {
   x1 = 1,
   x2 = 2,
   x4 = 4,
   x8 = 8,
-  deep,       // of mixed words: as many as is the default for each
-  irregular,  // more: every load waits for another one, of a list of boxes
+  deep,       // mixed words: the default of each word size
+  irregular,  // more: every load waits for another one, from a list of boxes
 };
 
 constexpr std::uint32_t words_per_thread(Depth depth, std::uint32_t word_bytes) {
@@ -96,7 +96,7 @@ constexpr std::uint32_t words_per_thread(Depth depth, std::uint32_t word_bytes) 
   return Tuning().of_word(depth == Depth::deep ? Knob::deep_1 : Knob::irregular_1, word_bytes);
 }
 
-// Of a tile; so that a thread block has registers for as many threads as these, however many it is launched with.
+// Bounds of the threads of a tile: a thread block has registers for kMostThreads, whatever it is launched with.
 inline constexpr std::uint32_t kLeastThreads = 64, kMostThreads = 512;
 static_assert(kKnobRows[0].allowed[0] == kLeastThreads && kKnobRows[0].allowed[3] == kMostThreads &&
               kKnobRows[0].allowed[4] == 0);

@@ -19,7 +19,7 @@ struct GpuMemory {
     return *reinterpret_cast<const KernelBox*>(words);
   }
 
-  // Done when the thread has waited for its copies.
+  // Complete after the thread has waited for its copies.
   __device__ __forceinline__ void copy_chunk(char* image, const char* from) const {
     const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(image));
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");

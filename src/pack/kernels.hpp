@@ -1,4 +1,4 @@
-// Which kernel runs a list of boxes.
+// The choice of the kernel for a list of boxes.
 #pragma once
 
 #include "device/device.hpp"

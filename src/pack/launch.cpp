@@ -12,7 +12,7 @@
 namespace tempi::pack {
 namespace {
 
-// As long as the GPU holds a thread for every word at once; and of short blocks far apart.
+// One word per thread, if the GPU holds a thread for every word at once, and for short blocks far apart.
 bool one_word_a_thread(const std::vector<KernelBox>& boxes) {
   std::int64_t words = 0;
   for (const KernelBox& box : boxes) words += box.n_words;

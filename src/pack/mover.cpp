@@ -59,7 +59,7 @@ Launches launches_of_long_list(const Scope& here, LaunchCache& cache, const Shap
   return launches;
 }
 
-// Those of a shape that was called before are kept.
+// Launches of the last few shapes are kept.
 LaunchCache::LaunchesPtr launches_of(const Scope& here, const Transfer& transfer) {
   LaunchCache& cache = *transfer.cache;
   const Shape shape = shape_of(here, transfer);

@@ -13,7 +13,7 @@ using device::MemoryKind;
 // Memory of different kinds is never closer than this: drivers reserve address space in larger pieces.
 constexpr std::int64_t kKindGranularity = 1 << 21;
 
-// How far a dimension reaches from the first byte of its first position.
+// The extent of a dimension, from the first byte of its first position.
 Span span_of(const Box& box, int dim) {
   if (box.table && box.table_dim == dim) return {box.table->lowest, box.table->highest};
   const std::int64_t last = (box.dims[dim].count - 1) * box.dims[dim].src_stride;
@@ -80,8 +80,8 @@ class PartFinder {
   std::vector<Part>& parts() { return parts_; }
 
  private:
-  // Many positions on the host, by samples: asking for each would take longer than moving it. Memory that is reached
-  // from a buffer is one array or a few; absolute addresses may be anything.
+  // True if samples of many positions are all on the host: a query of each would take longer than its copy. Memory
+  // reached from a buffer is one array or a few; absolute addresses may be anything, so they are not sampled.
   bool looks_like_host(const Box& box, int dim) {
     const std::int64_t count = box.dims[dim].count;
     if (last_.kind != MemoryKind::host || address_ == 0 || count <= kSamples) return false;

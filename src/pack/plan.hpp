@@ -17,10 +17,10 @@
 
 namespace tempi::pack {
 
-// What a transfer is to MPI. Nothing but `ends_of` and Plan::mapping derives from it what is read and what is written.
+// The MPI operation of a transfer. Only `ends_of` and Plan::mapping derive source and destination from it.
 enum class Direction : std::uint8_t { pack, unpack };
 
-// The choice of ends, of anything that both the datatype's end and the dense end have.
+// A value for each end; `ends_of` orders the values of the datatype's end and the dense end.
 template <class T>
 struct Ends {
   T source, destination;
@@ -38,7 +38,7 @@ struct Repeat {
 };
 
 // A list of boxes as it is written, or with source and destination exchanged. The list must outlive the mapping.
-class alignas(64) Mapping {  // where an array of them is indexed by a shift
+class alignas(64) Mapping {  // so that an array of them is indexed by a shift
  public:
   enum class Sense : std::uint8_t { written, exchanged };
 
@@ -46,7 +46,7 @@ class alignas(64) Mapping {  // where an array of them is indexed by a shift
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
-  // From source to destination, of boxes in the list or of others that are written as those.
+  // Boxes of the list, or others written like them, oriented from source to destination.
   datatype::Box oriented(const datatype::Box& box) const;
   datatype::Boxes oriented(datatype::Boxes boxes) const;
 
@@ -55,7 +55,7 @@ class alignas(64) Mapping {  // where an array of them is indexed by a shift
   // A list longer than kFewBoxes goes to the device once.
   bool is_long() const { return boxes_.size() > static_cast<std::size_t>(kFewBoxes); }
 
-  // One element on the host, where that is a single loop: of small transfers, finding the loop is half the time.
+  // One element on the host, if that is a single loop: finding the loop is half the time of a small transfer.
   const std::optional<host::HostLoop>& host_loop() const { return host_loop_; }
 
  private:
@@ -64,8 +64,8 @@ class alignas(64) Mapping {  // where an array of them is indexed by a shift
   std::optional<host::HostLoop> host_loop_;
 };
 
-// What one element costs memory: its dense runs, the bytes of the 32-byte sectors that hold the datatype's end, and the
-// 4 KiB pages; and whether offsets of its runs come from a table.
+// Memory features of one element: its dense runs, the bytes of the 32-byte sectors that hold the datatype's end, the 4
+// KiB pages, and whether offsets of its runs come from a table.
 struct Traffic {
   std::int64_t blocks = 0, touched = 0, pages = 0;
   bool is_indexed = false;
@@ -85,7 +85,7 @@ class Plan {
   const std::array<Mapping, 2> mappings_;  // by direction
 };
 
-// A box that is one dense block travels by the copy engine. So do elements that are, one right after the other.
+// True for one dense block, and for dense elements one right after the other: the copy engine moves them.
 bool is_plain_copy(const datatype::Boxes& boxes);
 bool is_plain_copy(const Plan& plan, Repeat repeat);
 

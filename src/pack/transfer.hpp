@@ -1,15 +1,15 @@
 // A transfer: boxes from one end, the source, to another, the destination. Packing and unpacking are two uses of it.
 //
 // Glossary
-//   end        memory that a transfer reads or writes: where it begins, what of it is meant, and where it lies
+//   end        memory that a transfer reads or writes: its address, its layout and its location
 //   laid out   an end with the layout of a datatype; its address is the program's buffer argument
 //   dense      an end of bytes one right after the other, in type-map order
 //   part       the boxes of an end that lie in memory of one kind and one GPU, where the end lies in several
 //
 // Invariants
 //   The source is only read. No two boxes write the same byte of the destination.
-//   A mapping and the two extents say how source and destination belong together; where an end lies says nothing about
-//   the other end, so each is located on its own.
+//   A mapping and the two extents relate source and destination; the location of one end does not imply that of the
+//   other, so each is located on its own.
 //
 // Example: packing 3 elements of Strided{2, 16, Dense{8}}, 32 bytes apart
 //   is a mapping of one box {2 x 8 bytes, stride 16 to 8}
@@ -30,10 +30,10 @@ struct Part {
   datatype::Boxes boxes;      // written as the layout's, of all elements
 };
 
-// Where an end lies.
+// The location of an end.
 struct Place {
   device::Location first;                               // of the first byte
-  std::shared_ptr<const std::vector<Part>> parts = {};  // only where it lies in several places
+  std::shared_ptr<const std::vector<Part>> parts = {};  // only if it lies in several places
   bool is_split() const { return parts != nullptr; }
   bool touches_gpu() const;
   const device::Location& gpu() const;  // the first GPU memory; without any, `first`
@@ -43,7 +43,7 @@ struct End {
   void* address;
   std::int64_t extent;             // bytes from one element to the next
   const datatype::Layout* layout;  // null: dense
-  Place place = {};                // until it is asked for: memory of the host
+  Place place = {};                // host memory until located
   bool is_dense() const { return layout == nullptr; }
   // The address may be null (MPI_BOTTOM).
   void* at(std::int64_t bytes) const {
@@ -56,7 +56,7 @@ struct Span {
   std::int64_t begin, end;
 };
 Span span_of(const End& end, std::int64_t count);
-Span span_of(const datatype::Boxes& boxes);  // of their sources
+Span span_of(const datatype::Boxes& boxes);  // the span of the boxes' sources
 
 struct Transfer {
   const Mapping* mapping;
@@ -67,7 +67,7 @@ struct Transfer {
   std::int64_t bytes() const { return count * dense().extent; }
   bool touches_gpu() const { return source.place.touches_gpu() || destination.place.touches_gpu(); }
 
-  // Of a transfer between a laid-out end and a dense one.
+  // Ends of a transfer between a laid-out end and a dense one.
   const End& dense() const { return source.is_dense() ? source : destination; }
   const End& laid_out() const { return source.is_dense() ? destination : source; }
   End& dense() { return source.is_dense() ? source : destination; }
@@ -91,25 +91,25 @@ inline Transfer transfer_of(Direction direction, Prepared& prepared, std::int64_
 // The boxes of all elements, from source to destination.
 datatype::Boxes boxes_of(const Transfer& transfer);
 
-// The parts of the laid-out end: one where it lies in one place.
+// The parts of the laid-out end: one if it lies in one place.
 std::vector<Part> parts_of(const Transfer& transfer);
 
-// Where `count` elements of a laid-out end lie. Asks the device for each distinct region.
+// The location of `count` elements of a laid-out end. Queries the device for each distinct region.
 Place locate(const End& end, std::int64_t count, device::Device& device);
 
-// Of a transfer between a laid-out end and a dense one: both.
+// Locates both ends of a transfer between a laid-out end and a dense one.
 void locate(Transfer& transfer, device::Device& device);
 
 // The laid-out end cut until each box lies in one allocation. A part has all boxes of one kind of memory and one
 // GPU.
 std::vector<Part> find_parts(const End& end, std::int64_t count, device::Device& device);
 
-// True: bytes at these distances from `address` lie in the allocation of `location`; of pageable memory: they are near
-// enough to be of one kind.
+// True if the bytes at these distances from `address` lie in the allocation of `location`; in pageable memory: if they
+// are near enough to be of one kind.
 bool lies_in_one_place(const device::Location& location, const void* address, Span span);
 
-// Does `move` with the dense end elsewhere: the bytes of a source are brought there before, those of a destination are
-// fetched after, by copy(dst, src).
+// Runs `move` with the dense end elsewhere: copy(dst, src) brings a source's bytes there before, or fetches a
+// destination's bytes after.
 template <class Copy, class Move>
 void move_by_way_of(void* elsewhere, const Transfer& transfer, const Copy& copy, const Move& move) {
   if (transfer.source.is_dense()) copy(elsewhere, transfer.source.address);

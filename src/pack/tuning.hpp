@@ -1,11 +1,11 @@
-// What the kernels are launched with.
+// The launch parameters in use.
 #pragma once
 
 #include "base/tuning.hpp"
 
 namespace tempi::pack {
 
-// This machine's, once the program uses a GPU. Defined where the machine is known (machine/tuning.cpp).
+// This machine's, once the program uses a GPU. Defined in machine/tuning.cpp.
 const Tuning& tuning();
 
 }  // namespace tempi::pack

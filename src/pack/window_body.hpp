@@ -176,14 +176,14 @@ TEMPI_DEVICE void fetch_packed(const OneWindowed& list, const TileWords& words, 
   fetch_dense(list, words.src, words.count() * kWordBytes, tile, image, memory);
 }
 
-// Of runs with up to kDims dims; those that a run does not have add nothing. Neighbouring threads store neighbouring
-// words of the packed side.
+// For runs with up to kDims dims; missing dims add nothing. Neighbouring threads store neighbouring words of the packed
+// side.
 template <int kDims, class Word, class Memory>
 TEMPI_DEVICE void store_words(const OneWindowed& list, const TileWords& words, Tile tile, const Word* from,
                               const Memory& memory) {
   const Windows& windows = list.windows;
   const std::uint32_t n = words.count(), stride = windows.strides[0];
-  std::uint32_t wraps[kDims - 1];  // from behind the last word of a dim to the first one at the next position outside
+  std::uint32_t wraps[kDims - 1];  // step from a dim's end to the first word of the next position outside
   TEMPI_UNROLL
   for (int d = 0; d + 1 < kDims; ++d) {
     const std::uint32_t wrap = windows.strides[d + 1] - list.box.dims[d].count * windows.strides[d];

@@ -13,19 +13,19 @@ namespace {
 
 constexpr std::int64_t kChunk = kChunkBytes, kSector = kSectorBytes;
 constexpr std::int64_t kMostGap = 64;       // bytes between the blocks of a window
-constexpr std::int64_t kLeastWindow = 16;   // bytes of data; shorter ones are what the kernels of words are for
-constexpr std::int64_t kLongWindow = 4096;  // by which far dims of several loops cost little
+constexpr std::int64_t kLeastWindow = 16;   // bytes of data; the kernels of words move shorter ones
+constexpr std::int64_t kLongWindow = 4096;  // bytes of data from which far dims cost little
 constexpr std::int64_t kLeastRun = 512;
-constexpr std::int64_t kLongRun = 4096;  // of the destination, by which units are stored faster than words
+constexpr std::int64_t kLongRun = 4096;  // bytes of the destination from which storing units is faster than words
 constexpr std::int64_t kManyTiles = 2048;
 constexpr std::uint32_t kWidestNarrowWord = 2;
 
-// Of what a tile's bytes are a multiple: what its threads store at once; words in fours.
+// A tile's bytes are a multiple of this: the bytes that its threads store at once; words in fours.
 std::int64_t step_bytes(Form form, std::uint32_t word_bytes) {
   return kWindowThreads * (form == Form::gather ? kUnitBytes : 4 * word_bytes);
 }
 
-// As if the typed side were the source.
+// The box with the typed side as the source.
 KernelBox as_packing(const KernelBox& box, Form form) {
   KernelBox out = box;
   if (form == Form::gather) return out;
@@ -34,7 +34,7 @@ KernelBox as_packing(const KernelBox& box, Form form) {
   return out;
 }
 
-// Bytes of a window for each byte of data, up to which its gaps are worth moving.
+// Largest ratio of a window's bytes to its data at which its gaps are worth moving.
 std::int64_t most_sparse(Form form, std::uint32_t word_bytes) {
   return form == Form::scatter || word_bytes == 1 ? 6 : 3;
 }
@@ -91,7 +91,7 @@ Strides image_strides(const KernelBox& box, int n_run_dims, const Near& near) {
   return strides;
 }
 
-// At most so many bytes lie from the first to the last of `words` words in order, whichever is the first: each digit of
+// Upper bound of the bytes from the first to the last of `words` words in order, whichever is the first: each digit of
 // their number counts, and each dim may wrap around once.
 std::int64_t span_bound(const KernelBox& box, int n_dims, const Strides& strides, std::int64_t words) {
   std::int64_t span = box.word_bytes, rest = words - 1;
@@ -124,7 +124,7 @@ Strides typed_strides(const KernelBox& box, int n_run_dims) {
   return strides;
 }
 
-// Of a run's words, as packing sees them.
+// A run's words, in terms of packing.
 struct Run {
   Form form;
   int n_dims;
@@ -140,7 +140,7 @@ Run run_of(const KernelBox& packing, Form form) {
   return {form, n_dims, words_of(packing, n_dims), words_of(packing, near.dims), near, strides};
 }
 
-// That a window takes of the source's image, or of the cache: about a line more where windows lie apart.
+// Bytes of a window in the source's image, or in the cache: about a line more if windows lie apart.
 std::int64_t taken_bytes(const Run& run) {
   const bool is_alone = run.form == Form::scatter && run.n_dims > run.near.dims;
   return run.near.bytes + (is_alone ? kLineBytes - 1 : 0);
@@ -163,7 +163,7 @@ std::int64_t wanted_tile_bytes(const KernelBox& box, const Run& run) {
   return std::max(std::min(bytes, most) / step * step, step);
 }
 
-// The most words of which the image fits, or the differences of places fit their 32 bits; 0 where not even few do.
+// The most words whose image fits, or whose differences of places fit 32 bits; 0 if not even a few do.
 std::uint32_t tile_words(const KernelBox& box, const Run& run) {
   const std::int64_t most_span =
       run.form == Form::gather ? kImageBytes<Form::gather> - 2 * kChunk : std::numeric_limits<std::int32_t>::max();

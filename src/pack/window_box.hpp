@@ -1,4 +1,4 @@
-// Which boxes are moved through shared memory, and in which tiles.
+// The choice of boxes to move through shared memory, and of their tiles.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct Windowed {
   Form form;  // gather: of all boxes whose destination is dense
 };
 
-// Nothing where words are wide, offsets irregular, neither side is dense or the blocks are short and far apart.
+// Nothing if words are wide, offsets irregular, neither side is dense or the blocks are short and far apart.
 std::optional<Windowed> windowed(const KernelBox& box);
 
 }  // namespace tempi::pack

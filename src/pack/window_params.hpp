@@ -7,7 +7,8 @@
 //   window   bytes of the typed side from one data byte to another, with short gaps only: worth reading as a whole
 //   near     the innermost dims, those within a window; the other dims of a run lead from window to window
 //   image    shared memory of a tile. Packing: its windows one behind the other; unpacking: its packed bytes. Every
-//   byte has an address of the same residue modulo 16 as in memory, so that 16 bytes are copied at a time
+//   byte
+//            has an address of the same residue modulo 16 as in memory, so that 16 bytes are copied at a time
 //
 // Gaps may belong to other messages: unpacking stores data bytes only, word by word. The L2 cache fills a sector that
 // is written in part from memory, and stores wait for that. So a tile first asks for all lines of its windows: the
@@ -23,11 +24,11 @@
 namespace tempi::pack {
 
 inline constexpr std::uint32_t kWindowThreads = 128;   // of a tile
-inline constexpr std::uint32_t kSectorBytes = 32;      // that memory writes at a time
-inline constexpr std::uint32_t kChunkBytes = 16;       // that a thread reads at a time
-inline constexpr std::uint32_t kUnitBytes = 8;         // that a thread stores at a time
+inline constexpr std::uint32_t kSectorBytes = 32;      // bytes that memory writes at a time
+inline constexpr std::uint32_t kChunkBytes = 16;       // bytes that a thread reads at a time
+inline constexpr std::uint32_t kUnitBytes = 8;         // bytes that a thread stores at a time
 inline constexpr std::uint32_t kMostTileBytes = 8192;  // of the packed side, when packing
-inline constexpr std::uint32_t kLineBytes = 128;       // that the L2 cache is asked for at a time
+inline constexpr std::uint32_t kLineBytes = 128;       // bytes of one request to the L2 cache
 
 // Bytes of windows that a tile unpacks into, about: those of all tiles at work fit the L2 cache.
 inline constexpr std::uint32_t kUnpackedTileBytes = 6 << 10;

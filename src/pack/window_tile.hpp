@@ -14,7 +14,7 @@ struct Offsets {
   std::int64_t src, dst;
 };
 
-// Of a word or a window of a run.
+// Position of a word or a window of a run.
 struct Spot {
   std::int64_t offset;  // bytes on the typed side, from the run's first word
   std::uint32_t place;  // the same by the windows' strides
@@ -75,7 +75,7 @@ class Places {
   const Windows& windows_;
 };
 
-// A tile's words [first, end) of its run, and where the first of them lies.
+// A tile's words [first, end) of its run, and the position of the first.
 struct TileWords {
   std::uint32_t first, end;
   const char* src;
@@ -105,8 +105,8 @@ TEMPI_DEVICE TileWords words_of_tile(const OneWindowed& list, std::uint32_t tile
   else return {first, end, src + packed, dst + spot.offset, spot};
 }
 
-// Calls use(address, place) for the pieces of kPieceBytes of the windows of a tile, or what of them the tile covers.
-// The first and last piece of a window may reach beyond it.
+// Calls use(address, place) for the pieces of kPieceBytes of the windows of a tile, or the parts of them that the tile
+// covers. The first and last piece of a window may reach beyond it.
 template <Form kForm, std::uint32_t kWordBytes, std::uint32_t kPieceBytes, class Use>
 TEMPI_DEVICE void for_each_piece(const OneWindowed& list, const TileWords& words, Tile tile, Use use) {
   const Windows& windows = list.windows;

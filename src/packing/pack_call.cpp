@@ -39,9 +39,8 @@ int call_pack(PackFn pack_fn, UnpackFn unpack_fn, PackCall& call) {
 
 bool is_predefined(Handle comm) { return key_of(comm) == key_of(comm_world()) || key_of(comm) == key_of(comm_self()); }
 
-// Is the communicator valid, the datatype committed, ...? Once a datatype has passed, only a communicator of the
-// program's is in doubt, and there is a quicker question about that. A refusal shows in what is not done, see
-// find_refusal.
+// The library's refusal of the arguments (invalid communicator, uncommitted datatype, ...). A datatype that has passed
+// once is not checked again, and MPI_Comm_rank checks a communicator faster: a refusal leaves the rank unset.
 std::optional<int> check_arguments(const PackCall& call, const KnownType* type) {
   if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) {
     if (is_predefined(call.comm)) return {};
@@ -89,7 +88,7 @@ pack::Packer packer_named(const std::string& name) {
   return name == "library" ? pack::Packer::librarys : pack::Packer::undecided;
 }
 
-// Asked for several times a call: read once.
+// Used several times a call: read once.
 struct Switches {
   bool no_pack = flag(Option::NO_PACK), verify = flag(Option::VERIFY), report = flag(Option::REPORT);
   pack::Packer host_packer = packer_named(text(Option::HOST_PACK));
@@ -140,7 +139,7 @@ Handled handle(const Real& real, PackCall& call, const KnownType& type, const pa
   return {MPI_SUCCESS, outcome};
 }
 
-// Two readings of the clock are a percent of a small transfer: only a report is worth them.
+// Two readings of the clock take a percent of a small transfer: they are made only for a report.
 class Stopwatch {
  public:
   std::uint64_t nanoseconds() const {
@@ -170,12 +169,12 @@ pack::Transfer transfer_of(const PackCall& call, const KnownType& type) {
                            pack::dense_end(layout, call.packed_here()));
 }
 
-// Not part of its callers: the room for a transfer on the stack is a nanosecond.
+// Not inlined: stack space for a transfer costs the callers a nanosecond.
 [[gnu::noinline]] int handle_on_host(const Real& real, PackCall& call, const KnownType& type) {
   return handle_and_count(real, call, type, transfer_of(call, type), nullptr);
 }
 
-// The shortest path, for the commonest call: one element in a single loop, with nothing to check, to time or to tell.
+// The shortest path, for the commonest call: one element in a single loop, without checks, timing or trace.
 bool has_moved_at_once(const Switches& wanted, PackCall& call, const KnownType& type) {
   const std::optional<host::HostLoop>& loop = type.plan->mapping(call.direction).host_loop();
   if (call.count != 1 || !loop || !wanted.all_off() || trace::is_on.load(std::memory_order_relaxed)) return false;
@@ -188,7 +187,8 @@ bool has_moved_at_once(const Switches& wanted, PackCall& call, const KnownType& 
   return true;
 }
 
-// Ours whoever is faster: what the library moves wrongly, and absolute addresses, which MPICH 4.0's MPI_Pack refuses.
+// True for calls that are ours whoever is faster: datatypes that the library moves wrongly, and absolute addresses,
+// which MPICH 4.0's MPI_Pack refuses.
 bool only_ours(const PackCall& call, const KnownType& type) { return type.is_moved_wrongly || call.typed == nullptr; }
 
 // `located` is null without a device.

@@ -11,7 +11,7 @@ struct PackCall {
   pack::Direction direction;
   bool large = false;  // the program called the _c form
   void* typed;
-  void* packed;  // the beginning of the packed buffer, not where `position` stands
+  void* packed;  // the beginning of the packed buffer, not the address of `position`
   std::int64_t count;
   std::int64_t packed_size;  // outsize or insize
   std::int64_t position = 0;
@@ -21,7 +21,7 @@ struct PackCall {
   std::int64_t room() const { return packed_size - position; }  // bytes of the packed buffer that are left
 };
 
-// The same call to the library below; advances `call.position`. Where the library lacks the _c form, its int form.
+// The same call to the library below; advances `call.position`. Uses the int form if the library lacks the _c form.
 int call_library(const Real& real, PackCall& call);
 
 // Handles the call or passes it on.

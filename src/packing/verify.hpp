@@ -1,4 +1,4 @@
-// TEMPI_VERIFY: every handled call once more in the plainest way, on host copies, by walking the type map.
+// TEMPI_VERIFY: repeats every handled call in the plainest way, on host copies, by walking the type map.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@ namespace tempi::packing {
 
 class Verification {
  public:
-  // Before the transfer: keeps what it may overwrite.
+  // Before the transfer: saves the bytes that it may overwrite.
   Verification(const PackCall& call, const pack::Transfer& transfer, device::Device* device);
 
-  // After the transfer: throws Error (verification) with the datatype's tree where a byte differs.
+  // After the transfer: throws Error (verification) with the datatype's tree if a byte differs.
   void check();
 
  private:

@@ -42,7 +42,7 @@ Destruction& destruction() {
   return watch;
 }
 
-// MPI_UNDEFINED for a rank that there is not: the program's own call will say so.
+// MPI_UNDEFINED for an invalid rank: the program's own call will report it.
 int world_rank(Handle comm, int rank) {
   const Real& mpi = real_pmpi();
   int is_inter = 0, size = 0, translated = MPI_UNDEFINED;
@@ -63,7 +63,7 @@ const KnownPeer* resolve(const World& world, Handle comm, int rank) {
   return in_world >= 0 ? world.at(in_world) : nullptr;  // MPI_UNDEFINED is negative
 }
 
-// The communicator's row, from now on. Null: its destruction can not be watched.
+// Adds the communicator's row. Null: its destruction can not be watched.
 const Members* watch(Handle comm) {
   static auto& mutex = *new std::mutex;
   const std::lock_guard lock(mutex);
@@ -91,7 +91,7 @@ const KnownPeer* find_in(const World& world, Handle comm, int rank) noexcept {
   return known != nullptr ? known->peer : resolve_once(world, comm, rank);
 }
 
-// That this process sees: the same from the time that it uses one.
+// The GPUs that this process sees: constant from the time that it uses one.
 int count_gpus() noexcept {
   static std::atomic<int> known{0};
   device::Device* const device = known.load() == 0 ? device::current() : nullptr;

@@ -1,21 +1,20 @@
 // The process at the other end of a message.
 //
 // Glossary
-//   peer       a process of MPI_COMM_WORLD, as an object; one that no rank of it stands for has none
-//   resolved   a (communicator, rank) is resolved once to its peer; of an inter-communicator the rank is of the remote
-//              group
+//   peer       a process of MPI_COMM_WORLD, as an object; a process that is not in it has none
+//   resolved   a (communicator, rank) is resolved once to its peer; in an inter-communicator the rank is one of the
+//              remote group
 //   wildcard   MPI_ANY_SOURCE has no peer, nor has a process that was spawned
 //
 // Invariants
-//   What is known of a communicator ends with it: the library tells of its destruction (mpi/destruction.hpp). One whose
-//   destruction can not be watched is resolved at each message.
-//   A peer object stays until the process ends; the ranks of other nodes share one.
-//   Peers are found without a message: both ends must be able to tell alone.
+//   Data about a communicator is dropped at its destruction (mpi/destruction.hpp). One whose destruction can not be
+//   watched is resolved at each message. A peer object stays until the process ends; the ranks of other nodes share
+//   one. Peers are found without messages: each end must decide alone.
 //
-// The launcher's variables say how many ranks are on this node; they are taken to follow each other in MPI_COMM_WORLD,
-// as all launchers have it unless told otherwise. (MPI_Comm_split_type would tell for certain, and would wait for ever
-// for ranks that run without this library.) Where the launcher says nothing, all peers are taken to be on other nodes.
-// Ranks of one node are taken to use its GPUs in turn, as programs do that choose theirs by their local rank.
+// The launcher's variables give the number of ranks on this node; their ranks in MPI_COMM_WORLD are taken to be
+// consecutive, the default of all launchers. (MPI_Comm_split_type would tell for certain, and would wait for ever for
+// ranks that run without this library.) Without such variables all peers are taken to be on other nodes. Ranks of one
+// node are taken to use its GPUs in turn, as programs do that choose theirs by their local rank.
 #pragma once
 
 #include "model/predict.hpp"
@@ -28,17 +27,17 @@ struct KnownPeer {
   int on_node = -1;   // its number among the ranks of this node; -1: elsewhere
 };
 
-// A few ns, of MPI_COMM_WORLD less. Null where there is no peer.
+// Takes a few ns, with MPI_COMM_WORLD less. Null if there is no peer.
 const KnownPeer* find(Handle comm, int rank) noexcept;
 
-// Of a message of host memory. A peer that is not known is taken to be as far as anybody is.
+// Locality for a message of host memory. An unknown peer is taken to be as far as the farthest rank.
 model::Peer host_peer(Handle comm, int rank) noexcept;
 
-// Of a message of GPU memory: the relation of the GPUs that both ends are taken to use. A peer that is not known is
-// taken to use another GPU, of another node where there are several.
+// Locality for a message of GPU memory: the relation of the GPUs that both ends are taken to use. An unknown peer is
+// taken to use another GPU, on another node if there are several.
 model::Locality locality(Handle comm, int rank) noexcept;
 
-// Forgets all communicators: MPI, or a session, is about to shut down, which takes them without telling us.
+// Forgets all communicators: MPI, or a session, is about to shut down, which destroys them without notice.
 void forget_peers() noexcept;
 
 }  // namespace tempi::peer

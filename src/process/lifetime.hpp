@@ -3,14 +3,14 @@
 
 namespace tempi::process {
 
-// After MPI has been initialised: tells once (on rank 0, where there is a world) what the user should know is off.
+// After MPI has been initialised: warns once of configuration problems (on rank 0, if there is a world).
 enum class World { yes, no };
 void announce(World world) noexcept;
 
-// Before MPI or a session shuts down, which takes datatypes and communicators without telling us.
+// Before MPI or a session shuts down, which destroys datatypes and communicators without notice.
 void forget_handles() noexcept;
 
-// Before MPI shuts down: everything that we hold is given back.
+// Before MPI shuts down: releases all our resources.
 void shut_down() noexcept;
 
 }  // namespace tempi::process

@@ -1,5 +1,5 @@
-// TEMPI_REPORT: what became of the calls of a node's ranks. No message is sent: ranks without the shim or the option do
-// not notice, and nobody waits. The last rank of a node prints one table on standard error.
+// TEMPI_REPORT: the outcomes of the calls of a node's ranks. It sends no message: ranks without the shim or the option
+// are not affected, and no rank waits. The last rank of a node prints one table on standard error.
 #pragma once
 
 namespace tempi::process {

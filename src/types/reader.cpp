@@ -107,8 +107,8 @@ void split_addresses(Contents& contents, std::size_t n_counts) {
   contents.counts.resize(n_counts);
 }
 
-// The large forms list all counts in the order of the constructor's arguments; what is an address in the int form comes
-// last (MPI-4.1, 5.1.13).
+// The large forms list all counts in the order of the constructor's arguments; addresses of the int form come last
+// (MPI-4.1, 5.1.13).
 void fill_from_large(Contents& contents, const RawContents& raw) {
   contents.counts = raw.large_counts;
   const auto n = static_cast<std::size_t>(contents.counts.empty() ? 0 : contents.counts[0]);

@@ -1,4 +1,4 @@
-// Asks the real MPI what a datatype is made of.
+// Reads the contents of datatypes from the real MPI.
 #pragma once
 
 #include "datatype/decode.hpp"
@@ -16,7 +16,7 @@ class MpiTypeReader final : public datatype::TypeReader {
 
 bool is_predefined(datatype::TypeHandle type);  // never freed
 
-// How many counts, displacements, ... the datatype's constructor was given.
+// The number of counts, displacements, ... of the datatype's constructor.
 std::int64_t argument_count(datatype::TypeHandle type);
 
 }  // namespace tempi

@@ -38,7 +38,7 @@ class Plans {
 
   Found get(const datatype::TreePtr& tree) {
     const std::lock_guard lock(mutex_);
-    // A program repeats constructions: the tree as built finds its plan without being rewritten.
+    // Programs repeat constructions: the tree as built finds its plan without rewriting.
     if (PreparedPtr known = find(tree, as_built_)) return {known, true};
     const datatype::TreePtr canonical = datatype::canonicalise(tree);
     PreparedPtr prepared = find(canonical, canonical_);

@@ -1,4 +1,4 @@
-// Knowledge of the program's datatypes.
+// The table of the program's datatypes.
 #pragma once
 
 #include <array>
@@ -36,15 +36,15 @@ struct Analysis {
 // Analyses a valid datatype and remembers it until the library destroys it. Does not throw.
 Analysis analyse_type(Handle datatype) noexcept;
 
-// True: a datatype may be in use that the library moves wrongly: a committed one that has been analysed, or one that
-// was left for later.
+// True if a datatype that the library moves wrongly may be in use: a committed one that was analysed as such, or one
+// not analysed yet.
 extern std::atomic<bool> wrong_types_in_use;
 inline bool may_use_wrong_types() noexcept { return wrong_types_in_use.load(std::memory_order_relaxed); }
 
 // A datatype is committed without being analysed.
 void leave_for_later() noexcept;
 
-// Forgets all datatypes: MPI is about to shut down, which takes them without telling us.
+// Forgets all datatypes: MPI is about to shut down, which destroys them without notice.
 void forget_types() noexcept;
 
 }  // namespace tempi

@@ -25,7 +25,7 @@ void check(CUresult result, const char* call) { device::check(*driver, result, c
 
 CUdeviceptr as_device(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
 
-// One thread's way into one context.
+// A thread's stream and kernels in one context.
 struct Queue {
   Context context;
   Lane lane;
@@ -48,7 +48,7 @@ struct ThreadQueues {
 
 thread_local ThreadQueues thread_queues;
 
-// What enter() must restore; scopes nest a few levels deep (memory given back while other work is under way).
+// The state that leaving a scope restores; scopes nest a few levels deep (memory given back during other work).
 struct Entered {
   Context context;
   Lane lane;
@@ -56,7 +56,7 @@ struct Entered {
 };
 thread_local std::vector<Entered> entered;
 
-std::mutex mutex;  // of the two maps
+std::mutex mutex;  // guards the two maps
 
 CUmodule module_of(Context context) {
   static auto& modules = *new std::map<Context, CUmodule>;
@@ -66,7 +66,7 @@ CUmodule module_of(Context context) {
   return module;
 }
 
-// Memory without a context of its own (cudaMallocAsync, virtual memory management) is its device's.
+// Memory without a context of its own (cudaMallocAsync, virtual memory management) belongs to its device.
 Context primary_context(int ordinal) {
   static auto& contexts = *new std::map<int, CUcontext>;
   const std::lock_guard lock(mutex);

@@ -1,5 +1,5 @@
-// The real GPU, through the CUDA driver API. libcuda is never loaded nor initialised by us: while the program has not
-// done it, there is no GPU memory that we could be handed.
+// The real GPU, through the CUDA driver API. TEMPI never loads or initialises libcuda: until the program has done it,
+// no buffer can be GPU memory.
 #pragma once
 
 #include "device/device.hpp"

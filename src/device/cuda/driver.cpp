@@ -15,7 +15,7 @@ std::atomic<const CudaDriver*> found{nullptr};
 std::atomic<bool> unusable{false};
 std::mutex mutex;
 
-// The last library that was loaded when we last looked for the driver.
+// The last loaded library at the last search for the driver.
 std::atomic<const link_map*> tail{nullptr};
 
 bool libraries_were_added() { return !is_last_library(tail.load(std::memory_order_acquire)); }

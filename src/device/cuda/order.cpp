@@ -15,7 +15,7 @@ std::array<std::atomic<unsigned long long>, kRemembered> ordered{};
 
 std::atomic<unsigned long long>& place_of(unsigned long long buffer_id) { return ordered[buffer_id % kRemembered]; }
 
-// Calls that a thread may not make while it captures a graph are allowed in this scope.
+// Scope that allows calls forbidden to a thread that captures a graph.
 class RelaxedCapture {
  public:
   explicit RelaxedCapture(const CudaDriver& driver) : driver_(driver) {
@@ -31,7 +31,7 @@ class RelaxedCapture {
 };
 
 // An event of the legacy stream also waits for the blocking streams of its context, the per-thread default ones among
-// them. False when nothing could be waited for.
+// them. False if the wait was not possible.
 bool wait_for_legacy_stream(const CudaDriver& driver, CUcontext context) noexcept {
   if (driver.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS) return false;
   bool is_done = false;
@@ -41,7 +41,7 @@ bool wait_for_legacy_stream(const CudaDriver& driver, CUcontext context) noexcep
       cuda_mark(driver, CU_STREAM_LEGACY)->wait();
       is_done = true;
     }
-  } catch (const std::exception&) {  // whoever uses the context next meets the error
+  } catch (const std::exception&) {  // the next use of the context meets the error
   }
   CUcontext popped = nullptr;
   driver.cuCtxPopCurrent_v2(&popped);

@@ -13,7 +13,7 @@
 
 namespace tempi::device {
 
-// An allocation, told apart by an id that CUDA never uses again, as addresses are.
+// An allocation, identified by an id that CUDA never reuses (addresses are reused).
 struct CudaAllocation {
   CUdeviceptr address;
   unsigned long long buffer_id;
@@ -22,7 +22,7 @@ struct CudaAllocation {
 };
 
 // Returns when the bytes of all synchronous copies that have returned are in the allocation. A few ns for one that was
-// seen before. While the program captures a graph on a blocking stream there is nothing that may be waited for.
+// seen before. While the program captures a graph on a blocking stream it does not wait.
 void order_after_program(const CudaDriver& driver, const CudaAllocation& allocation) noexcept;
 
 }  // namespace tempi::device

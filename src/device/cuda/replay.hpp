@@ -18,7 +18,7 @@ struct KernelCall {
   std::size_t param_bytes;
 };
 
-// The last few launches of one queue, each told apart by all its parameters, addresses included.
+// The last few launches of one queue, identified by all parameters, addresses included.
 class Replays {
  public:
   // Launches the kernel, as a graph from the third time on.

@@ -17,8 +17,8 @@
 namespace tempi::device {
 
 // TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once; the N-th "flip" is a copy with a wrong byte.
-// NAME:N:KIND fails by another exception than the device would throw: by an Error of that kind ("internal"), or by one
-// of the C++ library ("bad_alloc", "system_error", "logic_error") or of nobody ("int").
+// NAME:N:KIND fails with another exception than the device would throw: an Error of that kind ("internal"), one of the
+// C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int").
 class Failures {
  public:
   explicit Failures(std::string_view list) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMostParamBytes = 32764;  // of a CUDA kernel
 
-// The program's synchronous copies that have returned early (fake_copy), as those of CUDA do: a queue of no thread.
+// The program's synchronous copies that have returned early (fake_copy), as CUDA's do: a queue that no thread owns.
 QueueKey legacy_queue(int ordinal) { return {std::thread::id(), fake_context(ordinal), Lane::kernels}; }
 
 // The contexts entered by this thread, innermost last.
@@ -127,7 +127,7 @@ void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
   const std::lock_guard lock(mutex_);
   failures_.pass("launch", ErrorKind::device);
   const int ordinal = fake_ordinal(current_context());
-  // operator new aligns the copy to 16 bytes, as much as a parameter struct asks for.
+  // operator new aligns the copy to 16 bytes, the largest alignment of a parameter struct.
   queues_.add(own_queue(),
               [this, kernel, grid, ordinal, copied = std::vector<std::byte>(first, first + kernel.param_bytes)] {
                 run_tiles(kernel, grid, copied.data(), memory_.shift(ordinal), memory_, queues_.random());
@@ -171,7 +171,7 @@ void Fake::wait_for(const Mark& mark) {
   queues_.add(own_queue(), [] {}, static_cast<const FakeMark&>(mark).progress());
 }
 
-// A failed wait loses what the queue still held, as a lost GPU does.
+// A failed wait drops the queue's remaining work, as a lost GPU does.
 void Fake::pass_finish(const QueueKey& queue) {
   try {
     failures_.pass("finish", ErrorKind::device);
@@ -181,7 +181,7 @@ void Fake::pass_finish(const QueueKey& queue) {
   }
 }
 
-// One look at a mark, or as many as it takes.
+// Queries a mark once, or until it is reached.
 bool Fake::poll(const Progress& progress, const QueueKey& queue, bool waits) {
   const std::lock_guard lock(mutex_);
   if (waits) pass_finish(queue);

@@ -1,6 +1,6 @@
 // A GPU for tests: two fake devices (ordinals 0 and 1) whose kernels run on the CPU, late and out of order between
 // queues. Nothing that was launched or copied has happened before finish() returns. The program's own copies are late,
-// too, as those of CUDA are: what a synchronous copy has promised is there once locate() has seen the memory.
+// too, as those of CUDA are: the bytes of a synchronous copy have arrived once locate() has seen the memory.
 #pragma once
 
 #include "device/device.hpp"
@@ -9,7 +9,7 @@ namespace tempi::device {
 
 Device* fake_device() noexcept;  // null when the system refuses its memory
 
-// What programs use in place of cudaMalloc, cudaFree, cudaMemcpy. Not failed by TEMPI_FAKE_FAIL.
+// The program's cudaMalloc, cudaFree and cudaMemcpy. TEMPI_FAKE_FAIL does not fail them.
 void* fake_allocate(MemoryKind kind, int ordinal, std::size_t bytes) noexcept;   // null on failure
 void* fake_allocate(const char* kind, int ordinal, std::size_t bytes) noexcept;  // "device", "pinned", "managed"
 void fake_deallocate(void* address) noexcept;

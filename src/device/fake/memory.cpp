@@ -133,7 +133,7 @@ std::byte* FakeMemory::alias(std::uintptr_t address) const {
   return reinterpret_cast<std::byte*>(address + static_cast<std::uintptr_t>(shift_.shift));
 }
 
-// The allocation that `address` is inside of.
+// The allocation that contains `address`.
 FakeMemory::Allocations::const_iterator FakeMemory::find(std::uintptr_t address) const {
   auto after = allocations_.upper_bound(address);
   if (after == allocations_.begin()) return allocations_.end();
@@ -159,7 +159,7 @@ void FakeMemory::deallocate_in_arena(std::uintptr_t address, const Allocation& a
   give_span(allocation.ordinal, address - kGuardBytes, span_bytes(allocation.bytes));
 }
 
-// A kernel that writes outside of its memory is a bug that no test may miss, hence the abort.
+// Aborts: a kernel that writes outside of its memory is a bug that no test may miss.
 void FakeMemory::check_guards(std::uintptr_t address, std::size_t bytes) const {
   const auto intact = [this](std::uintptr_t begin, std::uintptr_t end) {
     return std::all_of(alias(begin), alias(end), [](std::byte value) { return value == std::byte{kGuardFill}; });

@@ -8,7 +8,7 @@ namespace {
 
 constexpr unsigned kMostPolls = 4;
 
-// Told when the operation that reaches a mark is done, or dropped without having been done.
+// Notified when the operation that reaches a mark is done, or dropped undone.
 struct Teller {
   explicit Teller(ProgressPtr told) : progress(std::move(told)) {}
   ~Teller() {
@@ -51,7 +51,7 @@ void FakeQueues::finish(const QueueKey& queue) {
   while (queues_.contains(queue)) poll();
 }
 
-// Work behind a mark that is lost fails, and all that its queue holds with it.
+// Work behind a lost mark fails, together with all work in its queue.
 void FakeQueues::lose(QueueKey queue) {
   drop(queue);
   lost_.insert(queue);

@@ -18,7 +18,7 @@ namespace tempi::device {
 
 using QueueKey = std::tuple<std::thread::id, Context, Lane>;
 
-// How far a mark is. Lost with the queue that would have reached it.
+// The state of a mark. It is lost with the queue that would have reached it.
 struct Progress {
   enum { ahead, reached, lost } state = ahead;
 };
@@ -54,7 +54,7 @@ class FakeQueues {
 
   std::mt19937 random_;
   std::map<QueueKey, std::deque<Operation>> queues_;  // without empty ones
-  std::set<QueueKey> lost_;                           // that have lost what they held
+  std::set<QueueKey> lost_;                           // that have lost their work
 };
 
 }  // namespace tempi::device

@@ -11,7 +11,7 @@
 namespace tempi::device {
 namespace {
 
-// A tile's: what no thread has written holds nothing of use.
+// Shared memory of a tile; fill() poisons it, so that reads of unwritten words are found out.
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t bytes) : words_((bytes + sizeof(Word) - 1) / sizeof(Word)) {}
@@ -27,7 +27,7 @@ class SharedMemory {
 
 const FakeMemory* reached = nullptr;  // by the kernel that runs
 
-// A kernel that uses other memory is a bug that no test may miss, hence the abort.
+// Aborts: a kernel that uses other memory is a bug that no test may miss.
 void outside_device_memory(std::uintptr_t address) {
   if (reached->kernels_reach(address)) return;
   warn_once("fake_reach", "fake device: a kernel used memory that its GPU does not reach");
