@@ -63,7 +63,7 @@ wheel: $(VENV)/.mpi ## a wheel with a shim for each MPI, for several GPU generat
 test-wheel: wheel $(VENV)/.tools ## that wheel in new virtual environments, one with Open MPI, one with MPICH
 	TESTS_WHEEL=$$(echo $(CURDIR)/dist/*.whl) $(BIN)/python -m pytest tests/wheel
 
-clean: ## remove what was built
+clean: ## remove build outputs
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean ## ... and the virtual environments
@@ -74,7 +74,7 @@ install: $(VENV)/.installed ## build and install the package into the virtual en
 venv: # the virtual environment's name, for scripts
 	@echo $(VENV)
 
-# How far a virtual environment is: bin/python, .mpi (an MPI and the build tools), .installed (tempi), .tools (tests).
+# Stamps of a virtual environment: bin/python, .mpi (an MPI and the build tools), .installed (tempi), .tools (tests).
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { apt-get update -q && apt-get install -y -q python3-venv && $(PYTHON) -m venv $(VENV); } \
 	    || { rm -rf $(VENV); exit 1; }

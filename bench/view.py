@@ -41,7 +41,7 @@ class _Dlpack:
 
 
 def arrays() -> Iterator[tuple[str, Any]]:
-    """The arrays to view, by name; GPU arrays where their libraries are and find a GPU."""
+    """The arrays to view, by name; GPU arrays if their libraries are installed and find a GPU."""
     host = np.zeros(SHAPE)
     yield "NumPy, slice", host[FACE]
     yield "NumPy, contiguous", host

@@ -21,7 +21,7 @@ if(TEMPI_WERROR)
   target_compile_options(tempi_compile_options INTERFACE -Werror)
 endif()
 if(TEMPI_SANITIZE)
-  # With assertions, whatever the build type says.
+  # Assertions in every build type.
   set(sanitize -fsanitize=${TEMPI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -UNDEBUG)
   target_compile_options(tempi_compile_options INTERFACE ${sanitize})
   target_link_options(tempi_compile_options INTERFACE ${sanitize})

@@ -12,7 +12,7 @@ if(CUDAToolkit_NVCC_EXECUTABLE)
   set(TEMPI_CUDA_VERSION ${CUDAToolkit_VERSION})
   target_include_directories(tempi_gpu SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
   include(kernel_image)
-  # NVTX is a header too. Its ranges go to the tool's library, which is loaded where a tool asks for it.
+  # NVTX is a header too. Its ranges go to the tool's library, which is loaded if a tool asks for it.
   find_path(TEMPI_NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h PATHS ${CUDAToolkit_INCLUDE_DIRS} NO_DEFAULT_PATH)
   if(TEMPI_NVTX_INCLUDE_DIR)
     set_source_files_properties(src/base/nvtx.cpp PROPERTIES COMPILE_DEFINITIONS TEMPI_HAVE_NVTX

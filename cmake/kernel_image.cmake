@@ -1,7 +1,7 @@
 # src/pack/kernels.cu -> kernels.fatbin -> symbols tempi_kernel_image ... tempi_kernel_image_end in libtempi.so.
 enable_language(ASM)
 
-# Compute capabilities of this machine's GPUs as 90;100, empty where there is none.
+# Compute capabilities of this machine's GPUs as 90;100, empty without a GPU.
 function(tempi_local_architectures result)
   execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
                   OUTPUT_VARIABLE capabilities ERROR_QUIET RESULT_VARIABLE status)

@@ -2,7 +2,7 @@
 # header is used: the library is found in the running process.
 set(TEMPI_MPI_INCLUDE_DIRS "" CACHE STRING "Folders with an mpi.h, one for each MPI to build for (empty: mpicc's MPI)")
 
-# What mpi.h says. Sets in the caller: TEMPI_MPI_ABI (openmpi, mpich, mpiabi: the MPI-5 standard's),
+# Facts from mpi.h. Sets in the caller: TEMPI_MPI_ABI (openmpi, mpich, mpiabi: the MPI-5 standard's),
 # TEMPI_MPI_ABI_OPENMPI and so on, TEMPI_MPI_VERSION_TEXT and TEMPI_MPI_DECLARATIONS, the preprocessed header and that of
 # extensions.
 macro(tempi_read_mpi mpi_include_dirs mpi_definitions)

@@ -1,5 +1,5 @@
-# What makes libtempi.so safe to preload: exactly the symbols of exports.map, and a C++ runtime of its own, hidden, so
-# that the program's libstdc++ is the only one that others see.
+# Settings that make libtempi.so safe to preload: exactly the symbols of exports.map, and a C++ runtime of its own,
+# hidden, so that the program's libstdc++ is the only one that others see.
 function(tempi_make_preloadable target exports_map)
   set_target_properties(${target} PROPERTIES LINK_DEPENDS ${exports_map} INSTALL_RPATH "" SKIP_BUILD_RPATH ON)
   target_link_options(${target} PRIVATE -Wl,--version-script=${exports_map} -Wl,--exclude-libs,ALL -Wl,--as-needed)

@@ -1,4 +1,4 @@
-"""Writes the pages of `docs/` that come from tables of `src/`; with --check says if they are up to date."""
+"""Writes the pages of `docs/` that come from tables of `src/`; with --check tells if they are up to date."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Environment variables, read once. This page is made from `src/base/options.def` 
 """
 STRATEGIES = """# Strategies
 
-How messages travel. `TEMPI_STRATEGY` names one; `auto` takes the one that is predicted to be the fastest.
+The strategies of messages. `TEMPI_STRATEGY` names one; `auto` takes the one predicted to be the fastest.
 This page is made from `src/base/strategies.def` by `make docs`.
 
 | strategy | meaning | who packs | the library carries | in the report |

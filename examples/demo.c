@@ -134,7 +134,7 @@ static Word hash(const Word* words, MPI_Aint bytes) {
   return h;
 }
 
-/* Rank 0 sends bytes that differ everywhere; what rank 1 does not receive stays 0xee. */
+/* Rank 0 sends bytes that differ everywhere; bytes that rank 1 does not receive stay 0xee. */
 static void fill(Word* words, int rank) {
   for (MPI_Aint i = 0; i < kBufferBytes / 8; ++i)
     words[i] = rank == 0 ? i * 0x9e3779b97f4a7c15ULL : 0xeeeeeeeeeeeeeeeeULL;

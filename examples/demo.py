@@ -1,6 +1,6 @@
 """Runs demo.c, an MPI program that knows nothing of TEMPI, without and with libtempi.so in turn; compares.
 
-Then a 3-D halo exchange. On GPU buffers where there is a GPU, else on host buffers. Exit code 1 when bytes
+Then a 3-D halo exchange. On GPU buffers if there is a GPU, else on host buffers. Exit code 1 when bytes
 differ. From the folder above: python -m examples.demo
 """
 

@@ -18,7 +18,7 @@ RANKS, ROUNDS, SECONDS, LIMIT_S = 2, 5, 0.2, 20.0
 
 
 def plan_here(console: Console) -> tuple[Plan, Setup]:
-    """On GPUs where CuPy can make arrays on them."""
+    """True if CuPy can make arrays on GPUs."""
     n_gpus = min(RANKS, len(gpus()))
     if n_gpus and not find_spec("cupy"):
         console.print(
@@ -36,7 +36,7 @@ def is_right(outcomes: Outcomes) -> bool:
 
 
 def show_halo(console: Console) -> bool:
-    """Run it and print the table; whether all data were right."""
+    """Run it and print the table; True if all data were right."""
     plan, setup = plan_here(console)
     with console.status("3-D halo exchange") as status:
         outcomes = measure(plan, [setup], [SIZE], WAYS, ROUNDS, status.update)

@@ -4,8 +4,8 @@ The work is done by ``libtempi.so``, which ``tempi run`` preloads into an MPI pr
 
     tempi run -- mpirun -n 2 ./program
 
-In a Python program, importing this package before ``mpi4py.MPI`` does the same. It looks inside, too: how a
-datatype is handled, the outcomes of the calls, the options.
+In a Python program, importing this package before ``mpi4py.MPI`` does the same. It also shows the handling of
+a datatype, the outcomes of the calls and the options.
 """
 
 from importlib import import_module

@@ -58,12 +58,13 @@ def lib_path(abi: str | None = None) -> str:
     Parameters
     ----------
     abi : "openmpi", "mpich" or "mpiabi", optional
-        Of the program's MPI; default: the only one installed, else that of this Python's mpi4py or mpirun.
+        ABI of the program's MPI; default: the only one installed, else that of this Python's mpi4py or
+        mpirun.
 
     Raises
     ------
     RuntimeError
-        If there is none for that MPI, or several and nothing that chooses, or LD_PRELOAD cannot name it.
+        If there is none for that MPI, or several and no way to choose, or LD_PRELOAD cannot name it.
     """
     return str(shims.preload_path(abi or shims.default_abi()))
 

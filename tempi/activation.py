@@ -1,6 +1,6 @@
 """``import tempi`` before mpi4py's MPI module puts the shim in its way, without LD_PRELOAD.
 
-The module's calls are bound when it is loaded: to the first libraries that are loaded for the whole process.
+The module's calls are bound when it is loaded, to the first libraries that are loaded for the whole process.
 So the shim is loaded for the whole process right before. Without an import of mpi4py's MPI module nothing
 happens.
 """
@@ -99,7 +99,7 @@ def watch() -> None:
     if MPI4PY not in sys.modules:
         sys.meta_path[:] = [_Finder(), *(finder for finder in sys.meta_path if not _is_ours(finder))]
     elif why := _why_off():
-        # Of this function, of tempi/__init__.py and of the program: the last one's line is shown.
+        # Frames of this function, of tempi/__init__.py and of the program: the last one's line is shown.
         warnings.warn(f"tempi is off: {why}", RuntimeWarning, stacklevel=3)
 
 

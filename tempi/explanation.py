@@ -37,7 +37,7 @@ class Explanation:
     plan : str
         Word size, tiles and launches.
     features : tempi.model.features.Features
-        Of the transfer; its predicted time depends on them.
+        Features of the transfer; its predicted time depends on them.
     contiguous : bool
         True if it is one dense block.
     indexed : bool
@@ -62,7 +62,7 @@ class Explanation:
         return "\n\n".join(f"{title}\n{_indented(text)}" for title, text in self._stages())
 
     def __rich__(self) -> RenderableType:
-        # rich is for people: the ranks of a program do not load it.
+        # Imported here, so that the ranks of a program do not load rich.
         from rich.console import Group
         from rich.panel import Panel
         from rich.text import Text
@@ -89,7 +89,7 @@ def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
     datatype : mpi4py.MPI.Datatype
         Committed or not.
     count : int
-        How many elements of it are transferred.
+        Number of its elements to transfer.
 
     Raises
     ------

@@ -33,7 +33,7 @@ settings.register_profile(
 )
 settings.load_profile("tempi")
 
-# MPI is for the children: an MPI_Init here would leave its variables to every program that the tests start.
+# Only children use MPI: an MPI_Init here would leave its variables to every program that the tests start.
 mpi4py.rc.initialize = mpi4py.rc.finalize = processes.in_child()
 
 
@@ -58,7 +58,7 @@ def ranks() -> Iterator[Pool]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tests that a machine leaves out for want of a tool are no small print."""
+    """Prints prominently the tests that are skipped for want of a tool."""
     skipped = terminalreporter.stats.get("skipped", [])
     n_fortran = sum("mpifort" in str(report.longrepr) for report in skipped)
     if n_fortran:

@@ -2,14 +2,14 @@
 # The full matrix: long random tests on four MPIs, the suite under asan and ubsan (at quick effort: they look at each
 # access, not for rare datatypes), and the threads that pack and send under tsan. Each folder of tests is a job of its own (each file, where files take minutes); JOBS of them run at a time
 # (default: half of the cores, since a test has several ranks). Prints the counts at the end, as rows for full-runs.md.
-# TESTS_EFFORT=quick tries the machinery in minutes. Arguments: which runs; all of them where there are none.
+# TESTS_EFFORT=quick tries the machinery in minutes. Arguments: names of runs; by default all.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 effort=${TESTS_EFFORT:-full}
 export LOGS=${LOGS:-build/full}
 jobs_at_once=${JOBS:-$((($(nproc) + 1) / 2))}
 all=(openmpi mpich debian-openmpi debian-mpich asan ubsan tsan)
-unset MAKEFLAGS MFLAGS MAKELEVEL # what make handed down is not for the makes in here
+unset MAKEFLAGS MFLAGS MAKELEVEL # make's own variables are not for the makes in here
 [[ $# -gt 0 ]] || set -- "${all[@]}"
 rm -rf "$LOGS"
 mkdir -p "$LOGS"

@@ -1,4 +1,4 @@
-"""The options table: what is documented is what is parsed."""
+"""The options table: documented and parsed options agree."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 ROW = re.compile(r"^\| `TEMPI_(\w+)` \| \w+ \| (.*?) \| (.*) \|$", re.MULTILINE)
 OF_WORDS = ("LOG", "PROGRESS", "HOST_PACK", "DEVICE", "STRATEGY", "CUDA_AWARE")
 SHOW = "import tempi, sys; print(*[(o.value, o.from_environment) for o in tempi.options() if o.name == sys.argv[1]])"
-# All others are flags and numbers.
+# The text options; all others are flags and numbers.
 VALUES = {
     "LOG": "error",
     "PROGRESS": "calls",

@@ -1,4 +1,4 @@
-"""Does the model choose well: random messages by every strategy, against the one predicted to win.
+"""The quality of the model's choice: random messages by every strategy, against the predicted one.
 
     python -m bench.choice --profile FILE.fit              # GPU memory, between ranks
     python -m bench.choice --profile FILE.fit --host       # host memory: our packer or the library's
@@ -57,7 +57,7 @@ class Outcome:
 
     @property
     def best(self) -> str:
-        """The strategy that took least."""
+        """The fastest strategy."""
         return min(self.measured_s, key=lambda strategy: self.measured_s[strategy])
 
     @property
@@ -67,7 +67,7 @@ class Outcome:
 
     @property
     def error(self) -> float:
-        """Of the prediction, as a share of what was measured."""
+        """The prediction's error, as a share of the measured time."""
         return abs(self.predicted_s / self.measured_s[self.chosen] - 1)
 
 
@@ -97,7 +97,7 @@ def measure(
 
 
 def judge(fit: Fit, case: Case, measured: dict[str, float]) -> Outcome | None:
-    """The outcome of a case; nothing where the profile does not know two strategies that were measured."""
+    """The outcome of a case; nothing unless the profile knows two measured strategies."""
     predicted = {name: s for name, s in predictions(fit, case).items() if name in measured}
     if len(predicted) < 2:
         return None

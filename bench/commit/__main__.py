@@ -23,7 +23,7 @@ from bench.common.tables import machine_facts, write_csv
 
 Row = dict[str, Any]
 PRELOADED = "preloaded into /bin/true"
-# The most that the shim may add, in ns.
+# Bars: the most that the shim may add, in ns.
 BARS = {
     "commit of a structure seen before": 1_000.0,
     "commit of a new structure": 5_000.0,

@@ -1,4 +1,4 @@
-// What MPI_Type_commit of a 3-D subarray costs, and the first pack of a new type: run it with and without the shim.
+// The cost of MPI_Type_commit of a 3-D subarray, and of the first pack of a new type; run with and without the shim.
 // Usage: commit_driver [--repeats N]. Prints case,median_ns,min_ns,p90_ns.
 #include <mpi.h>
 

@@ -1,4 +1,4 @@
-"""The binaries of the benchmarks: compiled where the machine is, when their sources have changed."""
+"""The binaries of the benchmarks: compiled on this machine when their sources have changed."""
 
 from __future__ import annotations
 

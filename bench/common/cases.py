@@ -147,7 +147,7 @@ def irregular(kind: str, payload: int, block: int, element: str = "double", orde
 
 
 def strides_of(block: int) -> Iterator[int]:
-    """Twice the block, 512 and 2,096 bytes, where they leave a gap."""
+    """Twice the block, 512 and 2,096 bytes, if they leave a gap."""
     yield 2 * block
     yield from (stride for stride in (512, ROW_OF_262) if stride > block and stride != 2 * block)
 
@@ -181,7 +181,7 @@ def faces() -> Iterator[Case]:
 
 
 def small() -> Iterator[Case]:
-    """Bar 2: at most 64 KiB, where the launch is everything."""
+    """Bar 2: at most 64 KiB, where the launch dominates."""
     for payload in (KIB, 8 * KIB, 64 * KIB):
         for block in (4, 8, 24, 64, 512):
             yield from (vector(payload, block, stride) for stride in strides_of(block))

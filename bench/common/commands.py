@@ -12,9 +12,9 @@ from rich.console import Console
 
 BENCH = Path(__file__).resolve().parents[1]
 RESULTS = BENCH / "results"
-# A file or a pipe has no width of its own: tables keep their columns there.
+# Width of tables in a file or a pipe, which has no width of its own.
 CONSOLE = Console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
-# A root user, few cores and C++ behind mpicc, whichever library it is.
+# Allows every library a root user, few cores and C++ behind mpicc.
 MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -30,7 +30,7 @@ def environment(extra: Mapping[str, str] = {}) -> dict[str, str]:
 
 
 def output_of(command: Sequence[str]) -> str:
-    """The output of a command, or '' where it cannot run."""
+    """The output of a command, or '' if it cannot run."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment())
     except (OSError, subprocess.TimeoutExpired):

@@ -36,7 +36,7 @@ def _pyplot() -> Any:
 
 
 def vectors(rows: Sequence[Row], direction: str) -> list[Row]:
-    """The vectors to draw: the large ones where there are any, as small ones all cost one launch."""
+    """The vectors to draw: the large ones if any, as small ones all cost one launch."""
     found = [row for row in rows if row["kind"] == "vector" and row["direction"] == direction]
     return [row for row in found if row["payload"] >= LARGE] or found
 
@@ -189,7 +189,7 @@ def draw_halos(rows: Sequence[Row], path: Path, title: str) -> None:
 
 
 def _draw_halo_panel(axis: Any, rows: Sequence[Row]) -> None:
-    """Each bar with its time, or with why there is none."""
+    """Each bar with its time, or the reason why there is none."""
     setups = list(dict.fromkeys((row["ranks"], row["gpus"]) for row in rows))
     ways = [way for way in HALO_WAYS if any(row["way"] == way for row in rows)]
     width = 0.85 / len(ways)

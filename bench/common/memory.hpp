@@ -49,7 +49,7 @@ class Gpu {
   }
   void synchronise() const { check(synchronise_(), "cuCtxSynchronize"); }
 
-  // What the driver knows about an address; the answer does not matter here, the time does.
+  // Queries the driver about an address; the time matters here, not the answer.
   void query_pointer(const void* address) const {
     int attribute = 2, kind = 0;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
     void* answer = &kind;

@@ -1,4 +1,4 @@
-// A case as an MPI program would write it down.
+// A case as an MPI program would write it.
 #pragma once
 
 #include <mpi.h>

@@ -75,7 +75,7 @@ class Pair {
     return {s.median_us / 2, s.min_us / 2, s.p90_us / 2, s.repeats};
   }
 
-  // Rounds that need both ranks: how many, follows from rank 0's last round of warming up.
+  // Rounds that need both ranks; their number follows from rank 0's last round of warming up.
   template <class Round>
   Sample rounds(Round round, double max_seconds) const {
     double us = 0;

@@ -1,8 +1,8 @@
-// Known bytes in, expected bytes out: how a benchmark checks what it has timed.
+// Known bytes in, expected bytes out: the check of timed transfers.
 //
 // Buffers are filled with a random pattern whose period shares no factor with any stride, so the byte expected at an
 // offset is known without a copy of the buffer: tens of GB on a GPU are checked through a few windows of 16 MiB.
-// `copy(dst, src, bytes)` is whatever moves bytes between the two memories at hand.
+// `copy(dst, src, bytes)` moves bytes between the two memories at hand.
 #pragma once
 
 #include <cstring>
@@ -25,7 +25,7 @@ class Pattern {
     }
   }
 
-  // Doubles what is already there: a handful of copies inside the memory itself for any size.
+  // Doubles the filled part: a handful of copies inside the memory itself for any size.
   template <class Copy>
   void fill(char* buffer, std::int64_t n, Copy copy) const {
     std::int64_t done = std::min(n, kPeriod);
@@ -83,7 +83,7 @@ bool pack_is_right(const Case& c, const std::vector<Block>& blocks, const Patter
   return true;
 }
 
-// `gaps` is what the buffer held before, `packed` what was unpacked into it: the gaps must be untouched.
+// `gaps`: the buffer's bytes before; `packed`: the bytes unpacked into it. The gaps must be untouched.
 template <class Copy>
 bool unpack_is_right(const Case& c, const std::vector<Block>& blocks, const Pattern& gaps, const Pattern& packed,
                      const char* buffer, Copy copy) {

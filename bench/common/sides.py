@@ -70,7 +70,7 @@ def run_cases(
 
 
 def run_once(side: Side, cases: Sequence[Case], case_file: Path, timeout_s: float) -> tuple[Timings, str]:
-    """Rows printed, and what went wrong ('' when nothing did)."""
+    """Rows printed, and the error ('' if none)."""
     command = [*side.command, "--cases", str(write_cases(cases, case_file))]
     log = case_file.with_suffix(".log")
     problem = ""

@@ -34,7 +34,7 @@ def machine_facts(mpirun: str = "", lib: Path | None = None) -> dict[str, str]:
 
 
 def build_of(lib: Path) -> str:
-    """The build of a libtempi.so; nothing where this Python has no tempi of its version to ask it."""
+    """The build of a libtempi.so; nothing if this Python has no tempi of its version."""
     try:
         from tempi._native import Library
 
@@ -44,7 +44,7 @@ def build_of(lib: Path) -> str:
 
 
 def cpu_name() -> str:
-    """The processor's own name, where Linux tells it."""
+    """The processor's own name, if Linux has it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -63,7 +63,7 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, object]], facts: Mapping[s
 
 
 def cell(value: object) -> object:
-    """Numbers with the digits that mean something; nothing where nothing was measured."""
+    """Numbers with significant digits; empty if not measured."""
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else value
@@ -76,7 +76,7 @@ def read_csv(path: Path) -> Iterable[dict[str, str]]:
 
 
 def quotient(a: float | None, b: float | None) -> float | None:
-    """``a / b`` where both were measured."""
+    """``a / b`` if both were measured."""
     return a / b if a and b else None
 
 

@@ -60,7 +60,7 @@ Sample measure(Call call, Fence fence, double max_seconds) {
   return summarise(times);
 }
 
-// Two calls that take turns, and the median of second over first: both see the same machine, whoever else is on it.
+// Two calls that take turns, and the median of second over first: both see the same load of the machine.
 struct Turns {
   Sample first, second;
   double ratio;
@@ -68,7 +68,7 @@ struct Turns {
 
 template <class First, class Second, class Fence>
 Turns measure_in_turns(First first, Second second, Fence fence, double max_seconds) {
-  constexpr int kWarmUps = 80;  // a shim may learn from the first calls who is faster
+  constexpr int kWarmUps = 80;  // a shim may choose the faster packer by the first calls
   const auto begin = Clock::now();
   double us = 0;
   for (int i = 0; i < kWarmUps && us_since(begin) < max_seconds * 0.5e6; ++i) {

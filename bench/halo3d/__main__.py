@@ -1,4 +1,4 @@
-"""How fast is a 3-D halo exchange: TEMPI against the MPI library alone and what an expert writes by hand.
+"""The time of a 3-D halo exchange: TEMPI against the MPI library alone and an expert's hand-written code.
 
     python -m bench.halo3d                                  # 256³ points a rank, 8 doubles each, radius 3
     python -m bench.halo3d --ranks 1,2,4,8 --size 256:3:8 --size 32:1:1
@@ -75,7 +75,7 @@ def memory_and_gpus(memory: str, wanted: int | None) -> tuple[str, int]:
 
 
 def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
-    """Tables to look at, files to keep; whether all data were right."""
+    """Print tables and write files; True if all data were right."""
     rows = rows_of(outcomes)
     show(rows)
     if checks := checks_of(rows, plan.memory) if judged else []:
@@ -142,7 +142,7 @@ def main(
         raise click.ClickException("no way could be measured: see above")
     CONSOLE.print(f"measured in {monotonic() - start:.0f} s", highlight=False)
     if not report(outcomes, plan, bars, out):
-        raise click.ClickException("some cells did not hold what their owners hold: see the tables")
+        raise click.ClickException("some cells differ from their owners: see the tables")
 
 
 if __name__ == "__main__":

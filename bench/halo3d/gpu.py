@@ -1,6 +1,6 @@
 """The 3-D halo exchange on GPUs as an expert writes it: one fused kernel each way, and contiguous messages.
 
-The messages are MPI's: from device memory where the library is CUDA-aware, else through pinned host memory.
+The messages are MPI's: from device memory if the library is CUDA-aware, else through pinned host memory.
 Memory is synchronised before MPI gets it. `bench.halo3d.nccl` has NCCL's.
 """
 
@@ -43,7 +43,7 @@ def use_gpu(local_rank: int, n_gpus: int) -> None:
 
 @dataclass(frozen=True)
 class Regions:
-    """The kernel's table, and how many tiles a quantity has.
+    """The kernel's table, and the number of tiles of a quantity.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Regions:
 
     @classmethod
     def of(cls, size: Size, packing: Packing, box_of: Callable[[Direction], Box]) -> Regions:
-        """For boxes that lie in a buffer as `packing` says."""
+        """The table for boxes at `packing`'s places of a buffer."""
         lengths = [prod(size.counts(direction)) for direction in packing.order]
         *first_tiles, n_tiles = accumulate((-(-n // TILE) for n in lengths), initial=0)
         rows = [
@@ -73,7 +73,7 @@ def _start_and_counts(size: Size, box: Box) -> tuple[int, int, int, int]:
 
 
 class Kernel:
-    """Packs what is sent in all directions, or unpacks what has come: one launch."""
+    """Packs the sent boxes of all directions, or unpacks the received ones: one launch."""
 
     def __init__(self, setting: Setting, regions: Regions, *options: str) -> None:
         size = setting.size

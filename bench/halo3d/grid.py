@@ -1,11 +1,11 @@
-"""The geometry of a 3-D halo exchange, and what every cell must hold after it: plain index arithmetic.
+"""The geometry of a 3-D halo exchange, and every cell's expected value after it: plain index arithmetic.
 
 A rank owns `edge`³ points of each quantity, in an array that is `radius` points wider on every side: its
 ghost cells, which hold the points of the 26 neighbours. The grid is periodic, so a rank may be its own
 neighbour. Axes are z, y, x. A direction is a step of -1, 0 or 1 along each. The points that travel in
 direction d are the sender's outermost ones there; they arrive in the receiver's ghost cells in direction -d.
 
-Nothing here knows `tempi.HaloExchange`: it is judged by this.
+Independent of `tempi.HaloExchange`, which is checked against it.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class Size:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """Of a rank's array: quantity, z, y, x."""
+        """Shape of a rank's array: quantity, z, y, x."""
         return (self.quantities, self.padded, self.padded, self.padded)
 
     def counts(self, direction: Direction) -> tuple[int, int, int]:
-        """Points along z, y and x of what travels in a direction."""
+        """Points along z, y and x of the box that travels in a direction."""
         z, y, x = (self.radius if step else self.edge for step in direction)
         return (z, y, x)
 
@@ -92,7 +92,7 @@ class Size:
 
 
 def opposite(direction: Direction) -> Direction:
-    """Back where it came from."""
+    """The opposite direction."""
     z, y, x = direction
     return (-z, -y, -x)
 
@@ -117,7 +117,7 @@ class Place:
 
     @property
     def coordinates(self) -> tuple[int, int, int]:
-        """Along z, y and x."""
+        """Coordinates along z, y and x."""
         rest, x = divmod(self.rank, self.dims[2])
         return (*divmod(rest, self.dims[1]), x)
 
@@ -128,7 +128,7 @@ class Place:
 
 
 def expected(size: Size, place: Place, xp: Any) -> Iterator[Any]:
-    """For each quantity what the whole padded array must hold: the global index of every cell's owner.
+    """The expected contents of the whole padded array, by quantity: the global index of every cell's owner.
 
     `xp` is NumPy or CuPy. Doubles hold these indices exactly (below 2⁵³).
     """
@@ -152,6 +152,6 @@ def fill(data: Any, size: Size, place: Place, xp: Any) -> None:
 
 
 def n_wrong(data: Any, size: Size, place: Place, xp: Any) -> int:
-    """Cells, ghosts or not, that do not hold what they must after an exchange."""
+    """The number of wrong cells, ghosts included, after an exchange."""
     wanted = expected(size, place, xp)
     return sum(int((values != want).sum()) for values, want in zip(data, wanted, strict=True))

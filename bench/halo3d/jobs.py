@@ -62,9 +62,9 @@ class Outcome:
     samples : sequence of float
         Seconds of the slowest rank, an exchange each. Exactly one: too slow to be repeated.
     wrong : int
-        Cells that did not hold what their owners hold.
+        Cells whose value differs from their owners'.
     failure : str
-        Why there are no samples: "crashed", "not waited for", or what the machine lacks.
+        The reason for missing samples: "crashed", "not waited for", or the machine's lack.
     how : str
         The class that went this way.
     mpi : str
@@ -81,7 +81,7 @@ class Outcome:
         return self.failure or f"{1e6 * median(self.samples):,.0f} µs"
 
     def joined(self, later: Outcome) -> Outcome:
-        """With what a later round found."""
+        """The outcome merged with a later round's."""
         if later.failure:
             return replace(self, failure=self.failure or later.failure)
         return replace(self, samples=[*self.samples, *later.samples], wrong=self.wrong + later.wrong)
@@ -104,10 +104,10 @@ class Plan:
     memory: str
     seconds: float
     limit_s: float
-    failures: list[str] = field(default_factory=list)  # what crashed launches wrote last
+    failures: list[str] = field(default_factory=list)  # the last output of crashed launches
 
     def command(self, setup: Setup, tasks: Sequence[Task]) -> Launch:
-        """The command that starts ranks, with the shim for the ways that are to show it."""
+        """The command that starts ranks, with the shim for the ways that need it."""
         start = [self.mpirun, *shlex.split(self.launcher_args), "-n", str(setup.ranks)]
         wanted = json.dumps([{"way": task.way, "size": str(task.size)} for task in tasks])
         options = {"ranks": setup.ranks, "memory": self.memory, "gpus": setup.gpus, "seconds": self.seconds}

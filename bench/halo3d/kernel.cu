@@ -1,11 +1,11 @@
 // The fused kernel of an expert: one launch packs all the boxes of all quantities into one buffer, or unpacks them.
-// Boxes are what travels in the 26 directions, from each of the quantities. A block moves one tile of one box.
+// Boxes are the points that travel in the 26 directions, of each quantity. A block moves one tile of one box.
 
 // One direction. All numbers count doubles.
 struct Region {
   long long first_tile;             // of the tiles of one quantity
-  long long packed;                 // where the message starts in the buffer: quantity by quantity, dense
-  long long strided;                // where the box starts in a quantity
+  long long packed;                 // offset of the message in the buffer: quantity by quantity, dense
+  long long strided;                // offset of the box in a quantity
   long long planes, rows, columns;  // points along z, y and x
 };
 

@@ -20,7 +20,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Packing:
-    """The order of the directions in a buffer, where each one's box starts (bytes), and the messages."""
+    """The order of the directions in a buffer, the offset of each one's box (bytes), and the messages."""
 
     order: list[Direction]
     starts: list[int]
@@ -28,7 +28,7 @@ class Packing:
 
     @classmethod
     def of(cls, size: Size, peer: Callable[[Direction], int]) -> Packing:
-        """For boxes whose other end is the rank `peer`, in the order of the directions for each."""
+        """The places of boxes to or from the rank `peer`, in the order of the directions for each."""
         order = sorted(DIRECTIONS, key=peer)
         lengths = [BYTES_A_VALUE * size.elements(direction) for direction in order]
         starts = list(accumulate(lengths, initial=0))[:-1]
@@ -39,7 +39,7 @@ class Packing:
 
 
 def sent_packing(size: Size, place: Place) -> Packing:
-    """Of the buffer that is sent."""
+    """The places in a sent buffer."""
     return Packing.of(size, place.neighbour)
 
 

@@ -1,6 +1,6 @@
 """One rank of ``bench.halo3d``: runs the ways of its tasks, checks the data and times them.
 
-Rank 0 writes a line of JSON when a way begins and one with its result: a crash is known by what is missing.
+Rank 0 writes a line of JSON when a way begins and one with its result: a missing result shows a crash.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Memory:
 
 
 def _gpu_ways() -> Any:
-    return import_module("bench.halo3d.gpu")  # needs CuPy, which the ways on host memory do without
+    return import_module("bench.halo3d.gpu")  # needs CuPy, unlike the ways on host memory
 
 
 def by_hand(setting: Setting) -> Way:
@@ -77,7 +77,7 @@ WAYS: dict[str, Callable[[Setting], Way]] = {
 
 
 def make_way(name: str, setting: Setting) -> Way:
-    """The way of that name, if the shim is there that it is to show, or absent."""
+    """The way of that name, if the shim is present or absent as it needs."""
     if tempi.enabled() != (name in WITH_SHIM):
         presence = "is missing" if name in WITH_SHIM else "is in the way"
         raise RuntimeError(f"{name}: libtempi.so {presence} in this process: see `tempi info`")
@@ -85,7 +85,7 @@ def make_way(name: str, setting: Setting) -> Way:
 
 
 def run_task(comm: MPI.Cartcomm, task: Task, memory: Memory, seconds: float) -> dict[str, Any]:
-    """One way at one size; the result, or why it cannot be gone here."""
+    """One way at one size; the result, or the reason why it is not possible here."""
     size, place = Size.parse(task["size"]), Place(process_grid(comm.size), comm.rank)
     setting = Setting(comm, size, place, memory.xp, memory.xp.empty(size.shape))
     try:

@@ -66,7 +66,7 @@ def _place(row: Row) -> tuple[int, ...]:
 
 
 def best(rows: Sequence[Row], ways: Sequence[str]) -> float | None:
-    """The least median of some ways; None where none was measured."""
+    """The least median of some ways; None if none was measured."""
     return min((row["median_us"] for row in rows if row["way"] in ways and row["median_us"]), default=None)
 
 
@@ -115,7 +115,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _verdict(row: Row) -> str:
-    """Of the data, and of later rounds."""
+    """The verdict on the data and on later rounds."""
     if row["wrong_cells"]:
         return f"[red]{row['wrong_cells']} WRONG[/red]"
     return f"[red]then {row['failure']}[/red]" if row["failure"] else "right"

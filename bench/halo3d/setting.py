@@ -17,7 +17,7 @@ Message = tuple[list[Any], int, int]  # as mpi4py takes it: [buffer, count, data
 
 
 class Unavailable(Exception):
-    """This way cannot be gone on this machine; says why."""
+    """This way is not possible on this machine; the text has the reason."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Setting:
     comm : MPI.Cartcomm
         Periodic, ranks in the order of `Place`.
     xp : module
-        NumPy or CuPy: where the data lie.
+        NumPy or CuPy: the memory of the data.
     data : array of `xp`
         Doubles of shape `size.shape`, C-contiguous.
     """

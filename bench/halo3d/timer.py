@@ -29,7 +29,7 @@ class Timer:
         return perf_counter() - begin
 
     def slowest(self, samples: list[float]) -> list[float]:
-        """Of all ranks, sample by sample: an exchange is over when it is over everywhere."""
+        """The times of all ranks, sample by sample: an exchange ends when it has ended everywhere."""
         found = np.array(samples)
         self._comm.Allreduce(MPI.IN_PLACE, found, op=MPI.MAX)
         return [float(value) for value in found]
@@ -42,7 +42,7 @@ class Timer:
 
 
 def checked(setting: Setting, wait: Callable[[], None], timer: Timer, way: Way) -> tuple[float, int]:
-    """Exchange known data; the seconds it took, and how many cells of all ranks are wrong after it."""
+    """Exchange known data; returns the seconds, and the number of wrong cells of all ranks."""
     fill(setting.data, setting.size, setting.place, setting.xp)
     wait()  # for the GPU: MPI and other streams do not
     seconds = timer.slowest([timer.one(way)])[0]

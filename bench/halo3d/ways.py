@@ -31,7 +31,7 @@ def region_type(size: Size, box: Box) -> MPI.Datatype:
 
 
 class RegionTypes:
-    """The derived types of what is sent and received in each direction, over the data."""
+    """The derived types of the sent and received boxes in each direction, over the data."""
 
     def __init__(self, setting: Setting) -> None:
         size = setting.size
@@ -84,7 +84,7 @@ class PersistentTypes:
 
 
 class Packed:
-    """MPI_Pack into contiguous messages, MPI_Unpack out of them; the buffers lie where the data do."""
+    """MPI_Pack into contiguous messages, MPI_Unpack out of them; the buffers are in the data's memory."""
 
     def __init__(self, setting: Setting) -> None:
         self._comm, self._types = setting.comm, RegionTypes(setting)
@@ -116,7 +116,7 @@ class Packed:
 
 
 class HandOnHost:
-    """By hand: NumPy copies every box to where its message is contiguous, and back."""
+    """By hand: NumPy copies every box into its contiguous message, and back."""
 
     def __init__(self, setting: Setting) -> None:
         size, data = setting.size, setting.data

@@ -1,4 +1,4 @@
-"""How fast are messages of derived datatypes in host memory: TEMPI against the library alone, in turns.
+"""The time of messages of derived datatypes in host memory: TEMPI against the library alone, in turns.
 
     python -m tempi.measure                            # this machine's profile, which TEMPI chooses by
     python -m bench.host_messages --shim build/libtempi.so
@@ -40,9 +40,9 @@ class Job:
     Attributes
     ----------
     name : str
-        Of the side.
+        Name of the side.
     command : sequence of str
-        That starts it.
+        The command that starts it.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Found:
     rounds: list[dict[str, Timing]] = field(default_factory=list)
 
     def median_us(self, side: str) -> float:
-        """Of the rounds' medians."""
+        """The ratios of the rounds' medians."""
         return statistics.median(each[side].median_us for each in self.rounds)
 
     @property

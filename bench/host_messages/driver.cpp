@@ -1,8 +1,7 @@
-// Messages of derived datatypes in host memory: an ordinary MPI program that knows no shim, and is told what to time.
-// Usage: mpirun -n 1|2 host_messages_driver --cases FILE
-// Rank 0 reads "CASE SECONDS" lines from standard input and answers each with a row, until CASE is negative. One rank
-// sends to itself (Irecv, Isend, Waitall), two send to and fro: half a round trip. Between lines both sleep, so that
-// two jobs can take turns.
+// Messages of derived datatypes in host memory: an ordinary MPI program that knows no shim; its input names the cases
+// to time. Usage: mpirun -n 1|2 host_messages_driver --cases FILE Rank 0 reads "CASE SECONDS" lines from standard input
+// and answers each with a row, until CASE is negative. One rank sends to itself (Irecv, Isend, Waitall), two send to
+// and fro: half a round trip. Between lines both sleep, so that two jobs can take turns.
 #include <cstring>
 #include <exception>
 #include <iostream>

@@ -1,4 +1,4 @@
-"""How fast are MPI_Pack and MPI_Unpack: TEMPI against the machine's limit, the library and a CUDA-aware peer.
+"""The time of MPI_Pack and MPI_Unpack: TEMPI against the machine's limit, the library and a CUDA-aware peer.
 
     python -m bench.pack --preset bars --memory device --lib build/libtempi.so --peer-prefix /opt/peers
     python -m bench.pack --preset host --memory host --lib build/libtempi.so

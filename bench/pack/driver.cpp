@@ -111,7 +111,7 @@ class Driver {
     return measure(packing(m, payload, {}), fence(), max_seconds_);
   }
 
-  // Times, checks and tells one direction.
+  // Times, checks and reports one direction.
   template <class Call, class IsRight>
   void tell(const Case& c, const char* direction, std::int64_t payload, Call call, Call librarys, IsRight is_right) {
     if (!turns_) {

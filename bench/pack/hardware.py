@@ -1,8 +1,8 @@
-"""The limit of the hardware that holds for a shape: bytes that memory really moves, against bytes asked for.
+"""The hardware's limit of a shape: bytes that memory really moves, against bytes asked for.
 
 DRAM delivers pieces of 64 bytes, so gathering 4 bytes out of 512 moves 16 times the payload. A store that
 covers a 32-byte sector only in part makes the memory read that piece first. Far strides also miss open DRAM
-pages, which no count of bytes shows: they are what is left when the best kernel stays well above the count.
+pages, which no count of bytes shows: they explain a best kernel that stays well above the count.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def bound_us(case: Case, direction: str, copy_us: float, launch_us: float, paylo
 
 
 def limit_that_holds(case: Case, direction: str, limit_us: float, bound: float, launch_us: float) -> str:
-    """Name what keeps the best specialised kernel from being faster."""
+    """Name the cause that keeps the best specialised kernel from being faster."""
     traffic = strided_traffic(case.block, case.stride)
     if launch_us >= 0.5 * limit_us:
         return "launch"

@@ -39,7 +39,7 @@ class Limit {
     print_row("empty_launch", "launch", 0, search_.time(empty, max_seconds_), true, empty.name);
   }
 
-  // Once in a run, after that at every payload: how fast the same bytes are copied without gaps.
+  // The time to copy the same bytes without gaps: once in a run, after that at every payload.
   void report_copies(std::int64_t payload) {
     const Candidate copy{"cudaMemcpyDeviceToDevice", [&](cudaStream_t stream) {
                            cudaMemcpyAsync(packed_, buffer_, payload, cudaMemcpyDeviceToDevice, stream);

@@ -1,5 +1,5 @@
-// What one core allows on host memory: the best loop that knows block and stride at compile time.
-// Usage: limit_host --cases FILE [--max-seconds S]. Build with -O3 -march=native: a person who specialises would.
+// The limit of one core on host memory: the best loop that knows block and stride at compile time. Usage: limit_host
+// --cases FILE [--max-seconds S]. Build with -O3 -march=native: a person who specialises would.
 #include <functional>
 #include <immintrin.h>
 #include <map>

@@ -1,4 +1,4 @@
-// The fastest plain kernels for a shape known at compile time: what a person would write by hand for one datatype.
+// The fastest plain kernels for a shape known at compile time, as a person would write them for one datatype.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace tempi::bench {
 
 constexpr int kMaxFields = 8;
 
-// Where a call works: every field has the same shape at its own address.
+// The addresses of a call: every field has the same shape at its own address.
 struct Target {
   char* fields[kMaxFields];
   char* packed;

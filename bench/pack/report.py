@@ -35,7 +35,7 @@ COLUMNS = {
 
 
 def median(timing: Timing | None) -> float | None:
-    """The median, where there is one."""
+    """The median, if there is one."""
     return timing.median_us if timing else None
 
 

@@ -1,4 +1,5 @@
-// What a prediction and the choice from it cost. Usage: predict_driver FILE.fit. Prints case,median_ns,min_ns,p90_ns.
+// The cost of a prediction and of the choice from it. Usage: predict_driver FILE.fit. Prints
+// case,median_ns,min_ns,p90_ns.
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -12,7 +13,7 @@ namespace {
 constexpr int kColdRuns = 200, kWarmRuns = 1000, kCallsOfWarmRun = 100;
 constexpr std::size_t kMoreThanCaches = 256 << 20;
 
-// Of other sizes each time, so that segments are looked for.
+// Other sizes each time, so that segments are searched.
 model::Message message(int i) {
   const std::int64_t bytes = std::int64_t{1} << (6 + i % 20);
   return {{bytes, bytes / 8, 4 * bytes, bytes / 64 + 1}, false, i % 2 == 0, model::Locality::other_gpu};

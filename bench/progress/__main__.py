@@ -1,4 +1,5 @@
-"""When do sends of GPU memory leave, what does it cost, and does a kernel of the program's run beside them?
+"""Progress of sends of GPU memory: the time when they leave, its cost, and a kernel of the program's beside
+them.
 
 Thread levels and TEMPI_PROGRESS in turn, two ranks. Needs a GPU and CuPy.
 

@@ -1,4 +1,5 @@
-"""When do sends of GPU memory leave? One rank of two; run it once for each setting, with the shim preloaded.
+"""The time when sends of GPU memory leave. One rank of two; run it once for each setting, with the shim
+preloaded.
 
 ``mpirun -n 2 env LD_PRELOAD=$(tempi lib) TEMPI_PROGRESS=auto python -m bench.progress.rank multiple``
 
@@ -74,7 +75,7 @@ SPIN = (
 
 
 def median_us(step: Callable[[], None]) -> float:
-    """Of one step with everything it has queued."""
+    """The time of one step with all its queued work."""
     taken = []
     for _ in range(40):
         cupy.cuda.runtime.deviceSynchronize()

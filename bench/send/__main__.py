@@ -1,4 +1,4 @@
-"""How fast are messages of strided data: TEMPI against the library alone, and against the parts of a message.
+"""The time of messages of strided data: TEMPI against the library alone, and against the parts of a message.
 
     python -m bench.send --preset bars --shim build/libtempi.so --peer-prefix /opt/peers --gpus 1
     python -m bench.send --preset quick --shim build/libtempi.so
@@ -28,7 +28,7 @@ from bench.send.launches import Plan, aware_library, measure, plain_library
 
 
 def raw_rows(sides: Mapping[str, Timings], cases: Sequence[Case]) -> list[dict[str, Any]]:
-    """Everything that was measured, one row a side, case and quantity."""
+    """All measurements, one row a side, case and quantity."""
     known = {case.id: case for case in (*cases, *send_cases.host())}
     return [
         {
@@ -123,7 +123,7 @@ def main(
     libraries = [plain_library(mpirun, mpicc, mpi_args, folder)]
     if peer_prefix:
         libraries.append(aware_library(peer_prefix, peer_args, folder))
-    # Without the shim first: its parts are what the other side is judged by.
+    # Without the shim first: the other side is compared with its parts.
     uses = {"both": [False, True], "with": [True], "without": [False]}[sides]
     uses = uses if shim else [use for use in uses if not use]
     results = measure(plan, libraries, uses, strategy.split(",") if strategy else [], rounds)

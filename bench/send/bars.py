@@ -21,7 +21,7 @@ STRIDED_HOST = 0.95
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison: kept where `measured` is at most `allowed`. Microseconds, or what `what` says."""
+    """One comparison: kept where `measured` is at most `allowed`. Microseconds, or the unit in `what`."""
 
     bar: int
     what: str
@@ -40,7 +40,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Results:
-    """All rows by side, and what the sides are called.
+    """All rows by side, and the names of the sides.
 
     Sides: `plain` is the library of --mpirun, `aware` the CUDA-aware peer; `+tempi` has the shim; `.self` are
     the runs for the cost of host calls.
@@ -52,7 +52,7 @@ class Results:
     on_gpu: bool
 
     def us(self, side: str, case: str, direction: str) -> float | None:
-        """The median, where there is one."""
+        """The median, if there is one."""
         timing = self.sides.get(side, {}).get((case, direction))
         return timing.median_us if timing else None
 
@@ -67,19 +67,19 @@ class Results:
 
 
 def total(*parts: float | None) -> float | None:
-    """The sum, where all parts were measured."""
+    """The sum, if all parts were measured."""
     known = [part for part in parts if part is not None]
     return sum(known) if len(known) == len(parts) else None
 
 
 def longest(*parts: float | None) -> float | None:
-    """The maximum, where all parts were measured."""
+    """The maximum, if all parts were measured."""
     known = [part for part in parts if part is not None]
     return max(known) if len(known) == len(parts) else None
 
 
 def times(factor: float, us: float | None) -> float | None:
-    """A multiple, where there is something to multiply."""
+    """A multiple, if there is a value."""
     return None if us is None else factor * us
 
 
@@ -109,7 +109,7 @@ def strided_bar(results: Results) -> Iterator[Check]:
 
 
 def host_us(results: Results, side: str, payload: int) -> float | None:
-    """The host ping-pong: of pinned and pageable buffers the faster."""
+    """The host ping-pong: the faster of pinned and pageable buffers."""
     found = [results.bytes_us(side, payload, kind) for kind in ("pinned", "pageable")]
     return min((us for us in found if us is not None), default=None)
 
@@ -180,7 +180,7 @@ def check_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
 
 
 def show_checks(checks: Sequence[Check]) -> None:
-    """One line a comparison: how many cases keep it, and the one nearest to, or farthest beyond, the bar."""
+    """A line for each comparison: the number of cases that keep it, and the nearest or worst case."""
     table = Table(title="Bars (us): the worst case of each, measured beside allowed")
     for title in ("bar", "measured <= allowed", "kept", "measured", "allowed", "ratio", "worst case", ""):
         table.add_column(
@@ -213,7 +213,7 @@ def verdict(group: Sequence[Check]) -> list[str]:
 
 
 def show_sends(results: Results, sides: Sequence[str]) -> None:
-    """Half round trips of all sides; ~ marks what was scaled from a smaller message."""
+    """Half round trips of all sides; ~ marks times scaled from a smaller message."""
     table = Table(title="MPI_Send + MPI_Recv of vectors, half round trip (median us; ~ predicted)")
     for title in ("payload", "block", *sides):
         table.add_column(title, no_wrap=True, justify="right")

@@ -1,5 +1,5 @@
-// Messages between two ranks, and the parts that they are made of: an ordinary MPI program that knows no shim.
-// Usage: mpirun -n 2 send_driver --cases FILE --tasks A,B,... [--memory host|device] [--gpus N] [--max-seconds S]
+// Messages between two ranks, and their parts: an ordinary MPI program that knows no shim. Usage: mpirun -n 2
+// send_driver --cases FILE --tasks A,B,... [--memory host|device] [--gpus N] [--max-seconds S]
 //          [--slow-seconds S] [--deadline S] [--parts-bytes N] [--halo-rounds N]
 // Tasks, in this order whatever the order asked for:
 //   self        a contiguous Isend + Recv + Wait to self, in host memory; with a GPU: before and after CUDA starts
@@ -43,7 +43,7 @@ Options parse_options(int argc, char** argv) {
   return options;
 }
 
-// Known before MPI_Init, where the GPU must be chosen.
+// Known before MPI_Init, when the GPU must be chosen.
 int local_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_RANK"})
     if (const char* value = std::getenv(name)) return std::atoi(value);
@@ -108,7 +108,7 @@ class Driver {
   }
 
  private:
-  // Lesser of many medians: a few ns are to be told apart on a machine that does other things as well.
+  // The least of many medians: differences of a few ns count, on a machine with other load.
   Sample self_round() const {
     double out = 1, in = 0;
     const auto call = [&] {

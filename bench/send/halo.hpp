@@ -83,7 +83,7 @@ inline void time_contiguous_halo(const Pair& pair, char* buffer, double max_seco
     print_row("halo-contiguous", "exchange", kHaloBytes, sample, true, "26 contiguous host messages each way");
 }
 
-// So many exchanges and no more: what a shim counted, divided by `n`, is what one takes.
+// Exactly `n` exchanges: a shim's counts divided by `n` are those of one exchange.
 inline void count_halo(const Pair& pair, char* buffer, std::int64_t block, int n) {
   Message message = make_message(halo_case(block), {});
   Halo halo(pair, buffer, message, halo_step_bytes(block));

@@ -30,7 +30,7 @@ COUNT_ROUNDS = (10, 30)
 
 @dataclass(frozen=True)
 class Library:
-    """An MPI library: how to start the driver that was built with it."""
+    """An MPI library, with the command of the driver built with it."""
 
     name: str
     driver: Path

@@ -2,7 +2,7 @@
 //
 // Rank r's buffer holds pattern r. After a message the receiver has the sender's pattern in the blocks and its own in
 // the gaps. A library that takes microseconds a block is sent one message of a size, and larger ones of that block not
-// at all: their time is the number of blocks times what one took, in a row of 0 repeats.
+// at all: their time is the number of blocks times that of one, in a row of 0 repeats.
 #pragma once
 
 #include <map>
@@ -76,7 +76,7 @@ class StridedSends {
     const bool foreseen = last.us > only_blocks_count_us && scaled_us(last, payload) > 4 * slow_us_;
     return last.us > slow_us_ || foreseen;
   }
-  // Nothing that the library did: the machine was busy.
+  // Not caused by the library: the machine was busy.
   static bool hiccup(const Last& last, std::int64_t payload, double us) {
     return last.us > 0 && us > 10 * scaled_us(last, payload);
   }

@@ -53,7 +53,7 @@ def rows_of(runs: Sequence[Timings]) -> list[dict[str, object]]:
 
 
 def show(rows: Sequence[dict[str, object]]) -> None:
-    """The table, and how it stands beside the bar."""
+    """The table, and its comparison with the bar."""
     table = Table(title="a message of a rank to itself, ns")
     for name in rows[0]:
         table.add_column(name, justify="left" if name == "case" else "right")

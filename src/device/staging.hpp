@@ -12,7 +12,7 @@ namespace tempi::device {
 // The memory of one blocking call is not limited: the call needs it. Memory beyond the limit is not kept in the pool.
 enum class Limit { none, pool };
 
-// Can the MPI library write behind the end? See host_pages.hpp.
+// Writes of the MPI library behind the end. See host_pages.hpp.
 enum class Overrun { impossible, possible };
 
 class Staging {

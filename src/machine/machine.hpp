@@ -6,7 +6,7 @@
 
 namespace tempi::machine {
 
-// As the process sees it now: without a GPU until the program has begun to use CUDA.
+// The machine as the process sees it now: without a GPU until the program has begun to use CUDA.
 model::Machine machine_facts();
 
 // The driver may be loaded (by the MPI library, say) long before the program begins to use it.

@@ -13,7 +13,7 @@ struct Message {
   Locality locality;
 };
 
-// Of a derived datatype in host memory.
+// A message of a derived datatype in host memory.
 struct HostMessage {
   Features features;
   bool is_indexed;  // its offsets come from a table, which libraries walk entry by entry

@@ -1,4 +1,4 @@
-// Does transfers, wherever their ends lie.
+// Transfers between ends in any memory.
 #pragma once
 
 #include "base/counters.hpp"

@@ -1,4 +1,4 @@
-// Where the ends of a transfer lie.
+// The location of a transfer's ends.
 #include <algorithm>
 
 #include "pack/transfer.hpp"

@@ -23,7 +23,7 @@ struct Chunk {
   std::function<void(const Scope&)> queue_kernel;
 };
 
-// Whole elements of a transfer from or to the stage.
+// A transfer of whole elements from or to the stage.
 Chunk elements(const Transfer& staged, std::int64_t first, std::int64_t n) {
   Transfer part = staged;
   part.count = n;

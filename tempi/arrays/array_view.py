@@ -20,16 +20,16 @@ from tempi.cuda.stream import LEGACY_DEFAULT_STREAM
 
 
 class ArrayView(NamedTuple):
-    """The memory of an array, which is there as long as `owner` is held.
+    """The memory of an array, valid as long as `owner` is held.
 
     Attributes
     ----------
     address : int
-        Of the element with all indices 0, which need not be the lowest.
+        Address of the element with all indices 0, which need not be the lowest.
     shape, strides : tuple of int
         Elements and bytes by dimension; strides may be negative or 0.
     dtype : numpy.dtype
-        Of one element; void of the same size for types that NumPy does not have (bfloat16, ...).
+        Type of one element; void of the same size for types that NumPy does not have (bfloat16, ...).
     readonly : bool
         True if the array's owner forbids writing.
     on_gpu : bool
@@ -58,7 +58,7 @@ def describe(array: object) -> ArrayView:
     Parameters
     ----------
     array : object
-        A NumPy, CuPy or Numba array, or whatever has ``__cuda_array_interface__``, the buffer protocol,
+        A NumPy, CuPy or Numba array, or an object with ``__cuda_array_interface__``, the buffer protocol,
         ``__array_interface__`` or DLPack's methods.
 
     Raises
@@ -120,7 +120,7 @@ def _of_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> ArrayView:
 
 
 def _address(array: np.ndarray[Any, np.dtype[Any]], dtype: np.dtype[Any]) -> int:
-    """Of the first element. ``__array_struct__`` is faster, but spells out the fields of structures."""
+    """The first element's address. ``__array_struct__`` is faster, but spells out fields of structures."""
     if dtype.names:
         return array.ctypes.data
     capsule = array.__array_struct__
@@ -140,7 +140,7 @@ def _of_cuda(interface: dict[str, Any], owner: object) -> ArrayView:
         dtype = np.lib.format.descr_to_dtype(descr)
     strides = interface.get("strides")
     return ArrayView(
-        address or 0,  # None where there are no elements
+        address or 0,  # None if there are no elements
         shape,
         c_strides(shape, dtype.itemsize) if strides is None else tuple(strides),
         dtype,

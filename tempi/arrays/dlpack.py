@@ -66,7 +66,7 @@ def describe(array: Any) -> _Description:
             f"tempi: {type(array).__name__} is on DLPack device type {kind}; TEMPI knows CPU (1), CUDA (2),"
             " CUDA host (3) and CUDA managed (13) memory: copy it there first"
         )
-    # The producer makes the legacy default stream wait for the array, which is there after a wait for it.
+    # The producer makes the legacy default stream wait for the array: a wait for that stream is enough.
     stream = LEGACY_DEFAULT_STREAM if kind in _GPU_DEVICES else None
     capsule = _capsule(array, {} if stream is None else {"stream": stream})
     tensor, readonly = _tensor(capsule)  # both point into the capsule's memory

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-# By numpy.dtype.kind and size. Times and dates are 64-bit integers.
+# MPI datatypes by numpy.dtype.kind and size. Times and dates are 64-bit integers.
 _NUMBERS = {
     "b1": MPI.C_BOOL,
     "i1": MPI.INT8_T,
@@ -31,7 +31,8 @@ _NUMBERS = {
     "f4": MPI.FLOAT,
     "f8": MPI.DOUBLE,
 }
-# As pairs: Open MPI moves complex types at displacements rounded down to a multiple of their size.
+# Complex numbers as pairs: Open MPI rounds the displacements of complex types down to a multiple of their
+# size.
 _COMPLEX = {"c8": MPI.FLOAT, "c16": MPI.DOUBLE}
 
 
@@ -44,7 +45,7 @@ def element_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
     Parameters
     ----------
     dtype : numpy.dtype
-        Of any kind, nested and padded structures and sub-arrays included.
+        Any kind, nested and padded structures and sub-arrays included.
 
     Raises
     ------

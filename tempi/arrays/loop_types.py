@@ -31,7 +31,7 @@ def nested_datatype(loops: Sequence[Loop], block: int, element: MPI.Datatype) ->
 
 
 def _loop(count: int, stride: int, block: int, inner: MPI.Datatype) -> MPI.Datatype:
-    """Backwards block by block: Open MPI crashes in large messages of vectors with a negative stride."""
+    """A backward loop by blocks: Open MPI crashes in large messages of vectors with negative strides."""
     if count > (MOST_COUNT if stride >= 0 else MOST_DISPLACEMENTS):
         return _long_loop(count, stride, block, inner)
     if stride < 0:
@@ -40,7 +40,7 @@ def _loop(count: int, stride: int, block: int, inner: MPI.Datatype) -> MPI.Datat
 
 
 def _long_loop(count: int, stride: int, block: int, inner: MPI.Datatype) -> MPI.Datatype:
-    """A loop of loops that are as long as one can be, and one of what is left."""
+    """A loop of loops of the largest possible length, and one of the remainder."""
     most = MOST_COUNT if stride >= 0 else MOST_DISPLACEMENTS
     n_rounds, n_left = divmod(count, most)
     one_round = _loop(most, stride, block, inner)

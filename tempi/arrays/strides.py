@@ -6,7 +6,7 @@ Loop = tuple[int, int]
 
 
 def c_strides(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
-    """Of a contiguous array whose last index runs fastest."""
+    """Strides of a contiguous array whose last index runs fastest."""
     strides = []
     stride = item_bytes
     for extent in reversed(shape):

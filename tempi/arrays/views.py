@@ -35,7 +35,7 @@ def view(array: object) -> list[Any]:
     -------
     list
         ``[buffer, count, datatype]``. A read-only array, and one whose elements share memory (broadcasts,
-        sliding windows), can be sent; mpi4py raises BufferError where it would be received into.
+        sliding windows), can be sent; mpi4py raises BufferError if it is received into.
 
     Raises
     ------
@@ -91,7 +91,7 @@ class _SendOnly(np.ndarray[Any, np.dtype[Any]]):
         return made
 
     def __dlpack_device__(self) -> Any:
-        """Refuses: mpi4py asks for it when it wants to write into the bytes and may not."""
+        """Raise BufferError: mpi4py calls it to write into read-only bytes."""
         raise BufferError(
             f"tempi.view: the array {self.reason}: it can be sent, not received into; receive a copy"
         )
@@ -119,6 +119,6 @@ def _layout(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
 
 
 def _layout_anew(found: ArrayView) -> _Layout:
-    """After the program has freed the datatype of a message, which views alike and other elements share."""
+    """Drop a datatype that the program has freed with a message; equal views and other elements share it."""
     _layout.cache_clear()
     return _layout(found.shape, found.strides, found.dtype)

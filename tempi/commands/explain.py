@@ -1,4 +1,4 @@
-"""``tempi explain``: how a datatype is handled, and the time that a message of it is predicted to take."""
+"""``tempi explain``: the handling of a datatype, and the predicted time of a message of it."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def evaluate(expression: str) -> MPI.Datatype:
 )
 @click.option("--profile", type=click.Path(path_type=Path), help="From this one, not the one in use here.")
 def main(expression: str, count: int, n_bytes: int | None, peer: str | None, profile: Path | None) -> None:
-    """Show how the datatype that EXPRESSION gives is handled, and what a message of it would take.
+    """Show the handling of the datatype that EXPRESSION gives, and the predicted time of a message of it.
 
     EXPRESSION is Python, in which MPI is mpi4py's: 'MPI.DOUBLE.Create_vector(16, 4, 8)'.
     """
     datatype = evaluate(expression)
     n_elements = count if n_bytes is None else count_for(datatype, n_bytes)
-    gpus()  # begins to use CUDA, as the program would: launches are then shown as they are made on this GPU
+    gpus()  # begins to use CUDA, as the program would, to show the launches of this GPU
     try:
         explain(datatype, n_elements).print()
         if peer or profile or n_bytes is not None:

@@ -66,7 +66,7 @@ def on_host(profile: Profile, transfer: Explanation, peer: str) -> Prediction:
 
 
 def on_gpu(profile: Profile, transfer: Explanation, locality: str) -> Prediction:
-    """A message of GPU memory; no strategy where the profile is of a machine without a GPU."""
+    """A message of GPU memory; no strategy if the profile is of a machine without a GPU."""
     if not profile.machine.has_gpu:
         return Prediction({}, {}, None)
     message = (*transfer.features, transfer.contiguous, locality, profile.machine.cuda_aware)

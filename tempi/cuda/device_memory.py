@@ -6,7 +6,7 @@ from tempi._library import library
 
 
 def reaches(address: int) -> bool:
-    """True if TEMPI reaches the GPU that `address` is in the memory of, and has a byte left there."""
+    """True if TEMPI reaches the GPU that owns `address`, and that GPU has a byte left."""
     probe = library().allocate_beside(address, 1)
     if probe:
         library().deallocate(probe)

@@ -30,9 +30,9 @@ def _device(driver: ctypes.CDLL, ordinal: int) -> Gpu:
 
 
 def use_gpu(rank: int) -> None:
-    """Make one of the GPUs this thread's current one, as programs do: GPU `rank` modulo how many there are.
+    """Make one of the GPUs this thread's current one, as programs do: GPU `rank` modulo the number of GPUs.
 
-    Before MPI is initialised: UCX chooses then how GPU memory travels.
+    Call it before MPI is initialised: UCX chooses its transports of GPU memory then.
     """
     found = gpus()
     if not found:

@@ -37,7 +37,7 @@ def _check(code: int, what: str) -> None:
 
 @cache
 def _primary_context(driver: ctypes.CDLL, ordinal: int) -> int:
-    """Of a device that the program has in use already; held until the process ends."""
+    """The primary context of a device that the program uses already; held until the process ends."""
     device, context = ctypes.c_int(), ctypes.c_void_p()
     _check(driver.cuDeviceGet(ctypes.byref(device), ordinal), "cuDeviceGet")
     _check(driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
@@ -45,7 +45,7 @@ def _primary_context(driver: ctypes.CDLL, ordinal: int) -> int:
 
 
 def synchronize(stream: int, address: int) -> None:
-    """Wait for `stream` of the device that `address` is memory of; 1 and 2 are that device's default streams.
+    """Wait for `stream` of the device that owns `address`; 1 and 2 are that device's default streams.
 
     Raises
     ------

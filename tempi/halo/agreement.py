@@ -1,4 +1,5 @@
-"""All ranks of a HaloExchange compare what they want, then whether they made it: one raises, all raise."""
+"""Agreement of all ranks of a HaloExchange, on its arguments and on its construction: one raises, all
+raise."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def agree(comm: MPI.Comm, find: Callable[[], tuple[Wish, Local]]) -> tuple[Wish,
     Raises
     ------
     ValueError
-        If `find` raises on another rank, which would else be waited for in vain, or two wishes do not fit
+        If `find` raises on another rank, for which others would wait in vain, or two wishes do not fit
         together. An error that `find` raises on this rank is raised as it is.
     """
     try:
@@ -44,8 +45,8 @@ def make_together(comm: MPI.Comm, make: Callable[[], Messages]) -> Messages:
     Raises
     ------
     RuntimeError
-        If `make` raises on another rank, which would else be waited for in vain; the result here is freed.
-        An error that `make` raises on this rank is raised as it is.
+        If `make` raises on another rank, for which others would wait in vain; the result here is freed. An
+        error that `make` raises on this rank is raised as it is.
     """
     try:
         made = make()

@@ -16,7 +16,8 @@ from tempi.halo.process_grid import ProcessGrid, integers, periods_of
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A global grid, cut into one block a rank; where it does not divide, the first ranks own one cell more.
+    """A global grid, cut into one block a rank; if it does not divide evenly, the first ranks own one cell
+    more.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ class Decomposition:
             Of the global grid's shape along `axes`; any further axes.
         rank : int
         fill : scalar, default 0
-            What the ghost cells hold.
+            The value of the ghost cells.
 
         Returns
         -------
@@ -175,7 +176,7 @@ class Decomposition:
 
 
 def _nth_part(n: int, n_parts: int, index: int) -> slice:
-    """`n` cells in `n_parts` parts, the first of which are one longer where it does not divide."""
+    """`n` cells in `n_parts` parts; if it does not divide evenly, the first are one longer."""
     size, longer = divmod(n, n_parts)
     begin = index * size + min(index, longer)
     return slice(begin, begin + size + (index < longer))

@@ -36,13 +36,13 @@ class HaloExchange:
         Ghost cells: one number for all sides, or for each dimension one for both sides or (low, high).
     periods : bool or sequence of bool, optional
         Whether the grid is periodic, in all dimensions or in each. By default as the Cartesian communicator
-        is, else not. Outer ghost cells where it is not are left alone.
+        is, else not. Ghost cells at non-periodic boundaries are left alone.
     dims : sequence of int, optional
-        Ranks in each dimension; where it is 0, MPI_Dims_create decides. By default it decides for all.
+        Ranks in each dimension; MPI_Dims_create chooses those that are 0, by default all.
     neighbours : {"all", "faces"}, default "all"
         Whether ghost cells at edges and corners are filled too: up to 26 neighbours, or 6.
     axes : sequence of int, or one for each array, optional
-        Which axes are the grid's, if not the first ones; as many as the grid has dimensions.
+        The axes of the grid, if not the first ones; as many as the grid has dimensions.
 
     Raises
     ------
@@ -111,7 +111,7 @@ class HaloExchange:
         self._state = "idle"
 
     def start(self) -> None:
-        """Begin to send own cells and to receive ghost cells, after what the arrays' streams have to do.
+        """Begin to send own cells and to receive ghost cells, after the queued work of the arrays' streams.
 
         Until `finish`, own cells may be read and ghost cells may be neither read nor written.
 
@@ -123,7 +123,7 @@ class HaloExchange:
         self._must_be("idle")
         under_way.free_dropped()
         for array in self._gpu_arrays:
-            wait_for(describe(array))  # whose stream may be another one each time
+            wait_for(describe(array))  # its stream may be another one each time
         self._state = "under way"  # also where an error leaves the messages half-way
         under_way.begin(self._messages, self)
         self._messages.start()
@@ -170,7 +170,7 @@ class HaloExchange:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:  # else other ranks may wait for what will never come
+        if kind is None:  # else other ranks may wait for messages that never come
             self.free()
 
 

@@ -1,9 +1,9 @@
 """The messages of a halo exchange, made once and used again and again.
 
-To oneself: packed and unpacked at once, in pieces that stay in the cache; no message. GPU memory: one message
-of the derived datatype to each rank; the shim chooses how it travels. Host memory: the same with Open MPI,
-which packs straight into the memory that its ranks share; with other libraries packed, sent and unpacked,
-because MPICH takes two to four times as long to send derived datatypes.
+Cells to oneself are packed and unpacked at once, in pieces that stay in the cache, without a message. GPU
+memory: one message of the derived datatype to each rank; the shim chooses its strategy. Host memory: the same
+with Open MPI, which packs straight into the memory that its ranks share; with other libraries packed, sent
+and unpacked, because MPICH takes two to four times as long to send derived datatypes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mpi4py import MPI
 from tempi.cuda.device_memory import DeviceMemory
 from tempi.halo.region_types import Span, Strided
 
-PIECE_BYTES = 256 << 10  # so much, packed and unpacked again, stays in a core's cache
+PIECE_BYTES = 256 << 10  # bytes of a piece: packed and unpacked again, it stays in a core's cache
 
 Parts = dict[int, list[Strided]]  # by the rank at the other end
 
@@ -73,7 +73,7 @@ class Messages:
             raise
 
     def start(self) -> None:
-        """Send all that others wait for, then copy what is one's own."""
+        """Start all messages, then copy the cells to oneself."""
         MPI.Prequest.Startall(self._ready)
         for packing, request in self._packed_sends:
             packing.pack()
@@ -109,7 +109,7 @@ class Messages:
         self._forget()
 
     def _forget(self) -> None:
-        """As before anything was made."""
+        """Reset to the state before construction."""
         self._datatypes: list[MPI.Datatype] = []
         self._requests: list[MPI.Prequest] = []
         self._receives: list[MPI.Prequest] = []

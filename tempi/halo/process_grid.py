@@ -1,7 +1,7 @@
 """Ranks in a Cartesian grid, numbered as MPI_Cart_create numbers them. No MPI here.
 
 Glossary
-    direction   one of -1, 0, 1 for each dimension: where a neighbour is
+    direction   one of -1, 0, 1 for each dimension: the position of a neighbour
     coords      a rank's place in the grid, one number for each dimension
     periodic    beyond the last rank of a dimension comes the first
 """
@@ -137,7 +137,7 @@ class ProcessGrid:
         return tuple(reversed(found))
 
     def rank(self, coords: Sequence[int]) -> int | None:
-        """The rank at `coords`, which wrap around where the grid is periodic; None outside of it."""
+        """The rank at `coords`, which wrap around in periodic dimensions; None outside of the grid."""
         rank = 0
         for at, n, is_periodic in zip(coords, self.dims, self.periods, strict=True):
             if not (is_periodic or 0 <= at < n):
@@ -146,7 +146,7 @@ class ProcessGrid:
         return rank
 
     def neighbour(self, rank: int, direction: Direction) -> int | None:
-        """The rank next to `rank`, which may be itself; None where the grid ends."""
+        """The rank next to `rank`, which may be itself; None beyond the grid."""
         return self.rank([at + step for at, step in zip(self.coords(rank), direction, strict=True)])
 
     def exchanges(self, dimension: int) -> bool:

@@ -18,8 +18,8 @@ from tempi.halo.ghosts import Region
 
 Walk = tuple[tuple[int, bool], ...]  # axes, the outermost loop first; True: from the last index down
 
-# Cells travel as words, not as what they mean to the program. The library only moves them; structures have no
-# other name in MPI; and Open MPI moves complex numbers wrongly that do not lie at a multiple of their size.
+# Cells travel as words, not as the program's types. The library only moves them; structures have no other
+# name in MPI; and Open MPI moves complex numbers wrongly that do not lie at a multiple of their size.
 _WORDS = {1: MPI.UINT8_T, 2: MPI.UINT16_T, 4: MPI.UINT32_T, 8: MPI.UINT64_T}
 
 
@@ -30,7 +30,7 @@ class Strided:
     Attributes
     ----------
     address : int
-        Of the cell with all indices 0, which need not be the lowest.
+        Address of the cell with all indices 0, which need not be the lowest.
     shape, strides : tuple of int
         Cells and bytes by axis.
     cell_bytes : int

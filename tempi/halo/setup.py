@@ -122,7 +122,7 @@ class Request:
         return grid
 
     def _wish(self, grid: ProcessGrid, views: Sequence[ArrayView], cells: Sequence[Strided]) -> Wish:
-        list(directions(grid.n_dims, self.neighbours))  # raises where `neighbours` is no such thing
+        list(directions(grid.n_dims, self.neighbours))  # raises if `neighbours` is invalid
         widths = widths_of(self.width, grid.n_dims)
         shapes = [one.shape[: grid.n_dims] for one in cells]
         for index, shape in enumerate(shapes):
@@ -164,7 +164,7 @@ def _advice() -> str:
 
 
 def filled_dims(n_ranks: int, dims: tuple[int, ...]) -> tuple[int, ...]:
-    """With numbers of ranks where they are 0; ValueError where no numbers do."""
+    """`dims` with its zeros replaced by numbers of ranks; ValueError if none fit."""
     fixed = prod(n for n in dims if n)
     if 0 not in dims:
         return dims
@@ -174,7 +174,7 @@ def filled_dims(n_ranks: int, dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def name_of(dtype: np.dtype[Any]) -> str:
-    """The same for dtypes whose values lie in memory alike. `dtype.descr` knows no fields that overlap."""
+    """A key that is equal for dtypes of one memory layout. `dtype.descr` knows no fields that overlap."""
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         return f"{name_of(base)}{list(shape)}"

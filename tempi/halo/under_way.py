@@ -1,4 +1,4 @@
-"""Messages that MPI may still read and write: kept until they are done, also where the program drops them.
+"""Messages that MPI may still read and write: kept until they are done, also if the program drops them.
 
 A halo exchange is dropped by an exception between its start and its finish. Its neighbours count on its
 messages, so they are not cancelled then: they go on whenever the program calls MPI, and are freed when they
@@ -16,7 +16,7 @@ from weakref import ref
 
 from mpi4py import MPI
 
-EXIT_SECONDS = 10.0  # a neighbour may compute so long before it receives what was sent to it
+EXIT_SECONDS = 10.0  # a neighbour may compute for so long before it receives its messages
 NAP_SECONDS = 0.001
 
 
@@ -66,7 +66,7 @@ def _free_if_done(messages: Cancellable) -> None:
 
 @atexit.register
 def _end_all() -> None:
-    """Before mpi4py finalizes MPI, which is after the interpreter has freed everything else."""
+    """Called before mpi4py finalizes MPI, after the interpreter has freed everything else."""
     if MPI.Is_finalized():
         return
     deadline = time.monotonic() + EXIT_SECONDS

@@ -67,7 +67,7 @@ class Collected:
 
 
 def collect(found: Iterator[Record], seconds: float, console: Console) -> Collected:
-    """Take in all records, showing how far they are."""
+    """Take in all records, showing progress."""
     collected = Collected()
     columns = (
         TextColumn("{task.description}"),
@@ -112,7 +112,7 @@ def measure_here(
     from mpi4py import MPI
 
     if MPI.COMM_WORLD.size < 2:
-        raise RuntimeError("this job has one rank, which has nobody to send to: start two ranks")
+        raise RuntimeError("this job has one rank, which has no peer: start two ranks")
     found = records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages))
     if MPI.COMM_WORLD.rank == 0:
         return measured_profile(found, seconds, target, console)
@@ -122,13 +122,13 @@ def measure_here(
 
 
 def save(profile: Profile, directory: Path, console: Console) -> None:
-    """Write the profile, and say where."""
+    """Write the profile, and print its path."""
     path = write(profile, directory)
     console.print(f"profile: {path}", highlight=False, soft_wrap=True)
 
 
 def check_first(target: Path, plot: Path | None) -> None:
-    """Raise now what would be raised after minutes of measuring."""
+    """Raise early the errors that would else occur after minutes of measuring."""
     import_nnls()
     check_writable(target)
     if plot is not None:
@@ -177,11 +177,11 @@ def main(
     source: Path | None,
     plot: Path | None,
 ) -> None:
-    """Measure what messages cost on this machine, and write the profile that predictions are made from.
+    """Measure the costs of messages on this machine, and write the profile used for predictions.
 
-    Inside an MPI job its ranks are used; else two are started here.
-    With --tune one rank does, and the rest of the profile stays as it was.
-    With --from nothing is measured, and the profile is only written where --output says.
+    Uses the ranks of the MPI job that it runs in; else starts two here. With --tune one rank is enough, and
+    the rest of the profile stays unchanged. With --from nothing is measured, and the profile is written only
+    to --output.
     """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
     budget = seconds or (QUICK_SECONDS if quick else DEFAULT_SECONDS)

@@ -63,7 +63,7 @@ class Row:
 
     @property
     def features(self) -> Features:
-        """None for a launch; the payload alone for what is contiguous, with how many parts as blocks."""
+        """None for a launch; the payload alone for contiguous data, with the number of parts as blocks."""
         if self.term == "launch":
             return Features(0)
         return Features(self.bytes, self.parts) if self.is_nominal else self.shape.features
@@ -158,7 +158,7 @@ def typed_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
     Parameters
     ----------
     peers : dict of str to int
-        As of `message_rows`. Messages of a rank to itself are measured by one rank alone.
+        As in `message_rows`. Messages of a rank to itself are measured by one rank alone.
     """
     near = [name.partition(".")[2] for name in ("host.same_node", "host.other_node") if name in peers]
     ends = [("self", None), *((where, peers[f"host.{where}"]) for where in near)]

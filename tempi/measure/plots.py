@@ -14,7 +14,7 @@ from tempi.model.terms import Term
 
 COLUMNS = 3
 SUFFIXES = (".png", ".svg")
-BY_PARTS = "chunks"  # drawn by how many parts there are, not by payload
+BY_PARTS = "chunks"  # drawn over the number of parts, not the payload
 
 
 def check_drawable(path: Path) -> Any:
@@ -34,7 +34,7 @@ def check_drawable(path: Path) -> Any:
 
 
 def label_of(row: Measurement) -> str:
-    """The layout, as the legend says it."""
+    """The layout's text in the legend."""
     if row.term == BY_PARTS:
         return f"{row.bytes >> 20} MiB"
     if row.block == row.stride:
@@ -44,7 +44,7 @@ def label_of(row: Measurement) -> str:
 
 
 def draw_term(axis: Any, rows: Sequence[Measurement], term: Term) -> None:
-    """Dots with intervals for what was measured, hollow where flagged; lines for the fit."""
+    """Dots with intervals for measurements, hollow if flagged; lines for the fit."""
     abscissa = "blocks" if rows[0].term == BY_PARTS else "bytes"
     curves: dict[str, list[Measurement]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row.block != row.stride, row.block, row.stride, row.bytes)):

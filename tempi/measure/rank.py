@@ -43,7 +43,7 @@ class Meter(Protocol):
         """The features of a row's transfer, as the shim finds them."""
 
     def machine(self) -> Mapping[str, Any]:
-        """The facts that a profile is told by."""
+        """The facts that identify a profile's machine."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class PreloadedMeter:
 
 @dataclass(frozen=True)
 class Job:
-    """The ranks, and what they measure in how much time."""
+    """The ranks, their measurements, and the time for them."""
 
     comm: MPI.Intracomm
     meter: Meter

@@ -11,7 +11,7 @@ from tempi.run.with_shim import with_shim
 
 
 def n_ranks() -> int:
-    """Two; with several GPUs one more than GPUs, so that the first is shared and others are not."""
+    """The number of ranks: 2; with several GPUs one more than GPUs, so that only the first is shared."""
     n_gpus = len(gpus())
     return n_gpus + 1 if n_gpus > 1 else 2
 
@@ -29,7 +29,7 @@ def launcher(mpirun: str, hosts: str | None, ranks: int) -> list[str]:
 
 
 def words_of(ranks_command: str) -> list[str]:
-    """The words of a command as a shell finds them; RuntimeError where it would ask for the rest."""
+    """The words of a command, split as by a shell; RuntimeError if it is incomplete."""
     try:
         return shlex.split(ranks_command)
     except ValueError as error:

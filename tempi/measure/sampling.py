@@ -52,7 +52,7 @@ def drifts(samples: Sequence[float]) -> bool:
 
 
 def correlation(samples: Sequence[float]) -> float:
-    """Of each sample with the next one (lag-1 autocorrelation); 0 for a constant series."""
+    """Correlation of each sample with the next one (lag-1 autocorrelation); 0 for a constant series."""
     mean = fmean(samples)
     off = [value - mean for value in samples]
     variance = sum(value * value for value in off)

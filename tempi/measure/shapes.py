@@ -56,7 +56,7 @@ class Shape:
 
     @property
     def is_indexed(self) -> bool:
-        """True if a table has the blocks' places."""
+        """True if a table has the blocks' offsets."""
         return False
 
     @property
@@ -85,7 +85,7 @@ class Shape:
 
     @property
     def features(self) -> Features:
-        """As ``src/pack/plan.cpp`` finds them; of many boxes it may find other pages."""
+        """Features as in ``src/pack/plan.cpp``, which may count other pages for many boxes."""
         if self.is_dense:
             return Features(self.bytes, 1, self.bytes, units(self.bytes, PAGE_BYTES))
         blocks = self.boxes * self.planes * self.n_blocks

@@ -47,7 +47,7 @@ def term_table(profile: Profile) -> Table:
 
 
 def print_profile(profile: Profile, console: Console) -> None:
-    """The terms, and how many rows have which flag."""
+    """The terms, and the number of rows with each flag."""
     console.print(term_table(profile))
     flags = Counter(flag for row in profile.tables for flag in row.flags)
     for flag, n in sorted(flags.items()):

@@ -56,7 +56,7 @@ class Found:
 
 
 def collect(found: Iterable[Record], console: Console) -> Found:
-    """Take in all records, showing how far they are; candidates that are rejected at once."""
+    """Take in all records, showing progress; rejected candidates are shown at once."""
     result = Found()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -151,7 +151,7 @@ def tuned_profile(found: Generator[Record, None, None], directory: Path, console
     Raises
     ------
     RuntimeError
-        If nothing was found out; see also `present_profile`.
+        If the search found nothing; see also `present_profile`.
     """
     with closing(found):  # also ends the rank where the profile is refused
         profile = present_profile(next(found, {}), directory)

@@ -1,4 +1,4 @@
-"""Transfers that launch parameters are tried on, and which of them a parameter matters to."""
+"""Transfers that launch parameters are tried on, and the choice of those for each parameter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WORDS = (1, 2, 4, 8, 16)
 LARGE_BYTES = {1: 8 << 20, 2: 16 << 20, 4: 32 << 20, 8: 32 << 20, 16: 32 << 20}  # by word: 2 to 8 Mi of them
 QUICK_PART = 4
-FEW, MANY = 5, 24  # members of a struct: within and beyond what travels as kernel parameters
+FEW, MANY = 5, 24  # members of a struct: as many as fit kernel parameters, and more
 FAR_BLOCKS = 1 << 17
 IRREGULAR_GAPS, IRREGULAR_BLOCKS = 7, 1 << 17  # more words than are moved by a thread each, too
 

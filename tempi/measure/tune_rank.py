@@ -34,7 +34,7 @@ def opened(case: Case, direction: str) -> Iterator[Trial]:
 
 
 def records(quick: bool, seconds: float) -> Generator[Record, None, None]:
-    """The machine, and then what the search finds; of a machine without a GPU nothing but the machine."""
+    """The machine, then the findings of the search; without a GPU only the machine."""
     machine = find_machine(preloaded_meter())
     yield {"machine": asdict(machine)}
     if machine.has_gpu:

@@ -15,7 +15,7 @@ from tempi.measure.tune_cases import Case, all_cases, cases_of
 from tempi.model.tuning import KNOBS, Knob, values_of
 from tempi.run.records import Record
 
-LEAST_GAIN = 0.01  # what intervals do not show, such as clocks that change
+LEAST_GAIN = 0.01  # for effects that intervals do not show, such as clocks that change
 DIRECTIONS = ("pack", "unpack")
 
 
@@ -45,7 +45,7 @@ class Comparison:
 
     @property
     def is_better(self) -> bool:
-        """By more than the noise."""
+        """True if they are faster by more than the noise."""
         return self.ratio * (1 + self.noise) < 1 - LEAST_GAIN
 
 
@@ -83,7 +83,7 @@ class Search:
     knobs: Sequence[Knob] = KNOBS
 
     def records(self) -> Iterator[Record]:
-        """A record of each candidate, then of each case with what was found, then of the outcome.
+        """A record of each candidate, then of each case with the parameters found, then of the outcome.
 
         Raises
         ------
@@ -165,5 +165,5 @@ class Search:
 
     @property
     def _seconds(self) -> float:
-        """Of one series."""
+        """The seconds of one series."""
         return self.seconds / self._series

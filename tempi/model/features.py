@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-SECTOR_BYTES = 32  # what a GPU fetches at least
+SECTOR_BYTES = 32  # the smallest unit that a GPU fetches
 PAGE_BYTES = 4096
 
 

@@ -103,7 +103,7 @@ class _Cells:
         self._least_rows = min(len(rows), ROWS_PER_PARAMETER * int(varying + 1))
 
     def line(self, first: int, last: int) -> _Line | None:
-        """Through the cells from `first` up to `last`; None where there are too few rows."""
+        """The line through the cells from `first` up to `last`; None if there are too few rows."""
         if (first, last) not in self._lines:
             begin, end = self._first_rows[first], self._first_rows[last]
             enough = end - begin >= self._least_rows
@@ -119,7 +119,7 @@ class _Cells:
             yield from ((0, *inner, last) for inner in combinations(range(1, last), n_knots))
 
     def score(self, division: Sequence[int]) -> float:
-        """Bayesian information criterion of Laplace errors; infinite where a segment has too few rows."""
+        """Bayesian information criterion of Laplace errors; infinite if a segment has too few rows."""
         lines = [self.line(*pair) for pair in pairwise(division)]
         if any(line is None for line in lines):
             return inf
@@ -130,7 +130,7 @@ class _Cells:
 
 
 def in_order(rows: Iterable[Measurement]) -> list[Measurement]:
-    """By footprint, and by all else that tells rows apart."""
+    """Sort key: the footprint, then all else that distinguishes rows."""
     return sorted(
         rows, key=lambda row: (row.features.footprint, row.bytes, row.block, row.stride, row.median_s)
     )
@@ -139,8 +139,8 @@ def in_order(rows: Iterable[Measurement]) -> list[Measurement]:
 def fit_term(rows: Iterable[Measurement]) -> Term:
     """The term that has the least error on the rows, with knots only where they reduce it enough.
 
-    Knots are powers of four; every segment has rows enough for its parameters. The same rows, in whatever
-    order, give the same term.
+    Knots are powers of four; every segment has rows enough for its parameters. The order of the rows does not
+    matter.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Machine:
-    """Facts by which a machine and its software are told from others.
+    """Facts that identify a machine and its software.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ class Measurement:
     median_s, low_s, high_s : float
         Median of the samples and its 95% confidence interval, in seconds.
     flags : tuple of str
-        Names of what is suspicious about the samples; see `tempi.measure.sampling`.
+        Names of suspicions about the samples; see `tempi.measure.sampling`.
     """
 
     term: str
@@ -45,7 +45,7 @@ class Measurement:
 
     @property
     def features(self) -> Features:
-        """Of the transfer."""
+        """The features of the transfer."""
         return Features(self.bytes, self.blocks, self.touched, self.pages)
 
 

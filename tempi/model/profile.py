@@ -48,7 +48,7 @@ class Profile:
 
     @property
     def fit(self) -> _native.Fit:
-        """The native one, from which the shim predicts messages; ProfileError where it cannot."""
+        """The native fit, from which the shim predicts messages; ProfileError if it is refused."""
         try:
             return _native.read_fit(fit_text(self.machine, self.terms, self.tuning))
         except ValueError as error:
@@ -69,7 +69,7 @@ def fitted(
 
 
 def completed(profile: Profile, directory: Path) -> Profile:
-    """The profile, with the terms and the tuning that only the profile has which `write` would replace."""
+    """The profile, completed by terms and tuning of the existing profile, which `write` would replace."""
     try:
         earlier = read(path_of(profile.machine, directory))
     except ProfileError:
@@ -86,7 +86,7 @@ def cache_directory() -> Path:
     Raises
     ------
     ProfileError
-        If the environment tells neither.
+        If the environment gives neither.
     """
     if folder := _native.cache_folder():
         return Path(folder)
@@ -178,7 +178,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def check_writable(directory: Path) -> None:
-    """Raise ProfileError where `write` would."""
+    """Raise ProfileError if `write` would."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):

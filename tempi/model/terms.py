@@ -1,8 +1,9 @@
 """Terms: the time of one part of a message, piecewise linear in the features of a transfer.
 
-That measurements of the system choose how a datatype travels is the idea of C. Pearson et al., "TEMPI: An
-Interposed MPI Library with a Canonical Representation of CUDA-aware Datatypes", HPDC'21. They are listed in
-`perfmodel/README.md`; `tempi.model.fitting` makes them from measurements; only `src/model/` evaluates them.
+Choosing a datatype's strategy by measurements of the system is the idea of C. Pearson et al., "TEMPI: An
+Interposed MPI Library with a Canonical Representation of CUDA-aware Datatypes", HPDC'21. Terms are listed
+in `perfmodel/README.md`; `tempi.model.fitting` makes them from measurements; only `src/model/` evaluates
+them.
 """
 
 from __future__ import annotations

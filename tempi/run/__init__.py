@@ -1,1 +1,1 @@
-"""Processes under the shim: which libtempi.so fits which MPI, the launchers, the environment of the ranks."""
+"""Processes under the shim: the libtempi.so for each MPI, the launchers, the environment of the ranks."""

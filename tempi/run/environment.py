@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID")
-# The last one is of all nodes.
+# The last one counts the ranks of all nodes.
 LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PMI_RANK")
 
 
@@ -16,7 +16,7 @@ def is_inside_job() -> bool:
 
 
 def local_rank() -> int:
-    """This process's rank on its node, as its launcher says; 0 where it does not."""
+    """This process's rank on its node, from its launcher's variables; 0 if not set."""
     return next((int(os.environ[name]) for name in LOCAL_RANKS if name in os.environ), 0)
 
 
@@ -31,7 +31,7 @@ def without_preload() -> dict[str, str]:
 
 
 def preloaded_with(library: Path) -> str:
-    """LD_PRELOAD with `library` after what is there; another TEMPI goes out."""
+    """LD_PRELOAD with `library` appended; another TEMPI is removed."""
     return joined_preload(os.environ.get("LD_PRELOAD", ""), str(library))
 
 
@@ -53,7 +53,7 @@ def library_path_with(folder: Path) -> str:
 
 
 def runtime_folder() -> str | None:
-    """This user's folder for as long as he is logged in to this node."""
+    """This user's runtime folder on this node, removed at logout."""
     return os.environ.get("XDG_RUNTIME_DIR")
 
 

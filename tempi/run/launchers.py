@@ -98,7 +98,7 @@ def launch(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[
 
 
 def _with_openmpi(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapping[str, str]) -> Launch:
-    """``-x`` holds up to a colon, which begins another program. OMPI_MCA_ variables pass by themselves."""
+    """``-x`` is valid up to a colon, which begins another program. OMPI_MCA_ variables pass by themselves."""
     words, begin = [command[0]], 1
     for end in [i for i, word in enumerate(command) if word == ":"] + [len(command)]:
         own, others = _beside_own(command[begin:end], "-x", of_ranks)
@@ -174,7 +174,7 @@ def _with_srun(command: Sequence[str], of_ranks: Mapping[str, str], of_all: Mapp
     return Launch([*before, f"--export={all_exports}", *after], others)
 
 
-_TAKES_VALUE = re.compile(r"-[A-Za-z]|--[a-z-]+")  # perhaps; -n4 and --mpi=pmix have theirs
+_TAKES_VALUE = re.compile(r"-[A-Za-z]|--[a-z-]+")  # may have one; -n4 and --mpi=pmix include theirs
 
 
 def _own_exports(command: Sequence[str]) -> tuple[list[str], str, list[str]]:

@@ -53,7 +53,7 @@ def _can_be_preloaded(path: Path) -> bool:
 
 
 def _parents() -> Iterator[Path]:
-    """Most likely to be the same on all nodes first."""
+    """Candidate folders; those most likely to be the same on all nodes first."""
     for parent in (_native.cache_folder(), runtime_folder()):
         if parent and _can_be_preloaded(Path(parent)):
             yield Path(parent)
@@ -61,7 +61,7 @@ def _parents() -> Iterator[Path]:
 
 @cache
 def _tell_of_one_node(folder: Path) -> None:
-    """Once a process. A rank has made the link on its own node."""
+    """Cached: made once a process. A rank makes the link on its own node."""
     if not is_inside_job():
         print(
             f"tempi: {folder} is a folder of this node only: for jobs on several nodes set TEMPI_CACHE_DIR "

@@ -18,7 +18,7 @@ from tempi.run.launchers import Launch
 
 Record = dict[str, Any]
 
-# A root user, and few cores, whichever library it is.
+# Lets every library's launcher run as root and on few cores.
 LAUNCHER_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -57,7 +57,7 @@ def records_of(ranks: Launch, timeout_s: float) -> Generator[Record, None, None]
         except OSError as error:
             raise RuntimeError(f"{ranks.command[0]} cannot be run: {error.strerror}") from error
         late = threading.Timer(timeout_s, _end, [process])
-        late.daemon = True  # the interpreter must not wait for it where nobody asks for the other records
+        late.daemon = True  # the interpreter must not wait for it if the caller drops the other records
         late.start()
         try:
             yield from _parsed(process.stdout)
@@ -80,7 +80,7 @@ def _parsed(lines: IO[str] | None) -> Iterator[Record]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Launchers end their ranks when they are asked to end."""
+    """Ends the launcher with SIGTERM, at which it ends its ranks."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
             with suppress(ProcessLookupError):

@@ -59,17 +59,17 @@ def preload_path(abi: str) -> Path:
     Raises
     ------
     RuntimeError
-        If it is not installed, or where LD_PRELOAD cannot name it.
+        If it is not installed, or LD_PRELOAD cannot name it.
     """
     return preloadable(shim_for(abi), package_folder())
 
 
 def abi_of(file: Path) -> str | None:
-    """The ABI of the MPI library that a program or library names as needed; None where it names none.
+    """The ABI of the MPI library that a program or library names as needed; None if it names none.
 
     A library that is needed only through another one is not seen.
     """
-    # Not every import of tempi needs it.
+    # Imported here: not every import of tempi needs it.
     from elftools.common.exceptions import ELFError
     from elftools.elf.dynamic import DynamicSegment
     from elftools.elf.elffile import ELFFile
@@ -85,7 +85,7 @@ def abi_of(file: Path) -> str | None:
 
 
 def abi_of_program(word: str) -> str | None:
-    """The ABI of the MPI that a word of a command line stands for: a program's, or a Python's mpi4py's."""
+    """The ABI of the MPI used by a word of a command line: a program, or a Python's mpi4py."""
     path = shutil.which(word)
     if path is None:
         return None
@@ -98,7 +98,7 @@ def abi_of_program(word: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    said = asked.stdout.strip().rpartition("\n")[2]  # after what site modules may print
+    said = asked.stdout.strip().rpartition("\n")[2]  # after the output of site modules, if any
     return abi_of(Path(said)) if asked.returncode == 0 else None
 
 
@@ -113,7 +113,7 @@ def abi_of_this_python() -> str | None:
 
 
 def default_abi() -> str:
-    """The ABI where nobody names one: the only one installed, else that of this Python's mpi4py or mpirun.
+    """The default ABI: the only one installed, else that of this Python's mpi4py or mpirun.
 
     Raises
     ------

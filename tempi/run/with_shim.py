@@ -10,7 +10,7 @@ from tempi.run.environment import library_path_with, preloaded_with, tempi_varia
 from tempi.run.launchers import ABI_OF_LAUNCHER, Launch, kind_of, launch
 from tempi.run.shims import abi_of_program, default_abi, preload_path
 
-# Open MPI sends through UCX, also where none of the networks is there for which it would do so by itself.
+# Open MPI sends through UCX, also without the networks for which it would do so by itself.
 MCA_OF_UCX = {
     "OMPI_MCA_pml": "ucx",
     "OMPI_MCA_opal_common_ucx_tls": "any",
@@ -48,7 +48,7 @@ def with_shim(
     settings : mapping of str to str, optional
         Options of TEMPI by name, without ``TEMPI_``.
     abi : "openmpi", "mpich" or "mpiabi", optional
-        Of the program's MPI; found out by default.
+        ABI of the program's MPI; detected by default.
     ucx : bool
         Let Open MPI send through the UCX of ``pip install tempi[ucx]``, which knows CUDA.
 

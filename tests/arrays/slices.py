@@ -1,4 +1,4 @@
-"""Random slices of random arrays, described so that they can be sent to ranks, and what NumPy makes of them.
+"""Random slices of random arrays, described so that they can be sent to ranks, and NumPy's copies of them.
 
 A `Slice` says how elements of a given shape lie within a larger array: steps of either sign, transposed, beside
 dimensions that an index took away, as a field of larger elements. The same shape can be had by many slices, so a
@@ -24,7 +24,7 @@ DTYPES = [
     [("p", "<f4", (2, 3)), ("q", [("r", "<i2"), ("s", "S1")])],
     {"names": ["x", "y"], "formats": ["i1", "<f8"], "offsets": [0, 8], "itemsize": 24},
 ]
-# Which __cuda_array_interface__ cannot describe.
+# Types that __cuda_array_interface__ cannot describe.
 HOST_DTYPES = [
     {"names": ["x", "y"], "formats": ["<f8", "i1"], "offsets": [8, 0], "itemsize": 24},
     {"names": ["whole", "half"], "formats": ["<i8", "<i4"], "offsets": [0, 4]},
@@ -32,7 +32,7 @@ HOST_DTYPES = [
 
 
 class Axis(NamedTuple):
-    """Where the indices of one dimension lie in the larger array."""
+    """Positions of one dimension's indices in the larger array."""
 
     start: int
     step: int

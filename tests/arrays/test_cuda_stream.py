@@ -1,4 +1,4 @@
-"""Waiting for a stream asks CUDA's driver the right things in the right order: a driver that writes them down."""
+"""Waiting for a stream makes the right driver calls in the right order, recorded by a stand-in driver."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ STREAM, ADDRESS, CONTEXT, ORDINAL = 77, 4096, 99, 3
 
 
 class Driver:
-    """Functions of the driver API by name; `codes` tells which of them fail with what."""
+    """Functions of the driver API by name; `codes` has the error codes of those that fail."""
 
     def __init__(self, **codes):
         self.codes = codes

@@ -1,4 +1,4 @@
-"""MPI datatypes of array elements: as wide as they are, and holding what they hold."""
+"""MPI datatypes of array elements: their extents and their data bytes."""
 
 import numpy as np
 import pytest

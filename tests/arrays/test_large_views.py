@@ -67,7 +67,7 @@ def test_tempi_sees_few_boxes_in_them(sparse, index):
 
 @pytest.fixture
 def short_loops(monkeypatch):
-    """Counts are too large from so few on, so that the way to make long loops can be tried on short ones."""
+    """Lowers the limit of counts, so that the construction of long loops is tested on short ones."""
     from tempi.arrays import loop_types, views
 
     def shorten(most_count, most_displacements):

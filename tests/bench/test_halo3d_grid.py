@@ -76,7 +76,7 @@ def test_what_a_rank_packs_for_another_is_what_that_one_unpacks(size, n_ranks):
 
 
 def directions(packing, message):
-    """Of the boxes in a message, and where in it they start."""
+    """Directions of the boxes in a message, and their offsets in it."""
     end = message.start + message.n_bytes
     boxes = zip(packing.order, packing.starts, strict=True)
     return [(direction, start - message.start) for direction, start in boxes if message.start <= start < end]

@@ -1,4 +1,4 @@
-"""Launches of bench.halo3d that go wrong, its bars, and what it says to wrong usage."""
+"""Launches of bench.halo3d that go wrong, its bars, and its messages on wrong usage."""
 
 import sys
 from pathlib import Path

@@ -25,7 +25,7 @@ ACTS_ON = {
 }
 
 INTS = dense(4)
-# Trees that miss a condition of the rule by little, which random trees seldom do.
+# Trees that just miss a condition of the rule, which random trees seldom do.
 LEAVES_ALONE = {
     "unroll_single": [strided(2, 12, INTS)],
     "fuse_dense": [strided(3, 3, INTS), strided(3, 5, INTS), strided(3, -4, INTS)],

@@ -1,5 +1,5 @@
 // Two queues of the fake device, one behind a mark of the other: fake_queues. With TEMPI_FAKE_FAIL=finish:1 the first
-// is lost before the mark. Says what became of the work behind it.
+// is lost before the mark. Prints the outcome of the work behind it.
 #include <cstdio>
 #include <cstring>
 

@@ -33,7 +33,7 @@ def ends(kind: str, spec: object, draw: random.Random) -> tuple[End, End]:
 
 
 def exchange(kind: str, seed: int) -> int:
-    """Every rank sends to the next one. Returns how many messages this rank has checked."""
+    """Every rank sends to the next one. Returns the number of messages that this rank has checked."""
     draw, checked = random.Random(seed), 0
     with Builder() as builder:
         for comm in comms():

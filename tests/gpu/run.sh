@@ -22,7 +22,7 @@ tests() { # EFFORT [pytest arguments]
   TESTS_EFFORT=$1 "$python" -m pytest -q -p no:cacheprovider "${@:2}"
 }
 
-# What tests/send does on the fake device, but for injected failures.
+# tests/send on GPU memory, without injected failures.
 messages() {
   local kinds=host,device,managed,pinned,pool,async
   [[ $(nvidia-smi -L | wc -l) -gt 1 ]] && kinds+=",device 1"
@@ -30,7 +30,7 @@ messages() {
 }
 
 # Random datatypes in device memory, long lists and tables. A finding ends the child process with 66, and so its test.
-# What the driver answers to "is this pointer yours?" is no error.
+# The driver's answer to a pointer query is no error.
 sanitizer() { # TOOL
   local tool
   tool=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -n 1)

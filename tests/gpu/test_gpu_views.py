@@ -1,4 +1,4 @@
-"""tempi.view of CuPy's and Numba's arrays: slices, and what is still queued on their streams."""
+"""tempi.view of CuPy's and Numba's arrays: slices, and work still queued on their streams."""
 
 import numpy as np
 import pytest

@@ -9,11 +9,11 @@ from halo_cases import Field
 
 from support.memory import HOST, at_hand
 
-_GAP = 5  # bytes before and behind what the array needs
+_GAP = 5  # bytes before and behind the array's own
 
 
 def strides_of(layout: str, shape: tuple[int, ...], cell_bytes: int, axes: tuple[int, ...]) -> tuple[list[int], int]:
-    """Strides by axis, and where the cell with all indices 0 is from the lowest one."""
+    """Strides by axis, and the offset of the cell with all indices 0 from the lowest one."""
     order = {"F": range(len(shape)), "turned": axes[::-1]}.get(layout, range(len(shape))[::-1])
     order = [*order, *(axis for axis in range(len(shape)) if axis not in order)]
     strides, step, first = [0] * len(shape), cell_bytes, 0
@@ -91,7 +91,7 @@ class Array:
         return self._cells(self._memory.read()).copy()
 
     def check(self, cells: np.ndarray) -> None:
-        """It holds these cells, and what lies between and around them is untouched."""
+        """It holds these cells, and the bytes between and around them are untouched."""
         wanted = self._gaps.copy()
         self._cells(wanted)[...] = cells
         found = self._memory.read()

@@ -1,4 +1,4 @@
-"""Halo exchanges to do, and what they must do: worked out from global arrays, with nothing of tempi's geometry."""
+"""Halo exchanges and their expected results, computed from global arrays, without tempi's geometry."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def own_indices(halo: Halo, rank: int) -> list[np.ndarray]:
 
 
 def expected(halo: Halo, rank: int, whole: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """A rank's array after the exchange, given the global one and what its array held. The grid's axes come first."""
+    """A rank's array after the exchange, given the global one and the array before. The grid's axes come first."""
     indices, outside = [], []
     for own, (low, high), n, wraps in zip(own_indices(halo, rank), halo.widths, halo.shape, halo.periods, strict=True):
         reached = np.arange(own[0] - low, own[-1] + 1 + high)

@@ -78,7 +78,7 @@ def exchange(halo: Halo) -> None:
 
 
 def two_at_once(first: Halo, second: Halo) -> None:
-    """Of one communicator; the ranks start and finish them in different orders."""
+    """Several exchanges on one communicator; the ranks start and finish them in different orders."""
     fields = [Fields(first), Fields(second)]
     made = [each.exchange() for each in fields]
     for turn in range(ROUNDS):

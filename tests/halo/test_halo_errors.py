@@ -1,4 +1,4 @@
-"""Arguments that do not fit together are refused on all ranks with a text that says where and what to do."""
+"""Arguments that do not fit together are refused on all ranks with a text that names the place and the remedy."""
 
 import error_cases as cases
 import halo_worker as worker
@@ -124,7 +124,7 @@ def test_host_and_gpu_arrays_together_need_the_shim(ranks, preload, case, advice
 
 
 def test_a_gpu_without_memory_left_on_one_rank():
-    """All ranks raise, and what was made is gone: the next exchange works."""
+    """All ranks raise and free their resources: the next exchange works."""
     fails = {1: {"TEMPI_FAKE_FAIL": "allocate:2"}}  # the first is check_reach's
     with Ranks(2, {"TEMPI_DEVICE": "fake"}, fails) as job:
         other, (name, text) = job.call(worker.error_of, cases.periodic_device_array)

@@ -56,12 +56,12 @@ def test_messages_beyond_eager_limits_and_pieces(ranks, n_ranks, preload, data):
 @pytest.mark.parametrize("strategy", ["oneshot", "staged"])
 @pytest.mark.parametrize(("dims", "messages"), [((1, 1, 1), 0), ((2, 1, 1), 1), ((2, 2, 1), 3), ((4, 1, 1), 2)])
 def test_one_message_to_each_neighbour(ranks, dims, messages, strategy):
-    """In all directions, of all arrays; by the strategy asked for."""
+    """One message for all directions and arrays, by the requested strategy."""
     halo = Halo(dims, (8, 8, 8), ((1, 1),) * 3, (True,) * 3, fields=(Field(kind="device"), Field("u1", kind="device")))
     claims = [outcomes.Claim(call, outcomes.one_of(strategy)) for call in ("Send_init", "Recv_init")] * messages
     job = ranks(int(np.prod(dims)), TEMPI_STRATEGY=strategy, **FAKE)
     for rows in job.call(worker.messages_of, halo):
-        del rows[outcomes.LAUNCHES]  # also of what a rank copies to itself
+        del rows[outcomes.LAUNCHES]  # also of a rank's copies to itself
         outcomes.check(claims, rows, counts_all=True)
 
 

@@ -1,4 +1,4 @@
-/* The least of a tool for NVTX: says on standard error what ranges begin and end. */
+/* A minimal NVTX tool: prints the begin and end of ranges on standard error. */
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 

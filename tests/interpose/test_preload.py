@@ -47,7 +47,7 @@ def table_of(text):
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_report_is_one_table_over_all_ranks(pack_types, ranks):
-    """6 datatypes a rank, each committed, packed and unpacked once: every call is in one row, whatever became of it."""
+    """6 datatypes a rank, each committed, packed and unpacked once: every call is in one row, whatever its outcome."""
     text = mpirun(ranks, pack_types, shim.preloaded(TEMPI_REPORT="1")).text
     assert text.count("tempi: report of") == 1
     assert f"report of {ranks} rank" in text

@@ -9,7 +9,7 @@ from support.programs import INCLUDE, run
 
 FLAGS = ("-x", "c++", "-std=c++20", "-fsyntax-only", "-DOMPI_SKIP_MPICXX=1", "-DMPICH_SKIP_MPICXX=1")
 TABLE = INCLUDE / "base" / "functions.def"
-# By function: what its row has, and what it must not have.
+# By error: the function, the text in its row, and its wrong replacement.
 WRONG = {
     "a count where mpi.h has an int": ("MPI_Ssend", "int tag", "Count tag"),
     "an int where mpi.h has a count": ("MPI_Ssend_c", "Size count", "int count"),

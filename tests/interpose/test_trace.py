@@ -31,7 +31,7 @@ def traced(binaries):
 
 @pytest.fixture(scope="module")
 def spans(binaries):
-    """The program of trace_spans.cpp, with its own copy of what it tests: needs neither MPI nor the shim."""
+    """The program of trace_spans.cpp, with its own copy of the tested sources: needs neither MPI nor the shim."""
     sources = [str(INCLUDE / "base" / f"{name}.cpp") for name in ("trace", "trace_file", "nvtx", "options", "log")]
     return compiled(tool("c++", "CXX"), "trace_spans.cpp", binaries, "-std=c++20", "-pthread", *sources)
 

@@ -1,5 +1,5 @@
 /* Threads that pack at the same time under MPI_THREAD_MULTIPLE, each with its own types and buffers, committing and
- * freeing as they go. With the argument "fake", device memory is the fake device's. Prints "ok", or what went wrong. */
+ * freeing as they go. With the argument "fake", device memory is the fake device's. Prints "ok" or the error. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

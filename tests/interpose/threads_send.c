@@ -1,5 +1,5 @@
 /* Threads that send to themselves at the same time under MPI_THREAD_MULTIPLE, each on its own communicator: rows of
- * fake device memory, completed in all ways, some started by the progress thread. Prints "ok", or what went wrong. */
+ * fake device memory, completed in all ways, some started by the progress thread. Prints "ok" or the error. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -7,7 +7,7 @@ from tempi.model.tuning import DEFAULTS
 
 
 class StandInGpu:
-    """`factor(changes)` is how long its transfers take, `wrong` are changes that spoil bytes."""
+    """`factor(changes)` is the relative time of its transfers, `wrong` are changes that spoil bytes."""
 
     def __init__(self, factor, wrong=(), noise=0.002):
         self.factor, self.wrong, self.noise = factor, wrong, noise

@@ -1,4 +1,4 @@
-"""Fits recover what the measurements were made from, and put knots where there are some."""
+"""Fits recover the terms of the measurements, and put knots where there are some."""
 
 import random
 from math import exp
@@ -54,7 +54,7 @@ def test_noisy_measurements_give_each_parameter_as_well_as_it_matters(line, seed
 @given(st.floats(1e-7, 1e-5), st.floats(2, 10), st.integers(10, 20), st.integers(0, 2**32))
 @examples(20)
 def test_a_knee_of_a_message_is_found(latency, slower, power, seed):
-    """As between an eager and a rendezvous protocol."""
+    """A step as between an eager and a rendezvous protocol."""
     power -= power % 2
     knee = 1 << power
     low = Segment(0, latency, 1e-11, 0, 0, 0)

@@ -13,7 +13,7 @@ from support.programs import line_from, run, tool
 from tempi.model.measurement import by_term
 from tempi.model.profile import read
 
-PATIENCE_SECONDS = 500.0  # with what hangs
+PATIENCE_SECONDS = 500.0  # with hanging ranks
 # Time stands still for the ranks: on a busy machine no row is left out.
 UNHURRIED = {"PYTHONPATH": str(Path(__file__).with_name("unhurried"))}
 

@@ -1,4 +1,4 @@
-"""Profiles: what is written is read again, what is damaged is refused with one line, and files are replaced at once."""
+"""Profiles: written ones are read back, damaged ones refused with one line, and files replaced at once."""
 
 import json
 import subprocess
@@ -87,7 +87,7 @@ def test_random_bytes_are_refused(tmp_path, contents):
 
 
 def places(value, path=()):
-    """Where a JSON value has parts."""
+    """Paths to the parts of a JSON value."""
     yield path
     for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         yield from places(part, (*path, key))
@@ -170,7 +170,7 @@ def test_a_refusal_says_what_is_wrong(tmp_path, change, words):
 
 
 def test_a_profile_of_an_older_version_is_read_without_the_terms_that_have_gone(tmp_path):
-    """Its tables, terms and residuals, such as TEMPI measured before they were found to predict nothing."""
+    """Terms that earlier versions measured are dropped, with their tables and residuals."""
     data = json.loads(json_text(small_profile()))
     for name in ("message.queue", "copy.to_host", "copy.to_device"):
         data["terms"][name] = data["terms"]["message.host.same_node"]

@@ -38,7 +38,7 @@ def test_every_strategy_is_measured_by_a_name_of_python():
 
 
 def test_a_new_row_is_parsed_predicted_and_counted(tmp_path):
-    """Nothing else is told of it."""
+    """No other file mentions it."""
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "strategies.def").write_text((INCLUDE / "base" / "strategies.def").read_text() + NEW)
     program = tmp_path / "new_strategy"

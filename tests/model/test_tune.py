@@ -37,7 +37,7 @@ def measured(tmp_path_factory):
 
 @pytest.fixture
 def environment(measured, tmp_path, monkeypatch):
-    """Of a copy of that cache."""
+    """The environment of a copy of that cache."""
     monkeypatch.chdir(tmp_path)
     for path in measured.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -66,7 +66,7 @@ def test_tuning_leaves_everything_else_of_the_profile_as_it_was(environment, tmp
 
 def test_a_planted_wrong_byte_is_found_and_its_candidate_rejected(environment, tmp_path):
     opening = 2 * len(cases_of("threads", True))  # copies: one for each transfer
-    present, candidate = 2, 2  # what the destination held before, what it holds afterwards
+    present, candidate = 2, 2  # the destination's bytes before and after
     flip = {"TEMPI_FAKE_FAIL": f"flip:{opening + present + candidate}"}
     done = run(TUNE, environment | flip)
     assert done.code == 0, done.text

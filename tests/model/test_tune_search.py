@@ -1,4 +1,4 @@
-"""The search for launch parameters: what is faster by more than the noise is chosen, what is wrong never."""
+"""The search for launch parameters: candidates that are faster by more than the noise win, wrong ones never."""
 
 from math import log
 

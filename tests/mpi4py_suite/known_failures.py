@@ -21,7 +21,7 @@ _FILE = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True)
 class Known:
-    """Of suite.MODULES with RANKS ranks."""
+    """Failures of suite.MODULES with RANKS ranks."""
 
     mpi4py: str
     skipped: list[str]
@@ -29,7 +29,7 @@ class Known:
 
 
 def library() -> str:
-    """Such as "Open MPI 5.0.11". It can be asked for without MPI_Init."""
+    """The library's name, such as "Open MPI 5.0.11". Needs no MPI_Init."""
     mpi4py.rc.initialize = False
     from mpi4py import MPI
 
@@ -38,7 +38,7 @@ def library() -> str:
 
 
 def known() -> Known | None:
-    """Of this library, or None where nobody has written it down."""
+    """The failures of this library, or None if they are not recorded."""
     entry = _stored().get(library())
     return Known(**entry) if entry else None
 

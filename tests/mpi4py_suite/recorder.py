@@ -1,4 +1,4 @@
-"""Runs in every rank: mpi4py's own test runner, writing down what becomes of each test.
+"""Runs in every rank: mpi4py's own test runner, which records the verdict of each test.
 
     python recorder.py TESTS RECORDS [options of mpi4py's test/main.py]
 
@@ -59,7 +59,7 @@ class Result(unittest.TextTestResult):
 
 
 def run(folder: str, records: str, arguments: list[str]) -> None:
-    """Ends with 0 when all tests have been run, whatever became of them: other codes are a rank's death.
+    """Ends with 0 when all tests have been run, whatever their verdicts: other codes are a rank's death.
 
     main.py must be the __main__ of this process: mpi4py's pools import that again in their workers.
     """

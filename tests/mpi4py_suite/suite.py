@@ -16,7 +16,7 @@ from mpi4py_suite import package_source
 from support import shim
 from support.programs import tool
 
-# Point-to-point, datatype, pack and request tests: what TEMPI has most to do with, in seconds.
+# Point-to-point, datatype, pack and request tests: the modules closest to TEMPI, run in seconds.
 MODULES = (
     "test_datatype",
     "test_msgspec",
@@ -52,7 +52,7 @@ class Run:
 
     @property
     def last_words(self) -> str:
-        """The first tracebacks, where the ranks came to print them."""
+        """The first tracebacks, if the ranks printed any."""
         traceback = re.search(r"^(FAIL|ERROR): ", self.output, re.MULTILINE)
         return self.output[traceback.start() :][:8000] if traceback else self.output[-4000:]
 
@@ -98,7 +98,7 @@ def _mpirun(
 
 
 def _ended(process: subprocess.Popen[bytes], timeout: float) -> int:
-    """Waits. Too late, the launcher is asked to end its ranks before it is killed: they may be out of its group."""
+    """Waits. At the time limit the launcher is asked to end its ranks, then killed: they may be out of its group."""
     for patience, last_word in ((timeout, signal.SIGTERM), (20, signal.SIGKILL)):
         try:
             return process.wait(patience)

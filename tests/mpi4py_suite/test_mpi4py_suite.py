@@ -1,4 +1,4 @@
-"""mpi4py's own tests, under the shim: what passes without it passes with it."""
+"""mpi4py's own tests: those that pass without the shim pass with it."""
 
 import pytest
 

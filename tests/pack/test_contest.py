@@ -1,7 +1,7 @@
 """The choice between the shim and the library on host memory: the first calls of a structure take turns, then one does
 it.
 
-No test asks who is faster.
+No test depends on the faster one.
 """
 
 import pytest
@@ -18,7 +18,7 @@ ALL = pytest.mark.parametrize("name", TYPES)
 
 
 def taken(spec, calls, count=1):
-    """How many of `calls` packs, and of as many unpacks, the shim did itself; every byte is checked."""
+    """The numbers of packs and unpacks out of `calls` each that the shim did itself; every byte is checked."""
     case = Case(spec, count)
     with Seen() as seen:
         for _ in range(calls):

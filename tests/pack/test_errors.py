@@ -19,7 +19,7 @@ MEMORY = pytest.mark.parametrize(
 
 
 class Attempt:
-    """One call on two buffers: what the library alone says on host memory, and what a program gets."""
+    """One call on two buffers: the result of the library alone on host memory, and the program's."""
 
     def __init__(self, typed: str, packed: str) -> None:
         self.kinds = (typed, packed)
@@ -28,8 +28,8 @@ class Attempt:
     def check(self, call) -> int:
         """`call(calls, typed address, packed address)` -> Result. Returns the error class, the same on both sides.
 
-        MPICH does not look at the sizes and writes past the end. Where it alone can do the work, that is its business;
-        where the shim does it, there is an error and nothing is written.
+        MPICH does not look at the sizes and writes past the end. If the library does the work, that is accepted; if the
+        shim does it, there is an error and nothing is written.
         """
         expected = call(calls.library(), *self._addresses(memory.Host, ("host", "host")))
         buffers = [memory.fake(kind, self.pattern) for kind in self.kinds]

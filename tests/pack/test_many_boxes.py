@@ -40,7 +40,7 @@ def test_vectors_of_one_word(typed, packed, count):
 @MEMORY
 @COUNTS
 def test_fields_of_mixed_words(typed, packed, count):
-    """Odd sizes first: what follows them in the packed bytes is misaligned, whatever its own word."""
+    """Odd sizes first: the packed bytes after them are misaligned, whatever their word."""
     leaves = (BYTE, COMPLEX, SHORT, DOUBLE, INT)
     members = [c.Vector(3 + i % 4, 1 + i % 2, 4, leaves[i % len(leaves)]) for i in range(13)]
     check(fields(members), typed, packed, count)

@@ -1,6 +1,6 @@
 """Datatypes on host memory that a library is known to move wrongly: the shim packs and unpacks them, always.
 
-Everything else is left to the library here, so that it shows who did it.
+All other datatypes are left to the library here, so that the counters show the packer.
 """
 
 import pytest
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.mpi_process(TEMPI_HOST_PACK="library")
 
 
 def handled(spec, count=1):
-    """How often the shim, not the library, has packed and unpacked."""
+    """The numbers of packs and unpacks by the shim, not the library."""
     case = Case(spec, count)
     with Seen() as seen:
         check_pack(case, memory.fake)

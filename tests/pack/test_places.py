@@ -92,13 +92,13 @@ def test_second_element_lies_in_another_memory(kinds):
 
 @two_memories.cases
 def test_mpi_bottom_struct_of_ordinary_and_gpu_memory(order, packed_kind, direction):
-    """The packed side has to be copied where one of the two sides is memory that CUDA knows nothing of."""
+    """The packed side has to be copied if one of the two sides is memory unknown to CUDA."""
     two_memories.check(memory.fake, order, packed_kind, direction)
 
 
 @KINDS
 def test_members_are_reached_from_a_header_elsewhere(kinds):
-    """Not MPI_BOTTOM: displacements from the first buffer into the others, as of a host header with device arrays."""
+    """Displacements from the first buffer into the others, not MPI_BOTTOM: a host header with device arrays."""
 
     def make(at):
         column = MPI.SHORT.Create_vector(10, 1, 3)

@@ -54,7 +54,7 @@ def test_pair_types_have_holes(kind, name):
 
 
 def test_padding_of_long_double_is_the_only_freedom():
-    """MPICH copies 10 of the 16 bytes of MPI_LONG_DOUBLE. Those 10 must be right whoever packs."""
+    """MPICH copies 10 of the 16 bytes of MPI_LONG_DOUBLE. Those 10 must be right with any packer."""
     values = np.arange(1, 13, dtype=np.longdouble)
     packed = memory.Host(np.zeros(6 * 16, np.uint8))
     with Builder() as builder:
@@ -154,7 +154,7 @@ def test_inner_type_freed_while_the_outer_lives(kind):
 
 @MEMORY
 def test_type_freed_past_the_shim(kind):
-    """As Fortran bindings and the library's own code do it: MPI_Type_free never comes by."""
+    """Freed as by Fortran bindings and the library's own code, without a call of MPI_Type_free."""
     free = ctypes.CDLL(calls.library_path()).MPI_Type_free
     for i in range(16):
         spec = c.Vector(3, 1, 4 + i % 7, INT)
@@ -231,7 +231,7 @@ def test_type_never_committed_through_the_shim_with_commit_switched_off():
 @pytest.mark.mpi_process(TEMPI_NO_TYPE_COMMIT="1")
 @MEMORY
 def test_empty_type_is_unpacked_first_of_all(kind):
-    """The library must not die of the questions that it is asked about a new type."""
+    """The library must survive the queries about a new type."""
     with Builder() as builder:
         for spec in (c.Contiguous(0, INT), c.Vector(3, 2, 5, c.Contiguous(0, DOUBLE)), c.Hindexed((), (), INT)):
             typed = memory.fake(kind, IMAGE)

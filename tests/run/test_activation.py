@@ -1,4 +1,4 @@
-"""`import tempi` puts the shim in the way of mpi4py's calls, without LD_PRELOAD; or says why not."""
+"""`import tempi` puts the shim in the way of mpi4py's calls, without LD_PRELOAD, or warns why not."""
 
 import sys
 from pathlib import Path

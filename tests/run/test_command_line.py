@@ -66,7 +66,7 @@ def test_counts_that_mpi_does_not_hold_are_refused():
 
 @pytest.mark.parametrize("module", ["tempi", "tempi.measure"])
 def test_an_interrupted_measurement_ends_its_ranks(tmp_path, environment, script, module):
-    """As a shell tells of SIGINT. It has begun to read when more is written than a pipe holds."""
+    """The exit code of SIGINT in a shell. It has begun to read when more is written than a pipe holds."""
     os.mkfifo(tmp_path / "begun")
     ranks = script(
         "ranks", f"head -c 1000000 /dev/zero | tr '\\0' '\\n'; echo $$ > {tmp_path / 'begun'}; exec sleep 1000"

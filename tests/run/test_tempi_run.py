@@ -140,7 +140,7 @@ def abi():
     return next(iter(shims.installed()))
 
 
-OWN = {  # what the user preloads, and what becomes of it
+OWN = {  # the user's LD_PRELOAD, and the ranks'
     "openmpi": [
         ("-x LD_PRELOAD=own.so -n 2 ./app", "-x A=1 -x LD_PRELOAD=own.so:{ours} -n 2 ./app"),
         ("-x LD_PRELOAD -n 2 ./app", "-x A=1 -x LD_PRELOAD={ours} -n 2 ./app"),
@@ -262,7 +262,7 @@ def test_a_program_of_an_mpi_without_a_shim_is_refused(tempi, tmp_path):
 
 
 def libucx(folder):
-    """A package of that name, without what it is for."""
+    """A package of that name without its libraries."""
     (folder / "libucx").mkdir()
     (folder / "libucx" / "__init__.py").touch()
     return str(folder)

@@ -1,7 +1,7 @@
 """Every MPI call that can block, made so that rank 0 blocks in it until rank 1 makes its part.
 
-`CALLS[name](comm)` makes ready, on both ranks, and returns what each rank does then. In `comm` process 0 has rank 1: it
-waits in a Scan, too. `NOT_DRIVEN` says why the other functions have no case here.
+`CALLS[name](comm)` makes ready, on both ranks, and returns each rank's part. In `comm` process 0 has rank 1: it waits
+in a Scan, too. `NOT_DRIVEN` has the reasons why other functions have no case here.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def one_by_one(check: Callable[[Any], None], cases: Iterable[object]) -> int:
 
 
 def check_all(job: Ranks, check: Callable[[Any], None], cases: Sequence[object]) -> None:
-    """In the test process: every rank has run all cases, of which there are some."""
+    """In the test process: checks that every rank has run all cases, and at least one."""
     assert cases
     assert job.call(one_by_one, check, cases) == [len(cases)] * job.size
 

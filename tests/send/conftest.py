@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture
 def drawn(request: pytest.FixtureRequest) -> random.Random:
-    """Random numbers of this test alone: the same again with the --hypothesis-seed of the run."""
+    """Random numbers of this test alone, reproduced by the --hypothesis-seed of the run."""
     return random.Random(f"{request.config.option.hypothesis_seed} {request.node.name}")

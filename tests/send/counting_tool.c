@@ -1,4 +1,4 @@
-/* The least of a tool that sits between the shim and the library: counts what becomes of persistent requests. */
+/* A minimal tool between the shim and the library: counts the calls about persistent requests. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -37,7 +37,7 @@ def _small(kind: str, vector: bool) -> End:
 
 
 def _check_guards(side: Side) -> None:
-    """Nothing but the datatype's bytes has changed. Host memory is not ours: there the libraries write beside it."""
+    """Only the datatype's bytes have changed. Not checked on host memory, where libraries write beside it."""
     if memory.needs_shim(side.end.kind):
         inside = side.message.byte_offsets() + side.origin
         found, before = side.buffer.read().copy(), side.before.copy()
@@ -46,7 +46,7 @@ def _check_guards(side: Side) -> None:
 
 
 def _spare(kind: str, end: End, builder: Builder, n_bytes: int) -> Side:
-    """Room behind host receives for what the libraries write there, so that it spoils no memory of others."""
+    """Room behind host receives, into which the libraries write: it protects other memory."""
     side = Side(end, builder)
     if not memory.needs_shim(kind):
         before = np.concatenate([side.before, np.zeros(n_bytes, np.uint8)])

@@ -1,6 +1,6 @@
-"""A program that receives a vector into the fake device's memory from itself: prints what comes of it.
+"""A program that receives a vector into the fake device's memory from itself, and prints the outcome.
 
-The argument is "Recv" or "Irecv"; TEMPI_FAKE_FAIL says what fails.
+The argument is "Recv" or "Irecv"; TEMPI_FAKE_FAIL chooses the failure.
 """
 
 import sys

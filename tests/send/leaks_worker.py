@@ -26,7 +26,7 @@ def resident_bytes() -> int:
 
 
 def exchange_often(kind: str, times: int, persistent: bool) -> int:
-    """Returns by how many bytes this process has grown since the first exchanges."""
+    """Returns the growth of this process since the first exchanges, in bytes."""
     comm = comms()["world"]
     other = 1 - comm.Get_rank()
     spec = c.Vector(16, 2, 5, Named("INT"))

@@ -1,4 +1,4 @@
-// Prints, for each pair of states, whether a message may take that step, and whether a build with assertions lets it.
+// For each pair of states, prints if a message may take that step, and if a build with assertions lets it.
 #include <cstdio>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ std::vector<MessageState> way_to(MessageState wanted) {
   return {};
 }
 
-// In a process of its own, which an assertion ends.
+// Runs in a child process, which an assertion ends.
 bool is_let(MessageState from, MessageState to) {
   const pid_t child = fork();
   if (child == 0) {

@@ -44,7 +44,7 @@ def _memory_of(address: int, side: Side) -> str:
 
 
 def memory_given(end: End, calls: tuple[str, str]) -> str:
-    """This rank's part of one message from rank 0; where the buffer lay that the library got for it."""
+    """This rank's part of one message from rank 0; returns the memory of the library's buffer."""
     comm, me = calls_worker.comms()["world"], MPI.COMM_WORLD.Get_rank()
     with Builder() as builder:
         call, side = calls[me], Side(end.later(me), builder)

@@ -1,4 +1,4 @@
-"""What the ranks of test_peers.py do: a message to a rank of a communicator, and what became of it."""
+"""The ranks of test_peers.py: a message to a rank of a communicator, and its outcome."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ MOST_TRIES = 200
 
 
 def outcome_to(comm: MPI.Comm, rank: int) -> str:
-    """Of a strided message that every rank sends to this rank, as the peer's place decides it.
+    """The outcome of a strided message that every rank sends to this rank; it depends on the peer's locality.
 
     Each rank sends and receives as many messages as the other: to itself, or to the other one.
     """

@@ -1,6 +1,6 @@
 """Two ranks that fill and read their buffers with plain synchronous copies and nothing else, as most programs do.
 
-Nobody synchronises: a copy that has returned has promised its bytes. Buffers are used again, freed, and made anew at
+No call synchronises: a copy that has returned has promised its bytes. Buffers are used again, freed, and made anew at
 the same address; each is filled right before the call that sends it or receives into it.
 """
 
@@ -77,7 +77,7 @@ class Buffers:
 
 
 def exchange(seed: int, n_messages: int, kinds: tuple[str, ...]) -> int:
-    """A schedule that both ranks draw alike. Returns how many messages this rank has received and checked."""
+    """A schedule that both ranks draw alike. Returns the number of messages that this rank has received and checked."""
     draw, own = random.Random(seed), random.Random(f"{seed} {MPI.COMM_WORLD.Get_rank()}")
     checked, tag = 0, 0
     with Builder() as builder:

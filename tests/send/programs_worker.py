@@ -71,9 +71,9 @@ class Open:
 
 
 def run(program: Program) -> tuple[int, int]:
-    """Runs one program. Returns how many messages this rank has received and checked, and how many it was to receive.
+    """Runs one program. Returns the numbers of messages that this rank has checked, and that it was to receive.
 
-    The difference is what `is_trusted` leaves out.
+    The difference are those that `is_trusted` leaves out.
     """
     checked = 0
     with Builder() as builder:

@@ -118,7 +118,7 @@ def _buffers() -> tuple[bytearray, bytearray]:
 
 
 def _one_sided(blocking: str) -> Callable[[], None]:
-    """Rank 1 waits in a blocking call for what rank 0 does first after its Isend."""
+    """Rank 1 waits in a blocking call for rank 0's first call after its Isend."""
 
     def run() -> None:
         tokens = comms()["tokens"]

@@ -18,7 +18,7 @@ def struct_at(buffers: list[memory.Buffer], sizes: list[int]) -> MPI.Datatype:
 
 
 def transfer(kinds: tuple[str, ...], sizes: list[int], sent: int, immediate: bool) -> str | None:
-    """A message of `sent` bytes of the struct's. Returns what the receiver found wrong."""
+    """A message of `sent` bytes of the struct's. Returns the receiver's errors."""
     image = np.random.default_rng(sum(sizes)).integers(1, 256, sum(sizes), np.uint8)
     sends = COMM.rank == SENDER
     parts = np.split(image if sends else np.zeros_like(image), np.cumsum(sizes)[:-1])

@@ -1,4 +1,4 @@
-"""The ranks of test_staging.py: receives that fail, receives under limits, and what they leave behind."""
+"""The ranks of test_staging.py: receives that fail, receives under limits, and their leftovers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def address_space_bytes() -> int:
 
 def limit_address_space(more_bytes: int) -> None:
     """From now on this process may map so much more."""
-    _exchange(SMALL, 0)  # whatever is mapped once is
+    _exchange(SMALL, 0)  # memory that is mapped only once
     limit = address_space_bytes() + more_bytes
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
@@ -68,7 +68,7 @@ def many_at_once(kind: str, spec: c.Vector, n: int, seed: int = 0) -> None:
 
 
 def fail_often(kind: str, times: int) -> int:
-    """By how much address space `times` truncated receives and as many from a bad rank make the process grow."""
+    """The growth of address space by `times` truncated receives and as many from a bad rank."""
     comm, me = comms()["world"], MPI.COMM_WORLD.Get_rank()
     big = np.zeros(16 << 10, np.uint8)
     before = 0
@@ -161,7 +161,7 @@ def _receive_persistent(side: Side, at: Place) -> None:
 
 
 def packed_often(times: int) -> int:
-    """By how many bytes this process grows with messages that are packed in ordinary memory."""
+    """The growth of this process, in bytes, by messages that are packed in ordinary memory."""
     comm, me = MPI.COMM_WORLD, MPI.COMM_WORLD.Get_rank()
     vector = MPI.INT.Create_vector(16, 1, 2).Commit()
     out, into = np.zeros(32, np.int32), np.zeros(32, np.int32)

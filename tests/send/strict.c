@@ -1,4 +1,4 @@
-/* One rank, which does what programs should not do, and looks at what has become of it. strict CASE KIND */
+/* One rank that breaks MPI's rules and checks the outcome. strict CASE KIND */
 #include "strict.h"
 
 static MPI_Comm comm;

@@ -13,7 +13,7 @@
 
 enum { INTS = 16, STRIDE = 3, SPAN = INTS * STRIDE, GUARD = 64, WHOLE = SPAN + 2 * GUARD };
 
-/* Open MPI 5 has what MPI 4 brings and calls itself 3.1. */
+/* Open MPI 5 has the functions of MPI 4 and calls itself 3.1. */
 #if defined(OMPI_MAJOR_VERSION)
 #define HAS_MPI_4 (OMPI_MAJOR_VERSION >= 5)
 #else
@@ -58,7 +58,7 @@ static int* buffer_of(int value) {
   return whole + GUARD;
 }
 
-/* Are the first n ints of the vector `value`, and all others still `before`? */
+/* True if the first n ints of the vector are `value`, and all others still `before`. */
 static int holds(const int* buffer, int n, int value, int before) {
   int found[WHOLE];
   copy(found, buffer - GUARD, sizeof found);

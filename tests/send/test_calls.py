@@ -46,7 +46,7 @@ SETUPS = (
     Setup("staged", KINDS, options=(FAKE, ("TEMPI_STRATEGY", "staged"))),
     Setup("device", KINDS, options=(FAKE, ("TEMPI_STRATEGY", "device"), ("TEMPI_CUDA_AWARE", "1"))),
 )
-if memory.on_real_gpu():  # whose addresses the MPI at hand may not know what to do with
+if memory.on_real_gpu():  # the MPI library may not accept its addresses
     SETUPS = SETUPS[:-1]
 
 
@@ -67,7 +67,7 @@ def elements(drawn: random.Random, leaf: str) -> int:
 
 
 def ends(drawn: random.Random, kinds: tuple[str, str], leaf: str) -> tuple[End, End]:
-    """Two ends that match. In a quarter of the draws the message is shorter than what the receiver has room for."""
+    """Two ends that match. In a quarter of the draws the message is shorter than the receiver's room."""
     n = elements(drawn, leaf)
     short = drawn.random() < 0.25
     flexible = ("indexed", "struct", "contiguous", "named")  # of any number of elements
@@ -196,7 +196,7 @@ def test_proc_null(pair, setup, drawn):
 
 @pytest.mark.skipif(not ways.has("Isendrecv"), reason="this MPI has no MPI_Isendrecv")
 def test_isendrecv_from_nobody(pair, setup, drawn):
-    """Of GPU memory; the libraries leave that status as it was."""
+    """On GPU memory; the libraries leave that status unchanged."""
     kinds = [kind for kind in setup.kinds if memory.needs_shim(kind)]
     cases = [(make_end(kind, "vector", "INT", 1200, drawn), way) for kind in kinds for way in ways.COMPLETIONS]
     if not cases:

@@ -1,4 +1,4 @@
-"""An injected failure arrives as its class and with its text, or as a fallback that says why once."""
+"""An injected failure arrives with its class and text, or as a fallback with one warning."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ ARRIVES = {
     "launch:1,copy:1:internal": "ERR_INTERN TEMPI: internal error: fake device: copy failed on demand",
 }
 FALLS_BACK = {
-    # by what fails: the call, and what is done instead
+    # by failing function: the call, and the fallback
     "launch:1": ("Recv", "a transfer falls back to copies in host memory"),
     "launch:1:internal": ("Recv", "a transfer falls back to copies in host memory"),
     "pinned:1:internal": ("Recv", "a message travels through ordinary memory"),

@@ -19,7 +19,7 @@ SMALL_IS_LIBRARYS = 4096  # bytes from which our packer wins
 
 
 def profile(tmp_path, name, layouts=("typed", "indexed"), peers=PEERS):
-    """A file by which all messages of these layouts are `name`'s; "mixed": those that are not small are ours."""
+    """A profile by which all messages of these layouts go to `name`; "mixed": all but small ones are ours."""
     lines = ["tempi-fit 1", "host -", "gpu none"]
     for layout in layouts:
         for peer in peers:

@@ -1,4 +1,4 @@
-"""The states of a message: the table of steps (src/message/states.def), and what the library makes of it."""
+"""The states of a message: the table of steps (src/message/states.def), and the library's use of it."""
 
 from pathlib import Path
 
@@ -56,5 +56,5 @@ def test_the_library_knows_the_steps_of_the_table_and_no_others(pairs):
 
 
 def test_each_forbidden_step_is_refused(pairs):
-    """By an assertion, in builds that have them."""
+    """Aborts by an assertion, in builds that have them."""
     assert {pair for pair, (_, is_let) in pairs.items() if is_let} == set(steps())

@@ -40,7 +40,7 @@ def test_the_bytes_arrive(ranks, name):
     packed = Named("PACKED"), type_map(spec).size * 2
 
     def end(seed, made_of, count):
-        """Of a datatype that the library moves wrongly, the shim packs every message."""
+        """The shim packs every message of a datatype that the library moves wrongly."""
         path = "library" if name in RIGHT or made_of != spec or library_name() != "openmpi" else "host"
         return End("host", made_of, count, seed, path=path)
 

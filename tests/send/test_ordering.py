@@ -1,4 +1,4 @@
-"""Messages between two ranks do not overtake one another, whoever handles them, blocking or not, of whatever size."""
+"""Messages between two ranks do not overtake one another, handled by shim or library, blocking or not, of any size."""
 
 import random
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def draw_steps(drawn: random.Random, length: int, one_tag: bool) -> list[Step]:
 
 
 def run(steps: list[Step], sender: int) -> int:
-    """This rank's part; returns how many messages it has received and checked."""
+    """This rank's part; returns the number of messages that it has received and checked."""
     comm = calls_worker.comms()["world"]
     me = comm.Get_rank()
     checked = 0
@@ -84,7 +84,7 @@ def _calls(steps: list[Step], sending: bool, builder: Builder) -> list[outcomes.
 
 
 def _settle(opened: list, sending: bool, builder: Builder) -> int:
-    """Completes what is open, and returns how many messages were checked."""
+    """Completes open requests, and returns the number of checked messages."""
     for k, (step, side, request, status) in enumerate(opened):
         if request:
             [status] = ways.complete(step.form, "Wait" if k % 2 else "Test", request)

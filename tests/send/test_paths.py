@@ -1,4 +1,4 @@
-"""Each strategy does what its name says: which memory the MPI library is given, and how often kernels run.
+"""Each strategy keeps its contract: the memory given to the MPI library, and the number of kernel launches.
 
 The other tests of this folder compare the shim's counters, which tell the choice. A tool below it sees the buffer.
 """

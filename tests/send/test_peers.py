@@ -27,7 +27,7 @@ def test_peers_of_the_world(two):
 
 
 def test_a_communicator_under_a_used_handle_is_resolved_anew(two):
-    """The first one is freed, and with it what was known of its ranks."""
+    """The first one is freed, with the cached peers of its ranks."""
     assert two.call(worker.same_handle_and_rank) == [(TO_ANOTHER, TO_ITSELF)] * 2
 
 

@@ -1,4 +1,4 @@
-"""Staging memory: receives whose messages are too long, processes with little memory, and what stays behind."""
+"""Staging memory: receives whose messages are too long, processes with little memory, and leaks."""
 
 import pytest
 import staging_worker as worker

@@ -49,7 +49,7 @@ def test_strict(folder, case, kind):
     assert any(outcome.startswith("taken") for _, outcome in rows_of_report(done.err)), "the library did all"
 
 
-# What MPICH packs itself it packs in part before it says that there is no room.
+# MPICH's own packing fills the buffer in part before it reports that there is no room.
 @pytest.mark.parametrize("case", [case for case in CASES if case != "refused_pack"])
 def test_strict_of_host_memory(folder, case):
     program = compiled("strict.c", folder, "-ldl")

@@ -188,7 +188,7 @@ def blocked_signals_of_progress_thread() -> list[int]:
 
 
 def exchange_a_row(kind: str) -> tuple[int, list[int]]:
-    """An ordinary program's row. Returns how many threads of ours there are, and what signals they block."""
+    """An ordinary program's row. Returns the number of our threads, and the signals that they block."""
     row = Row(kind)
     if comms()["world"].Get_rank() == 0:
         row.isend()

@@ -1,4 +1,4 @@
-/* A tool between the shim and the MPI library: says which calls hand the library a derived datatype. */
+/* A tool between the shim and the MPI library: prints the calls that hand the library a derived datatype. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -40,7 +40,7 @@ def buffer_for_bsend() -> None:
 
 @dataclass
 class Place:
-    """Where a message goes to or comes from."""
+    """The other end of a message."""
 
     comm: MPI.Comm
     peer: int
@@ -147,14 +147,14 @@ def _each(form: Form, name: str, requests: Requests) -> list[MPI.Status]:
 
 
 def _asked(form: Form, requests: Requests) -> list[MPI.Status]:
-    """What Request_get_status says in the end; the requests are still there, for Wait."""
+    """The final status from Request_get_status; the requests remain active, for Wait."""
     asked = [_one(form, "Request_get_status", requests.value(i)) for i in range(requests.size)]
     _each(form, "Wait", requests)
     return asked
 
 
 def _waited_after_asking(form: Form, requests: Requests) -> list[MPI.Status]:
-    """What Wait says after Request_get_status has said that it is done."""
+    """The status from Wait after Request_get_status has reported completion."""
     asked = [_one(form, "Request_get_status", requests.value(i)) for i in range(requests.size)]
     inactive = [not requests.is_null(i) for i in range(requests.size)]
     waited = _each(form, "Wait", requests)
@@ -215,7 +215,7 @@ def _asked_all(form: Form, requests: Requests) -> list[MPI.Status]:
 
 
 def _asked_any(form: Form, requests: Requests) -> list[MPI.Status]:
-    """What Request_get_status_any says of one after the other; each is completed before the next question."""
+    """The statuses from Request_get_status_any, each request being completed before the next query."""
     found: dict[int, MPI.Status] = {}
     for _ in range(sum(not requests.is_null(i) for i in range(requests.size))):
         index, status = ctypes.c_int(-5), MPI.Status()

@@ -1,6 +1,6 @@
 """MPI calls as a C program makes them: raw addresses, any count, any handle, the int and the large-count forms.
 
-`program()` is what an unmodified program would reach (the shim, where it is preloaded); `library()` is the MPI
+`program()` has the functions that an unmodified program reaches (the shim's, if preloaded); `library()` is the MPI
 library itself, past any shim. Errors are returned as MPI error classes, 0 for success.
 """
 

@@ -1,4 +1,4 @@
-"""One class for each MPI datatype constructor: its arguments and where it puts the copies of its children."""
+"""One class for each MPI datatype constructor: its arguments and the placement of its children's copies."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Known defects of the MPI libraries on host memory. Named here, so that no test learns it.
 
-Found with random types against the standard's type map. A case on this list says nothing about the library's bytes;
-what the shim handles itself is always held to the standard.
+Found with random types against the standard's type map. For a case on this list the library's bytes are not checked;
+the shim's are always held to the standard.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def known_defect(spec: Spec) -> str | None:
 
 
 def defect_left(spec: Spec) -> str | None:
-    """The same under the shim, on host memory: what Open MPI moves wrongly is the shim's."""
+    """The same under the shim, on host memory: it handles the datatypes that Open MPI moves wrongly."""
     return None if library_name() == "openmpi" else known_defect(spec)
 
 

@@ -1,4 +1,4 @@
-"""How hard the random tests try."""
+"""The effort of random tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def scaled(count: int, *, least: int = 1) -> int:
 def examples(count: int, *, shrinks: bool = True) -> settings:
     """A decorator for `scaled(count)` examples.
 
-    Without `shrinks` the first failure is reported as it is: where each failure costs a new start of several ranks.
+    Without `shrinks` the first failure is reported as it is: for tests in which each failure restarts several ranks.
     """
     phases = tuple(phase for phase in Phase if shrinks or phase in (Phase.explicit, Phase.generate))
     return settings(max_examples=scaled(count), phases=phases)

@@ -11,7 +11,7 @@ FIRST = "inactive"
 
 
 class State(NamedTuple):
-    """By what a message in this state becomes complete, and what holds while it is in it."""
+    """The source of completion in this state, and its invariant."""
 
     completion: str
     invariant: str

@@ -1,4 +1,4 @@
-"""The two ends of a message: memory between guards, what it must hold afterwards, and statuses.
+"""The two ends of a message: memory between guards, its expected contents, and statuses.
 
 `End` is plain values, so that every rank can work out what the others send. `Image` adds the bytes, `Side` the memory.
 """

@@ -19,7 +19,7 @@ from support.programs import run, succeed, tool
 Version = tuple[int, int]
 LARGE_COUNTS: Version = (4, 0)  # the forms with _c
 
-# Why functions wait for no other process, and which these are.
+# Functions that wait for no other process, by reason.
 LOCAL = {
     "converts, compares or asks for a value": r"""
         MPIX?_\w+_(c2f|f2c|c2f08|f082c|f2f08|f082f|toint|fromint)
@@ -157,6 +157,6 @@ def standard_of(compiler: str) -> Version:
 
 
 def compilers() -> list[str]:
-    """Of every MPI at hand."""
+    """The functions of every MPI at hand."""
     found = [tool("mpicc", "MPICC"), tool("mpicc.openmpi"), tool("mpicc.mpich")]
     return [c for c in dict.fromkeys(filter(None, found)) if run([c, "-E", "-"], shim.clean_environment()).code == 0]

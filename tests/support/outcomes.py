@@ -77,7 +77,7 @@ def in_the_way() -> bool:
 
 
 def _is_aware() -> bool:
-    """The library is CUDA-aware: as the case says; where it says nothing, as the shim found."""
+    """True if the library is CUDA-aware, by the case, or else by the shim's finding."""
     wanted = os.environ.get("TEMPI_CUDA_AWARE", "auto")
     if wanted in ("0", "1"):
         return wanted == "1"
@@ -87,7 +87,7 @@ def _is_aware() -> bool:
 
 
 def _strategy() -> str:
-    """TEMPI_STRATEGY; "profile" where a profile decides."""
+    """TEMPI_STRATEGY; "profile" if a profile decides."""
     wish = os.environ.get("TEMPI_STRATEGY", "auto")
     return "profile" if wish == "auto" and os.environ.get("TEMPI_PROFILE", "none") != "none" else wish
 
@@ -180,9 +180,9 @@ def _has_device() -> bool:
 
 
 def check(claims: Iterable[Claim], found: Rows, counts_all: bool) -> None:
-    """Holds the rows that some calls have added against what was claimed for them.
+    """Compares the rows added by some calls with their claims.
 
-    `counts_all`: the process has a device; else nothing is counted for what is left to the library.
+    `counts_all`: the process has a device; else calls left to the library are not counted.
     """
     told = f"claimed {claims}, counted {dict(found)}"
     left = Counter({(f.removeprefix("MPI_"), PATHS.get(o, o)): n for (f, o), n in found.items() if _is_message(f)})

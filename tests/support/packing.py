@@ -66,13 +66,13 @@ class Seen:
 
 
 class Claim(NamedTuple):
-    """What becomes of one call: taken from the library or not, and by whom."""
+    """The path of one call: taken from the library or not, and by which packer."""
 
     function: str
     outcomes: frozenset[str]  # one of these is counted, once; PASSED: none is
 
     def check(self, seen: Seen) -> bool:
-        """Whether the shim took the call."""
+        """True if the shim took the call."""
         taken = {o: n for (f, o), n in seen.outcomes.items() if f == self.function and n and o.startswith("taken")}
         assert sum(taken.values()) <= 1
         assert (next(iter(taken), PASSED)) in self.outcomes, f"{self}, counted {seen.outcomes}"
@@ -80,7 +80,7 @@ class Claim(NamedTuple):
 
 
 def _claim(function: str, case: Case, message: TypeMap) -> Claim:
-    """By where the memory is, and on host memory by TEMPI_HOST_PACK, worked out before anything is moved."""
+    """The path by kind of memory, and on host memory by TEMPI_HOST_PACK, worked out before anything is moved."""
     host = {"ours": {BY_HOST}, "library": {PASSED}}.get(os.environ.get("TEMPI_HOST_PACK", ""), {BY_HOST, PASSED})
     if not in_the_way() or message.size == 0:
         return Claim(function, frozenset({PASSED}))
@@ -119,7 +119,7 @@ def function_name(case: Case, name: str) -> str:
 
 
 def check_pack(case: Case, make: Maker) -> bool:
-    """False where the bytes cannot be checked: the library would die, or is known to pack them wrongly."""
+    """False if the bytes cannot be checked: the library would die, or is known to pack them wrongly."""
     with Builder() as builder:
         datatype = builder.build(case.spec).Commit()
         message = message_map(case.spec, case.count, builder.bounds)
@@ -141,7 +141,7 @@ def check_pack(case: Case, make: Maker) -> bool:
 
 
 def check_unpack(case: Case, make: Maker) -> bool:
-    """False where the bytes cannot be checked: as for `check_pack`, and where the standard does not allow the call."""
+    """False if the bytes cannot be checked: as for `check_pack`, or the standard does not allow the call."""
     with Builder() as builder:
         datatype = builder.build(case.spec).Commit()
         message = message_map(case.spec, case.count, builder.bounds)

@@ -1,6 +1,6 @@
 """Tests that need MPI run in a child process: with the shim preloaded (the default), or with the library alone.
 
-LD_PRELOAD and the TEMPI_ options are read when a process starts, so each test says what process it needs:
+LD_PRELOAD and the TEMPI_ options are read when a process starts, so each test declares its process:
 
     pytestmark = pytest.mark.mpi_process(TEMPI_DEVICE="fake")      # shim preloaded, these options set
     pytestmark = pytest.mark.mpi_process(shim=False)               # the library alone
@@ -26,7 +26,7 @@ import pytest
 
 from support import shim
 
-REPORTS = "TESTS_REPORT_FD"  # set in children: where the reports go
+REPORTS = "TESTS_REPORT_FD"  # set in children: destination of the reports
 WRAPPER = "TESTS_WRAPPER"  # a command that children run under, such as compute-sanitizer
 _START = "import sys; sys.path[:] = [p for p in sys.path if p]; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
 _Environment = tuple[tuple[str, str], ...]

@@ -1,4 +1,4 @@
-"""MPI jobs that call functions for tests: all ranks call the same one at a time and hand back what it returns.
+"""MPI jobs that call functions for tests: all ranks call the same one at a time and hand back its result.
 
 A launch costs a second, a call a millisecond, so tests with the same environment share one job (the `ranks` fixture of
 tests/send/conftest.py). A function that raises, dies or does not come back in time ends its job: the test fails with
@@ -27,7 +27,7 @@ from support.processes import WRAPPER
 from support.programs import mpirun_python
 
 MAIN = Path(__file__).with_name("rank_main.py")
-ADDRESS = "TESTS_RANKS_ADDRESS"  # where the ranks find the test process
+ADDRESS = "TESTS_RANKS_ADDRESS"  # address of the test process, for the ranks
 START_SECONDS = 60.0
 
 Environment = Mapping[str, str]
@@ -90,7 +90,7 @@ class Ranks:
             self._pids.append(pid)
 
     def call(self, function: Callable[..., Any], *arguments: object, timeout: float = 30) -> list[Any]:
-        """What `function(*arguments)` returns on every rank. The function must be importable by name."""
+        """The results of `function(*arguments)` on every rank. The function must be importable by name."""
         message = pickle.dumps((function, arguments))
         replies: dict[int, Any] = {}
         failures: dict[int, str] = {}
@@ -148,7 +148,7 @@ class Ranks:
         self._folder.cleanup()
 
     def close(self, timeout: float = 30) -> str:
-        """Lets the ranks finalize MPI and returns what they printed."""
+        """Lets the ranks finalize MPI and returns their output."""
         if not self.alive:
             return ""
         for connection in self._connections:

@@ -1,4 +1,4 @@
-"""Where libtempi.so is, and the environment of programs that are run with and without it."""
+"""The path of libtempi.so, and the environment of programs that are run with and without it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_sanitized() -> bool:
 
 
 def clean_environment() -> dict[str, str]:
-    """This environment without the shim, its options and what an MPI launcher may have left behind."""
+    """This environment without the shim, its options and leftovers of an MPI launcher."""
     inherited = ("TEMPI_", "OMPI_", "PMIX_", "PMI_", "LD_PRELOAD")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(inherited) or k.startswith("OMPI_MCA_")}
     return kept | {
@@ -35,7 +35,7 @@ def clean_environment() -> dict[str, str]:
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-        "TEMPI_PROFILE": "none",  # what somebody measured here must not decide what is tested
+        "TEMPI_PROFILE": "none",  # this user's measured profiles must not affect the tests
     }
 
 

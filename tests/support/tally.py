@@ -10,7 +10,7 @@ LEAST_SHARE = 0.5  # of the cases drawn
 
 
 class Tally:
-    """`add` what a case did; at the end of the test, most cases must have been checked."""
+    """`add` the outcome of a case; at the end of the test, most cases must have been checked."""
 
     def __init__(self) -> None:
         self.checked = self.drawn = 0

@@ -57,7 +57,7 @@ def trees(draw: DrawFn) -> Any:
 
 
 def _side(box: Any, side: str) -> Int64s:
-    """Where one side of a box puts each byte, dims[0] innermost."""
+    """The offset of each byte on one side of a box, dims[0] innermost."""
     places = getattr(box, f"{side}_offset") + np.arange(box.block_bytes, dtype=np.int64)
     for d, dim in enumerate(box.dims):
         steps = np.arange(dim.count, dtype=np.int64) * getattr(dim, f"{side}_stride")

@@ -1,9 +1,9 @@
 """The oracle: MPI datatypes straight from the standard's definitions, independent of the C++ that they check.
 
-A datatype is described by a *spec*. Every derived spec says where the copies of its children lie (`placements`, in
+A datatype is described by a *spec*. Every derived spec gives the placement of its children's copies (`placements`, in
 type-map order); the type map and the bounds follow from that alone. The extents of children come from a `bounds`
-function, because the padding of struct-like extents is left to the implementation: tests that run a library hand in
-what the library says (`Builder.bounds` in building.py), all others use `standard_bounds`.
+function, because the padding of struct-like extents is left to the implementation: tests that run a library pass the
+library's bounds (`Builder.bounds` in building.py), all others use `standard_bounds`.
 
 Example: Vector(3, 2, 4, Named("INT")) has the runs (0,4) (4,4) (16,4) (20,4) (32,4) (36,4) and the bounds 0, 40.
 """

@@ -1,4 +1,4 @@
-"""What `make wheel` builds, in a new virtual environment of each MPI: `make test-wheel`. Needs a package index."""
+"""The wheel of `make wheel`, in a new virtual environment of each MPI: `make test-wheel`. Needs a package index."""
 
 import os
 import re

@@ -13,7 +13,7 @@ Device* fake_device() noexcept;  // null when the system refuses its memory
 void* fake_allocate(MemoryKind kind, int ordinal, std::size_t bytes) noexcept;   // null on failure
 void* fake_allocate(const char* kind, int ordinal, std::size_t bytes) noexcept;  // "device", "pinned", "managed"
 void fake_deallocate(void* address) noexcept;
-// As early as cudaMemcpy returns; false for an illegal address.
+// Returns as early as cudaMemcpy; false for an illegal address.
 bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept;
 std::size_t fake_unfinished() noexcept;  // operations queued and not yet done
 

@@ -40,7 +40,7 @@ class ndarray(np.ndarray):
 
 
 def empty(shape):
-    return np.full(shape, np.nan).view(ndarray)  # what is read too early shows
+    return np.full(shape, np.nan).view(ndarray)  # data read too early are found out
 
 
 def asarray(values):
