@@ -71,7 +71,8 @@ void remove_abandoned() {
     if (name.compare(0, own.size(), own) != 0) continue;
     const int file = open_own(kFolder + name, 0);
     if (file < 0) continue;
-    if (!is_locked_by_others(file, 0, 0)) ::unlink((kFolder + name).c_str());
+    // Locked until it is closed: a process that joins in between finds it unlinked.
+    if (lock(file, F_WRLCK, 0, 0, F_OFD_SETLK)) ::unlink((kFolder + name).c_str());
     ::close(file);
   }
   closedir(folder);

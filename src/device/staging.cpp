@@ -159,12 +159,15 @@ Block take(const Origin& origin, MemoryKind kind, std::int64_t n, Limit limit, O
 }
 
 // True: the pool keeps it.
-bool give_back(const Block& block) {
+bool give_back(const Block& block) noexcept {
   const std::lock_guard lock(pool().mutex);
-  const bool keeps = pool().all_bytes <= limit_bytes();
-  if (keeps) pool().unused[block.sort].push_back(block.data);
-  else pool().all_bytes -= block.sort.bytes;
-  return keeps;
+  if (pool().all_bytes <= limit_bytes()) try {
+      pool().unused[block.sort].push_back(block.data);
+      return true;
+    } catch (const std::bad_alloc&) {  // no memory for the list: the block itself is released
+    }
+  pool().all_bytes -= block.sort.bytes;
+  return false;
 }
 
 }  // namespace

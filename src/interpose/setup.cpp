@@ -34,7 +34,7 @@ int init_thread(const Real& real, int* argc, char*** argv, int required, int* pr
 }
 
 int finalize(const Real& real) {
-  shut_down();
+  end_world();
   const int code = real.MPI_Finalize();
   if (active()) end_report();
   return code;
@@ -55,13 +55,12 @@ int session_init(const Real& real, Handle info, Handle errhandler, void* session
   return announced(before(real).MPI_Session_init(info, errhandler, session), World::no);
 }
 
-// The last session takes MPI down, attributes on datatypes and communicators included.
 int session_finalize(const Real& real, void* session) {
   if (real.MPI_Session_finalize == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
-  Engine::flush();
-  if (active()) forget_handles();
+  end_session();
   const int code = real.MPI_Session_finalize(session);
-  if (active()) end_report();
+  if (code != MPI_SUCCESS) keep_session();
+  else if (active()) end_report();
   return code;
 }
 

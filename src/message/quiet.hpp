@@ -25,6 +25,7 @@ inline bool is_quiet() noexcept {
 // A message in host memory that is contiguous, or whose count was found to be the library's before.
 inline bool is_for_library(const KnownType& type, Count count, int peer, Handle comm) noexcept {
   if (type.is_dense) return true;
+  if (!peer::knows(comm)) return false;
   const auto where = static_cast<std::size_t>(peer::host_peer(comm, peer));
   return type.library_counts[where].load(std::memory_order_relaxed) == count;
 }

@@ -23,10 +23,12 @@ const Switches& switches() {
 }
 
 std::optional<int> check_arguments(const Buffer& buffer, const KnownType* type) {
-  if (type != nullptr && type->is_committed.load(std::memory_order_relaxed)) return {};
-  const std::optional<int> refusal = find_refusal(buffer.datatype, buffer.comm);
-  if (type != nullptr && !refusal) type->is_committed.store(true, std::memory_order_relaxed);
-  return refusal;
+  const bool is_committed = type != nullptr && type->is_committed.load(std::memory_order_relaxed);
+  if (is_committed && peer::knows(buffer.comm)) return {};
+  if (const auto refusal = find_refusal(buffer.datatype, buffer.comm)) return refusal;
+  if (type != nullptr) type->is_committed.store(true, std::memory_order_relaxed);
+  peer::get_to_know(buffer.comm);
+  return {};
 }
 
 bool is_contiguous(const KnownType& type, Count count) { return pack::is_plain_copy(*type.plan, {count, type.extent}); }
@@ -85,9 +87,9 @@ bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
   }
   const bool is_known = device == nullptr && is_for_library(*type, buffer.count, peer, buffer.comm);
   if (!is_known && !is_contiguous(*type, buffer.count)) return false;
-  const auto* const first = static_cast<const char*>(buffer.address) + type->plan->layout.true_lower_bound;
   const bool wherever = device == nullptr || (type->is_named && contiguous_is_library());
-  if (!wherever && device->locate(first).on_gpu()) return false;
+  const pack::End end = pack::laid_out_end(type->plan->layout, buffer.address, type->extent);
+  if (!wherever && device->locate(end.at(end.layout->true_lower_bound)).on_gpu()) return false;
   count_call(buffer.function, Outcome::passed_faster, static_cast<std::uint64_t>(buffer.count * type->size()));
   return true;
 }

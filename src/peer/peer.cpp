@@ -65,7 +65,7 @@ const KnownPeer* resolve(const World& world, Handle comm, int rank) {
 
 // Adds the communicator's row. Null: its destruction can not be watched.
 const Members* watch(Handle comm) {
-  static auto& mutex = *new std::mutex;
+  static auto& mutex = *new std::recursive_mutex;  // an error handler of the program may send in it
   const std::lock_guard lock(mutex);
   if (const Members* const known = known_comms().find(key_of(comm))) return known;
   if (!destruction().watch(comm)) return nullptr;
@@ -106,6 +106,17 @@ bool share_gpu(int rank_on_node, int other) noexcept {
 }
 
 }  // namespace
+
+bool knows(Handle comm) noexcept {
+  const World* const all = world();
+  return (all != nullptr && key_of(comm) == all->comm) || known_comms().find(key_of(comm)) != nullptr;
+}
+
+void get_to_know(Handle comm) noexcept try {
+  if (!knows(comm)) watch(comm);
+} catch (...) {
+  warn_fallback("a communicator is looked at anew for each message", caught_error().what());
+}
 
 const KnownPeer* find(Handle comm, int rank) noexcept {
   const World* const all = world();

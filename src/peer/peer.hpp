@@ -27,6 +27,11 @@ struct KnownPeer {
   int on_node = -1;   // its number among the ranks of this node; -1: elsewhere
 };
 
+// True: the communicator is known to be valid, and has not been destroyed since. Only of such a one may MPI be asked.
+bool knows(Handle comm) noexcept;
+// Of a valid communicator.
+void get_to_know(Handle comm) noexcept;
+
 // Takes a few ns, with MPI_COMM_WORLD less. Null if there is no peer.
 const KnownPeer* find(Handle comm, int rank) noexcept;
 

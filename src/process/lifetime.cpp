@@ -1,5 +1,7 @@
 #include "process/lifetime.hpp"
 
+#include <atomic>
+
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
@@ -9,7 +11,7 @@
 #include "message/starter.hpp"
 #include "mpi/active.hpp"
 #include "mpi/real.hpp"
-#include "peer/peer.hpp"
+#include "peer/world.hpp"
 #include "types/types.hpp"
 
 namespace tempi::process {
@@ -20,15 +22,18 @@ int own_rank() {
   return real_pmpi().MPI_Comm_rank(comm_world(), &rank) == MPI_SUCCESS ? rank : -1;
 }
 
-}  // namespace
+std::atomic<int> n_up{0};  // the world and the sessions
 
 void forget_handles() noexcept {
   forget_types();
   peer::forget_peers();
 }
 
+}  // namespace
+
 void announce(World world) noexcept {
   if (!active()) return;
+  ++n_up;
   if (world == World::yes) message::choose_starter();
   const int rank = world == World::yes ? own_rank() : -1;
   trace::start();
@@ -37,12 +42,23 @@ void announce(World world) noexcept {
   for (const std::string& warning : option_warnings()) warn_once(warning.c_str(), warning);
 }
 
-void shut_down() noexcept {
+void end_session() noexcept {
   if (!active()) return;
-  message::end_starter();
   message::Engine::flush();
+  if (--n_up > 0) return;
   message::Engine::get().tend_orphans(true);
   forget_handles();
+}
+
+void keep_session() noexcept {
+  if (active()) ++n_up;
+}
+
+void end_world() noexcept {
+  if (!active()) return;
+  message::end_starter();
+  end_session();
+  peer::forget_world();
   device::release_staging(device::current());
   trace::finish();
 }

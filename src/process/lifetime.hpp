@@ -3,14 +3,15 @@
 
 namespace tempi::process {
 
-// After MPI has been initialised: warns once of configuration problems (on rank 0, if there is a world).
+// After MPI_Init or MPI_Session_init: warns once of configuration problems (on rank 0, if there is a world).
 enum class World { yes, no };
 void announce(World world) noexcept;
 
-// Before MPI or a session shuts down, which destroys datatypes and communicators without notice.
-void forget_handles() noexcept;
-
-// Before MPI shuts down: releases all our resources.
-void shut_down() noexcept;
+// Before MPI_Finalize and MPI_Session_finalize. The last of them shuts MPI down, which destroys datatypes and
+// communicators without notice: nothing is known of them from then on. The world's releases all our resources.
+void end_world() noexcept;
+void end_session() noexcept;
+// MPI_Session_finalize has failed.
+void keep_session() noexcept;
 
 }  // namespace tempi::process

@@ -55,7 +55,7 @@ class Plans {
   };
   using Rows = std::unordered_map<std::uint64_t, Row>;
 
-  static constexpr std::size_t kKept = 256;
+  static constexpr std::size_t kKept = 256, kLeastMostRows = 8 * kKept;
   static constexpr std::size_t kMostPiecesKept = 1024;
 
   // Long lists are not worth their memory here: each datatype gets its own plan.
@@ -78,9 +78,10 @@ class Plans {
     canonical_[canonical->hash] = {canonical, prepared};
     kept_.push_back(prepared);
     if (kept_.size() > kKept) kept_.pop_front();
-    if (canonical_.size() + as_built_.size() > 8 * kKept) {
+    if (canonical_.size() + as_built_.size() > most_rows_) {
       drop_dead(canonical_);
       drop_dead(as_built_);
+      most_rows_ = std::max(kLeastMostRows, 2 * (canonical_.size() + as_built_.size()));
     }
   }
 
@@ -90,6 +91,7 @@ class Plans {
 
   std::mutex mutex_;
   Rows canonical_, as_built_;
+  std::size_t most_rows_ = kLeastMostRows;  // of both; twice as many as were alive at the last sweep
   std::deque<PreparedPtr> kept_;
 };
 

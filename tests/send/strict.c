@@ -3,19 +3,22 @@
 
 static MPI_Comm comm;
 static MPI_Comm quiet; /* its errors are returned */
+static MPI_Comm nobody = MPI_COMM_NULL;
 
 /* ---- an error handler that returns */
 
 typedef struct Fault {
   const char* what;
   MPI_Datatype* type;
+  MPI_Comm* comm;
   int peer, tag, error;
 } Fault;
 
 static Fault faults[] = {
-    {"bad rank", &vector, 7, 1, MPI_ERR_RANK},
-    {"bad tag", &vector, 0, -77, MPI_ERR_TAG},
-    {"uncommitted type", &loose, 0, 1, MPI_ERR_TYPE},
+    {"bad rank", &vector, &comm, 7, 1, MPI_ERR_RANK},
+    {"bad tag", &vector, &comm, 0, -77, MPI_ERR_TAG},
+    {"uncommitted type", &loose, &comm, 0, 1, MPI_ERR_TYPE},
+    {"no communicator", &vector, &nobody, 0, 1, MPI_ERR_COMM},
 };
 
 typedef int (*MakeSend)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
@@ -45,22 +48,24 @@ static void check_request(const Fault* fault, const char* call, int n, MPI_Reque
 static void refused(void) {
   int* buffer = buffer_of(5);
   int* other = buffer_of(5);
-  for (const Fault* fault = faults; fault < faults + 3; ++fault) {
+  set_handler(MPI_COMM_WORLD, return_handler); /* told of a communicator that there is not: one of the two */
+  set_handler(MPI_COMM_SELF, return_handler);
+  for (const Fault* fault = faults; fault < faults + 4; ++fault) {
     const int is_type = fault->type == &loose;
     for (int i = 0; i < 8; ++i) {
       if (is_type && i >= 4) continue; /* some libraries look at it only when it is started */
       MPI_Request request = MPI_REQUEST_NULL;
-      make_sends[i](buffer, 1, *fault->type, fault->peer, fault->tag, comm, &request);
+      make_sends[i](buffer, 1, *fault->type, fault->peer, fault->tag, *fault->comm, &request);
       check_request(fault, "nonblocking send", i, request);
       check_refused(fault, "nonblocking send", i, buffer);
     }
     for (int i = 0; i < 4; ++i) {
-      sends[i](buffer, 1, *fault->type, fault->peer, fault->tag, comm);
+      sends[i](buffer, 1, *fault->type, fault->peer, fault->tag, *fault->comm);
       check_refused(fault, "send", i, buffer);
     }
     for (int i = 0; i < 2 - is_type; ++i) {
       MPI_Request request = MPI_REQUEST_NULL;
-      make_receives[i](buffer, 1, *fault->type, fault->peer, fault->tag, comm, &request);
+      make_receives[i](buffer, 1, *fault->type, fault->peer, fault->tag, *fault->comm, &request);
       check_request(fault, "nonblocking receive", i, request);
       check_refused(fault, "nonblocking receive", i, buffer);
     }
@@ -68,18 +73,20 @@ static void refused(void) {
     MPI_Status status;
     memset(&status, 0, sizeof status);
     MPI_Status_set_elements(&status, MPI_BYTE, 1000);
-    MPI_Recv(buffer, 1, *fault->type, fault->peer, fault->tag, comm, &status);
+    MPI_Recv(buffer, 1, *fault->type, fault->peer, fault->tag, *fault->comm, &status);
     check_refused(fault, "receive", 0, buffer);
-    MPI_Sendrecv(other, 1, vector, MPI_PROC_NULL, 1, buffer, 1, *fault->type, fault->peer, fault->tag, comm, &status);
+    MPI_Sendrecv(other, 1, vector, MPI_PROC_NULL, 1, buffer, 1, *fault->type, fault->peer, fault->tag, *fault->comm,
+                 &status);
     check_refused(fault, "exchange", 0, buffer);
-    MPI_Sendrecv(buffer, 1, *fault->type, fault->peer, fault->tag, other, 1, vector, MPI_PROC_NULL, 1, comm, &status);
+    MPI_Sendrecv(buffer, 1, *fault->type, fault->peer, fault->tag, other, 1, vector, MPI_PROC_NULL, 1, *fault->comm,
+                 &status);
     check_refused(fault, "exchange", 1, buffer);
 #if HAS_MPI_4
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isendrecv(buffer, 1, vector, 0, 1, other, 1, *fault->type, fault->peer, fault->tag, comm, &request);
+    MPI_Isendrecv(buffer, 1, vector, 0, 1, other, 1, *fault->type, fault->peer, fault->tag, *fault->comm, &request);
     check_request(fault, "nonblocking exchange", 0, request);
     check_refused(fault, "nonblocking exchange", 0, buffer);
-    MPI_Isendrecv(buffer, 1, *fault->type, fault->peer, fault->tag, other, 1, vector, 0, 1, comm, &request);
+    MPI_Isendrecv(buffer, 1, *fault->type, fault->peer, fault->tag, other, 1, vector, 0, 1, *fault->comm, &request);
     check_request(fault, "nonblocking exchange", 1, request);
     check_refused(fault, "nonblocking exchange", 1, buffer);
 #endif

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "device/cuda/check.hpp"
 
@@ -51,7 +52,7 @@ Replays::Replay* Replays::find(const KernelCall& call) {
 void Replays::remember(const CudaDriver& driver, const KernelCall& call) {
   Replay& place = kept_.at(oldest_);
   oldest_ = (oldest_ + 1) % kKept;
-  if (place.graph != nullptr) driver.cuGraphExecDestroy(place.graph);
+  if (const CUgraphExec graph = std::exchange(place.graph, nullptr)) driver.cuGraphExecDestroy(graph);
   const auto* params = static_cast<const std::byte*>(call.params);
   place = {call.function, call.grid, {params, params + call.param_bytes}, nullptr};
 }
