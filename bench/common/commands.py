@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
+
+from tempi.run.environment import without_preload
 
 BENCH = Path(__file__).resolve().parents[1]
 RESULTS = BENCH / "results"
@@ -25,8 +26,7 @@ MPI_ENVIRONMENT = {
 
 def environment(extra: Mapping[str, str] = {}) -> dict[str, str]:
     """The environment of every child: `LD_PRELOAD` never leaks into a side that is not meant to have it."""
-    base = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    return {**base, **MPI_ENVIRONMENT, **extra}
+    return {**without_preload(), **MPI_ENVIRONMENT, **extra}
 
 
 def output_of(command: Sequence[str]) -> str:
