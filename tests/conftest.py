@@ -68,8 +68,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = terminalreporter.stats.get("skipped", [])
     of_fortran = [report.longrepr[2] for report in skipped if "mpifort" in str(report.longrepr)]
     for reason in sorted({*of_fortran}):
-        words = f"*** {of_fortran.count(reason)} tests of Fortran programs: {reason.lower()} ***"
-        terminalreporter.write_line(words, yellow=True)
+        why = reason.removeprefix("Skipped: ")
+        n_tests = of_fortran.count(reason)
+        terminalreporter.write_line(f"*** {n_tests} tests of Fortran programs are left out: {why} ***", yellow=True)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

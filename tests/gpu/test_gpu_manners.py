@@ -192,7 +192,7 @@ def test_span_above_4_gib():
     """A payload of 1 GiB, every offset behind the first quarter beyond 32 bits."""
     free, _ = cupy.cuda.runtime.memGetInfo()
     if free < 12 << 30:
-        pytest.skip("needs 12 GiB of GPU memory")
+        pytest.skip(f"needs 12 GiB of GPU memory, of which {free / (1 << 30):.1f} are free: end what else uses the GPU")
     rows, row, stride = 1 << 20, 1 << 10, 1 << 13
     source = cupy.zeros((rows, stride), cupy.uint8)
     source[:, :row] = (cupy.arange(rows, dtype=cupy.uint32) * 7 % 251).astype(cupy.uint8)[:, None]

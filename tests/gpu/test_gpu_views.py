@@ -23,7 +23,7 @@ def transfer(source, target):
 
 
 def numba_cuda():
-    return pytest.importorskip("numba.cuda", reason="needs numba.cuda")
+    return pytest.importorskip("numba.cuda", reason="needs Numba: pip install numba numba-cuda")
 
 
 @pytest.mark.parametrize("index", SLICES, ids=str)

@@ -33,7 +33,6 @@ def test_a_measurement_becomes_a_profile_and_a_table(environment, tmp_path):
 
 
 def test_output_and_plot_go_where_they_are_wanted(environment, tmp_path):
-    pytest.importorskip("matplotlib")
     done = run([*STAND_IN_COMMAND, "--output", "here", "--plot", "plot.svg"], environment)
     assert done.code == 0, done.text
     assert only_profile(tmp_path / "here")
