@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import click
 from rich.console import Console
 
 from tempi.run.environment import without_preload
@@ -15,6 +17,7 @@ BENCH = Path(__file__).resolve().parents[1]
 RESULTS = BENCH / "results"
 # A file or a pipe has no width of its own: tables keep their columns there.
 CONSOLE = Console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+RUN_SECONDS = 300.0  # of a program that hangs
 # A root user, few cores and C++ behind mpicc, whichever library it is.
 MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -36,6 +39,22 @@ def output_of(command: Sequence[str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip()
+
+
+def rows_printed(command: Sequence[str]) -> str:
+    """What a benchmark's program prints.
+
+    Raises
+    ------
+    click.ClickException
+        If it fails.
+    """
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=RUN_SECONDS)
+    if done.returncode != 0:
+        raise click.ClickException(
+            f"{shlex.join(command)} ended with {done.returncode}\n{done.stderr[-4000:]}"
+        )
+    return done.stdout
 
 
 def is_open_mpi(mpirun: str) -> bool:
