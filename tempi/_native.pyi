@@ -1,7 +1,7 @@
 """The stages of TEMPI as functions over plain values, and the C face of libtempi.so."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypedDict
+from typing import Literal, Protocol, TypedDict, TypeVar
 
 from typing_extensions import Buffer
 
@@ -96,51 +96,39 @@ class Term:
     def __init__(self, segments: Sequence[tuple[float, float, float, float, float, float]]) -> None: ...
     def seconds(self, bytes: int, blocks: int = 0, touched: int = 0, pages: int = 0) -> float: ...
 
+_Answer = TypeVar("_Answer", covariant=True)
+
+class _OfMessage(Protocol[_Answer]):
+    def __call__(
+        self,
+        bytes: int,
+        blocks: int,
+        touched: int,
+        pages: int,
+        contiguous: bool,
+        locality: str,
+        cuda_aware: bool,
+    ) -> _Answer: ...
+
+class _OfHostMessage(Protocol[_Answer]):
+    def __call__(
+        self, bytes: int, blocks: int, touched: int, pages: int, indexed: bool, peer: str
+    ) -> _Answer: ...
+
 class Fit:
-    def profile(self) -> str: ...
     def machine(self) -> dict[str, str]: ...
     def terms(self) -> dict[str, list[tuple[float, float, float, float, float, float]]]: ...
     def tuning(self) -> dict[str, int]: ...
     def seconds(
         self, term: str, bytes: int, blocks: int = 0, touched: int = 0, pages: int = 0
     ) -> float | None: ...
-    def predict(
-        self,
-        bytes: int,
-        blocks: int,
-        touched: int,
-        pages: int,
-        contiguous: bool,
-        locality: str,
-        cuda_aware: bool,
-    ) -> dict[str, float]: ...
-    def parts(
-        self,
-        bytes: int,
-        blocks: int,
-        touched: int,
-        pages: int,
-        contiguous: bool,
-        locality: str,
-        cuda_aware: bool,
-    ) -> dict[str, dict[str, float]]: ...
-    def choose(
-        self,
-        bytes: int,
-        blocks: int,
-        touched: int,
-        pages: int,
-        contiguous: bool,
-        locality: str,
-        cuda_aware: bool,
-    ) -> str | None: ...
-    def predict_on_host(
-        self, bytes: int, blocks: int, touched: int, pages: int, indexed: bool, peer: str
-    ) -> dict[str, float]: ...
-    def packing_wins(
-        self, bytes: int, blocks: int, touched: int, pages: int, indexed: bool, peer: str
-    ) -> bool: ...
     def chunk_bytes(self, bytes: int, blocks: int, touched: int, pages: int, packs: bool) -> int | None: ...
+    # Methods: of a message of GPU memory, and of one of host memory.
+    predict: _OfMessage[dict[str, float]]
+    parts: _OfMessage[dict[str, dict[str, float]]]
+    choose: _OfMessage[str | None]
+    predict_on_host: _OfHostMessage[dict[str, float]]
+    packing_wins: _OfHostMessage[bool]
 
 def cache_folder() -> str: ...
 def term_names() -> list[str]: ...

@@ -16,7 +16,7 @@ import mpi4py  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-from support import effort, processes  # noqa: E402
+from support import effort, needs, processes  # noqa: E402
 from support.ranks import Pool  # noqa: E402
 from support.tally import tally  # noqa: E402, F401  (a fixture)
 
@@ -57,16 +57,20 @@ def ranks() -> Iterator[Pool]:
     pool.close()
 
 
+@pytest.fixture(scope="session")
+def thread_multiple() -> None:
+    if not needs.has_thread_multiple():
+        pytest.skip("this MPI has no MPI_THREAD_MULTIPLE: take one that was built with threads")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Prints prominently the tests that are skipped for want of a tool."""
     skipped = terminalreporter.stats.get("skipped", [])
-    n_fortran = sum("mpifort" in str(report.longrepr) for report in skipped)
-    if n_fortran:
-        terminalreporter.write_line(
-            f"*** {n_fortran} tests of Fortran programs were skipped: there is no working Fortran compiler for this "
-            "MPI. apt-get install gfortran, or name one with MPIFC ***",
-            yellow=True,
-        )
+    of_fortran = [report.longrepr[2] for report in skipped if "mpifort" in str(report.longrepr)]
+    for reason in sorted({*of_fortran}):
+        why = reason.removeprefix("Skipped: ")
+        n_tests = of_fortran.count(reason)
+        terminalreporter.write_line(f"*** {n_tests} tests of Fortran programs are left out: {why} ***", yellow=True)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -1,6 +1,7 @@
-"""The import table: dependencies between the rooms of tempi/ go one way, and a rank loads few of them."""
+"""The import table: dependencies between the rooms of tempi/ go one way, ranks load few, one reads the environment."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +83,11 @@ def test_the_table_has_no_circle():
 def test_a_benchmark_imports_no_other_one(path):
     _, below = rooms_below(path, "bench", BENCH)
     assert below <= {"common"}
+
+
+def test_one_module_reads_the_environment():
+    readers = {path for path in (*FILES, *BENCH.rglob("*.py")) if re.search(r"\benviron\b|getenv", path.read_text())}
+    assert readers == {PACKAGE / "run" / "environment.py"}
 
 
 def of_a_new_python(program, tmp_path):

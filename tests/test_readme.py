@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support import shim
-from support.programs import compiled, mpirun_python, succeed, tool
+from support.programs import compiled, mpicc, mpirun_python, succeed
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -41,7 +41,7 @@ def test_the_programs_run(number, ranks, environment, tmp_path):
 
 
 def test_programs_are_run_as_it_says(environment, tmp_path):
-    compiled(tool("mpicc", "MPICC"), "pack_types.c", tmp_path).rename(tmp_path / "program")
+    compiled(mpicc(), "pack_types.c", tmp_path).rename(tmp_path / "program")
     runs = re.findall(r"^(tempi run .*?)\s*#", "".join(blocks("sh")), re.MULTILINE)
     assert len(runs) == 2
     texts = [succeed(shlex.split(command), environment).text for command in runs]

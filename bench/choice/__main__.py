@@ -28,6 +28,7 @@ from tempi._native import Fit, read_fit
 from tempi.measure.ranks import launcher, n_ranks
 from tempi.measure.shapes import Shape
 from tempi.model.features import Features
+from tempi.model.terms import HOST_STRATEGIES, STRATEGIES
 from tempi.run.launchers import find_mpirun
 from tempi.run.records import records_of
 from tempi.run.with_shim import with_shim
@@ -44,6 +45,11 @@ class Case:
     shape: Shape
     features: Features
     where: str
+
+    @property
+    def on_host(self) -> bool:
+        """True for packing in host memory, False for a message of GPU memory."""
+        return self.where in ("pack", "unpack")
 
 
 @dataclass(frozen=True)
@@ -74,10 +80,10 @@ class Outcome:
 def predictions(fit: Fit, case: Case) -> dict[str, float]:
     """Seconds by strategy."""
     f, where = case.features, case.where
-    if where in ("pack", "unpack"):
+    if case.on_host:
         terms = {
             name: fit.seconds(f"{where}.{name}", f.bytes, f.blocks, f.touched, f.pages)
-            for name in ("host", "library")
+            for name in HOST_STRATEGIES
         }
         return {name: seconds for name, seconds in terms.items() if seconds is not None}
     aware = fit.machine()["cuda_aware"] == "1"
@@ -144,11 +150,8 @@ def show(outcomes: Sequence[Outcome]) -> None:
 
 def row(outcome: Outcome) -> dict[str, object]:
     """A line of the CSV; microseconds."""
-    times = {
-        f"{name}_us": outcome.measured_s.get(name, 0.0) * 1e6 for name in ("device", "oneshot", "staged")
-    }
-    if outcome.case.where in ("pack", "unpack"):
-        times = {f"{name}_us": outcome.measured_s[name] * 1e6 for name in ("host", "library")}
+    strategies = HOST_STRATEGIES if outcome.case.on_host else STRATEGIES
+    times = {f"{name}_us": outcome.measured_s.get(name, 0.0) * 1e6 for name in strategies}
     return {
         **asdict(outcome.case.shape),
         **outcome.case.features._asdict(),

@@ -14,7 +14,7 @@ import click
 from tempi.measure.grid import Row
 from tempi.measure.rank import Meter, find_machine, preloaded_meter, receive_asleep, sleep_until_all_are_here
 from tempi.measure.shapes import Shape
-from tempi.model.terms import STRATEGIES
+from tempi.model.terms import HOST_STRATEGIES, NEED_CUDA_AWARE, STRATEGIES
 from tempi.run.records import write
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ def on_host(meter: Meter, shape: Shape, what: str) -> dict[str, float]:
     def once(strategy: str) -> Sequence[float]:
         return meter.take(Row("", what, strategy, shape), 0, SAMPLES, SECONDS)
 
-    return median_of_rounds([{name: once(name) for name in ("host", "library")} for _ in range(ROUNDS)])
+    return median_of_rounds([{name: once(name) for name in HOST_STRATEGIES} for _ in range(ROUNDS)])
 
 
 def report(meter: Meter, shape: Shape, where: str, seconds: Mapping[str, float]) -> None:
     """A line for `bench.choice`."""
-    features = meter.features(Row("", "pack", "device", shape))._asdict()
+    features = meter.features(Row("", "pack", STRATEGIES[0], shape))._asdict()
     record = {"shape": asdict(shape), "features": features, "where": where, "seconds": seconds}
     write(record)
 
@@ -102,7 +102,7 @@ def main(cases: int, seed: int, host: bool) -> None:
         follow(comm, meter)
     else:
         drawn = random.Random(seed)
-        strategies = STRATEGIES if machine.cuda_aware else STRATEGIES[1:]
+        strategies = [name for name in STRATEGIES if machine.cuda_aware or name not in NEED_CUDA_AWARE]
         for i in range(cases):
             shape = draw(drawn)
             if host:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ import click
 from rich.table import Table
 
 from bench.common.building import compile_mpi
-from bench.common.commands import CONSOLE, RESULTS, environment, launch_command, preloaded
+from bench.common.commands import CONSOLE, RESULTS, environment, launch_command, preloaded, rows_printed
 from bench.common.figures import draw_bars
 from bench.common.tables import machine_facts, write_csv
 
@@ -33,10 +32,7 @@ BARS = {
 
 def commit_times(command: Sequence[str]) -> dict[str, float]:
     """Median ns by case, out of one run of the driver."""
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120)
-    if done.returncode != 0:
-        raise click.ClickException(f"{' '.join(command)}\n{done.stderr}")
-    lines = [line.split(",") for line in done.stdout.splitlines()[1:] if line.count(",") == 3]
+    lines = [line.split(",") for line in rows_printed(command).splitlines()[1:] if line.count(",") == 3]
     return {name: float(median) for name, median, _, _ in lines}
 
 
@@ -120,4 +116,4 @@ def main(lib: Path | None, mpirun: str, mpicc: str, out: Path, repeats: int, run
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m bench.commit")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import click
 from rich.console import Console
+
+from tempi.run.environment import without_preload
 
 BENCH = Path(__file__).resolve().parents[1]
 RESULTS = BENCH / "results"
 # Width of tables in a file or a pipe, which has no width of its own.
 CONSOLE = Console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+RUN_SECONDS = 300.0  # of a program that hangs
 # Allows every library a root user, few cores and C++ behind mpicc.
 MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -25,8 +29,7 @@ MPI_ENVIRONMENT = {
 
 def environment(extra: Mapping[str, str] = {}) -> dict[str, str]:
     """The environment of every child: `LD_PRELOAD` never leaks into a side that is not meant to have it."""
-    base = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    return {**base, **MPI_ENVIRONMENT, **extra}
+    return {**without_preload(), **MPI_ENVIRONMENT, **extra}
 
 
 def output_of(command: Sequence[str]) -> str:
@@ -36,6 +39,22 @@ def output_of(command: Sequence[str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip()
+
+
+def rows_printed(command: Sequence[str]) -> str:
+    """What a benchmark's program prints.
+
+    Raises
+    ------
+    click.ClickException
+        If it fails.
+    """
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=RUN_SECONDS)
+    if done.returncode != 0:
+        raise click.ClickException(
+            f"{shlex.join(command)} ended with {done.returncode}\n{done.stderr[-4000:]}"
+        )
+    return done.stdout
 
 
 def is_open_mpi(mpirun: str) -> bool:

@@ -3,9 +3,9 @@
 // and answers each with a row, until CASE is negative. One rank sends to itself (Irecv, Isend, Waitall), two send to
 // and fro: half a round trip. Between lines both sleep, so that two jobs can take turns.
 #include <cstring>
-#include <exception>
 #include <iostream>
 
+#include "common/main.hpp"
 #include "common/memory.hpp"
 #include "common/pair.hpp"
 #include "common/pattern.hpp"
@@ -112,14 +112,10 @@ class Driver {
 }  // namespace tempi::bench
 
 int main(int argc, char** argv) {
-  try {
+  return tempi::bench::main_of("host_messages_driver", [&] {
     if (argc != 3) throw std::runtime_error("usage: host_messages_driver --cases FILE");
     MPI_Init(&argc, &argv);
     tempi::bench::Driver(tempi::bench::read_cases(argv[2])).run();
     MPI_Finalize();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "host_messages_driver: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  });
 }

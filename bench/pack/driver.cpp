@@ -2,8 +2,8 @@
 // Usage: pack_driver --cases FILE [--memory host|device|pinned|managed] [--max-seconds S] [--turns 1]
 // With --turns 1 the library's own functions are called in turn with those that the program reaches, on the same
 // buffers; rows of the library's are called CASE@library, and tell how many times its time is the other's.
-#include <exception>
-
+#include "common/library.hpp"
+#include "common/main.hpp"
 #include "common/memory.hpp"
 #include "common/mpi_types.hpp"
 #include "common/pattern.hpp"
@@ -37,14 +37,8 @@ struct Functions {
   decltype(&MPI_Unpack) unpack = MPI_Unpack;
 };
 
-// A shim does not export MPI_Get_library_version: that finds the library.
 Functions functions_of_library() {
-  Dl_info info{};
-  void* library = nullptr;
-  if (dladdr(dlsym(RTLD_DEFAULT, "MPI_Get_library_version"), &info)) library = dlopen(info.dli_fname, RTLD_LAZY);
-  if (!library) throw std::runtime_error("cannot find the MPI library");
-  return {reinterpret_cast<decltype(&MPI_Pack)>(dlsym(library, "PMPI_Pack")),
-          reinterpret_cast<decltype(&MPI_Unpack)>(dlsym(library, "PMPI_Unpack"))};
+  return {of_library<decltype(&MPI_Pack)>("PMPI_Pack"), of_library<decltype(&MPI_Unpack)>("PMPI_Unpack")};
 }
 
 class Driver {
@@ -171,11 +165,6 @@ void run_all(const Options& options, int* argc, char*** argv) {
 }  // namespace tempi::bench
 
 int main(int argc, char** argv) {
-  try {
-    tempi::bench::run_all(tempi::bench::parse_options(argc, argv), &argc, &argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "pack_driver: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  using namespace tempi::bench;
+  return main_of("pack_driver", [&] { run_all(parse_options(argc, argv), &argc, &argv); });
 }

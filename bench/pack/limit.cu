@@ -1,9 +1,9 @@
 // The machine's limit: for each case the best of many kernels that know its shape at compile time.
 // Usage: limit --cases FILE [--max-seconds S]. Times are launch + synchronise by the host's clock, as in MPI_Pack.
 #include <memory>
-#include <set>
 
 #include "common/pattern.hpp"
+#include "pack/limit_main.hpp"
 #include "pack/limit_search.hpp"
 #include "pack/limit_variants.cuh"
 
@@ -195,33 +195,18 @@ class Limit {
   char *buffer_ = nullptr, *packed_ = nullptr;
 };
 
-void run_all(const std::string& path, double max_seconds) {
-  const std::vector<Case> cases = read_cases(path);
-  Limit limit(max_seconds, largest_extent(cases));
+void run_all(const LimitOptions& options) {
+  const std::vector<Case> cases = read_cases(options.cases);
+  Limit limit(options.max_seconds, largest_extent(cases));
   print_header();
   limit.report_launch();
-  std::set<std::int64_t> payloads;
-  for (const Case& c : cases)
-    if (!c.irregular()) payloads.insert(extent_bound(c).payload_bytes);
-  for (const std::int64_t payload : payloads) limit.report_copies(payload);
-  for (const Case& c : cases) limit.run(c);
+  report_all(limit, cases);
 }
 
 }  // namespace
 }  // namespace tempi::bench
 
 int main(int argc, char** argv) {
-  std::string cases;
-  double max_seconds = 0.3;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (argv[i] == std::string("--cases")) cases = argv[i + 1];
-    if (argv[i] == std::string("--max-seconds")) max_seconds = std::atof(argv[i + 1]);
-  }
-  try {
-    tempi::bench::run_all(cases, max_seconds);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "limit: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  using namespace tempi::bench;
+  return main_of("limit", [&] { run_all(parse_limit_options(argc, argv, 0.3)); });
 }

@@ -4,12 +4,12 @@
 #include <immintrin.h>
 #include <map>
 #include <numeric>
-#include <set>
 #include <tuple>
 
 #include "common/memory.hpp"
 #include "common/pattern.hpp"
 #include "common/timing.hpp"
+#include "pack/limit_main.hpp"
 
 namespace tempi::bench {
 namespace {
@@ -142,7 +142,7 @@ class HostLimit {
     packed_ = memory_.allocate(largest.payload_bytes + guard);
   }
 
-  void report_copy(std::int64_t payload) {
+  void report_copies(std::int64_t payload) {
     const auto copy = [&] { std::memcpy(packed_, buffer_, payload); };
     print_row("device_copy@" + std::to_string(payload), "copy", payload,
               measure(copy, [] {}, max_seconds_), true, "memcpy");
@@ -245,32 +245,17 @@ class HostLimit {
   char *buffer_ = nullptr, *packed_ = nullptr;
 };
 
-void run_all(const std::string& path, double max_seconds) {
-  const std::vector<Case> cases = read_cases(path);
+void run_all(const LimitOptions& options) {
+  const std::vector<Case> cases = read_cases(options.cases);
+  HostLimit limit(options.max_seconds, largest_extent(cases));
   print_header();
-  HostLimit limit(max_seconds, largest_extent(cases));
-  std::set<std::int64_t> payloads;
-  for (const Case& c : cases)
-    if (!c.irregular()) payloads.insert(extent_bound(c).payload_bytes);
-  for (const std::int64_t payload : payloads) limit.report_copy(payload);
-  for (const Case& c : cases) limit.run(c);
+  report_all(limit, cases);
 }
 
 }  // namespace
 }  // namespace tempi::bench
 
 int main(int argc, char** argv) {
-  std::string cases;
-  double max_seconds = 0.1;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (argv[i] == std::string("--cases")) cases = argv[i + 1];
-    if (argv[i] == std::string("--max-seconds")) max_seconds = std::atof(argv[i + 1]);
-  }
-  try {
-    tempi::bench::run_all(cases, max_seconds);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "limit_host: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  using namespace tempi::bench;
+  return main_of("limit_host", [&] { run_all(parse_limit_options(argc, argv, 0.1)); });
 }

@@ -9,7 +9,6 @@ python -m bench.progress
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import click
 from rich.table import Table
 
 import tempi
-from bench.common.commands import BENCH, CONSOLE, RESULTS, environment, launch_command
+from bench.common.commands import BENCH, CONSOLE, RESULTS, launch_command, rows_printed
 from bench.common.tables import machine_facts, write_csv
 
 SETTINGS = [("single", "auto"), ("single", "thread"), ("multiple", "auto"), ("multiple", "calls")]
@@ -27,16 +26,8 @@ def rows_of(mpirun: str, shim: Path, level: str, progress: str) -> list[dict[str
     """The rows that bench.progress.rank prints under one setting."""
     settings = [f"LD_PRELOAD={shim}", f"TEMPI_PROGRESS={progress}"]
     program = [sys.executable, "-m", "bench.progress.rank", level]
-    done = subprocess.run(
-        [*launch_command(mpirun, 2), "env", *settings, *program],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
-    if done.returncode != 0:
-        raise click.ClickException(f"bench.progress.rank ended with {done.returncode}: {done.stderr[-500:]}")
-    lines = [line.split(",") for line in done.stdout.splitlines() if line.count(",") == 2]
+    printed = rows_printed([*launch_command(mpirun, 2), "env", *settings, *program])
+    lines = [line.split(",") for line in printed.splitlines() if line.count(",") == 2]
     return [
         {"level": level, "progress": progress, "case": case, "quantity": quantity, "us": float(us)}
         for case, quantity, us in lines
@@ -59,4 +50,4 @@ def main(mpirun: str, shim: Path | None, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m bench.progress")

@@ -8,10 +8,10 @@
 //   halo_host   26 + 26 contiguous messages of 2 KiB             halo        the same, strided
 //   halo_count  --halo-rounds exchanges of the smallest block    parts       MPI_Pack and MPI_Unpack of --parts-bytes
 //   strided     ping-pong of every case
-#include <exception>
 #include <memory>
 #include <set>
 
+#include "common/main.hpp"
 #include "send/halo.hpp"
 
 namespace tempi::bench {
@@ -251,11 +251,6 @@ void run_all(const Options& options, int* argc, char*** argv) {
 }  // namespace tempi::bench
 
 int main(int argc, char** argv) {
-  try {
-    tempi::bench::run_all(tempi::bench::parse_options(argc, argv), &argc, &argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "send_driver: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  using namespace tempi::bench;
+  return main_of("send_driver", [&] { run_all(parse_options(argc, argv), &argc, &argv); });
 }

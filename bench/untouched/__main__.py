@@ -10,7 +10,6 @@ layout, the core they land on), so there are several, and their median counts.
 from __future__ import annotations
 
 import statistics
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,19 +17,11 @@ import click
 from rich.table import Table
 
 from bench.common.building import compile_mpi
-from bench.common.commands import CONSOLE, RESULTS, environment, launch_command, preloaded
+from bench.common.commands import CONSOLE, RESULTS, launch_command, preloaded, rows_printed
 from bench.common.sides import Timings, read_rows
 from bench.common.tables import machine_facts, write_csv
 
 MOST_NS = 20.0  # a message, in a process without a GPU
-
-
-def run(command: Sequence[str]) -> Timings:
-    """One process of the driver."""
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120)
-    if done.returncode != 0:
-        raise click.ClickException(f"{' '.join(command)}\n{done.stderr}")
-    return read_rows(done.stdout)
 
 
 def rows_of(runs: Sequence[Timings]) -> list[dict[str, object]]:
@@ -76,7 +67,7 @@ def main(lib: Path, gpu: bool, processes: int, mpirun: str, mpicc: str, out: Pat
     driver = compile_mpi("untouched/driver.cpp", build / "untouched_driver", mpicc)
     program = [str(driver), *(["--gpu"] if gpu else [])]
     command = [*launch_command(mpirun, 1), *preloaded(lib), *program]
-    rows = rows_of([run(command) for _ in range(processes)])
+    rows = rows_of([read_rows(rows_printed(command)) for _ in range(processes)])
     facts = machine_facts(mpirun, lib)
     show(rows)
     path = out / f"untouched-{'gpu' if gpu else 'host'}.csv"

@@ -2,11 +2,11 @@
 // called in turn with those that the program reaches; a row's note is the median of the turns' differences, in ns.
 // Usage: mpirun -n 1 driver [--gpu]
 #include <cstring>
-#include <dlfcn.h>
-#include <exception>
 #include <mpi.h>
 #include <optional>
 
+#include "common/library.hpp"
+#include "common/main.hpp"
 #include "common/memory.hpp"
 #include "common/timing.hpp"
 
@@ -15,28 +15,15 @@ namespace {
 
 constexpr int kBatch = 200, kTurns = 400;
 
-void* library() {
-  Dl_info info{};
-  void* found = nullptr;
-  if (dladdr(dlsym(RTLD_DEFAULT, "MPI_Get_library_version"), &info)) found = dlopen(info.dli_fname, RTLD_LAZY);
-  if (!found) throw std::runtime_error("the MPI library was not found");
-  return found;
-}
-
-template <class Fn>
-Fn librarys(const char* name) {
-  return reinterpret_cast<Fn>(dlsym(library(), name));
-}
-
 struct Functions {
   decltype(&MPI_Isend) isend = MPI_Isend;
   decltype(&MPI_Recv) recv = MPI_Recv;
   decltype(&MPI_Wait) wait = MPI_Wait;
 };
 
-Functions of_library() {
-  return {librarys<decltype(&MPI_Isend)>("PMPI_Isend"), librarys<decltype(&MPI_Recv)>("PMPI_Recv"),
-          librarys<decltype(&MPI_Wait)>("PMPI_Wait")};
+Functions functions_of_library() {
+  return {of_library<decltype(&MPI_Isend)>("PMPI_Isend"), of_library<decltype(&MPI_Recv)>("PMPI_Recv"),
+          of_library<decltype(&MPI_Wait)>("PMPI_Wait")};
 }
 
 #if MPI_VERSION >= 4
@@ -46,9 +33,9 @@ struct LargeFunctions {
   decltype(&MPI_Wait) wait = MPI_Wait;
 };
 
-LargeFunctions large_of_library() {
-  return {librarys<decltype(&MPI_Isend_c)>("PMPI_Isend_c"), librarys<decltype(&MPI_Recv_c)>("PMPI_Recv_c"),
-          librarys<decltype(&MPI_Wait)>("PMPI_Wait")};
+LargeFunctions large_functions_of_library() {
+  return {of_library<decltype(&MPI_Isend_c)>("PMPI_Isend_c"), of_library<decltype(&MPI_Recv_c)>("PMPI_Recv_c"),
+          of_library<decltype(&MPI_Wait)>("PMPI_Wait")};
 }
 #endif
 
@@ -91,11 +78,11 @@ void run() {
   MPI_Type_vector(16, 1, 4, MPI_DOUBLE, &vector);
   MPI_Type_commit(&vector);
   print_header();
-  compare("8 bytes", Functions{}, of_library(), 8, MPI_BYTE);
-  compare("16 doubles of a vector", Functions{}, of_library(), 1, vector);
+  compare("8 bytes", Functions{}, functions_of_library(), 8, MPI_BYTE);
+  compare("16 doubles of a vector", Functions{}, functions_of_library(), 1, vector);
 #if MPI_VERSION >= 4
-  if (large_of_library().isend)
-    compare("8 bytes with a large count", LargeFunctions{}, large_of_library(), 8, MPI_BYTE);
+  if (large_functions_of_library().isend)
+    compare("8 bytes with a large count", LargeFunctions{}, large_functions_of_library(), 8, MPI_BYTE);
 #endif
   MPI_Type_free(&vector);
 }
@@ -104,15 +91,11 @@ void run() {
 }  // namespace tempi::bench
 
 int main(int argc, char** argv) {
-  try {
+  return tempi::bench::main_of("untouched_driver", [&] {
     std::optional<tempi::bench::Gpu> gpu;
     if (argc > 1 && std::strcmp(argv[1], "--gpu") == 0) gpu.emplace();
     MPI_Init(&argc, &argv);
     tempi::bench::run();
     MPI_Finalize();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "untouched_driver: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  });
 }

@@ -48,7 +48,7 @@ def count_for(datatype: MPI.Datatype, n_bytes: int) -> int:
 
 def peer_of(locality: str) -> str:
     """Locality of a peer to a message of host memory."""
-    return locality if locality in PEERS else "other_node" if locality == "other_node" else "same_node"
+    return locality if locality in PEERS else "same_node"
 
 
 def locality_of(peer: str) -> str:

@@ -117,7 +117,7 @@ def gpu_rows() -> Iterator[Row]:
 def local_rows(has_gpu: bool, quick: bool) -> list[Row]:
     """The rows that one rank measures alone, small payloads first."""
     rows = [*gpu_rows()] if has_gpu else []
-    for strategy in (*(STRATEGIES if has_gpu else ()), "host", "library"):
+    for strategy in (*(STRATEGIES if has_gpu else ()), *HOST_STRATEGIES):
         for shape in shapes(quick, strategy in STRATEGIES):
             rows += [Row(f"{what}.{strategy}", what, strategy, shape) for what in ("pack", "unpack")]
     return sorted(rows, key=lambda row: row.bytes)

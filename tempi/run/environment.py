@@ -1,12 +1,16 @@
-"""Variables of launchers and MPI libraries; `tempi.options` are TEMPI's own."""
+"""Variables of launchers, the loader and the session: the one place in Python that reads the environment.
+
+TEMPI's own variables are rows of the options table: `tempi.options`, and `cache_folder` of the native module.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+# Set in every rank: by Open MPI, by launchers that speak PMIx, by those that speak PMI, by Intel MPI.
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID")
-# The last one counts the ranks of all nodes.
+# By Open MPI, Intel MPI and srun. Hydra sets the rank in the job only: on the first node it is the same.
 LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PMI_RANK")
 
 
@@ -21,12 +25,16 @@ def local_rank() -> int:
 
 
 def tempi_variables() -> dict[str, str]:
-    """Every TEMPI_ variable, for ranks that a launcher starts without this environment."""
+    """Every TEMPI_ variable as it is, for ranks that a launcher starts without this environment.
+
+    The options table cannot tell them: it has neither misspelt names nor refused values, of which the shim of
+    the ranks is to warn.
+    """
     return {key: value for key, value in os.environ.items() if key.startswith("TEMPI_")}
 
 
 def without_preload() -> dict[str, str]:
-    """The environment but for LD_PRELOAD."""
+    """The environment but for LD_PRELOAD, which is for ranks and not for their launcher."""
     return {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
 
 
@@ -48,15 +56,15 @@ def preloads(value: str) -> list[str]:
 
 
 def library_path_with(folder: Path) -> str:
-    """LD_LIBRARY_PATH with `folder` first."""
+    """LD_LIBRARY_PATH with `folder` first: the user's own folders stay behind it."""
     return ":".join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH")]))
 
 
 def runtime_folder() -> str | None:
-    """This user's runtime folder on this node, removed at logout."""
+    """This user's runtime folder on this node, removed at logout; for links where there is no cache folder."""
     return os.environ.get("XDG_RUNTIME_DIR")
 
 
 def slurm_exports() -> str:
-    """The variables that srun hands to its ranks unless its command line says otherwise."""
+    """The variables that srun hands to its ranks unless its command line says otherwise; ours join them."""
     return os.environ.get("SLURM_EXPORT_ENV", "ALL")

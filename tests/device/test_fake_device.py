@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from support import shim
-from support.programs import INCLUDE, compiled, succeed, tool
+from support.programs import INCLUDE, compiled, cxx, succeed
 
 HERE = Path(__file__).parent
 
@@ -24,7 +24,7 @@ def fake_queues(tmp_path_factory):
     )
     sources = [str(INCLUDE / f"{name}.cpp") for name in names]
     folder = tmp_path_factory.mktemp("device")
-    return compiled(tool("c++", "CXX"), HERE / "fake_queues.cpp", folder, "-std=c++20", "-pthread", *sources)
+    return compiled(cxx(), HERE / "fake_queues.cpp", folder, "-std=c++20", "-pthread", *sources)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items):
         if gpus < needed:
             item.add_marker(pytest.mark.skip(reason=f"needs {needed} GPU(s), this machine has {gpus}"))
         elif importlib.util.find_spec("cupy") is None:
-            item.add_marker(pytest.mark.skip(reason="needs CuPy"))
+            item.add_marker(pytest.mark.skip(reason="needs CuPy: pip install cupy-cuda12x or cupy-cuda13x"))
 
 
 def pytest_configure(config):

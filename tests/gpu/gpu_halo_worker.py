@@ -10,14 +10,10 @@ import numpy as np
 from mpi4py import MPI
 
 import tempi
+from support.busy_gpu import spinner
 
 COMM = MPI.COMM_WORLD
 SHAPE, WIDTHS = (20, 24, 28), ((1, 2), (3, 3), (2, 0))
-SPIN = """
-extern "C" __global__ void spin(long long cycles) {
-  const long long begin = clock64();
-  while (clock64() - begin < cycles);
-}"""
 SPIN_CYCLES = 100_000_000  # a twentieth of a second
 
 
@@ -63,8 +59,7 @@ def _libraries() -> dict[str, Callable[[], tuple[Callable[..., Any], Callable[..
 def queued_work(own_stream: bool) -> None:
     """Own cells are written by a kernel behind one that spins; then the exchange, at once."""
     cupy.cuda.Device(COMM.rank % cupy.cuda.runtime.getDeviceCount()).use()
-    spin = cupy.RawKernel(SPIN, "spin")
-    spin((1,), (1,), (np.int64(0),))  # compiled and loaded
+    spin = spinner()
     grid, whole = decomposition(), wholes()[0]
     local = cupy.asarray(grid.scatter(whole, COMM.rank))
     array = cupy.zeros_like(local)
@@ -73,7 +68,7 @@ def queued_work(own_stream: bool) -> None:
         tempi.HaloExchange(COMM, array, WIDTHS, True, dims=grid.dims) as halo,
         cupy.cuda.Stream(non_blocking=True) if own_stream else cupy.cuda.Stream.null,
     ):
-        spin((1,), (1,), (np.int64(SPIN_CYCLES),))
+        spin(SPIN_CYCLES)
         array[...] = local
         halo()
         np.testing.assert_array_equal(array.get(), expected(whole))

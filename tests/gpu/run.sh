@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # All GPU tests of one machine, in under five minutes and without a network: installs the package aside (build/gpu-site,
 # nothing else is changed), runs tests/gpu, and tests/send, tests/arrays and tests/halo on GPU memory, tests/pack with the fake device, and the kernels under compute-sanitizer.
-# Needs nvcc, CMake, an MPI, and Python with pip, scikit-build-core, pybind11, mpi4py, CuPy, pytest and hypothesis (and Numba for
-# the tests of its arrays).
+# Needs nvcc, CMake, an MPI, and Python with pip, scikit-build-core, pybind11, mpi4py, CuPy, SciPy, pytest and hypothesis (and
+# Numba for the tests of its arrays).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 python=${PYTHON:-python3}

@@ -10,7 +10,9 @@ from support.ranks import Ranks
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "heat.py"
 
-needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs Numba")
+needs_numba = pytest.mark.skipif(
+    importlib.util.find_spec("numba") is None, reason="needs Numba: pip install numba numba-cuda"
+)
 
 
 @pytest.fixture(scope="module", params=[1, 2, 4])

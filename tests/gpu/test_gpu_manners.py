@@ -109,14 +109,11 @@ def test_never_waits_for_the_legacy_stream(vector):
     """Work is on a stream of our own: a pack returns while the program's other streams are still busy."""
     source, packed = gpu("device", IMAGE), gpu("device", np.zeros(SIZE, np.uint8))
     pack(vector, source.address, packed)
-    spin = cupy.RawKernel(
-        'extern "C" __global__ void spin(long long n) { long long t = clock64(); while (clock64() - t < n) {} }', "spin"
-    )
-    spin((1,), (1,), (1,))
-    cupy.cuda.Device().synchronize()
-    busy, done = cupy.cuda.Stream.null, cupy.cuda.Event()
-    spin((1,), (1,), (4_000_000_000,))  # about two seconds
-    done.record(busy)
+    from support.busy_gpu import spinner
+
+    spin, done = spinner(), cupy.cuda.Event()
+    spin(4_000_000_000)  # about two seconds
+    done.record(cupy.cuda.Stream.null)
     pack(vector, source.address, packed)
     still_busy = not done.done
     cupy.cuda.Device().synchronize()
@@ -195,7 +192,7 @@ def test_span_above_4_gib():
     """A payload of 1 GiB, every offset behind the first quarter beyond 32 bits."""
     free, _ = cupy.cuda.runtime.memGetInfo()
     if free < 12 << 30:
-        pytest.skip("needs 12 GiB of GPU memory")
+        pytest.skip(f"needs 12 GiB of GPU memory, of which {free / (1 << 30):.1f} are free: end what else uses the GPU")
     rows, row, stride = 1 << 20, 1 << 10, 1 << 13
     source = cupy.zeros((rows, stride), cupy.uint8)
     source[:, :row] = (cupy.arange(rows, dtype=cupy.uint32) * 7 % 251).astype(cupy.uint8)[:, None]

@@ -42,27 +42,27 @@ KINDS = tuple(kind for kind in gpu_memory.KINDS if kind != "device 1")
 
 
 @examples(1500)
-@given(cases(kinds=KINDS))
-def test_pack_between_any_two_kinds_of_memory(case):
-    check_pack(case, gpu_memory.gpu)
+@given(case=cases(kinds=KINDS))
+def test_pack_between_any_two_kinds_of_memory(tally, case):
+    tally.add(check_pack(case, gpu_memory.gpu))
 
 
 @examples(1500)
-@given(cases(kinds=KINDS))
-def test_unpack_between_any_two_kinds_of_memory(case):
-    check_unpack(case, gpu_memory.gpu)
+@given(case=cases(kinds=KINDS))
+def test_unpack_between_any_two_kinds_of_memory(tally, case):
+    tally.add(check_unpack(case, gpu_memory.gpu))
 
 
 @examples(2000)
-@given(cases(kinds=("device",)))
-def test_pack_within_device_memory(case):
-    check_pack(case, gpu_memory.gpu)
+@given(case=cases(kinds=("device",)))
+def test_pack_within_device_memory(tally, case):
+    tally.add(check_pack(case, gpu_memory.gpu))
 
 
 @examples(2000)
-@given(cases(kinds=("device",)))
-def test_unpack_within_device_memory(case):
-    check_unpack(case, gpu_memory.gpu)
+@given(case=cases(kinds=("device",)))
+def test_unpack_within_device_memory(tally, case):
+    tally.add(check_unpack(case, gpu_memory.gpu))
 
 
 @pytest.mark.parametrize("spec", LISTS, ids=["boxes", "mixed words", "tables", "table"])
@@ -70,8 +70,8 @@ def test_long_lists_of_boxes_and_tables(spec):
     """Data kept on the device: more boxes than travel as parameters, tables of offsets, and both."""
     for count, shift in ((1, 0), (3, 0), (2, 1)):
         case = Case(spec, count, "device", "device", typed_shift=shift, position=shift)
-        check_pack(case, gpu_memory.gpu)
-        check_unpack(case, gpu_memory.gpu)
+        assert check_pack(case, gpu_memory.gpu)
+        assert check_unpack(case, gpu_memory.gpu)
 
 
 @pytest.mark.parametrize("unpacks", [False, True], ids=["pack", "unpack"])
@@ -83,7 +83,7 @@ def test_blocks_of_bytes_within_device_memory(spec, unpacks):
 
 @pytest.mark.two_gpus
 @examples(500)
-@given(cases(kinds=("device", "device 1")))
-def test_pack_and_unpack_between_two_gpus(case):
-    check_pack(case, gpu_memory.gpu)
-    check_unpack(case, gpu_memory.gpu)
+@given(case=cases(kinds=("device", "device 1")))
+def test_pack_and_unpack_between_two_gpus(tally, case):
+    tally.add(check_pack(case, gpu_memory.gpu))
+    tally.add(check_unpack(case, gpu_memory.gpu))

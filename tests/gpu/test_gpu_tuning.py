@@ -19,7 +19,6 @@ def test_every_value_of_every_parameter(leaf, unpacks):
 
 
 def test_the_search_finds_no_wrong_bytes(tmp_path, monkeypatch):
-    pytest.importorskip("scipy")
     monkeypatch.chdir(tmp_path)  # not the source tree, which has no built module
     environment = shim.clean_environment() | {"TEMPI_CACHE_DIR": str(tmp_path)}
     for arguments in (["--seconds", "2"], ["--tune", "--seconds", "10"]):

@@ -13,11 +13,6 @@ pytestmark = pytest.mark.mpi_process()
 
 VALUES = np.arange(6 * 7 * 8.0).reshape(6, 7, 8)
 SLICES = (np.s_[1:-1, 0, ::2], np.s_[::-1, 3:, 1], np.s_[..., ::-3], np.s_[2], np.s_[:0])
-SPIN = """
-extern "C" __global__ void spin(long long cycles) {
-  const long long begin = clock64();
-  while (clock64() - begin < cycles);
-}"""
 SPIN_CYCLES = 200_000_000  # a tenth of a second
 
 
@@ -28,7 +23,7 @@ def transfer(source, target):
 
 
 def numba_cuda():
-    return pytest.importorskip("numba.cuda", reason="needs numba.cuda")
+    return pytest.importorskip("numba.cuda", reason="needs Numba: pip install numba numba-cuda")
 
 
 @pytest.mark.parametrize("index", SLICES, ids=str)
@@ -72,13 +67,14 @@ def as_is(array):
 @pytest.mark.parametrize("own_stream", [False, True], ids=["default stream", "own stream"])
 def test_queued_work_is_waited_for(wrap, own_stream):
     """The values are written by a kernel behind one that spins: without waiting, old ones would be sent."""
-    spin = cupy.RawKernel(SPIN, "spin")
+    from support.busy_gpu import spinner
+
+    spin = spinner()
     source, target = cupy.zeros(VALUES.shape), np.zeros_like(VALUES[::2, 1])
     values = cupy.asarray(VALUES)
-    spin((1,), (1,), (np.int64(0),))  # compiled and loaded
     cupy.cuda.runtime.deviceSynchronize()
     with cupy.cuda.Stream(non_blocking=True) if own_stream else cupy.cuda.Stream.null:
-        spin((1,), (1,), (np.int64(SPIN_CYCLES),))
+        spin(SPIN_CYCLES)
         source[...] = values
         transfer(wrap(source[::2, 1]), target)
     np.testing.assert_array_equal(target, VALUES[::2, 1])

@@ -30,7 +30,6 @@ def test_four_ranks_find_what_one_finds(alone):
 
 
 def test_two_ranks_under_the_shim_draw_it_too(alone, tmp_path):
-    pytest.importorskip("matplotlib", reason="draws")
     picture = tmp_path / "heat.png"
     found = heat(2, "--plot", str(picture), environment={"LD_PRELOAD": shim.preload()})
     assert temperatures(found) == alone

@@ -12,4 +12,4 @@ def binaries(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def pack_types(binaries):
-    return programs.compiled(programs.tool("mpicc", "MPICC"), "pack_types.c", binaries)
+    return programs.compiled(programs.mpicc(), "pack_types.c", binaries)

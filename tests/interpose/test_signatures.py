@@ -26,6 +26,14 @@ TEMPI_ENTRY(MPI_Startall, (int count, {} requests), count == 0 || real.MPI_Start
 """
 
 
+WITH_EACH_MPI = [
+    pytest.param(compiler, wrong, id=f"{Path(compiler).name}-{wrong}")
+    for compiler in mpi_functions.compilers()
+    for wrong, (function, *_) in WRONG.items()
+    if function in mpi_functions.declared(compiler)
+]
+
+
 @pytest.fixture(params=mpi_functions.compilers(), ids=lambda path: Path(path).name)
 def compiler(request):
     return request.param
@@ -55,11 +63,9 @@ def test_every_row_agrees_with_the_header(compiled):
     assert done.code == 0, done.text
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-def test_a_row_that_disagrees_with_the_header_does_not_compile(compiled, compiler, wrong):
+@pytest.mark.parametrize(("compiler", "wrong"), WITH_EACH_MPI, indirect=["compiler"])
+def test_a_row_that_disagrees_with_the_header_does_not_compile(compiled, wrong):
     function, have, others = WRONG[wrong]
-    if function not in mpi_functions.declared(compiler):
-        pytest.skip(f"this MPI has no {function}")
     done = compiled(INCLUDE / "mpi" / "signatures.cpp", function, have, others)
     assert done.code != 0
     assert f"{function}: base/functions.def has other parameters than mpi.h" in done.err

@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from support import shim
-from support.programs import INCLUDE, compiled, mpirun, run, succeed, tool
+from support.programs import INCLUDE, compiled, cxx, mpicc, mpirun, run, succeed, tool
 
 FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_CUDA_AWARE": "0", "TEMPI_STRATEGY": "oneshot"}
 PAYLOAD_BYTES = 512 * 4  # of each message of traced.c
@@ -26,14 +26,14 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def traced(binaries):
-    return compiled(tool("mpicc", "MPICC"), "traced.c", binaries, "-ldl")
+    return compiled(mpicc(), "traced.c", binaries, "-ldl")
 
 
 @pytest.fixture(scope="module")
 def spans(binaries):
     """The program of trace_spans.cpp, with its own copy of the tested sources: needs neither MPI nor the shim."""
     sources = [str(INCLUDE / "base" / f"{name}.cpp") for name in ("trace", "trace_file", "nvtx", "options", "log")]
-    return compiled(tool("c++", "CXX"), "trace_spans.cpp", binaries, "-std=c++20", "-pthread", *sources)
+    return compiled(cxx(), "trace_spans.cpp", binaries, "-std=c++20", "-pthread", *sources)
 
 
 def read(path):
@@ -145,10 +145,11 @@ def test_without_a_rank_the_file_is_named_after_the_process_and_its_forks_write_
     assert [event["name"] for event in read(path)] == ["before"]
 
 
+@pytest.mark.skipif(
+    b"InitializeInjectionNvtx2" not in shim.path().read_bytes() or not tool("nvcc"),
+    reason="no NVTX in this build, or no nvcc, which knows where its header is: install the CUDA toolkit",
+)
 def test_spans_are_nvtx_ranges_where_a_tool_is_attached(traced, binaries, tmp_path):
-    if b"InitializeInjectionNvtx2" not in shim.path().read_bytes():
-        pytest.skip("no NVTX in this build")
-    # nvcc, because it knows where the header is.
     tool_library = compiled(tool("nvcc"), "nvtx_tool.c", binaries, "-shared", "-Xcompiler=-fPIC")
     done = succeed([str(traced)], shim.preloaded(**FAKE, NVTX_INJECTION64_PATH=str(tool_library)))
     pushed = re.findall(r"^nvtx push (.*) (\d+)$", done.err, re.MULTILINE)

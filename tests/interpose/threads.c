@@ -3,14 +3,14 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "face/api.h"
+#include "run_threads.h"
 
-enum { THREADS = 4, ROUNDS = 200, BYTES = 8192 };
+enum { ROUNDS = 200, BYTES = 8192 };
 
 static const tempi_api_table* tempi;  // null: host memory only
 static int wrong;
@@ -74,14 +74,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && !strcmp(argv[1], "fake")) {
     tempi = ((const tempi_api_table* (*)(void))dlsym(RTLD_DEFAULT, "tempi_api"))();
   }
-  if (provided < MPI_THREAD_MULTIPLE) {
-    puts("no threads");
-  } else {
-    pthread_t threads[THREADS];
-    for (size_t i = 0; i < THREADS; ++i) pthread_create(&threads[i], NULL, work, (void*)i);
-    for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
-    puts(wrong ? "wrong bytes" : "ok");
-  }
+  puts(run_threads(provided, work, &wrong));
   MPI_Finalize();
   return 0;
 }

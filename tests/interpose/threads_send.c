@@ -3,14 +3,14 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "face/api.h"
+#include "run_threads.h"
 
-enum { THREADS = 4, ROUNDS = 50, MESSAGES = 4, INTS = 100 };
+enum { ROUNDS = 50, MESSAGES = 4, INTS = 100 };
 
 static const tempi_api_table* tempi;
 static MPI_Datatype type;
@@ -58,14 +58,7 @@ int main(int argc, char** argv) {
   MPI_Type_vector(INTS, 1, 2, MPI_INT, &type);
   MPI_Type_commit(&type);
   for (int i = 0; i < THREADS; ++i) MPI_Comm_dup(MPI_COMM_SELF, &comms[i]);
-  if (provided < MPI_THREAD_MULTIPLE) {
-    puts("no threads");
-  } else {
-    pthread_t threads[THREADS];
-    for (size_t i = 0; i < THREADS; ++i) pthread_create(&threads[i], NULL, work, (void*)i);
-    for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
-    puts(wrong ? "wrong bytes" : "ok");
-  }
+  puts(run_threads(provided, work, &wrong));
   for (int i = 0; i < THREADS; ++i) MPI_Comm_free(&comms[i]);
   MPI_Type_free(&type);
   MPI_Finalize();

@@ -9,7 +9,7 @@ import pytest
 from measuring import MEASURE, STAND_IN_COMMAND, only_profile
 
 from support import shim
-from support.programs import line_from, run, tool
+from support.programs import line_from, mpiexec, run
 from tempi.model.measurement import by_term
 from tempi.model.profile import read
 
@@ -33,7 +33,6 @@ def test_a_measurement_becomes_a_profile_and_a_table(environment, tmp_path):
 
 
 def test_output_and_plot_go_where_they_are_wanted(environment, tmp_path):
-    pytest.importorskip("matplotlib")
     done = run([*STAND_IN_COMMAND, "--output", "here", "--plot", "plot.svg"], environment)
     assert done.code == 0, done.text
     assert only_profile(tmp_path / "here")
@@ -128,7 +127,7 @@ def test_what_a_launcher_writes_in_front_of_a_record_does_no_harm(environment, t
 
 def test_the_ranks_of_a_job_are_used(environment, tmp_path):
     preload = ["env", f"LD_PRELOAD={shim.preload()}", f"TEMPI_CACHE_DIR={tmp_path / 'cache'}"]
-    job = [tool("mpirun", "MPIEXEC"), "-n", "2", *preload, *MEASURE, "--quick", "--seconds", "1000"]
+    job = [mpiexec(), "-n", "2", *preload, *MEASURE, "--quick", "--seconds", "1000"]
     done = run(job, environment | UNHURRIED, PATIENCE_SECONDS)
     assert done.code == 0, done.text
     terms = only_profile(tmp_path / "cache").terms

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support import shim
-from support.programs import INCLUDE, succeed, tool
+from support.programs import INCLUDE, cxx, succeed
 from tempi import _native
 from tempi.model.terms import HOST_STRATEGIES, STRATEGIES
 
@@ -42,10 +42,8 @@ def test_a_new_row_is_parsed_predicted_and_counted(tmp_path):
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "strategies.def").write_text((INCLUDE / "base" / "strategies.def").read_text() + NEW)
     program = tmp_path / "new_strategy"
-    compiler = tool("c++", "CXX")
-    assert compiler
     sources = [str(Path(__file__).with_name("new_strategy.cpp")), *(str(INCLUDE / name) for name in SOURCES)]
     options = ["-std=c++20", "-O0", f"-I{tmp_path}", f"-I{INCLUDE}", "-pthread", "-o", str(program)]
-    succeed([compiler, *sources, *options], shim.clean_environment())
+    succeed([cxx(), *sources, *options], shim.clean_environment())
     done = succeed([str(program)], shim.clean_environment() | {"TEMPI_STRATEGY": "brandnew"})
     assert done.out.strip() == "brandnew 7 taken: as never before"

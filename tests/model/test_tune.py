@@ -11,7 +11,7 @@ from rich.console import Console
 from stand_in_gpu import StandInGpu, faster_with
 
 from support import shim
-from support.programs import run, tool
+from support.programs import mpiexec, run
 from tempi.measure.tune import tuned_profile
 from tempi.measure.tune_cases import cases_of
 from tempi.measure.tune_search import Search
@@ -105,7 +105,7 @@ def test_the_first_rank_of_a_job_tunes(environment, tmp_path):
     options = {"LD_PRELOAD": shim.preload(), "TEMPI_CACHE_DIR": str(tmp_path), "TEMPI_DEVICE": "fake"}
     settings = [f"{name}={value}" for name, value in options.items()]
     outside = {name: value for name, value in environment.items() if not name.startswith("TEMPI_")}
-    done = run([tool("mpirun", "MPIEXEC"), "-n", "2", "env", *settings, *TUNE], outside)
+    done = run([mpiexec(), "-n", "2", "env", *settings, *TUNE], outside)
     assert done.code == 0, done.text
     assert done.out.count("profile: ") == 1
     assert "tuned" in only_profile(tmp_path).measured

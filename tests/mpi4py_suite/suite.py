@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mpi4py_suite import package_source
 from support import shim
-from support.programs import tool
+from support.programs import mpiexec
 
 # Point-to-point, datatype, pack and request tests: the modules closest to TEMPI, run in seconds.
 MODULES = (
@@ -76,12 +76,10 @@ def _mpirun(
     ranks: int, arguments: list[str], environment: dict[str, str], folder: str, timeout: float
 ) -> tuple[int, str]:
     """The exit code and all that was printed. Only the ranks are under the shim, not the launcher."""
-    launcher = tool("mpirun", "MPIEXEC")
-    assert launcher, "no mpirun"
     inner = [f"{k}={v}" for k, v in environment.items() if k.startswith(("TEMPI_", "LD_PRELOAD"))]
     outer = {k: v for k, v in environment.items() if not k.startswith(("TEMPI_", "LD_PRELOAD"))}
     outer["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{outer.get('PATH', os.defpath)}"
-    command = [launcher, "-n", str(ranks), "env", *inner, sys.executable, *arguments]
+    command = [mpiexec(), "-n", str(ranks), "env", *inner, sys.executable, *arguments]
     with tempfile.TemporaryFile() as printed:
         process = subprocess.Popen(
             command,

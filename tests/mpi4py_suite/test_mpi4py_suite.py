@@ -17,7 +17,9 @@ def source():
 def test_messages_datatypes_packing_and_requests_pass_as_without_the_shim():
     known = known_failures.known()
     if known is None:
-        pytest.skip(f"no stored list of the failures of {known_failures.library()} (mpi4py_suite/known_failures.py)")
+        pytest.skip(
+            f"no list of what {known_failures.library()} fails alone: python -m mpi4py_suite.known_failures writes one"
+        )
     run = suite.run(known_failures.RANKS, suite.MODULES, suite.under_shim(TEMPI_REPORT="1"))
     expected = {*known.failures, *known.skipped}
     unexpected = [test for test in run.having("skipped", "failed", "unfinished") if test not in expected]
@@ -33,7 +35,7 @@ def told(run, unexpected, known):
 
 
 @pytest.mark.timeout(0)
-@pytest.mark.skipif(not effort.IS_FULL, reason="mpi4py's whole suite: TESTS_EFFORT=full")
+@pytest.mark.skipif(not effort.IS_FULL, reason="mpi4py's whole suite takes hours: TESTS_EFFORT=full")
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_whole_suite_passes_where_it_passes_without_the_shim(ranks):
     """Module by module, so that one which kills or stops the library alone costs no more than itself."""

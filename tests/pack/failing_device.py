@@ -11,6 +11,6 @@ SPECS = (c.Vector(256, 4, 16, Named("BYTE")), c.HindexedBlock(2, tuple(sorted(se
 for spec in SPECS:
     for typed, packed in (("device", "host"), ("device", "device"), ("device", "device 1"), ("managed", "pinned")):
         case = Case(spec, 1, typed, packed)
-        check_pack(case, memory.fake)
-        check_unpack(case, memory.fake)
+        assert check_pack(case, memory.fake)
+        assert check_unpack(case, memory.fake)
 print("right")

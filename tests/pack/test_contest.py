@@ -22,8 +22,8 @@ def taken(spec, calls, count=1):
     case = Case(spec, count)
     with Seen() as seen:
         for _ in range(calls):
-            check_pack(case, memory.fake)
-            check_unpack(case, memory.fake)
+            assert check_pack(case, memory.fake)
+            assert check_unpack(case, memory.fake)
     return seen.taken("MPI_Pack"), seen.taken("MPI_Unpack")
 
 

@@ -27,8 +27,8 @@ PLACES = ((0, 0, 0), (1, 0, 0), (0, 3, 0), (5, 0, 7), (13, 15, 1))
 def check(spec, count=1, places=PLACES):
     for typed_shift, packed_shift, position in places:
         case = Case(spec, count, "device", "device", typed_shift, packed_shift, position)
-        check_pack(case, memory.fake)
-        check_unpack(case, memory.fake)
+        assert check_pack(case, memory.fake)
+        assert check_unpack(case, memory.fake)
 
 
 @pytest.mark.parametrize("block", range(1, 16))
@@ -73,7 +73,7 @@ def test_large_boxes_of_bytes_are_unpacked_by_launches_of_their_own():
     members = (c.Hvector(1001, 3, 7, BYTE), c.Vector(50, 1, 2, DOUBLE), c.Hvector(777, 2, 5, BYTE))
     case = Case(c.Struct((1, 1, 1), (0, 8000, 9001), members), 1, "device", "device")
     with Seen() as seen:
-        check_unpack(case, memory.fake)
+        assert check_unpack(case, memory.fake)
     assert seen.outcomes["GPU", "kernel launches"] == len(members)
 
 
@@ -86,15 +86,15 @@ def test_negative_and_transposed_strides():
 
 
 @examples(1000)
-@given(cases(kinds=("device",)))
-def test_random_packs(case):
-    check_pack(case, memory.fake)
+@given(case=cases(kinds=("device",)))
+def test_random_packs(tally, case):
+    tally.add(check_pack(case, memory.fake))
 
 
 @examples(1000)
-@given(cases(kinds=("device",)))
-def test_random_unpacks(case):
-    check_unpack(case, memory.fake)
+@given(case=cases(kinds=("device",)))
+def test_random_unpacks(tally, case):
+    tally.add(check_unpack(case, memory.fake))
 
 
 @examples(300)

@@ -9,8 +9,9 @@ from mpi4py import MPI
 from support import calls, memory, shim
 from support import constructors as c
 from support.building import Builder
+from support.defects import dies_in_mpich_4_0
 from support.packing import Case, Seen, check_pack, check_unpack
-from support.typemap import NAMED, PAIRS, Named, message_map, reference_pack
+from support.typemap import NAMED, PAIRS, Named, message_map, reference_pack, type_map
 
 pytestmark = pytest.mark.mpi_process(TEMPI_DEVICE="fake")
 
@@ -20,8 +21,9 @@ MEMORY = pytest.mark.parametrize("kind", ["host", "device"])
 
 def check(spec, kind, count=1):
     case = Case(spec, count, typed=kind, packed=kind)
-    check_pack(case, memory.fake)
-    check_unpack(case, memory.fake)
+    would_die = dies_in_mpich_4_0(spec) and (kind == memory.HOST or type_map(spec).size == 0)  # the library, alone
+    assert check_pack(case, memory.fake) != would_die
+    assert check_unpack(case, memory.fake) != would_die
 
 
 @MEMORY
@@ -186,8 +188,8 @@ def test_negative_extent(kind):
     """The second element lies before the first one."""
     for extent in (-16, -40):
         check(c.Resized(0, extent, c.Vector(2, 1, 2, INT)), kind, count=3)
-        check(c.Resized(-8, extent, c.Hindexed((1, 2), (8, -8), INT)), kind, count=2)
-    check(c.Contiguous(3, c.Resized(0, -64, c.Vector(600, 1, 2, DOUBLE))), kind)
+        check(c.Resized(-8, extent - 8, c.Hindexed((1, 2), (8, -8), INT)), kind, count=2)
+    check(c.Contiguous(3, c.Resized(0, -64, c.Vector(600, 1, 3, DOUBLE))), kind)  # three lattices that interleave
 
 
 @MEMORY
@@ -196,8 +198,8 @@ def test_odd_positions_with_wide_words(kind):
         for leaf in (DOUBLE, Named("C_DOUBLE_COMPLEX")):
             spec = c.Vector(300, 2, 3, leaf)
             case = Case(spec, 2, kind, kind, typed_shift, packed_shift, position, spare=5)
-            check_pack(case, memory.fake)
-            check_unpack(case, memory.fake)
+            assert check_pack(case, memory.fake)
+            assert check_unpack(case, memory.fake)
 
 
 @MEMORY

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from support import shim
-from support.programs import run
+from support.programs import cxx, run, succeed
 
 TEMPI = [sys.executable, "-m", "tempi"]
 
@@ -19,6 +19,23 @@ def tempi(tmp_path, monkeypatch):
         return run([*TEMPI, *map(str, arguments)], shim.clean_environment() | variables)
 
     return call
+
+
+@pytest.fixture
+def needing(tmp_path):
+    """Makes a program that needs a library of a name, and returns its path."""
+
+    def make(library):
+        stand_in, program = tmp_path / library, tmp_path / "program"
+        source = tmp_path / "program.c"
+        source.write_text("int main(void) { return 0; }\n")
+        compile_c = [cxx(), "-x", "c", str(source), "-x", "none"]
+        clean = shim.clean_environment()
+        succeed([*compile_c, "-shared", "-fPIC", f"-Wl,-soname,{library}", "-o", str(stand_in)], clean)
+        succeed([*compile_c, "-Wl,--no-as-needed", str(stand_in), "-o", str(program)], clean)
+        return program
+
+    return make
 
 
 @pytest.fixture

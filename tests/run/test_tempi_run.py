@@ -1,20 +1,16 @@
 """`tempi run`: the ranks get the shim and the options, the launcher does not, and nothing else changes."""
 
-import importlib.util
 import shlex
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import mpi4py
 import pytest
 
 from support import shim
 from support.programs import run
-from tempi.run import launchers, shims
-
-MODULES = sorted(Path(mpi4py.__file__).parent.glob("MPI.*.so"))
+from tempi.run import launchers, shims, with_shim
 
 FAKES = {"openmpi": "mpirun (Open MPI) 5.0.9", "hydra": "HYDRA build details:"}
 RANK = """
@@ -249,16 +245,11 @@ def test_options_that_do_not_exist_are_refused(tempi, word, hint):
     assert "ran" not in done.out
 
 
-def test_a_program_of_an_mpi_without_a_shim_is_refused(tempi, tmp_path):
-    others = [module for module in MODULES if shims.abi_of(module) not in (None, *shims.installed())]
-    if not others:
-        pytest.skip("there is a shim for every mpi4py here")
-    program = tmp_path / "program"
-    program.write_bytes(others[0].read_bytes())
-    program.chmod(0o755)
-    done = tempi("run", "--", program)
+@pytest.mark.parametrize("missing", [abi for abi in shims.LIBRARIES if abi not in shims.installed()])
+def test_a_program_of_an_mpi_without_a_shim_is_refused(tempi, needing, missing):
+    done = tempi("run", "--", needing(shims.LIBRARIES[missing][0]))
     assert done.code == 1
-    assert f"no libtempi.so for {shims.abi_of(program)} is installed" in done.err
+    assert f"no libtempi.so for {missing} is installed" in done.err
 
 
 def libucx(folder):
@@ -268,9 +259,11 @@ def libucx(folder):
     return str(folder)
 
 
+of_openmpi = pytest.mark.skipif("openmpi" not in shims.installed(), reason="no shim for Open MPI, which --ucx is for")
+
+
+@of_openmpi
 def test_ucx_is_put_before_open_mpis_own(tempi, tmp_path, script):
-    if "openmpi" not in shims.installed():
-        pytest.skip("no shim for Open MPI")
     mpirun = script("mpirun", f"echo '{FAKES['openmpi']}' >&2\necho $OMPI_MCA_pml; printf '%s\\n' \"$@\"")
     variables = {"PYTHONPATH": libucx(tmp_path), "LD_LIBRARY_PATH": "/elsewhere"}
     lines = tempi("run", "--ucx", "--", mpirun, "-n", "2", "./app", **variables).out.splitlines()
@@ -279,13 +272,16 @@ def test_ucx_is_put_before_open_mpis_own(tempi, tmp_path, script):
     assert "TEMPI_CUDA_AWARE=ucx" in lines
 
 
-def test_ucx_that_cannot_be_had_is_told(tempi, tmp_path):
-    if "openmpi" in shims.installed():
-        if importlib.util.find_spec("libucx"):
-            pytest.skip("libucx is installed")
-        done = tempi("run", "--ucx", "--abi", "openmpi", "--", "true", PYTHONPATH=str(tmp_path))
-        assert done.code == 1
-        assert "pip install 'tempi[ucx]'" in done.err
-    else:
-        done = tempi("run", "--ucx", "--", "true", PYTHONPATH=libucx(tmp_path))
-        assert "--ucx is for Open MPI" in done.err
+@of_openmpi
+def test_ucx_that_is_not_installed_is_told(tempi, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['libucx'] = None\n")  # not to be found
+    done = tempi("run", "--ucx", "--abi", "openmpi", "--", "true", PYTHONPATH=str(tmp_path))
+    assert done.code == 1
+    assert "pip install 'tempi[ucx]'" in done.err
+
+
+@pytest.mark.parametrize("other", [abi for abi in shims.LIBRARIES if abi != "openmpi"])
+def test_ucx_is_refused_for_another_mpi(monkeypatch, other):
+    monkeypatch.setattr(with_shim, "preload_path", lambda abi: Path(f"/{abi}/libtempi.so"))  # be it installed or not
+    with pytest.raises(RuntimeError, match=f"--ucx is for Open MPI; {other} "):
+        with_shim.with_shim(["true"], abi=other, ucx=True)

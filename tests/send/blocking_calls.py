@@ -33,6 +33,12 @@ NOT_DRIVEN = {
 }
 if library_name() == "openmpi":
     NOT_DRIVEN["hangs in Open MPI 5.0.11 without the shim"] = r"MPI_File_read_(all|at_all|ordered)_(begin|end)"
+# Calls that no library can return from before the other rank has made its part.
+BLOCK_EVERYWHERE = frozenset(
+    f"MPI_{name}"
+    for name in ("Recv", "Probe", "Mprobe", "Ssend", "Sendrecv", "Sendrecv_replace", "Wait", "Waitall", "Waitany")
+    + ("Waitsome", "Barrier", "Allreduce", "Allgather", "Alltoall")
+)
 
 
 def why_not_driven(function: str) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support import outcomes, shim
-from support.programs import compiled, succeed, tool
+from support.programs import compiled, mpicc, succeed
 
 COUNTED = ["Irecv", "Isend", "Irecv", "Send", "Sendrecv", "Sendrecv", "Sendrecv_replace", "Recv_init", "Send_init"]
 HERE = Path(__file__).parent
@@ -20,8 +20,8 @@ def binaries(tmp_path_factory):
 
 
 def run(binaries, **options):
-    program = compiled(tool("mpicc", "MPICC"), HERE / "contiguous.c", binaries, "-ldl")
-    types = compiled(tool("mpicc", "MPICC"), HERE / "types_tool.c", binaries, "-shared", "-fPIC", "-ldl")
+    program = compiled(mpicc(), HERE / "contiguous.c", binaries, "-ldl")
+    types = compiled(mpicc(), HERE / "types_tool.c", binaries, "-shared", "-fPIC", "-ldl")
     environment = shim.preloaded(TEMPI_DEVICE="fake", **options)
     environment["LD_PRELOAD"] += f" {types}"
     return succeed([str(program)], environment)

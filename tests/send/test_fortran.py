@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from support import memory, shim
+from support import memory, needs, shim
 from support.messages import KINDS
 from support.outcomes import is_gpu_memory, rows_of_report
-from support.programs import INCLUDE, compiled, fortran_compiler, mpi_of, mpirun, succeed, tool
+from support.programs import INCLUDE, compiled, mpicc, mpirun, succeed
 
 HERE = Path(__file__).parent
 MESSAGES = ("MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv")
@@ -21,17 +21,14 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["mpifh", "usempi", "f08"])
 def program(request, folder):
-    compiler, c_compiler = fortran_compiler(), tool("mpicc", "MPICC")
-    if not compiler or not c_compiler:
-        pytest.skip("no mpifort")
+    compiler, c_compiler = needs.fortran_compiler(), mpicc()
     made, helper = folder / request.param, folder / "memory.o"
     clean = shim.clean_environment()
     succeed([c_compiler, "-c", str(HERE / "exchange_memory.c"), "-o", str(helper), f"-I{INCLUDE}"], clean)
     sources = [str(HERE / f"exchange_{part}.f90") for part in ("memory", request.param)]
     flags = ["-fallow-argument-mismatch", f"-J{folder}"]
     succeed([compiler, "-O1", "-g", *flags, *sources, str(helper), "-ldl", "-o", str(made)], clean)
-    if mpi_of(made) != mpi_of(compiled(c_compiler, "pack_types.c", folder)):
-        pytest.skip("mpifort is of another MPI than mpicc")
+    needs.one_mpi(made, compiled(c_compiler, "pack_types.c", folder))
     return made
 
 

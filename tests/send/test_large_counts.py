@@ -6,18 +6,18 @@ import large_counts_worker as worker
 import pytest
 import ways
 
-from support import calls, memory, p2p, shim
-from support.programs import compiled, tool
+from support import calls, memory, needs, shim
+from support.programs import compiled, mpicc
 from support.ranks import Ranks
 
-pytestmark = pytest.mark.skipif(not p2p.has("Send_c"), reason="this library has no large counts")
+pytestmark = needs.function("Send_c")
 HERE = Path(__file__).parent
 PLAIN_SENDS = ("Send", "Ssend", "Isend", "Issend", "Send_init", "Ssend_init")
 
 
 @pytest.fixture(scope="module")
 def job_with_tool(tmp_path_factory):
-    made = compiled(tool("mpicc", "MPICC"), HERE / "given_tool.c", tmp_path_factory.mktemp("tool"), "-shared", "-fPIC")
+    made = compiled(mpicc(), HERE / "given_tool.c", tmp_path_factory.mktemp("tool"), "-shared", "-fPIC")
     with Ranks(1, {"TEMPI_DEVICE": "fake"}, {0: {"LD_PRELOAD": f"{shim.preload()} {made}"}}) as job:
         yield job
 

@@ -3,7 +3,7 @@
 import errors_worker as worker
 import pytest
 
-from support import effort, p2p
+from support import effort, needs
 from support.messages import KINDS
 from support.ranks import Ranks
 
@@ -54,10 +54,9 @@ def test_bad_arguments(pair, kind):
     pair.call(worker.bad_arguments, kind)
 
 
+@needs.function("Psend_init")
 @pytest.mark.parametrize("kind", KINDS)
 def test_partitioned(pair, kind):
-    if not p2p.has("Psend_init"):
-        pytest.skip("this MPI has no partitioned communication")
     pair.call(worker.partitioned, kind)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from support import shim
 from support.message_states import FIRST, TABLE, reachable, states, steps
-from support.programs import compiled, succeed, tool
+from support.programs import compiled, cxx, succeed
 
 HERE = Path(__file__).parent
 
@@ -42,9 +42,7 @@ def test_a_message_that_has_left_the_queue_does_not_come_back_to_it():
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory):
     """Each pair of states: the answer of is_step(), and the fate of a message that takes the step."""
-    program = compiled(
-        tool("c++", "CXX"), HERE / "message_states.cpp", tmp_path_factory.mktemp("states"), "-std=c++20", "-UNDEBUG"
-    )
+    program = compiled(cxx(), HERE / "message_states.cpp", tmp_path_factory.mktemp("states"), "-std=c++20", "-UNDEBUG")
     lines = succeed([str(program)], shim.clean_environment()).out.split("\n")[:-1]
     rows = [line.split() for line in lines]
     return {(start, end): (is_step == "1", is_let == "1") for start, end, is_step, is_let in rows}

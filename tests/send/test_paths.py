@@ -11,7 +11,7 @@ import pytest
 from support import constructors as c
 from support import memory, shim
 from support.messages import End, make_end
-from support.programs import compiled, tool
+from support.programs import compiled, mpicc
 from support.ranks import Ranks
 from support.typemap import Named
 
@@ -38,7 +38,7 @@ LARGE_INTS = CHUNKS << 20  # staged messages go in chunks of 4 MiB
 @pytest.fixture(scope="module")
 def tool_below(tmp_path_factory):
     folder = tmp_path_factory.mktemp("paths")
-    return compiled(tool("mpicc", "MPICC"), HERE / "given_tool.c", folder, "-shared", "-fPIC")
+    return compiled(mpicc(), HERE / "given_tool.c", folder, "-shared", "-fPIC")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

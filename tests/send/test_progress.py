@@ -56,9 +56,9 @@ def test_persistent_sends_before_a_barrier(pair, kind):
         pair().call(worker.started_persistent_then_barrier, kind, n_ints)
 
 
+@pytest.mark.usefixtures("thread_multiple")
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_threads(pair, kind):
-    if pair().call(worker.thread_level) != [MULTIPLE, MULTIPLE]:
-        pytest.skip("this MPI has no MPI_THREAD_MULTIPLE")
+    assert pair().call(worker.thread_level) == [MULTIPLE, MULTIPLE]
     for n_ints in (SMALL, LARGE):
         assert pair().call(worker.many_threads, kind, n_ints, 4, 5) == [20, 20]

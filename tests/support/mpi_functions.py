@@ -14,7 +14,7 @@ from typing import NamedTuple
 import def_tables
 
 from support import shim
-from support.programs import run, succeed, tool
+from support.programs import mpicc, run, succeed, tool
 
 Version = tuple[int, int]
 LARGE_COUNTS: Version = (4, 0)  # the forms with _c
@@ -157,6 +157,7 @@ def standard_of(compiler: str) -> Version:
 
 
 def compilers() -> list[str]:
-    """The functions of every MPI at hand."""
-    found = [tool("mpicc", "MPICC"), tool("mpicc.openmpi"), tool("mpicc.mpich")]
-    return [c for c in dict.fromkeys(filter(None, found)) if run([c, "-E", "-"], shim.clean_environment()).code == 0]
+    """Of the MPI at hand, and of Debian's that are installed; Debian has wrappers whose MPI may be gone."""
+    others = [c for c in (tool("mpicc.openmpi"), tool("mpicc.mpich")) if c]
+    working = [c for c in others if run([c, "-E", "-"], shim.clean_environment()).code == 0]
+    return [*dict.fromkeys((mpicc(), *working))]

@@ -14,8 +14,6 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
-import pytest
-
 from support import shim
 
 SOURCES = Path(__file__).resolve().parent.parent / "interpose"
@@ -37,6 +35,25 @@ class Output:
 
 def tool(name: str, variable: str = "") -> str | None:
     return shutil.which(os.environ.get(variable) or name, path=_PATH)
+
+
+def mpicc() -> str:
+    """The C compiler of the MPI at hand, which TEMPI was built with."""
+    found = tool("mpicc", "MPICC")
+    assert found, "no mpicc in PATH: name one with MPICC"
+    return found
+
+
+def cxx() -> str:
+    found = tool("c++", "CXX")
+    assert found, "no c++ in PATH: name one with CXX"
+    return found
+
+
+def mpiexec() -> str:
+    found = tool("mpirun", "MPIEXEC")
+    assert found, "no mpirun in PATH: name one with MPIEXEC"
+    return found
 
 
 @cache
@@ -74,18 +91,14 @@ def line_from(fifo: Path, process: subprocess.Popen[str]) -> str:
 
 
 def mpirun(ranks: int, program: Path, environment: dict[str, str]) -> Output:
-    launcher = tool("mpirun", "MPIEXEC")
-    assert launcher, "no mpirun"
     passed = [f"{k}={v}" for k, v in environment.items() if k.startswith(("TEMPI_", "LD_PRELOAD"))]
     outside = {k: v for k, v in environment.items() if not k.startswith(("TEMPI_", "LD_PRELOAD"))}
-    return succeed([launcher, "-n", str(ranks), "env", *passed, str(program)], outside)
+    return succeed([mpiexec(), "-n", str(ranks), "env", *passed, str(program)], outside)
 
 
 def mpirun_python(of_ranks: Sequence[Mapping[str, str]], script: Path, wrapper: Sequence[str] = ()) -> list[str]:
     """The command that runs a Python script with one rank for each environment in `of_ranks`."""
-    launcher = tool("mpirun", "MPIEXEC")
-    assert launcher, "no mpirun"
-    command = [launcher]
+    command = [mpiexec()]
     for environment, same in groupby(of_ranks):
         settings = [f"{name}={value}" for name, value in environment.items()]
         command += [":"] if len(command) > 1 else []
@@ -93,10 +106,8 @@ def mpirun_python(of_ranks: Sequence[Mapping[str, str]], script: Path, wrapper: 
     return command
 
 
-def compiled(compiler: str | None, source: str | Path, folder: Path, *options: str) -> Path:
+def compiled(compiler: str, source: str | Path, folder: Path, *options: str) -> Path:
     """The program made from one source file, of tests/interpose or with its whole path; made once a folder."""
-    if compiler is None:
-        pytest.skip(f"no compiler for {source}")
     program = folder / f"{Path(source).name}.{Path(compiler).name}.bin"
     if not program.exists():
         succeed(
