@@ -118,8 +118,8 @@ void make_room(Device* device, std::size_t bytes) {
 void* allocate_with_room(const Origin& origin, const Sort& sort, TailUse use) {
   try {
     return allocate(origin, sort, use);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::no_memory) throw;
+  } catch (...) {
+    if (caught_error().kind() != ErrorKind::no_memory) throw;
   }
   release_staging(origin.device);
   return allocate(origin, sort, use);

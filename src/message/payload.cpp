@@ -48,8 +48,8 @@ void Payload::take_memory(Limit limit) {
       use(staging_.emplace(here, kind, bytes(), limit, overrun), {kind, worker.ordinal, worker.context});
       if (strategy_ == Strategy::staged) on_device_.emplace(here, MemoryKind::device, bytes(), limit);
       return;
-    } catch (const Error& error) {
-      warn_fallback("a message travels through ordinary memory", error.what());
+    } catch (...) {
+      warn_fallback("a message travels through ordinary memory", caught_error().what());
     }
   use(staging_.emplace(device_, bytes(), overrun), {});
 }
@@ -109,8 +109,8 @@ bool Payload::move_by_gpu_or_host() {
   try {
     move_by_gpu();
     return true;
-  } catch (const Error& error) {
-    warn_fallback("a transfer falls back to copies in host memory", error.what());
+  } catch (...) {
+    warn_fallback("a transfer falls back to copies in host memory", caught_error().what());
     pack::move_on_host_copies(transfer_, *device_);
     return false;
   }
