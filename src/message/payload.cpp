@@ -23,6 +23,20 @@ using pack::Direction;
 
 constexpr Overrun kLibrarysOverrun = TEMPI_MPI_ABI_MPICH ? Overrun::impossible : Overrun::possible;
 
+// A transfer of fewer elements while it lives.
+class Shortened {
+ public:
+  Shortened(pack::Transfer& transfer, std::int64_t count)
+      : transfer_(transfer), all_(std::exchange(transfer.count, count)) {}
+  ~Shortened() { transfer_.count = all_; }
+  Shortened(const Shortened&) = delete;
+  Shortened& operator=(const Shortened&) = delete;
+
+ private:
+  pack::Transfer& transfer_;
+  std::int64_t all_;
+};
+
 }  // namespace
 
 Payload::Payload(Side side, device::Device* device, Limit limit)
@@ -123,9 +137,10 @@ void Payload::unpack(std::int64_t received) {
   }
   const std::int64_t size = transfer_.laid_out().layout->size;
   const std::int64_t whole = received / size;
-  const std::int64_t all = std::exchange(transfer_.count, whole);
-  if (whole > 0) move();
-  transfer_.count = all;
+  if (whole > 0) {
+    const Shortened to_whole(transfer_, whole);
+    move();
+  }
   if (received % size != 0) unpack_part(whole * size, received % size);
 }
 
