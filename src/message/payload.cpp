@@ -54,19 +54,35 @@ void Payload::take_memory(Limit limit) {
     transfer_.dense().address = transfer_.laid_out().at(transfer_.laid_out().layout->true_lower_bound);
     return;
   }
-  const Overrun overrun = is_received() ? kLibrarysOverrun : Overrun::impossible;
-  const device::Location worker = pack::worker_of(transfer_);
-  if (strategy_ != Strategy::host && worker.context != nullptr) try {
-      const MemoryKind kind = strategy_ == Strategy::device ? MemoryKind::device : MemoryKind::pinned;
-      const Scope here(*device_, worker.context);
-      use(staging_.emplace(here, kind, bytes(), limit, overrun), {kind, worker.ordinal, worker.context});
-      if (strategy_ == Strategy::staged) on_device_.emplace(here, MemoryKind::device, bytes(), limit);
-      return;
-    } catch (...) {
-      warn_fallback("a message travels through ordinary memory", caught_error().what());
-    }
-  use(staging_.emplace(device_, bytes(), overrun), {});
+  const MemoryKind kind = strategy_ == Strategy::device ? MemoryKind::device : MemoryKind::pinned;
+  if (strategy_ == Strategy::host || !has_taken(kind, limit))
+    return use(staging_.emplace(device_, bytes(), overrun()), {});
+  if (strategy_ == Strategy::staged) take_stage(limit);
 }
+
+bool Payload::has_taken(MemoryKind kind, Limit limit) {
+  const device::Location worker = pack::worker_of(transfer_);
+  if (worker.context == nullptr) return false;
+  try {
+    const Scope here(*device_, worker.context);
+    use(staging_.emplace(here, kind, bytes(), limit, overrun()), {kind, worker.ordinal, worker.context});
+    return true;
+  } catch (...) {
+    warn_fallback("a message travels through ordinary memory", caught_error().what());
+    return false;
+  }
+}
+
+void Payload::take_stage(Limit limit) {
+  try {
+    const Scope here(*device_, context());
+    on_device_.emplace(here, MemoryKind::device, bytes(), limit);
+  } catch (...) {
+    warn_fallback("a staged message goes one-shot through pinned memory", caught_error().what());
+  }
+}
+
+device::Overrun Payload::overrun() const { return is_received() ? kLibrarysOverrun : Overrun::impossible; }
 
 void Payload::use(const Staging& staging, const device::Location& location) {
   transfer_.dense().address = staging.data();

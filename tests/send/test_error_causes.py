@@ -46,9 +46,9 @@ CAUSES = {
 }
 
 
-def received(call, failure):
+def received(call, failure, strategy="oneshot"):
     environment = shim.preloaded(
-        TEMPI_DEVICE="fake", TEMPI_FAKE_FAIL=failure, TEMPI_STRATEGY="oneshot", TEMPI_LOG="error"
+        TEMPI_DEVICE="fake", TEMPI_FAKE_FAIL=failure, TEMPI_STRATEGY=strategy, TEMPI_LOG="error"
     )
     environment["PYTHONPATH"] = ":".join(filter(None, sys.path))
     return run([sys.executable, str(Path(__file__).with_name("failing_receive.py")), call], environment)
@@ -65,7 +65,16 @@ def test_a_failure_arrives_as_its_class_and_with_its_text(failure):
 
 @pytest.mark.parametrize(("failure", "call", "instead"), FALLS_BACK)
 def test_a_fallback_gives_the_right_bytes_and_says_why_once(failure, call, instead):
-    done = received(call, failure)
+    check_fallback(received(call, failure), failure, instead)
+
+
+def test_a_staged_message_without_device_memory_keeps_its_pinned_memory():
+    failure = "allocate:1:internal"  # out of memory is tried again
+    instead = "a staged message goes one-shot through pinned memory"
+    check_fallback(received("Recv", failure, "staged"), failure, instead)
+
+
+def check_fallback(done, failure, instead):
     assert done.out.strip() == "right", done.text
     warnings = [line for line in done.err.splitlines() if line.startswith("tempi: warning: ")]
     assert len(warnings) == 1, done.err
