@@ -15,13 +15,12 @@ const char* name(LogLevel level) {
     case LogLevel::off: return "off";
     case LogLevel::error: return "error";
     case LogLevel::info: return "info";
-    case LogLevel::debug: return "debug";
   }
   return "";
 }
 
 LogLevel asked_level() {
-  for (auto level : {LogLevel::error, LogLevel::info, LogLevel::debug})
+  for (auto level : {LogLevel::error, LogLevel::info})
     if (text(Option::LOG) == name(level)) return level;
   return LogLevel::off;
 }

@@ -6,7 +6,7 @@
 
 namespace tempi {
 
-enum class LogLevel { off, error, info, debug };
+enum class LogLevel { off, error, info };
 
 bool logs(LogLevel level);                                    // does TEMPI_LOG ask for this level?
 void log(LogLevel level, const std::string& message);         // "tempi: info: message"

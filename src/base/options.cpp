@@ -33,7 +33,7 @@ std::vector<std::string_view> strategies() {
 
 // The words that a text option accepts; other options accept any text.
 std::vector<std::string_view> choices(Option option) {
-  if (option == Option::LOG) return {"off", "error", "info", "debug"};
+  if (option == Option::LOG) return {"off", "error", "info"};
   if (option == Option::STRATEGY) return strategies();
   if (option == Option::PROGRESS) return {"auto", "thread", "calls"};
   if (option == Option::CUDA_AWARE) return {"auto", "0", "1", "ucx"};

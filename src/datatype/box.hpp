@@ -66,4 +66,12 @@ inline Box reversed(Box box) {
   return box;
 }
 
+// From the first byte that is touched to one past the last, gaps included.
+struct Span {
+  std::int64_t begin, end;
+  std::int64_t bytes() const { return end - begin; }
+};
+Span span_of(const Box& box);           // of the source, relative to its buffer
+Span span_of(const Box& box, int dim);  // of the offsets that a dim adds to it
+
 }  // namespace tempi::datatype

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/options.hpp"
+#include "base/page.hpp"
 #include "device/host_pages.hpp"
 
 namespace tempi::device {
@@ -17,7 +18,6 @@ namespace {
 using Sort = Staging::Sort;
 using Block = Staging::Block;
 
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kGranularity = 1 << 16;  // block size below which set-up (registration, a tail) dominates
 constexpr std::size_t kSmallReceive = 4096;    // messages up to here do without a tail as fast
 
@@ -53,7 +53,7 @@ std::size_t rounded(std::size_t bytes, std::size_t granularity) {
 
 Sort sort_of(MemoryKind kind, Context context, std::size_t bytes) {
   return {kind, false, kind == MemoryKind::device ? context : nullptr,
-          rounded(bytes, kind == MemoryKind::host ? kPage : kGranularity)};
+          rounded(bytes, kind == MemoryKind::host ? std::size_t{kPageBytes} : kGranularity)};
 }
 
 Sort sort_with_tail(MemoryKind kind, std::size_t bytes) { return {kind, true, nullptr, rounded(bytes, kGranularity)}; }
@@ -118,8 +118,8 @@ void make_room(Device* device, std::size_t bytes) {
 void* allocate_with_room(const Origin& origin, const Sort& sort, TailUse use) {
   try {
     return allocate(origin, sort, use);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::no_memory) throw;
+  } catch (...) {
+    if (caught_error().kind() != ErrorKind::no_memory) throw;
   }
   release_staging(origin.device);
   return allocate(origin, sort, use);

@@ -24,10 +24,6 @@ constexpr int kGoOn = 1, kStop = 2;  // tags of messages
 
 SampleLimit limit_of(const Measurement& what) { return {what.max_seconds, what.max_samples}; }
 
-void check(int code, const char* what) {
-  if (code != MPI_SUCCESS) throw std::runtime_error(std::string(what) + " failed");
-}
-
 std::int64_t bytes_of(const Measurement& what) {
   int size = 0;
   check(real_pmpi().MPI_Type_size(static_cast<Handle>(what.datatype), &size), "MPI_Type_size");

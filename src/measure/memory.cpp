@@ -16,7 +16,7 @@ Typed::Typed(const Measurement& what, MemoryKind kind, const datatype::Type& typ
       repeat_{what.count, type.extent},
       end_(pack::laid_out_end(prepared_->plan.layout, nullptr, type.extent)),
       span_(pack::span_of(end_, what.count)),
-      memory_(kind, span_.end - span_.begin) {
+      memory_(kind, span_.bytes()) {
   end_.address = memory_.data() - span_.begin;
 }
 

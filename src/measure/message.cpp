@@ -2,9 +2,7 @@
 
 #include <array>
 #include <stdexcept>
-#include <string>
 
-#include "message/quiet.hpp"
 #include "message/strategy.hpp"
 #include "mpi/real.hpp"
 
@@ -22,21 +20,6 @@ int shim_irecv(void*, int, Handle, int, int, Handle, void*) __asm__("PMPI_Irecv"
 int shim_waitall(int, void*, MPI_Status*) __asm__("PMPI_Waitall");
 }
 
-void check(int code, const char* what) {
-  if (code != MPI_SUCCESS) throw std::runtime_error(std::string(what) + " failed");
-}
-
-// A strategy for the calls of this scope. A process that was found to have no messages of ours must look again.
-class Chosen {
- public:
-  explicit Chosen(message::Strategy strategy) : on_host_(strategy) {
-    message::quiet_since.store(nullptr, std::memory_order_release);
-  }
-
- private:
-  message::OnHost on_host_;
-};
-
 }  // namespace
 
 HostMessage::HostMessage(const Measurement& what, message::Strategy strategy)
@@ -50,12 +33,12 @@ HostMessage::HostMessage(const Measurement& what, message::Strategy strategy)
 }
 
 void HostMessage::send(int tag) {
-  const Chosen chosen(strategy_);
+  const message::OnHost chosen(strategy_);
   check(shim_send(out_.data(), count_, type_, peer_, tag, comm_world()), "MPI_Send");
 }
 
 int HostMessage::receive() {
-  const Chosen chosen(strategy_);
+  const message::OnHost chosen(strategy_);
   MPI_Status status{};
   check(shim_recv(in_.data(), count_, type_, peer_, MPI_ANY_TAG, comm_world(), &status), "MPI_Recv");
   return status.MPI_TAG;
@@ -63,7 +46,7 @@ int HostMessage::receive() {
 
 void HostMessage::to_oneself() {
   constexpr int kTag = 1;
-  const Chosen chosen(strategy_);
+  const message::OnHost chosen(strategy_);
   alignas(Handle) std::array<char, 2 * kRequestBytes> requests{};
   std::array<MPI_Status, 2> statuses{};
   check(shim_irecv(in_.data(), count_, type_, peer_, kTag, comm_world(), requests.data()), "MPI_Irecv");

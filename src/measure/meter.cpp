@@ -36,6 +36,10 @@ std::vector<double> repeat_timed(SampleLimit limit, const std::function<void()>&
   });
 }
 
+void check(int code, const char* call) {
+  if (code != MPI_SUCCESS) throw std::runtime_error(std::string(call) + " failed");
+}
+
 device::Device& gpu() {
   if (device::current() == nullptr) dlopen("libcuda.so.1", RTLD_LAZY | RTLD_GLOBAL);
   device::Device* const device = device::current();

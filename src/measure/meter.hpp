@@ -25,6 +25,9 @@ struct SampleLimit {
 std::vector<double> repeat(SampleLimit limit, const std::function<double()>& once);
 std::vector<double> repeat_timed(SampleLimit limit, const std::function<void()>& call);
 
+// Throws std::runtime_error unless the call of MPI has succeeded.
+void check(int code, const char* call);
+
 // The only place where TEMPI initialises CUDA: no user program is running here. Throws std::runtime_error.
 device::Device& gpu();
 

@@ -48,7 +48,7 @@ Trial::Trial(const datatype::Type& type, Direction direction)
       extent_(type.extent),
       direction_(direction),
       span_(pack::span_of(Plan(tree_).layout.boxes)),
-      typed_(MemoryKind::device, span_.end - span_.begin + 2 * kGuardBytes),
+      typed_(MemoryKind::device, span_.bytes() + 2 * kGuardBytes),
       packed_(MemoryKind::device, Plan(tree_).layout.size + 2 * kGuardBytes),
       on_gpu_(pack::ends_of(direction, typed_.data(), packed_.data())) {
   make_contents();
@@ -57,7 +57,7 @@ Trial::Trial(const datatype::Type& type, Direction direction)
 // The reference is the host packer's.
 void Trial::make_contents() {
   pack::Prepared prepared(tree_);
-  Bytes typed = random_bytes(span_.end - span_.begin + 2 * kGuardBytes);
+  Bytes typed = random_bytes(span_.bytes() + 2 * kGuardBytes);
   Bytes packed = random_bytes(prepared.plan.layout.size + 2 * kGuardBytes);
   const auto [source, destination] = pack::ends_of(direction_, &typed, &packed);
   copy(on_gpu_.source, source->data(), source->size());

@@ -1,7 +1,5 @@
 #include "message/completion.hpp"
 
-#include <optional>
-
 #include "base/trace.hpp"
 #include "message/engine.hpp"
 #include "message/finish.hpp"
@@ -16,23 +14,6 @@ int finish_without_library(const Real& real, Requests& requests, int index, MPI_
   return finish_any(requests, index, status, code);
 }
 
-// The array passed to MPI_Testany and MPI_Testsome: the program's, or a copy in which pending requests are hidden.
-class Visible {
- public:
-  explicit Visible(const Requests& all) : all_(all) {
-    if (all.any_pending()) copy_.emplace(all);
-  }
-  void* data() { return copy_ ? copy_->data() : all_.slot(0); }
-  void write_back() {
-    if (copy_) copy_->write_back();
-  }
-  bool hides_any() const { return copy_.has_value(); }
-
- private:
-  const Requests& all_;
-  std::optional<VisibleRequests> copy_{};
-};
-
 int look_at_any(const Real& real, Requests& all, int* index, int* flag, MPI_Status* status) {
   all.look(false);
   SeenStatus seen(status);
@@ -40,12 +21,12 @@ int look_at_any(const Real& real, Requests& all, int* index, int* flag, MPI_Stat
     *flag = 1;
     return finish_without_library(real, all, *index = done, seen.get());
   }
-  Visible visible(all);
+  VisibleRequests visible(all);
   *index = MPI_UNDEFINED;
   *flag = 0;
   const int code = real.MPI_Testany(all.size(), visible.data(), index, flag, seen.get());
   visible.write_back();
-  if (code == MPI_SUCCESS && *index == MPI_UNDEFINED && visible.hides_any()) *flag = 0;
+  if (code == MPI_SUCCESS && *index == MPI_UNDEFINED && visible.is_copy()) *flag = 0;
   return finish_any(all, code != MPI_SUCCESS || *flag ? *index : MPI_UNDEFINED, seen.get(), code);
 }
 
@@ -57,16 +38,21 @@ int look_at_some(const Real& real, Requests& all, int* n_done, int* indices, MPI
     indices[0] = done;
     return finish_without_library(real, all, done, seen.at(0));
   }
-  Visible visible(all);
+  VisibleRequests visible(all);
   *n_done = MPI_UNDEFINED;
   const int code = real.MPI_Testsome(all.size(), visible.data(), n_done, indices, seen.at(0));
   visible.write_back();
-  if (code == MPI_SUCCESS && *n_done == MPI_UNDEFINED && visible.hides_any()) *n_done = 0;
+  if (code == MPI_SUCCESS && *n_done == MPI_UNDEFINED && visible.is_copy()) *n_done = 0;
   return finish_some(all, seen, *n_done, indices, code);
 }
 
-// Waitany and Waitsome with an incomplete send half: the library can not wait for either of two requests on behalf of
-// one, so TEMPI polls until a request is complete.
+// True for Waitany and Waitsome that the library cannot wait for: a request is complete without it, or pending. (Of an
+// Isendrecv it would have to wait for either of two requests.) TEMPI polls then until a request is complete.
+bool must_poll(Requests& all) noexcept {
+  all.look(false);
+  return all.any_pending() || all.first_that_ends_without_library() >= 0;
+}
+
 int poll_any(const Real& real, Requests& all, int* index, MPI_Status* status) {
   int flag = 0, code = MPI_SUCCESS;
   while (code == MPI_SUCCESS && !flag) code = look_at_any(real, all, index, &flag, status);
@@ -121,12 +107,8 @@ int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status
   Engine::flush();
   Requests all(index != nullptr && is_status(status), count, requests);
   if (!all.any_managed()) return real.MPI_Waitany(count, requests, index, status);
-  all.look(false);
-  if (all.any_pending()) return poll_any(real, all, index, status);
+  if (must_poll(all)) return poll_any(real, all, index, status);
   SeenStatus seen(status);
-  if (const int done = all.first_that_ends_without_library(); done >= 0) {
-    return finish_without_library(real, all, *index = done, seen.get());
-  }
   *index = MPI_UNDEFINED;
   const int code = real.MPI_Waitany(count, requests, index, seen.get());
   return finish_any(all, *index, seen.get(), code);
@@ -136,14 +118,8 @@ int wait_some(const Real& real, int count, void* requests, int* n_done, int* ind
   Engine::flush();
   Requests all(n_done != nullptr && indices != nullptr && are_statuses(statuses), count, requests);
   if (!all.any_managed()) return real.MPI_Waitsome(count, requests, n_done, indices, statuses);
-  all.look(false);
-  if (all.any_pending()) return poll_some(real, all, n_done, indices, statuses);
+  if (must_poll(all)) return poll_some(real, all, n_done, indices, statuses);
   const SeenStatuses seen(count, statuses);
-  if (const int done = all.first_that_ends_without_library(); done >= 0) {
-    *n_done = 1;
-    indices[0] = done;
-    return finish_without_library(real, all, done, seen.at(0));
-  }
   *n_done = MPI_UNDEFINED;
   const int code = real.MPI_Waitsome(count, requests, n_done, indices, seen.at(0));
   return finish_some(all, seen, *n_done, indices, code);

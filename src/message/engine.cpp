@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "base/error.hpp"
-#include "base/log.hpp"
-#include "base/trace.hpp"
 #include "message/finish.hpp"
 #include "message/grouped.hpp"
 #include "message/progress_thread.hpp"
@@ -21,13 +18,8 @@ constexpr std::int64_t kMostWaitingBytes = 256 << 10;
 // Largest pack that is waited for in its own call, if it is the first of a row: it takes little more than its launch.
 constexpr std::int64_t kMostAwaitedBytes = 256 << 10;
 
-// Throws if the work has failed.
-bool is_reached(pack::Queued& queued, bool waits) {
-  if (!queued.mark) return true;
-  if (!waits && !queued.mark->reached()) return false;
-  if (waits) trace::traced("wait for batch", [&] { queued.mark->wait(); });
-  queued = {};
-  return true;
+bool is_packed(Message& message, bool waits) noexcept {
+  return message.outs.all([&](Part& part) { return is_moved(message, part, waits); });
 }
 
 }  // namespace
@@ -108,17 +100,6 @@ void Engine::forget_all() noexcept {
 
 void Engine::count_work() noexcept {
   n_work_.store(pending_.size() + orphans_.size() + std::size_t{row_is_open_}, std::memory_order_release);
-}
-
-// A mark that fails is lost: everything is packed again.
-bool Engine::is_packed(Message& message, bool waits) noexcept {
-  try {
-    return message.outs.all([&](Part& part) { return is_reached(part.queued, waits); });
-  } catch (...) {
-    warn_fallback("a message is packed or unpacked again", caught_error().what());
-    pack_now(message);
-    return true;
-  }
 }
 
 void Engine::start(Message& message) noexcept {

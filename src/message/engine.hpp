@@ -79,7 +79,6 @@ class Engine {
   void launch() noexcept;
   void count_work() noexcept;
   void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
-  bool is_packed(Message& message, bool waits) noexcept;
   void start(Message& message) noexcept;
 
   // Pending sends, freed requests and an open row; managed requests. Most calls look at nothing else. Counted when a

@@ -79,9 +79,9 @@ bool has_class(int code, int wanted) {
   return its_class == wanted;
 }
 
-// For calls about several requests, of which those in `done` are complete. Their statuses hold error codes if `code` is
-// MPI_ERR_IN_STATUS.
-int finish_several(std::vector<Completed>& done, const std::vector<MPI_Status*>& statuses, int code) noexcept {
+// For calls about several requests, of which those in `done` are complete. The call's `n_statuses` hold error codes if
+// `code` is MPI_ERR_IN_STATUS.
+int finish_several(std::vector<Completed>& done, const SeenStatuses& statuses, int n_statuses, int code) noexcept {
   const Handle comm = done.empty() ? comm_world() : done.front().message->comm;
   const bool all_well = finish(done);
   if (all_well || code != MPI_SUCCESS) {
@@ -90,7 +90,7 @@ int finish_several(std::vector<Completed>& done, const std::vector<MPI_Status*>&
     }
     return code;
   }
-  for (MPI_Status* status : statuses) status->MPI_ERROR = MPI_SUCCESS;
+  for (int k = 0; k < n_statuses; ++k) statuses.at(k)->MPI_ERROR = MPI_SUCCESS;
   for (const Completed& one : done) one.status->MPI_ERROR = one.code;
   return raise(comm, MPI_ERR_IN_STATUS);
 }
@@ -163,29 +163,25 @@ int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noe
 
 int finish_all(Requests& requests, const SeenStatuses& statuses, int code) noexcept {
   std::vector<Completed> done;
-  std::vector<MPI_Status*> all;
   for (int i = 0; i < requests.size(); ++i) {
     MPI_Status* const status = statuses.at(i);
-    all.push_back(status);
     if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, code)) {
       done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
     }
   }
-  return finish_several(done, all, code);
+  return finish_several(done, statuses, requests.size(), code);
 }
 
 int finish_some(Requests& requests, const SeenStatuses& statuses, int n_done, const int* indices, int code) noexcept {
   std::vector<Completed> done;
-  std::vector<MPI_Status*> all;
   for (int k = 0; k < n_done; ++k) {  // MPI_UNDEFINED is negative
     MPI_Status* const status = statuses.at(k);
-    all.push_back(status);
     const int i = indices[k];
     if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, code)) {
       done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
     }
   }
-  return finish_several(done, all, code);
+  return finish_several(done, statuses, n_done, code);
 }
 
 int finish_any(Requests& requests, int index, MPI_Status* status, int code) noexcept {

@@ -1,7 +1,6 @@
 #include "message/grouped.hpp"
 
 #include <map>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -67,23 +66,24 @@ void queue_grouped(const Works& works) noexcept {
   }
 }
 
-void await(const Work& work) noexcept {
-  const device::MarkPtr mark = std::exchange(work.part->queued, {}).mark;
-  try {
-    if (mark) trace::traced("wait for batch", [&] { mark->wait(); });
-  } catch (...) {
-    warn_fallback("a message is packed or unpacked again", caught_error().what());
-    move_now(work);
-  }
-}
-
 }  // namespace
 
 void pack_now(Message& message) noexcept {
-  message.outs.each([&](Part& part) {
+  message.outs.each([&](Part& part) { move_now({&message, &part}); });
+}
+
+bool is_moved(Message& message, Part& part, bool waits) noexcept {
+  if (!part.queued.mark) return true;
+  device::Mark& mark = *part.queued.mark;
+  try {
+    if (!waits && !mark.reached()) return false;
+    if (waits) trace::traced("wait for batch", [&] { mark.wait(); });
+  } catch (...) {
+    warn_fallback("a message is packed or unpacked again", caught_error().what());
     move_now({&message, &part});
-    part.queued = {};
-  });
+  }
+  part.queued = {};
+  return true;
 }
 
 void pack_grouped(const std::vector<MessagePtr>& messages) noexcept {
@@ -98,7 +98,7 @@ void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept {
     else move_now(work);
   }
   queue_grouped(queued);
-  for (const Work& work : queued) await(work);
+  for (const Work& work : queued) is_moved(*work.message, *work.part, true);
 }
 
 }  // namespace tempi::message

@@ -58,7 +58,8 @@ int isendrecv(const Call& call, Sides&& sides) {
   const auto [receive, receive_code] = make_receive(call, std::move(sides.in));
   if (!receive) return receive_code;
   Handle sent = request_null();
-  if (const int code = send(call, std::move(sides.out), &sent); !is_made(code, sent)) {
+  const int code = guarded(call.comm(), [&] { return send(call, std::move(sides.out), &sent); });
+  if (!is_made(code, sent)) {
     call.real.MPI_Request_free(&receive->request);
     return code;
   }

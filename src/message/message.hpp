@@ -53,11 +53,12 @@ struct Message {
   std::optional<Error> failure{};  // error of packing or unpacking
 
   bool is(MessageState wanted) const { return state.now() == wanted; }
-  bool is_active() const { return !is(MessageState::inactive) && !is(MessageState::ended); }
+  bool completes(Completion wanted) const { return completion_of(state.now()) == wanted; }
+  bool is_active() const { return !completes(Completion::none); }
   // Not complete, whatever the library says.
-  bool is_pending() const { return is(MessageState::pending) || sibling; }
+  bool is_pending() const { return sibling || completes(Completion::later); }
   // Complete, although the library's request was never started.
-  bool ends_without_library() const { return !sibling && completion_of(state.now()) == Completion::done; }
+  bool ends_without_library() const { return !sibling && completes(Completion::done); }
 };
 
 }  // namespace tempi::message

@@ -23,6 +23,20 @@ using pack::Direction;
 
 constexpr Overrun kLibrarysOverrun = TEMPI_MPI_ABI_MPICH ? Overrun::impossible : Overrun::possible;
 
+// A transfer of fewer elements while it lives.
+class Shortened {
+ public:
+  Shortened(pack::Transfer& transfer, std::int64_t count)
+      : transfer_(transfer), all_(std::exchange(transfer.count, count)) {}
+  ~Shortened() { transfer_.count = all_; }
+  Shortened(const Shortened&) = delete;
+  Shortened& operator=(const Shortened&) = delete;
+
+ private:
+  pack::Transfer& transfer_;
+  std::int64_t all_;
+};
+
 }  // namespace
 
 Payload::Payload(Side side, device::Device* device, Limit limit)
@@ -40,19 +54,35 @@ void Payload::take_memory(Limit limit) {
     transfer_.dense().address = transfer_.laid_out().at(transfer_.laid_out().layout->true_lower_bound);
     return;
   }
-  const Overrun overrun = is_received() ? kLibrarysOverrun : Overrun::impossible;
-  const device::Location worker = pack::worker_of(transfer_);
-  if (strategy_ != Strategy::host && worker.context != nullptr) try {
-      const MemoryKind kind = strategy_ == Strategy::device ? MemoryKind::device : MemoryKind::pinned;
-      const Scope here(*device_, worker.context);
-      use(staging_.emplace(here, kind, bytes(), limit, overrun), {kind, worker.ordinal, worker.context});
-      if (strategy_ == Strategy::staged) on_device_.emplace(here, MemoryKind::device, bytes(), limit);
-      return;
-    } catch (const Error& error) {
-      warn_fallback("a message travels through ordinary memory", error.what());
-    }
-  use(staging_.emplace(device_, bytes(), overrun), {});
+  const MemoryKind kind = strategy_ == Strategy::device ? MemoryKind::device : MemoryKind::pinned;
+  if (strategy_ == Strategy::host || !has_taken(kind, limit))
+    return use(staging_.emplace(device_, bytes(), overrun()), {});
+  if (strategy_ == Strategy::staged) take_stage(limit);
 }
+
+bool Payload::has_taken(MemoryKind kind, Limit limit) {
+  const device::Location worker = pack::worker_of(transfer_);
+  if (worker.context == nullptr) return false;
+  try {
+    const Scope here(*device_, worker.context);
+    use(staging_.emplace(here, kind, bytes(), limit, overrun()), {kind, worker.ordinal, worker.context});
+    return true;
+  } catch (...) {
+    warn_fallback("a message travels through ordinary memory", caught_error().what());
+    return false;
+  }
+}
+
+void Payload::take_stage(Limit limit) {
+  try {
+    const Scope here(*device_, context());
+    on_device_.emplace(here, MemoryKind::device, bytes(), limit);
+  } catch (...) {
+    warn_fallback("a staged message goes one-shot through pinned memory", caught_error().what());
+  }
+}
+
+device::Overrun Payload::overrun() const { return is_received() ? kLibrarysOverrun : Overrun::impossible; }
 
 void Payload::use(const Staging& staging, const device::Location& location) {
   transfer_.dense().address = staging.data();
@@ -109,8 +139,8 @@ bool Payload::move_by_gpu_or_host() {
   try {
     move_by_gpu();
     return true;
-  } catch (const Error& error) {
-    warn_fallback("a transfer falls back to copies in host memory", error.what());
+  } catch (...) {
+    warn_fallback("a transfer falls back to copies in host memory", caught_error().what());
     pack::move_on_host_copies(transfer_, *device_);
     return false;
   }
@@ -123,9 +153,10 @@ void Payload::unpack(std::int64_t received) {
   }
   const std::int64_t size = transfer_.laid_out().layout->size;
   const std::int64_t whole = received / size;
-  const std::int64_t all = std::exchange(transfer_.count, whole);
-  if (whole > 0) move();
-  transfer_.count = all;
+  if (whole > 0) {
+    const Shortened to_whole(transfer_, whole);
+    move();
+  }
   if (received % size != 0) unpack_part(whole * size, received % size);
 }
 

@@ -44,7 +44,7 @@ class Payload {
 
   // Asynchronous packing or unpacking, if it may be queued: in a batch that runs in `context()`, or alone.
   bool can_be_queued() const;
-  bool can_join_a_batch() const { return strategy_ != Strategy::staged; }
+  bool can_join_a_batch() const { return !on_device_; }
   device::Device& device() const { return *device_; }
   device::Context context() const { return pack::worker_of(transfer_).context; }
   void join(pack::Batch& batch) const { batch.add(transfer_); }
@@ -60,7 +60,10 @@ class Payload {
   bool is_programs() const { return strategy_ == Strategy::library; }
   bool is_received() const { return direction_ == pack::Direction::unpack; }
   model::Features features() const;
+  device::Overrun overrun() const;
   void take_memory(device::Limit limit);
+  bool has_taken(device::MemoryKind kind, device::Limit limit);  // false: there is none
+  void take_stage(device::Limit limit);
   void use(const device::Staging& staging, const device::Location& location);
   bool move_by_gpu_or_host();  // false: by the host, after a failure
   void move_by_gpu();
@@ -73,7 +76,7 @@ class Payload {
   std::int64_t chunk_bytes_;
   pack::Transfer transfer_;  // between the program's buffer and the packed bytes
   device::Device* device_;
-  std::optional<device::Staging> staging_, on_device_;  // the latter only for the strategy "staged"
+  std::optional<device::Staging> staging_, on_device_;  // the latter only for "staged", and if there is room
 };
 
 }  // namespace tempi::message

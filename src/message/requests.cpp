@@ -15,6 +15,8 @@ Requests::~Requests() {
 }
 
 void Requests::look(bool waits) noexcept {
+  any_pending_ = false;
+  first_ended_ = -1;
   for (int i = 0; i < count_; ++i) {
     const MessagePtr& one = message(i);
     if (!one) continue;
@@ -24,20 +26,21 @@ void Requests::look(bool waits) noexcept {
   }
 }
 
-VisibleRequests::VisibleRequests(const Requests& requests)
-    : requests_(requests),
-      copy_(static_cast<std::size_t>(requests.size()) * kRequestBytes),
-      hidden_(static_cast<std::size_t>(requests.size())) {
-  std::memcpy(copy_.data(), requests.slot(0), copy_.size());
+VisibleRequests::VisibleRequests(const Requests& requests) : requests_(requests) {
+  if (!requests.any_pending()) return;
+  const auto* const program = static_cast<const char*>(requests.slot(0));
+  copy_.assign(program, program + static_cast<std::size_t>(requests.size()) * kRequestBytes);
+  hidden_.resize(static_cast<std::size_t>(requests.size()));
   for (int i = 0; i < requests.size(); ++i) {
     const MessagePtr& message = requests.message(i);
     if (!message || !message->is_pending()) continue;
-    hidden_[static_cast<std::size_t>(i)] = hides_any_ = true;
+    hidden_[static_cast<std::size_t>(i)] = true;
     store_handle(copy_.data() + static_cast<std::size_t>(i) * kRequestBytes, request_null());
   }
 }
 
 void VisibleRequests::write_back() {
+  if (!is_copy()) return;
   for (int i = 0; i < requests_.size(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     if (!hidden_[at]) std::memcpy(requests_.slot(i), copy_.data() + at * kRequestBytes, kRequestBytes);

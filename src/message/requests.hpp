@@ -24,7 +24,7 @@ class Requests {
   MessagePtr take(int i) { return std::move(messages_[static_cast<std::size_t>(i)]); }
   void* slot(int i) const { return program_ + static_cast<std::size_t>(i) * kRequestBytes; }
 
-  // Waits for the send halves of Isendrecvs, or queries them; then updates the state of all requests.
+  // Waits for the send halves of Isendrecvs, or queries them; then finds the pending requests and an ended one.
   void look(bool waits) noexcept;
   bool any_pending() const { return any_pending_; }
   int first_that_ends_without_library() const { return first_ended_; }  // -1: none
@@ -37,19 +37,18 @@ class Requests {
   int first_ended_ = -1;
 };
 
-// A copy of the array in which the library does not see the pending ones: to it they are inactive.
+// The array as the library sees it: the program's, or a copy in which the pending requests are null, inactive to it.
 class VisibleRequests {
  public:
   explicit VisibleRequests(const Requests& requests);
-  void* data() { return copy_.data(); }
+  void* data() { return is_copy() ? copy_.data() : requests_.slot(0); }
+  bool is_copy() const { return !copy_.empty(); }
   void write_back();  // copies changed handles back
-  bool hides_any() const { return hides_any_; }
 
  private:
   const Requests& requests_;
-  std::vector<char> copy_;
-  std::vector<bool> hidden_;
-  bool hides_any_ = false;
+  std::vector<char> copy_{};
+  std::vector<bool> hidden_{};
 };
 
 }  // namespace tempi::message

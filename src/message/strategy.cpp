@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "base/page.hpp"
 #include "machine/cuda_aware.hpp"
 #include "machine/machine.hpp"
 #include "message/quiet.hpp"
@@ -133,9 +134,8 @@ OnHost::~OnHost() {
 }
 
 model::Features features_of(const pack::Plan& plan, pack::Repeat repeat) {
-  constexpr std::int64_t kPage = 4096;
   const std::int64_t bytes = repeat.count * plan.layout.size;
-  if (pack::is_plain_copy(plan, repeat)) return {bytes, 1, bytes, (bytes + kPage - 1) / kPage};
+  if (pack::is_plain_copy(plan, repeat)) return {bytes, 1, bytes, (bytes + kPageBytes - 1) / kPageBytes};
   const pack::Traffic& each = plan.traffic;
   return {bytes, repeat.count * each.blocks, repeat.count * each.touched, repeat.count * each.pages};
 }

@@ -21,6 +21,19 @@ T* append(std::byte*& at, const std::vector<T>& values) {
   return begin;
 }
 
+// The mark of everything queued. Without one it is waited for: the queued kernels read tables that are about to go.
+device::MarkPtr mark_or_finish(const device::Scope& here) {
+  try {
+    return here.mark();
+  } catch (...) {
+    try {
+      here.finish();
+    } catch (...) {  // failed work is not running either
+    }
+    throw;
+  }
+}
+
 }  // namespace
 
 void Batch::add(const Transfer& transfer) {
@@ -36,7 +49,7 @@ Queued Batch::queue() {
     for (const Launch& launch : assemble(boxes_)) launch.run(here_, nullptr, nullptr);
   }
   boxes_.clear();
-  queued.mark = here_.mark();
+  queued.mark = mark_or_finish(here_);
   return queued;
 }
 

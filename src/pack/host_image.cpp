@@ -35,7 +35,7 @@ void HostImage::copy(void* dst, const void* src) const {
 HostImage image_of(const End& end, std::int64_t count, device::Device* device) {
   const Span span = span_of(end, count);
   const device::Location& location = end.place.first;
-  return {location.cpu_reaches() ? nullptr : device, location.context, end.at(span.begin), span.end - span.begin};
+  return {location.cpu_reaches() ? nullptr : device, location.context, end.at(span.begin), span.bytes()};
 }
 
 namespace {
@@ -58,7 +58,7 @@ void run(const Transfer& transfer, const Boxes& written) {
 // A part that lies in one allocation.
 void run_on_copy(const Transfer& transfer, const Part& part, device::Device& device) {
   const Span span = span_of(part.boxes);
-  HostImage image(&device, part.location.context, transfer.laid_out().at(span.begin), span.end - span.begin);
+  HostImage image(&device, part.location.context, transfer.laid_out().at(span.begin), span.bytes());
   run(transfer.with_laid_out_at(image.translate(transfer.laid_out().address)), part.boxes);
   if (!transfer.destination.is_dense()) image.store();
 }

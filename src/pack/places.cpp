@@ -13,24 +13,6 @@ using device::MemoryKind;
 // Memory of different kinds is never closer than this: drivers reserve address space in larger pieces.
 constexpr std::int64_t kKindGranularity = 1 << 21;
 
-// The extent of a dimension, from the first byte of its first position.
-Span span_of(const Box& box, int dim) {
-  if (box.table && box.table_dim == dim) return {box.table->lowest, box.table->highest};
-  const std::int64_t last = (box.dims[dim].count - 1) * box.dims[dim].src_stride;
-  return {std::min<std::int64_t>(0, last), std::max<std::int64_t>(0, last)};
-}
-
-std::int64_t width(Span span) { return span.end - span.begin; }
-
-Span span_of(const Box& box) {
-  Span all{box.src_offset, box.src_offset + box.block_bytes};
-  for (int d = 0; d < box.n_dims; ++d) {
-    const Span span = span_of(box, d);
-    all = {all.begin + span.begin, all.end + span.end};
-  }
-  return all;
-}
-
 std::int64_t first_byte(const Box& box) { return box.src_offset + (box.table ? box.table->offsets.front() : 0); }
 
 Box with_fixed_index(const Box& box, int dim, std::int64_t index) {
@@ -49,13 +31,13 @@ Box with_fixed_index(const Box& box, int dim, std::int64_t index) {
 int widest_dim(const Box& box) {
   int widest = 0;
   for (int d = 1; d < box.n_dims; ++d) {
-    if (width(span_of(box, d)) > width(span_of(box, widest))) widest = d;
+    if (span_of(box, d).bytes() > span_of(box, widest).bytes()) widest = d;
   }
   return widest;
 }
 
 bool lies_in_one_place(const Location& location, std::uintptr_t address, Span span) {
-  if (location.kind == MemoryKind::host) return width(span) < kKindGranularity;
+  if (location.kind == MemoryKind::host) return span.bytes() < kKindGranularity;
   return address + static_cast<std::uintptr_t>(span.begin) >= location.begin &&
          address + static_cast<std::uintptr_t>(span.end) <= location.end;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/page.hpp"
+
 namespace tempi::pack {
 namespace {
 
@@ -11,18 +13,8 @@ using datatype::Boxes;
 
 std::int64_t in_units(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit; }
 
-std::int64_t span_of(const Box& box) {
-  std::int64_t span = box.block_bytes;
-  for (int d = 0; d < box.n_dims; ++d) {
-    const bool irregular = box.table && box.table_dim == d;
-    span +=
-        irregular ? box.table->highest - box.table->lowest : (box.dims[d].count - 1) * std::abs(box.dims[d].src_stride);
-  }
-  return span;
-}
-
 Traffic traffic_of(const Boxes& boxes) {
-  constexpr std::int64_t kSector = 32, kPage = 4096;
+  constexpr std::int64_t kSector = 32;
   Traffic traffic;
   for (const Box& box : boxes) {
     const std::int64_t blocks = box.payload_bytes() / box.block_bytes;
@@ -31,7 +23,8 @@ Traffic traffic_of(const Boxes& boxes) {
     const std::int64_t apart = regular ? std::max(std::abs(box.dims[0].src_stride), box.block_bytes) : sectors;
     traffic.blocks += blocks;
     traffic.is_indexed = traffic.is_indexed || box.table;
-    traffic.pages += std::min(blocks * in_units(box.block_bytes, kPage), in_units(span_of(box), kPage));
+    traffic.pages +=
+        std::min(blocks * in_units(box.block_bytes, kPageBytes), in_units(span_of(box).bytes(), kPageBytes));
     traffic.touched += box.n_dims == 0 ? box.block_bytes : blocks * std::min(apart, sectors);
   }
   return traffic;

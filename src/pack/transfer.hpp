@@ -51,12 +51,9 @@ struct End {
   }
 };
 
-// The bytes of an end, from the first to one past the last, gaps included; relative to its address.
-struct Span {
-  std::int64_t begin, end;
-};
-Span span_of(const End& end, std::int64_t count);
-Span span_of(const datatype::Boxes& boxes);  // the span of the boxes' sources
+using datatype::Span;
+Span span_of(const End& end, std::int64_t count);  // relative to the address of the end
+Span span_of(const datatype::Boxes& boxes);        // the span of the boxes' sources
 
 struct Transfer {
   const Mapping* mapping;

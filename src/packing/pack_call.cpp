@@ -128,9 +128,9 @@ Handled handle(const Real& real, PackCall& call, const KnownType& type, const pa
   Outcome outcome{};
   try {
     outcome = switches().verify ? move_and_verify(call, transfer, device) : move(transfer, device);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::verification) throw;
-    if (!transfer.touches_gpu()) throw;
+  } catch (...) {
+    const Error error = caught_error();
+    if (error.kind() == ErrorKind::verification || !transfer.touches_gpu()) throw;
     warn_fallback("a transfer falls back to copies in host memory", error.what());
     pack::move_on_host_copies(transfer, *device);
     outcome = Outcome::fell_back;
