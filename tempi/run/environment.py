@@ -61,7 +61,7 @@ def library_path_with(folder: Path) -> str:
 
 
 def runtime_folder() -> str | None:
-    """This user's runtime folder on this node, removed at logout; for links where there is no cache folder."""
+    """This user's folder on this node until logout; for links where there is no cache folder."""
     return os.environ.get("XDG_RUNTIME_DIR")
 
 
