@@ -4,6 +4,7 @@
 
 #include "bind/bind.hpp"
 #include "datatype/canonical.hpp"
+#include "datatype/compose.hpp"
 #include "datatype/layout.hpp"
 
 namespace py = pybind11;
@@ -98,6 +99,7 @@ void bind_box(py::module_& module) {
   module.def("reversed", reversed);
   module.def("repeated", py::overload_cast<const Boxes&, std::int64_t, std::int64_t, std::int64_t>(repeated),
              py::arg("boxes"), py::arg("count"), py::arg("extent"), py::arg("size"));
+  module.def("composed", composed, py::arg("sent"), py::arg("received"));
 }
 
 }  // namespace

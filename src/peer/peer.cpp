@@ -27,6 +27,8 @@ struct Resolved {
 struct Members {
   static constexpr std::size_t kSlots = 16;
   mutable HandleMap<Resolved> by_rank{kSlots};
+  mutable std::mutex mutex{};
+  mutable std::unique_ptr<Attachment> attached{};
 };
 
 // Never destroyed: the MPI library frees communicators while the process exits.
@@ -116,6 +118,18 @@ void get_to_know(Handle comm) noexcept try {
   if (!knows(comm)) watch(comm);
 } catch (...) {
   warn_fallback("a communicator is looked at anew for each message", caught_error().what());
+}
+
+Attachment* attachment(Handle comm, std::unique_ptr<Attachment> (*make)()) noexcept try {
+  const Members* members = known_comms().find(key_of(comm));
+  if (members == nullptr) members = watch(comm);
+  if (members == nullptr) return nullptr;
+  const std::lock_guard lock(members->mutex);
+  if (!members->attached) members->attached = make();
+  return members->attached.get();
+} catch (...) {
+  warn_fallback("messages to oneself are packed", caught_error().what());
+  return nullptr;
 }
 
 const KnownPeer* find(Handle comm, int rank) noexcept {

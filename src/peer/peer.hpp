@@ -17,6 +17,8 @@
 // node are taken to use its GPUs in turn, as programs do that choose theirs by their local rank.
 #pragma once
 
+#include <memory>
+
 #include "model/predict.hpp"
 #include "mpi/handle.hpp"
 
@@ -31,6 +33,14 @@ struct KnownPeer {
 bool knows(Handle comm) noexcept;
 // Of a valid communicator.
 void get_to_know(Handle comm) noexcept;
+
+// Data of another room about a communicator, which goes with it.
+class Attachment {
+ public:
+  virtual ~Attachment() = default;
+};
+// The one of a valid communicator, made at the first call. Null if its destruction cannot be watched.
+Attachment* attachment(Handle comm, std::unique_ptr<Attachment> (*make)()) noexcept;
 
 // Takes a few ns, with MPI_COMM_WORLD less. Null if there is no peer.
 const KnownPeer* find(Handle comm, int rank) noexcept;
