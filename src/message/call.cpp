@@ -51,6 +51,7 @@ Payload* emplace(std::optional<Payload>& payload, FoundSide& found) {
 // A blocking call needs no message: its payloads live as long as the call.
 int run_blocking(const Call& call, Sides& sides, Over over) {
   Engine::flush();
+  note_untouched(call.out, call.in, false);
   std::optional<Payload> out, in;
   if (Payload* const payload = emplace(out, sides.out)) payload->move();
   const Lent lent_out(call.out, out ? &*out : nullptr), lent_in(call.in, emplace(in, sides.in));
@@ -100,16 +101,22 @@ Made make_message(const Call& call, FoundSide&& found, Over over) {
   if (call.out != nullptr && call.lifetime == Lifetime::plain) {
     Engine::flush();
     payload->move();
+    note_untouched(call.out, nullptr, false);
   }
   const Lent lent(&half, payload);
-  const int code = over(lent.given(), lent.given(), &message->request);
-  if (!is_made(code, message->request)) return {nullptr, code};
+  const auto post = [&] { return over(lent.given(), lent.given(), &message->request); };
+  const bool is_posted = call.out == nullptr && call.lifetime == Lifetime::plain;
+  const int code = is_posted ? post_noted(*message, post) : post();
+  if (!is_made(code, message->request)) {
+    close_meetings(message->comm);
+    return {nullptr, code};
+  }
   return {std::move(message), MPI_SUCCESS};
 }
 
 int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over) {
   if (const auto refusal = sides.refusal()) return *refusal;
-  if (!sides.any()) return pass_on(call, untouched);
+  if (!sides.any()) return pass_on_noted(call, untouched);
   if (call.blocks()) return run_blocking(call, sides, over);
   if (call.out != nullptr && call.in != nullptr) return isendrecv(call, std::move(sides));
   return run_nonblocking(call, std::move(call.out != nullptr ? sides.out : sides.in), over);

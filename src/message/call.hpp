@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "base/function_ref.hpp"
+#include "message/direct.hpp"
 #include "message/finish.hpp"
 #include "message/message_call.hpp"
 
@@ -87,10 +88,20 @@ int pass_on(const Call& call, const Fn& untouched) {
   return call.blocks() ? Engine::tended(code) : code;
 }
 
+// The call is the library's.
+template <class Fn>
+int pass_on_noted(const Call& call, const Fn& untouched) {
+  if (!notes_messages()) return pass_on(call, untouched);
+  note_untouched(call.out, call.in, call.lifetime == Lifetime::programs);
+  const int code = pass_on(call, untouched);
+  if (code != MPI_SUCCESS) close_meetings(call.comm());
+  return code;
+}
+
 // The entry of every point-to-point call.
 template <class FnUntouched, class FnOver>
 int run(const Call& call, const FnUntouched& untouched, const FnOver& over) noexcept {
-  return belongs_to_library(call) ? pass_on(call, untouched) : run_closely(call, untouched, over);
+  return belongs_to_library(call) ? pass_on_noted(call, untouched) : run_closely(call, untouched, over);
 }
 
 // fn(buffer, count, datatype, rest...) in its large form if there is one, else in the other.

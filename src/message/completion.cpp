@@ -1,6 +1,7 @@
 #include "message/completion.hpp"
 
 #include "base/trace.hpp"
+#include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/finish.hpp"
 
@@ -184,6 +185,10 @@ int request_free(const Real& real, void* request) {
 
 int cancel(const Real& real, void* request) {
   if (request == nullptr) return real.MPI_Cancel(request);
+  if (notes_messages()) {  // what is claimed arrives, and the order of what is left is not known
+    Engine::flush();
+    close_all_meetings();
+  }
   if (Engine::get().withdraw(load_handle(request))) return MPI_SUCCESS;
   const MessagePtr message = Engine::get().find(load_handle(request));
   return message && message->ends_without_library() ? MPI_SUCCESS : real.MPI_Cancel(request);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "message/direct.hpp"
 #include "message/finish.hpp"
 #include "message/grouped.hpp"
 #include "message/progress_thread.hpp"
@@ -33,6 +34,8 @@ void Engine::post(const MessagePtr& message) {
   const bool is_packed = !message->outs.all([](const Part& part) { return part.payload.can_be_queued(); });
   if (is_packed) pack_now(*message);
   const std::lock_guard lock(mutex_);
+  Part& part = message->outs.first();
+  part.direct = note_send(message->comm, part, !is_packed);
   message->state.become(MessageState::pending);
   if (is_packed && pending_.empty()) return start(*message);
   const bool starts_now = starts_in_its_call(*message);
@@ -88,6 +91,8 @@ bool Engine::look_after_pending() noexcept {
   return !pending_.empty();
 }
 
+void Engine::settle() noexcept { start_pending(true); }
+
 bool Engine::has_pending() noexcept {
   const std::lock_guard lock(mutex_);
   return !pending_.empty();
@@ -102,13 +107,26 @@ void Engine::count_work() noexcept {
   n_work_.store(pending_.size() + orphans_.size() + std::size_t{row_is_open_}, std::memory_order_release);
 }
 
+// The marker. It is not looked at again: it is complete when the receive is, which it meets.
+void Engine::deliver(Message& message) noexcept {
+  Part& part = message.outs.first();
+  finish(*part.direct, true);
+  Handle marker = request_null();
+  message.start_code = message.mpi.MPI_Isend(nullptr, 0, type_byte(), part.peer, part.tag, message.comm, &marker);
+  if (is_made(message.start_code, marker)) message.mpi.MPI_Request_free(&marker);
+  part.direct.reset();
+  message.state.become(message.start_code == MPI_SUCCESS ? MessageState::delivered : MessageState::failed);
+}
+
 void Engine::start(Message& message) noexcept {
+  if (!message.outs.empty() && message.outs.first().direct) return deliver(message);
   if (!message.failure) {
     const Handle outer = starting_.exchange(key_of(message.request));
     message.start_code = message.mpi.MPI_Start(&message.request);
     starting_.store(outer);
   }
   const bool has_failed = message.failure || message.start_code != MPI_SUCCESS;
+  if (has_failed) close_meetings(message.comm);
   message.state.become(has_failed ? MessageState::failed : MessageState::started);
 }
 
@@ -117,6 +135,11 @@ bool Engine::withdraw(Handle request) noexcept {
   const auto is_it = [&](const MessagePtr& message) { return key_of(message->request) == key_of(request); };
   const auto found = std::find_if(pending_.begin(), pending_.end(), is_it);
   if (found == pending_.end()) return false;
+  if ((*found)->outs.first().direct) {  // too late: the receiver's buffer is being written
+    start_packed(true);
+    count_work();
+    return true;
+  }
   launch();
   const MessagePtr message = *found;
   is_packed(*message, true);

@@ -39,6 +39,8 @@ class Engine {
     progress();
     return code;
   }
+  // As flush(), behind the call of another thread that is queueing its message.
+  void settle() noexcept;
   // For the progress thread: starts the pending sends whose packing is done, unless another thread is in the engine.
   // False: no send is pending.
   bool look_after_pending() noexcept;
@@ -81,6 +83,7 @@ class Engine {
   void count_work() noexcept;
   void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
   void start(Message& message) noexcept;
+  void deliver(Message& message) noexcept;
 
   // Pending sends, freed requests and an open row; managed requests. Most calls look at nothing else. Counted when a
   // message has been started, not before: another thread's send may not pass a start that is under way.

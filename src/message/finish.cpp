@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/host_pages.hpp"
+#include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/grouped.hpp"
 #include "mpi/errors.hpp"
@@ -25,6 +26,14 @@ std::int64_t received_bytes(const MPI_Status& status, std::int64_t room) {
 
 bool can_be_unpacked(int code, const MPI_Status& status) {
   return code == MPI_SUCCESS && is_filled(status) && !was_cancelled(status);
+}
+
+// True: the sender has written the bytes, and the message was the marker.
+bool was_written(Part& part, MPI_Status& status) {
+  const OfferPtr offer = std::exchange(part.offer, nullptr);
+  if (!offer || !offer->is_written()) return false;
+  if (is_filled(status)) real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), offer->bytes());
+  return true;
 }
 
 void unpack_short(Message& message, Payload& payload, std::int64_t received) noexcept {
@@ -104,7 +113,7 @@ int code_in(const MPI_Status& status, int code) {
 void say_nobody(MPI_Status& status) noexcept {
   status.MPI_SOURCE = MPI_PROC_NULL;
   status.MPI_TAG = MPI_ANY_TAG;
-  real_pmpi().MPI_Status_set_elements(&status, type_byte(), 0);
+  real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), 0);
 }
 
 SeenStatuses::SeenStatuses(int count, MPI_Status* program) : sources_(static_cast<std::size_t>(count)), at_(program) {
@@ -126,6 +135,7 @@ void unpack(const std::vector<Completed>& all) noexcept {
   for (const Completed& done : all) {
     Message& message = *done.message;
     if (message.ins.empty() || !message.is(MessageState::started)) continue;
+    if (was_written(message.ins.first(), *done.status)) continue;
     if (can_be_unpacked(done.code, *done.status)) {
       Payload& payload = message.ins.first().payload;  // one: a status tells the bytes of one message
       const std::int64_t received = received_bytes(*done.status, payload.bytes());

@@ -1,10 +1,12 @@
 #include "message/grouped.hpp"
 
 #include <map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/trace.hpp"
+#include "message/direct.hpp"
 
 namespace tempi::message {
 namespace {
@@ -27,7 +29,9 @@ Works works_of(const std::vector<MessagePtr>& messages, Parts Message::* parts) 
   return works;
 }
 
+// The offer of a direct message is not written then: its bytes come packed.
 void move_now(const Work& work) noexcept {
+  if (const auto direct = std::exchange(work.part->direct, nullptr)) finish(*direct, false);
   try {
     work.payload().move();
   } catch (...) {
@@ -40,7 +44,10 @@ void queue_batch(const Works& works) {
   const Payload& first = works.front().payload();
   const device::Scope here(first.device(), first.context());
   pack::Batch batch(here);
-  for (const Work& work : works) work.payload().join(batch);
+  for (const Work& work : works) {
+    if (const auto& direct = work.part->direct) batch.add(direct->transfer);
+    else work.payload().join(batch);
+  }
   const pack::Queued queued = batch.queue();
   for (const Work& work : works) work.part->queued = queued;
 }
@@ -49,7 +56,7 @@ void queue_grouped(const Works& works) noexcept {
   std::map<Context, Works> batches;
   for (const Work& work : works) {
     try {
-      if (work.payload().can_join_a_batch()) batches[work.payload().context()].push_back(work);
+      if (work.part->direct || work.payload().can_join_a_batch()) batches[work.payload().context()].push_back(work);
       else work.part->queued = work.payload().queue();
     } catch (...) {
       warn_fallback("a message is packed in its call, not behind it", caught_error().what());

@@ -64,7 +64,9 @@ int isendrecv(const Call& call, Sides&& sides) {
     return code;
   }
   receive->sibling = message_of(call.real, sent, call.comm());
-  receive->start_code = call.real.MPI_Start(&receive->request);
+  const auto start = [&] { return call.real.MPI_Start(&receive->request); };
+  if (receive->ins.empty()) note_untouched(nullptr, call.in, false);
+  receive->start_code = receive->ins.empty() ? start() : post_noted(*receive, start);
   receive->state.become(receive->start_code == MPI_SUCCESS ? MessageState::started : MessageState::failed);
   Engine::get().manage(receive);
   store_handle(call.result, receive->request);

@@ -56,7 +56,9 @@ class Meetings : public peer::Attachment {
   void post(Offer& offer);
   bool claim(Offer& offer);
   void close();
-  bool is_open() const { return !is_closed_.load(); }
+  bool is_open() const { return !is_closed_.load() && made_at_ == n_closed_.load(); }
+  // Those of every communicator that has some now.
+  static void close_all() noexcept { ++n_closed_; }
 
  private:
   struct Line {
@@ -66,7 +68,10 @@ class Meetings : public peer::Attachment {
   bool admits_this_thread();
   void close_locked();
 
+  inline static std::atomic<int> n_closed_{0};  // calls of close_all()
+
   std::mutex mutex_;
+  const int made_at_ = n_closed_.load();
   std::atomic<bool> is_closed_{false};
   std::thread::id user_{};
   std::unordered_map<int, Line> lines_;  // by tag; none of nothing

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <list>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -13,13 +14,18 @@
 
 namespace tempi::message {
 
+struct Direct;
+struct Offer;
+
 struct Part {
   Part(Side&& side, device::Device* device, int its_peer, int its_tag)
       : payload(std::move(side), device, device::Limit::pool), peer(its_peer), tag(its_tag) {}
 
   Payload payload;
-  int peer, tag;          // in the message's communicator; a negative peer: any
-  pack::Queued queued{};  // the packing or unpacking under way, if any
+  int peer, tag;                     // in the message's communicator; a negative peer: any
+  pack::Queued queued{};             // the packing or unpacking under way, if any
+  std::shared_ptr<Offer> offer{};    // of a receive from oneself
+  std::shared_ptr<Direct> direct{};  // of a send that has claimed one
 };
 
 // Parts of one direction, in the order of the call's arguments. The first takes no memory but the message's.

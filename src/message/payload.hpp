@@ -33,6 +33,8 @@ class Payload {
 
   void* data() const { return transfer_.dense().address; }
   std::int64_t bytes() const { return transfer_.bytes(); }
+  const pack::Transfer& transfer() const { return transfer_; }
+  const pack::PreparedPtr& prepared() const { return prepared_; }
 
   // Packs or unpacks; complete on return. On the CPU when the GPU fails.
   void move();

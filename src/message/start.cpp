@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/side.hpp"
 #include "mpi/errors.hpp"
@@ -16,6 +17,7 @@ int start_buffered(Message& message) {
   Part& part = message.outs.first();
   part.payload.move();
   const Packed packed(part.payload);
+  note_send(message.comm, part, false);
   Handle sent = request_null();
   const int code = message.mpi.MPI_Ibsend(part.payload.data(), packed.count(), packed.type(), part.peer, part.tag,
                                           message.comm, &sent);
@@ -50,7 +52,7 @@ int start(const Real& real, void* request) {
     engine.post(message);
     return MPI_SUCCESS;
   }
-  const int code = real.MPI_Start(request);
+  const int code = post_noted(*message, [&] { return real.MPI_Start(request); });
   if (code == MPI_SUCCESS) message->state.become(MessageState::started);
   return code;
 }

@@ -20,7 +20,8 @@ double side(const Fit& fit, const Features& features, Strategy strategy, bool pa
 
 // The library's own packing of GPU memory is not measured.
 bool is_candidate(const Message& message, Strategy strategy) {
-  return is_possible(message, strategy) && (message.is_contiguous || !packs_nothing(strategy));
+  return is_possible(message, strategy) && !needs_both_ends(strategy) &&
+         (message.is_contiguous || !packs_nothing(strategy));
 }
 
 // The message itself, evaluated once for all strategies by which the library carries it alike.

@@ -59,9 +59,10 @@ struct Transfer {
   const Mapping* mapping;
   LaunchCache* cache;  // of the mapping
   std::int64_t count;
+  std::int64_t element_bytes;
   End source, destination;
 
-  std::int64_t bytes() const { return count * dense().extent; }
+  std::int64_t bytes() const { return count * element_bytes; }
   bool touches_gpu() const { return source.place.touches_gpu() || destination.place.touches_gpu(); }
 
   // Ends of a transfer between a laid-out end and a dense one.
@@ -82,7 +83,9 @@ inline End dense_end(const datatype::Layout& layout, const void* address) {
 }
 inline Transfer transfer_of(Direction direction, Prepared& prepared, std::int64_t count, End laid_out, End dense) {
   const auto [source, destination] = ends_of(direction, &laid_out, &dense);
-  return {&prepared.plan.mapping(direction), &prepared.launches, count, std::move(*source), std::move(*destination)};
+  const std::int64_t bytes = prepared.plan.layout.size;
+  return {
+      &prepared.plan.mapping(direction), &prepared.launches, count, bytes, std::move(*source), std::move(*destination)};
 }
 
 // The boxes of all elements, from source to destination.

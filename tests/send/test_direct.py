@@ -1,0 +1,145 @@
+"""Direct messages: bytes straight into the receiver's layout, wherever MPI's matching allows it, and nowhere else."""
+
+import direct_worker as worker
+import pytest
+from direct_worker import ANY, Event
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import constructors as c
+from support.effort import examples
+from support.messages import End
+from support.typemap import Named
+
+INT = Named("INT")
+N_INTS = 24
+SPECS = (
+    c.Vector(6, 4, 7, INT),
+    c.Vector(24, 1, 3, INT),
+    c.Vector(3, 8, 9, INT),
+    c.Indexed((4,) * 6, (30, 0, 7, 12, 40, 21), INT),
+    c.Indexed((5, 7, 12), (0, 9, 20), INT),
+    c.Contiguous(N_INTS, INT),
+    c.Vector(2, 6, 8, c.Vector(2, 1, 2, INT)),
+)
+FACES = (c.Vector(12, 2, 5, INT), c.Vector(6, 4, 9, INT))
+DIRECT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct"}
+TAGS = (0, 0, 0, 1)
+
+
+def gpu_end(spec, seed=0):
+    return End("device", spec, 1, seed)
+
+
+def send(tag=0, spec=FACES[0], way="Isend", seed=1):
+    return Event("send", gpu_end(spec, seed), tag, way)
+
+
+def receive(tag=0, spec=FACES[1], way="Irecv", seed=2):
+    return Event("receive", gpu_end(spec, seed), tag, way)
+
+
+@pytest.fixture
+def job(ranks):
+    return ranks(1, **DIRECT)
+
+
+def run(job, *events):
+    [n_direct] = job.call(worker.run, events, timeout=20)
+    return n_direct
+
+
+@pytest.mark.parametrize("way", ["Isend", "Issend", "Send_init"])
+def test_a_send_that_meets_a_posted_receive_is_direct(job, way):
+    assert run(job, receive(), send(way=way)) == 1
+    assert run(job, receive(way="Recv_init"), send(way=way)) == 1
+
+
+def test_a_row_is_direct_in_one_launch(job):
+    ends = [(gpu_end(FACES[k % 2], k), gpu_end(FACES[1 - k % 2], 50 + k)) for k in range(12)]
+    assert job.call(worker.launches, ends) == [(1, 12)]
+
+
+NOT_DIRECT = {
+    "a send before its receive": (send(), receive()),
+    "a receive with a wildcard": (receive(ANY), send()),
+    "a receive behind one with a wildcard": (receive(ANY), receive(), send(), send()),
+    "a layout that does not compose": (
+        receive(spec=c.Indexed((5, 7, 12), (0, 9, 20), INT)),
+        send(spec=c.Vector(6, 4, 7, INT)),
+    ),
+    "a receive behind a cancelled one": (receive(), receive(), Event("cancel", which=1), send()),
+    "a receive in host memory": (Event("receive", End("host", FACES[1]), 0, "Irecv"), send()),
+    "a send from host memory": (receive(), Event("send", End("host", FACES[0]), 0, "Isend")),
+    "messages after a matched probe": (send(), send(), Event("take"), receive(), receive(), send()),
+}
+
+
+@pytest.mark.parametrize("what", NOT_DIRECT)
+def test_messages_that_are_packed(job, what):
+    assert run(job, *NOT_DIRECT[what]) == 0
+
+
+def test_the_nth_send_meets_the_nth_receive_of_its_tag(job):
+    host = Event("receive", End("host", FACES[1], 1, 9), 0, "Irecv")
+    assert run(job, host, receive(seed=3), receive(1, seed=4), send(1, seed=5), send(seed=6), send(seed=7)) == 2
+
+
+def test_a_receive_before_a_wildcard_stays_direct(job):
+    assert run(job, receive(), send(), receive(ANY), send()) == 1
+
+
+def test_a_second_thread_ends_direct_messages(ranks):
+    job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="3")
+    assert job.call(worker.threads_take_turns, gpu_end(FACES[0]), 6) == [1]
+
+
+@pytest.mark.parametrize(
+    "options", [{"TEMPI_NO_DIRECT": "1"}, {"TEMPI_STRATEGY": "oneshot"}, {"TEMPI_STRATEGY": "auto"}]
+)
+def test_direct_messages_are_off_unless_asked_for(ranks, options):
+    assert run(ranks(1, **DIRECT | options), receive(), send()) == 0
+
+
+@pytest.mark.parametrize("failure", ["launch:1", "finish:1", "launch:1:int"])
+def test_a_kernel_that_fails_leaves_a_packed_message(ranks, failure):
+    assert run(ranks(1, **DIRECT, TEMPI_FAKE_FAIL=failure), receive(), send()) == 0
+
+
+@st.composite
+def schedules(draw):
+    kinds = st.sampled_from(("device", "device", "device", "managed", "host", "pinned"))
+    ends = st.builds(
+        lambda kind, spec, seed: End(kind, spec, 1, seed), kinds, st.sampled_from(SPECS), st.integers(0, 999)
+    )
+    tags = st.sampled_from(TAGS)
+    seldom = draw(st.booleans())
+    any_tag = tags if seldom else st.sampled_from((*TAGS, ANY))
+    events = [
+        st.builds(
+            lambda e, t, w: Event("send", e, t, w), ends, tags, st.sampled_from(("Isend", "Issend", "Send_init"))
+        ),
+        st.builds(
+            lambda e, t, w: Event("receive", e, t, w), ends, any_tag, st.sampled_from(("Irecv", "Recv_init", "Recv"))
+        ),
+    ]
+    rare = [
+        st.builds(lambda w: Event("cancel", which=w), st.integers(0, 3)),
+        st.builds(lambda t: Event("take", tag=t), any_tag),
+        st.builds(lambda t: Event("peek", tag=t), any_tag),
+        st.just(Event("sync")),
+    ]
+    common = st.one_of(*events, *events, *events, st.just(Event("sync")) if seldom else st.one_of(*rare))
+    return tuple(draw(st.lists(common, min_size=2, max_size=24)))
+
+
+@examples(600, shrinks=False)
+@given(events=schedules())
+def test_random_schedules(ranks, events):
+    run(ranks(1, **DIRECT), *events)
+
+
+@examples(200, shrinks=False)
+@given(events=schedules())
+def test_random_schedules_with_late_packs(ranks, events):
+    run(ranks(1, **DIRECT, TEMPI_PROGRESS="calls", TESTS_THREAD_LEVEL="0", TEMPI_FAKE_SEED="7"), *events)
