@@ -20,7 +20,7 @@ struct HostMessage {
   Peer peer;
 };
 
-// True if the message may travel by the strategy.
+// True if a message of GPU memory may travel by the strategy.
 bool is_possible(const Message& message, Strategy strategy);
 
 // Seconds; NaN for a strategy that is not possible or was not measured. GPU memory has no `host`, host memory only
