@@ -38,7 +38,11 @@ Strategy strategy_of(const Measurement& what, const Typed& typed) {
   return message::choose({MemoryKind::device, typed.is_contiguous(), typed.features(), false, comm_world(), what.peer});
 }
 
-bool is_of_host(std::string_view strategy) { return strategy == "host" || strategy == "library"; }
+// The strategy of messages of host memory that is asked for, if it is one.
+std::optional<Strategy> of_host(const Measurement& what) {
+  const auto strategy = model::strategy_named(what.strategy);
+  return strategy && model::row(*strategy).typed != model::Part::none ? strategy : std::nullopt;
+}
 
 std::vector<double> measure_side_on_gpu(const Measurement& what, Direction direction) {
   Typed typed(what, MemoryKind::device);
@@ -46,11 +50,11 @@ std::vector<double> measure_side_on_gpu(const Measurement& what, Direction direc
   return repeat_timed(limit_of(what), [&] { Payload(side, &gpu(), device::Limit::none).move(); });
 }
 
-std::vector<double> measure_side_on_host(const Measurement& what, Direction direction) {
+std::vector<double> measure_side_on_host(const Measurement& what, Direction direction, Strategy strategy) {
   Typed typed(what, MemoryKind::host);
   std::vector<char> packed(static_cast<std::size_t>(typed.bytes()), 1);
   const pack::Transfer transfer = typed.transfer(direction, packed.data());
-  if (what.strategy == "host") return repeat_timed(limit_of(what), [&] { pack::move_on_host(transfer); });
+  if (model::packs_on_host(strategy)) return repeat_timed(limit_of(what), [&] { pack::move_on_host(transfer); });
   if (typed.bytes() > std::numeric_limits<int>::max()) throw std::runtime_error("MPI_Pack takes up to 2 GiB");
   const Real& mpi = real_pmpi();
   const auto size = static_cast<int>(typed.bytes()), count = static_cast<int>(what.count);
@@ -65,7 +69,8 @@ std::vector<double> measure_side_on_host(const Measurement& what, Direction dire
 }
 
 std::vector<double> measure_side(const Measurement& what, Direction direction) {
-  return is_of_host(what.strategy) ? measure_side_on_host(what, direction) : measure_side_on_gpu(what, direction);
+  const std::optional<Strategy> strategy = of_host(what);
+  return strategy ? measure_side_on_host(what, direction, *strategy) : measure_side_on_gpu(what, direction);
 }
 
 // One end of a ping-pong message, with its resources.
@@ -121,15 +126,17 @@ void send_packed(const void* data, const message::Packed& packed, int peer, int 
   check(real_pmpi().MPI_Send(data, packed.count(), packed.type(), peer, tag, comm_world()), "MPI_Send");
 }
 
+// The memory that the library is handed.
+MemoryKind carried_in(const Measurement& what) {
+  const auto strategy = model::strategy_named(what.strategy);
+  if (strategy && model::needs_aware_library(*strategy)) return MemoryKind::device;
+  return has_gpu() ? MemoryKind::pinned : MemoryKind::host;
+}
+
 // The memory of messages of one size, for both ways.
 struct Buffers {
   explicit Buffers(const Measurement& what)
-      : kind(what.strategy == "device" ? MemoryKind::device
-             : has_gpu()               ? MemoryKind::pinned
-                                       : MemoryKind::host),
-        out(kind, bytes_of(what)),
-        in(kind, bytes_of(what)),
-        packed(bytes_of(what)) {}
+      : kind(carried_in(what)), out(kind, bytes_of(what)), in(kind, bytes_of(what)), packed(bytes_of(what)) {}
   MemoryKind kind;
   Memory out, in;
   message::Packed packed;
@@ -143,11 +150,13 @@ End message_end(const Measurement& what) {
 }
 
 End strided_end(const Measurement& what) {
-  const auto typed = std::make_shared<Typed>(what, what.strategy == "host" ? MemoryKind::host : MemoryKind::device);
+  const auto wish = model::strategy_named(what.strategy);
+  const bool is_on_host = wish && model::packs_on_host(*wish);
+  const auto typed = std::make_shared<Typed>(what, is_on_host ? MemoryKind::host : MemoryKind::device);
   const auto packed = std::make_shared<message::Packed>(typed->bytes());
   const auto strategy = [=] { return strategy_of(what, *typed); };
   const int peer = what.peer;
-  if (strategy() == Strategy::library) {
+  if (model::packs_nothing(strategy())) {
     if (!typed->is_contiguous()) throw std::runtime_error("the library is only given contiguous GPU memory");
     return {[=](int tag) { send_packed(typed->data(), *packed, peer, tag); },
             [=] { return receive(typed->data(), *packed, peer); }};
@@ -167,8 +176,9 @@ End strided_end(const Measurement& what) {
 }
 
 Strategy strategy_on_host(const Measurement& what) {
-  if (!is_of_host(what.strategy)) throw std::runtime_error("host memory is sent by \"host\" or \"library\"");
-  return what.strategy == "host" ? Strategy::host : Strategy::library;
+  const std::optional<Strategy> strategy = of_host(what);
+  if (!strategy) throw std::runtime_error("host memory is sent by \"host\" or \"library\"");
+  return *strategy;
 }
 
 End typed_end(const Measurement& what) {

@@ -27,7 +27,7 @@ pack::Transfer Typed::transfer(pack::Direction direction, void* packed) {
 message::Side Typed::side(pack::Direction direction, message::Strategy strategy) {
   message::Side side{direction, prepared_, repeat_.count, end_, strategy};
   if (n_chunks_ > 0) side.chunk_bytes = (bytes() + n_chunks_ - 1) / n_chunks_;
-  if (strategy != message::Strategy::host) side.end.place = pack::locate(end_, repeat_.count, gpu());
+  if (!model::packs_on_host(strategy)) side.end.place = pack::locate(end_, repeat_.count, gpu());
   return side;
 }
 

@@ -29,7 +29,7 @@ class Lent {
 Sides find_sides_of_one_buffer(const Call& call) {
   FoundSide out = find_side(call.out->buffer, MPI_ANY_SOURCE);
   if (!out.side) return {out, {}};
-  if (out.side->strategy == Strategy::library) out.side->strategy = Strategy::device;
+  if (model::packs_nothing(out.side->strategy)) out.side->strategy = Strategy::device;
   FoundSide in = out;
   in.side->direction = pack::Direction::unpack;
   return {out, in};

@@ -39,7 +39,8 @@ class Engine {
     progress();
     return code;
   }
-  // For the progress thread: as progress(), unless another thread runs it. True: sends are pending.
+  // For the progress thread: starts the pending sends whose packing is done, unless another thread is in the engine.
+  // False: no send is pending.
   bool look_after_pending() noexcept;
   bool has_pending() noexcept;
   // In a forked child: the messages are its parent's.

@@ -10,7 +10,8 @@
 // Invariants
 //   The handle that the program holds is a real request of the library: a receive's own, or a persistent send's that is
 //   started once the payload is packed.
-//   The engine keeps every message with such a handle, except while a call completes it: that call has taken it.
+//   The engine keeps every message with such a handle, except while a call completes it: that call has taken it. A
+//   sibling is kept by the message of the other half instead.
 //   A message with a sibling is not complete, whatever its own state.
 #pragma once
 

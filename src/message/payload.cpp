@@ -19,6 +19,7 @@ using device::MemoryKind;
 using device::Overrun;
 using device::Scope;
 using device::Staging;
+using model::Packs;
 using pack::Direction;
 
 constexpr Overrun kLibrarysOverrun = TEMPI_MPI_ABI_MPICH ? Overrun::impossible : Overrun::possible;
@@ -50,14 +51,22 @@ Payload::Payload(Side side, device::Device* device, Limit limit)
 }
 
 void Payload::take_memory(Limit limit) {
-  if (is_programs()) {
-    transfer_.dense().address = transfer_.laid_out().at(transfer_.laid_out().layout->true_lower_bound);
-    return;
+  switch (model::row(strategy_).packs) {
+    case Packs::nobody:
+      transfer_.dense().address = transfer_.laid_out().at(transfer_.laid_out().layout->true_lower_bound);
+      return;
+    case Packs::kernel_into_device:
+      if (has_taken(MemoryKind::device, limit)) return;
+      break;
+    case Packs::kernel_into_pinned:
+      if (has_taken(MemoryKind::pinned, limit)) return;
+      break;
+    case Packs::kernel_and_copies:
+      if (has_taken(MemoryKind::pinned, limit)) return take_stage(limit);
+      break;
+    case Packs::host_packer: break;
   }
-  const MemoryKind kind = strategy_ == Strategy::device ? MemoryKind::device : MemoryKind::pinned;
-  if (strategy_ == Strategy::host || !has_taken(kind, limit))
-    return use(staging_.emplace(device_, bytes(), overrun()), {});
-  if (strategy_ == Strategy::staged) take_stage(limit);
+  use(staging_.emplace(device_, bytes(), overrun()), {});
 }
 
 bool Payload::has_taken(MemoryKind kind, Limit limit) {

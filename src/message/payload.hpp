@@ -1,5 +1,5 @@
 // The packed bytes of one side of a message, in memory that the MPI library is given instead of the program's buffer.
-// With the strategy "library" it is the program's own memory: contiguous bytes of a GPU, which a CUDA-aware library
+// If nobody packs it is the program's own memory: contiguous bytes of a GPU, which a CUDA-aware library
 // moves correctly as bytes, and not always as a derived datatype.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Side {
   std::int64_t count;
   pack::End end;  // the program's buffer
   Strategy strategy{};
-  std::int64_t chunk_bytes = 0;  // of "staged"; 0: chosen by the model
+  std::int64_t chunk_bytes = 0;  // of copies beside kernels; 0: chosen by the model
 
   std::int64_t bytes() const { return count * end.layout->size; }
 };
@@ -57,7 +57,7 @@ class Payload {
   void bring_last_byte_back();
 
  private:
-  bool is_programs() const { return strategy_ == Strategy::library; }
+  bool is_programs() const { return model::packs_nothing(strategy_); }
   bool is_received() const { return direction_ == pack::Direction::unpack; }
   model::Features features() const;
   device::Overrun overrun() const;
@@ -76,7 +76,8 @@ class Payload {
   std::int64_t chunk_bytes_;
   pack::Transfer transfer_;  // between the program's buffer and the packed bytes
   device::Device* device_;
-  std::optional<device::Staging> staging_, on_device_;  // the latter only for "staged", and if there is room
+  std::optional<device::Staging> staging_,
+      on_device_;  // the latter only for copies beside kernels, and if there is room
 };
 
 }  // namespace tempi::message

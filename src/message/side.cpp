@@ -65,7 +65,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
                     type.is_moved_wrongly};
   side.strategy = choose(shape);
   const bool as_bytes = on_gpu && contiguous && !type.is_named && !place.is_split();
-  if (side.strategy == Strategy::library && !as_bytes) {
+  if (model::packs_nothing(side.strategy) && !as_bytes) {
     if (device == nullptr) remember(buffer, peer, type);
     return {};
   }

@@ -30,7 +30,8 @@ struct Wishes {
 // TEMPI_STRATEGY, else the variables of the paper.
 Wishes read_wishes() {
   const std::optional<Strategy> all = model::strategy_named(text(Option::STRATEGY));
-  Wishes wishes{all, flag(Option::CONTIGUOUS_STAGED) && !flag(Option::CONTIGUOUS_AUTO), all == Strategy::host, !all};
+  Wishes wishes{all, flag(Option::CONTIGUOUS_STAGED) && !flag(Option::CONTIGUOUS_AUTO),
+                all && model::packs_on_host(*all), !all};
   if (!all && !flag(Option::DATATYPE_AUTO)) {
     if (flag(Option::DATATYPE_ONESHOT)) wishes.datatype = Strategy::oneshot;
     if (flag(Option::DATATYPE_DEVICE)) wishes.datatype = Strategy::device;
@@ -44,31 +45,35 @@ const Wishes& wishes() {
   return all;
 }
 
-Strategy by_rule(const Shape& shape, bool aware) {
-  return aware && shape.features.bytes >= kDeviceBytes ? Strategy::device : Strategy::oneshot;
+Strategy by_rule(const model::Message& message) {
+  return message.is_cuda_aware && message.features.bytes >= kDeviceBytes ? Strategy::device : Strategy::oneshot;
 }
 
-// A prediction takes 27 ns: there is nothing to keep.
-Strategy by_model(const Shape& shape, bool aware) {
+// A prediction takes 27 ns: there is nothing to keep. A profile that lacks the rule's strategy does not overrule it.
+Strategy by_model(const model::Message& message) {
+  const Strategy rule = by_rule(message);
   const model::Profile* const measured = machine::profile();
-  if (measured == nullptr) return by_rule(shape, aware);
-  const model::Locality where = peer::locality(shape.comm, shape.peer);
-  const auto prediction = model::predict(measured->fit, {shape.features, shape.is_contiguous, aware, where});
-  const bool knows_all = !aware || !std::isnan(prediction[static_cast<std::size_t>(Strategy::device)]);
-  return knows_all ? model::fastest(prediction).value_or(by_rule(shape, aware)) : by_rule(shape, aware);
+  if (measured == nullptr) return rule;
+  const model::Prediction prediction = model::predict(measured->fit, message);
+  const bool knows_rule = !std::isnan(prediction[static_cast<std::size_t>(rule)]);
+  return knows_rule ? model::fastest(prediction).value_or(rule) : rule;
+}
+
+// The strategy that the options ask for.
+Strategy by_wish(const model::Message& message, Strategy wish) {
+  if (model::is_possible(message, wish)) return wish;
+  if (model::needs_aware_library(wish) && !machine::cuda_awareness().aware) {
+    warn_once("aware", "the strategy asked for needs a CUDA-aware MPI library, which this one is not: using oneshot (" +
+                           machine::cuda_awareness().reason + "; TEMPI_CUDA_AWARE=1 overrides)");
+  }
+  return Strategy::oneshot;
 }
 
 Strategy of_gpu_memory(const Shape& shape) {
   const bool aware = machine::cuda_awareness().aware && !(shape.is_contiguous && wishes().stage_contiguous);
   if (shape.is_contiguous && aware) return Strategy::library;
-  if (!wishes().datatype) return by_model(shape, aware);
-  if (*wishes().datatype == Strategy::host) return Strategy::oneshot;
-  if (!model::needs_aware_library(*wishes().datatype) || aware) return *wishes().datatype;
-  if (!machine::cuda_awareness().aware) {
-    warn_once("aware", "the strategy asked for needs a CUDA-aware MPI library, which this one is not: using oneshot (" +
-                           machine::cuda_awareness().reason + "; TEMPI_CUDA_AWARE=1 overrides)");
-  }
-  return Strategy::oneshot;
+  const model::Message message{shape.features, shape.is_contiguous, aware, peer::locality(shape.comm, shape.peer)};
+  return wishes().datatype ? by_wish(message, *wishes().datatype) : by_model(message);
 }
 
 // The profile for messages of host memory: this machine's own only.

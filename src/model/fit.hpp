@@ -55,7 +55,7 @@ enum class Part : std::uint8_t {
 };
 inline constexpr std::size_t kParts = static_cast<std::size_t>(Part::count);
 
-// A machine by its facts: host, gpu, gpus, driver, mpi, cuda_aware.
+// A machine by its facts: host, gpu, gpus, driver, mpi, cuda_aware, transports.
 using Machine = std::map<std::string, std::string>;
 
 struct Fit {

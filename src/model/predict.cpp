@@ -18,10 +18,9 @@ double side(const Fit& fit, const Features& features, Strategy strategy, bool pa
   return seconds(fit, packs ? row(strategy).pack : row(strategy).unpack, features);
 }
 
+// The library's own packing of GPU memory is not measured.
 bool is_candidate(const Message& message, Strategy strategy) {
-  if (row(strategy).packs == Packs::host_packer) return false;
-  if (row(strategy).packs == Packs::nobody && !message.is_contiguous) return false;
-  return message.is_cuda_aware || !needs_aware_library(strategy);
+  return is_possible(message, strategy) && (message.is_contiguous || !packs_nothing(strategy));
 }
 
 // The message itself, evaluated once for all strategies by which the library carries it alike.
@@ -43,7 +42,7 @@ std::array<PartSeconds, 3> parts_of(const Fit& fit, const Message& message, Stra
   const StrategyRow& of = row(strategy);
   const auto end = [&](Part part) { return PartSeconds{part, seconds(fit, part, message.features)}; };
   const PartSeconds carried{part_on_the_way(of.carries, message.locality), known.by(of.carries)};
-  if (of.packs == Packs::nobody) return {{{Part::none, 0}, carried, {Part::none, 0}}};
+  if (packs_nothing(strategy)) return {{{Part::none, 0}, carried, {Part::none, 0}}};
   return {{end(of.pack), carried, end(of.unpack)}};
 }
 
@@ -61,6 +60,10 @@ Prediction of_all(const Seconds& seconds) {
 }
 
 }  // namespace
+
+bool is_possible(const Message& message, Strategy strategy) {
+  return !packs_on_host(strategy) && (message.is_cuda_aware || !needs_aware_library(strategy));
+}
 
 std::optional<double> side_seconds(const Fit& fit, const Features& features, Strategy strategy, bool packs) {
   const double value = side(fit, features, strategy, packs);

@@ -20,6 +20,9 @@ struct HostMessage {
   Peer peer;
 };
 
+// True if a message of GPU memory may travel by the strategy.
+bool is_possible(const Message& message, Strategy strategy);
+
 // Seconds; NaN for a strategy that is not possible or was not measured. GPU memory has no `host`, host memory only
 // `host` and `library`.
 using Prediction = std::array<double, kStrategies>;

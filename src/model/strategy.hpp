@@ -48,6 +48,8 @@ constexpr const char* text(Strategy strategy) { return row(strategy).name; }
 std::optional<Strategy> strategy_named(std::string_view text);
 
 constexpr bool needs_aware_library(Strategy strategy) { return row(strategy).carries == Carries::device_memory; }
+constexpr bool packs_nothing(Strategy strategy) { return row(strategy).packs == Packs::nobody; }
+constexpr bool packs_on_host(Strategy strategy) { return row(strategy).packs == Packs::host_packer; }
 
 enum class Locality : std::uint8_t { same_gpu, other_gpu, other_node };
 std::optional<Locality> locality_named(std::string_view text);

@@ -13,7 +13,7 @@ from ways import Place
 from support import outcomes
 from support.building import Builder
 from support.messages import End, Image, Side
-from support.p2p import PLAIN
+from support.p2p import PLAIN, Requests
 
 
 def _given() -> list[int]:
@@ -76,3 +76,22 @@ def kernels_of(end: End) -> int:
             PLAIN("Recv", side.piece, 0, 4, comm, MPI.Status())
             side.check_received(Image(end, builder).payload())
         return (outcomes.rows() - before)[outcomes.LAUNCHES]
+
+
+def kernels_started_together(ends: list[End]) -> int:
+    """Kernel launches of this rank for persistent messages from rank 0, which one MPI_Startall starts."""
+    comm, me = calls_worker.comms()["world"], MPI.COMM_WORLD.Get_rank()
+    with Builder() as builder:
+        sides = [Side(end.later(me), builder) for end in ends]
+        requests, name = Requests(len(ends)), "Recv_init" if me else "Send_init"
+        for k, side in enumerate(sides):
+            PLAIN(name, side.piece, 1 - me, k, comm, requests.at(k))
+        before = outcomes.rows()
+        PLAIN("Startall", len(ends), requests.handles)
+        ways.complete(PLAIN, "Waitall", requests)
+        launches = (outcomes.rows() - before)[outcomes.LAUNCHES]
+        ways.free(PLAIN, requests)
+        if me == 1:
+            for side, end in zip(sides, ends, strict=True):
+                side.check_received(Image(end, builder).payload())
+        return launches

@@ -54,6 +54,16 @@ def test_the_library_is_given_the_memory_of_the_strategy(tool_below, strategy, d
                 assert given == [expected, expected], (send, recv, kind, maker)
 
 
+def test_packs_of_one_startall_share_launches_whoever_sends_between_them(ranks):
+    n_sends = 6
+    alone = [End("device", c.Vector(30, 4, 6, Named("INT")))] * n_sends
+    mixed = [end for other in alone for end in (other, End("host", c.Vector(30, 4, 6, Named("INT"))))]
+    job = ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY="oneshot", TESTS_THREAD_LEVEL="0")
+    launches, _ = job.call(worker.kernels_started_together, alone)
+    assert launches < n_sends
+    assert job.call(worker.kernels_started_together, mixed)[0] == launches
+
+
 @pytest.mark.parametrize(("strategy", "kernels"), [("oneshot", 1), ("device", 1), ("staged", CHUNKS)])
 def test_staged_messages_go_in_chunks(ranks, strategy, kernels):
     aware = AWARE if strategy == "device" else {}
