@@ -42,7 +42,26 @@ void Engine::post(const MessagePtr& message) {
   row_is_open_ = row_is_open_ || starts_now;
   pending_.push_back(message);
   if (!is_packed) queue(message);
+  held_bytes_ += message->outs.bytes();
+  if (n_holds_ == 0) start_or_leave(starts_now);
+  count_work();
+}
+
+// What is left starts with the next call, or by a thread.
+void Engine::start_or_leave(bool starts_now) noexcept {
   if (starts_now || (starter() == Starter::thread && !wake_progress_thread())) start_packed(true);
+}
+
+void Engine::hold() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (n_holds_++ == 0) held_bytes_ = 0;
+}
+
+void Engine::release() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (--n_holds_ > 0 || pending_.empty()) return;
+  launch();
+  start_or_leave(starter() == Starter::same_call || held_bytes_ <= kMostAwaitedBytes);
   count_work();
 }
 
@@ -50,8 +69,8 @@ void Engine::post(const MessagePtr& message) {
 void Engine::queue(const MessagePtr& message) {
   not_launched_.push_back(message);
   not_launched_bytes_ += message->outs.bytes();
-  if (pending_.size() == 1 || not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes)
-    launch();
+  const bool is_first = pending_.size() == 1 && n_holds_ == 0;
+  if (is_first || not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes) launch();
 }
 
 // Only the first of a row of sends is waited for: the others share a launch.

@@ -26,6 +26,16 @@ class Engine {
   // of another message.
   void post(const MessagePtr& message);
 
+  // While it lives, posted sends wait for each other: their packs share launches. At its end they start, if packing
+  // them is soon done.
+  class Together {
+   public:
+    Together() { get().hold(); }
+    ~Together() { get().release(); }
+    Together(const Together&) = delete;
+    Together& operator=(const Together&) = delete;
+  };
+
   // Finishes all packing and starts all pending sends. Every call that may block does this first.
   static void flush() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
@@ -75,6 +85,9 @@ class Engine {
   void tend_orphans(bool at_finalize) noexcept;
 
  private:
+  void hold() noexcept;
+  void release() noexcept;
+  void start_or_leave(bool starts_now) noexcept;
   void queue(const MessagePtr& message);
   bool starts_in_its_call(const Message& message) const noexcept;
   void start_pending(bool waits) noexcept;
@@ -93,7 +106,9 @@ class Engine {
   std::deque<MessagePtr> pending_;
   std::vector<MessagePtr> not_launched_;  // of the pending ones
   std::int64_t not_launched_bytes_ = 0;
-  bool row_is_open_ = false;  // a message was waited for in its call, and no call has started pending ones since
+  int n_holds_ = 0;              // objects of Together
+  std::int64_t held_bytes_ = 0;  // posted under them
+  bool row_is_open_ = false;     // a message was waited for in its call, and no call has started pending ones since
   MessageTable managed_;
   std::vector<MessagePtr> orphans_;
 };

@@ -70,6 +70,7 @@ int start_all(const Real& real, int count, void* requests) {
     if (is_queued_send(request)) queued.push_back(request);
     else if (const int code = start(real, request); code != MPI_SUCCESS) return code;
   }
+  const Engine::Together together;
   for (void* const request : queued) {
     if (const int code = start(real, request); code != MPI_SUCCESS) return code;
   }
