@@ -64,6 +64,8 @@ def _on_gpu(packs: str, carries: str, ends: list[str]) -> str:
     message = f"`message.{carries.removesuffix('_memory')}.L`"
     if packs == "host_packer":
         return "–"
+    if packs == "layout_to_layout":
+        return "none: both ends agree on it"
     return f"{message} (contiguous)" if packs == "nobody" else f"`{ends[0]}` + {message} + `{ends[1]}`"
 
 

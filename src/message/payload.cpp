@@ -64,7 +64,7 @@ void Payload::take_memory(Limit limit) {
     case Packs::kernel_and_copies:
       if (has_taken(MemoryKind::pinned, limit)) return take_stage(limit);
       break;
-    case Packs::kernel_into_receiver:
+    case Packs::layout_to_layout:
     case Packs::host_packer: break;
   }
   use(staging_.emplace(device_, bytes(), overrun()), {});

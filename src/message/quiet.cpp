@@ -2,6 +2,7 @@
 
 #include "base/options.hpp"
 #include "device/device.hpp"
+#include "message/direct.hpp"
 #include "message/strategy.hpp"
 
 namespace tempi::message {
@@ -12,7 +13,8 @@ std::atomic<bool> packs_host_memory{true};
 // The last library before the search for the device: one loaded in between is seen the next time.
 void look_whether_quiet() noexcept {
   const link_map* const last = hold_last_library();
-  if (device::current() != nullptr || flag(Option::REPORT)) return;  // a report counts what is passed on
+  if (notes_messages() || device::current() != nullptr || flag(Option::REPORT))
+    return;  // a report counts what is passed on
   packs_host_memory.store(may_pack_on_host(), std::memory_order_relaxed);
   quiet_since.store(last, std::memory_order_release);
 }

@@ -1,6 +1,7 @@
 // The state of a message: states.def has the states with their invariants, and the steps.
 //
 //   inactive ──▶ pending ──▶ started ──▶ seen ──▶ inactive | ended     a send; get_status leads to "seen"
+//                   ├──────▶ delivered ─────────▶ inactive | ended     straight into the receiver's buffer
 //                   ├──────▶ withdrawn ─────────▶ inactive | ended     MPI_Cancel before it was started
 //                   └──────▶ failed ────────────▶ inactive | ended     packing or MPI_Start failed
 //   inactive ──▶ started ──▶ ...                                       a receive, MPI_Ibsend

@@ -34,7 +34,7 @@ Wishes read_wishes() {
   const bool direct = text(Option::STRATEGY) == model::text(Strategy::direct);
   if (!direct) all = model::strategy_named(text(Option::STRATEGY));
   Wishes wishes{all, flag(Option::CONTIGUOUS_STAGED) && !flag(Option::CONTIGUOUS_AUTO),
-                all && model::packs_on_host(*all), !all, direct && !flag(Option::NO_DIRECT)};
+                all && model::packs_on_host(*all), !all, direct};
   if (!all && !flag(Option::DATATYPE_AUTO)) {
     if (flag(Option::DATATYPE_ONESHOT)) wishes.datatype = Strategy::oneshot;
     if (flag(Option::DATATYPE_DEVICE)) wishes.datatype = Strategy::device;

@@ -28,7 +28,7 @@ enum class Packs : std::uint8_t {
   kernel_into_device,
   kernel_into_pinned,
   kernel_and_copies,
-  kernel_into_receiver,
+  layout_to_layout,
   host_packer
 };
 enum class Carries : std::uint8_t { device_memory, host_memory, marker };
@@ -56,7 +56,7 @@ std::optional<Strategy> strategy_named(std::string_view text);
 
 constexpr bool needs_aware_library(Strategy strategy) { return row(strategy).carries == Carries::device_memory; }
 constexpr bool packs_nothing(Strategy strategy) { return row(strategy).packs == Packs::nobody; }
-constexpr bool needs_both_ends(Strategy strategy) { return row(strategy).packs == Packs::kernel_into_receiver; }
+constexpr bool needs_both_ends(Strategy strategy) { return row(strategy).packs == Packs::layout_to_layout; }
 constexpr bool packs_on_host(Strategy strategy) { return row(strategy).packs == Packs::host_packer; }
 
 enum class Locality : std::uint8_t { same_gpu, other_gpu, other_node };

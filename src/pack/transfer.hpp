@@ -1,4 +1,5 @@
-// A transfer: boxes from one end, the source, to another, the destination. Packing and unpacking are two uses of it.
+// A transfer: boxes from one end, the source, to another, the destination. Packing, unpacking
+// and direct messages, from one layout to another, are uses of it.
 //
 // Glossary
 //   end        memory that a transfer reads or writes: its address, its layout and its location

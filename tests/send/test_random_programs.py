@@ -67,6 +67,12 @@ def test_two_ranks(ranks, tally, program):
     check(ranks(2, TEMPI_DEVICE="fake"), program, tally)
 
 
+@examples(60, shrinks=False)
+@given(program=programs(2))
+def test_two_ranks_with_direct_messages(ranks, tally, program):
+    check(ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY="direct"), program, tally)
+
+
 @examples(30, shrinks=False)
 @given(program=programs(3))
 def test_three_ranks_with_small_pools(ranks, tally, program):

@@ -88,7 +88,7 @@ def _is_aware() -> bool:
 
 def _strategy() -> str:
     """TEMPI_STRATEGY; "profile" if a profile decides."""
-    wish = os.environ.get("TEMPI_STRATEGY", "auto")
+    wish = os.environ.get("TEMPI_STRATEGY", "auto").replace("direct", "auto")  # for messages that cannot be direct
     return "profile" if wish == "auto" and os.environ.get("TEMPI_PROFILE", "none") != "none" else wish
 
 
