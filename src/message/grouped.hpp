@@ -13,8 +13,8 @@ void pack_now(Message& message) noexcept;
 // Queues the packing of all, few launches a context. A payload that cannot be queued is packed at once.
 void pack_grouped(const std::vector<MessagePtr>& messages) noexcept;
 
-// True when the queued packing or unpacking is done, if there is any; `waits`: waits for it. Work that has failed is done
-// again at once; a failure of that is kept in the message.
+// True when the queued packing or unpacking is done, if there is any; `waits`: waits for it. Work that has failed is
+// done again at once; a failure of that is kept in the message.
 bool is_moved(Message& message, Part& part, bool waits) noexcept;
 
 // Unpacks whole payloads; complete on return. A failure is kept in the message.

@@ -6,10 +6,10 @@
 //   claimed  the send that meets an offer writes into its buffer; its message is an empty marker then
 //
 // Invariants
-//   Every message and every receive of the process from itself on a communicator is noted, in the order of the calls, and
-//   before the library sees it; else the meetings are closed: no offer is claimed from then on.
-//   Meetings are closed by the first receive with a wildcard, matched probe, cancelled receive, failed call or persistent
-//   request of the library's, and by a second thread.
+//   Every message and every receive of the process from itself on a communicator is noted, in the order of the calls,
+//   and before the library sees it; else the meetings are closed: no offer is claimed from then on.
+//   Meetings are closed by the first receive with a wildcard, matched probe, cancelled receive, failed call or
+//   persistent request of the library's, and by a second thread.
 //   An offer can be claimed only after the library has its receive: a receive of another thread may not slip in before.
 #pragma once
 

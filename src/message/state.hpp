@@ -11,8 +11,8 @@
 // ends. MPI_Request_free changes no state of an active message: the engine completes it in place of the program.
 //
 // Invariants
-//   Only the engine, under its lock, makes and leaves "pending": the state of a message in its queue, and of one that it
-//   is starting.
+//   Only the engine, under its lock, makes and leaves "pending": the state of a message in its queue, and of one that
+//   it is starting.
 //   All other steps are made by the thread that makes the message, or that calls MPI with its request: one at a time.
 //   Nobody but the library touches the payload of a started message.
 #pragma once

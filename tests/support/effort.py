@@ -10,7 +10,7 @@ VARIABLE = "TESTS_EFFORT"
 PROFILE = os.environ.get(VARIABLE, "ci")
 _FACTORS = {"quick": 0.1, "ci": 0.3, "full": 3.0}
 _FACTOR = _FACTORS.get(PROFILE) or float(PROFILE)
-IS_QUICK = _FACTOR < _FACTORS["ci"]
+IS_QUICK = _FACTORS["ci"] > _FACTOR
 IS_FULL = _FACTORS["full"] <= _FACTOR
 
 
