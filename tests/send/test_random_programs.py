@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from programs_worker import Message, Program
 
-from support import memory
+from support import defects, memory
 from support.effort import examples
 from support.messages import KINDS, End
 from support.p2p import FORMS
@@ -39,6 +39,8 @@ def two_ends(draw):
 def messages(draw, size, tag):
     """One message; its tag is its own, so that no wildcard can take another one's."""
     source, target = draw(st.integers(0, size - 1)), draw(st.integers(0, size - 1))
+    if defects.is_mpich_4_0() and source == target:  # it takes them for truncated when the two datatypes differ
+        target = (source + 1) % size
     form = st.sampled_from(FORMS)
     send = draw(st.sampled_from(SENDS))
     recv = draw(st.sampled_from(ways.RECVS))
