@@ -1,6 +1,7 @@
 // Direct messages: a kernel writes from the layout of the sender straight into that of the receiver. The library
 // carries an empty marker with the communicator and tag of the program, so that matching, order and cancellation stay
 // its own.
+//
 // Today: messages of a process to itself, within one GPU.
 #pragma once
 
