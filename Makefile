@@ -56,9 +56,9 @@ docs: ## write docs/options.md and docs/strategies.md
 wheel: $(VENV)/.mpi ## a wheel with a shim for each MPI, for several GPU generations (ARCHITECTURES="90"), in dist/
 	.ci/unpack-headers $(BIN)/pip build/mpi
 	rm -rf dist
-	$(BIN)/pip wheel --no-build-isolation --no-deps -w dist -C build-dir=build/wheel \
-	    -C "cmake.define.TEMPI_CUDA_ARCHITECTURES=$(ARCHITECTURES)" \
-	    -C "cmake.define.TEMPI_MPI_INCLUDE_DIRS=$(abspath build/mpi/openmpi);$(abspath build/mpi/mpich);$(abspath build/mpi/mpiabi)" .
+	$(BIN)/pip wheel --no-build-isolation --no-deps -w dist --config-settings=build-dir=build/wheel \
+	    --config-settings="cmake.define.TEMPI_CUDA_ARCHITECTURES=$(ARCHITECTURES)" \
+	    --config-settings="cmake.define.TEMPI_MPI_INCLUDE_DIRS=$(abspath build/mpi/openmpi);$(abspath build/mpi/mpich);$(abspath build/mpi/mpiabi)" .
 
 test-wheel: wheel $(VENV)/.tools ## that wheel in new virtual environments, one with Open MPI, one with MPICH
 	TESTS_WHEEL=$$(echo $(CURDIR)/dist/*.whl) $(BIN)/python -m pytest tests/wheel
@@ -86,7 +86,7 @@ $(VENV)/.mpi: pyproject.toml | $(VENV)/bin/python
 
 # $(call install,what): an incremental build, in the environment's own build folder.
 define install
-	$(BIN)/pip install --no-build-isolation -C build-dir=$(BUILD) -C cmake.define.TEMPI_WERROR=$(WERROR) "$(1)"
+	$(BIN)/pip install --no-build-isolation --config-settings=build-dir=$(BUILD) --config-settings=cmake.define.TEMPI_WERROR=$(WERROR) "$(1)"
 	@if grep -q "TEMPI_HAVE_CUDA 0" $(BUILD)/generated/tempi_config.h; then \
 	    printf '\n*** tempi: nvcc was not found. The GPU engine is LEFT OUT; host buffers are handled. ***\n\n'; fi
 endef

@@ -42,7 +42,7 @@ def output_of(command: Sequence[str]) -> str:
 
 
 def rows_printed(command: Sequence[str]) -> str:
-    """What a benchmark's program prints.
+    """The output of a benchmark's program.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-// What the limits of the GPU and of the host share: their options, and the order in which they report.
+// The options of the limits of the GPU and of the host, and the order of their reports.
 #pragma once
 
 #include <set>

@@ -6,7 +6,6 @@
 #include "base/counters.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/options.hpp"
 #include "datatype/compose.hpp"
 #include "message/call.hpp"
 #include "message/engine.hpp"
@@ -202,7 +201,7 @@ std::shared_ptr<Direct> note_send(Handle comm, const Part& part, bool may_write)
   return nullptr;
 }
 
-void finish(Direct& direct, bool is_written) noexcept {
+void conclude(Direct& direct, bool is_written) noexcept {
   direct.offer->step(OfferState::claimed, is_written ? OfferState::written : OfferState::withdrawn);
   count(is_written ? Outcome::sent_direct : Outcome::fell_back, direct.offer->bytes());
 }

@@ -49,7 +49,7 @@ int post_noted(Message& message, const Fn& post) {
 // A send that is about to be queued, which claims the offer that it meets if it may and can write into it. With the
 // engine's lock: a second thread that closes the meetings waits for claimed sends.
 std::shared_ptr<Direct> note_send(Handle comm, const Part& part, bool may_write) noexcept;
-// The bytes are in the receiver's buffer; or will come packed.
-void finish(Direct& direct, bool is_written) noexcept;
+// The end of a claim: the bytes are in the receiver's buffer, or will come packed.
+void conclude(Direct& direct, bool is_written) noexcept;
 
 }  // namespace tempi::message

@@ -47,7 +47,7 @@ void Engine::post(const MessagePtr& message) {
   count_work();
 }
 
-// What is left starts with the next call, or by a thread.
+// The rest starts with the next call, or by a thread.
 void Engine::start_or_leave(bool starts_now) noexcept {
   if (starts_now || (starter() == Starter::thread && !wake_progress_thread())) start_packed(true);
 }
@@ -129,7 +129,7 @@ void Engine::count_work() noexcept {
 // The marker. It is not looked at again: it is complete when the receive is, which it meets.
 void Engine::deliver(Message& message) noexcept {
   Part& part = message.outs.first();
-  finish(*part.direct, true);
+  conclude(*part.direct, true);
   Handle marker = request_null();
   message.start_code = message.mpi.MPI_Isend(nullptr, 0, type_byte(), part.peer, part.tag, message.comm, &marker);
   if (is_made(message.start_code, marker)) message.mpi.MPI_Request_free(&marker);

@@ -31,7 +31,7 @@ Works works_of(const std::vector<MessagePtr>& messages, Parts Message::* parts) 
 
 // The offer of a direct message is not written then: its bytes come packed.
 void move_now(const Work& work) noexcept {
-  if (const auto direct = std::exchange(work.part->direct, nullptr)) finish(*direct, false);
+  if (const auto direct = std::exchange(work.part->direct, nullptr)) conclude(*direct, false);
   try {
     work.payload().move();
   } catch (...) {

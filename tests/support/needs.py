@@ -1,4 +1,4 @@
-"""What tests need that not every MPI or machine has. A test without it is skipped, and says what to do."""
+"""Requirements of tests that not every MPI or machine meets: the test is skipped, and says what to do."""
 
 from __future__ import annotations
 
