@@ -14,7 +14,7 @@ mkdir -p "$logs"
 
 install() {
   rm -rf "$site"
-  "$python" -m pip install -q --no-index --no-build-isolation --no-deps -C build-dir=build/gpu --target "$site" . &&
+  "$python" -m pip install -q --no-index --no-build-isolation --no-deps --config-settings=build-dir=build/gpu --target "$site" . &&
     grep "TEMPI_HAVE_CUDA 1" build/gpu/generated/tempi_config.h
 }
 
