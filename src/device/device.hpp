@@ -6,13 +6,16 @@
 //   mark       a point in a queue, reached when all work queued before it is done
 //   kernel     a grid of tiles; its body is the same source on the GPU and on the fake device
 //   scope      a context entered by the calling thread; all work is queued through one
+//   share, map a process shares an allocation of its own; another process of the node maps it and reaches its bytes
 //
 // Every function throws tempi::Error (kind device or no_memory) on failure, except locate() and the destructors.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tempi::device {
@@ -34,9 +37,19 @@ struct Location {
   int ordinal = -1;                   // the GPU, -1 for pageable memory
   Context context = nullptr;          // context of work on this memory
   std::uintptr_t begin = 0, end = 0;  // the allocation, where the driver tells; empty for pageable memory
+  std::uint64_t id = 0;               // of the allocation, never reused in the process; 0: host memory, or not known
   bool on_gpu() const { return kind == MemoryKind::device || kind == MemoryKind::managed; }
   bool cpu_reaches() const { return kind != MemoryKind::device; }
   bool gpu_reaches() const { return kind != MemoryKind::host; }
+};
+
+// What another process of the node needs to map an allocation of device memory. Plain data: it travels through shared
+// memory.
+struct SharedAllocation {
+  std::array<std::byte, 64> handle{};  // cuda: CUipcMemHandle; fake: process and file
+  std::array<std::byte, 16> gpu{};     // UUID of its GPU
+  std::uint64_t id = 0;                // Location::id in its process
+  std::uint64_t begin = 0, bytes = 0;  // in the address space of its process
 };
 
 // A kernel as the fake device runs it: the per-thread body, compiled for the CPU. The fake adds `shift` to addresses
@@ -106,6 +119,14 @@ class Device {
   // The context that the CUDA runtime uses on a GPU, initialised now if need be.
   virtual Context primary(int ordinal) = 0;
 
+  // Does a kernel on one GPU reach the memory of the other? Ordinals of this process.
+  virtual bool reaches(int ordinal, int other) noexcept = 0;
+
+  // What another process needs to map the allocation (Scope::map). Empty where the memory cannot be shared: it is not
+  // device memory, or the driver has no handle for it (cudaMallocAsync, virtual memory management). About as fast as
+  // locate() from the second call for an allocation on. The allocation stays alive while others use their mappings.
+  virtual std::optional<SharedAllocation> share(const Location& location) noexcept = 0;
+
   virtual void unpin(void* pages) noexcept = 0;  // see Scope::pin
 
  private:
@@ -121,6 +142,8 @@ class Device {
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* address) noexcept = 0;
   virtual void pin(void* pages, std::size_t bytes) = 0;
+  virtual std::uintptr_t map(const SharedAllocation& allocation) = 0;
+  virtual void unmap(std::uintptr_t address) noexcept = 0;
 };
 
 // The device of this process, chosen by TEMPI_DEVICE, or null while there is none (no driver loaded, not initialised).
@@ -154,6 +177,12 @@ class Scope {
   void deallocate(void* address) const noexcept { device_.deallocate(address); }
   // Makes pages (host_pages.hpp) reachable by all GPUs, at the CPU's address; they stay the caller's.
   void pin(void* pages, std::size_t bytes) const { device_.pin(pages, bytes); }
+
+  // Maps an allocation of another process for kernels and copies of this context. Returns the address of its first
+  // byte here. Throws Error (device): the GPU does not reach it, or its process is gone. Takes milliseconds.
+  std::uintptr_t map(const SharedAllocation& allocation) const { return device_.map(allocation); }
+  // Ends what map() returned; each call of map() has its own end. No queued work may use the memory any more.
+  void unmap(std::uintptr_t address) const noexcept { device_.unmap(address); }
 
  private:
   Device& device_;

@@ -123,7 +123,7 @@ class CudaDevice final : public Device {
     if (memory_type == 0) return {};
     const bool is_of_pool = context == nullptr;
     if (is_of_pool) context = static_cast<CUcontext>(primary_context(ordinal));
-    const Location found{kind_of(memory_type, managed != 0), ordinal, context, begin, begin + bytes};
+    const Location found{kind_of(memory_type, managed != 0), ordinal, context, begin, begin + bytes, buffer_id};
     if (found.on_gpu()) order_after_program(*driver, {as_device(address), buffer_id, context, is_of_pool});
     return found;
   }
@@ -141,6 +141,9 @@ class CudaDevice final : public Device {
     check(driver->cuInit(0), "cuInit");
     return primary_context(ordinal);
   }
+
+  bool reaches(int, int) noexcept override { return false; }
+  std::optional<SharedAllocation> share(const Location&) noexcept override { return {}; }
 
   void unpin(void* pages) noexcept override { driver->cuMemHostUnregister(pages); }
 
@@ -186,6 +189,8 @@ class CudaDevice final : public Device {
     constexpr unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
     check(driver->cuMemHostRegister_v2(pages, bytes, flags), "cuMemHostRegister");
   }
+  std::uintptr_t map(const SharedAllocation&) override { throw Error(ErrorKind::device, "map: not yet"); }
+  void unmap(std::uintptr_t) noexcept override {}
 };
 
 CudaDevice* make_device(const CudaDriver* loaded) {

@@ -54,6 +54,8 @@ class Fake final : public Device {
 
   Facts facts() noexcept override { return {"fake", kFakeOrdinals, "fake"}; }
   Context primary(int ordinal) override { return fake_context(ordinal); }
+  bool reaches(int, int) noexcept override { return true; }
+  std::optional<SharedAllocation> share(const Location&) noexcept override { return {}; }
   bool poll(const Progress& progress, const QueueKey& queue, bool waits);
 
   void unpin(void* pages) noexcept override {
@@ -106,6 +108,8 @@ class Fake final : public Device {
     failures_.pass("pinned", ErrorKind::no_memory);
     memory_.pin(fake_ordinal(current_context()), pages, bytes);
   }
+  std::uintptr_t map(const SharedAllocation&) override { throw Error(ErrorKind::device, "map: not yet"); }
+  void unmap(std::uintptr_t) noexcept override {}
 
   // The caller holds the mutex.
   void finish_legacy_queues() {
