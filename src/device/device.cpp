@@ -1,5 +1,7 @@
 #include "device/device.hpp"
 
+#include <unistd.h>
+
 #include "base/options.hpp"
 #include "device/fake/fake.hpp"
 #include "tempi_config.h"
@@ -18,6 +20,11 @@ BackEnd chosen() {
   return wanted == "none" ? BackEnd::none : BackEnd::cuda;
 }
 
+BackEnd back_end() {
+  static const BackEnd the_choice = chosen();
+  return the_choice;
+}
+
 }  // namespace
 
 const char* name(MemoryKind kind) {
@@ -30,11 +37,15 @@ const char* name(MemoryKind kind) {
   return "";
 }
 
+bool may_come() noexcept {
+  static const bool has_driver = ::access("/dev/nvidiactl", F_OK) == 0 || ::access("/dev/dxg", F_OK) == 0;
+  return back_end() == BackEnd::fake || (back_end() == BackEnd::cuda && (has_driver || current() != nullptr));
+}
+
 Device* current() noexcept {
-  static const BackEnd back_end = chosen();
-  if (back_end == BackEnd::fake) return fake_device();
+  if (back_end() == BackEnd::fake) return fake_device();
 #if TEMPI_HAVE_CUDA
-  if (back_end == BackEnd::cuda) return cuda_device();
+  if (back_end() == BackEnd::cuda) return cuda_device();
 #endif
   return nullptr;
 }

@@ -150,6 +150,9 @@ class Device {
 // Costs a few ns while the program has not loaded the driver.
 Device* current() noexcept;
 
+// True: this process may come to use a GPU. Constant.
+bool may_come() noexcept;
+
 // Makes a context current for the calling thread while it lives; graph capture by the program is not disturbed. A
 // function that needs a current context takes a Scope as proof. Only the innermost of nested scopes may be used. Copies
 // and kernels go to the thread's own queue of the context and lane.

@@ -2,6 +2,7 @@
 #include "message/matched.hpp"
 
 #include "interpose/entry.hpp"
+#include "message/direct.hpp"
 #include "message/message_call.hpp"
 #include "mpi/active.hpp"
 
@@ -26,12 +27,14 @@ int probe_matched(Handle comm, void* message, const Probe& probe) noexcept {
 
 TEMPI_ENTRY(MPI_Mprobe, (int source, int tag, Handle comm, void* message, MPI_Status* status),
             probe_matched(comm, message, [&] {
+              note_probe();
               Engine::flush();
               return real.MPI_Mprobe(source, tag, comm, message, status);
             }))
 
 TEMPI_ENTRY(MPI_Improbe, (int source, int tag, Handle comm, int* flag, void* message, MPI_Status* status),
             probe_matched(comm, message, [&] {
+              note_probe();
               Engine::progress();
               return real.MPI_Improbe(source, tag, comm, flag, message, status);
             }))

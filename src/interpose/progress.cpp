@@ -2,6 +2,7 @@
 #include "device/device.hpp"
 #include "interpose/entry.hpp"
 #include "machine/cuda_aware.hpp"
+#include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/message_call.hpp"
 #include "mpi/active.hpp"
@@ -15,7 +16,14 @@ int call_flushed(PassedFn fn, Arguments... arguments) {
   return Engine::tended(call_if_there(fn, arguments...));
 }
 
-int probe(const Real& real, int source, int tag, Handle comm, int* flag, MPI_Status* status) {
+int probe(const Real& real, int source, int tag, Handle comm, MPI_Status* status) {
+  note_probe();
+  Engine::flush();
+  return Engine::tended(real.MPI_Probe(source, tag, comm, status));
+}
+
+int iprobe(const Real& real, int source, int tag, Handle comm, int* flag, MPI_Status* status) {
+  note_probe();
   Engine::progress();
   return Engine::tended(real.MPI_Iprobe(source, tag, comm, flag, status));
 }
@@ -46,7 +54,8 @@ int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept
 #include "base/functions.def"
 
 TEMPI_ENTRY(MPI_Iprobe, (int source, int tag, Handle comm, int* flag, MPI_Status* status),
-            probe(real, source, tag, comm, flag, status))
+            iprobe(real, source, tag, comm, flag, status))
+TEMPI_ENTRY(MPI_Probe, (int source, int tag, Handle comm, MPI_Status* status), probe(real, source, tag, comm, status))
 
 TEMPI_ENTRY(MPI_Psend_init,
             (const void* buffer, int partitions, Count count, Handle datatype, int destination, int tag, Handle comm,

@@ -93,6 +93,7 @@ Made make_message(const Call& call, FoundSide&& found, Over over) {
   const Half& half = call.half();
   auto message = std::make_shared<Message>(call.real, half.buffer.comm, call.lifetime);
   message->is_buffered = call.is_buffered && call.lifetime == Lifetime::programs;
+  message->is_blocking = call.is_waited_for;
   Payload* payload = nullptr;
   if (found.side) {
     Parts& parts = call.out != nullptr ? message->outs : message->ins;
@@ -117,6 +118,7 @@ Made make_message(const Call& call, FoundSide&& found, Over over) {
 int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over) {
   if (const auto refusal = sides.refusal()) return *refusal;
   if (!sides.any()) return pass_on_noted(call, untouched);
+  if (is_run_by_requests(call, sides)) return run_by_requests(call, std::move(sides));
   if (call.blocks()) return run_blocking(call, sides, over);
   if (call.out != nullptr && call.in != nullptr) return isendrecv(call, std::move(sides));
   return run_nonblocking(call, std::move(call.out != nullptr ? sides.out : sides.in), over);

@@ -35,6 +35,7 @@ struct Call {
   void* result;                // the program's status (blocking calls) or the address of its request
   bool is_buffered = false;    // its bytes are taken when it starts: MPI_Ibsend, MPI_Bsend_init
   bool is_one_buffer = false;  // both halves are the same buffer: MPI_Sendrecv_replace, MPI_Isendrecv_replace
+  bool is_waited_for = false;  // nonblocking, of a blocking call of the program's
 
   const Half& half() const { return out != nullptr ? *out : *in; }  // of a call that has one
   Handle comm() const { return half().buffer.comm; }
@@ -64,6 +65,13 @@ int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over);
 // MPI_Isendrecv of which at least one half is ours: two messages, of which the program holds the receive's request.
 int isendrecv(const Call& call, Sides&& sides);
 
+// Its outgoing half, by MPI_Isend or by a request of our own that completes as the call does.
+int send_half(const Call& call, FoundSide&& found, Handle* sent);
+
+// A blocking call whose message may be direct.
+bool is_run_by_requests(const Call& call, const Sides& sides);
+int run_by_requests(const Call& call, Sides&& sides);
+
 // The message of a call with one half and a request over it, made by `over`. No message: the library made no request.
 struct Made {
   MessagePtr message;
@@ -83,7 +91,8 @@ inline bool belongs_to_library(const Call& call) noexcept {
 
 template <class Fn>
 int pass_on(const Call& call, const Fn& untouched) {
-  if (call.comes_after_pending()) Engine::flush();
+  if (call.blocks()) Engine::flush();
+  else if (call.comes_after_pending()) Engine::go_before(call.comm(), call.half().peer);
   const int code = untouched();
   return call.blocks() ? Engine::tended(code) : code;
 }

@@ -185,9 +185,10 @@ int request_free(const Real& real, void* request) {
 
 int cancel(const Real& real, void* request) {
   if (request == nullptr) return real.MPI_Cancel(request);
-  if (notes_messages()) {  // what is claimed arrives, and the order of what is left is not known
+  if (notes_messages()) {  // the order of what is left is not known
     Engine::flush();
     close_all_meetings();
+    Engine::get().withdraw_offers();
   }
   if (Engine::get().withdraw(load_handle(request))) return MPI_SUCCESS;
   const MessagePtr message = Engine::get().find(load_handle(request));

@@ -1,111 +1,122 @@
 #include "message/direct.hpp"
 
 #include <algorithm>
-#include <deque>
 
 #include "base/counters.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "datatype/compose.hpp"
+#include "base/options.hpp"
 #include "message/call.hpp"
+#include "message/composition.hpp"
 #include "message/engine.hpp"
+#include "message/reach.hpp"
 #include "message/strategy.hpp"
 
 namespace tempi::message {
 namespace {
 
-using pack::Mapping;
+using mailbox::Mailbox;
+using mailbox::Slot;
 
-bool find_whether_to_note() { return direct_is_wanted() && device::current() != nullptr; }
-
-bool is_own(Handle comm, int peer) {
-  const peer::KnownPeer* const known = peer >= 0 ? peer::find(comm, peer) : nullptr;
-  return known != nullptr && known->place == model::Peer::self;
-}
-
-// Null: nobody's messages on the communicator are noted.
-Meetings* open_meetings(Handle comm) noexcept {
+// Null: nobody counts on the communicator.
+Meetings* meetings_of(Handle comm) noexcept {
   Meetings* const all = meetings_on(comm);
-  return all != nullptr && all->is_open() ? all : nullptr;
+  return all != nullptr && (all->claims() || all->offers()) ? all : nullptr;
 }
 
-// A second thread has closed the meetings: claimed sends of the first one go before what it does next.
+// A second thread has closed the sends: claimed ones of the first one go before what it does next.
 void settle(const Meetings& all) noexcept {
-  if (!all.is_open()) Engine::get().settle();
-}
-
-// One buffer as the boxes of all its elements.
-struct Layout {
-  pack::PreparedPtr prepared;
-  std::int64_t count, extent;
-  bool operator==(const Layout&) const = default;
-
-  datatype::Boxes boxes() const {
-    const datatype::Layout& one = prepared->plan.layout;
-    return datatype::repeated(one.boxes, count, extent, one.size);
-  }
-};
-
-// From one layout to another one.
-struct Composed {
-  Composed(Layout sent, Layout received)
-      : from(std::move(sent)), to(std::move(received)), boxes(datatype::composed(from.boxes(), to.boxes())) {
-    if (boxes) mapping.emplace(*boxes, Mapping::Sense::written);
-  }
-
-  const Layout from, to;
-  const std::optional<datatype::Boxes> boxes;
-  std::optional<Mapping> mapping{};  // none where they do not compose
-  pack::LaunchCache launches{};
-};
-using ComposedPtr = std::shared_ptr<Composed>;
-
-// The last pairs of layouts.
-class Compositions {
- public:
-  ComposedPtr get(const Layout& from, const Layout& to) {
-    const std::lock_guard lock(mutex_);
-    const auto is_it = [&](const ComposedPtr& kept) { return kept->from == from && kept->to == to; };
-    const auto known = std::find_if(kept_.begin(), kept_.end(), is_it);
-    if (known != kept_.end()) return *known;
-    kept_.push_front(std::make_shared<Composed>(from, to));
-    if (kept_.size() > kKept) kept_.pop_back();
-    return kept_.front();
-  }
-
- private:
-  static constexpr std::size_t kKept = 128;
-
-  std::mutex mutex_;
-  std::deque<ComposedPtr> kept_;  // newest first
-};
-
-Compositions& compositions() {
-  static auto& all = *new Compositions;
-  return all;
+  if (!all.claims()) Engine::get().settle();
 }
 
 bool lies_on_one_gpu(const pack::Place& place) { return place.first.on_gpu() && !place.is_split(); }
-
-std::shared_ptr<Direct> direct_to(const OfferPtr& offer, const Part& part) {
-  const pack::Transfer& sent = part.payload.transfer();
-  const pack::End& from = sent.laid_out();
-  if (!lies_on_one_gpu(from.place) || from.place.first.context != offer->end.place.first.context) return nullptr;
-  if (part.payload.bytes() != offer->bytes()) return nullptr;
-  const ComposedPtr composed = compositions().get({part.payload.prepared(), sent.count, from.extent},
-                                                  {offer->prepared, offer->count, offer->end.extent});
-  if (!composed->mapping) return nullptr;
-  return std::make_shared<Direct>(
-      offer, composed,
-      pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, offer->end});
-}
 
 void count(Outcome outcome, std::int64_t bytes) {
   count_call(Function::direct, outcome, static_cast<std::uint64_t>(bytes));
 }
 
+// What other processes need to write into the buffer. False: they cannot.
+bool describe(Slot& slot, const Offer& offer, const OfferedLayout& layout, device::Device& device) {
+  if (layout.boxes.empty() || offer.end.place.first.kind != device::MemoryKind::device) return false;
+  const std::optional<device::SharedAllocation> memory = device.share(offer.end.place.first);
+  if (!memory) return false;
+  slot.memory = *memory;
+  slot.address = reinterpret_cast<std::uintptr_t>(offer.end.address);
+  slot.n_boxes = static_cast<std::int32_t>(layout.boxes.size());
+  std::copy(layout.boxes.begin(), layout.boxes.end(), slot.boxes.begin());
+  return true;
+}
+
+OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
+  const pack::Transfer& transfer = part.payload.transfer();
+  Slot* const slot = lies_on_one_gpu(transfer.laid_out().place) ? Mailbox::own().take_slot() : nullptr;
+  if (slot == nullptr) return nullptr;
+  auto offer = std::make_shared<Offer>(*slot, *place.line, place.n);
+  offer->prepared = part.payload.prepared();
+  offer->count = transfer.count;
+  offer->end = transfer.laid_out();
+  const OfferedLayoutPtr layout = offered_layout({offer->prepared, offer->count, offer->end.extent});
+  slot->own = place.is_own ? offer.get() : nullptr;
+  slot->bytes = offer->bytes();
+  slot->layout = layout->number;
+  slot->n_boxes = 0;
+  const bool is_for_sender = place.is_own || describe(*slot, *offer, *layout, part.payload.device());
+  return is_for_sender ? offer : nullptr;
+}
+
+// A receiver's end, as kernels of the sender's context reach it.
+std::optional<pack::End> end_of(const Turn& turn, const Slot& slot, const Composed& composed,
+                                const device::Location& sender, device::Device& device) {
+  if (turn.is_own) {
+    const pack::End& end = static_cast<const Offer*>(slot.own)->end;
+    return end.place.first.context == sender.context ? std::optional(end) : std::nullopt;
+  }
+  const auto first = static_cast<std::int64_t>(slot.address - slot.memory.begin) + composed.span.begin;
+  const bool is_inside = first >= 0 && first + composed.span.bytes() <= static_cast<std::int64_t>(slot.memory.bytes);
+  if (!is_inside) return {};
+  const auto here = reach(device, sender.context, turn.rank, slot.memory);
+  if (!here) return {};
+  const std::uintptr_t address = *here + (slot.address - slot.memory.begin);
+  const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, *here,
+                               *here + slot.memory.bytes, slot.memory.id};
+  return pack::End{reinterpret_cast<void*>(address), 0, &composed.far, {there}};
+}
+
+// Null: the kernel cannot write there.
+std::shared_ptr<Direct> direct_to(const Turn& turn, const Claim& claim, const Part& part) {
+  const Slot& slot = *claim.slot;
+  const pack::Transfer& sent = part.payload.transfer();
+  const pack::End& from = sent.laid_out();
+  if (part.payload.bytes() != slot.bytes) return nullptr;
+  const auto boxes = [&] {
+    if (!turn.is_own) return boxes_of(slot);
+    const auto& offer = *static_cast<const Offer*>(slot.own);
+    return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes();
+  };
+  const ComposedPtr composed =
+      composition({part.payload.prepared(), sent.count, from.extent}, {turn.rank, slot.layout}, boxes);
+  if (!composed->mapping) return nullptr;
+  const std::optional<pack::End> to = end_of(turn, slot, *composed, from.place.first, part.payload.device());
+  if (!to) return nullptr;
+  return std::make_shared<Direct>(
+      claim, composed,
+      pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, *to});
+}
+
+// Nothing is left to be decided about the send.
+void settle_claim(Part& part, const Turn& turn, const Claim& claim) {
+  try {
+    part.direct = direct_to(turn, claim, part);
+  } catch (...) {
+    warn_fallback("a message is packed", caught_error().what());
+  }
+  if (part.direct) return;
+  claim.end(false);
+  count(Outcome::declined, part.payload.bytes());
+}
+
 void close_after(const Error& error, Handle comm) noexcept {
-  warn_fallback("messages to oneself are packed", error.what());
+  warn_fallback("messages between GPUs are packed", error.what());
   close_meetings(comm);
 }
 
@@ -119,22 +130,29 @@ bool is_valid(Handle comm, Handle datatype) {
 
 void note(const Half& half, bool is_sent, bool is_persistent) {
   const Handle comm = half.buffer.comm;
-  const bool is_wild = !is_sent && (half.peer == MPI_ANY_SOURCE || half.tag == MPI_ANY_TAG);
   if (half.peer == MPI_PROC_NULL || !is_valid(comm, half.buffer.datatype)) return;
-  if (!is_wild && !is_own(comm, half.peer)) return;
-  Meetings* const all = open_meetings(comm);
+  Meetings* const all = meetings_of(comm);
   if (all == nullptr) return;
-  if (is_wild || is_persistent) all->close();
-  else if (is_sent) all->note_send(half.tag);
-  else all->note_receive(half.tag, nullptr);
-  settle(*all);
+  const bool is_wild = !is_sent && (half.peer < 0 || half.tag == MPI_ANY_TAG);
+  if (is_sent) {
+    if (is_persistent) all->close_sends();
+    else all->note_send(half.peer, half.tag);
+    settle(*all);
+  } else {
+    if (is_wild || is_persistent) all->close_receives();
+    else all->note_receive(half.peer, half.tag);
+  }
 }
 
 }  // namespace
 
 bool notes_messages() noexcept {
-  static const bool notes = find_whether_to_note();
+  static const bool notes = direct_is_wanted() && device::may_come();
   return notes;
+}
+
+void open_mailbox() noexcept {
+  if (notes_messages()) Mailbox::own().publish(job_on_node(), peer::own_rank());
 }
 
 void note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept try {
@@ -151,59 +169,60 @@ void close_all_meetings() noexcept {
 
 void close_meetings(Handle comm) noexcept {
   if (!notes_messages() || !peer::knows(comm)) return;
-  if (Meetings* const all = open_meetings(comm)) all->close();
+  if (Meetings* const all = meetings_of(comm)) all->close();
+}
+
+void note_probe() noexcept {
+  if (notes_messages()) Mailbox::own().announce_probes();
 }
 
 OfferPtr note_receive(Handle comm, const Part& part) noexcept try {
   if (!notes_messages()) return nullptr;
-  const bool is_wild = part.peer < 0 || part.tag == MPI_ANY_TAG;
-  if (!is_wild && !is_own(comm, part.peer)) return nullptr;
-  Meetings* const all = open_meetings(comm);
+  Meetings* const all = meetings_of(comm);
   if (all == nullptr) return nullptr;
-  if (is_wild) {
-    all->close();
+  if (part.peer < 0 || part.tag == MPI_ANY_TAG) {
+    all->close_receives();
     return nullptr;
   }
-  const pack::Transfer& transfer = part.payload.transfer();
-  OfferPtr offer;
-  if (lies_on_one_gpu(transfer.laid_out().place)) {
-    offer = std::make_shared<Offer>();
-    offer->prepared = part.payload.prepared();
-    offer->count = transfer.count;
-    offer->end = transfer.laid_out();
-  }
-  all->note_receive(part.tag, offer);
-  settle(*all);
+  const Meetings::Place place = all->place_receive(part.peer, part.tag);
+  if (place.line == nullptr) return nullptr;
+  OfferPtr offer = make_offer(place, part);
+  if (!offer) place.line->n_posted.store(place.n, std::memory_order_release);
   return offer;
 } catch (...) {
   close_after(caught_error(), comm);
   return nullptr;
 }
 
-void post_offer(Handle comm, Offer& offer) noexcept {
-  Meetings* const all = open_meetings(comm);
-  if (all == nullptr) return;
-  all->post(offer);
+void post_offer(Offer& offer) noexcept {
+  offer.post();
   count(Outcome::offered, offer.bytes());
 }
 
-std::shared_ptr<Direct> note_send(Handle comm, const Part& part, bool may_write) noexcept try {
-  if (!notes_messages() || !is_own(comm, part.peer)) return nullptr;
-  Meetings* const all = open_meetings(comm);
-  if (all == nullptr) return nullptr;
-  const OfferPtr met = all->note_send(part.tag);
-  if (!met || !may_write) return nullptr;
-  std::shared_ptr<Direct> direct = direct_to(met, part);
-  if (!direct) count(Outcome::declined, met->bytes());
-  return direct && all->claim(*met) ? direct : nullptr;
+void note_send(Handle comm, Part& part, bool may_write) noexcept try {
+  part.direct.reset();
+  part.early.reset();
+  Meetings* const all = notes_messages() ? meetings_of(comm) : nullptr;
+  if (all == nullptr) return;
+  const std::optional<Turn> turn = all->note_send(part.peer, part.tag);
+  if (!turn || !may_write || !lies_on_one_gpu(part.payload.transfer().laid_out().place)) return;
+  part.early = turn;
+  look_again(part);
 } catch (...) {
   close_after(caught_error(), comm);
-  return nullptr;
+}
+
+bool look_again(Part& part) noexcept {
+  const Meeting meeting = meet(*part.early);
+  if (meeting.met == Met::early) return false;
+  if (meeting.met == Met::claimed) settle_claim(part, *part.early, meeting.claim);
+  part.early.reset();
+  return true;
 }
 
 void conclude(Direct& direct, bool is_written) noexcept {
-  direct.offer->step(OfferState::claimed, is_written ? OfferState::written : OfferState::withdrawn);
-  count(is_written ? Outcome::sent_direct : Outcome::fell_back, direct.offer->bytes());
+  direct.claim.end(is_written);
+  count(is_written ? Outcome::sent_direct : Outcome::fell_back, direct.transfer.bytes());
 }
 
 }  // namespace tempi::message

@@ -1,6 +1,7 @@
 #include "message/engine.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "message/direct.hpp"
 #include "message/finish.hpp"
@@ -19,6 +20,15 @@ constexpr std::int64_t kMostWaitingBytes = 256 << 10;
 // Largest pack that is waited for in its own call, if it is the first of a row: it takes little more than its launch.
 constexpr std::int64_t kMostAwaitedBytes = 256 << 10;
 
+// The sender has claimed the offer: the message is on its way, unless the sender dies.
+void await_message(const Message& message) noexcept {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  int flag = 0;
+  while (flag == 0 && std::chrono::steady_clock::now() < end) {
+    if (message.mpi.MPI_Request_get_status(message.request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+  }
+}
+
 bool is_packed(Message& message, bool waits) noexcept {
   return message.outs.all([&](Part& part) { return is_moved(message, part, waits); });
 }
@@ -35,8 +45,10 @@ void Engine::post(const MessagePtr& message) {
   if (is_packed) pack_now(*message);
   const std::lock_guard lock(mutex_);
   Part& part = message->outs.first();
-  part.direct = note_send(message->comm, part, !is_packed);
+  note_send(message->comm, part, !is_packed);
   message->state.become(MessageState::pending);
+  if (part.early) return leave_early(message);
+  if (!part.direct) pack_early(message->comm, part.peer);
   if (is_packed && pending_.empty()) return start(*message);
   const bool starts_now = starts_in_its_call(*message);
   row_is_open_ = row_is_open_ || starts_now;
@@ -45,6 +57,24 @@ void Engine::post(const MessagePtr& message) {
   held_bytes_ += message->outs.bytes();
   if (n_holds_ == 0) start_or_leave(starts_now);
   count_work();
+}
+
+void Engine::leave_early(const MessagePtr& message) {
+  early_.add(message);
+  count_work();
+  if (starter() == Starter::thread) wake_progress_thread();
+}
+
+// Sends that were early join the queue.
+void Engine::join(const std::vector<MessagePtr>& messages) noexcept {
+  for (const MessagePtr& message : messages) {
+    pending_.push_back(message);
+    queue(message);
+  }
+}
+
+void Engine::pack_early(Handle comm, int peer) noexcept {
+  if (!early_.empty()) join(early_.take(comm, peer));
 }
 
 // The rest starts with the next call, or by a thread.
@@ -86,11 +116,24 @@ void Engine::launch() noexcept {
   not_launched_bytes_ = 0;
 }
 
+// Other threads may have the lock while early sends wait.
 void Engine::start_pending(bool waits) noexcept {
+  for (bool is_left = true; is_left; is_left = waits && is_left) {
+    const std::lock_guard lock(mutex_);
+    row_is_open_ = false;
+    if (!early_.empty()) join(early_.take_met(waits));
+    start_packed(waits);
+    tend_orphans(false);
+    is_left = !early_.empty();
+  }
+}
+
+void Engine::start_before(Handle comm, int peer) noexcept {
   const std::lock_guard lock(mutex_);
   row_is_open_ = false;
-  start_packed(waits);
-  tend_orphans(false);
+  pack_early(comm, peer);
+  start_packed(true);
+  count_work();
 }
 
 // A start may add to the queue, through the program's error handler.
@@ -105,16 +148,17 @@ void Engine::start_packed(bool waits) noexcept {
 bool Engine::look_after_pending() noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return true;
+  if (!early_.empty()) join(early_.take_met(false));
   start_packed(false);
   count_work();
-  return !pending_.empty();
+  return !pending_.empty() || !early_.empty();
 }
 
 void Engine::settle() noexcept { start_pending(true); }
 
 bool Engine::has_pending() noexcept {
   const std::lock_guard lock(mutex_);
-  return !pending_.empty();
+  return !pending_.empty() || !early_.empty();
 }
 
 void Engine::forget_all() noexcept {
@@ -123,7 +167,7 @@ void Engine::forget_all() noexcept {
 }
 
 void Engine::count_work() noexcept {
-  n_work_.store(pending_.size() + orphans_.size() + std::size_t{row_is_open_}, std::memory_order_release);
+  n_work_.store(pending_.size() + early_.size() + orphans_.size() + std::size_t{row_is_open_}, std::memory_order_release);
 }
 
 // The marker. It is not looked at again: it is complete when the receive is, which it meets.
@@ -208,6 +252,18 @@ void Engine::put_back(std::vector<MessagePtr>& messages) {
     if (message) managed_.put(std::move(message));
   }
   count_managed();
+}
+
+void Engine::withdraw_offers() noexcept {
+  std::vector<MessagePtr> claimed;
+  {
+    const std::lock_guard lock(mutex_);
+    managed_.each([&](const MessagePtr& message) {
+      const OfferPtr& offer = message->ins.empty() ? nullptr : message->ins.first().offer;
+      if (offer && !offer->revoke()) claimed.push_back(message);
+    });
+  }
+  for (const MessagePtr& message : claimed) await_message(*message);
 }
 
 void Engine::adopt(const MessagePtr& message) noexcept {

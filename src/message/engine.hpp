@@ -2,9 +2,9 @@
 //
 // Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
 // the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
-// short; other messages stay pending until the program's next call or a thread starts them (starter.hpp). A lock that
-// may be taken again by its holder guards all state: error handlers of the program, called by the library while it
-// starts our requests, may call MPI.
+// short; other messages stay pending until the program's next call or a thread starts them (starter.hpp). Early sends
+// stand outside of the queue (early.hpp). A lock that may be taken again by its holder guards all state: error handlers
+// of the program, called by the library while it starts our requests, may call MPI.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "message/early.hpp"
 #include "message/message_table.hpp"
 
 namespace tempi::message {
@@ -36,13 +37,18 @@ class Engine {
     Together& operator=(const Together&) = delete;
   };
 
-  // Finishes all packing and starts all pending sends. Every call that may block does this first.
+  // Finishes all packing and starts all pending sends; early ones wait for their receives, while they have patience.
+  // Every call that may block does this first.
   static void flush() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
   }
   // Starts the pending sends whose packing is done.
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
+  }
+  // The same before a send of the library's to this peer, but other early ones stay.
+  static void go_before(Handle comm, int peer) noexcept {
+    if (n_work_.load(std::memory_order_acquire) != 0) get().start_before(comm, peer);
   }
   // After a call of the library: a receive that the program has freed may have arrived.
   static int tended(int code) noexcept {
@@ -51,6 +57,8 @@ class Engine {
   }
   // As flush(), behind the call of another thread that is queueing its message.
   void settle() noexcept;
+  // Revokes the offers that nobody has claimed; the messages of the others arrive before it returns.
+  void withdraw_offers() noexcept;
   // For the progress thread: starts the pending sends whose packing is done, unless another thread is in the engine.
   // False: no send is pending.
   bool look_after_pending() noexcept;
@@ -87,6 +95,10 @@ class Engine {
  private:
   void hold() noexcept;
   void release() noexcept;
+  void start_before(Handle comm, int peer) noexcept;
+  void leave_early(const MessagePtr& message);
+  void pack_early(Handle comm, int peer) noexcept;
+  void join(const std::vector<MessagePtr>& messages) noexcept;
   void start_or_leave(bool starts_now) noexcept;
   void queue(const MessagePtr& message);
   bool starts_in_its_call(const Message& message) const noexcept;
@@ -103,7 +115,8 @@ class Engine {
   inline static std::atomic<std::size_t> n_work_{0}, n_managed_{0};
   inline static std::atomic<Handle> starting_{0};  // none
   std::recursive_mutex mutex_;
-  std::deque<MessagePtr> pending_;
+  std::deque<MessagePtr> pending_;  // but the early ones
+  EarlySends early_;
   std::vector<MessagePtr> not_launched_;  // of the pending ones
   std::int64_t not_launched_bytes_ = 0;
   int n_holds_ = 0;              // objects of Together

@@ -31,7 +31,7 @@ bool can_be_unpacked(int code, const MPI_Status& status) {
 // True: the sender has written the bytes, and the message was the marker.
 bool was_written(Part& part, MPI_Status& status) {
   const OfferPtr offer = std::exchange(part.offer, nullptr);
-  if (!offer || !offer->is_written()) return false;
+  if (!offer || !offer->end_it()) return false;
   if (is_filled(status)) real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), offer->bytes());
   return true;
 }

@@ -17,21 +17,6 @@ Made make_receive(const Call& call, FoundSide&& found) {
   return make_message({call.real, Lifetime::ours, nullptr, call.in, nullptr}, std::move(found), init);
 }
 
-// MPI_Isend of the outgoing half.
-int send(const Call& call, FoundSide&& found, Handle* sent) {
-  const Half& out = *call.out;
-  const Real& real = call.real;
-  const Handle comm = out.buffer.comm;
-  return run_found(
-      {real, Lifetime::ours, call.out, nullptr, sent}, {std::move(found), {}},
-      [&] {
-        return call_given(real.MPI_Isend, real.MPI_Isend_c, comm, as_given(out.buffer), out.peer, out.tag, comm, sent);
-      },
-      [&](const Given& given, const Given&, void* made) {
-        return call_given(real.MPI_Send_init, real.MPI_Send_init_c, comm, given, out.peer, out.tag, comm, made);
-      });
-}
-
 MessagePtr message_of(const Real& real, Handle request, Handle comm) {
   if (MessagePtr managed = Engine::get().take(request)) return managed;
   auto plain = std::make_shared<Message>(real, comm, Lifetime::plain);
@@ -44,7 +29,7 @@ MessagePtr message_of(const Real& real, Handle request, Handle comm) {
 // persistent one for inactive.
 int send_alone(const Call& call, FoundSide&& out) {
   Handle sent = request_null();
-  const int code = send(call, std::move(out), &sent);
+  const int code = send_half(call, std::move(out), &sent);
   if (!is_made(code, sent)) return code;
   if (const MessagePtr managed = Engine::get().find(sent)) managed->receives_from_nobody = true;
   store_handle(call.result, sent);
@@ -58,7 +43,7 @@ int isendrecv(const Call& call, Sides&& sides) {
   const auto [receive, receive_code] = make_receive(call, std::move(sides.in));
   if (!receive) return receive_code;
   Handle sent = request_null();
-  const int code = guarded(call.comm(), [&] { return send(call, std::move(sides.out), &sent); });
+  const int code = guarded(call.comm(), [&] { return send_half(call, std::move(sides.out), &sent); });
   if (!is_made(code, sent)) {
     call.real.MPI_Request_free(&receive->request);
     return code;

@@ -46,6 +46,7 @@ struct Message {
   Handle request = request_null();
   Parts outs{}, ins{};                // sent and received; neither for a half that is the library's
   bool is_buffered = false;           // MPI_Bsend_init: each start is an MPI_Ibsend
+  bool is_blocking = false;           // the program's call ends with the message
   bool receives_from_nobody = false;  // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
   StateMachine state{};
   MessagePtr sibling{};            // not complete yet

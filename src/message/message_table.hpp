@@ -26,6 +26,13 @@ class MessageTable {
     return message;
   }
 
+  template <class Fn>
+  void each(const Fn& fn) const {
+    for (const Slot& slot : slots_) {
+      if (slot.message) fn(slot.message);
+    }
+  }
+
   void put(MessagePtr message) {
     const Handle key = key_of(message->request);
     std::size_t at = slot_of(key);

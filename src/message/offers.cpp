@@ -1,55 +1,193 @@
 #include "message/offers.hpp"
 
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "base/options.hpp"
+#include "peer/ids.hpp"
+
 namespace tempi::message {
+namespace {
 
-OfferPtr Meetings::note_send(int tag) {
-  const std::lock_guard lock(mutex_);
-  if (!admits_this_thread()) return nullptr;
-  Line& line = lines_[tag];
-  OfferPtr met;
-  if (line.receives.empty()) {
-    ++line.n_early;
-  } else {
-    met = std::move(line.receives.front());
-    line.receives.pop_front();
-    if (line.receives.empty()) lines_.erase(tag);
+using mailbox::Contents;
+using mailbox::Line;
+using mailbox::LineKey;
+using mailbox::Mailbox;
+using mailbox::OfferWord;
+using mailbox::Slot;
+
+constexpr std::size_t kMostTags = 4096;  // of a communicator; a program that makes up new tags is not followed
+
+// The key of a process's messages to itself differs from all ids of communicators, whose highest bit is not set.
+std::uint64_t next_own_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return std::uint64_t{1} << 63 | ++last;
+}
+
+// A rank may publish its mailbox later than this one looks for it: the search is repeated, less and less often.
+bool is_time_to_search(std::uint64_t n) { return (n & (n - 1)) == 0; }
+
+Contents* mailbox_of(int rank, std::uint64_t n) {
+  if (rank == peer::own_rank()) return &Mailbox::own().contents();
+  if (!Mailbox::own().is_published() || !is_time_to_search(n)) return nullptr;
+  static const std::string job = job_on_node();
+  return mailbox::find_neighbour(job, rank);
+}
+
+struct Registry {
+  std::mutex mutex;
+  std::set<Meetings*> all;
+};
+
+Registry& registry() {
+  static auto& the_registry = *new Registry;  // never destroyed: communicators end while the process exits
+  return the_registry;
+}
+
+// A sender that has claimed an offer is never slow, unless it has died.
+constexpr std::chrono::seconds kClaimLasts{5};
+
+// False: it stays claimed.
+bool wait_for_claim(const Slot& slot) {
+  const auto end = std::chrono::steady_clock::now() + kClaimLasts;
+  while (slot.state() == OfferState::claimed) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
   }
-  return met;
+  return true;
 }
 
-void Meetings::note_receive(int tag, OfferPtr offer) {
+}  // namespace
+
+OfferWord Offer::word(OfferState state) const {
+  return {n_, Mailbox::own().contents().number_of(line_), state};
+}
+
+void Offer::post() noexcept {
+  is_posted_ = true;
+  slot_.word.store(word(OfferState::vacant).bits(), std::memory_order_relaxed);
+  slot_.step(word(OfferState::vacant), OfferState::offered);
+  const auto number = static_cast<std::uint16_t>(&slot_ - Mailbox::own().contents().slots.data());
+  line_.slots[n_ % mailbox::kWindow].store(number, std::memory_order_release);
+  line_.n_posted.store(n_, std::memory_order_release);
+}
+
+bool Offer::revoke() noexcept { return !is_posted_ || slot_.step(word(OfferState::offered), OfferState::revoked); }
+
+// A sender that has claimed it decides first: the buffer is not the program's before.
+bool Offer::end_it() noexcept {
+  if (std::exchange(is_ended_, true) || !is_posted_) return was_written_;
+  slot_.step(word(OfferState::offered), OfferState::revoked);
+  if (!wait_for_claim(slot_)) return false;
+  const OfferState state = slot_.state();
+  was_written_ = state == OfferState::written;
+  slot_.step(word(state), OfferState::vacant);
+  return was_written_;
+}
+
+Offer::~Offer() {
+  end_it();
+  slot_.own = nullptr;
+  if (slot_.state() == OfferState::vacant) Mailbox::own().give_back(slot_);  // else its sender died with it
+}
+
+Meeting meet(const Turn& turn) noexcept {
+  Contents& there = *turn.receiver;
+  const Line* const line = there.find(turn.key);
+  if (line == nullptr || line->n_posted.load(std::memory_order_acquire) < turn.n) {
+    const bool may_come = !turn.is_own && there.probes.load(std::memory_order_acquire) == 0;
+    return {may_come && !there.is_closed(turn.key.comm) ? Met::early : Met::nothing};
+  }
+  Slot& slot = there.slots[line->slots[turn.n % mailbox::kWindow].load(std::memory_order_acquire) % mailbox::kSlots];
+  const OfferWord offered{turn.n, there.number_of(*line), OfferState::offered};
+  if (!slot.step(offered, OfferState::claimed)) return {Met::nothing};
+  return {Met::claimed, {&slot, offered.in(OfferState::claimed)}};
+}
+
+Meetings::Meetings(Handle comm) : comm_(comm), id_(peer::comm_id(comm)), own_id_(next_own_id()) {
+  const std::lock_guard lock(registry().mutex);
+  registry().all.insert(this);
+}
+
+Meetings::~Meetings() {
+  {
+    const std::lock_guard lock(registry().mutex);
+    registry().all.erase(this);
+  }
+  Mailbox::own().end(own_id_);
+  if (id_ != 0) Mailbox::own().end(id_);
+}
+
+std::uint64_t Meetings::id_for(int rank) const { return rank == peer::own_rank() ? own_id_ : id_; }
+
+bool Meetings::is_in_turn(std::thread::id& user) {
+  if (user == std::thread::id{}) user = std::this_thread::get_id();
+  return user == std::this_thread::get_id();
+}
+
+std::optional<Turn> Meetings::note_send(int peer, int tag) {
   const std::lock_guard lock(mutex_);
-  if (!admits_this_thread()) return;
-  Line& line = lines_[tag];
-  if (line.n_early == 0) line.receives.push_back(std::move(offer));
-  else if (--line.n_early == 0) lines_.erase(tag);
+  if (!is_in_turn(sender_) || sent_.size() > kMostTags) sends_are_closed_.store(true);
+  if (!claims()) return {};
+  const auto [found, is_new] = sent_.try_emplace(key_of(peer, tag));
+  Sent& sent = found->second;
+  if (is_new) sent.rank = peer::rank_in_world(comm_, peer);
+  ++sent.n;
+  if (sent.rank < 0 || id_for(sent.rank) == 0) return {};
+  if (sent.receiver == nullptr) sent.receiver = mailbox_of(sent.rank, sent.n);
+  if (sent.receiver == nullptr) return {};
+  const LineKey key{id_for(sent.rank), peer::own_rank(), tag};
+  return Turn{sent.receiver, key, sent.n, sent.rank, sent.rank == peer::own_rank()};
 }
 
-void Meetings::post(Offer& offer) {
-  if (is_open()) offer.step(OfferState::unposted, OfferState::offered);
+Meetings::Received& Meetings::count_receive(int peer, int tag) {
+  const auto [found, is_new] = received_.try_emplace(key_of(peer, tag));
+  Received& received = found->second;
+  if (is_new) received.rank = peer::rank_in_world(comm_, peer);
+  ++received.n;
+  const bool may_have_line = received.rank >= 0 && id_for(received.rank) != 0;
+  if (received.line == nullptr && may_have_line && mailbox_of(received.rank, received.n) != nullptr) {
+    received.line = Mailbox::own().line({id_for(received.rank), received.rank, tag});
+  }
+  return received;
 }
 
-bool Meetings::claim(Offer& offer) { return is_open() && offer.step(OfferState::offered, OfferState::claimed); }
+void Meetings::note_receive(int peer, int tag) {
+  const Place place = place_receive(peer, tag);
+  if (place.line != nullptr) place.line->n_posted.store(place.n, std::memory_order_release);
+}
+
+Meetings::Place Meetings::place_receive(int peer, int tag) {
+  const std::lock_guard lock(mutex_);
+  if (!is_in_turn(receiver_) || received_.size() > kMostTags) close_receives_locked();
+  if (!offers()) return {};
+  const Received& received = count_receive(peer, tag);
+  return {received.line, received.n, received.rank == peer::own_rank()};
+}
+
+void Meetings::close_receives() {
+  const std::lock_guard lock(mutex_);
+  close_receives_locked();
+}
+
+void Meetings::close_receives_locked() {
+  if (!receives_are_closed_.exchange(true) && id_ != 0) Mailbox::own().close(id_);
+}
 
 void Meetings::close() {
-  const std::lock_guard lock(mutex_);
-  close_locked();
+  close_sends();
+  close_receives();
 }
 
-void Meetings::close_locked() {
-  is_closed_.store(true);
-  lines_.clear();  // an offer that no send has met can be claimed by none
-}
-
-bool Meetings::admits_this_thread() {
-  if (user_ == std::thread::id{}) user_ = std::this_thread::get_id();
-  if (user_ != std::this_thread::get_id()) close_locked();
-  return is_open();
+void Meetings::close_all() noexcept {
+  const std::lock_guard lock(registry().mutex);
+  for (Meetings* const one : registry().all) one->close();
 }
 
 Meetings* meetings_on(Handle comm) noexcept {
-  return static_cast<Meetings*>(
-      peer::attachment(comm, []() -> std::unique_ptr<peer::Attachment> { return std::make_unique<Meetings>(); }));
+  return static_cast<Meetings*>(peer::attachment(
+      comm, [](Handle of) -> std::unique_ptr<peer::Attachment> { return std::make_unique<Meetings>(of); }));
 }
 
 }  // namespace tempi::message

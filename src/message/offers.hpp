@@ -1,80 +1,152 @@
-// Offers: receives of a process from itself into whose buffers the sender of their message may write.
+// The order of messages on a communicator, as both ends count it, and the offers that receives make.
 //
 // Glossary
-//   offer    a posted receive with its buffer
-//   meets    MPI matches the n-th message of a process to itself with the n-th receive of its tag: they meet
-//   claimed  the send that meets an offer writes into its buffer; its message is an empty marker then
+//   turn    the place of a send in its line: "the n-th message of this communicator, peer and tag"
+//   meets   MPI matches the n-th message of a line with its n-th receive: they meet
+//   early   a send whose receive has not been posted yet
+//   (offer, slot, line, claim: mailbox/contents.hpp)
 //
 // Invariants
-//   Every message and every receive of the process from itself on a communicator is noted, in the order of the calls,
-//   and before the library sees it; else the meetings are closed: no offer is claimed from then on.
-//   Meetings are closed by the first receive with a wildcard, matched probe, cancelled receive, failed call or
-//   persistent request of the library's, and by a second thread.
+//   Every message and every receive with a specific source and tag is counted, in the order of the calls and before the
+//   library sees it, whoever carries it; else the communicator is closed to claims (sends) or offers (receives).
+//   Receives are closed by the first wildcard, matched probe, cancelled receive, failed call or persistent request of
+//   the library's, and by a second thread that receives; sends by the same among sends. Offers made before a close
+//   stay good: MPI matches their receives first.
 //   An offer can be claimed only after the library has its receive: a receive of another thread may not slip in before.
+//   Messages of a process to itself use its own mailbox, and a key that no other process uses.
 #pragma once
 
-#include <atomic>
-#include <deque>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
+#include "mailbox/mailbox.hpp"
 #include "pack/transfer.hpp"
 #include "peer/peer.hpp"
 
 namespace tempi::message {
 
-enum class OfferState : std::uint8_t {
-  unposted,   // the library does not have the receive yet
-  offered,    // until it is claimed or withdrawn
-  claimed,    // a kernel writes
-  written,    // the bytes are in the buffer; the message is the marker
-  withdrawn,  // the message comes packed
-};
+using mailbox::OfferState;
 
-// One for each start of a receive.
-struct Offer {
-  std::atomic<OfferState> state{OfferState::unposted};
+// A started receive whose buffer may be written by the sender. Its slot is given back when the receive is complete.
+class Offer {
+ public:
+  Offer(mailbox::Slot& slot, mailbox::Line& line, std::uint64_t n) : slot_(slot), line_(line), n_(n) {}
+  ~Offer();
+  Offer(const Offer&) = delete;
+  Offer& operator=(const Offer&) = delete;
+
+  // For senders in this process.
   pack::PreparedPtr prepared{};
   std::int64_t count = 0;
   pack::End end{};  // the program's buffer, which is the receive's until it is complete
 
   std::int64_t bytes() const { return count * end.layout->size; }
-  bool step(OfferState from, OfferState to) { return state.compare_exchange_strong(from, to); }
-  bool is_written() const { return state.load(std::memory_order_acquire) == OfferState::written; }
+  mailbox::Slot& slot() { return slot_; }
+  mailbox::Line& line() { return line_; }
+  // The library has the receive.
+  void post() noexcept;
+  // The receive is complete, or will be by a packed message. True: the sender has written the bytes.
+  bool end_it() noexcept;
+  // The receive is about to be cancelled. False: its sender has begun to send its message.
+  bool revoke() noexcept;
+
+ private:
+  mailbox::OfferWord word(OfferState state) const;
+
+  mailbox::Slot& slot_;
+  mailbox::Line& line_;
+  const std::uint64_t n_;
+  bool is_posted_ = false, is_ended_ = false, was_written_ = false;
 };
 using OfferPtr = std::shared_ptr<Offer>;
 
-// The meetings on one communicator. Any thread may ask.
+// The place of a send in its line.
+struct Turn {
+  mailbox::Contents* receiver;  // its mailbox
+  mailbox::LineKey key;
+  std::uint64_t n;
+  int rank;  // of the receiver, in MPI_COMM_WORLD
+  bool is_own;
+};
+
+// The offer that a send has claimed.
+struct Claim {
+  mailbox::Slot* slot;
+  mailbox::OfferWord word;
+
+  // The bytes are written, or will come packed.
+  void end(bool is_written) const { slot->step(word, is_written ? OfferState::written : OfferState::declined); }
+};
+
+enum class Met : std::uint8_t {
+  early,    // the receive has not been posted
+  claimed,  // an offer
+  nothing,  // the message is packed
+};
+struct Meeting {
+  Met met;
+  Claim claim{};
+};
+// Looks for the receive of a message, and claims its offer.
+Meeting meet(const Turn& turn) noexcept;
+
+// The counts on one communicator. Any thread may ask.
 class Meetings : public peer::Attachment {
  public:
-  // The receive that the message meets; null: it comes later, or is not offered.
-  OfferPtr note_send(int tag);
-  void note_receive(int tag, OfferPtr offer);  // null: one that is not offered
-  // The library has the receive.
-  void post(Offer& offer);
-  bool claim(Offer& offer);
+  explicit Meetings(Handle comm);
+  ~Meetings() override;
+
+  // Nothing: the message is packed.
+  std::optional<Turn> note_send(int peer, int tag);
+  // A receive that is not offered, or one that may be: its line and number; a null line: it cannot be offered.
+  void note_receive(int peer, int tag);
+  struct Place {
+    mailbox::Line* line;
+    std::uint64_t n;
+    bool is_own;
+  };
+  Place place_receive(int peer, int tag);
+
+  void close_sends() { sends_are_closed_.store(true); }
+  void close_receives();
   void close();
-  bool is_open() const { return !is_closed_.load() && made_at_ == n_closed_.load(); }
-  // Those of every communicator that has some now.
-  static void close_all() noexcept { ++n_closed_; }
+  bool claims() const { return !sends_are_closed_.load(); }
+  bool offers() const { return !receives_are_closed_.load(); }
+  // Those of every communicator.
+  static void close_all() noexcept;
 
  private:
-  struct Line {
-    std::deque<OfferPtr> receives;  // that no message has met yet; null for those that are not offered
-    std::int64_t n_early = 0;       // messages that no receive has met yet
+  // One (peer, tag), by which the map is keyed.
+  struct Sent {
+    int rank = -1;  // in MPI_COMM_WORLD; -1: no direct messages
+    mailbox::Contents* receiver = nullptr;
+    std::uint64_t n = 0;
   };
-  bool admits_this_thread();
-  void close_locked();
-
-  inline static std::atomic<int> n_closed_{0};  // calls of close_all()
+  struct Received {
+    int rank = -1;
+    mailbox::Line* line = nullptr;
+    std::uint64_t n = 0;
+  };
+  using Key = std::uint64_t;
+  static Key key_of(int peer, int tag) {
+    return std::uint64_t{static_cast<std::uint32_t>(peer)} << 32 | static_cast<std::uint32_t>(tag);
+  }
+  static bool is_in_turn(std::thread::id& user);
+  void close_receives_locked();
+  std::uint64_t id_for(int rank) const;
+  Received& count_receive(int peer, int tag);
 
   std::mutex mutex_;
-  const int made_at_ = n_closed_.load();
-  std::atomic<bool> is_closed_{false};
-  std::thread::id user_{};
-  std::unordered_map<int, Line> lines_;  // by tag; none of nothing
+  const Handle comm_;
+  const std::uint64_t id_, own_id_;  // among processes (0: none), and of messages to oneself
+  std::atomic<bool> sends_are_closed_{false}, receives_are_closed_{false};
+  std::thread::id sender_{}, receiver_{};
+  std::unordered_map<Key, Sent> sent_;
+  std::unordered_map<Key, Received> received_;
 };
 
 // Null: it cannot be found out when the communicator ends.

@@ -10,12 +10,12 @@
 #include <optional>
 #include <utility>
 
+#include "message/offers.hpp"
 #include "message/payload.hpp"
 
 namespace tempi::message {
 
 struct Direct;
-struct Offer;
 
 struct Part {
   Part(Side&& side, device::Device* device, int its_peer, int its_tag)
@@ -24,8 +24,9 @@ struct Part {
   Payload payload;
   int peer, tag;                     // in the message's communicator; a negative peer: any
   pack::Queued queued{};             // the packing or unpacking under way, if any
-  std::shared_ptr<Offer> offer{};    // of a receive from oneself
-  std::shared_ptr<Direct> direct{};  // of a send that has claimed one
+  OfferPtr offer{};                  // of a receive, if the sender may write into its buffer
+  std::optional<Turn> early{};       // of a send whose receive has not been posted
+  std::shared_ptr<Direct> direct{};  // of a send that has claimed an offer
 };
 
 // Parts of one direction, in the order of the call's arguments. The first takes no memory but the message's.

@@ -120,16 +120,27 @@ void get_to_know(Handle comm) noexcept try {
   warn_fallback("a communicator is looked at anew for each message", caught_error().what());
 }
 
-Attachment* attachment(Handle comm, std::unique_ptr<Attachment> (*make)()) noexcept try {
+Attachment* attachment(Handle comm, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept try {
   const Members* members = known_comms().find(key_of(comm));
   if (members == nullptr) members = watch(comm);
   if (members == nullptr) return nullptr;
   const std::lock_guard lock(members->mutex);
-  if (!members->attached) members->attached = make();
+  if (!members->attached) members->attached = make(comm);
   return members->attached.get();
 } catch (...) {
   warn_fallback("messages to oneself are packed", caught_error().what());
   return nullptr;
+}
+
+int rank_in_world(Handle comm, int rank) noexcept {
+  const World* const all = world();
+  if (all == nullptr || rank < 0) return -1;
+  return key_of(comm) == all->comm ? rank : std::max(-1, world_rank(comm, rank));
+}
+
+int own_rank() noexcept {
+  const World* const all = world();
+  return all != nullptr ? all->first + all->mine : -1;
 }
 
 const KnownPeer* find(Handle comm, int rank) noexcept {

@@ -40,7 +40,11 @@ class Attachment {
   virtual ~Attachment() = default;
 };
 // The one of a valid communicator, made at the first call. Null if its destruction cannot be watched.
-Attachment* attachment(Handle comm, std::unique_ptr<Attachment> (*make)()) noexcept;
+Attachment* attachment(Handle comm, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept;
+
+// The rank in MPI_COMM_WORLD of a communicator's rank, or of this process; negative if it has none.
+int rank_in_world(Handle comm, int rank) noexcept;
+int own_rank() noexcept;
 
 // Takes a few ns, with MPI_COMM_WORLD less. Null if there is no peer.
 const KnownPeer* find(Handle comm, int rank) noexcept;

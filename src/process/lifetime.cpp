@@ -7,6 +7,7 @@
 #include "base/trace.hpp"
 #include "device/device.hpp"
 #include "device/staging.hpp"
+#include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/starter.hpp"
 #include "mpi/active.hpp"
@@ -34,7 +35,10 @@ void forget_handles() noexcept {
 void announce(World world) noexcept {
   if (!active()) return;
   ++n_up;
-  if (world == World::yes) message::choose_starter();
+  if (world == World::yes) {
+    message::choose_starter();
+    message::open_mailbox();
+  }
   const int rank = world == World::yes ? own_rank() : -1;
   trace::start();
   if (rank >= 0) trace::set_rank(rank);

@@ -1,0 +1,22 @@
+#include "mailbox/contents.hpp"
+
+#include <algorithm>
+
+namespace tempi::mailbox {
+
+Line* Contents::find(const LineKey& key) {
+  for (std::size_t at = first_line(key), n = 0; n < kLines; ++at, ++n) {
+    Line& line = lines[at % kLines];
+    const LineKey found = line.key();
+    if (found == key) return &line;
+    if (found.comm == 0) return nullptr;
+  }
+  return nullptr;
+}
+
+bool Contents::is_closed(std::uint64_t comm) const {
+  if (is_shut.load(std::memory_order_acquire) != 0 || n_lines.load(std::memory_order_acquire) >= kMostLines) return true;
+  return std::any_of(closed.begin(), closed.end(), [&](const auto& one) { return one.load() == comm; });
+}
+
+}  // namespace tempi::mailbox

@@ -1,0 +1,128 @@
+// The memory of a mailbox: offers of its process, which the other processes of the node read and claim.
+//
+// Glossary
+//   offer   a posted receive into whose buffer the sender of its message may write
+//   slot    room for one offer
+//   line    the messages of one (communicator, source, tag), in the order in which MPI matches them; its receives and
+//           its messages are numbered from 1 on both sides
+//   claim   the sender's step from "offered" to "claimed": its message is a marker from then on, unless it declines
+//
+// Invariants
+//   The receiver alone writes lines and the fields of slots; both sides change the state of an offer, by
+//   compare-and-swap of a word that holds its number and its line, too: a slot that has been used again differs.
+//   Fields are read by a sender between its claim and the end of it only.
+//   n_posted is at least n when the receive n is with the library; the slot of an offer n is in its line by then.
+//   Plain data of fixed size: processes of different builds agree on it or do not meet (kVersion).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstdint>
+
+#include "datatype/box.hpp"
+#include "device/device.hpp"
+
+namespace tempi::mailbox {
+
+enum class OfferState : std::uint8_t {
+#define TEMPI_OFFER_STATE(name, meaning) name,
+#define TEMPI_OFFER_STEP(from, to, actor, cause)
+#include "mailbox/offers.def"
+#undef TEMPI_OFFER_STATE
+#undef TEMPI_OFFER_STEP
+};
+
+constexpr bool is_step(OfferState from, OfferState to) {
+#define TEMPI_OFFER_STATE(name, meaning)
+#define TEMPI_OFFER_STEP(its_from, its_to, actor, cause) \
+  if (from == OfferState::its_from && to == OfferState::its_to) return true;
+#include "mailbox/offers.def"
+#undef TEMPI_OFFER_STATE
+#undef TEMPI_OFFER_STEP
+  return false;
+}
+
+// A regular box (datatype/box.hpp).
+struct OfferedBox {
+  std::int64_t src_offset, dst_offset, block_bytes;
+  std::int32_t n_dims;
+  std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
+};
+
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 16, kClosed = 64;
+inline constexpr std::size_t kWindow = 16;  // offers of one line at a time
+inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
+inline constexpr std::uint64_t kEnded = ~std::uint64_t{0};
+
+// The state of a slot in one word: number << 24 | line << 8 | state.
+struct OfferWord {
+  std::uint64_t n;
+  std::uint16_t line;
+  OfferState state;
+
+  std::uint64_t bits() const { return n << 24 | std::uint64_t{line} << 8 | static_cast<std::uint64_t>(state); }
+  OfferWord in(OfferState other) const { return {n, line, other}; }
+};
+
+struct Slot {
+  std::atomic<std::uint64_t> word{};
+  const void* own = nullptr;          // for senders in the receiver's process: its Offer
+  device::SharedAllocation memory{};  // that holds the buffer
+  std::uint64_t address = 0;          // of the buffer, in the receiver's process
+  std::int64_t bytes = 0;             // packed
+  std::uint64_t layout = 0;           // names the boxes; never reused in the receiver's process
+  std::int32_t n_boxes = 0;           // 0: not for other processes
+  std::array<OfferedBox, kBoxes> boxes{};
+
+  OfferState state() const { return static_cast<OfferState>(word.load(std::memory_order_acquire) & 0xFF); }
+  // False: the offer is in another state, or another offer.
+  bool step(const OfferWord& from, OfferState to) {
+    assert(is_step(from.state, to));
+    std::uint64_t expected = from.bits();
+    return word.compare_exchange_strong(expected, from.in(to).bits(), std::memory_order_acq_rel);
+  }
+};
+
+struct LineKey {
+  std::uint64_t comm;  // 0: none
+  std::int32_t source, tag;
+  bool operator==(const LineKey&) const = default;
+};
+
+struct Line {
+  std::atomic<std::uint64_t> comm{};  // written after the rest of the key; 0: never used, kEnded: to be used again
+  std::atomic<std::int32_t> source{}, tag{};
+  std::atomic<std::uint64_t> n_posted{};
+  std::array<std::atomic<std::uint16_t>, kWindow> slots{};  // the offer n is in slots[n % kWindow]
+
+  LineKey key() const { return {comm.load(std::memory_order_acquire), source.load(), tag.load()}; }
+};
+
+struct Contents {
+  std::uint32_t version = kVersion, bytes = sizeof(Contents);
+  std::int32_t rank = -1;                 // in MPI_COMM_WORLD
+  std::atomic<std::uint32_t> is_open{0};  // the fields above are valid
+  std::atomic<std::uint32_t> probes{0};   // the process looks for messages before it receives them
+  std::atomic<std::uint32_t> n_lines{0};
+  std::array<std::atomic<std::uint64_t>, kClosed> closed{};  // communicators without further offers; 0: none
+  std::atomic<std::uint32_t> is_shut{0};                     // none at all are offered any more
+  std::array<Line, kLines> lines{};
+  std::array<Slot, kSlots> slots{};
+
+  // The line of the key; null: there is none yet.
+  Line* find(const LineKey& key);
+  // True: a receive on this communicator that has no line here will never be offered.
+  bool is_closed(std::uint64_t comm) const;
+  std::uint16_t number_of(const Line& line) const { return static_cast<std::uint16_t>(&line - lines.data()); }
+};
+
+// The first line that may have the key; the others follow it.
+inline std::size_t first_line(const LineKey& key) {
+  std::uint64_t mixed = key.comm ^ (static_cast<std::uint64_t>(key.source) << 32 | static_cast<std::uint32_t>(key.tag));
+  mixed *= 0x9E3779B97F4A7C15u;
+  return static_cast<std::size_t>(mixed >> 32);
+}
+
+}  // namespace tempi::mailbox

@@ -1,0 +1,119 @@
+#include "mailbox/mailbox.hpp"
+
+#include <fcntl.h>
+#include <new>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "mailbox/door.hpp"
+
+namespace tempi::mailbox {
+namespace {
+
+Contents* map(int file) {
+  constexpr int kAccess = PROT_READ | PROT_WRITE;
+  void* const memory = file >= 0 ? ::mmap(nullptr, sizeof(Contents), kAccess, MAP_SHARED, file, 0)
+                                 : ::mmap(nullptr, sizeof(Contents), kAccess, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw Error(ErrorKind::no_memory, "no memory for a mailbox");
+  return new (memory) Contents;
+}
+
+int make_file() {
+  const int file = ::memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0) return -1;
+  if (::ftruncate(file, sizeof(Contents)) == 0 && ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0) return file;
+  ::close(file);
+  return -1;
+}
+
+}  // namespace
+
+Mailbox& Mailbox::own() {
+  static auto& mailbox = *new Mailbox;  // never destroyed: other processes read it
+  return mailbox;
+}
+
+Mailbox::Mailbox() : file_(make_file()) {
+  contents_ = map(file_);
+  vacant_.reserve(kSlots);
+  for (auto slot = contents_->slots.rbegin(); slot != contents_->slots.rend(); ++slot) vacant_.push_back(&*slot);
+}
+
+bool Mailbox::publish(const std::string& job, int rank) noexcept try {
+  const std::lock_guard lock(mutex_);
+  if (file_ < 0 || job.empty() || socket_ >= 0) return socket_ >= 0;
+  contents_->rank = rank;
+  contents_->is_open.store(1, std::memory_order_release);
+  socket_ = open_door(job, rank);
+  return socket_ >= 0;
+} catch (...) {
+  warn_fallback("messages to other processes are packed", caught_error().what());
+  return false;
+}
+
+void Mailbox::withdraw() noexcept {
+  const std::lock_guard lock(mutex_);
+  contents_->is_shut.store(1, std::memory_order_release);
+  if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+}
+
+Line* Mailbox::line(const LineKey& key) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (Line* const known = contents_->find(key)) return known;
+  for (std::size_t at = first_line(key), n = 0; n < kLines; ++at, ++n) {
+    Line& line = contents_->lines[at % kLines];
+    const std::uint64_t its_comm = line.comm.load();
+    if (its_comm != 0 && its_comm != kEnded) continue;
+    if (its_comm == 0 && contents_->n_lines.load() >= kMostLines) return nullptr;
+    if (its_comm == 0) contents_->n_lines.fetch_add(1, std::memory_order_release);
+    line.source.store(key.source);
+    line.tag.store(key.tag);
+    line.n_posted.store(0);
+    line.comm.store(key.comm, std::memory_order_release);
+    return &line;
+  }
+  return nullptr;
+}
+
+void Mailbox::close(std::uint64_t comm) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto put = [&] {
+    for (auto& one : contents_->closed) {
+      std::uint64_t none = 0;
+      if (one.load() == comm || one.compare_exchange_strong(none, comm)) return true;
+    }
+    return false;
+  };
+  if (!put()) contents_->is_shut.store(1, std::memory_order_release);
+}
+
+void Mailbox::end(std::uint64_t comm) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Line& line : contents_->lines) {
+    if (line.comm.load() == comm) line.comm.store(kEnded, std::memory_order_release);
+  }
+  for (auto& one : contents_->closed) {
+    std::uint64_t its = comm;
+    one.compare_exchange_strong(its, 0);
+  }
+}
+
+Slot* Mailbox::take_slot() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (vacant_.empty()) return nullptr;
+  Slot* const slot = vacant_.back();
+  vacant_.pop_back();
+  return slot;
+}
+
+void Mailbox::give_back(Slot& slot) noexcept {
+  assert(slot.state() == OfferState::vacant);
+  const std::lock_guard lock(mutex_);
+  vacant_.push_back(&slot);  // reserved
+}
+
+}  // namespace tempi::mailbox

@@ -1,0 +1,59 @@
+// The mailbox of this process, and those of the other processes of its node.
+//
+// A mailbox is a memory file without a name, so that nothing of it stays when its process ends, however it ends. Others
+// find it by an abstract socket that nobody ever accepts on: its name says user, job and rank, its credentials, which
+// the kernel vouches for, say user and process, and that process's file is opened in /proc, which only its user may.
+// Processes that cannot find each other so (containers with namespaces of their own) do not meet: messages are packed.
+//
+// Invariants
+//   A process has a mailbox before its first message is noted, or never (message/offers.hpp).
+//   The mailbox of another process stays mapped until this one ends: senders may be reading it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "mailbox/contents.hpp"
+
+namespace tempi::mailbox {
+
+// This process's. Thread-safe.
+class Mailbox {
+ public:
+  static Mailbox& own();
+
+  Contents& contents() { return *contents_; }
+
+  // From now on the processes of this job find it. `rank` is of MPI_COMM_WORLD. False: none will.
+  bool publish(const std::string& job, int rank) noexcept;
+  // No process finds it any more, and nothing is offered.
+  void withdraw() noexcept;
+  bool is_published() const { return socket_ >= 0; }
+
+  // The line of the key, made if need be; null: there is no room.
+  Line* line(const LineKey& key) noexcept;
+  // No receive of the communicator is offered any more.
+  void close(std::uint64_t comm) noexcept;
+  // The communicator has ended: its lines are free.
+  void end(std::uint64_t comm) noexcept;
+  void announce_probes() noexcept { contents_->probes.store(1, std::memory_order_release); }
+
+  // A vacant slot, which is the caller's until it is given back, vacant again; null: there is none.
+  Slot* take_slot() noexcept;
+  void give_back(Slot& slot) noexcept;
+
+ private:
+  Mailbox();
+
+  std::mutex mutex_;
+  Contents* contents_ = nullptr;
+  int file_ = -1, socket_ = -1;
+  std::vector<Slot*> vacant_;
+};
+
+// The mailbox of a rank of this job on this node. Null: there is none, or not yet. A search takes some microseconds.
+Contents* find_neighbour(const std::string& job, int rank) noexcept;
+
+}  // namespace tempi::mailbox

@@ -1,0 +1,50 @@
+#include <map>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "mailbox/door.hpp"
+#include "mailbox/mailbox.hpp"
+
+namespace tempi::mailbox {
+namespace {
+
+bool is_of_this_kind(int file) {
+  struct stat found{};
+  return ::fstat(file, &found) == 0 && found.st_uid == geteuid() && found.st_size == sizeof(Contents);
+}
+
+Contents* map_neighbour(const std::string& job, int rank) {
+  const int file = find_file(job, rank);
+  if (file < 0) return nullptr;
+  void* const memory = is_of_this_kind(file)
+                           ? ::mmap(nullptr, sizeof(Contents), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                           : MAP_FAILED;
+  ::close(file);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* const contents = static_cast<Contents*>(memory);
+  const bool is_open = contents->is_open.load(std::memory_order_acquire) != 0;
+  if (is_open && contents->version == kVersion && contents->bytes == sizeof(Contents) && contents->rank == rank) return contents;
+  ::munmap(memory, sizeof(Contents));
+  return nullptr;
+}
+
+}  // namespace
+
+Contents* find_neighbour(const std::string& job, int rank) noexcept try {
+  static auto& mutex = *new std::mutex;
+  static auto& known = *new std::map<std::pair<std::string, int>, Contents*>;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find({job, rank});
+  if (found != known.end()) return found->second;
+  Contents* const contents = map_neighbour(job, rank);
+  if (contents != nullptr) known[{job, rank}] = contents;
+  return contents;
+} catch (...) {
+  warn_fallback("messages to another process are packed", caught_error().what());
+  return nullptr;
+}
+
+}  // namespace tempi::mailbox

@@ -1,0 +1,59 @@
+// The boxes from one layout to another, kept for pairs that meet again; the layouts of receives, numbered for others.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/function_ref.hpp"
+#include "datatype/layout.hpp"
+#include "mailbox/contents.hpp"
+#include "pack/transfer.hpp"
+
+namespace tempi::message {
+
+// One buffer as the boxes of all its elements.
+struct BufferLayout {
+  pack::PreparedPtr prepared;
+  std::int64_t count, extent;
+  bool operator==(const BufferLayout&) const = default;
+
+  datatype::Boxes boxes() const;
+};
+
+// Names a layout of a receive: the number is never used again in the process of that rank.
+struct LayoutName {
+  int rank;
+  std::uint64_t number;
+  bool operator==(const LayoutName&) const = default;
+};
+
+// A layout of this process as others get it.
+struct OfferedLayout {
+  std::uint64_t number;
+  std::vector<mailbox::OfferedBox> boxes;  // none: too many, or irregular ones; for this process alone
+};
+using OfferedLayoutPtr = std::shared_ptr<const OfferedLayout>;
+OfferedLayoutPtr offered_layout(const BufferLayout& layout);
+
+datatype::Boxes boxes_of(const mailbox::Slot& slot);
+
+// From one layout to another one.
+struct Composed {
+  Composed(BufferLayout sent, LayoutName received, const datatype::Boxes& received_boxes);
+
+  const BufferLayout from;
+  const LayoutName to;
+  const datatype::Span span;    // of the receiver's bytes, relative to its buffer
+  const datatype::Layout far;   // of the receiver's end
+  const std::optional<datatype::Boxes> boxes;
+  std::optional<pack::Mapping> mapping{};  // none where they do not compose
+  pack::LaunchCache launches{};
+};
+using ComposedPtr = std::shared_ptr<Composed>;
+
+// The composition of two layouts; received_boxes() is called where it is not known yet.
+ComposedPtr composition(const BufferLayout& from, const LayoutName& to,
+                        FunctionRef<datatype::Boxes()> received_boxes);
+
+}  // namespace tempi::message

@@ -1,0 +1,41 @@
+// Early sends: pending ones whose receives have not been posted. They wait for an offer outside of the engine's queue.
+//
+// Invariants
+//   A send is packed at the end of its patience at the latest, which begins with the first call that may block for it;
+//   without such a call it begins with the send.
+//   Of the sends to one peer on one communicator only direct ones pass an early one: their receives were posted with a
+//   specific tag, which MPI matches with no other message.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <vector>
+
+#include "message/message.hpp"
+
+namespace tempi::message {
+
+class EarlySends {
+ public:
+  bool empty() const { return all_.empty(); }
+  std::size_t size() const { return all_.size(); }
+  void add(const MessagePtr& message);
+  // Takes those out that are early no more: with a transfer, or to be packed. In the order in which they are to start.
+  std::vector<MessagePtr> take_met(bool waits);
+  // Takes those of one peer out, to be packed.
+  std::vector<MessagePtr> take(Handle comm, int peer);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Early {
+    MessagePtr message;
+    Clock::time_point end;
+    bool is_awaited = false;
+  };
+  bool is_over(Early& early, Clock::time_point now, bool waits) const;
+  bool is_met(Early& early, Clock::time_point now, bool waits) const;
+
+  std::deque<Early> all_;  // in the order of the program's calls
+};
+
+}  // namespace tempi::message
