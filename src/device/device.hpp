@@ -123,8 +123,8 @@ class Device {
   virtual bool reaches(int ordinal, int other) noexcept = 0;
 
   // What another process needs to map the allocation (Scope::map). Empty where the memory cannot be shared: it is not
-  // device memory, or the driver has no handle for it (cudaMallocAsync, virtual memory management). About as fast as
-  // locate() from the second call for an allocation on. The allocation stays alive while others use their mappings.
+  // device memory, or the driver has no handle for it (cudaMallocAsync, virtual memory management). Cheap enough to be
+  // asked for each message.
   virtual std::optional<SharedAllocation> share(const Location& location) noexcept = 0;
 
   virtual void unpin(void* pages) noexcept = 0;  // see Scope::pin
@@ -181,8 +181,10 @@ class Scope {
   // Makes pages (host_pages.hpp) reachable by all GPUs, at the CPU's address; they stay the caller's.
   void pin(void* pages, std::size_t bytes) const { device_.pin(pages, bytes); }
 
-  // Maps an allocation of another process for kernels and copies of this context. Returns the address of its first
-  // byte here. Throws Error (device): the GPU does not reach it, or its process is gone. Takes milliseconds.
+  // Maps an allocation of another process for kernels and copies of this context; locate() finds it there, too. Returns
+  // the address of its first byte here. Throws Error: the GPU does not reach it, its process is gone, or it is an
+  // allocation of this process. Up to milliseconds. CUDA wants all mappings of another process in one context of a GPU,
+  // and every mapping ended before the owner frees the memory; what is written behind that is lost.
   std::uintptr_t map(const SharedAllocation& allocation) const { return device_.map(allocation); }
   // Ends what map() returned; each call of map() has its own end. No queued work may use the memory any more.
   void unmap(std::uintptr_t address) const noexcept { device_.unmap(address); }

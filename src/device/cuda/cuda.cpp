@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/cuda/check.hpp"
+#include "device/cuda/ipc.hpp"
 #include "device/cuda/mark.hpp"
 #include "device/cuda/order.hpp"
 #include "device/cuda/replay.hpp"
@@ -142,8 +143,11 @@ class CudaDevice final : public Device {
     return primary_context(ordinal);
   }
 
-  bool reaches(int, int) noexcept override { return false; }
-  std::optional<SharedAllocation> share(const Location&) noexcept override { return {}; }
+  bool reaches(int ordinal, int other) noexcept override { return gpu_reaches(*driver, ordinal, other); }
+
+  std::optional<SharedAllocation> share(const Location& location) noexcept override {
+    return ipc_share(*driver, *this, location);
+  }
 
   void unpin(void* pages) noexcept override { driver->cuMemHostUnregister(pages); }
 
@@ -189,8 +193,10 @@ class CudaDevice final : public Device {
     constexpr unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
     check(driver->cuMemHostRegister_v2(pages, bytes, flags), "cuMemHostRegister");
   }
-  std::uintptr_t map(const SharedAllocation&) override { throw Error(ErrorKind::device, "map: not yet"); }
-  void unmap(std::uintptr_t) noexcept override {}
+
+  std::uintptr_t map(const SharedAllocation& allocation) override { return ipc_open(*driver, allocation); }
+
+  void unmap(std::uintptr_t address) noexcept override { driver->cuIpcCloseMemHandle(address); }
 };
 
 CudaDevice* make_device(const CudaDriver* loaded) {

@@ -55,12 +55,17 @@ class Fake final : public Device {
   Facts facts() noexcept override { return {"fake", kFakeOrdinals, "fake"}; }
   Context primary(int ordinal) override { return fake_context(ordinal); }
   bool reaches(int, int) noexcept override { return true; }
-  std::optional<SharedAllocation> share(const Location&) noexcept override { return {}; }
   bool poll(const Progress& progress, const QueueKey& queue, bool waits);
 
   void unpin(void* pages) noexcept override {
     const std::lock_guard lock(mutex_);
     memory_.unpin(pages);
+  }
+
+  std::optional<SharedAllocation> share(const Location& location) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (failures_.is_due("share")) return {};
+    return memory_.share(location.begin);
   }
 
   void* allocate_for_program(MemoryKind kind, int ordinal, std::size_t bytes) {
@@ -108,8 +113,15 @@ class Fake final : public Device {
     failures_.pass("pinned", ErrorKind::no_memory);
     memory_.pin(fake_ordinal(current_context()), pages, bytes);
   }
-  std::uintptr_t map(const SharedAllocation&) override { throw Error(ErrorKind::device, "map: not yet"); }
-  void unmap(std::uintptr_t) noexcept override {}
+  std::uintptr_t map(const SharedAllocation& allocation) override {
+    const std::lock_guard lock(mutex_);
+    failures_.pass("map", ErrorKind::device);
+    return memory_.map(fake_ordinal(current_context()), allocation);
+  }
+  void unmap(std::uintptr_t address) noexcept override {
+    const std::lock_guard lock(mutex_);
+    memory_.unmap(address);
+  }
 
   // The caller holds the mutex.
   void finish_legacy_queues() {
@@ -134,7 +146,7 @@ void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
   // operator new aligns the copy to 16 bytes, the largest alignment of a parameter struct.
   queues_.add(own_queue(),
               [this, kernel, grid, ordinal, copied = std::vector<std::byte>(first, first + kernel.param_bytes)] {
-                run_tiles(kernel, grid, copied.data(), memory_.shift(ordinal), memory_, queues_.random());
+                run_tiles(kernel, grid, copied.data(), ordinal, memory_, queues_.random());
               });
 }
 

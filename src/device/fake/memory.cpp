@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "device/fake/shared_pages.hpp"
 
 namespace tempi::device {
 namespace {
@@ -62,19 +63,19 @@ void* FakeMemory::allocate(MemoryKind kind, int ordinal, std::size_t bytes) {
   } else {
     address = allocate_on_host(bytes);
   }
-  allocations_[reinterpret_cast<std::uintptr_t>(address)] = {bytes, kind, ordinal};
+  allocations_[reinterpret_cast<std::uintptr_t>(address)] = {bytes, kind, ordinal, ++last_id_};
   return address;
 }
 
 void FakeMemory::pin(int ordinal, void* pages, std::size_t bytes) {
-  allocations_[reinterpret_cast<std::uintptr_t>(pages)] = {bytes, MemoryKind::pinned, ordinal};
+  allocations_[reinterpret_cast<std::uintptr_t>(pages)] = {bytes, MemoryKind::pinned, ordinal, ++last_id_};
 }
 
 void FakeMemory::unpin(void* pages) { allocations_.erase(reinterpret_cast<std::uintptr_t>(pages)); }
 
 void FakeMemory::deallocate(void* address) {
   const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(address));
-  if (found == allocations_.end()) return;
+  if (found == allocations_.end() || found->second.is_mapped) return;
   const auto [begin, allocation] = *found;
   allocations_.erase(found);
   if (allocation.kind == MemoryKind::device) {
@@ -89,7 +90,8 @@ Location FakeMemory::locate(const void* address) const {
   const auto found = find(reinterpret_cast<std::uintptr_t>(address));
   if (found == allocations_.end()) return {};
   const auto& [begin, allocation] = *found;
-  return {allocation.kind, allocation.ordinal, fake_context(allocation.ordinal), begin, begin + allocation.bytes};
+  const auto& [bytes, kind, ordinal, id, is_mapped, is_synchronous] = allocation;
+  return {kind, ordinal, fake_context(ordinal), begin, begin + bytes, id};
 }
 
 AddressShift FakeMemory::shift(int ordinal) const {
@@ -97,9 +99,37 @@ AddressShift FakeMemory::shift(int ordinal) const {
   return {begin, begin + kOrdinalBytes, shift_.shift};
 }
 
-bool FakeMemory::kernels_reach(std::uintptr_t address) const {
+bool FakeMemory::kernels_reach(int ordinal, std::uintptr_t address) const {
   const auto found = find(address);
-  return found != allocations_.end() && found->second.kind != MemoryKind::device;
+  if (found == allocations_.end()) return false;
+  return found->second.is_mapped ? found->second.ordinal == ordinal : found->second.kind != MemoryKind::device;
+}
+
+std::optional<SharedAllocation> FakeMemory::share(std::uintptr_t begin) const {
+  const auto found = allocations_.find(begin);
+  if (found == allocations_.end() || !in_arena(begin)) return {};
+  const auto& allocation = found->second;
+  const FilePlace place = place_in(file_, begin - shift_.begin);
+  SharedAllocation shared{.id = allocation.id, .begin = begin, .bytes = allocation.bytes};
+  static_assert(sizeof place <= sizeof shared.handle);
+  std::memcpy(shared.handle.data(), &place, sizeof place);
+  shared.gpu.back() = static_cast<std::byte>(allocation.ordinal + 1);
+  return shared;
+}
+
+std::uintptr_t FakeMemory::map(int ordinal, const SharedAllocation& allocation) {
+  FilePlace place{};
+  std::memcpy(&place, allocation.handle.data(), sizeof place);
+  const std::uintptr_t address = map_place(place, allocation.bytes);
+  allocations_[address] = {allocation.bytes, MemoryKind::device, ordinal, ++last_id_, true};
+  return address;
+}
+
+void FakeMemory::unmap(std::uintptr_t address) {
+  const auto found = allocations_.find(address);
+  if (found == allocations_.end() || !found->second.is_mapped) return;
+  unmap_place(address, found->second.bytes);
+  allocations_.erase(found);
 }
 
 bool FakeMemory::make_synchronous(const void* address) {
@@ -124,9 +154,10 @@ bool FakeMemory::is_inside_allocation(std::uintptr_t address, std::size_t bytes)
 
 std::byte* FakeMemory::resolve(const void* pointer, std::size_t bytes) const {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (!in_arena(address)) return static_cast<std::byte*>(const_cast<void*>(pointer));
-  if (!is_inside_allocation(address, bytes)) throw Error(ErrorKind::device, "fake device: illegal address");
-  return alias(address);
+  const bool is_device_memory = locate(pointer).kind == MemoryKind::device;
+  if ((in_arena(address) || is_device_memory) && !is_inside_allocation(address, bytes))
+    throw Error(ErrorKind::device, "fake device: illegal address");
+  return in_arena(address) ? alias(address) : static_cast<std::byte*>(const_cast<void*>(pointer));
 }
 
 std::byte* FakeMemory::alias(std::uintptr_t address) const {

@@ -4,6 +4,9 @@
 // mapping, which nobody may touch (the MPI library included: it crashes, as on a
 // real GPU; with TEMPI_CUDA_AWARE=1 it may); the fake's own kernels and
 // copies add the shift and use the second. Pinned and managed memory are ordinary memory that the registry knows.
+//
+// An allocation of another process is mapped once more here, in pages of the other's file. Its address may be touched by
+// anyone; kernels and copies use it as it is, and are stopped where they leave the allocation.
 #pragma once
 
 #include <map>
@@ -29,9 +32,14 @@ class FakeMemory {
 
   Location locate(const void* address) const;
   bool library_reaches() const { return library_reaches_; }  // device memory, as a CUDA-aware one does
-  AddressShift shift(int ordinal) const;             // for kernels of this GPU: they reach its own device memory
-  bool kernels_reach(std::uintptr_t address) const;  // pinned and managed memory
+  AddressShift shift(int ordinal) const;  // for kernels of this GPU: they reach its own device memory
+  // Pinned and managed memory, and what is mapped for this GPU.
+  bool kernels_reach(int ordinal, std::uintptr_t address) const;
   bool is_inside_allocation(std::uintptr_t address, std::size_t bytes) const;
+
+  std::optional<SharedAllocation> share(std::uintptr_t begin) const;    // empty: no device memory of this process
+  std::uintptr_t map(int ordinal, const SharedAllocation& allocation);  // for one GPU; throws Error (device)
+  void unmap(std::uintptr_t address);
 
   // As CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: the program's copies into this allocation return when they are done.
   bool make_synchronous(const void* address);  // false: it was
@@ -48,6 +56,8 @@ class FakeMemory {
     std::size_t bytes;
     MemoryKind kind;
     int ordinal;
+    std::uint64_t id;
+    bool is_mapped = false;  // of another process
     bool is_synchronous = false;
   };
   using Allocations = std::map<std::uintptr_t, Allocation>;  // by the first address
@@ -65,6 +75,7 @@ class FakeMemory {
   const bool library_reaches_;
   AddressShift shift_;
   int file_ = -1;
+  std::uint64_t last_id_ = 0;
   Allocations allocations_;
   Spans free_[kFakeOrdinals];
 };

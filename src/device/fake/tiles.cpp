@@ -25,17 +25,19 @@ class SharedMemory {
   std::vector<Word> words_;
 };
 
-const FakeMemory* reached = nullptr;  // by the kernel that runs
+// Memory and GPU of the kernel that runs.
+const FakeMemory* memory_in_use = nullptr;
+int ordinal_in_use = -1;
 
 // Aborts: a kernel that uses other memory is a bug that no test may miss.
 void outside_device_memory(std::uintptr_t address) {
-  if (reached->kernels_reach(address)) return;
+  if (memory_in_use->kernels_reach(ordinal_in_use, address)) return;
   warn_once("fake_reach", "fake device: a kernel used memory that its GPU does not reach");
   std::abort();
 }
 
 void check_wide_access(std::uintptr_t address, std::size_t bytes) {
-  if (reached->is_inside_allocation(address, bytes)) return;
+  if (memory_in_use->is_inside_allocation(address, bytes)) return;
   warn_once("fake_wide", "fake device: a kernel read beyond an allocation");
   std::abort();
 }
@@ -50,9 +52,11 @@ std::vector<std::uint32_t> shuffled(std::uint32_t n, std::mt19937& random) {
 
 }  // namespace
 
-void run_tiles(const Kernel& kernel, Grid grid, const void* params, AddressShift shift, const FakeMemory& memory,
+void run_tiles(const Kernel& kernel, Grid grid, const void* params, int ordinal, const FakeMemory& memory,
                std::mt19937& random) {
-  reached = &memory;
+  memory_in_use = &memory;
+  ordinal_in_use = ordinal;
+  AddressShift shift = memory.shift(ordinal);
   shift.outside = outside_device_memory;
   shift.wide = check_wide_access;
   SharedMemory shared(kernel.shared_bytes);
