@@ -1,6 +1,7 @@
 #include "message/early.hpp"
 
 #include "base/counters.hpp"
+#include "base/options.hpp"
 #include "message/direct.hpp"
 
 namespace tempi::message {
@@ -15,12 +16,14 @@ constexpr microseconds kEagerPatience{10};
 constexpr std::int64_t kBytesPerMicrosecond = 5000;
 
 microseconds patience(Message& message) {
+  static const microseconds kWanted{number(Option::PATIENCE)};
+  if (kWanted.count() > 0) return kWanted;
   const std::int64_t bytes = message.outs.bytes();
   if (message.is_blocking && bytes <= kEagerBytes) return kEagerPatience;
   return microseconds(100 + bytes / kBytesPerMicrosecond);
 }
 
-bool is_to(const Message& message, Handle comm, int peer) {
+bool is_to(Message& message, Handle comm, int peer) {
   return key_of(message.comm) == key_of(comm) && message.outs.first().peer == peer;
 }
 

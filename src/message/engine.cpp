@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "message/direct.hpp"
 #include "message/finish.hpp"
@@ -118,14 +119,17 @@ void Engine::launch() noexcept {
 
 // Other threads may have the lock while early sends wait.
 void Engine::start_pending(bool waits) noexcept {
-  for (bool is_left = true; is_left; is_left = waits && is_left) {
-    const std::lock_guard lock(mutex_);
-    row_is_open_ = false;
-    if (!early_.empty()) join(early_.take_met(waits));
-    start_packed(waits);
-    tend_orphans(false);
-    is_left = !early_.empty();
-  }
+  while (!start_what_can_be(waits) && waits) std::this_thread::yield();
+}
+
+// False: sends are early still.
+bool Engine::start_what_can_be(bool waits) noexcept {
+  const std::lock_guard lock(mutex_);
+  row_is_open_ = false;
+  if (!early_.empty()) join(early_.take_met(waits));
+  start_packed(waits);
+  tend_orphans(false);
+  return early_.empty();
 }
 
 void Engine::start_before(Handle comm, int peer) noexcept {

@@ -103,6 +103,7 @@ class Engine {
   void queue(const MessagePtr& message);
   bool starts_in_its_call(const Message& message) const noexcept;
   void start_pending(bool waits) noexcept;
+  bool start_what_can_be(bool waits) noexcept;
   void start_packed(bool waits) noexcept;
   void launch() noexcept;
   void count_work() noexcept;
