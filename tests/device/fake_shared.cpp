@@ -1,5 +1,5 @@
-// Fake device memory of one process, mapped by another: fake_shared CASE [ARGUMENT]... The owner and its child make their
-// own fake devices after the fork. Prints what the owner sees, and how the child ended.
+// Fake device memory of one process, mapped by another: fake_shared CASE [ARGUMENT]... The owner and its child make
+// their own fake devices after the fork. Prints what the owner sees, and how the child ended.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
