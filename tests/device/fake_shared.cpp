@@ -1,5 +1,5 @@
-// Fake device memory of one process, mapped by another: fake_shared CASE [ARGUMENT]... The owner and its child make their
-// own fake devices after the fork. Prints what the owner sees, and how the child ended.
+// Fake device memory of one process, mapped by another: fake_shared CASE [ARGUMENT]... The owner and its child make
+// their own fake devices after the fork. Prints what the owner sees, and how the child ended.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -199,7 +199,9 @@ void map_often() {
   const auto before = mappings_and_files();
   for (int i = 0; i < 1000; ++i) here.unmap(here.map(allocation));
   launch(here, {first, 0x6d6d6d6d, 4});  // the first mapping is still there
-  const bool is_same = mappings_and_files() == before;
+  const auto after = mappings_and_files();
+  const bool is_same =
+      after.first < before.first + 100 && after.second == before.second;  // a sanitizer maps some itself
   here.unmap(first);
   tell(is_same);
 }

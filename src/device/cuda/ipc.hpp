@@ -1,5 +1,5 @@
-// Device memory of another process, by the driver's inter-process handles. What was seen on driver 580 (H200) and is
-// relied on:
+// Device memory of another process, by the driver's inter-process handles. What was seen on two H200s (CUDA 13.0) and
+// is relied on:
 //   - cudaMalloc cuts small allocations out of one block, and a handle opens the whole block. A handle still stands for
 //     one allocation: opening it returns that allocation's address, whose range is the allocation's.
 //   - Mappings are counted per allocation: it can be opened again (3 us), and closing one leaves others of the block.

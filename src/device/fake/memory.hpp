@@ -1,12 +1,12 @@
 // The memory of the fake device.
 //
 // Device memory is one sparse memory file, mapped twice at a constant distance: programs hold addresses of the first
-// mapping, which nobody may touch (the MPI library included: it crashes, as on a
-// real GPU; with TEMPI_CUDA_AWARE=1 it may); the fake's own kernels and
-// copies add the shift and use the second. Pinned and managed memory are ordinary memory that the registry knows.
+// mapping, which nobody may touch (the MPI library included: it crashes, as on a real GPU; with TEMPI_CUDA_AWARE=1 it
+// may); the fake's own kernels and copies add the shift and use the second. Pinned and managed memory are ordinary
+// memory that the registry knows.
 //
-// An allocation of another process is mapped once more here, in pages of the other's file. Its address may be touched by
-// anyone; kernels and copies use it as it is, and are stopped where they leave the allocation.
+// Memory of another process is mapped once, where anyone may touch it: kernels and copies use its address as it is, and
+// are stopped where they leave the allocation.
 #pragma once
 
 #include <map>
