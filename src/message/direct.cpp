@@ -16,7 +16,7 @@ namespace {
 
 using pack::Mapping;
 
-bool find_whether_to_note() { return direct_is_wanted() && device::current() != nullptr; }
+bool find_whether_to_note() { return model::direct_is_wanted() && device::current() != nullptr; }
 
 bool is_own(Handle comm, int peer) {
   const peer::KnownPeer* const known = peer >= 0 ? peer::find(comm, peer) : nullptr;

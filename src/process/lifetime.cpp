@@ -11,6 +11,7 @@
 #include "message/starter.hpp"
 #include "mpi/active.hpp"
 #include "mpi/real.hpp"
+#include "peer/ids.hpp"
 #include "peer/world.hpp"
 #include "types/types.hpp"
 
@@ -34,7 +35,10 @@ void forget_handles() noexcept {
 void announce(World world) noexcept {
   if (!active()) return;
   ++n_up;
-  if (world == World::yes) message::choose_starter();
+  if (world == World::yes) {
+    message::choose_starter();
+    peer::begin_ids();
+  }
   const int rank = world == World::yes ? own_rank() : -1;
   trace::start();
   if (rank >= 0) trace::set_rank(rank);
@@ -58,6 +62,7 @@ void end_world() noexcept {
   if (!active()) return;
   message::end_starter();
   end_session();
+  peer::end_ids();
   peer::forget_world();
   device::release_staging(device::current());
   trace::finish();
