@@ -23,6 +23,7 @@
 #include "mpi/real.hpp"
 #include "mpi_config.h"
 #include "pack/describe.hpp"
+#include "peer/ids.hpp"
 #include "tempi_config.h"
 #include "types/reader.hpp"
 
@@ -110,6 +111,7 @@ tempi_explanation explain(std::uint64_t datatype, std::int64_t count) {
 int is_active() { return active(); }
 int fake_copy(void* dst, const void* src, std::size_t bytes) { return device::fake_copy(dst, src, bytes) ? 0 : 1; }
 std::uint64_t fake_unfinished() { return device::fake_unfinished(); }
+std::uint64_t comm_id(std::uint64_t comm) { return peer::comm_id(static_cast<Handle>(comm)); }
 
 char* measured(const tempi_measurement* what, double* seconds, std::size_t* n_samples) {
   try {
@@ -199,6 +201,7 @@ constexpr tempi_api_table kTable = {
     device::fake_deallocate,
     fake_copy,
     fake_unfinished,
+    comm_id,
     measured,
     profile,
     machine,

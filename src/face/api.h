@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 5
+#define TEMPI_API_VERSION 6
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -75,8 +75,9 @@ typedef struct tempi_api_table {
   void* (*fake_allocate)(const char* kind, int ordinal, size_t bytes);
   void (*fake_deallocate)(void* address);
   int (*fake_copy)(void* dst, const void* src,
-                   size_t bytes);    /* any of the two may be fake device memory; 0 on success */
-  uint64_t (*fake_unfinished)(void); /* operations queued and not yet done */
+                   size_t bytes);     /* any of the two may be fake device memory; 0 on success */
+  uint64_t (*fake_unfinished)(void);  /* operations queued and not yet done */
+  uint64_t (*comm_id)(uint64_t comm); /* the same on all members; 0: none (peer/ids.hpp) */
   /* Times a part of a message. Null, or the error text (from malloc); seconds has room for max_samples. */
   char* (*measure)(const tempi_measurement* what, double* seconds, size_t* n_samples);
   char* (*profile)(void); /* path of the profile that messages are predicted from, "" without one; from malloc */

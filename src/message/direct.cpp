@@ -11,6 +11,7 @@
 #include "message/engine.hpp"
 #include "message/reach.hpp"
 #include "message/strategy.hpp"
+#include "peer/ids.hpp"
 
 namespace tempi::message {
 namespace {
@@ -146,13 +147,14 @@ void note(const Half& half, bool is_sent, bool is_persistent) {
 
 }  // namespace
 
-bool notes_messages() noexcept {
-  static const bool notes = direct_is_wanted() && device::may_come();
-  return notes;
-}
+bool notes_messages() noexcept { return peer::counts_creations() && device::may_come(); }
 
 void open_mailbox() noexcept {
   if (notes_messages()) Mailbox::own().publish(job_on_node(), peer::own_rank());
+}
+
+void close_mailbox() noexcept {
+  if (notes_messages()) Mailbox::own().withdraw();
 }
 
 void note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept try {

@@ -19,11 +19,12 @@ struct Direct {
   pack::Transfer transfer;
 };
 
-// True: this process counts its messages. Constant: one that is not counted would shift all later ones.
+// True: this process counts its messages. Constant from MPI_Init on: one that is not counted would shift later ones.
 bool notes_messages() noexcept;
 
-// MPI is up: other processes may look for the mailbox of this one.
+// MPI is up: other processes may look for the mailbox of this one. And down: they may not.
 void open_mailbox() noexcept;
+void close_mailbox() noexcept;
 
 // Before the library is called with these halves, whose buffers are neither offered nor written from.
 void note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept;

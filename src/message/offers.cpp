@@ -19,10 +19,10 @@ using mailbox::Slot;
 
 constexpr std::size_t kMostTags = 4096;  // of a communicator; a program that makes up new tags is not followed
 
-// The key of a process's messages to itself differs from all ids of communicators, whose highest bit is not set.
+// Lines of messages to oneself differ from all others by their source.
 std::uint64_t next_own_id() {
   static std::atomic<std::uint64_t> last{0};
-  return std::uint64_t{1} << 63 | ++last;
+  return ++last;
 }
 
 // A rank may publish its mailbox later than this one looks for it: the search is repeated, less and less often.

@@ -25,16 +25,14 @@ struct Wishes {
   bool stage_contiguous;
   bool pack_on_host;
   bool choose_on_host;
-  bool direct;
 };
 
 // TEMPI_STRATEGY, else the variables of the paper.
 Wishes read_wishes() {
   std::optional<Strategy> all{};  // "direct" is asked for where it is possible, and nothing elsewhere
-  const bool direct = text(Option::STRATEGY) == model::text(Strategy::direct);
-  if (!direct) all = model::strategy_named(text(Option::STRATEGY));
+  if (!model::direct_is_wanted()) all = model::strategy_named(text(Option::STRATEGY));
   Wishes wishes{all, flag(Option::CONTIGUOUS_STAGED) && !flag(Option::CONTIGUOUS_AUTO),
-                all && model::packs_on_host(*all), !all, direct};
+                all && model::packs_on_host(*all), !all};
   if (!all && !flag(Option::DATATYPE_AUTO)) {
     if (flag(Option::DATATYPE_ONESHOT)) wishes.datatype = Strategy::oneshot;
     if (flag(Option::DATATYPE_DEVICE)) wishes.datatype = Strategy::device;
@@ -128,8 +126,6 @@ bool may_pack_on_host() {
   static const bool may = find_may_pack_on_host();
   return may || is_measured();
 }
-
-bool direct_is_wanted() { return wishes().direct; }
 
 bool choice_may_change() { return is_measured(); }
 

@@ -39,9 +39,6 @@ bool may_pack_on_host();
 // True while a measurement sets the strategy of host memory: choices are not remembered.
 bool choice_may_change();
 
-// Messages may be written straight into the receiver's buffer.
-bool direct_is_wanted();
-
 // While it lives, all messages of derived datatypes in host memory are sent by this strategy: for measurements.
 class OnHost {
  public:

@@ -1,5 +1,7 @@
 #include "model/strategy.hpp"
 
+#include "base/options.hpp"
+
 namespace tempi::model {
 namespace {
 
@@ -20,6 +22,11 @@ std::optional<Strategy> strategy_named(std::string_view text) {
     if (text == kStrategyRows[i].name) return static_cast<Strategy>(i);
   }
   return {};
+}
+
+bool direct_is_wanted() {
+  static const bool is_wanted = text(Option::STRATEGY) == text(Strategy::direct);
+  return is_wanted;
 }
 
 std::optional<Locality> locality_named(std::string_view text) {

@@ -54,6 +54,9 @@ constexpr const StrategyRow& row(Strategy strategy) { return kStrategyRows[stati
 constexpr const char* text(Strategy strategy) { return row(strategy).name; }
 std::optional<Strategy> strategy_named(std::string_view text);
 
+// The options ask for messages that are written straight into the receiver's buffer.
+bool direct_is_wanted();
+
 constexpr bool needs_aware_library(Strategy strategy) { return row(strategy).carries == Carries::device_memory; }
 constexpr bool packs_nothing(Strategy strategy) { return row(strategy).packs == Packs::nobody; }
 constexpr bool needs_both_ends(Strategy strategy) { return row(strategy).packs == Packs::layout_to_layout; }

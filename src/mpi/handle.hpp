@@ -36,6 +36,7 @@ inline MPI_Datatype as_datatype(Handle handle) {
 // Predefined handles. In Open MPI they are addresses of variables of libmpi, which we must not depend on at load time.
 Handle comm_world();
 Handle comm_self();
+Handle comm_null();
 Handle type_byte();
 Handle type_packed();
 Handle request_null();

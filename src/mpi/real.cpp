@@ -106,6 +106,11 @@ Handle comm_self() {
   return handle;
 }
 
+Handle comm_null() {
+  static const Handle handle = variable("ompi_mpi_comm_null");
+  return handle;
+}
+
 Handle type_byte() {
   static const Handle handle = variable("ompi_mpi_byte");
   return handle;
@@ -139,6 +144,7 @@ Handle message_no_proc() {
 // Ints or pointers, by ABI: only the C cast takes both.
 Handle comm_world() { return (Handle)MPI_COMM_WORLD; }
 Handle comm_self() { return (Handle)MPI_COMM_SELF; }
+Handle comm_null() { return (Handle)MPI_COMM_NULL; }
 Handle type_byte() { return (Handle)MPI_BYTE; }
 Handle type_packed() { return (Handle)MPI_PACKED; }
 Handle request_null() { return (Handle)MPI_REQUEST_NULL; }

@@ -6,11 +6,10 @@
 #include <mutex>
 
 #include "base/error.hpp"
-#include "base/handle_map.hpp"
 #include "base/log.hpp"
 #include "device/device.hpp"
-#include "mpi/destruction.hpp"
 #include "mpi/real.hpp"
+#include "peer/members.hpp"
 #include "peer/world.hpp"
 
 namespace tempi::peer {
@@ -18,31 +17,6 @@ namespace {
 
 using model::Locality;
 using model::Peer;
-
-struct Resolved {
-  const KnownPeer* peer;  // may be null
-};
-
-// A communicator: its ranks that have been resolved. Few programs send to many ranks of many communicators.
-struct Members {
-  static constexpr std::size_t kSlots = 16;
-  mutable HandleMap<Resolved> by_rank{kSlots};
-  mutable std::mutex mutex{};
-  mutable std::unique_ptr<Attachment> attached{};
-};
-
-// Never destroyed: the MPI library frees communicators while the process exits.
-HandleMap<Members>& known_comms() {
-  static auto& map = *new HandleMap<Members>;
-  return map;
-}
-
-Destruction& destruction() {
-  static auto& watch =
-      *new Destruction({&Real::MPI_Comm_create_keyval, &Real::MPI_Comm_free_keyval, &Real::MPI_Comm_set_attr},
-                       [](Handle comm) { known_comms().erase(key_of(comm)); });
-  return watch;
-}
 
 // MPI_UNDEFINED for an invalid rank: the program's own call will report it.
 int world_rank(Handle comm, int rank) {
@@ -65,18 +39,9 @@ const KnownPeer* resolve(const World& world, Handle comm, int rank) {
   return in_world >= 0 ? world.at(in_world) : nullptr;  // MPI_UNDEFINED is negative
 }
 
-// Adds the communicator's row. Null: its destruction can not be watched.
-const Members* watch(Handle comm) {
-  static auto& mutex = *new std::recursive_mutex;  // an error handler of the program may send in it
-  const std::lock_guard lock(mutex);
-  if (const Members* const known = known_comms().find(key_of(comm))) return known;
-  if (!destruction().watch(comm)) return nullptr;
-  return known_comms().insert(key_of(comm), std::make_unique<const Members>());
-}
-
 const KnownPeer* resolve_once(const World& world, Handle comm, int rank) noexcept try {
   const KnownPeer* const found = resolve(world, comm, rank);
-  if (const Members* const members = watch(comm)) {
+  if (const Members* const members = watched_members(comm)) {
     members->by_rank.insert(static_cast<std::uintptr_t>(rank), std::make_unique<const Resolved>(found));
   }
   return found;
@@ -88,7 +53,7 @@ const KnownPeer* resolve_once(const World& world, Handle comm, int rank) noexcep
 const KnownPeer* find_in(const World& world, Handle comm, int rank) noexcept {
   if (rank < 0) return nullptr;
   if (key_of(comm) == world.comm) return world.at(rank);
-  const Members* const members = known_comms().find(key_of(comm));
+  const Members* const members = known_members(comm);
   const Resolved* const known = members != nullptr ? members->by_rank.find(static_cast<std::uintptr_t>(rank)) : nullptr;
   return known != nullptr ? known->peer : resolve_once(world, comm, rank);
 }
@@ -111,18 +76,18 @@ bool share_gpu(int rank_on_node, int other) noexcept {
 
 bool knows(Handle comm) noexcept {
   const World* const all = world();
-  return (all != nullptr && key_of(comm) == all->comm) || known_comms().find(key_of(comm)) != nullptr;
+  return (all != nullptr && key_of(comm) == all->comm) || known_members(comm) != nullptr;
 }
 
 void get_to_know(Handle comm) noexcept try {
-  if (!knows(comm)) watch(comm);
+  if (!knows(comm)) watched_members(comm);
 } catch (...) {
   warn_fallback("a communicator is looked at anew for each message", caught_error().what());
 }
 
 Attachment* attachment(Handle comm, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept try {
-  const Members* members = known_comms().find(key_of(comm));
-  if (members == nullptr) members = watch(comm);
+  const Members* members = known_members(comm);
+  if (members == nullptr) members = watched_members(comm);
   if (members == nullptr) return nullptr;
   const std::lock_guard lock(members->mutex);
   if (!members->attached) members->attached = make(comm);
@@ -165,9 +130,8 @@ Locality locality(Handle comm, int rank) noexcept {
 }
 
 void forget_peers() noexcept {
-  known_comms().clear();
+  forget_members();
   forget_world();
-  destruction().stop();
 }
 
 }  // namespace tempi::peer

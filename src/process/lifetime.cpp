@@ -12,6 +12,7 @@
 #include "message/starter.hpp"
 #include "mpi/active.hpp"
 #include "mpi/real.hpp"
+#include "peer/ids.hpp"
 #include "peer/world.hpp"
 #include "types/types.hpp"
 
@@ -37,6 +38,7 @@ void announce(World world) noexcept {
   ++n_up;
   if (world == World::yes) {
     message::choose_starter();
+    peer::begin_ids();
     message::open_mailbox();
   }
   const int rank = world == World::yes ? own_rank() : -1;
@@ -62,6 +64,8 @@ void end_world() noexcept {
   if (!active()) return;
   message::end_starter();
   end_session();
+  message::close_mailbox();
+  peer::end_ids();
   peer::forget_world();
   device::release_staging(device::current());
   trace::finish();

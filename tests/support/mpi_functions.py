@@ -78,7 +78,6 @@ LOCAL = {
         MPI_I(reduce|reduce_scatter|reduce_scatter_block|scan|scatter|scatterv)(_c)?
         MPI_Ineighbor_(allgather|allgatherv|alltoall|alltoallv|alltoallw)(_c)?
         MPI_Ibarrier
-        MPI_Comm_idup(_with_info)?
         MPIX_Comm_iagree
         MPI_File_i(read|write)(_all|_at|_at_all)?(_c)?
         MPI_(Buffer_iflush|Comm_iflush_buffer|Session_iflush_buffer)

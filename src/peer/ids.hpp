@@ -1,0 +1,66 @@
+// Ids of communicators: the same on all members, found without messages.
+//
+// Glossary
+//   id        64 bits; 0: none, and messages on the communicator are packed
+//   creation  a call that all members of a parent make, and that makes communicators: its children
+//   siblings  the children of one creation
+//
+// MPI_COMM_WORLD has a constant id. The children of the parent's n-th creation have the id mix(id of the parent, n).
+//
+//     MPI_COMM_WORLD              W
+//       MPI_Comm_split, n = 0     mix(W, 0), for each color
+//       MPI_Comm_idup,  n = 1     none: its handle is not valid yet
+//       MPI_Comm_dup,   n = 2     mix(W, 2)
+//
+// Invariants
+//   Siblings share an id. It tells their messages apart nevertheless, if the key of a message names its two processes
+//   (not ranks) beside the id: the siblings of one creation (colors of MPI_Comm_split, groups of MPI_Comm_create, grids
+//   of MPI_Cart_sub) are disjoint, so that two processes are together in one of them at most.
+//   All other communicators of two processes have different ids, up to a collision of 64 bits. An id is never used
+//   again.
+//   The members call the creations on a parent in one order (MPI-4.1, 7.4.2), so that their counts agree. Also counted:
+//   calls that return MPI_COMM_NULL, and the nonblocking ones. A creation that fails ends the count of this process on
+//   the parent: others may have made the communicator, or may not have taken part. Later children have no id here.
+//   A communicator has an id only while its destruction is watched.
+//   No id: MPI_COMM_SELF, inter-communicators and what they are merged to, children of MPI_Comm_create_group (which not
+//   all members of the parent call), communicators of sessions and of spawned or connected processes.
+//
+// A process counts all creations or none: from MPI_Init on if the options ask for direct messages, else never. (A
+// process that this library enters after MPI_Init never counts.) One that does not count has no ids and no mailbox;
+// its peers pack what they send to it, whatever ids they have. So any two processes that compare ids have both counted
+// from the first creation on. Creations that bypass this library must do so on all members.
+#pragma once
+
+#include "mpi/handle.hpp"
+
+namespace tempi::peer {
+
+// After MPI_Init, and before MPI_Finalize.
+void begin_ids() noexcept;
+void end_ids() noexcept;
+
+// True: this process has ids. Constant from MPI_Init to MPI_Finalize.
+bool counts_creations() noexcept;
+
+// Of a valid communicator, in a few ns.
+std::uint64_t comm_id(Handle comm) noexcept;
+
+// A creation that is under way: counted from its construction on. It makes no communicator, unless told. Within it, a
+// tool below us may come back with the call: a creation of the same parent that is part of it is not counted.
+class Creation {
+ public:
+  explicit Creation(Handle parent) noexcept;
+  ~Creation();
+  Creation(const Creation&) = delete;
+  Creation& operator=(const Creation&) = delete;
+
+  void made(Handle child) noexcept;
+  void failed() noexcept;
+
+ private:
+  const Handle parent_;
+  Creation* const outer_;  // of this thread
+  std::uint64_t id_ = 0;   // of the children
+};
+
+}  // namespace tempi::peer

@@ -1,0 +1,40 @@
+// The communicators that this process has dealt with. A row is dropped with its communicator: handles are reused.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "base/handle_map.hpp"
+#include "peer/peer.hpp"
+
+namespace tempi::peer {
+
+struct Resolved {
+  const KnownPeer* peer;  // may be null
+};
+
+// ids.hpp
+struct Lineage {
+  std::atomic<std::uint64_t> id{0};
+  std::atomic<std::uint64_t> n_creations{0};
+  std::atomic<bool> has_lost_count{false};
+};
+
+// A communicator: its ranks that have been resolved. Few programs send to many ranks of many communicators.
+struct Members {
+  static constexpr std::size_t kSlots = 16;
+  mutable HandleMap<Resolved> by_rank{kSlots};
+  mutable std::mutex mutex{};
+  mutable std::unique_ptr<Attachment> attached{};
+  mutable Lineage lineage{};
+};
+
+const Members* known_members(Handle comm) noexcept;
+
+// Of a valid communicator; its row is added. Null: its destruction can not be watched.
+const Members* watched_members(Handle comm);
+
+void forget_members() noexcept;
+
+}  // namespace tempi::peer
