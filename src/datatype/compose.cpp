@@ -6,7 +6,7 @@
 namespace tempi::datatype {
 namespace {
 
-constexpr std::int64_t kMostBoxes = 64;
+constexpr std::int64_t kMostBoxes = 1024;
 
 // A loop of a box over packed bytes `step` apart; the innermost one is over the bytes of a block.
 struct Loop {

@@ -51,7 +51,7 @@ struct OfferedBox {
 };
 
 inline constexpr std::uint32_t kVersion = 1;
-inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 16, kClosed = 64;
+inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64;
 inline constexpr std::size_t kWindow = 16;  // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
 inline constexpr std::uint64_t kEnded = ~std::uint64_t{0};
@@ -73,8 +73,7 @@ struct Slot {
   std::uint64_t address = 0;          // of the buffer, in the receiver's process
   std::int64_t bytes = 0;             // packed
   std::uint64_t layout = 0;           // names the boxes; never reused in the receiver's process
-  std::int32_t n_boxes = 0;           // 0: not for other processes
-  std::array<OfferedBox, kBoxes> boxes{};
+  std::uint32_t first_box = 0, n_boxes = 0;  // in `boxes`; none: not for other processes
 
   OfferState state() const { return static_cast<OfferState>(word.load(std::memory_order_acquire) & 0xFF); }
   // False: the offer is in another state, or another offer.
@@ -110,6 +109,7 @@ struct Contents {
   std::atomic<std::uint32_t> is_shut{0};                     // none at all are offered any more
   std::array<Line, kLines> lines{};
   std::array<Slot, kSlots> slots{};
+  std::array<OfferedBox, kBoxes> boxes{};  // of the layouts of offers
 
   // The line of the key; null: there is none yet.
   Line* find(const LineKey& key);

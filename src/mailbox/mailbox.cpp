@@ -39,6 +39,7 @@ Mailbox& Mailbox::own() {
 
 Mailbox::Mailbox() : file_(make_file()) {
   contents_ = map(file_);
+  boxes_.emplace(contents_->boxes);
   vacant_.reserve(kSlots);
   for (auto slot = contents_->slots.rbegin(); slot != contents_->slots.rend(); ++slot) vacant_.push_back(&*slot);
 }
@@ -113,7 +114,21 @@ Slot* Mailbox::take_slot() noexcept {
 void Mailbox::give_back(Slot& slot) noexcept {
   assert(slot.state() == OfferState::vacant);
   const std::lock_guard lock(mutex_);
+  if (slot.n_boxes > 0) boxes_->give_back(slot.layout);
+  slot.n_boxes = 0;
   vacant_.push_back(&slot);  // reserved
+}
+
+bool Mailbox::share_boxes(Slot& slot, const std::vector<OfferedBox>& boxes) noexcept try {
+  const std::lock_guard lock(mutex_);
+  const std::optional<std::uint32_t> first = boxes_->take(slot.layout, boxes);
+  if (!first) return false;
+  slot.first_box = *first;
+  slot.n_boxes = static_cast<std::uint32_t>(boxes.size());
+  return true;
+} catch (...) {
+  warn_fallback("messages from other processes come packed", caught_error().what());
+  return false;
 }
 
 }  // namespace tempi::mailbox

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "mailbox/contents.hpp"
+#include "mailbox/shared_boxes.hpp"
 
 namespace tempi::mailbox {
 
@@ -44,6 +45,9 @@ class Mailbox {
   Slot* take_slot() noexcept;
   void give_back(Slot& slot) noexcept;
 
+  // Puts the boxes of a layout where other processes read them, until the slot is given back. False: there is no room.
+  bool share_boxes(Slot& slot, const std::vector<OfferedBox>& boxes) noexcept;
+
  private:
   Mailbox();
 
@@ -51,6 +55,7 @@ class Mailbox {
   Contents* contents_ = nullptr;
   int file_ = -1, socket_ = -1;
   std::vector<Slot*> vacant_;
+  std::optional<SharedBoxes> boxes_{};
 };
 
 // The mailbox of a rank of this job on this node. Null: there is none, or not yet. A search takes some microseconds.

@@ -15,6 +15,7 @@ using datatype::Boxes;
 using mailbox::OfferedBox;
 
 constexpr std::size_t kKept = 256;
+constexpr std::size_t kMostBoxes = 1024;  // of an offered layout
 
 // The last values, newest first.
 template <class Ptr>
@@ -52,7 +53,7 @@ Box regular(const OfferedBox& box) {
 std::vector<OfferedBox> offered_boxes(const Boxes& boxes) {
   const bool is_irregular = std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return box.table != nullptr; });
   std::vector<OfferedBox> all;
-  if (is_irregular || boxes.size() > mailbox::kBoxes) return all;
+  if (is_irregular || boxes.size() > kMostBoxes) return all;
   for (const Box& box : boxes) all.push_back(offered(box));
   return all;
 }
@@ -83,10 +84,10 @@ OfferedLayoutPtr offered_layout(const BufferLayout& layout) {
   return found->offered;
 }
 
-Boxes boxes_of(const mailbox::Slot& slot) {
-  const auto n = static_cast<std::size_t>(std::clamp<std::int32_t>(slot.n_boxes, 0, mailbox::kBoxes));
+Boxes boxes_of(const mailbox::Contents& there, const mailbox::Slot& slot) {
+  const std::size_t end = std::min<std::size_t>(mailbox::kBoxes, std::size_t{slot.first_box} + slot.n_boxes);
   Boxes boxes;
-  for (std::size_t i = 0; i < n; ++i) boxes.push_back(regular(slot.boxes[i]));
+  for (std::size_t i = slot.first_box; i < end; ++i) boxes.push_back(regular(there.boxes[i]));
   return boxes;
 }
 

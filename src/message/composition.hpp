@@ -36,7 +36,7 @@ struct OfferedLayout {
 using OfferedLayoutPtr = std::shared_ptr<const OfferedLayout>;
 OfferedLayoutPtr offered_layout(const BufferLayout& layout);
 
-datatype::Boxes boxes_of(const mailbox::Slot& slot);
+datatype::Boxes boxes_of(const mailbox::Contents& there, const mailbox::Slot& slot);
 
 // From one layout to another one.
 struct Composed {

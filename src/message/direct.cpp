@@ -43,9 +43,7 @@ bool describe(Slot& slot, const Offer& offer, const OfferedLayout& layout, devic
   if (!memory) return false;
   slot.memory = *memory;
   slot.address = reinterpret_cast<std::uintptr_t>(offer.end.address);
-  slot.n_boxes = static_cast<std::int32_t>(layout.boxes.size());
-  std::copy(layout.boxes.begin(), layout.boxes.end(), slot.boxes.begin());
-  return true;
+  return Mailbox::own().share_boxes(slot, layout.boxes);
 }
 
 OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
@@ -60,7 +58,6 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   slot->own = place.is_own ? offer.get() : nullptr;
   slot->bytes = offer->bytes();
   slot->layout = layout->number;
-  slot->n_boxes = 0;
   const bool is_for_sender = place.is_own || describe(*slot, *offer, *layout, part.payload.device());
   return is_for_sender ? offer : nullptr;
 }
@@ -80,7 +77,7 @@ std::optional<pack::End> end_of(const Turn& turn, const Slot& slot, const Compos
   const std::uintptr_t address = *here + (slot.address - slot.memory.begin);
   const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, *here,
                                *here + slot.memory.bytes, slot.memory.id};
-  return pack::End{reinterpret_cast<void*>(address), 0, &composed.far, {there}};
+  return pack::End{reinterpret_cast<void*>(address), 0, &composed.far, {there}, true};
 }
 
 // Null: the kernel cannot write there.
@@ -90,7 +87,7 @@ std::shared_ptr<Direct> direct_to(const Turn& turn, const Claim& claim, const Pa
   const pack::End& from = sent.laid_out();
   if (part.payload.bytes() != slot.bytes) return nullptr;
   const auto boxes = [&] {
-    if (!turn.is_own) return boxes_of(slot);
+    if (!turn.is_own) return boxes_of(*turn.receiver, slot);
     const auto& offer = *static_cast<const Offer*>(slot.own);
     return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes();
   };

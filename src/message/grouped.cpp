@@ -45,7 +45,7 @@ void queue_batch(const Works& works) {
   const device::Scope here(first.device(), first.context());
   pack::Batch batch(here);
   for (const Work& work : works) {
-    if (const auto& direct = work.part->direct) batch.add(direct->transfer);
+    if (const auto& direct = work.part->direct) batch.add_direct({direct->transfer, direct->composed});
     else work.payload().join(batch);
   }
   const pack::Queued queued = batch.queue();

@@ -43,6 +43,8 @@ void Batch::add(const Transfer& transfer) {
 
 Queued Batch::queue() {
   Queued queued;
+  queue_merged(here_, direct_);
+  direct_.clear();
   if (boxes_.size() > static_cast<std::size_t>(kFewBoxes)) {
     queued.tables = queue_many();
   } else if (!boxes_.empty()) {

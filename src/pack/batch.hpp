@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device/staging.hpp"
-#include "pack/transfer.hpp"
+#include "pack/merged.hpp"
 
 namespace tempi::pack {
 
@@ -23,6 +23,9 @@ class Batch {
   // Short transfers share a launch; a long list of boxes, or much data, is queued at once, alone.
   void add(const Transfer& transfer);
 
+  // A transfer from layout to layout; all of them share a launch.
+  void add_direct(const Member& member) { direct_.push_back(member); }
+
   Queued queue();  // queues the added transfers
 
  private:
@@ -30,6 +33,7 @@ class Batch {
 
   const device::Scope& here_;
   std::vector<KernelBox> boxes_;
+  std::vector<Member> direct_;
 };
 
 // Memory of the laid-out end's GPU with room for all bytes.

@@ -108,4 +108,7 @@ inline constexpr std::uint32_t kWordsPerThread = words_per_thread(kDepth, kWordB
 // The word of a kernel whose boxes have different words. A kernel of one word is shorter code, which starts sooner.
 inline constexpr std::uint32_t kMixedWords = 0;
 
+// Lists on the device have kernels of one word from this one on.
+inline constexpr std::uint32_t kLeastWordOfLists = 8;
+
 }  // namespace tempi::pack

@@ -105,7 +105,9 @@ const device::Kernel& kernel_of_one(Depth depth, std::uint32_t word_bytes) { ret
 const device::Kernel& kernel_of_few(Depth depth, std::uint32_t word_bytes) {
   return find("FewBoxes", depth, word_bytes);
 }
-const device::Kernel& kernel_of_many(Depth depth) { return find("ManyBoxes", depth, kMixedWords); }
+const device::Kernel& kernel_of_many(Depth depth, std::uint32_t word_bytes) {
+  return find("ManyBoxes", depth, word_bytes);
+}
 
 const device::Kernel& windowed_kernel(Form form, std::uint32_t word_bytes) {
   const WindowedRow* row = std::find_if(

@@ -97,6 +97,14 @@ Launches assemble(const std::vector<KernelBox>& boxes) {
   return launches;
 }
 
+ListKernel kernel_of_list(const std::vector<KernelBox>& boxes) {
+  const std::uint32_t common = common_word(boxes.data(), static_cast<std::uint32_t>(boxes.size()));
+  const std::uint32_t word = common >= kLeastWordOfLists ? common : kMixedWords;
+  const Depth of_many = word == kMixedWords ? Depth::irregular : deep(word);
+  const Depth depth = one_word_a_thread(boxes) ? Depth::x1 : of_many;
+  return {&kernel_of_many(depth, word), depth};
+}
+
 LongList long_list(std::vector<KernelBox> boxes) {
   LongList list;
   std::int64_t bytes = 0;

@@ -24,6 +24,13 @@ using Launches = std::vector<Launch>;  // more than one beyond 2^31 words or til
 // kFewBoxes others.
 Launches assemble(const std::vector<KernelBox>& boxes);
 
+// The kernel of a list of boxes on the device, made for them: one word if they have one in common.
+struct ListKernel {
+  const device::Kernel* kernel;
+  Depth depth;
+};
+ListKernel kernel_of_list(const std::vector<KernelBox>& boxes);
+
 // The tables of a list that is kept on the device.
 struct LongList {
   Depth depth = Depth::x1;

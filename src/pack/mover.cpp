@@ -77,6 +77,15 @@ void run_all(const Launches& launches, const Scope& here, const Transfer& transf
   for (const Launch& launch : launches) launch.run(here, transfer.source.address, transfer.destination.address);
 }
 
+void add_boxes_of_launches(const Launches& launches, std::vector<KernelBox>& boxes) {
+  for (const Launch& launch : launches) {
+    if (const auto* one = std::get_if<OneBox>(&launch.params)) boxes.push_back(one->box);
+    if (const auto* windowed = std::get_if<OneWindowed>(&launch.params)) boxes.push_back(windowed->box);
+    if (const auto* few = std::get_if<FewBoxes>(&launch.params))
+      boxes.insert(boxes.end(), few->boxes, few->boxes + few->n_boxes);
+  }
+}
+
 bool is_plain_copy(const Transfer& transfer) {
   return pack::is_plain_copy(transfer.mapping->written()) &&
          (transfer.count == 1 || transfer.source.extent == transfer.destination.extent);
@@ -91,11 +100,11 @@ void queue_boxes(const Scope& here, const Transfer& transfer, const Boxes& boxes
 
 void add_kernel_boxes(const Scope& here, const Transfer& transfer, std::vector<KernelBox>& boxes) {
   const std::size_t first = boxes.size();
-  for (const Launch& launch : *launches_of(here, transfer)) {
-    if (const auto* one = std::get_if<OneBox>(&launch.params)) boxes.push_back(one->box);
-    if (const auto* windowed = std::get_if<OneWindowed>(&launch.params)) boxes.push_back(windowed->box);
-    if (const auto* few = std::get_if<FewBoxes>(&launch.params))
-      boxes.insert(boxes.end(), few->boxes, few->boxes + few->n_boxes);
+  if (transfer.mapping->is_long()) {
+    const auto all = kernel_boxes(here, *transfer.cache, boxes_of(transfer), alignment_of(transfer));
+    boxes.insert(boxes.end(), all.begin(), all.end());
+  } else {
+    add_boxes_of_launches(*launches_of(here, transfer), boxes);
   }
   for (auto box = boxes.begin() + static_cast<std::ptrdiff_t>(first); box != boxes.end(); ++box) {
     box->src_offset += reinterpret_cast<std::intptr_t>(transfer.source.address);
