@@ -51,7 +51,7 @@ struct OfferedBox {
 };
 
 inline constexpr std::uint32_t kVersion = 1;
-inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64;
+inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16;
 inline constexpr std::size_t kWindow = 16;  // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
 inline constexpr std::uint64_t kEnded = ~std::uint64_t{0};
@@ -69,7 +69,8 @@ struct OfferWord {
 struct Slot {
   std::atomic<std::uint64_t> word{};
   const void* own = nullptr;          // for senders in the receiver's process: its Offer
-  device::SharedAllocation memory{};  // that holds the buffer
+  std::uint32_t n_memories = 0;       // allocations that hold the buffer
+  std::array<device::SharedAllocation, kMemories> memories{};
   std::uint64_t address = 0;          // of the buffer, in the receiver's process
   std::int64_t bytes = 0;             // packed
   std::uint64_t layout = 0;           // names the boxes; never reused in the receiver's process

@@ -50,6 +50,49 @@ Box regular(const OfferedBox& box) {
   return found;
 }
 
+// The box once for each entry of its table.
+void write_out(const Box& box, Boxes& all) {
+  const datatype::Dim& dim = box.dims[box.table_dim];
+  Box one = box;
+  one.table = nullptr;
+  std::copy(box.dims.begin() + box.table_dim + 1, box.dims.begin() + box.n_dims, one.dims.begin() + box.table_dim);
+  --one.n_dims;
+  for (std::int64_t i = 0; i < dim.count; ++i) {
+    const std::int64_t entry = box.table->offsets[static_cast<std::size_t>(i)];
+    const bool is_src = box.table_side == datatype::Side::src;
+    one.src_offset = box.src_offset + (is_src ? entry : i * dim.src_stride);
+    one.dst_offset = box.dst_offset + (is_src ? i * dim.dst_stride : entry);
+    all.push_back(one);
+  }
+}
+
+Boxes written_out(Boxes boxes) {
+  std::size_t n = 0;
+  for (const Box& box : boxes) n += box.table ? static_cast<std::size_t>(box.dims[box.table_dim].count) : 1;
+  if (n == boxes.size() || n > kMostBoxes) return boxes;
+  Boxes all;
+  for (const Box& box : boxes) {
+    if (box.table) write_out(box, all);
+    else all.push_back(box);
+  }
+  return all;
+}
+
+// The receiver's boxes, with absolute addresses in this process.
+Boxes moved(Boxes boxes, const MovedBuffer& place) {
+  for (Box& box : boxes) {
+    const datatype::Span span = datatype::span_of(box);
+    const std::uint64_t first = place.address + static_cast<std::uint64_t>(span.begin);
+    const auto holds = [&](const Moved& one) {
+      return first >= one.begin && first + static_cast<std::uint64_t>(span.bytes()) <= one.end;
+    };
+    const auto allocation = std::find_if(place.allocations.begin(), place.allocations.end(), holds);
+    if (allocation == place.allocations.end()) return {};
+    box.src_offset += static_cast<std::int64_t>(place.address + allocation->here - allocation->begin);
+  }
+  return boxes;
+}
+
 std::vector<OfferedBox> offered_boxes(const Boxes& boxes) {
   const bool is_irregular = std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return box.table != nullptr; });
   std::vector<OfferedBox> all;
@@ -72,14 +115,19 @@ std::uint64_t next_number() {
 
 Boxes BufferLayout::boxes() const {
   const datatype::Layout& one = prepared->plan.layout;
-  return datatype::repeated(one.boxes, count, extent, one.size);
+  return written_out(datatype::repeated(one.boxes, count, extent, one.size));
+}
+
+std::shared_ptr<const OfferedLayout> make_offered(const Boxes& boxes) {
+  OfferedLayout layout{next_number(), offered_boxes(boxes), {}};
+  for (const Box& box : boxes) layout.spans.push_back(datatype::span_of(box));
+  return std::make_shared<const OfferedLayout>(std::move(layout));
 }
 
 OfferedLayoutPtr offered_layout(const BufferLayout& layout) {
   static auto& kept = *new Kept<std::shared_ptr<const Numbered>>;
   const auto found = kept.get([&](const auto& one) { return one->layout == layout; }, [&] {
-    return std::make_shared<const Numbered>(Numbered{
-        layout, std::make_shared<const OfferedLayout>(OfferedLayout{next_number(), offered_boxes(layout.boxes())})});
+    return std::make_shared<const Numbered>(Numbered{layout, make_offered(layout.boxes())});
   });
   return found->offered;
 }
@@ -91,19 +139,21 @@ Boxes boxes_of(const mailbox::Contents& there, const mailbox::Slot& slot) {
   return boxes;
 }
 
-Composed::Composed(BufferLayout sent, LayoutName received, const Boxes& received_boxes)
+Composed::Composed(BufferLayout sent, LayoutName received, MovedBuffer its_place, Boxes received_boxes)
     : from(std::move(sent)),
       to(received),
+      place(std::move(its_place)),
       span(pack::span_of(received_boxes)),
-      far{.boxes = received_boxes},
-      boxes(datatype::composed(from.boxes(), received_boxes)) {
+      far{.boxes = place.allocations.empty() ? std::move(received_boxes) : moved(std::move(received_boxes), place)},
+      boxes(datatype::composed(from.boxes(), far.boxes)) {
   if (boxes) mapping.emplace(*boxes, pack::Mapping::Sense::written);
 }
 
-ComposedPtr composition(const BufferLayout& from, const LayoutName& to, FunctionRef<Boxes()> received_boxes) {
+ComposedPtr composition(const BufferLayout& from, const LayoutName& to, const MovedBuffer& place,
+                        FunctionRef<Boxes()> received_boxes) {
   static auto& kept = *new Kept<ComposedPtr>;
-  return kept.get([&](const ComposedPtr& one) { return one->to == to && one->from == from; },
-                  [&] { return std::make_shared<Composed>(from, to, received_boxes()); });
+  return kept.get([&](const ComposedPtr& one) { return one->to == to && one->from == from && one->place == place; },
+                  [&] { return std::make_shared<Composed>(from, to, place, received_boxes()); });
 }
 
 }  // namespace tempi::message

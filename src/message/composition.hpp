@@ -12,7 +12,8 @@
 
 namespace tempi::message {
 
-// One buffer as the boxes of all its elements.
+// One buffer as the boxes of all its elements. Short tables are written out, a box for each entry: both ends then have
+// the same boxes where they have the same structure.
 struct BufferLayout {
   pack::PreparedPtr prepared;
   std::int64_t count, extent;
@@ -32,18 +33,32 @@ struct LayoutName {
 struct OfferedLayout {
   std::uint64_t number;
   std::vector<mailbox::OfferedBox> boxes;  // none: too many, or irregular ones; for this process alone
+  std::vector<datatype::Span> spans;       // of the boxes
 };
 using OfferedLayoutPtr = std::shared_ptr<const OfferedLayout>;
 OfferedLayoutPtr offered_layout(const BufferLayout& layout);
 
 datatype::Boxes boxes_of(const mailbox::Contents& there, const mailbox::Slot& slot);
 
+// The place of a receiver's buffer that lies in several allocations: each is mapped elsewhere. None: in one.
+struct Moved {
+  std::uint64_t begin, end;  // an allocation, in the receiver's process
+  std::uint64_t here;        // the address of its first byte
+  bool operator==(const Moved&) const = default;
+};
+struct MovedBuffer {
+  std::uint64_t address = 0;  // in the receiver's process
+  std::vector<Moved> allocations{};
+  bool operator==(const MovedBuffer&) const = default;
+};
+
 // From one layout to another one.
 struct Composed {
-  Composed(BufferLayout sent, LayoutName received, const datatype::Boxes& received_boxes);
+  Composed(BufferLayout sent, LayoutName received, MovedBuffer its_place, datatype::Boxes received_boxes);
 
   const BufferLayout from;
   const LayoutName to;
+  const MovedBuffer place;
   const datatype::Span span;    // of the receiver's bytes, relative to its buffer
   const datatype::Layout far;   // of the receiver's end
   const std::optional<datatype::Boxes> boxes;
@@ -53,7 +68,7 @@ struct Composed {
 using ComposedPtr = std::shared_ptr<Composed>;
 
 // The composition of two layouts; received_boxes() is called where it is not known yet.
-ComposedPtr composition(const BufferLayout& from, const LayoutName& to,
+ComposedPtr composition(const BufferLayout& from, const LayoutName& to, const MovedBuffer& place,
                         FunctionRef<datatype::Boxes()> received_boxes);
 
 }  // namespace tempi::message

@@ -36,14 +36,31 @@ void count(Outcome outcome, std::int64_t bytes) {
   count_call(Function::direct, outcome, static_cast<std::uint64_t>(bytes));
 }
 
+// The allocations that hold the buffer. False: they cannot all be shared.
+bool share_memories(Slot& slot, const Offer& offer, const OfferedLayout& layout, device::Device& device) {
+  slot.address = reinterpret_cast<std::uintptr_t>(offer.end.address);
+  slot.n_memories = 0;
+  const auto holds = [](const device::SharedAllocation& one, std::uint64_t first, std::uint64_t last) {
+    return first >= one.begin && last <= one.begin + one.bytes;
+  };
+  for (const datatype::Span& span : layout.spans) {
+    const std::uint64_t first = slot.address + static_cast<std::uint64_t>(span.begin);
+    const std::uint64_t last = slot.address + static_cast<std::uint64_t>(span.end);
+    const auto is_in = [&](const device::SharedAllocation& one) { return holds(one, first, last); };
+    if (std::any_of(slot.memories.begin(), slot.memories.begin() + slot.n_memories, is_in)) continue;
+    const device::Location& known = offer.end.place.first;
+    const bool is_known = first >= known.begin && first < known.end;
+    const auto memory = device.share(is_known ? known : device.locate(reinterpret_cast<const void*>(first)));
+    if (!memory || slot.n_memories == mailbox::kMemories || !is_in(*memory)) return false;
+    slot.memories[slot.n_memories++] = *memory;
+  }
+  return true;
+}
+
 // What other processes need to write into the buffer. False: they cannot.
 bool describe(Slot& slot, const Offer& offer, const OfferedLayout& layout, device::Device& device) {
   if (layout.boxes.empty() || offer.end.place.first.kind != device::MemoryKind::device) return false;
-  const std::optional<device::SharedAllocation> memory = device.share(offer.end.place.first);
-  if (!memory) return false;
-  slot.memory = *memory;
-  slot.address = reinterpret_cast<std::uintptr_t>(offer.end.address);
-  return Mailbox::own().share_boxes(slot, layout.boxes);
+  return share_memories(slot, offer, layout, device) && Mailbox::own().share_boxes(slot, layout.boxes);
 }
 
 OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
@@ -62,43 +79,71 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   return is_for_sender ? offer : nullptr;
 }
 
-// A receiver's end, as kernels of the sender's context reach it.
-std::optional<pack::End> end_of(const Turn& turn, const Slot& slot, const Composed& composed,
-                                const device::Location& sender, device::Device& device) {
-  if (turn.is_own) {
-    const pack::End& end = static_cast<const Offer*>(slot.own)->end;
-    return end.place.first.context == sender.context ? std::optional(end) : std::nullopt;
+// The allocations of a receiver's buffer as kernels of the sender's context reach them; empty: they do not.
+std::vector<Moved> reach_memories(const Turn& turn, const Slot& slot, device::Context context, device::Device& device) {
+  std::vector<Moved> all;
+  for (std::uint32_t i = 0; i < slot.n_memories; ++i) {
+    const device::SharedAllocation& memory = slot.memories[i];
+    const auto here = reach(device, context, turn.rank, memory);
+    if (!here) return {};
+    all.push_back({memory.begin, memory.begin + memory.bytes, *here});
   }
-  const auto first = static_cast<std::int64_t>(slot.address - slot.memory.begin) + composed.span.begin;
-  const bool is_inside = first >= 0 && first + composed.span.bytes() <= static_cast<std::int64_t>(slot.memory.bytes);
-  if (!is_inside) return {};
-  const auto here = reach(device, sender.context, turn.rank, slot.memory);
-  if (!here) return {};
-  const std::uintptr_t address = *here + (slot.address - slot.memory.begin);
-  const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, *here,
-                               *here + slot.memory.bytes, slot.memory.id};
+  return all;
+}
+
+// A receiver's end in one allocation of another process. Nothing: it would lie beyond.
+std::optional<pack::End> end_in(const Moved& memory, const Slot& slot, const Composed& composed,
+                                const device::Location& sender) {
+  const auto first = static_cast<std::int64_t>(slot.address - memory.begin) + composed.span.begin;
+  const auto bytes = static_cast<std::int64_t>(memory.end - memory.begin);
+  if (first < 0 || first + composed.span.bytes() > bytes) return {};
+  const std::uint64_t address = memory.here + (slot.address - memory.begin);
+  const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, memory.here,
+                               memory.here + static_cast<std::uint64_t>(bytes)};
   return pack::End{reinterpret_cast<void*>(address), 0, &composed.far, {there}, true};
 }
 
-// Null: the kernel cannot write there.
-std::shared_ptr<Direct> direct_to(const Turn& turn, const Claim& claim, const Part& part) {
-  const Slot& slot = *claim.slot;
-  const pack::Transfer& sent = part.payload.transfer();
-  const pack::End& from = sent.laid_out();
-  if (part.payload.bytes() != slot.bytes) return nullptr;
-  const auto boxes = [&] {
-    if (!turn.is_own) return boxes_of(*turn.receiver, slot);
-    const auto& offer = *static_cast<const Offer*>(slot.own);
-    return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes();
-  };
-  const ComposedPtr composed =
-      composition({part.payload.prepared(), sent.count, from.extent}, {turn.rank, slot.layout}, boxes);
-  if (!composed->mapping) return nullptr;
-  const std::optional<pack::End> to = end_of(turn, slot, *composed, from.place.first, part.payload.device());
-  if (!to) return nullptr;
+using DirectPtr = std::shared_ptr<Direct>;
+
+DirectPtr make_direct(const Claim& claim, const ComposedPtr& composed, const Part& part, const pack::End& to) {
+  const pack::End& from = part.payload.transfer().laid_out();
   return std::make_shared<Direct>(
-      claim, composed,
-      pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, *to});
+      claim, composed, pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to});
+}
+
+DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
+  const auto& offer = *static_cast<const Offer*>(claim.slot->own);
+  const device::Location& sender = part.payload.transfer().laid_out().place.first;
+  if (offer.end.place.first.context != sender.context) return nullptr;
+  const auto boxes = [&] { return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes(); };
+  const ComposedPtr composed = composition(sent, name, {}, boxes);
+  return composed->mapping ? make_direct(claim, composed, part, offer.end) : nullptr;
+}
+
+DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent,
+                          const Part& part) {
+  const Slot& slot = *claim.slot;
+  const pack::Place& sender = part.payload.transfer().laid_out().place;
+  std::vector<Moved> memories = reach_memories(turn, slot, sender.first.context, part.payload.device());
+  if (memories.empty()) return nullptr;
+  const bool is_one = memories.size() == 1;
+  const Moved first = memories.front();
+  const MovedBuffer place = is_one ? MovedBuffer{} : MovedBuffer{slot.address, std::move(memories)};
+  const ComposedPtr composed = composition(sent, name, place, [&] { return boxes_of(*turn.receiver, slot); });
+  if (!composed->mapping) return nullptr;
+  const std::optional<pack::End> to = is_one ? end_in(first, slot, *composed, sender.first)
+                                             : pack::End{nullptr, 0, &composed->far, sender, true};
+  return to ? make_direct(claim, composed, part, *to) : nullptr;
+}
+
+// Null: the kernel cannot write there.
+DirectPtr direct_to(const Turn& turn, const Claim& claim, const Part& part) {
+  const Slot& slot = *claim.slot;
+  if (part.payload.bytes() != slot.bytes) return nullptr;
+  const pack::Transfer& transfer = part.payload.transfer();
+  const BufferLayout sent{part.payload.prepared(), transfer.count, transfer.laid_out().extent};
+  const LayoutName name{turn.rank, slot.layout};
+  return turn.is_own ? direct_to_oneself(claim, name, sent, part) : direct_to_other(turn, claim, name, sent, part);
 }
 
 // Nothing is left to be decided about the send.
