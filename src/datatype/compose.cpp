@@ -1,6 +1,7 @@
 #include "datatype/compose.hpp"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 namespace tempi::datatype {
@@ -122,16 +123,65 @@ class Composition {
   std::vector<Shift> shifts_{{0, 0}};  // of the box's copies
 };
 
+// Boxes by their first packed byte.
+class Queue {
+ public:
+  explicit Queue(const Boxes& boxes) {
+    for (const Box& box : boxes) boxes_.emplace(box.dst_offset, box);
+  }
+  bool empty() const { return boxes_.empty(); }
+  const Box& first() const { return boxes_.begin()->second; }
+  void pop() { boxes_.erase(boxes_.begin()); }
+
+  // The first box becomes one for each iteration of the loop that is outermost in the packed bytes. False: it has none.
+  bool cut() {
+    const Box whole = first();
+    const auto* const end = whole.dims.begin() + whole.n_dims;
+    const auto* const outer = std::max_element(
+        whole.dims.begin(), end, [](const Dim& a, const Dim& b) { return a.dst_stride < b.dst_stride; });
+    if (outer == end || whole.table || outer->count > kMostBoxes) return false;
+    pop();
+    for (std::int64_t i = 0; i < outer->count; ++i) {
+      const Box one = iteration(whole, outer - whole.dims.begin(), i);
+      boxes_.emplace(one.dst_offset, one);
+    }
+    return static_cast<std::int64_t>(boxes_.size()) <= kMostBoxes;
+  }
+
+ private:
+  static Box iteration(const Box& whole, std::ptrdiff_t d, std::int64_t i) {
+    Box one = whole;
+    const Dim dim = whole.dims[static_cast<std::size_t>(d)];
+    std::copy(whole.dims.begin() + d + 1, whole.dims.begin() + whole.n_dims, one.dims.begin() + d);
+    --one.n_dims;
+    one.src_offset += i * dim.src_stride;
+    one.dst_offset += i * dim.dst_stride;
+    return one;
+  }
+
+  std::map<std::int64_t, Box> boxes_;
+};
+
+// Both lists begin with the same packed byte: their first boxes become the same ones, or one is cut. False: they cannot.
+bool step(Queue& sent, Queue& received, Boxes& boxes) {
+  const std::int64_t n_sent = sent.first().payload_bytes(), n_received = received.first().payload_bytes();
+  if (n_sent > n_received) return sent.cut();
+  if (n_sent < n_received) return received.cut();
+  if (!Composition(sent.first(), received.first()).append_to(boxes)) return sent.cut() && received.cut();
+  sent.pop();
+  received.pop();
+  return static_cast<std::int64_t>(boxes.size()) <= kMostBoxes;
+}
+
 }  // namespace
 
-std::optional<Boxes> composed(const Boxes& sent, const Boxes& received) {
-  if (sent.size() != received.size()) return {};
+std::optional<Boxes> composed(const Boxes& all_sent, const Boxes& all_received) {
+  Queue sent(all_sent), received(all_received);
   Boxes boxes;
-  for (std::size_t i = 0; i < sent.size(); ++i) {
-    if (sent[i].dst_offset != received[i].dst_offset) return {};
-    if (!Composition(sent[i], received[i]).append_to(boxes)) return {};
-    if (boxes.size() > static_cast<std::size_t>(kMostBoxes)) return {};
+  while (!sent.empty() && !received.empty()) {
+    if (sent.first().dst_offset != received.first().dst_offset || !step(sent, received, boxes)) return {};
   }
+  if (!sent.empty() || !received.empty()) return {};
   return boxes;
 }
 

@@ -103,12 +103,26 @@ std::vector<OfferedBox> offered_boxes(const Boxes& boxes) {
 
 struct Numbered {
   BufferLayout layout;
+  bool is_whole;        // in one allocation, at any address
+  const void* address;  // else
   OfferedLayoutPtr offered;
 };
 
 std::uint64_t next_number() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
+}
+
+std::shared_ptr<const OfferedLayout> make_offered(const Boxes& boxes) {
+  OfferedLayout layout{next_number(), offered_boxes(boxes), {}};
+  for (const Box& box : boxes) layout.spans.push_back(datatype::span_of(box));
+  return std::make_shared<const OfferedLayout>(std::move(layout));
+}
+
+// The boxes of a buffer in memory of one kind and one GPU, each in one allocation.
+Boxes cut_boxes(const BufferLayout& layout, const pack::End& end, device::Device& device) {
+  std::vector<pack::Part> parts = pack::find_parts(end, layout.count, device);
+  return parts.size() == 1 ? written_out(std::move(parts.front().boxes)) : Boxes{};
 }
 
 }  // namespace
@@ -118,16 +132,16 @@ Boxes BufferLayout::boxes() const {
   return written_out(datatype::repeated(one.boxes, count, extent, one.size));
 }
 
-std::shared_ptr<const OfferedLayout> make_offered(const Boxes& boxes) {
-  OfferedLayout layout{next_number(), offered_boxes(boxes), {}};
-  for (const Box& box : boxes) layout.spans.push_back(datatype::span_of(box));
-  return std::make_shared<const OfferedLayout>(std::move(layout));
-}
-
-OfferedLayoutPtr offered_layout(const BufferLayout& layout) {
+OfferedLayoutPtr offered_layout(const BufferLayout& layout, const pack::End& end, device::Device& device) {
   static auto& kept = *new Kept<std::shared_ptr<const Numbered>>;
-  const auto found = kept.get([&](const auto& one) { return one->layout == layout; }, [&] {
-    return std::make_shared<const Numbered>(Numbered{layout, make_offered(layout.boxes())});
+  const bool is_whole = pack::lies_in_one_place(end.place.first, end.address, pack::span_of(end, layout.count));
+  const void* const address = is_whole ? nullptr : end.address;
+  const auto is_it = [&](const auto& one) {
+    return one->layout == layout && one->is_whole == is_whole && one->address == address;
+  };
+  const auto found = kept.get(is_it, [&] {
+    const Boxes boxes = is_whole ? layout.boxes() : cut_boxes(layout, end, device);
+    return std::make_shared<const Numbered>(Numbered{layout, is_whole, address, make_offered(boxes)});
   });
   return found->offered;
 }

@@ -36,7 +36,8 @@ struct OfferedLayout {
   std::vector<datatype::Span> spans;       // of the boxes
 };
 using OfferedLayoutPtr = std::shared_ptr<const OfferedLayout>;
-OfferedLayoutPtr offered_layout(const BufferLayout& layout);
+// Of a buffer that lies in several allocations the boxes are cut until each lies in one.
+OfferedLayoutPtr offered_layout(const BufferLayout& layout, const pack::End& end, device::Device& device);
 
 datatype::Boxes boxes_of(const mailbox::Contents& there, const mailbox::Slot& slot);
 

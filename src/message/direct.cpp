@@ -71,7 +71,7 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   offer->prepared = part.payload.prepared();
   offer->count = transfer.count;
   offer->end = transfer.laid_out();
-  const OfferedLayoutPtr layout = offered_layout({offer->prepared, offer->count, offer->end.extent});
+  const OfferedLayoutPtr layout = offered_layout({offer->prepared, offer->count, offer->end.extent}, offer->end, part.payload.device());
   slot->own = place.is_own ? offer.get() : nullptr;
   slot->bytes = offer->bytes();
   slot->layout = layout->number;

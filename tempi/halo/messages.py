@@ -19,6 +19,8 @@ from tempi.halo.region_types import Span, Strided
 
 PIECE_BYTES = 256 << 10  # bytes of a piece: packed and unpacked again, it stays in a core's cache
 
+TAG = 0  # a wildcard would end direct messages
+
 Parts = dict[int, list[Strided]]  # by the rank at the other end
 
 
@@ -142,7 +144,7 @@ class Messages:
 
     def _typed(self, init: Callable[..., MPI.Prequest], by_rank: Parts) -> list[MPI.Prequest]:
         return [
-            self._request(init([self._arrays, 1, self._datatype(parts)], rank))
+            self._request(init([self._arrays, 1, self._datatype(parts)], rank, TAG))
             for rank, parts in by_rank.items()
         ]
 
@@ -153,7 +155,7 @@ class Messages:
         for rank, parts in by_rank.items():
             datatype = self._datatype(parts)
             packed = MPI.buffer.allocate(datatype.Pack_size(1, MPI.COMM_SELF))
-            request = self._request(init([packed, MPI.PACKED], rank))
+            request = self._request(init([packed, MPI.PACKED], rank, TAG))
             made.append((Packing(self._arrays, datatype, packed), request))
         return made
 
