@@ -57,6 +57,7 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   offer->count = transfer.count;
   offer->end = transfer.laid_out();
   const OfferedLayoutPtr layout = offered_layout({offer->prepared, offer->count, offer->end.extent});
+  slot->key = place.line->key();
   slot->own = place.is_own ? offer.get() : nullptr;
   slot->bytes = offer->bytes();
   slot->layout = layout->number;
@@ -66,21 +67,25 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
 }
 
 // A receiver's end, as kernels of the sender's context reach it.
-std::optional<pack::End> end_of(const Turn& turn, const Slot& slot, const Composed& composed,
+struct FarEnd {
+  pack::End end;
+  ReachedPtr reached{};  // keeps it
+};
+std::optional<FarEnd> end_of(const Turn& turn, const Slot& slot, const Composed& composed,
                                 const device::Location& sender, device::Device& device) {
   if (turn.is_own) {
     const pack::End& end = static_cast<const Offer*>(slot.own)->end;
-    return end.place.first.context == sender.context ? std::optional(end) : std::nullopt;
+    return end.place.first.context == sender.context ? std::optional(FarEnd{end}) : std::nullopt;
   }
   const auto first = static_cast<std::int64_t>(slot.address - slot.memory.begin) + composed.span.begin;
   const bool is_inside = first >= 0 && first + composed.span.bytes() <= static_cast<std::int64_t>(slot.memory.bytes);
   if (!is_inside) return {};
-  const auto here = reach(device, sender.context, turn.rank, slot.memory);
-  if (!here) return {};
-  const std::uintptr_t address = *here + (slot.address - slot.memory.begin);
-  const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, *here,
-                               *here + slot.memory.bytes, slot.memory.id};
-  return pack::End{reinterpret_cast<void*>(address), 0, &composed.far, {there}};
+  ReachedPtr reached = reach(device, sender.context, turn.rank, slot.memory);
+  if (!reached) return {};
+  const std::uintptr_t here = reached->begin(), address = here + (slot.address - slot.memory.begin);
+  const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, here,
+                               here + slot.memory.bytes, slot.memory.id};
+  return FarEnd{{reinterpret_cast<void*>(address), 0, &composed.far, {there}}, std::move(reached)};
 }
 
 // Null: the kernel cannot write there.
@@ -97,11 +102,11 @@ std::shared_ptr<Direct> direct_to(const Turn& turn, const Claim& claim, const Pa
   const ComposedPtr composed =
       composition({part.payload.prepared(), sent.count, from.extent}, {turn.rank, slot.layout}, boxes);
   if (!composed->mapping) return nullptr;
-  const std::optional<pack::End> to = end_of(turn, slot, *composed, from.place.first, part.payload.device());
+  const std::optional<FarEnd> to = end_of(turn, slot, *composed, from.place.first, part.payload.device());
   if (!to) return nullptr;
   return std::make_shared<Direct>(
-      claim, composed,
-      pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, *to});
+      claim, composed, to->reached,
+      pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to->end});
 }
 
 // Nothing is left to be decided about the send.
@@ -196,9 +201,9 @@ OfferPtr note_receive(Handle comm, const Part& part) noexcept try {
   return nullptr;
 }
 
-void post_offer(Offer& offer) noexcept {
-  offer.post();
-  count(Outcome::offered, offer.bytes());
+void post_offer(Handle comm, Offer& offer) noexcept {
+  Meetings* const all = meetings_of(comm);
+  if (all != nullptr && all->post(offer)) count(Outcome::offered, offer.bytes());
 }
 
 void note_send(Handle comm, Part& part, bool may_write) noexcept try {
