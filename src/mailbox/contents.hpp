@@ -55,6 +55,7 @@ inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClo
 inline constexpr std::size_t kWindow = 16;  // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
 inline constexpr std::uint64_t kEnded = ~std::uint64_t{0};
+inline constexpr std::uint64_t kMostNumber = (std::uint64_t{1} << 40) - 1;  // later ones are neither offered nor claimed
 
 // The state of a slot in one word: number << 24 | line << 8 | state.
 struct OfferWord {
@@ -66,8 +67,15 @@ struct OfferWord {
   OfferWord in(OfferState other) const { return {n, line, other}; }
 };
 
+struct LineKey {
+  std::uint64_t comm;  // 0: none
+  std::int32_t source, tag;
+  bool operator==(const LineKey&) const = default;
+};
+
 struct Slot {
   std::atomic<std::uint64_t> word{};
+  LineKey key{};                      // of its line, which may be another one's by now: a communicator has ended
   const void* own = nullptr;          // for senders in the receiver's process: its Offer
   std::uint32_t n_memories = 0;       // allocations that hold the buffer
   std::array<device::SharedAllocation, kMemories> memories{};
@@ -83,12 +91,6 @@ struct Slot {
     std::uint64_t expected = from.bits();
     return word.compare_exchange_strong(expected, from.in(to).bits(), std::memory_order_acq_rel);
   }
-};
-
-struct LineKey {
-  std::uint64_t comm;  // 0: none
-  std::int32_t source, tag;
-  bool operator==(const LineKey&) const = default;
 };
 
 struct Line {

@@ -72,6 +72,7 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   offer->count = transfer.count;
   offer->end = transfer.laid_out();
   const OfferedLayoutPtr layout = offered_layout({offer->prepared, offer->count, offer->end.extent}, offer->end, part.payload.device());
+  slot->key = place.line->key();
   slot->own = place.is_own ? offer.get() : nullptr;
   slot->bytes = offer->bytes();
   slot->layout = layout->number;
@@ -79,14 +80,19 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   return is_for_sender ? offer : nullptr;
 }
 
-// The allocations of a receiver's buffer as kernels of the sender's context reach them; empty: they do not.
-std::vector<Moved> reach_memories(const Turn& turn, const Slot& slot, device::Context context, device::Device& device) {
-  std::vector<Moved> all;
+// The allocations of a receiver's buffer as kernels of the sender's context reach them; none: they do not.
+struct Reach {
+  std::vector<Moved> memories{};
+  std::vector<ReachedPtr> kept{};
+};
+Reach reach_memories(const Turn& turn, const Slot& slot, device::Context context, device::Device& device) {
+  Reach all;
   for (std::uint32_t i = 0; i < slot.n_memories; ++i) {
     const device::SharedAllocation& memory = slot.memories[i];
-    const auto here = reach(device, context, turn.rank, memory);
-    if (!here) return {};
-    all.push_back({memory.begin, memory.begin + memory.bytes, *here});
+    ReachedPtr reached = reach(device, context, turn.rank, memory);
+    if (!reached) return {};
+    all.memories.push_back({memory.begin, memory.begin + memory.bytes, reached->begin()});
+    all.kept.push_back(std::move(reached));
   }
   return all;
 }
@@ -105,10 +111,12 @@ std::optional<pack::End> end_in(const Moved& memory, const Slot& slot, const Com
 
 using DirectPtr = std::shared_ptr<Direct>;
 
-DirectPtr make_direct(const Claim& claim, const ComposedPtr& composed, const Part& part, const pack::End& to) {
+DirectPtr make_direct(const Claim& claim, const ComposedPtr& composed, const Part& part, const pack::End& to,
+                      std::vector<ReachedPtr> reached) {
   const pack::End& from = part.payload.transfer().laid_out();
   return std::make_shared<Direct>(
-      claim, composed, pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to});
+      claim, composed, std::move(reached),
+      pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to});
 }
 
 DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
@@ -117,23 +125,23 @@ DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const Bu
   if (offer.end.place.first.context != sender.context) return nullptr;
   const auto boxes = [&] { return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes(); };
   const ComposedPtr composed = composition(sent, name, {}, boxes);
-  return composed->mapping ? make_direct(claim, composed, part, offer.end) : nullptr;
+  return composed->mapping ? make_direct(claim, composed, part, offer.end, {}) : nullptr;
 }
 
 DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent,
                           const Part& part) {
   const Slot& slot = *claim.slot;
   const pack::Place& sender = part.payload.transfer().laid_out().place;
-  std::vector<Moved> memories = reach_memories(turn, slot, sender.first.context, part.payload.device());
-  if (memories.empty()) return nullptr;
-  const bool is_one = memories.size() == 1;
-  const Moved first = memories.front();
-  const MovedBuffer place = is_one ? MovedBuffer{} : MovedBuffer{slot.address, std::move(memories)};
+  Reach there = reach_memories(turn, slot, sender.first.context, part.payload.device());
+  if (there.memories.empty()) return nullptr;
+  const bool is_one = there.memories.size() == 1;
+  const Moved first = there.memories.front();
+  const MovedBuffer place = is_one ? MovedBuffer{} : MovedBuffer{slot.address, std::move(there.memories)};
   const ComposedPtr composed = composition(sent, name, place, [&] { return boxes_of(*turn.receiver, slot); });
   if (!composed->mapping) return nullptr;
   const std::optional<pack::End> to = is_one ? end_in(first, slot, *composed, sender.first)
                                              : pack::End{nullptr, 0, &composed->far, sender, true};
-  return to ? make_direct(claim, composed, part, *to) : nullptr;
+  return to ? make_direct(claim, composed, part, *to, std::move(there.kept)) : nullptr;
 }
 
 // Null: the kernel cannot write there.
@@ -238,9 +246,9 @@ OfferPtr note_receive(Handle comm, const Part& part) noexcept try {
   return nullptr;
 }
 
-void post_offer(Offer& offer) noexcept {
-  offer.post();
-  count(Outcome::offered, offer.bytes());
+void post_offer(Handle comm, Offer& offer) noexcept {
+  Meetings* const all = meetings_of(comm);
+  if (all != nullptr && all->post(offer)) count(Outcome::offered, offer.bytes());
 }
 
 void note_send(Handle comm, Part& part, bool may_write) noexcept try {

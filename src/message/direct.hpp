@@ -4,9 +4,11 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "message/message.hpp"
 #include "message/offers.hpp"
+#include "message/reach.hpp"
 
 namespace tempi::message {
 
@@ -16,6 +18,7 @@ struct Half;
 struct Direct {
   Claim claim;
   std::shared_ptr<const void> composed;  // keeps the boxes of `transfer`
+  std::vector<ReachedPtr> reached;       // keeps the memory that it writes
   pack::Transfer transfer;
 };
 
@@ -36,7 +39,7 @@ void note_probe() noexcept;
 
 // A receive that is about to be posted. Null: it is not offered.
 OfferPtr note_receive(Handle comm, const Part& part) noexcept;
-void post_offer(Offer& offer) noexcept;
+void post_offer(Handle comm, Offer& offer) noexcept;
 
 // Posts a receive of ours by post(), which returns a code.
 template <class Fn>
@@ -45,7 +48,7 @@ int post_noted(Message& message, const Fn& post) {
   part.offer = note_receive(message.comm, part);
   const int code = post();
   if (code != MPI_SUCCESS) close_meetings(message.comm);
-  else if (part.offer) post_offer(*part.offer);
+  else if (part.offer) post_offer(message.comm, *part.offer);
   return code;
 }
 

@@ -1,5 +1,7 @@
 #include "message/early.hpp"
 
+#include <algorithm>
+
 #include "base/counters.hpp"
 #include "base/options.hpp"
 #include "message/direct.hpp"
@@ -27,6 +29,10 @@ bool is_to(Message& message, Handle comm, int peer) {
   return key_of(message.comm) == key_of(comm) && message.outs.first().peer == peer;
 }
 
+bool are_of_one_line(Message& a, Message& b) {
+  return is_to(a, b.comm, b.outs.first().peer) && a.outs.first().tag == b.outs.first().tag;
+}
+
 }  // namespace
 
 void EarlySends::add(const MessagePtr& message) { all_.push_back({message, Clock::now() + patience(*message)}); }
@@ -39,9 +45,15 @@ bool EarlySends::is_over(Early& early, Clock::time_point now, bool waits) const 
   return now >= early.end;
 }
 
+bool EarlySends::is_behind(const Early& early) const {
+  return std::any_of(all_.begin(), all_.end(),
+                     [&](const Early& before) { return are_of_one_line(*before.message, *early.message); });
+}
+
+// Of those that come before it, `all_` has the ones that stay.
 bool EarlySends::is_met(Early& early, Clock::time_point now, bool waits) const {
   Part& part = early.message->outs.first();
-  if (look_again(part)) return true;
+  if (!is_behind(early) && look_again(part)) return true;
   if (!is_over(early, now, waits)) return false;
   count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(part.payload.bytes()));
   part.early.reset();

@@ -3,8 +3,9 @@
 // Invariants
 //   A send is packed at the end of its patience at the latest, which begins with the first call that may block for it;
 //   without such a call it begins with the send.
-//   Of the sends to one peer on one communicator only direct ones pass an early one: their receives were posted with a
-//   specific tag, which MPI matches with no other message.
+//   Of the sends to one peer on one communicator only direct ones of other tags pass an early one: their receives were
+//   posted with a specific tag, which MPI matches with no other message. Sends of one line never pass each other,
+//   although the receiver may post its receives between two looks.
 #pragma once
 
 #include <chrono>
@@ -32,6 +33,7 @@ class EarlySends {
     Clock::time_point end;
     bool is_awaited = false;
   };
+  bool is_behind(const Early& early) const;  // one of its line
   bool is_over(Early& early, Clock::time_point now, bool waits) const;
   bool is_met(Early& early, Clock::time_point now, bool waits) const;
 

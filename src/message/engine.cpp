@@ -49,7 +49,8 @@ void Engine::post(const MessagePtr& message) {
   note_send(message->comm, part, !is_packed);
   message->state.become(MessageState::pending);
   if (part.early) return leave_early(message);
-  if (!part.direct) pack_early(message->comm, part.peer);
+  if (part.direct) join(early_.take_met(false));  // those of its line: their receives were posted before its own
+  else pack_early(message->comm, part.peer);
   if (is_packed && pending_.empty()) return start(*message);
   const bool starts_now = starts_in_its_call(*message);
   row_is_open_ = row_is_open_ || starts_now;
@@ -262,10 +263,12 @@ void Engine::withdraw_offers() noexcept {
   std::vector<MessagePtr> claimed;
   {
     const std::lock_guard lock(mutex_);
-    managed_.each([&](const MessagePtr& message) {
+    const auto revoke = [&](const MessagePtr& message) {
       const OfferPtr& offer = message->ins.empty() ? nullptr : message->ins.first().offer;
       if (offer && !offer->revoke()) claimed.push_back(message);
-    });
+    };
+    managed_.each(revoke);
+    std::for_each(orphans_.begin(), orphans_.end(), revoke);
   }
   for (const MessagePtr& message : claimed) await_message(*message);
 }

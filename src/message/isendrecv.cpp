@@ -50,8 +50,10 @@ int isendrecv(const Call& call, Sides&& sides) {
   }
   receive->sibling = message_of(call.real, sent, call.comm());
   const auto start = [&] { return call.real.MPI_Start(&receive->request); };
-  if (receive->ins.empty()) note_untouched(nullptr, call.in, false);
-  receive->start_code = receive->ins.empty() ? start() : post_noted(*receive, start);
+  // One buffer: the peer may not write what is not sent yet.
+  const bool is_offered = !receive->ins.empty() && !call.is_one_buffer;
+  if (!is_offered) note_untouched(nullptr, call.in, false);
+  receive->start_code = is_offered ? post_noted(*receive, start) : start();
   receive->state.become(receive->start_code == MPI_SUCCESS ? MessageState::started : MessageState::failed);
   Engine::get().manage(receive);
   store_handle(call.result, receive->request);

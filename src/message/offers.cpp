@@ -73,6 +73,12 @@ void Offer::post() noexcept {
   line_.n_posted.store(n_, std::memory_order_release);
 }
 
+bool Meetings::post(Offer& offer) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (offers()) offer.post();
+  return offers();
+}
+
 bool Offer::revoke() noexcept { return !is_posted_ || slot_.step(word(OfferState::offered), OfferState::revoked); }
 
 // A sender that has claimed it decides first: the buffer is not the program's before.
@@ -102,7 +108,10 @@ Meeting meet(const Turn& turn) noexcept {
   Slot& slot = there.slots[line->slots[turn.n % mailbox::kWindow].load(std::memory_order_acquire) % mailbox::kSlots];
   const OfferWord offered{turn.n, there.number_of(*line), OfferState::offered};
   if (!slot.step(offered, OfferState::claimed)) return {Met::nothing};
-  return {Met::claimed, {&slot, offered.in(OfferState::claimed)}};
+  const Claim claim{&slot, offered.in(OfferState::claimed)};
+  if (slot.key == turn.key) return {Met::claimed, claim};
+  claim.end(false);  // another line's: the sender of its message packs it
+  return {Met::nothing};
 }
 
 Meetings::Meetings(Handle comm) : comm_(comm), id_(peer::comm_id(comm)), own_id_(next_own_id()) {
@@ -134,7 +143,7 @@ std::optional<Turn> Meetings::note_send(int peer, int tag) {
   Sent& sent = found->second;
   if (is_new) sent.rank = peer::rank_in_world(comm_, peer);
   ++sent.n;
-  if (sent.rank < 0 || id_for(sent.rank) == 0) return {};
+  if (sent.rank < 0 || id_for(sent.rank) == 0 || sent.n > mailbox::kMostNumber) return {};
   if (sent.receiver == nullptr) sent.receiver = mailbox_of(sent.rank, sent.n);
   if (sent.receiver == nullptr) return {};
   const LineKey key{id_for(sent.rank), peer::own_rank(), tag};
@@ -163,6 +172,7 @@ Meetings::Place Meetings::place_receive(int peer, int tag) {
   if (!is_in_turn(receiver_) || received_.size() > kMostTags) close_receives_locked();
   if (!offers()) return {};
   const Received& received = count_receive(peer, tag);
+  if (received.n > mailbox::kMostNumber) return {};
   return {received.line, received.n, received.rank == peer::own_rank()};
 }
 

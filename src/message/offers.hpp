@@ -110,6 +110,8 @@ class Meetings : public peer::Attachment {
     bool is_own;
   };
   Place place_receive(int peer, int tag);
+  // The library has the receive. False: another thread has closed the receives since, and its own may stand before it.
+  bool post(Offer& offer) noexcept;
 
   void close_sends() { sends_are_closed_.store(true); }
   void close_receives();

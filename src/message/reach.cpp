@@ -13,7 +13,7 @@ struct Mapped {
   int rank;
   device::Context context;
   std::uint64_t begin, id;  // of the allocation, in its process
-  std::optional<std::uintptr_t> here;
+  ReachedPtr reached;
 
   bool is_of(int its_rank, device::Context its_context, const device::SharedAllocation& allocation) const {
     return rank == its_rank && context == its_context && begin == allocation.begin;
@@ -32,41 +32,43 @@ AllMapped& mapped() {
   return the_mapped;
 }
 
-void unmap(device::Device& device, const Mapped& one) {
-  if (one.here) device::Scope(device, one.context).unmap(*one.here);
-}
-
-std::optional<std::uintptr_t> map(device::Device& device, device::Context context,
-                                  const device::SharedAllocation& allocation) noexcept try {
-  return device::Scope(device, context).map(allocation);
+ReachedPtr map(device::Device& device, device::Context context, const device::SharedAllocation& allocation) noexcept try {
+  return std::make_shared<const Reached>(device, context, allocation);
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());
-  return {};
+  return nullptr;
 }
 
 }  // namespace
 
+Reached::Reached(device::Device& device, device::Context context, const device::SharedAllocation& allocation)
+    : device_(device), context_(context), begin_(device::Scope(device, context).map(allocation)) {}
+
+Reached::~Reached() {
+  try {
+    device::Scope(device_, context_).unmap(begin_);
+  } catch (...) {
+    warn_fallback("memory of another process stays mapped", caught_error().what());
+  }
+}
+
 // An allocation of another id at the same address: its owner has freed the one before it, and nobody writes to it.
-std::optional<std::uintptr_t> reach(device::Device& device, device::Context context, int rank,
-                                    const device::SharedAllocation& allocation) noexcept try {
+ReachedPtr reach(device::Device& device, device::Context context, int rank,
+                 const device::SharedAllocation& allocation) noexcept try {
   const std::lock_guard lock(mapped().mutex);
   auto& all = mapped().all;
   for (auto one = all.begin(); one != all.end(); ++one) {
     if (!one->is_of(rank, context, allocation)) continue;
-    if (one->id == allocation.id) return one->here;
-    unmap(device, *one);
+    if (one->id == allocation.id) return one->reached;
     all.erase(one);
     break;
   }
-  if (all.size() >= kMostMapped) {
-    unmap(device, all.back());
-    all.pop_back();
-  }
+  if (all.size() >= kMostMapped) all.pop_back();
   all.push_front({rank, context, allocation.begin, allocation.id, map(device, context, allocation)});
-  return all.front().here;
+  return all.front().reached;
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());
-  return {};
+  return nullptr;
 }
 
 }  // namespace tempi::message
