@@ -109,6 +109,7 @@ class _OfMessage(Protocol[_Answer]):
         contiguous: bool,
         locality: str,
         cuda_aware: bool,
+        reaches_peer: bool = False,
     ) -> _Answer: ...
 
 class _OfHostMessage(Protocol[_Answer]):

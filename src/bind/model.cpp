@@ -51,10 +51,11 @@ py::object seconds(const Fit& fit, const std::string& term, const Features& feat
   return py::float_(fit.term(part).seconds(features));
 }
 
-model::Message message(const Features& features, bool contiguous, const std::string& locality, bool cuda_aware) {
+model::Message message(const Features& features, bool contiguous, const std::string& locality, bool cuda_aware,
+                       bool reaches_peer) {
   const auto where = model::locality_named(locality);
   if (!where) throw std::invalid_argument("there is no locality \"" + locality + "\"");
-  return {features, contiguous, cuda_aware, *where};
+  return {features, contiguous, cuda_aware, *where, reaches_peer};
 }
 
 model::HostMessage host_message(const Features& features, bool indexed, const std::string& peer) {
@@ -121,8 +122,8 @@ py::list strategy_rows() {
 void bind_model(py::module_& module) {
   const auto with_message = [](const auto& fn) {
     return [fn](const Fit& fit, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
-                bool contiguous, const std::string& locality, bool cuda_aware) {
-      return fn(fit, message({bytes, blocks, touched, pages}, contiguous, locality, cuda_aware));
+                bool contiguous, const std::string& locality, bool cuda_aware, bool reaches_peer) {
+      return fn(fit, message({bytes, blocks, touched, pages}, contiguous, locality, cuda_aware, reaches_peer));
     };
   };
   py::class_<model::Term>(module, "Term")
@@ -142,11 +143,14 @@ void bind_model(py::module_& module) {
              std::int64_t pages) { return seconds(fit, term, {bytes, blocks, touched, pages}); },
           py::arg("term"), py::arg("bytes"), py::arg("blocks") = 0, py::arg("touched") = 0, py::arg("pages") = 0)
       .def("predict", with_message(predicted<model::Message>), py::arg("bytes"), py::arg("blocks"), py::arg("touched"),
-           py::arg("pages"), py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"))
+           py::arg("pages"), py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"),
+           py::arg("reaches_peer") = false)
       .def("parts", with_message(parts), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
-           py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"))
+           py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"),
+           py::arg("reaches_peer") = false)
       .def("choose", with_message(chosen), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
-           py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"));
+           py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"),
+           py::arg("reaches_peer") = false);
   const auto with_host_message = [](const auto& fn) {
     return [fn](const Fit& fit, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
                 bool indexed, const std::string& peer) {

@@ -45,12 +45,12 @@ typedef struct tempi_explanation { /* all text from malloc */
 } tempi_explanation;
 
 typedef struct tempi_measurement {
-  const char* what;     /* "pack", "unpack"; between two ranks "message", "strided" (a whole message of the datatype) or
-                           "typed" (the same in host memory, by the shim's own calls); "self": as "typed", of a rank to
-                           itself */
+  const char* what;     /* "pack", "unpack"; between two ranks "message", "strided" (a whole message of the datatype),
+                           "typed" (the same in host memory, by the shim's own calls) or "direct" (by them in GPU memory,
+                           straight into the receiver's); "self": as "typed", of a rank to itself */
   const char* strategy; /* of a pack "device", "oneshot", "staged": of GPU memory; "host", "library": of host memory;
                            of a message "host" or "device"; of a strided one also "auto"; of a typed one "host" or
-                           "library" */
+                           "library"; of a direct one "direct" */
   uint64_t datatype;    /* and count: the data; of a message its size counts alone */
   int64_t count;
   int64_t parts; /* of a staged pack the chunks (0: as many as the shim would make); else 0 */

@@ -95,10 +95,21 @@ std::vector<double> go_to_and_fro(const Measurement& what, const End& end) {
   return samples;
 }
 
+// Tells the peer a number, and returns the peer's.
+int exchanged(int mine, int peer) {
+  int theirs = 0;
+  check(real_pmpi().MPI_Sendrecv(&mine, sizeof mine, type_byte(), peer, kGoOn, &theirs, sizeof theirs, type_byte(), peer,
+                                 kGoOn, comm_world(), MPI_STATUS_IGNORE),
+        "MPI_Sendrecv");
+  return theirs;
+}
+
 // Both ends begin, or none: an end that fails to begin must not leave the other waiting.
-std::vector<double> between_two(const Measurement& what, End (*make)(const Measurement&)) {
+template <class Made>
+std::vector<double> between_two(const Measurement& what, Made (*make)(const Measurement&),
+                                std::vector<double> (*run)(const Measurement&, const Made&)) {
   std::optional<CurrentContext> context;
-  End end;
+  Made end{};
   std::string why;
   try {
     context.emplace();
@@ -106,13 +117,10 @@ std::vector<double> between_two(const Measurement& what, End (*make)(const Measu
   } catch (const std::exception& error) {
     why = error.what();
   }
-  int ready = why.empty() ? 1 : 0, peer_is_ready = 0;
-  check(real_pmpi().MPI_Sendrecv(&ready, sizeof ready, type_byte(), what.peer, kGoOn, &peer_is_ready, sizeof ready,
-                                 type_byte(), what.peer, kGoOn, comm_world(), MPI_STATUS_IGNORE),
-        "MPI_Sendrecv");
+  const bool peer_is_ready = exchanged(why.empty() ? 1 : 0, what.peer) != 0;
   if (!why.empty()) throw std::runtime_error(why);
-  if (peer_is_ready == 0) throw std::runtime_error("rank " + std::to_string(what.peer) + " could not take part");
-  return go_to_and_fro(what, end);
+  if (!peer_is_ready) throw std::runtime_error("rank " + std::to_string(what.peer) + " could not take part");
+  return run(what, end);
 }
 
 int receive(void* data, const message::Packed& packed, int peer) {
@@ -186,6 +194,44 @@ End typed_end(const Measurement& what) {
   return {[=](int tag) { message->send(tag); }, [=] { return message->receive(); }};
 }
 
+using DirectEnd = std::shared_ptr<DirectMessage>;
+
+DirectEnd direct_end(const Measurement& what) { return std::make_shared<DirectMessage>(what); }
+
+// To and fro once, with both receives posted before either end sends. Half of its seconds.
+double meet_once(DirectMessage& message, int peer) {
+  message.post();
+  exchanged(kGoOn, peer);
+  const bool leads = world_rank() < peer;
+  const auto begin = Clock::now();
+  if (leads) message.send();
+  message.receive();
+  if (!leads) message.send();
+  return seconds_since(begin) / 2;
+}
+
+// The leader says beforehand whether there is another round: with a tag it could not, as these receives have no wildcard.
+std::vector<double> meet(const Measurement& what, const DirectEnd& message) {
+  const message::ForceDirect forced;
+  const std::uint64_t n_before = DirectMessage::n_sent();
+  std::uint64_t n_rounds = 0;
+  std::vector<double> samples;
+  const auto once = [&] {
+    ++n_rounds;
+    return meet_once(*message, what.peer);
+  };
+  if (world_rank() < what.peer) {
+    samples = repeat(limit_of(what), [&] { return exchanged(kGoOn, what.peer), once(); });
+    exchanged(kStop, what.peer);
+  } else {
+    while (exchanged(kGoOn, what.peer) == kGoOn) once();
+  }
+  const bool were_direct = DirectMessage::n_sent() - n_before + kNotCounted >= n_rounds;
+  const bool peers_were_direct = exchanged(were_direct ? 1 : 0, what.peer) != 0;
+  if (!were_direct || !peers_were_direct) throw std::runtime_error("the messages did not go direct");
+  return samples;
+}
+
 std::vector<double> measure_to_oneself(const Measurement& what) {
   Measurement mine = what;
   mine.peer = world_rank();
@@ -198,9 +244,10 @@ std::vector<double> measure_to_oneself(const Measurement& what) {
 std::vector<double> measure(const Measurement& what) {
   const std::string_view name = what.what;
   if (what.count < 1) throw std::runtime_error("there is nothing to move: the count is less than 1");
-  if (name == "message") return between_two(what, message_end);
-  if (name == "strided") return between_two(what, strided_end);
-  if (name == "typed") return between_two(what, typed_end);
+  if (name == "message") return between_two(what, message_end, go_to_and_fro);
+  if (name == "strided") return between_two(what, strided_end, go_to_and_fro);
+  if (name == "typed") return between_two(what, typed_end, go_to_and_fro);
+  if (name == "direct") return between_two(what, direct_end, meet);
   const CurrentContext context;
   if (name == "self") return measure_to_oneself(what);
   if (name == "pack") return measure_side(what, Direction::pack);

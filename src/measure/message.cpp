@@ -3,6 +3,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "base/counters.hpp"
 #include "message/strategy.hpp"
 #include "mpi/real.hpp"
 
@@ -17,8 +18,11 @@ int shim_send(const void*, int, Handle, int, int, Handle) __asm__("PMPI_Send");
 int shim_recv(void*, int, Handle, int, int, Handle, MPI_Status*) __asm__("PMPI_Recv");
 int shim_isend(const void*, int, Handle, int, int, Handle, void*) __asm__("PMPI_Isend");
 int shim_irecv(void*, int, Handle, int, int, Handle, void*) __asm__("PMPI_Irecv");
+int shim_wait(void*, MPI_Status*) __asm__("PMPI_Wait");
 int shim_waitall(int, void*, MPI_Status*) __asm__("PMPI_Waitall");
 }
+
+constexpr int kTag = 1;
 
 }  // namespace
 
@@ -45,7 +49,6 @@ int HostMessage::receive() {
 }
 
 void HostMessage::to_oneself() {
-  constexpr int kTag = 1;
   const message::OnHost chosen(strategy_);
   alignas(Handle) std::array<char, 2 * kRequestBytes> requests{};
   std::array<MPI_Status, 2> statuses{};
@@ -53,6 +56,36 @@ void HostMessage::to_oneself() {
   check(shim_isend(out_.data(), count_, type_, peer_, kTag, comm_world(), requests.data() + kRequestBytes),
         "MPI_Isend");
   check(shim_waitall(2, requests.data(), statuses.data()), "MPI_Waitall");
+}
+
+DirectMessage::DirectMessage(const Measurement& what)
+    : out_(what, MemoryKind::device),
+      in_(what, MemoryKind::device),
+      count_(static_cast<int>(what.count)),
+      type_(static_cast<Handle>(what.datatype)),
+      peer_(what.peer) {
+  if (!model::direct_is_wanted()) throw std::runtime_error("direct messages are switched off");
+}
+
+void DirectMessage::post() {
+  check(shim_irecv(in_.data(), count_, type_, peer_, kTag, comm_world(), request_.data()), "MPI_Irecv");
+}
+
+void DirectMessage::send() {
+  check(shim_send(out_.data(), count_, type_, peer_, kTag, comm_world()), "MPI_Send");
+}
+
+void DirectMessage::receive() {
+  MPI_Status status{};
+  check(shim_wait(request_.data(), &status), "MPI_Wait");
+}
+
+std::uint64_t DirectMessage::n_sent() {
+  std::uint64_t n = 0;
+  for (const CounterRow& row : counters()) {
+    if (row.function == Function::direct && row.outcome == Outcome::sent_direct) n += row.calls;
+  }
+  return n;
 }
 
 }  // namespace tempi::measure

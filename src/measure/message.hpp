@@ -1,11 +1,14 @@
-// A message of a derived datatype in host memory, as a program's own calls send it.
+// Messages of derived datatypes, as a program's own calls send them. Calls of either class throw std::runtime_error.
 #pragma once
 
+#include <array>
+
 #include "measure/memory.hpp"
+#include "mpi/handle.hpp"
 
 namespace tempi::measure {
 
-// From one buffer to another, by the shim's calls and the strategy asked for. Its calls throw std::runtime_error.
+// From one buffer of host memory to another, by the shim's calls and the strategy asked for.
 class HostMessage {
  public:
   HostMessage(const Measurement& what, message::Strategy strategy);
@@ -20,6 +23,27 @@ class HostMessage {
   Handle type_;
   int peer_;
   message::Strategy strategy_;
+};
+
+// From one buffer of GPU memory to another, each in its process: straight, if the receive is posted first. Its calls name
+// the other rank and the tag, since a wildcard would end the offers of the communicator.
+class DirectMessage {
+ public:
+  explicit DirectMessage(const Measurement& what);
+
+  void post();  // a receive
+  void send();
+  void receive();  // the end of the one that was posted
+
+  // Those of this process that were written straight into the receiver's buffer, so far.
+  static std::uint64_t n_sent();
+
+ private:
+  Typed out_, in_;
+  int count_;
+  Handle type_;
+  int peer_;
+  alignas(Handle) std::array<char, kRequestBytes> request_{};
 };
 
 }  // namespace tempi::measure

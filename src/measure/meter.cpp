@@ -13,12 +13,6 @@
 #include "types/reader.hpp"
 
 namespace tempi::measure {
-namespace {
-
-constexpr int kNotCounted = 2;
-
-}  // namespace
-
 std::vector<double> repeat(SampleLimit limit, const std::function<double()>& once) {
   std::vector<double> samples;
   for (int i = 0; i < kNotCounted; ++i) once();

@@ -21,7 +21,8 @@ struct SampleLimit {
 };
 
 // Repeats `once`, which returns its own time in seconds, until the samples or the time are used up, at least once. The
-// first two repetitions are not counted.
+// first repetitions are not counted.
+inline constexpr int kNotCounted = 2;
 std::vector<double> repeat(SampleLimit limit, const std::function<double()>& once);
 std::vector<double> repeat_timed(SampleLimit limit, const std::function<void()>& call);
 

@@ -11,9 +11,7 @@ namespace {
 
 bool may_be_direct(const Half* half, const FoundSide& found) {
   if (half == nullptr || !found.side || half->buffer.function == Function::MPI_Bsend) return false;
-  const bool is_ours = !model::packs_nothing(found.side->strategy) && found.side->end.place.first.on_gpu();
-  const peer::KnownPeer* const peer = is_ours && half->tag != MPI_ANY_TAG ? peer::find(half->buffer.comm, half->peer) : nullptr;
-  return peer != nullptr && peer->on_node >= 0;
+  return found.side->may_be_direct && half->tag != MPI_ANY_TAG;
 }
 
 int receive(const Call& call, FoundSide&& found, Handle* received) {

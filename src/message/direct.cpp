@@ -238,7 +238,7 @@ OfferPtr note_receive(Handle comm, const Part& part) noexcept try {
   }
   const Meetings::Place place = all->place_receive(part.peer, part.tag);
   if (place.line == nullptr) return nullptr;
-  OfferPtr offer = make_offer(place, part);
+  OfferPtr offer = part.payload.may_be_direct() ? make_offer(place, part) : nullptr;
   if (!offer) place.line->n_posted.store(place.n, std::memory_order_release);
   return offer;
 } catch (...) {
@@ -257,7 +257,8 @@ void note_send(Handle comm, Part& part, bool may_write) noexcept try {
   Meetings* const all = notes_messages() ? meetings_of(comm) : nullptr;
   if (all == nullptr) return;
   const std::optional<Turn> turn = all->note_send(part.peer, part.tag);
-  if (!turn || !may_write || !lies_on_one_gpu(part.payload.transfer().laid_out().place)) return;
+  const bool is_claimed = may_write && part.payload.may_be_direct();
+  if (!turn || !is_claimed || !lies_on_one_gpu(part.payload.transfer().laid_out().place)) return;
   part.early = turn;
   look_again(part);
 } catch (...) {

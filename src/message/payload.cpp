@@ -45,6 +45,7 @@ Payload::Payload(Side side, device::Device* device, Limit limit)
       prepared_(std::move(side.prepared)),
       strategy_(side.strategy),
       chunk_bytes_(side.chunk_bytes),
+      may_be_direct_(side.may_be_direct),
       transfer_(pack::transfer_of(direction_, *prepared_, side.count, side.end, pack::dense_end(*side.end.layout, {}))),
       device_(device) {
   take_memory(limit);

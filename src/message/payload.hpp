@@ -19,6 +19,7 @@ struct Side {
   pack::End end;  // the program's buffer
   Strategy strategy{};
   std::int64_t chunk_bytes = 0;  // of copies beside kernels; 0: chosen by the model
+  bool may_be_direct = false;    // it is offered or claimed; else, and if the other end does not agree: by `strategy`
 
   std::int64_t bytes() const { return count * end.layout->size; }
 };
@@ -35,6 +36,7 @@ class Payload {
   std::int64_t bytes() const { return transfer_.bytes(); }
   const pack::Transfer& transfer() const { return transfer_; }
   const pack::PreparedPtr& prepared() const { return prepared_; }
+  bool may_be_direct() const { return may_be_direct_; }
 
   // Packs or unpacks; complete on return. On the CPU when the GPU fails.
   void move();
@@ -76,6 +78,7 @@ class Payload {
   pack::PreparedPtr prepared_;
   Strategy strategy_;
   std::int64_t chunk_bytes_;
+  bool may_be_direct_;
   pack::Transfer transfer_;  // between the program's buffer and the packed bytes
   device::Device* device_;
   std::optional<device::Staging> staging_,

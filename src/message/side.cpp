@@ -69,6 +69,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
     if (device == nullptr) remember(buffer, peer, type);
     return {};
   }
+  side.may_be_direct = !place.is_split() && may_be_direct(shape, side.strategy);
   if (place.is_split()) side.strategy = Strategy::oneshot;  // its parts meet in pinned memory
   return side;
 }

@@ -11,6 +11,7 @@
 #include "machine/cuda_aware.hpp"
 #include "machine/machine.hpp"
 #include "message/quiet.hpp"
+#include "peer/ids.hpp"
 #include "peer/peer.hpp"
 
 namespace tempi::message {
@@ -29,8 +30,8 @@ struct Wishes {
 
 // TEMPI_STRATEGY, else the variables of the paper.
 Wishes read_wishes() {
-  std::optional<Strategy> all{};  // "direct" is asked for where it is possible, and nothing elsewhere
-  if (!model::direct_is_wanted()) all = model::strategy_named(text(Option::STRATEGY));
+  std::optional<Strategy> all{};  // "direct" is asked for where it is possible; other messages are as with auto
+  if (text(Option::STRATEGY) != model::text(Strategy::direct)) all = model::strategy_named(text(Option::STRATEGY));
   Wishes wishes{all, flag(Option::CONTIGUOUS_STAGED) && !flag(Option::CONTIGUOUS_AUTO),
                 all && model::packs_on_host(*all), !all};
   if (!all && !flag(Option::DATATYPE_AUTO)) {
@@ -70,11 +71,35 @@ Strategy by_wish(const model::Message& message, Strategy wish) {
   return Strategy::oneshot;
 }
 
+bool is_on_gpu(const Shape& shape) {
+  return shape.kind == device::MemoryKind::device || shape.kind == device::MemoryKind::managed;
+}
+
+// The library may be handed its bytes in device memory.
+bool is_for_aware_library(const Shape& shape) {
+  return machine::cuda_awareness().aware && !(shape.is_contiguous && wishes().stage_contiguous);
+}
+
+model::Message message_of(const Shape& shape) {
+  return {shape.features, shape.is_contiguous, is_for_aware_library(shape), peer::locality(shape.comm, shape.peer)};
+}
+
 Strategy of_gpu_memory(const Shape& shape) {
-  const bool aware = machine::cuda_awareness().aware && !(shape.is_contiguous && wishes().stage_contiguous);
-  if (shape.is_contiguous && aware) return Strategy::library;
-  const model::Message message{shape.features, shape.is_contiguous, aware, peer::locality(shape.comm, shape.peer)};
+  if (shape.is_contiguous && is_for_aware_library(shape)) return Strategy::library;
+  const model::Message message = message_of(shape);
   return wishes().datatype ? by_wish(message, *wishes().datatype) : by_model(message);
+}
+
+std::atomic<int> n_force_direct{0};
+
+bool predicts_direct(const Shape& shape) {
+  const model::Profile* const measured = machine::profile();
+  if (measured == nullptr) return true;
+  model::Message message = message_of(shape);
+  message.reaches_peer = true;
+  const model::Prediction prediction = model::predict(measured->fit, message);
+  const bool is_measured = !std::isnan(prediction[static_cast<std::size_t>(Strategy::direct)]);
+  return !is_measured || model::fastest(prediction) == Strategy::direct;
 }
 
 // The profile for messages of host memory: this machine's own only.
@@ -117,10 +142,20 @@ bool find_may_pack_on_host() {
 }  // namespace
 
 Strategy choose(const Shape& shape) {
-  const bool on_gpu = shape.kind == device::MemoryKind::device || shape.kind == device::MemoryKind::managed;
-  if (on_gpu) return of_gpu_memory(shape);
+  if (is_on_gpu(shape)) return of_gpu_memory(shape);
   return shape.is_moved_wrongly ? Strategy::host : of_host_memory(shape);
 }
+
+bool may_be_direct(const Shape& shape, Strategy otherwise) {
+  if (!peer::counts_creations() || !is_on_gpu(shape) || model::packs_nothing(otherwise)) return false;
+  const peer::KnownPeer* const peer = peer::find(shape.comm, shape.peer);
+  if (peer == nullptr || peer->on_node < 0) return false;
+  return model::direct_is_forced() || n_force_direct.load(std::memory_order_relaxed) > 0 || predicts_direct(shape);
+}
+
+ForceDirect::ForceDirect() { n_force_direct.fetch_add(1, std::memory_order_relaxed); }
+
+ForceDirect::~ForceDirect() { n_force_direct.fetch_sub(1, std::memory_order_relaxed); }
 
 bool may_pack_on_host() {
   static const bool may = find_may_pack_on_host();

@@ -29,8 +29,13 @@ struct Shape {
 };
 
 // Precedence: the strategy of the options if possible, then the fastest one predicted by this machine's profile, then a
-// simple rule.
+// simple rule. Never `direct`, on which both ends must agree: this is how the message travels if they do not.
 Strategy choose(const Shape& shape);
+
+// True if this end offers or claims the message, which travels by `otherwise` if the other end does not: for GPU memory
+// that is not the library's and a peer on this node. Precedence: the options, then the profile's prediction, then (where
+// it has none of direct messages) yes: a kernel and a marker replace two kernels and the library's transport.
+bool may_be_direct(const Shape& shape, Strategy otherwise);
 
 // False if all messages of host memory go to the library: no option asks for our packer, and no profile of this machine
 // has messages of derived datatypes.
@@ -46,6 +51,16 @@ class OnHost {
   ~OnHost();
   OnHost(const OnHost&) = delete;
   OnHost& operator=(const OnHost&) = delete;
+};
+
+// While it lives, all messages that may be direct are offered or claimed, whatever the profile predicts: for
+// measurements.
+class ForceDirect {
+ public:
+  ForceDirect();
+  ~ForceDirect();
+  ForceDirect(const ForceDirect&) = delete;
+  ForceDirect& operator=(const ForceDirect&) = delete;
 };
 
 // Approximate chunk size of a staged transfer.

@@ -20,8 +20,7 @@ double side(const Fit& fit, const Features& features, Strategy strategy, bool pa
 
 // The library's own packing of GPU memory is not measured.
 bool is_candidate(const Message& message, Strategy strategy) {
-  return is_possible(message, strategy) && !needs_both_ends(strategy) &&
-         (message.is_contiguous || !packs_nothing(strategy));
+  return is_possible(message, strategy) && (message.is_contiguous || !packs_nothing(strategy));
 }
 
 // The message itself, evaluated once for all strategies by which the library carries it alike.
@@ -38,10 +37,12 @@ OnTheWay on_the_way(const Fit& fit, const Message& message) {
   return {of(Carries::host_memory), message.is_cuda_aware ? of(Carries::device_memory) : kUnknown};
 }
 
-// Packing, the message itself and unpacking, in order of time; 0 seconds of Part::none if there is no part.
+// Packing, the message itself and unpacking, in order of time; 0 seconds of Part::none if there is no part. The one part
+// of a direct message depends on its layouts.
 std::array<PartSeconds, 3> parts_of(const Fit& fit, const Message& message, Strategy strategy, const OnTheWay& known) {
   const StrategyRow& of = row(strategy);
   const auto end = [&](Part part) { return PartSeconds{part, seconds(fit, part, message.features)}; };
+  if (needs_both_ends(strategy)) return {{{Part::none, 0}, end(part_on_the_way(of.carries, message.locality)), {Part::none, 0}}};
   const PartSeconds carried{part_on_the_way(of.carries, message.locality), known.by(of.carries)};
   if (packs_nothing(strategy)) return {{{Part::none, 0}, carried, {Part::none, 0}}};
   return {{end(of.pack), carried, end(of.unpack)}};
@@ -63,7 +64,8 @@ Prediction of_all(const Seconds& seconds) {
 }  // namespace
 
 bool is_possible(const Message& message, Strategy strategy) {
-  return !packs_on_host(strategy) && (message.is_cuda_aware || !needs_aware_library(strategy));
+  if (packs_on_host(strategy) || (needs_aware_library(strategy) && !message.is_cuda_aware)) return false;
+  return message.reaches_peer || !needs_both_ends(strategy);
 }
 
 std::optional<double> side_seconds(const Fit& fit, const Features& features, Strategy strategy, bool packs) {

@@ -15,6 +15,18 @@ Part by_device(Locality locality) {
   return locality == Locality::other_gpu ? Part::message_device_other_gpu : Part::message_device_other_node;
 }
 
+Part by_marker(Locality locality) {
+  if (locality == Locality::same_gpu) return Part::message_direct_same_gpu;
+  return locality == Locality::other_gpu ? Part::message_direct_other_gpu : Part::none;
+}
+
+// Another strategy is asked for.
+bool is_told_otherwise() {
+  const std::string_view strategy = text(Option::STRATEGY);
+  if (strategy != "auto") return strategy != text(Strategy::direct);
+  return !flag(Option::DATATYPE_AUTO) && (flag(Option::DATATYPE_ONESHOT) || flag(Option::DATATYPE_DEVICE));
+}
+
 }  // namespace
 
 std::optional<Strategy> strategy_named(std::string_view text) {
@@ -25,8 +37,13 @@ std::optional<Strategy> strategy_named(std::string_view text) {
 }
 
 bool direct_is_wanted() {
-  static const bool is_wanted = text(Option::STRATEGY) == text(Strategy::direct);
+  static const bool is_wanted = !flag(Option::NO_DIRECT) && !flag(Option::NO_SEND) && !is_told_otherwise();
   return is_wanted;
+}
+
+bool direct_is_forced() {
+  static const bool is_forced = direct_is_wanted() && text(Option::STRATEGY) == text(Strategy::direct);
+  return is_forced;
 }
 
 std::optional<Locality> locality_named(std::string_view text) {
@@ -44,6 +61,7 @@ std::optional<Peer> peer_named(std::string_view text) {
 }
 
 Part part_on_the_way(Carries carries, Locality locality) {
+  if (carries == Carries::marker) return by_marker(locality);
   return carries == Carries::device_memory ? by_device(locality) : by_host(locality);
 }
 

@@ -54,8 +54,10 @@ constexpr const StrategyRow& row(Strategy strategy) { return kStrategyRows[stati
 constexpr const char* text(Strategy strategy) { return row(strategy).name; }
 std::optional<Strategy> strategy_named(std::string_view text);
 
-// The options ask for messages that are written straight into the receiver's buffer.
+// The options allow messages that are written straight into the receiver's buffer, or ask for them whatever the profile
+// predicts. Constants of the process.
 bool direct_is_wanted();
+bool direct_is_forced();
 
 constexpr bool needs_aware_library(Strategy strategy) { return row(strategy).carries == Carries::device_memory; }
 constexpr bool packs_nothing(Strategy strategy) { return row(strategy).packs == Packs::nobody; }
@@ -69,7 +71,8 @@ enum class Peer : std::uint8_t { self, same_node, other_node };
 inline constexpr std::array kPeers{Peer::self, Peer::same_node, Peer::other_node};
 std::optional<Peer> peer_named(std::string_view text);
 
-// The term of the bytes that the library carries between the two ends.
+// The term of the message between the two ends: of the bytes that the library carries, or of a direct message and its
+// marker. Part::none: there is no such message.
 Part part_on_the_way(Carries carries, Locality locality);
 
 // The one term of a message of a derived datatype in host memory; Part::none for strategies of GPU memory.

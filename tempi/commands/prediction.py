@@ -14,7 +14,7 @@ from tempi._library import library
 from tempi.explanation import Explanation, explain
 from tempi.model.profile import Profile, read
 from tempi.model.profile_check import ProfileError
-from tempi.model.terms import PEERS
+from tempi.model.terms import DIRECT_STRATEGIES, NEAR_LOCALITIES, PEERS
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -69,7 +69,9 @@ def on_gpu(profile: Profile, transfer: Explanation, locality: str) -> Prediction
     """A message of GPU memory; no strategy if the profile is of a machine without a GPU."""
     if not profile.machine.has_gpu:
         return Prediction({}, {}, None)
-    message = (*transfer.features, transfer.contiguous, locality, profile.machine.cuda_aware)
+    aware = profile.machine.cuda_aware
+    reaches_peer = locality in NEAR_LOCALITIES and not (transfer.contiguous and aware)
+    message = (*transfer.features, transfer.contiguous, locality, aware, reaches_peer)
     fit = profile.fit
     return Prediction(fit.parts(*message), fit.predict(*message), fit.choose(*message))
 

@@ -113,7 +113,7 @@ def measure_here(
 
     if MPI.COMM_WORLD.size < 2:
         raise RuntimeError("this job has one rank, which has no peer: start two ranks")
-    found = records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages))
+    found = records(Job(MPI.COMM_WORLD.Dup(), preloaded_meter(), quick, seconds, device_messages))
     if MPI.COMM_WORLD.rank == 0:
         return measured_profile(found, seconds, target, console)
     for _ in found:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tempi.measure.shapes import IndexedShape, Shape
 from tempi.model.features import Features
-from tempi.model.terms import HOST_STRATEGIES, STRATEGIES, on_host
+from tempi.model.terms import DIRECT_STRATEGIES, HOST_STRATEGIES, STRATEGIES, on_host
 
 BLOCKS = (8, 16, 32, 64, 128, 512, 4096)
 QUICK_BLOCKS = (8, 64, 512)
@@ -20,6 +20,7 @@ PLANES_AND_BOXES = ((16, 1), (1, 8), (4, 32))
 SOLID_SIZE_POWERS = (14, 18, 23)
 MAX_SPAN_BYTES = {True: 1 << 30, False: 128 << 20}  # by whether it is in GPU memory
 MESSAGES = ("message", "strided")
+MEMORIES = ("host.", "device.")  # that the library is handed
 MESSAGE_WEIGHT = 4.0  # few rows, and every prediction contains one
 SHARED_GPU_BLOCK = 32
 TYPED_SIZE_POWERS = range(8, 25, 2)  # payloads of messages of derived datatypes in host memory
@@ -135,7 +136,32 @@ def message_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
         The peer's rank by memory and locality: ``{"host.same_node": 1, "device.other_gpu": 1}``.
     """
     sizes = [1 << power for power in (QUICK_SIZE_POWERS if quick else SIZE_POWERS)]
-    return [message_row(name, peer, size) for name, peer in peers.items() for size in sizes]
+    return [
+        message_row(name, peer, size)
+        for name, peer in peers.items()
+        if name.startswith(MEMORIES)
+        for size in sizes
+    ]
+
+
+def direct_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
+    """Messages that a kernel writes straight into the receiver's GPU buffer.
+
+    Contiguous ones are the library's, if it is CUDA-aware, and hence no part of the grid.
+
+    Parameters
+    ----------
+    peers : dict of str to int
+        As in `message_rows`: ``{"direct.other_gpu": 1}``.
+    """
+    return [
+        Row(f"message.{name}", "direct", strategy, shape, peer)
+        for name, peer in peers.items()
+        for strategy in DIRECT_STRATEGIES
+        if name.startswith(f"{strategy}.")
+        for shape in shapes(quick, on_gpu=True)
+        if not shape.is_dense
+    ]
 
 
 def typed_shapes(quick: bool) -> Iterator[Shape]:

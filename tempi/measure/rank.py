@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from tempi.cuda.gpus import gpus, use_gpu
-from tempi.measure.grid import Row, local_rows, message_rows, typed_rows
+from tempi.measure.grid import Row, direct_rows, local_rows, message_rows, typed_rows
 from tempi.measure.sampling import FIRST_SAMPLES, flags_of, median_interval, sample
 from tempi.model.features import Features
 from tempi.model.machine import Machine
@@ -71,7 +71,13 @@ class PreloadedMeter:
 
 @dataclass(frozen=True)
 class Job:
-    """The ranks, their measurements, and the time for them."""
+    """The ranks, their measurements, and the time for them.
+
+    Attributes
+    ----------
+    comm : MPI.Intracomm
+        All ranks; not MPI_COMM_WORLD, which is that of the measurements: probes and wildcards end its offers.
+    """
 
     comm: MPI.Intracomm
     meter: Meter
@@ -87,7 +93,7 @@ def find_machine(meter: Meter) -> Machine:
 
 
 def find_peers(nodes: Sequence[str], machine: Machine) -> dict[str, int]:
-    """The lowest rank that is a peer of rank 0, by memory and locality.
+    """The lowest rank that is a peer of rank 0, by memory and locality; of direct messages, by locality.
 
     Parameters
     ----------
@@ -103,6 +109,8 @@ def find_peers(nodes: Sequence[str], machine: Machine) -> dict[str, int]:
             where = near if is_near else "other_node"
             if where == "same_gpu":
                 peers.setdefault("host.same_gpu", rank)
+            if is_near:
+                peers.setdefault(f"direct.{where}", rank)
             if machine.cuda_aware:
                 peers.setdefault(f"device.{where}", rank)
     return peers
@@ -113,8 +121,10 @@ def records(job: Job) -> Iterator[Record]:
     begun = time.monotonic()
     machine = job.comm.bcast(find_machine(job.meter))
     peers = find_peers(job.comm.allgather(machine_name(job.comm)), machine)
-    wanted = {name: peer for name, peer in peers.items() if job.device_messages or name.startswith("host")}
-    messages, typed = message_rows(wanted, job.quick), typed_rows(wanted, job.quick)
+    wanted = {name: peer for name, peer in peers.items() if job.device_messages or not name.startswith("device")}
+    # Typed messages end the offers of MPI_COMM_WORLD, with wildcards: direct ones come before them.
+    messages = [*message_rows(wanted, job.quick), *direct_rows(wanted, job.quick)]
+    typed = typed_rows(wanted, job.quick)
     if job.comm.rank == 0:
         rows = [*messages, *local_rows(machine.has_gpu, job.quick), *typed]
         yield {"machine": asdict(machine), "rows": len(rows)}
@@ -246,7 +256,7 @@ def main(quick: bool, seconds: float, device_messages: bool) -> None:
         use_gpu(local_rank())
     from mpi4py import MPI
 
-    for record in records(Job(MPI.COMM_WORLD, preloaded_meter(), quick, seconds, device_messages)):
+    for record in records(Job(MPI.COMM_WORLD.Dup(), preloaded_meter(), quick, seconds, device_messages)):
         write(record)
 
 

@@ -18,7 +18,7 @@ def term_seconds(term, features):
     )
 
 
-def terms_on_gpu(contiguous, locality, cuda_aware):
+def terms_on_gpu(contiguous, locality, cuda_aware, reaches_peer):
     """The table of strategies and their sums."""
     host, device = f"message.host.{MESSAGE_ON_HOST[locality]}", f"message.device.{locality}"
     sums = {strategy: (f"pack.{strategy}", host, f"unpack.{strategy}") for strategy in ("oneshot", "staged")}
@@ -26,15 +26,18 @@ def terms_on_gpu(contiguous, locality, cuda_aware):
         sums["device"] = ("pack.device", device, "unpack.device")
     if cuda_aware and contiguous:
         sums["library"] = (device,)
+    if reaches_peer and locality != "other_node":
+        sums["direct"] = (f"message.direct.{locality}",)
     return sums
 
 
-def parts_on_gpu(terms, features, contiguous, locality, cuda_aware):
+def parts_on_gpu(terms, features, contiguous, locality, cuda_aware, reaches_peer):
     """Blocks, touched bytes and pages are 0 on the wire; a strategy that lacks a term is no candidate."""
     wire = features._replace(blocks=0, touched=0, pages=0)
+    on_the_wire = ("message.host.", "message.device.")
     return {
-        strategy: {name: term_seconds(terms[name], wire if "message" in name else features) for name in names}
-        for strategy, names in terms_on_gpu(contiguous, locality, cuda_aware).items()
+        strategy: {name: term_seconds(terms[name], wire if name.startswith(on_the_wire) else features) for name in names}
+        for strategy, names in terms_on_gpu(contiguous, locality, cuda_aware, reaches_peer).items()
         if all(name in terms for name in names)
     }
 

@@ -113,6 +113,17 @@ def test_the_strategies_of_gpu_memory_are_measured_on_the_fake_device(environmen
     assert {f"{what}.{how}" for what in ("pack", "unpack") for how in ("device", "oneshot", "staged")} <= names
 
 
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_direct_messages_are_measured_unless_they_are_switched_off(environment, tmp_path, is_wanted):
+    options = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": str(int(not is_wanted))}
+    command = [*MEASURE, "--quick", "--seconds", "1000"]
+    done = run(command, environment | UNHURRIED | options, PATIENCE_SECONDS)
+    assert done.code == 0, done.text
+    terms = only_profile(tmp_path / "cache").terms
+    assert any(name.startswith("message.direct.") for name in terms) == is_wanted, done.text
+    assert ("direct messages are switched off" in done.out) != is_wanted
+
+
 def test_a_measurement_keeps_the_terms_that_only_an_earlier_one_has(environment, tmp_path):
     assert run(STAND_IN_COMMAND, environment).code == 0
     assert run(STAND_IN_COMMAND, environment | {"STAND_IN_TERMS": "launch"}).code == 0

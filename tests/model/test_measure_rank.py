@@ -16,9 +16,14 @@ from tempi.measure.shapes import Shape
     ("nodes", "gpus", "expected"),
     [
         ("a", 1, {}),
-        ("aa", 1, {"host.same_node": 1, "host.same_gpu": 1, "device.same_gpu": 1}),
-        ("aa", 2, {"host.same_node": 1, "device.other_gpu": 1}),
-        ("aaa", 2, {"host.same_node": 1, "device.other_gpu": 1, "host.same_gpu": 2, "device.same_gpu": 2}),
+        ("aa", 1, {"host.same_node": 1} | {f"{memory}.same_gpu": 1 for memory in ("host", "device", "direct")}),
+        ("aa", 2, {"host.same_node": 1, "device.other_gpu": 1, "direct.other_gpu": 1}),
+        (
+            "aaa",
+            2,
+            {"host.same_node": 1, "device.other_gpu": 1, "direct.other_gpu": 1}
+            | {f"{memory}.same_gpu": 2 for memory in ("host", "device", "direct")},
+        ),
         ("ab", 1, {"host.other_node": 1, "device.other_node": 1}),
         ("abb", 1, {"host.other_node": 1, "device.other_node": 1}),
     ],
@@ -26,8 +31,8 @@ from tempi.measure.shapes import Shape
 def test_the_nearest_ranks_are_peers(nodes, gpus, expected):
     machine = replace(MACHINE, gpus=gpus)
     assert find_peers(nodes, machine) == expected
-    of_host = {name: rank for name, rank in expected.items() if name.startswith("host")}
-    assert find_peers(nodes, replace(machine, cuda_aware=False)) == of_host
+    others = {name: rank for name, rank in expected.items() if not name.startswith("device")}
+    assert find_peers(nodes, replace(machine, cuda_aware=False)) == others
 
 
 class FakeComm:

@@ -124,6 +124,21 @@ def test_the_wire_carries_bytes_alone():
     assert parts == {"oneshot": {"pack.oneshot": 2345.0, "message.host.same_node": 5.0, "unpack.oneshot": 2345.0}}
 
 
+@pytest.mark.parametrize(
+    ("locality", "reaches_peer", "expected"),
+    [
+        ("other_gpu", True, {"message.direct.other_gpu": 2345.0}),
+        ("same_gpu", True, None),  # not measured
+        ("other_node", True, None),
+        ("other_gpu", False, None),
+    ],
+)
+def test_a_direct_message_is_one_term_of_its_layout(locality, reaches_peer, expected):
+    fit = fit_of({"message.direct.other_gpu": Term((Segment(0, 0, 1.0, 10.0, 100.0, 1000.0),))})
+    parts = fit.parts(5, 4, 3, 2, False, locality, False, reaches_peer)
+    assert parts == ({"direct": expected} if expected else {})
+
+
 @given(any_term(), FEATURES)
 @examples(300)
 def test_a_term_is_the_line_of_its_footprint(term, features):
@@ -148,13 +163,13 @@ def test_the_segment_is_right_at_and_around_a_knot(data, term):
         assert term.seconds(Features(n_bytes)) == is_about(term_seconds(term, Features(n_bytes)))
 
 
-@given(machines(), named_terms(), FEATURES, st.booleans(), st.sampled_from(LOCALITIES), st.booleans())
+@given(machines(), named_terms(), FEATURES, st.booleans(), st.sampled_from(LOCALITIES), st.booleans(), st.booleans())
 @examples(500)
 def test_messages_of_gpu_memory_take_the_sum_of_their_parts_and_the_least_is_chosen(
-    machine, terms, features, contiguous, locality, aware
+    machine, terms, features, contiguous, locality, aware, reaches_peer
 ):
-    fit, message = fit_of(terms, machine), (*features, contiguous, locality, aware)
-    parts = parts_on_gpu(terms, features, contiguous, locality, aware)
+    fit, message = fit_of(terms, machine), (*features, contiguous, locality, aware, reaches_peer)
+    parts = parts_on_gpu(terms, features, contiguous, locality, aware, reaches_peer)
     totals = {strategy: sum(seconds.values()) for strategy, seconds in parts.items()}
     assert fit.parts(*message) == is_about(parts)
     assert fit.predict(*message) == is_about(totals)

@@ -16,7 +16,8 @@ SIZE = 4
 DIRECT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct"}
 N_STEPS = 40
 ANOTHER = {
-    "another strategy": {"TEMPI_STRATEGY": "auto"},
+    "another strategy": {"TEMPI_STRATEGY": "oneshot"},
+    "without direct messages": {"TEMPI_NO_DIRECT": "1"},
     "switched off": {"TEMPI_DISABLE": "1"},
     "not preloaded": {"LD_PRELOAD": ""},
 }

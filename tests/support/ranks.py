@@ -55,6 +55,8 @@ class Ranks:
         self._listener.bind(f"{self._folder.name}/socket")
         self._listener.listen(size)
         common = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
+        if common.get("TEMPI_STRATEGY") == "direct":
+            common.setdefault("TEMPI_NO_DIRECT", "0")  # which is 1 in all other tests (shim.clean_environment)
         if memory.on_real_gpu():
             common.pop("TEMPI_DEVICE", None)
         if preload:

@@ -20,6 +20,7 @@ if any(name in os.environ for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK")):
 
     grid.local_rows = every_tenth_of_a_term(grid.local_rows)
     grid.message_rows = every_tenth_of_a_term(grid.message_rows)
+    grid.direct_rows = every_tenth_of_a_term(grid.direct_rows)
     grid.typed_rows = every_tenth_of_a_term(grid.typed_rows)
     sampling.FIRST_SAMPLES = sampling.MOST_SAMPLES = 3
     time.monotonic = lambda: 0.0
