@@ -132,7 +132,7 @@ bool is_valid(Handle comm, Handle datatype) {
 void note(const Half& half, bool is_sent, bool is_persistent) {
   const Handle comm = half.buffer.comm;
   if (half.peer == MPI_PROC_NULL || !is_valid(comm, half.buffer.datatype)) return;
-  Meetings* const all = meetings_of(comm);
+  Meetings* const all = meetings_on(comm);  // closed ones, too: claimed sends of another thread go first
   if (all == nullptr) return;
   const bool is_wild = !is_sent && (half.peer < 0 || half.tag == MPI_ANY_TAG);
   if (is_sent) {
@@ -196,9 +196,9 @@ OfferPtr note_receive(Handle comm, const Part& part) noexcept try {
   return nullptr;
 }
 
-void post_offer(Offer& offer) noexcept {
-  offer.post();
-  count(Outcome::offered, offer.bytes());
+void post_offer(Handle comm, Offer& offer) noexcept {
+  const Meetings* const all = meetings_on(comm);
+  if (all != nullptr && offer.post(*all)) count(Outcome::offered, offer.bytes());
 }
 
 void note_send(Handle comm, Part& part, bool may_write) noexcept try {
@@ -209,12 +209,11 @@ void note_send(Handle comm, Part& part, bool may_write) noexcept try {
   const std::optional<Turn> turn = all->note_send(part.peer, part.tag);
   if (!turn || !may_write || !lies_on_one_gpu(part.payload.transfer().laid_out().place)) return;
   part.early = turn;
-  look_again(part);
 } catch (...) {
   close_after(caught_error(), comm);
 }
 
-bool look_again(Part& part) noexcept {
+bool look(Part& part) noexcept {
   const Meeting meeting = meet(*part.early);
   if (meeting.met == Met::early) return false;
   if (meeting.met == Met::claimed) settle_claim(part, *part.early, meeting.claim);

@@ -36,7 +36,7 @@ void note_probe() noexcept;
 
 // A receive that is about to be posted. Null: it is not offered.
 OfferPtr note_receive(Handle comm, const Part& part) noexcept;
-void post_offer(Offer& offer) noexcept;
+void post_offer(Handle comm, Offer& offer) noexcept;
 
 // Posts a receive of ours by post(), which returns a code.
 template <class Fn>
@@ -45,15 +45,15 @@ int post_noted(Message& message, const Fn& post) {
   part.offer = note_receive(message.comm, part);
   const int code = post();
   if (code != MPI_SUCCESS) close_meetings(message.comm);
-  else if (part.offer) post_offer(*part.offer);
+  else if (part.offer) post_offer(message.comm, *part.offer);
   return code;
 }
 
-// A send that is about to be queued: it may get a transfer (part.direct) or be early (part.early). With the engine's
+// A send that is about to be queued: it is early (part.early) until it has looked for its receive. With the engine's
 // lock: a second thread that closes the meetings waits for claimed sends.
 void note_send(Handle comm, Part& part, bool may_write) noexcept;
-// An early send looks for its receive again. False: it is early still.
-bool look_again(Part& part) noexcept;
+// An early send looks for its receive, and may get a transfer (part.direct). False: it is early still.
+bool look(Part& part) noexcept;
 // The end of a claim: the bytes are in the receiver's buffer, or will come packed.
 void conclude(Direct& direct, bool is_written) noexcept;
 

@@ -1,5 +1,7 @@
 #include "message/early.hpp"
 
+#include <algorithm>
+
 #include "base/counters.hpp"
 #include "base/options.hpp"
 #include "message/direct.hpp"
@@ -31,6 +33,13 @@ bool is_to(Message& message, Handle comm, int peer) {
 
 void EarlySends::add(const MessagePtr& message) { all_.push_back({message, Clock::now() + patience(*message)}); }
 
+bool EarlySends::holds_back(Message& message) const {
+  const Part& part = message.outs.first();
+  return std::any_of(all_.begin(), all_.end(), [&](const Early& early) {
+    return is_to(*early.message, message.comm, part.peer) && early.message->outs.first().tag == part.tag;
+  });
+}
+
 bool EarlySends::is_over(Early& early, Clock::time_point now, bool waits) const {
   if (waits && !early.is_awaited) {
     early.is_awaited = true;
@@ -39,9 +48,10 @@ bool EarlySends::is_over(Early& early, Clock::time_point now, bool waits) const 
   return now >= early.end;
 }
 
+// Those of `all_` are before it.
 bool EarlySends::is_met(Early& early, Clock::time_point now, bool waits) const {
   Part& part = early.message->outs.first();
-  if (look_again(part)) return true;
+  if (!holds_back(*early.message) && look(part)) return true;
   if (!is_over(early, now, waits)) return false;
   count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(part.payload.bytes()));
   part.early.reset();
