@@ -15,6 +15,7 @@ int probe_matched(Handle comm, void* message, const Probe& probe) noexcept {
   if (message == nullptr || !active()) return probe();
   return guarded_and_tended(comm, [&] {
     store_handle(message, message_null());
+    close_meetings(comm);  // before another thread's receive is counted past the message
     const int code = probe();
     const Handle matched = load_handle(message);
     const bool is_one = key_of(matched) != key_of(message_null()) && key_of(matched) != key_of(message_no_proc());

@@ -4,12 +4,15 @@
 //   offer   a posted receive into whose buffer the sender of its message may write
 //   slot    room for one offer
 //   line    the messages of one (communicator, source, tag), in the order in which MPI matches them; its receives and
-//           its messages are numbered from 1 on both sides
+//           its messages are counted from 1 on both sides
+//   base    the last number of the communicator that had the line before: the numbers of a line never come again
 //   claim   the sender's step from "offered" to "claimed": its message is a marker from then on, unless it declines
 //
 // Invariants
 //   The receiver alone writes lines and the fields of slots; both sides change the state of an offer, by
 //   compare-and-swap of a word that holds its number and its line, too: a slot that has been used again differs.
+//   A line that is used again has another communicator before its base changes, and its own one after: a sender that
+//   finds its communicator before and behind the base has its own base.
 //   Fields are read by a sender between its claim and the end of it only.
 //   n_posted is at least n when the receive n is with the library; the slot of an offer n is in its line by then.
 //   Plain data of fixed size: processes of different builds agree on it or do not meet (kVersion).
@@ -50,7 +53,7 @@ struct OfferedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16;
 inline constexpr std::size_t kWindow = 16;  // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
@@ -75,7 +78,6 @@ struct LineKey {
 
 struct Slot {
   std::atomic<std::uint64_t> word{};
-  LineKey key{};                      // of its line, which may be another one's by now: a communicator has ended
   const void* own = nullptr;          // for senders in the receiver's process: its Offer
   std::uint32_t n_memories = 0;       // allocations that hold the buffer
   std::array<device::SharedAllocation, kMemories> memories{};
@@ -96,7 +98,8 @@ struct Slot {
 struct Line {
   std::atomic<std::uint64_t> comm{};  // written after the rest of the key; 0: never used, kEnded: to be used again
   std::atomic<std::int32_t> source{}, tag{};
-  std::atomic<std::uint64_t> n_posted{};
+  std::atomic<std::uint64_t> base{};  // number of a receive: base + its count
+  std::atomic<std::uint64_t> n_posted{};  // the last number
   std::array<std::atomic<std::uint16_t>, kWindow> slots{};  // the offer n is in slots[n % kWindow]
 
   LineKey key() const { return {comm.load(std::memory_order_acquire), source.load(), tag.load()}; }

@@ -73,7 +73,7 @@ Line* Mailbox::line(const LineKey& key) noexcept {
     if (its_comm == 0) contents_->n_lines.fetch_add(1, std::memory_order_release);
     line.source.store(key.source);
     line.tag.store(key.tag);
-    line.n_posted.store(0);
+    line.base.store(line.n_posted.load());
     line.comm.store(key.comm, std::memory_order_release);
     return &line;
   }

@@ -72,7 +72,6 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   offer->count = transfer.count;
   offer->end = transfer.laid_out();
   const OfferedLayoutPtr layout = offered_layout({offer->prepared, offer->count, offer->end.extent}, offer->end, part.payload.device());
-  slot->key = place.line->key();
   slot->own = place.is_own ? offer.get() : nullptr;
   slot->bytes = offer->bytes();
   slot->layout = layout->number;
@@ -182,7 +181,7 @@ bool is_valid(Handle comm, Handle datatype) {
 void note(const Half& half, bool is_sent, bool is_persistent) {
   const Handle comm = half.buffer.comm;
   if (half.peer == MPI_PROC_NULL || !is_valid(comm, half.buffer.datatype)) return;
-  Meetings* const all = meetings_of(comm);
+  Meetings* const all = meetings_on(comm);  // closed ones, too: claimed sends of another thread go first
   if (all == nullptr) return;
   const bool is_wild = !is_sent && (half.peer < 0 || half.tag == MPI_ANY_TAG);
   if (is_sent) {
@@ -247,8 +246,8 @@ OfferPtr note_receive(Handle comm, const Part& part) noexcept try {
 }
 
 void post_offer(Handle comm, Offer& offer) noexcept {
-  Meetings* const all = meetings_of(comm);
-  if (all != nullptr && all->post(offer)) count(Outcome::offered, offer.bytes());
+  const Meetings* const all = meetings_on(comm);
+  if (all != nullptr && offer.post(*all)) count(Outcome::offered, offer.bytes());
 }
 
 void note_send(Handle comm, Part& part, bool may_write) noexcept try {
@@ -260,12 +259,11 @@ void note_send(Handle comm, Part& part, bool may_write) noexcept try {
   const bool is_claimed = may_write && part.payload.may_be_direct();
   if (!turn || !is_claimed || !lies_on_one_gpu(part.payload.transfer().laid_out().place)) return;
   part.early = turn;
-  look_again(part);
 } catch (...) {
   close_after(caught_error(), comm);
 }
 
-bool look_again(Part& part) noexcept {
+bool look(Part& part) noexcept {
   const Meeting meeting = meet(*part.early);
   if (meeting.met == Met::early) return false;
   if (meeting.met == Met::claimed) settle_claim(part, *part.early, meeting.claim);

@@ -52,11 +52,11 @@ int post_noted(Message& message, const Fn& post) {
   return code;
 }
 
-// A send that is about to be queued: it may get a transfer (part.direct) or be early (part.early). With the engine's
+// A send that is about to be queued: it is early (part.early) until it has looked for its receive. With the engine's
 // lock: a second thread that closes the meetings waits for claimed sends.
 void note_send(Handle comm, Part& part, bool may_write) noexcept;
-// An early send looks for its receive again. False: it is early still.
-bool look_again(Part& part) noexcept;
+// An early send looks for its receive, and may get a transfer (part.direct). False: it is early still.
+bool look(Part& part) noexcept;
 // The end of a claim: the bytes are in the receiver's buffer, or will come packed.
 void conclude(Direct& direct, bool is_written) noexcept;
 

@@ -29,13 +29,16 @@ bool is_to(Message& message, Handle comm, int peer) {
   return key_of(message.comm) == key_of(comm) && message.outs.first().peer == peer;
 }
 
-bool are_of_one_line(Message& a, Message& b) {
-  return is_to(a, b.comm, b.outs.first().peer) && a.outs.first().tag == b.outs.first().tag;
-}
-
 }  // namespace
 
 void EarlySends::add(const MessagePtr& message) { all_.push_back({message, Clock::now() + patience(*message)}); }
+
+bool EarlySends::holds_back(Message& message) const {
+  const Part& part = message.outs.first();
+  return std::any_of(all_.begin(), all_.end(), [&](const Early& early) {
+    return is_to(*early.message, message.comm, part.peer) && early.message->outs.first().tag == part.tag;
+  });
+}
 
 bool EarlySends::is_over(Early& early, Clock::time_point now, bool waits) const {
   if (waits && !early.is_awaited) {
@@ -45,15 +48,10 @@ bool EarlySends::is_over(Early& early, Clock::time_point now, bool waits) const 
   return now >= early.end;
 }
 
-bool EarlySends::is_behind(const Early& early) const {
-  return std::any_of(all_.begin(), all_.end(),
-                     [&](const Early& before) { return are_of_one_line(*before.message, *early.message); });
-}
-
-// Of those that come before it, `all_` has the ones that stay.
+// Those of `all_` are before it.
 bool EarlySends::is_met(Early& early, Clock::time_point now, bool waits) const {
   Part& part = early.message->outs.first();
-  if (!is_behind(early) && look_again(part)) return true;
+  if (!holds_back(*early.message) && look(part)) return true;
   if (!is_over(early, now, waits)) return false;
   count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(part.payload.bytes()));
   part.early.reset();

@@ -4,8 +4,8 @@
 //   A send is packed at the end of its patience at the latest, which begins with the first call that may block for it;
 //   without such a call it begins with the send.
 //   Of the sends to one peer on one communicator only direct ones of other tags pass an early one: their receives were
-//   posted with a specific tag, which MPI matches with no other message. Sends of one line never pass each other,
-//   although the receiver may post its receives between two looks.
+//   posted with a specific tag, which MPI matches with no other message. A send does not look for its receive while an
+//   early one of its communicator, peer and tag is before it.
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,8 @@ class EarlySends {
   bool empty() const { return all_.empty(); }
   std::size_t size() const { return all_.size(); }
   void add(const MessagePtr& message);
+  // One of the same communicator, peer and tag is among them: it looks for its receive first.
+  bool holds_back(Message& message) const;
   // Takes those out that are early no more: with a transfer, or to be packed. In the order in which they are to start.
   std::vector<MessagePtr> take_met(bool waits);
   // Takes those of one peer out, to be packed.

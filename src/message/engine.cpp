@@ -21,13 +21,16 @@ constexpr std::int64_t kMostWaitingBytes = 256 << 10;
 // Largest pack that is waited for in its own call, if it is the first of a row: it takes little more than its launch.
 constexpr std::int64_t kMostAwaitedBytes = 256 << 10;
 
-// The sender has claimed the offer: the message is on its way, unless the sender dies.
-void await_message(const Message& message) noexcept {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+// A message whose offer is claimed is on its way, unless its sender dies.
+constexpr std::chrono::seconds kMessageTakes{5};
+
+bool has_offer(const MessagePtr& message, const OfferPtr& offer) {
+  return !message->ins.empty() && message->ins.first().offer == offer;
+}
+
+bool has_arrived(const Message& message) noexcept {
   int flag = 0;
-  while (flag == 0 && std::chrono::steady_clock::now() < end) {
-    if (message.mpi.MPI_Request_get_status(message.request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
-  }
+  return message.mpi.MPI_Request_get_status(message.request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag != 0;
 }
 
 bool is_packed(Message& message, bool waits) noexcept {
@@ -48,9 +51,9 @@ void Engine::post(const MessagePtr& message) {
   Part& part = message->outs.first();
   note_send(message->comm, part, !is_packed);
   message->state.become(MessageState::pending);
+  if (part.early && !early_.holds_back(*message)) look(part);
   if (part.early) return leave_early(message);
-  if (part.direct) join(early_.take_met(false));  // those of its line: their receives were posted before its own
-  else pack_early(message->comm, part.peer);
+  if (!part.direct) pack_early(message->comm, part.peer);
   if (is_packed && pending_.empty()) return start(*message);
   const bool starts_now = starts_in_its_call(*message);
   row_is_open_ = row_is_open_ || starts_now;
@@ -172,7 +175,8 @@ void Engine::forget_all() noexcept {
 }
 
 void Engine::count_work() noexcept {
-  n_work_.store(pending_.size() + early_.size() + orphans_.size() + std::size_t{row_is_open_}, std::memory_order_release);
+  n_work_.store(pending_.size() + early_.size() + orphans_.size() + std::size_t{row_is_open_},
+                std::memory_order_release);
 }
 
 // The marker. It is not looked at again: it is complete when the receive is, which it meets.
@@ -260,17 +264,22 @@ void Engine::put_back(std::vector<MessagePtr>& messages) {
 }
 
 void Engine::withdraw_offers() noexcept {
-  std::vector<MessagePtr> claimed;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto revoke = [&](const MessagePtr& message) {
-      const OfferPtr& offer = message->ins.empty() ? nullptr : message->ins.first().offer;
-      if (offer && !offer->revoke()) claimed.push_back(message);
-    };
-    managed_.each(revoke);
-    std::for_each(orphans_.begin(), orphans_.end(), revoke);
+  const auto end = std::chrono::steady_clock::now() + kMessageTakes;
+  for (const OfferPtr& offer : Offer::revoke_all()) {
+    while (!is_met(offer) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   }
-  for (const MessagePtr& message : claimed) await_message(*message);
+}
+
+// A receive that a call of another thread has taken is met when that call says so.
+bool Engine::is_met(const OfferPtr& offer) noexcept {
+  const std::lock_guard lock(mutex_);
+  MessagePtr message;
+  const auto look_at = [&](const MessagePtr& one) {
+    if (has_offer(one, offer)) message = one;
+  };
+  managed_.each(look_at);
+  std::for_each(orphans_.begin(), orphans_.end(), look_at);
+  return message ? has_arrived(*message) : offer->is_ended();
 }
 
 void Engine::adopt(const MessagePtr& message) noexcept {

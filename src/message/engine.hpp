@@ -110,6 +110,7 @@ class Engine {
   void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
   void start(Message& message) noexcept;
   void deliver(Message& message) noexcept;
+  bool is_met(const OfferPtr& offer) noexcept;
 
   // Pending sends, freed requests and an open row; managed requests. Most calls look at nothing else. Counted when a
   // message has been started, not before: another thread's send may not pass a start that is under way.

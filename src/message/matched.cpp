@@ -1,11 +1,8 @@
 #include "message/matched.hpp"
 
-#include "message/direct.hpp"
-
 namespace tempi::message {
 
 void MatchedComms::remember(Handle message, Handle comm) {
-  close_meetings(comm);
   const std::lock_guard lock(mutex_);
   comms_[key_of(message)] = comm;
 }

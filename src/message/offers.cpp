@@ -45,6 +45,16 @@ Registry& registry() {
   return the_registry;
 }
 
+struct Published {
+  std::mutex mutex;
+  std::set<Offer*> all;
+};
+
+Published& published() {
+  static auto& offers = *new Published;  // never destroyed, as the registry
+  return offers;
+}
+
 // A sender that has claimed an offer is never slow, unless it has died.
 constexpr std::chrono::seconds kClaimLasts{5};
 
@@ -60,11 +70,20 @@ bool wait_for_claim(const Slot& slot) {
 
 }  // namespace
 
-OfferWord Offer::word(OfferState state) const {
-  return {n_, Mailbox::own().contents().number_of(line_), state};
+OfferWord Offer::word(OfferState state) const { return {n_, Mailbox::own().contents().number_of(line_), state}; }
+
+// With the lock: a cancellation closes the receives first, and finds all that were published before.
+bool Offer::post(const Meetings& meetings) noexcept try {
+  const std::lock_guard lock(published().mutex);
+  if (!meetings.offers()) return false;
+  published().all.insert(this);
+  publish();
+  return true;
+} catch (...) {
+  return false;  // no memory
 }
 
-void Offer::post() noexcept {
+void Offer::publish() noexcept {
   is_posted_ = true;
   slot_.word.store(word(OfferState::vacant).bits(), std::memory_order_relaxed);
   slot_.step(word(OfferState::vacant), OfferState::offered);
@@ -73,17 +92,25 @@ void Offer::post() noexcept {
   line_.n_posted.store(n_, std::memory_order_release);
 }
 
-bool Meetings::post(Offer& offer) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (offers()) offer.post();
-  return offers();
+// False: it is claimed, or was; or the receive is complete.
+bool Offer::revoke() noexcept {
+  if (slot_.step(word(OfferState::offered), OfferState::revoked)) return true;
+  return slot_.word.load(std::memory_order_acquire) == word(OfferState::revoked).bits();
 }
 
-bool Offer::revoke() noexcept { return !is_posted_ || slot_.step(word(OfferState::offered), OfferState::revoked); }
+std::vector<OfferPtr> Offer::revoke_all() noexcept {
+  std::vector<OfferPtr> left;
+  const std::lock_guard lock(published().mutex);
+  for (Offer* const offer : published().all) {
+    if (offer->revoke()) continue;
+    if (OfferPtr alive = offer->weak_from_this().lock()) left.push_back(std::move(alive));
+  }
+  return left;
+}
 
 // A sender that has claimed it decides first: the buffer is not the program's before.
 bool Offer::end_it() noexcept {
-  if (std::exchange(is_ended_, true) || !is_posted_) return was_written_;
+  if (is_ended_.exchange(true) || !is_posted_) return was_written_;
   slot_.step(word(OfferState::offered), OfferState::revoked);
   if (!wait_for_claim(slot_)) return false;
   const OfferState state = slot_.state();
@@ -93,6 +120,10 @@ bool Offer::end_it() noexcept {
 }
 
 Offer::~Offer() {
+  {
+    const std::lock_guard lock(published().mutex);
+    published().all.erase(this);
+  }
   end_it();
   slot_.own = nullptr;
   if (slot_.state() == OfferState::vacant) Mailbox::own().give_back(slot_);  // else its sender died with it
@@ -100,18 +131,17 @@ Offer::~Offer() {
 
 Meeting meet(const Turn& turn) noexcept {
   Contents& there = *turn.receiver;
-  const Line* const line = there.find(turn.key);
-  if (line == nullptr || line->n_posted.load(std::memory_order_acquire) < turn.n) {
+  const Line* line = there.find(turn.key);
+  const std::uint64_t n = turn.n + (line != nullptr ? line->base.load() : 0);
+  if (line != nullptr && line->comm.load() != turn.key.comm) line = nullptr;  // used again
+  if (line == nullptr || line->n_posted.load(std::memory_order_acquire) < n) {
     const bool may_come = !turn.is_own && there.probes.load(std::memory_order_acquire) == 0;
     return {may_come && !there.is_closed(turn.key.comm) ? Met::early : Met::nothing};
   }
-  Slot& slot = there.slots[line->slots[turn.n % mailbox::kWindow].load(std::memory_order_acquire) % mailbox::kSlots];
-  const OfferWord offered{turn.n, there.number_of(*line), OfferState::offered};
+  Slot& slot = there.slots[line->slots[n % mailbox::kWindow].load(std::memory_order_acquire) % mailbox::kSlots];
+  const OfferWord offered{n, there.number_of(*line), OfferState::offered};
   if (!slot.step(offered, OfferState::claimed)) return {Met::nothing};
-  const Claim claim{&slot, offered.in(OfferState::claimed)};
-  if (slot.key == turn.key) return {Met::claimed, claim};
-  claim.end(false);  // another line's: the sender of its message packs it
-  return {Met::nothing};
+  return {Met::claimed, {&slot, offered.in(OfferState::claimed)}};
 }
 
 Meetings::Meetings(Handle comm) : comm_(comm), id_(peer::comm_id(comm)), own_id_(next_own_id()) {
@@ -172,8 +202,9 @@ Meetings::Place Meetings::place_receive(int peer, int tag) {
   if (!is_in_turn(receiver_) || received_.size() > kMostTags) close_receives_locked();
   if (!offers()) return {};
   const Received& received = count_receive(peer, tag);
-  if (received.n > mailbox::kMostNumber) return {};
-  return {received.line, received.n, received.rank == peer::own_rank()};
+  const std::uint64_t base = received.line != nullptr ? received.line->base.load() : 0;
+  if (base + received.n > mailbox::kMostNumber) return {};
+  return {received.line, base + received.n, received.rank == peer::own_rank()};
 }
 
 void Meetings::close_receives() {

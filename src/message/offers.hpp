@@ -12,7 +12,8 @@
 //   Receives are closed by the first wildcard, matched probe, cancelled receive, failed call or persistent request of
 //   the library's, and by a second thread that receives; sends by the same among sends. Offers made before a close
 //   stay good: MPI matches their receives first.
-//   An offer can be claimed only after the library has its receive: a receive of another thread may not slip in before.
+//   An offer can be claimed only after the library has its receive. It is not published if the receives have been
+//   closed since it was counted: another thread's receive may have slipped in before.
 //   Messages of a process to itself use its own mailbox, and a key that no other process uses.
 #pragma once
 
@@ -22,6 +23,7 @@
 #include <optional>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "mailbox/mailbox.hpp"
 #include "pack/transfer.hpp"
@@ -31,8 +33,10 @@ namespace tempi::message {
 
 using mailbox::OfferState;
 
+class Meetings;
+
 // A started receive whose buffer may be written by the sender. Its slot is given back when the receive is complete.
-class Offer {
+class Offer : public std::enable_shared_from_this<Offer> {
  public:
   Offer(mailbox::Slot& slot, mailbox::Line& line, std::uint64_t n) : slot_(slot), line_(line), n_(n) {}
   ~Offer();
@@ -47,20 +51,25 @@ class Offer {
   std::int64_t bytes() const { return count * end.layout->size; }
   mailbox::Slot& slot() { return slot_; }
   mailbox::Line& line() { return line_; }
-  // The library has the receive.
-  void post() noexcept;
+  // The library has the receive. False: it is not published.
+  bool post(const Meetings& meetings) noexcept;
   // The receive is complete, or will be by a packed message. True: the sender has written the bytes.
   bool end_it() noexcept;
-  // The receive is about to be cancelled. False: its sender has begun to send its message.
-  bool revoke() noexcept;
+  // The receive is complete.
+  bool is_ended() const { return is_ended_.load(); }
+  // Revokes all that are published. Those returned have been claimed, or are complete.
+  static std::vector<std::shared_ptr<Offer>> revoke_all() noexcept;
 
  private:
   mailbox::OfferWord word(OfferState state) const;
+  void publish() noexcept;
+  bool revoke() noexcept;
 
   mailbox::Slot& slot_;
   mailbox::Line& line_;
   const std::uint64_t n_;
-  bool is_posted_ = false, is_ended_ = false, was_written_ = false;
+  bool is_posted_ = false, was_written_ = false;
+  std::atomic<bool> is_ended_{false};
 };
 using OfferPtr = std::shared_ptr<Offer>;
 
@@ -106,13 +115,10 @@ class Meetings : public peer::Attachment {
   void note_receive(int peer, int tag);
   struct Place {
     mailbox::Line* line;
-    std::uint64_t n;
+    std::uint64_t n;  // its number in the line
     bool is_own;
   };
   Place place_receive(int peer, int tag);
-  // The library has the receive. False: another thread has closed the receives since, and its own may stand before it.
-  bool post(Offer& offer) noexcept;
-
   void close_sends() { sends_are_closed_.store(true); }
   void close_receives();
   void close();

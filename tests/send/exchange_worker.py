@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import ways
 from mpi4py import MPI
 
@@ -34,3 +36,22 @@ def ring(out: End, into: End, n: int, receives_first: bool = True) -> int:
             received.check_received(Side(out.later(k), builder).payload())
     print(comm.rank, {k: v for k, v in (outcomes.rows() - before).items() if k[0] == "direct"}, file=__import__("sys").stderr)
     return (outcomes.rows() - before)[DIRECT]
+
+
+def posted_between_two_sends(out: End, into: End) -> None:
+    """Rank 1 posts both receives between two sends of rank 0 to it, of one tag. No call of MPI tells the sender."""
+    comm = MPI.COMM_WORLD
+    with Builder() as builder:
+        requests = Requests(2)
+        sides = [Side((into if comm.rank else out).later(k), builder) for k in range(2)]
+        comm.Barrier()
+        if comm.rank == 1:
+            time.sleep(0.3)
+        for k, side in enumerate(sides):
+            PLAIN("Irecv" if comm.rank else "Isend", side.piece, 1 - comm.rank, 5, comm, requests.at(k))
+            if comm.rank == 0:
+                time.sleep(0.6)
+        ways.complete(PLAIN, "Wait", requests)
+        if comm.rank == 1:
+            for k, side in enumerate(sides):
+                side.check_received(Side(out.later(k), builder).payload())

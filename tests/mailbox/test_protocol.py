@@ -1,0 +1,109 @@
+"""The protocol of direct messages: all interleavings of small programs, and the mistakes that the search must find."""
+
+import random
+
+import pytest
+from offer_table import STATES, STEPS, n_rows
+from programs import one_way, parsed, random_programs
+from protocol import FAULTS
+from search import search
+
+from support.effort import IS_QUICK, scaled
+
+SEED = 20261122
+MOST_STATES = scaled(100_000, least=30_000)
+
+# A mistake, and a program that shows it (programs.parsed).
+CASES = {
+    "claims compare no line": "S10 S10 S11|R00 R00 R01",
+    "claims compare no number": "S10 S10 S10|R00 Q00 R00",
+    "claims by a store": "S10|R00=a Ca",
+    "offers before the library": "S10|R00",
+    "marker before the bytes": "F10|R00",
+    "packed passes early": "S10 H11|R0* R0*",
+    "direct passes its line": "S10 S10|R00 R00",
+    "host receives not counted": "S10 S10|Q00 R00",
+    "host sends not counted": "H10 S10|R00 R00",
+    "open after a wildcard": "S10 S10|R0* R00",
+    "open after a matched probe": "S10 S10 S10|T00 R00 R00",
+    "cancel closes nothing": "S10 S10|R00=a Ca R00",
+    "cancel withdraws nothing": "S10 S10|R00=a R00=b Ca",
+    "cancel withdraws managed alone": "S10 S10|R00=a R00=b Db Ca Q00",
+    "cancel does not await": "S10 S10|R00=a R00=b Ca",
+    "cancel awaits revoked": "S11|R00=a R00=b R01 Ca Cb",
+    "numbers begin again": "S10 S10'|R00=a X Q00'",
+    "lines are not looked at twice": "S10 S10'|R00=a X R00'",
+}
+CASES_OF_THREADS = {
+    "matched probes close late": "S10 S10|T00|&R00 R00",
+    "open after a second receiver": "S10 S10|R00|&R00",
+    "open after a second sender": "H10|&S10|R00 R00",
+    "no settling": "S10|&H10|R00 R00",
+    "settles only while open": "S10|&T10 H10|R00 R00 H00",
+    "offers after a close": "S10 S10|R00|&R0*",
+}
+
+LISTED = (
+    "S10 S11 S10|R00 R01 R00",
+    "S10 S10 S10|R00 R00 R00",
+    "S10 M10 F10|R00 R00 R00",
+    "S11 S10|P00 R00 R01",
+    "S10 S10|I00 R00 W R00",
+    "S10 R10=a|S00 R00=b",
+    "R00 S00 S00 R00",
+    "S10 S10' X|R00=a X R00'",
+    "S10 S11'|R00=a X R01' Q01'",
+)
+OF_THREE = (
+    "S10|R00 S20|R10",
+    "S20|S20|R00 R10 R00",
+    "S20 S21|S20|R0* R10 R*0",
+)
+LARGE = ("S10 S20|R20 R00|S10 R00", "S20|S20|R00=a R10 Ca", "S10 S10|R00=a R00=b Wb|&Ca", "S10|R00=a|&Ca")
+
+
+def check(program, **options):
+    found = search(program, **options)
+    assert not found.trace, found.trace
+    return found
+
+
+def test_every_row_of_the_table_is_read():
+    assert n_rows() == len(STATES) + len(STEPS)
+    assert {name for step in STEPS for name in step[:2]} == STATES
+    assert {step.actor for step in STEPS} == {"sender", "receiver"}
+
+
+def test_every_step_of_the_table_is_taken():
+    programs = (*CASES.values(), *LISTED)
+    assert set().union(*(check(parsed(text)).taken for text in programs)) == STEPS
+
+
+@pytest.mark.parametrize("text", [*OF_THREE, *([] if IS_QUICK else [*LARGE, *CASES_OF_THREADS.values()])])
+def test_listed_programs(text):
+    check(parsed(text), most_states=MOST_STATES)
+
+
+def test_programs_of_a_sender_and_a_receiver():
+    """Two calls each: all programs at full effort; three: some."""
+    rng = random.Random(SEED)
+    two, three = one_way(2), one_way(3)
+    for program in rng.sample(two, min(len(two), scaled(600))) + rng.sample(three, scaled(150)):
+        check(program, most_states=MOST_STATES)
+
+
+@pytest.mark.parametrize(("n_processes", "most", "count"), [(2, 3, 400), (3, 2, 100)])
+def test_random_programs(n_processes, most, count):
+    for program in random_programs(scaled(count), n_processes=n_processes, most=most, seed=SEED):
+        check(program, most_states=MOST_STATES)
+
+
+def test_every_mistake_has_a_case():
+    assert set(FAULTS) == set(CASES) | set(CASES_OF_THREADS)
+
+
+@pytest.mark.parametrize("fault", [*CASES, *CASES_OF_THREADS])
+def test_a_mistake_is_found(fault):
+    text = (CASES | CASES_OF_THREADS)[fault]
+    found = search(parsed(text), [fault])
+    assert found.trace.splitlines()[-1].startswith("  => ")
