@@ -49,6 +49,7 @@ bool Mailbox::publish(const std::string& job, int rank) noexcept try {
   contents_->rank = rank;
   contents_->is_open.store(1, std::memory_order_release);
   socket_ = open_door(job, rank);
+  if (socket_ < 0) contents_->is_shut.store(1, std::memory_order_release);  // whoever finds it nevertheless
   return socket_ >= 0;
 } catch (...) {
   warn_fallback("messages to other processes are packed", caught_error().what());

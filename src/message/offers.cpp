@@ -79,7 +79,10 @@ bool Meetings::post(Offer& offer) noexcept {
   return offers();
 }
 
-bool Offer::revoke() noexcept { return !is_posted_ || slot_.step(word(OfferState::offered), OfferState::revoked); }
+bool Offer::revoke() noexcept {
+  return !is_posted_ || slot_.step(word(OfferState::offered), OfferState::revoked) ||
+         slot_.state() == OfferState::revoked;
+}
 
 // A sender that has claimed it decides first: the buffer is not the program's before.
 bool Offer::end_it() noexcept {
