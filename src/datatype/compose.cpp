@@ -137,8 +137,8 @@ class Queue {
   bool cut() {
     const Box whole = first();
     const auto* const end = whole.dims.begin() + whole.n_dims;
-    const auto* const outer = std::max_element(
-        whole.dims.begin(), end, [](const Dim& a, const Dim& b) { return a.dst_stride < b.dst_stride; });
+    const auto* const outer = std::max_element(whole.dims.begin(), end,
+                                               [](const Dim& a, const Dim& b) { return a.dst_stride < b.dst_stride; });
     if (outer == end || whole.table || outer->count > kMostBoxes) return false;
     pop();
     for (std::int64_t i = 0; i < outer->count; ++i) {

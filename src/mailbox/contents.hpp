@@ -55,10 +55,11 @@ struct OfferedBox {
 
 inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16;
-inline constexpr std::size_t kWindow = 16;  // offers of one line at a time
+inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
 inline constexpr std::uint64_t kEnded = ~std::uint64_t{0};
-inline constexpr std::uint64_t kMostNumber = (std::uint64_t{1} << 40) - 1;  // later ones are neither offered nor claimed
+inline constexpr std::uint64_t kMostNumber =
+    (std::uint64_t{1} << 40) - 1;  // later ones are neither offered nor claimed
 
 // The state of a slot in one word: number << 24 | line << 8 | state.
 struct OfferWord {
@@ -78,12 +79,12 @@ struct LineKey {
 
 struct Slot {
   std::atomic<std::uint64_t> word{};
-  const void* own = nullptr;          // for senders in the receiver's process: its Offer
-  std::uint32_t n_memories = 0;       // allocations that hold the buffer
+  const void* own = nullptr;     // for senders in the receiver's process: its Offer
+  std::uint32_t n_memories = 0;  // allocations that hold the buffer
   std::array<device::SharedAllocation, kMemories> memories{};
-  std::uint64_t address = 0;          // of the buffer, in the receiver's process
-  std::int64_t bytes = 0;             // packed
-  std::uint64_t layout = 0;           // names the boxes; never reused in the receiver's process
+  std::uint64_t address = 0;                 // of the buffer, in the receiver's process
+  std::int64_t bytes = 0;                    // packed
+  std::uint64_t layout = 0;                  // names the boxes; never reused in the receiver's process
   std::uint32_t first_box = 0, n_boxes = 0;  // in `boxes`; none: not for other processes
 
   OfferState state() const { return static_cast<OfferState>(word.load(std::memory_order_acquire) & 0xFF); }
@@ -98,8 +99,8 @@ struct Slot {
 struct Line {
   std::atomic<std::uint64_t> comm{};  // written after the rest of the key; 0: never used, kEnded: to be used again
   std::atomic<std::int32_t> source{}, tag{};
-  std::atomic<std::uint64_t> base{};  // number of a receive: base + its count
-  std::atomic<std::uint64_t> n_posted{};  // the last number
+  std::atomic<std::uint64_t> base{};                        // number of a receive: base + its count
+  std::atomic<std::uint64_t> n_posted{};                    // the last number
   std::array<std::atomic<std::uint16_t>, kWindow> slots{};  // the offer n is in slots[n % kWindow]
 
   LineKey key() const { return {comm.load(std::memory_order_acquire), source.load(), tag.load()}; }

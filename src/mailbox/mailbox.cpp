@@ -25,7 +25,8 @@ Contents* map(int file) {
 int make_file() {
   const int file = ::memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return -1;
-  if (::ftruncate(file, sizeof(Contents)) == 0 && ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0) return file;
+  if (::ftruncate(file, sizeof(Contents)) == 0 && ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+    return file;
   ::close(file);
   return -1;
 }
@@ -50,6 +51,7 @@ bool Mailbox::publish(const std::string& job, int rank) noexcept try {
   contents_->rank = rank;
   contents_->is_open.store(1, std::memory_order_release);
   socket_ = open_door(job, rank);
+  if (socket_ < 0) contents_->is_shut.store(1, std::memory_order_release);  // whoever finds it nevertheless
   return socket_ >= 0;
 } catch (...) {
   warn_fallback("messages to other processes are packed", caught_error().what());

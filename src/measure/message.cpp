@@ -71,9 +71,7 @@ void DirectMessage::post() {
   check(shim_irecv(in_.data(), count_, type_, peer_, kTag, comm_world(), request_.data()), "MPI_Irecv");
 }
 
-void DirectMessage::send() {
-  check(shim_send(out_.data(), count_, type_, peer_, kTag, comm_world()), "MPI_Send");
-}
+void DirectMessage::send() { check(shim_send(out_.data(), count_, type_, peer_, kTag, comm_world()), "MPI_Send"); }
 
 void DirectMessage::receive() {
   MPI_Status status{};

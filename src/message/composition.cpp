@@ -36,9 +36,7 @@ class Kept {
   std::deque<Ptr> kept_;
 };
 
-OfferedBox offered(const Box& box) {
-  return {box.src_offset, box.dst_offset, box.block_bytes, box.n_dims, box.dims};
-}
+OfferedBox offered(const Box& box) { return {box.src_offset, box.dst_offset, box.block_bytes, box.n_dims, box.dims}; }
 
 Box regular(const OfferedBox& box) {
   Box found;
@@ -94,7 +92,8 @@ Boxes moved(Boxes boxes, const MovedBuffer& place) {
 }
 
 std::vector<OfferedBox> offered_boxes(const Boxes& boxes) {
-  const bool is_irregular = std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return box.table != nullptr; });
+  const bool is_irregular =
+      std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return box.table != nullptr; });
   std::vector<OfferedBox> all;
   if (is_irregular || boxes.size() > kMostBoxes) return all;
   for (const Box& box : boxes) all.push_back(offered(box));

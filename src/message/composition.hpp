@@ -60,8 +60,8 @@ struct Composed {
   const BufferLayout from;
   const LayoutName to;
   const MovedBuffer place;
-  const datatype::Span span;    // of the receiver's bytes, relative to its buffer
-  const datatype::Layout far;   // of the receiver's end
+  const datatype::Span span;   // of the receiver's bytes, relative to its buffer
+  const datatype::Layout far;  // of the receiver's end
   const std::optional<datatype::Boxes> boxes;
   std::optional<pack::Mapping> mapping{};  // none where they do not compose
   pack::LaunchCache launches{};

@@ -71,7 +71,8 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   offer->prepared = part.payload.prepared();
   offer->count = transfer.count;
   offer->end = transfer.laid_out();
-  const OfferedLayoutPtr layout = offered_layout({offer->prepared, offer->count, offer->end.extent}, offer->end, part.payload.device());
+  const OfferedLayoutPtr layout =
+      offered_layout({offer->prepared, offer->count, offer->end.extent}, offer->end, part.payload.device());
   slot->own = place.is_own ? offer.get() : nullptr;
   slot->bytes = offer->bytes();
   slot->layout = layout->number;
@@ -138,8 +139,8 @@ DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName
   const MovedBuffer place = is_one ? MovedBuffer{} : MovedBuffer{slot.address, std::move(there.memories)};
   const ComposedPtr composed = composition(sent, name, place, [&] { return boxes_of(*turn.receiver, slot); });
   if (!composed->mapping) return nullptr;
-  const std::optional<pack::End> to = is_one ? end_in(first, slot, *composed, sender.first)
-                                             : pack::End{nullptr, 0, &composed->far, sender, true};
+  const std::optional<pack::End> to =
+      is_one ? end_in(first, slot, *composed, sender.first) : pack::End{nullptr, 0, &composed->far, sender, true};
   return to ? make_direct(claim, composed, part, *to, std::move(there.kept)) : nullptr;
 }
 

@@ -35,7 +35,6 @@ class EarlySends {
     Clock::time_point end;
     bool is_awaited = false;
   };
-  bool is_behind(const Early& early) const;  // one of its line
   bool is_over(Early& early, Clock::time_point now, bool waits) const;
   bool is_met(Early& early, Clock::time_point now, bool waits) const;
 

@@ -70,7 +70,8 @@ void make(const Scope& here, const std::vector<Member>& members, List& list) {
   }
   const auto [kernel, depth] = kernel_of_list(boxes);
   Placed placed;
-  for (std::uint32_t b = 0; b < boxes.size(); ++b) append_tiles(is_far[b] ? placed.far : placed.near, boxes[b], b, depth);
+  for (std::uint32_t b = 0; b < boxes.size(); ++b)
+    append_tiles(is_far[b] ? placed.far : placed.near, boxes[b], b, depth);
   const std::vector<TileOfList> tiles = mixed(placed);
   list.boxes = std::make_unique<DeviceCopy>(here, boxes.data(), boxes.size() * sizeof(KernelBox));
   list.tiles = std::make_unique<DeviceCopy>(here, tiles.data(), tiles.size() * sizeof(TileOfList));

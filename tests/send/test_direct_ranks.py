@@ -1,14 +1,36 @@
 """Direct messages between processes."""
 
+import os
+import stat
+
 import exchange_worker as worker
 import pytest
-from test_direct import DIRECT, FACES, gpu_end
+import ways
+from exchange_worker import RECEIVER, SENDER
+from mpi4py import MPI
+from test_direct import DIRECT, FACES, INT, gpu_end
+
+from support import constructors as c
+from support import mailboxes
+from support.effort import IS_QUICK
+from support.ranks import Ranks
+
+PATIENT = {"TEMPI_PATIENCE": "5000000"}
+SOON = 4.0  # seconds: less than the patience
+N_WINDOW, N_SLOTS, MOST_LINES, MOST_TAGS, N_CLOSED = 16, 512, 768, 4096, 64  # src/mailbox/contents.hpp, offers.cpp
+BIG = c.Vector(30_000, 2, 5, INT)
+NOBODY = 65534
+
+
+@pytest.fixture
+def pair(ranks):
+    return ranks(2, **DIRECT, **PATIENT)
 
 
 @pytest.mark.parametrize("n_ranks", [2, 3])
 @pytest.mark.parametrize("receives_first", [True, False])
 def test_a_ring_is_direct(ranks, n_ranks, receives_first):
-    job = ranks(n_ranks, **DIRECT, TEMPI_PATIENCE="5000000")
+    job = ranks(n_ranks, **DIRECT, **PATIENT)
     for n in (1, 7):
         assert job.call(worker.ring, gpu_end(FACES[0]), gpu_end(FACES[1]), n, receives_first) == [n] * n_ranks
 
@@ -16,3 +38,200 @@ def test_a_ring_is_direct(ranks, n_ranks, receives_first):
 def test_a_direct_message_does_not_pass_an_early_one_of_its_tag(ranks):
     job = ranks(2, **DIRECT, TEMPI_PATIENCE="5000000", TESTS_THREAD_LEVEL="0")
     job.call(worker.posted_between_two_sends, gpu_end(FACES[0]), gpu_end(FACES[1]))
+
+
+SENDS = [way for way in ways.SENDS if "Bsend" not in way and way != "Ibsend"]
+RECVS = [way for way in ("Recv", "Irecv", "Recv_init", "Sendrecv", "Isendrecv") if way in ways.RECVS]
+
+
+@pytest.mark.parametrize("recv", RECVS)
+@pytest.mark.parametrize("spec", [FACES[0], BIG], ids=["eager", "large"])
+def test_every_call_is_direct(pair, recv, spec):
+    for send in SENDS:
+        first = ways.needs_receiver(send)
+        if first and recv not in ways.POSTED_EARLY:
+            continue
+        (counts, seconds), _ = pair.call(worker.one_message, gpu_end(spec), gpu_end(spec, 7), send, recv, first)
+        assert counts == (1, 0, 0), (send, recv)
+        assert seconds < SOON, (send, recv)
+
+
+def test_a_status_that_is_ignored(pair):
+    assert pair.call(worker.ignored_status, gpu_end(FACES[0]), gpu_end(FACES[1]))[SENDER] == 1
+
+
+@pytest.mark.parametrize("recv", ["Recv", "Irecv"])
+@pytest.mark.parametrize("spec", [c.Vector(7, 4, 7, INT), BIG], ids=["a little", "much"])
+def test_a_message_that_is_too_long(ranks, recv, spec):
+    with Ranks(2, DIRECT) as job:
+        (_, direct), (code, _) = job.call(worker.truncated, gpu_end(spec), gpu_end(FACES[1]), recv)
+        assert (code, direct) == (MPI.ERR_TRUNCATE, 0)
+
+
+def test_empty_and_short_messages_are_packed_and_counted(pair):
+    assert pair.call(worker.shorter, FACES[0])[SENDER] == 1
+
+
+# Mailboxes that are full
+
+
+def row(job, tags, at_once):
+    ends = gpu_end(FACES[0]), gpu_end(FACES[1], 7)
+    return job.call(worker.rows_of_messages, *ends, tags, at_once, timeout=100)[SENDER].direct
+
+
+def test_more_receives_of_a_line_than_its_window(pair):
+    assert row(pair, [3] * 40, 40) == N_WINDOW
+    assert row(pair, [3] * 40, N_WINDOW) == 40
+
+
+def test_more_offers_than_slots(pair):
+    assert row(pair, [k // 5 for k in range(N_SLOTS + 88)], N_SLOTS + 88) == N_SLOTS
+    assert row(pair, [k // 5 for k in range(40)], 40) == 40
+
+
+def test_mappings_in_use_stay(pair):
+    """More allocations in one row than a sender keeps mapped."""
+    assert row(pair, list(range(300)), 300) == 300
+
+
+def test_more_tags_than_lines(ranks):
+    job = ranks(2, **DIRECT, TESTS_CASE="lines")
+    n_tags = 900 if IS_QUICK else MOST_TAGS + 100
+    assert row(job, list(range(n_tags)), 100) == MOST_LINES
+    assert row(job, [5] * 4, 4) == 4  # in a line that has ended
+
+
+def test_more_closed_communicators_than_are_listed(ranks):
+    job = ranks(2, **DIRECT, **PATIENT, TESTS_CASE="closed")
+    ends = gpu_end(FACES[0]), gpu_end(FACES[1])
+    assert min(job.call(worker.close_communicators, *ends, N_CLOSED + 6, timeout=20)) >= 6
+
+
+def test_cancelling_again_does_not_wait(ranks):
+    """Offers that an earlier cancel has withdrawn are nobody's claims."""
+    [seconds, _] = ranks(2, **DIRECT).call(worker.cancelled_twice, gpu_end(FACES[0]))
+    assert seconds < 2
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("failure", "at", "counts"),
+    [
+        ("map:1", SENDER, (5, 1, 0)),
+        ("map:2", SENDER, (5, 1, 0)),
+        ("share:1", RECEIVER, (5, 0, 0)),
+        ("launch:1", SENDER, (5, 0, 1)),
+        ("finish:1", SENDER, (5, 0, 1)),
+        ("finish:2", SENDER, (5, 0, 1)),
+        ("launch:1:int", SENDER, (5, 0, 1)),
+    ],
+)
+def test_a_failing_gpu(failure, at, counts):
+    with Ranks(2, DIRECT, {at: {"TEMPI_FAKE_FAIL": failure}}) as job:
+        ends = gpu_end(FACES[0]), gpu_end(FACES[1], 7)
+        assert job.call(worker.rows_of_messages, *ends, [0, 1, 0, 1, 0, 0], 1)[SENDER] == counts
+
+
+def test_a_buffer_that_is_freed_and_allocated_again(pair):
+    (direct, _, n_more), (_, n_addresses, _) = pair.call(worker.reallocated, gpu_end(FACES[0]), gpu_end(FACES[1]), 24)
+    assert direct == 24
+    assert n_addresses <= 4, "the case is void: each buffer had an address of its own"
+    assert n_more <= n_addresses
+
+
+# Peers that do not take part
+
+PEERS = {
+    "not preloaded": {"LD_PRELOAD": ""},
+    "switched off": {"TEMPI_DISABLE": "1"},
+    "another strategy": {"TEMPI_STRATEGY": "oneshot"},
+}
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_a_peer_that_packs(peer):
+    with Ranks(2, DIRECT | PATIENT, {RECEIVER: PEERS[peer]}) as job:
+        for direct, seconds in job.call(worker.mixed, FACES[0], 12):
+            assert direct == 0
+            assert seconds < SOON
+
+
+@pytest.mark.parametrize("how", ["no file", "another size", "another version"])
+def test_a_door_without_a_mailbox(how):
+    with Ranks(2, DIRECT | PATIENT, {RECEIVER: {"LD_PRELOAD": ""}}) as job:
+        job.call(worker.pretend, how)
+        for direct, seconds in job.call(worker.mixed, FACES[0], 40):
+            assert direct == 0
+            assert seconds < SOON
+
+
+def as_nobody(function):
+    """What it returns in a child of another user."""
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        os._exit(function())
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def is_refused(path, flags):
+    try:
+        os.close(os.open(path, flags))
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_another_user_finds_no_mailbox(pair):
+    for rank, (pid, job) in enumerate(pair.call(worker.who)):
+        file = mailboxes.file_of(pid)
+        assert mailboxes.is_open(job, rank)
+        assert file and stat.S_ISREG(file.stat().st_mode)
+
+        def tries(path=str(file), pid=pid):
+            files = (path, f"/proc/{pid}/mem")
+            opened = [not is_refused(one, flags) for one in files for flags in (os.O_RDONLY, os.O_RDWR)]
+            return sum(opened) + (not is_refused(f"/proc/{pid}/fd", os.O_RDONLY))
+
+        assert as_nobody(tries) == 0
+        assert not is_refused(file, os.O_RDWR)  # this user may
+
+
+# Programs as they are
+
+PATIENCES = {"default": {}, "short": {"TEMPI_PATIENCE": "1"}, "thread": {"TEMPI_PROGRESS": "thread"}}
+PROGRAMS = {
+    "a ring of MPI_Send": (worker.ring_of_sends, 10),
+    "a ring of MPI_Sendrecv": (worker.ring_of_sendrecvs, 20),
+    "a barrier between": (worker.barrier_between, 20),
+    "an answer": (worker.answered, 20),
+    "MPI_Test alone": (worker.polled, 20),
+    "MPI_Probe": (worker.probed, 10, "Recv probed"),
+    "MPI_Iprobe": (worker.probed, 10, "Recv polled"),
+    "MPI_Mprobe": (worker.probed, 10, "Mrecv"),
+    "MPI_Improbe": (worker.probed, 10, "Mrecv polled"),
+}
+
+
+@pytest.mark.parametrize("patience", PATIENCES)
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("n_ranks", [2, 3])
+def test_usual_programs_end(ranks, n_ranks, program, patience):
+    function, *arguments = PROGRAMS[program]
+    job = ranks(n_ranks, **DIRECT, **PATIENCES[patience])
+    job.call(function, gpu_end(FACES[0]), *arguments, timeout=20)
+
+
+@pytest.mark.skipif(not ways.has("Isendrecv_replace"), reason="a function of MPI 4.0")
+@pytest.mark.parametrize("spec", [FACES[0], BIG], ids=["eager", "large"])
+def test_a_buffer_that_is_replaced_is_sent_first(ranks, spec):
+    job = ranks(2, **DIRECT, TEMPI_FAKE_SEED="21")
+    job.call(worker.replaced, gpu_end(spec), 30, timeout=30)

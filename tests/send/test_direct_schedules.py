@@ -1,11 +1,11 @@
 """Random schedules of direct messages between ranks: every byte, status and order, and how many went direct."""
 
-import schedules_worker as worker
 import pytest
+import schedules_worker as worker
 from schedules_worker import MIXED, PLAINLY
+from test_direct import DIRECT
 
 from support.effort import scaled
-from test_direct import DIRECT
 
 AT_ONCE = 25  # schedules of one call
 

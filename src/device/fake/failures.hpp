@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <new>
@@ -19,7 +20,8 @@ namespace tempi::device {
 // TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once; the N-th "flip" is a copy with a wrong byte,
 // the N-th "share" shares nothing.
 // NAME:N:KIND fails with another exception than the device would throw: an Error of that kind ("internal"), one of the
-// C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int").
+// C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int"). KIND "kill" ends the process with
+// SIGKILL at this call.
 class Failures {
  public:
   explicit Failures(std::string_view list) {
@@ -32,7 +34,9 @@ class Failures {
 
   bool is_due(std::string_view name) {
     const auto found = left_.find(name);
-    return found != left_.end() && found->second > 0 && --found->second == 0;
+    const bool is_due = found != left_.end() && found->second > 0 && --found->second == 0;
+    if (is_due && kinds_[std::string(name)] == "kill") std::raise(SIGKILL);
+    return is_due;
   }
   void pass(std::string_view name, ErrorKind kind) {
     if (is_due(name)) fail(kinds_[std::string(name)], kind, "fake device: " + std::string(name) + " failed on demand");

@@ -1,0 +1,28 @@
+"""A program of test_direct_deaths.py: messages between two ranks, of which one kills itself at a step of the protocol.
+
+Prints the launcher's name of the job first, and "went on" with the messages that a survivor still exchanges.
+"""
+
+import os
+
+import ways
+from mpi4py import MPI
+
+from support import constructors as c
+from support.building import Builder
+from support.messages import End, Side
+from support.p2p import PLAIN, Requests
+from support.typemap import Named
+
+comm = MPI.COMM_WORLD
+print("job", os.environ.get("PMIX_NAMESPACE", ""), flush=True)
+comm.Barrier()
+with Builder() as builder:
+    for k in range(3):
+        out, into = (Side(End("device", c.Vector(600, 2, 5, Named("INT")), 1, s), builder) for s in (k, k + 9))
+        requests = Requests(2)
+        PLAIN("Irecv", into.piece, 1 - comm.rank, 3, comm, requests.at(0))
+        PLAIN("Isend", out.piece, 1 - comm.rank, 3, comm, requests.at(1))
+        ways.complete(PLAIN, "Waitall", requests)
+print("went on", flush=True)
+MPI.COMM_WORLD.Barrier()
