@@ -52,10 +52,11 @@ struct OfferedBox {
 
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 16, kClosed = 64;
-inline constexpr std::size_t kWindow = 16;  // offers of one line at a time
+inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
 inline constexpr std::uint64_t kEnded = ~std::uint64_t{0};
-inline constexpr std::uint64_t kMostNumber = (std::uint64_t{1} << 40) - 1;  // later ones are neither offered nor claimed
+inline constexpr std::uint64_t kMostNumber =
+    (std::uint64_t{1} << 40) - 1;  // later ones are neither offered nor claimed
 
 // The state of a slot in one word: number << 24 | line << 8 | state.
 struct OfferWord {

@@ -72,7 +72,7 @@ struct FarEnd {
   ReachedPtr reached{};  // keeps it
 };
 std::optional<FarEnd> end_of(const Turn& turn, const Slot& slot, const Composed& composed,
-                                const device::Location& sender, device::Device& device) {
+                             const device::Location& sender, device::Device& device) {
   if (turn.is_own) {
     const pack::End& end = static_cast<const Offer*>(slot.own)->end;
     return end.place.first.context == sender.context ? std::optional(FarEnd{end}) : std::nullopt;
@@ -84,7 +84,7 @@ std::optional<FarEnd> end_of(const Turn& turn, const Slot& slot, const Composed&
   if (!reached) return {};
   const std::uintptr_t here = reached->begin(), address = here + (slot.address - slot.memory.begin);
   const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, here,
-                               here + slot.memory.bytes, slot.memory.id};
+                               here + slot.memory.bytes,   slot.memory.id};
   return FarEnd{{reinterpret_cast<void*>(address), 0, &composed.far, {there}}, std::move(reached)};
 }
 

@@ -172,7 +172,8 @@ void Engine::forget_all() noexcept {
 }
 
 void Engine::count_work() noexcept {
-  n_work_.store(pending_.size() + early_.size() + orphans_.size() + std::size_t{row_is_open_}, std::memory_order_release);
+  n_work_.store(pending_.size() + early_.size() + orphans_.size() + std::size_t{row_is_open_},
+                std::memory_order_release);
 }
 
 // The marker. It is not looked at again: it is complete when the receive is, which it meets.

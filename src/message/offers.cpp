@@ -60,9 +60,7 @@ bool wait_for_claim(const Slot& slot) {
 
 }  // namespace
 
-OfferWord Offer::word(OfferState state) const {
-  return {n_, Mailbox::own().contents().number_of(line_), state};
-}
+OfferWord Offer::word(OfferState state) const { return {n_, Mailbox::own().contents().number_of(line_), state}; }
 
 void Offer::post() noexcept {
   is_posted_ = true;

@@ -32,7 +32,8 @@ AllMapped& mapped() {
   return the_mapped;
 }
 
-ReachedPtr map(device::Device& device, device::Context context, const device::SharedAllocation& allocation) noexcept try {
+ReachedPtr map(device::Device& device, device::Context context, const device::SharedAllocation& allocation) noexcept
+    try {
   return std::make_shared<const Reached>(device, context, allocation);
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());

@@ -137,9 +137,7 @@ class Plan:
 
     def _message(self, comm: int, source: int, target: int, tag: int) -> Message:
         draw, n = self.draw, SIZES[tag]
-        sent, received = (
-            End(draw.choice(self.flavour.kinds), layout(draw, n), 1, draw.getrandbits(31)) for _ in "01"
-        )
+        sent, received = (End(draw.choice(self.flavour.kinds), layout(draw, n), 1, draw.getrandbits(31)) for _ in "01")
         send, recv = draw.choice(SENDS), draw.choice(RECEIVES)
         if source == target and send in BLOCKING:
             send = "Isend"

@@ -62,7 +62,9 @@ def test_a_rank_that_dies(tool, step):
     common = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "LD_PRELOAD": f"{shim.preload()} {tool}", **DIRECT}
     common |= {"TEMPI_PATIENCE": "1000000", "TESTS_TOKEN": token.partition("=")[2]}
     job = subprocess.Popen(
-        mpirun_python([common | (STEPS[step] if rank == VICTIM else {}) for rank in range(2)], HERE / "dying_program.py"),
+        mpirun_python(
+            [common | (STEPS[step] if rank == VICTIM else {}) for rank in range(2)], HERE / "dying_program.py"
+        ),
         env=shim.clean_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -85,9 +85,10 @@ def test_more_offers_than_slots(pair):
     assert row(pair, [k // 5 for k in range(40)], 40) == 40
 
 
-def test_mappings_in_use_stay(pair):
-    """More allocations in one row than a sender keeps mapped."""
-    assert row(pair, list(range(300)), 300) == 300
+def test_mappings_in_use_stay(ranks):
+    """More allocations in one row than a sender keeps mapped, while nothing polls the GPU."""
+    job = ranks(2, **DIRECT, **PATIENT, TEMPI_PROGRESS="calls", TESTS_THREAD_LEVEL="0", TEMPI_FAKE_SEED="3")
+    assert row(job, list(range(320)), 320) == 320
 
 
 def test_more_tags_than_lines(ranks):
