@@ -1,7 +1,10 @@
 """Direct messages between processes."""
 
 import os
+import signal
+import socket
 import stat
+from contextlib import contextmanager
 
 import exchange_worker as worker
 import pytest
@@ -168,11 +171,48 @@ def as_nobody(function):
     """What it returns in a child of another user."""
     child = os.fork()
     if child == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        become_nobody()
         os._exit(function())
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def become_nobody():
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+@contextmanager
+def listening(job, rank, is_nobody):
+    """Another process has the door of a rank."""
+    ready, tells = os.pipe()
+    child = os.fork()
+    if child == 0:
+        name = mailboxes.door_name(job, rank)
+        if is_nobody:
+            become_nobody()
+        door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        door.bind("\0" + name)
+        door.listen()
+        os.write(tells, b".")
+        signal.pause()
+    os.read(ready, 1)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.parametrize("is_nobody", [True, False], ids=["another user", "this user"])
+def test_a_door_that_another_process_holds(is_nobody):
+    with Ranks(2, DIRECT | PATIENT, {RECEIVER: {"LD_PRELOAD": ""}}) as job:
+        [(_, name), _] = job.call(worker.who)
+        with listening(name, RECEIVER, is_nobody):
+            for direct, seconds in job.call(worker.mixed, FACES[0], 40):
+                assert direct == 0
+                assert seconds < SOON
 
 
 def is_refused(path, flags):
@@ -190,7 +230,8 @@ def test_another_user_finds_no_mailbox(pair):
     for rank, (pid, job) in enumerate(pair.call(worker.who)):
         file = mailboxes.file_of(pid)
         assert mailboxes.is_open(job, rank)
-        assert file and stat.S_ISREG(file.stat().st_mode)
+        assert file is not None
+        assert stat.S_ISREG(file.stat().st_mode)
 
         def tries(path=str(file), pid=pid):
             files = (path, f"/proc/{pid}/mem")
