@@ -71,17 +71,19 @@ int open_door(const std::string& job, int rank) {
   return -1;
 }
 
-int find_file(const std::string& job, int rank) {
+std::vector<int> find_files(const std::string& job, int rank) {
+  std::vector<int> found;
   const pid_t process = listener(address_of(job, rank));
-  if (process <= 0) return -1;
+  if (process <= 0) return found;
   const std::string folder = "/proc/" + std::to_string(process) + "/fd";
   const std::unique_ptr<DIR, int (*)(DIR*)> files(::opendir(folder.c_str()), ::closedir);
-  if (!files) return -1;
+  if (!files) return found;
   while (const dirent* entry = ::readdir(files.get())) {
     const std::string link = folder + "/" + entry->d_name;
-    if (is_mailbox(link)) return ::open(link.c_str(), O_RDWR | O_CLOEXEC);
+    const int file = is_mailbox(link) ? ::open(link.c_str(), O_RDWR | O_CLOEXEC) : -1;
+    if (file >= 0) found.push_back(file);
   }
-  return -1;
+  return found;
 }
 
 }  // namespace tempi::mailbox

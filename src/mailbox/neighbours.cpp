@@ -16,19 +16,26 @@ bool is_of_this_kind(int file) {
   return ::fstat(file, &found) == 0 && found.st_uid == geteuid() && found.st_size == sizeof(Contents);
 }
 
-Contents* map_neighbour(const std::string& job, int rank) {
-  const int file = find_file(job, rank);
-  if (file < 0) return nullptr;
+// Null: it is not this rank's.
+Contents* map(int file, int rank) {
   void* const memory = is_of_this_kind(file)
                            ? ::mmap(nullptr, sizeof(Contents), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
                            : MAP_FAILED;
-  ::close(file);
   if (memory == MAP_FAILED) return nullptr;
   auto* const contents = static_cast<Contents*>(memory);
   const bool is_open = contents->is_open.load(std::memory_order_acquire) != 0;
   if (is_open && contents->version == kVersion && contents->bytes == sizeof(Contents) && contents->rank == rank) return contents;
   ::munmap(memory, sizeof(Contents));
   return nullptr;
+}
+
+Contents* map_neighbour(const std::string& job, int rank) {
+  Contents* contents = nullptr;
+  for (const int file : find_files(job, rank)) {
+    if (contents == nullptr) contents = map(file, rank);
+    ::close(file);
+  }
+  return contents;
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, M
   return code;
 }
 
-int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+              MPI_Request* request) {
   if (count == 0) die_at("before ", "marker");
   const int code = PMPI_Isend(buffer, count, type, peer, tag, comm, request);
   if (count == 0) die_at("after ", "marker");

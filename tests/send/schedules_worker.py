@@ -1,4 +1,4 @@
-"""Ranks of test_direct_schedules.py: random schedules of messages on few lines, so that matching by order is put to test.
+"""Ranks of test_direct_schedules.py: random schedules of messages on few lines, where matching by order counts.
 
 A schedule is drawn from its seed, alike on all ranks. Its messages have one order, in which every rank does its part; a
 receive that does not block may be posted ahead of its place. So nothing waits in a circle, whatever the sends wait for.

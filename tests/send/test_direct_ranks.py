@@ -1,7 +1,10 @@
 """Direct messages between processes."""
 
 import os
+import signal
+import socket
 import stat
+from contextlib import contextmanager
 
 import exchange_worker as worker
 import pytest
@@ -90,9 +93,10 @@ def test_more_offers_than_slots(pair):
     assert row(pair, [k // 5 for k in range(40)], 40) == 40
 
 
-def test_mappings_in_use_stay(pair):
-    """More allocations in one row than a sender keeps mapped."""
-    assert row(pair, list(range(300)), 300) == 300
+def test_mappings_in_use_stay(ranks):
+    """More allocations in one row than a sender keeps mapped, while nothing polls the GPU."""
+    job = ranks(2, **DIRECT, **PATIENT, TEMPI_PROGRESS="calls", TESTS_THREAD_LEVEL="0", TEMPI_FAKE_SEED="3")
+    assert row(job, list(range(320)), 320) == 320
 
 
 def test_more_tags_than_lines(ranks):
@@ -172,11 +176,48 @@ def as_nobody(function):
     """What it returns in a child of another user."""
     child = os.fork()
     if child == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        become_nobody()
         os._exit(function())
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def become_nobody():
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+@contextmanager
+def listening(job, rank, is_nobody):
+    """Another process has the door of a rank."""
+    ready, tells = os.pipe()
+    child = os.fork()
+    if child == 0:
+        name = mailboxes.door_name(job, rank)
+        if is_nobody:
+            become_nobody()
+        door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        door.bind("\0" + name)
+        door.listen()
+        os.write(tells, b".")
+        signal.pause()
+    os.read(ready, 1)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.parametrize("is_nobody", [True, False], ids=["another user", "this user"])
+def test_a_door_that_another_process_holds(is_nobody):
+    with Ranks(2, DIRECT | PATIENT, {RECEIVER: {"LD_PRELOAD": ""}}) as job:
+        [(_, name), _] = job.call(worker.who)
+        with listening(name, RECEIVER, is_nobody):
+            for direct, seconds in job.call(worker.mixed, FACES[0], 40):
+                assert direct == 0
+                assert seconds < SOON
 
 
 def is_refused(path, flags):
@@ -194,7 +235,8 @@ def test_another_user_finds_no_mailbox(pair):
     for rank, (pid, job) in enumerate(pair.call(worker.who)):
         file = mailboxes.file_of(pid)
         assert mailboxes.is_open(job, rank)
-        assert file and stat.S_ISREG(file.stat().st_mode)
+        assert file is not None
+        assert stat.S_ISREG(file.stat().st_mode)
 
         def tries(path=str(file), pid=pid):
             files = (path, f"/proc/{pid}/mem")

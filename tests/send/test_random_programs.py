@@ -69,10 +69,32 @@ def test_two_ranks(ranks, tally, program):
     check(ranks(2, TEMPI_DEVICE="fake"), program, tally)
 
 
+DIRECT = {
+    "default": {},
+    "short patience": {"TEMPI_PATIENCE": "1", "TEMPI_FAKE_SEED": "11"},
+    "long patience": {"TEMPI_PATIENCE": "20000", "TEMPI_FAKE_SEED": "12"},
+    "thread": {"TEMPI_PROGRESS": "thread"},
+    "calls": {"TEMPI_PROGRESS": "calls", "TESTS_THREAD_LEVEL": "0"},
+}
+
+
+@pytest.mark.parametrize("options", DIRECT)
 @examples(60, shrinks=False)
 @given(program=programs(2))
-def test_two_ranks_with_direct_messages(ranks, tally, program):
-    check(ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY="direct"), program, tally)
+def test_two_ranks_with_direct_messages(ranks, tally, options, program):
+    check(ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY="direct", **DIRECT[options]), program, tally)
+
+
+@examples(60, shrinks=False)
+@given(program=programs(3))
+def test_three_ranks_with_direct_messages(ranks, tally, program):
+    check(ranks(3, TEMPI_DEVICE="fake", TEMPI_STRATEGY="direct", **DIRECT["calls"]), program, tally)
+
+
+@examples(60, shrinks=False)
+@given(program=programs(4))
+def test_four_ranks_with_direct_messages(ranks, tally, program):
+    check(ranks(4, TEMPI_DEVICE="fake", TEMPI_STRATEGY="direct", **DIRECT["long patience"]), program, tally)
 
 
 @examples(30, shrinks=False)
