@@ -146,11 +146,9 @@ void bind_model(py::module_& module) {
            py::arg("pages"), py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"),
            py::arg("reaches_peer") = false)
       .def("parts", with_message(parts), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
-           py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"),
-           py::arg("reaches_peer") = false)
+           py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"), py::arg("reaches_peer") = false)
       .def("choose", with_message(chosen), py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"),
-           py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"),
-           py::arg("reaches_peer") = false);
+           py::arg("contiguous"), py::arg("locality"), py::arg("cuda_aware"), py::arg("reaches_peer") = false);
   const auto with_host_message = [](const auto& fn) {
     return [fn](const Fit& fit, std::int64_t bytes, std::int64_t blocks, std::int64_t touched, std::int64_t pages,
                 bool indexed, const std::string& peer) {

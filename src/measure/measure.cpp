@@ -98,8 +98,8 @@ std::vector<double> go_to_and_fro(const Measurement& what, const End& end) {
 // Tells the peer a number, and returns the peer's.
 int exchanged(int mine, int peer) {
   int theirs = 0;
-  check(real_pmpi().MPI_Sendrecv(&mine, sizeof mine, type_byte(), peer, kGoOn, &theirs, sizeof theirs, type_byte(), peer,
-                                 kGoOn, comm_world(), MPI_STATUS_IGNORE),
+  check(real_pmpi().MPI_Sendrecv(&mine, sizeof mine, type_byte(), peer, kGoOn, &theirs, sizeof theirs, type_byte(),
+                                 peer, kGoOn, comm_world(), MPI_STATUS_IGNORE),
         "MPI_Sendrecv");
   return theirs;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <string>
 
 #include "base/counters.hpp"
 #include "message/strategy.hpp"
@@ -64,16 +65,15 @@ DirectMessage::DirectMessage(const Measurement& what)
       count_(static_cast<int>(what.count)),
       type_(static_cast<Handle>(what.datatype)),
       peer_(what.peer) {
-  if (!model::direct_is_wanted()) throw std::runtime_error("direct messages are switched off");
+  if (const std::string option = model::direct_is_off_by(); !option.empty())
+    throw std::runtime_error("direct messages are switched off by " + option);
 }
 
 void DirectMessage::post() {
   check(shim_irecv(in_.data(), count_, type_, peer_, kTag, comm_world(), request_.data()), "MPI_Irecv");
 }
 
-void DirectMessage::send() {
-  check(shim_send(out_.data(), count_, type_, peer_, kTag, comm_world()), "MPI_Send");
-}
+void DirectMessage::send() { check(shim_send(out_.data(), count_, type_, peer_, kTag, comm_world()), "MPI_Send"); }
 
 void DirectMessage::receive() {
   MPI_Status status{};

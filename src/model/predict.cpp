@@ -42,7 +42,8 @@ OnTheWay on_the_way(const Fit& fit, const Message& message) {
 std::array<PartSeconds, 3> parts_of(const Fit& fit, const Message& message, Strategy strategy, const OnTheWay& known) {
   const StrategyRow& of = row(strategy);
   const auto end = [&](Part part) { return PartSeconds{part, seconds(fit, part, message.features)}; };
-  if (needs_both_ends(strategy)) return {{{Part::none, 0}, end(part_on_the_way(of.carries, message.locality)), {Part::none, 0}}};
+  if (needs_both_ends(strategy))
+    return {{{Part::none, 0}, end(part_on_the_way(of.carries, message.locality)), {Part::none, 0}}};
   const PartSeconds carried{part_on_the_way(of.carries, message.locality), known.by(of.carries)};
   if (packs_nothing(strategy)) return {{{Part::none, 0}, carried, {Part::none, 0}}};
   return {{end(of.pack), carried, end(of.unpack)}};

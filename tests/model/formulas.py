@@ -36,7 +36,9 @@ def parts_on_gpu(terms, features, contiguous, locality, cuda_aware, reaches_peer
     wire = features._replace(blocks=0, touched=0, pages=0)
     on_the_wire = ("message.host.", "message.device.")
     return {
-        strategy: {name: term_seconds(terms[name], wire if name.startswith(on_the_wire) else features) for name in names}
+        strategy: {
+            name: term_seconds(terms[name], wire if name.startswith(on_the_wire) else features) for name in names
+        }
         for strategy, names in terms_on_gpu(contiguous, locality, cuda_aware, reaches_peer).items()
         if all(name in terms for name in names)
     }
