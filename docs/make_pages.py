@@ -19,10 +19,11 @@ STRATEGIES = """# Strategies
 
 The strategies of messages. `TEMPI_STRATEGY` names one; `auto` takes the one predicted to be the fastest.
 
-`direct` needs both ends: the receive is offered when it is posted, the sender claims the offer or packs the message as
-if there were none. Without measurements of direct messages `auto` takes it wherever it is possible: a kernel and an
-empty message replace two kernels and the library's transport. Any other value of `TEMPI_STRATEGY`, and
-`TEMPI_NO_DIRECT=1`, switch it off; `tempi info` says whether it is on, and `TEMPI_REPORT=1` counts such messages.
+`direct` needs both ends: the receive is offered when it is posted; the sender claims the offer, or packs the
+message as if there were none. Without measurements of direct messages, `auto` takes it wherever it is
+possible: a kernel and an empty message replace two kernels and the library's transport. Any other value of
+`TEMPI_STRATEGY`, and `TEMPI_NO_DIRECT=1`, switch it off; `tempi info` says whether it is on, and
+`TEMPI_REPORT=1` counts such messages.
 
 This page is made from `src/base/strategies.def` by `make docs`.
 

@@ -46,14 +46,26 @@ def _build_table() -> Table:
         "MPI of this Python": mpi,
         "MPI library found": lib.mpi_library() or "none",
         "CUDA-aware": lib.cuda_aware() or "unknown: no MPI library",
+        "direct messages": lib.direct(),
     }
     return _two_columns("tempi", build_info() | found)
 
 
+def reached_from(ordinal: int, n_gpus: int) -> str:
+    """The other GPUs whose memory a kernel on this one reaches, in words; empty if there is only one."""
+    others = [other for other in range(n_gpus) if other != ordinal]
+    reached = [str(other) for other in others if library().reaches(ordinal, other)]
+    if not others:
+        return ""
+    return f", reaches {', '.join(reached)}" if reached else ", reaches no other"
+
+
 def _gpu_table() -> Table:
+    found = gpus()
     rows = {
         str(ordinal): f"{gpu.name}, {gpu.architecture}, {gpu.memory_bytes / 2**30:.0f} GiB"
-        for ordinal, gpu in enumerate(gpus())
+        + reached_from(ordinal, len(found))
+        for ordinal, gpu in enumerate(found)
     }
     return _two_columns("GPUs", rows or {"-": "none found"})
 

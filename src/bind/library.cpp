@@ -197,6 +197,11 @@ void bind_library(py::module_& module) {
            py::arg("parts") = 0, py::arg("peer") = 0, py::arg("max_seconds") = 0.1, py::arg("max_samples") = 1000)
       .def("profile", [](const Library& self) { return taken(self.table().profile()); })
       .def("machine", machine)
+      .def("direct", [](const Library& self) { return taken(self.table().direct()); })
+      .def(
+          "reaches",
+          [](const Library& self, int ordinal, int other) { return self.table().reaches(ordinal, other) != 0; },
+          py::arg("ordinal"), py::arg("other"))
       .def("allocate_beside", allocate_beside, py::arg("address"), py::arg("bytes"))
       .def("deallocate", deallocate, py::arg("address"))
       .def("fake_allocate", fake_allocate, py::arg("kind"), py::arg("ordinal"), py::arg("bytes"))

@@ -187,6 +187,18 @@ void deallocate(void* address) try {
   log(LogLevel::info, std::string("device memory is not given back: ") + error.what());
 }
 
+char* direct() {
+  if (const std::string option = model::direct_is_off_by(); !option.empty()) return copied("no: " + option);
+  if (!device::may_come()) return copied("no: there is no GPU driver, or TEMPI_DEVICE leaves GPUs out");
+  if (job_on_node().empty()) return copied("to oneself; not between processes: no launcher names their job here");
+  return copied("yes: between processes of a node, and to oneself");
+}
+
+int reaches(int ordinal, int other) {
+  device::Device* const device = device::current();
+  return device != nullptr && device->reaches(ordinal, other) ? 1 : 0;
+}
+
 constexpr tempi_api_table kTable = {
     TEMPI_API_VERSION,
     build_info,
@@ -210,6 +222,8 @@ constexpr tempi_api_table kTable = {
     trial_close,
     allocate_beside,
     deallocate,
+    direct,
+    reaches,
 };
 
 }  // namespace

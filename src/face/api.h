@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 6
+#define TEMPI_API_VERSION 7
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -92,6 +92,9 @@ typedef struct tempi_api_table {
   /* Device memory of the GPU that owns `address`. Null if no GPU reaches it, or no memory is left. */
   void* (*allocate_beside)(const void* address, size_t bytes);
   void (*deallocate)(void* address);
+  char* (*direct)(void); /* messages of GPU memory go direct: "yes: ...", "to oneself; ..." or "no: ..."; from malloc */
+  /* 1: a kernel on the first GPU reaches memory of the other one. Ordinals of this process, which uses CUDA. */
+  int (*reaches)(int ordinal, int other);
 } tempi_api_table;
 
 /* The one exported name that is not MPI's. */

@@ -20,7 +20,7 @@ using message::Payload;
 using message::Strategy;
 using pack::Direction;
 
-constexpr int kGoOn = 1, kStop = 2;  // tags of messages
+constexpr int kGoOn = 1, kStop = 2;  // tags of messages; 3: message.cpp
 
 SampleLimit limit_of(const Measurement& what) { return {what.max_seconds, what.max_samples}; }
 

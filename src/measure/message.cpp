@@ -2,6 +2,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <string>
 
 #include "base/counters.hpp"
 #include "message/strategy.hpp"
@@ -22,7 +23,7 @@ int shim_wait(void*, MPI_Status*) __asm__("PMPI_Wait");
 int shim_waitall(int, void*, MPI_Status*) __asm__("PMPI_Waitall");
 }
 
-constexpr int kTag = 1;
+constexpr int kTag = 3;  // other than those by which two ends of a measurement talk (measure.cpp)
 
 }  // namespace
 
@@ -64,7 +65,8 @@ DirectMessage::DirectMessage(const Measurement& what)
       count_(static_cast<int>(what.count)),
       type_(static_cast<Handle>(what.datatype)),
       peer_(what.peer) {
-  if (!model::direct_is_wanted()) throw std::runtime_error("direct messages are switched off");
+  if (const std::string option = model::direct_is_off_by(); !option.empty())
+    throw std::runtime_error("direct messages are switched off by " + option);
 }
 
 void DirectMessage::post() {

@@ -20,11 +20,13 @@ Part by_marker(Locality locality) {
   return locality == Locality::other_gpu ? Part::message_direct_other_gpu : Part::none;
 }
 
-// Another strategy is asked for.
-bool is_told_otherwise() {
-  const std::string_view strategy = text(Option::STRATEGY);
-  if (strategy != "auto") return strategy != text(Strategy::direct);
-  return !flag(Option::DATATYPE_AUTO) && (flag(Option::DATATYPE_ONESHOT) || flag(Option::DATATYPE_DEVICE));
+// The option that asks for another strategy; empty: none.
+std::string another_strategy() {
+  const std::string& strategy = text(Option::STRATEGY);
+  if (strategy != "auto") return strategy != text(Strategy::direct) ? "TEMPI_STRATEGY=" + strategy : "";
+  if (flag(Option::DATATYPE_AUTO)) return "";
+  if (flag(Option::DATATYPE_ONESHOT)) return "TEMPI_DATATYPE_ONESHOT=1";
+  return flag(Option::DATATYPE_DEVICE) ? "TEMPI_DATATYPE_DEVICE=1" : "";
 }
 
 }  // namespace
@@ -36,8 +38,13 @@ std::optional<Strategy> strategy_named(std::string_view text) {
   return {};
 }
 
+std::string direct_is_off_by() {
+  if (flag(Option::NO_DIRECT)) return "TEMPI_NO_DIRECT=1";
+  return flag(Option::NO_SEND) ? "TEMPI_NO_SEND=1" : another_strategy();
+}
+
 bool direct_is_wanted() {
-  static const bool is_wanted = !flag(Option::NO_DIRECT) && !flag(Option::NO_SEND) && !is_told_otherwise();
+  static const bool is_wanted = direct_is_off_by().empty();
   return is_wanted;
 }
 

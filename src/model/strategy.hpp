@@ -8,6 +8,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/counters.hpp"
@@ -58,6 +59,8 @@ std::optional<Strategy> strategy_named(std::string_view text);
 // predicts. Constants of the process.
 bool direct_is_wanted();
 bool direct_is_forced();
+// The option that does not allow them, with its value; empty: they are allowed.
+std::string direct_is_off_by();
 
 constexpr bool needs_aware_library(Strategy strategy) { return row(strategy).carries == Carries::device_memory; }
 constexpr bool packs_nothing(Strategy strategy) { return row(strategy).packs == Packs::nobody; }

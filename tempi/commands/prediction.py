@@ -34,11 +34,14 @@ class Prediction:
         Strategy to seconds.
     chosen : str or None
         The strategy that the shim takes.
+    unmeasured : tuple of str
+        Strategies that are taken before it, where both ends can, because no term of theirs says otherwise.
     """
 
     parts: Mapping[str, Mapping[str, float]]
     totals: Mapping[str, float]
     chosen: str | None
+    unmeasured: tuple[str, ...] = ()
 
 
 def count_for(datatype: MPI.Datatype, n_bytes: int) -> int:
@@ -73,7 +76,9 @@ def on_gpu(profile: Profile, transfer: Explanation, locality: str) -> Prediction
     reaches_peer = locality in NEAR_LOCALITIES and not (transfer.contiguous and aware)
     message = (*transfer.features, transfer.contiguous, locality, aware, reaches_peer)
     fit = profile.fit
-    return Prediction(fit.parts(*message), fit.predict(*message), fit.choose(*message))
+    totals = fit.predict(*message)
+    unmeasured = tuple(name for name in DIRECT_STRATEGIES if reaches_peer and name not in totals)
+    return Prediction(fit.parts(*message), totals, fit.choose(*message), unmeasured)
 
 
 def find_profile(path: Path | None) -> tuple[Path, Profile]:
@@ -139,3 +144,8 @@ def print_prediction(datatype: MPI.Datatype, count: int, locality: str, path: Pa
                 highlight=False,
             )
             console.print(prediction_table(prediction, f"one message, peer: {where}"))
+        if memory == "GPU" and prediction.unmeasured:
+            console.print(
+                f"{', '.join(prediction.unmeasured)}: not measured; taken first, where both ends can",
+                highlight=False,
+            )

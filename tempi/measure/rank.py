@@ -121,7 +121,9 @@ def records(job: Job) -> Iterator[Record]:
     begun = time.monotonic()
     machine = job.comm.bcast(find_machine(job.meter))
     peers = find_peers(job.comm.allgather(machine_name(job.comm)), machine)
-    wanted = {name: peer for name, peer in peers.items() if job.device_messages or not name.startswith("device")}
+    wanted = {
+        name: peer for name, peer in peers.items() if job.device_messages or not name.startswith("device")
+    }
     # Typed messages end the offers of MPI_COMM_WORLD, with wildcards: direct ones come before them.
     messages = [*message_rows(wanted, job.quick), *direct_rows(wanted, job.quick)]
     typed = typed_rows(wanted, job.quick)

@@ -56,7 +56,8 @@ class Node:
 
 
 def counts() -> bool:
-    return in_the_way() and os.environ.get("TEMPI_STRATEGY") == "direct"
+    is_on = os.environ.get("TEMPI_NO_DIRECT") != "1" and os.environ.get("TEMPI_STRATEGY", "auto") in ("auto", "direct")
+    return in_the_way() and is_on
 
 
 def comm_id(comm: MPI.Comm) -> int:
