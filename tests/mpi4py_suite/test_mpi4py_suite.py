@@ -57,4 +57,5 @@ def test_whole_suite_passes_where_it_passes_without_the_shim(module, ranks):
     assert alone.verdicts != {suite.FINISH: "unfinished"}, alone.last_words
     lost = [test for test in alone.having("passed") if shimmed.verdicts.get(test) != "passed"]
     has_died = suite.FINISH in shimmed.verdicts and suite.FINISH not in alone.verdicts
-    assert not lost and not has_died, f"{lost or suite.FINISH}\n{shimmed.last_words}"
+    assert not lost, f"{lost}\n{shimmed.last_words}"
+    assert not has_died, f"{suite.FINISH}\n{shimmed.last_words}"
