@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from collections.abc import Iterator
@@ -47,6 +48,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(processes.Reporter(config), "tempi-reporter")
     else:
         config.pluginmanager.register(processes.Parent(), "tempi-parent")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """TESTS_SHARE=2/5: every fifth test from the second on. Children are told their tests by name."""
+    share = os.environ.get("TESTS_SHARE")
+    if not share or processes.in_child():
+        return
+    number, shares = map(int, share.split("/"))
+    others = items.copy()
+    del others[number - 1 :: shares]
+    config.hook.pytest_deselected(items=others)
+    items[:] = items[number - 1 :: shares]
 
 
 @pytest.fixture(scope="session")

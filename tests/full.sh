@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The full matrix: long random tests on four MPIs, the suite under asan and ubsan (at quick effort: they look at each
-# access, not for rare datatypes), and the threads that pack and send under tsan. Each folder of tests is a job of its own (each file, where files take minutes); JOBS of them run at a time
-# (default: half of the cores, since a test has several ranks). Prints the counts at the end, as rows for full-runs.md.
+# access, not for rare datatypes), and the threads that pack and send under tsan. Each file of tests is a job of its
+# own, or several where it takes minutes; JOBS of them run at a time (default: half of the cores, since a test has
+# several ranks). Prints the counts at the end, as rows for full-runs.md.
 # TESTS_EFFORT=quick tries the machinery in minutes. Arguments: names of runs; by default all.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -31,13 +32,29 @@ effort_of() { # RUN
   esac
 }
 
-pieces() { # RUN: the longest first
+# Files that take minutes, with the number of pieces that they are run in, the longest first.
+shared=(tests/mpi4py_suite/test_mpi4py_suite.py:8 tests/pack/test_random.py:8 tests/send/test_staging.py:6
+  tests/send/test_leaks.py:4 tests/send/test_calls.py:6 tests/halo/test_halo_exchange.py:5
+  tests/send/test_random_programs.py:4 tests/send/test_progress_threads.py:4 tests/send/test_progress.py:4
+  tests/pack/test_narrow_words.py:3 tests/send/test_direct.py:3 tests/datatype/test_rules.py:3
+  tests/datatype/test_layout.py:3 tests/pack/test_tuned_launches.py:3 tests/datatype/test_compose.py:2
+  tests/oracle/test_typemap.py:2 tests/pack/test_moved_wrongly.py:2 tests/send/test_plain_copies.py:4
+  tests/send/test_messages_moved_wrongly.py:2 tests/send/test_ordering.py:2 tests/arrays/test_views.py:2)
+
+shares() {
+  local entry number
+  for entry in "${shared[@]}"; do
+    for ((number = 1; number <= ${entry#*:}; number++)); do echo "${entry%:*}@$number/${entry#*:}"; done
+  done
+}
+
+pieces() { # RUN: paths, PATH@2/5 for the second of five shares of its tests; the longest first
   case $1 in
     tsan) echo tests/interpose/test_programs.py ;;
     asan | ubsan) ls -d tests/send/test_*.py tests/pack tests/interpose ;;
     *)
-      ls -d tests/{model,run,halo,interpose,mpi4py_suite}
-      ls -d tests/send/test_*.py tests/pack/test_*.py tests/{arrays,datatype,bench,device,oracle,wheel} tests/test_*.py
+      shares
+      ls tests/*/test_*.py tests/test_*.py | grep -v '^tests/gpu/' | grep -vxFf <(printf '%s\n' "${shared[@]%:*}")
       ;;
   esac
 }
@@ -51,16 +68,17 @@ sanitized() { # PRESET RUNTIME [pytest arguments]
     make test ARGS="--timeout=0 -p no:cacheprovider ${*:3}"
 }
 
-piece() { # RUN PATH
-  local log begin=$SECONDS TESTS_EFFORT
+piece() { # RUN PATH[@SHARE]
+  local log begin=$SECONDS path=${2%@*} TESTS_EFFORT TESTS_SHARE=
   TESTS_EFFORT=$(effort_of "$1")
-  export TESTS_EFFORT
-  log=$LOGS/$1-$(basename "$2" .py).log
+  [[ $2 != *@* ]] || TESTS_SHARE=${2#*@}
+  export TESTS_EFFORT TESTS_SHARE
+  log=$LOGS/$1-$(basename "$path" .py)${TESTS_SHARE:+-${TESTS_SHARE/\//-of-}}.log
   case $1 in
-    asan) sanitized asan libasan.so "$2" ;;
-    ubsan) sanitized ubsan libubsan.so "$2" ;;
-    tsan) sanitized tsan libtsan.so "$2" -k threads ;;
-    *) make test MPI="$1" ARGS="--timeout=0 -p no:cacheprovider $2" ;;
+    asan) sanitized asan libasan.so "$path" ;;
+    ubsan) sanitized ubsan libubsan.so "$path" ;;
+    tsan) sanitized tsan libtsan.so "$path" -k threads ;;
+    *) make test MPI="$1" ARGS="--timeout=0 -p no:cacheprovider $path" ;;
   esac >"$log" 2>&1
   local code=$?
   [[ $code -eq 0 || $code -eq 5 ]] || echo "$1 $2: see $log" >>"$LOGS/failed" # 5: nothing to run

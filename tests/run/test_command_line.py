@@ -64,6 +64,19 @@ def test_counts_that_mpi_does_not_hold_are_refused():
             tempi.explain(MPI.INT, count)
 
 
+def start_measuring(module, tmp_path, environment, ranks, on_interrupt):
+    """`tempi measure` with SIGINT as a shell leaves it: ignored in background jobs of scripts."""
+    words = [sys.executable, "-m", module, *(["measure"] if module == "tempi" else []), "--ranks-command", str(ranks)]
+    return subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=shim.clean_environment() | environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, on_interrupt),
+    )
+
+
 @pytest.mark.parametrize("module", ["tempi", "tempi.measure"])
 def test_an_interrupted_measurement_ends_its_ranks(tmp_path, environment, script, module):
     """The exit code of SIGINT in a shell. It has begun to read when more is written than a pipe holds."""
@@ -71,10 +84,7 @@ def test_an_interrupted_measurement_ends_its_ranks(tmp_path, environment, script
     ranks = script(
         "ranks", f"head -c 1000000 /dev/zero | tr '\\0' '\\n'; echo $$ > {tmp_path / 'begun'}; exec sleep 1000"
     )
-    words = [sys.executable, "-m", module, *(["measure"] if module == "tempi" else []), "--ranks-command", str(ranks)]
-    with subprocess.Popen(
-        words, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=shim.clean_environment() | environment
-    ) as process:
+    with start_measuring(module, tmp_path, environment, ranks, signal.SIG_DFL) as process:
         try:
             rank = int(line_from(tmp_path / "begun", process))
             process.send_signal(signal.SIGINT)
@@ -85,3 +95,23 @@ def test_an_interrupted_measurement_ends_its_ranks(tmp_path, environment, script
         os.kill(rank, signal.SIGKILL)  # else it sleeps on
     assert process.returncode == 128 + signal.SIGINT
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("module", ["tempi", "tempi.measure"])
+def test_an_interrupt_that_is_ignored_at_the_start_stays_ignored(tmp_path, environment, script, module):
+    """The ranks end as they do without it."""
+    os.mkfifo(tmp_path / "begun")
+    os.mkfifo(tmp_path / "go")
+    ranks = script("ranks", f"echo > {tmp_path / 'begun'}; read line < {tmp_path / 'go'}; echo ended >&2; exit 3")
+    with start_measuring(module, tmp_path, environment, ranks, signal.SIG_IGN) as process:
+        try:
+            line_from(tmp_path / "begun", process)
+            process.send_signal(signal.SIGINT)
+            with open(os.open(tmp_path / "go", os.O_RDWR), "w") as go:  # the ranks may not have opened it yet
+                go.write("go\n")
+                go.flush()
+                _, said = process.communicate(timeout=ENDING_SECONDS)
+        finally:
+            process.kill()
+    assert process.returncode == 1
+    assert "ended" in said

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tempi
 from support import calls
 from support.building import Builder
-from support.defects import defect_left, dies_in_mpich_4_0, known_defect, library_name
+from support.defects import defect_left, dies_of_empty_members, known_defect, library_name
 from support.memory import KINDS, Maker, needs_shim
 from support.outcomes import in_the_way, is_gpu_memory
 from support.strategies import counts, specs
@@ -110,7 +110,7 @@ class Scene:
 
 def _may_kill_library(case: Case, message: TypeMap) -> bool:
     left_to_library = message.size == 0 or not needs_shim(case.typed, case.packed)
-    return left_to_library and dies_in_mpich_4_0(case.spec)
+    return left_to_library and dies_of_empty_members(case.spec)
 
 
 def function_name(case: Case, name: str) -> str:
