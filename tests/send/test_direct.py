@@ -23,7 +23,7 @@ SPECS = (
     c.Vector(2, 6, 8, c.Vector(2, 1, 2, INT)),
 )
 FACES = (c.Vector(12, 2, 5, INT), c.Vector(6, 4, 9, INT))
-DIRECT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct"}
+DIRECT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_NO_DIRECT": "0"}
 TAGS = (0, 0, 0, 1)
 
 
