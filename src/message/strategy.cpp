@@ -92,11 +92,13 @@ Strategy of_gpu_memory(const Shape& shape) {
 
 std::atomic<int> n_force_direct{0};
 
+// A peer with a mailbox that this process maps is on this node, whatever the launcher's order of ranks suggests.
 bool predicts_direct(const Shape& shape) {
   const model::Profile* const measured = machine::profile();
   if (measured == nullptr) return true;
   model::Message message = message_of(shape);
   message.reaches_peer = true;
+  if (message.locality == model::Locality::other_node) message.locality = model::Locality::other_gpu;
   const model::Prediction prediction = model::predict(measured->fit, message);
   const bool is_measured = !std::isnan(prediction[static_cast<std::size_t>(Strategy::direct)]);
   return !is_measured || model::fastest(prediction) == Strategy::direct;
@@ -148,8 +150,7 @@ Strategy choose(const Shape& shape) {
 
 bool may_be_direct(const Shape& shape, Strategy otherwise) {
   if (!peer::counts_creations() || !is_on_gpu(shape) || model::packs_nothing(otherwise)) return false;
-  const peer::KnownPeer* const peer = peer::find(shape.comm, shape.peer);
-  if (peer == nullptr || peer->on_node < 0) return false;
+  if (peer::find(shape.comm, shape.peer) == nullptr) return false;
   return model::direct_is_forced() || n_force_direct.load(std::memory_order_relaxed) > 0 || predicts_direct(shape);
 }
 
