@@ -1,6 +1,7 @@
 """The messages of a halo exchange, made once and used again and again.
 
-Cells to oneself are packed and unpacked at once, in pieces that stay in the cache, without a message. GPU
+Cells to oneself are packed and unpacked at once, in pieces that stay in the cache, without a message; in GPU
+memory they are a message like others if the shim writes messages straight into the receiver's buffer. GPU
 memory: one message of the derived datatype to each rank; the shim chooses its strategy. Host memory: the same
 with Open MPI, which packs straight into the memory that its ranks share; with other libraries packed, sent
 and unpacked, because MPICH takes two to four times as long to send derived datatypes.
@@ -14,8 +15,10 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
+from tempi._library import library
 from tempi.cuda.device_memory import DeviceMemory
 from tempi.halo.region_types import Span, Strided
+from tempi.run.shims import is_in_the_way
 
 PIECE_BYTES = 256 << 10  # bytes of a piece: packed and unpacked again, it stays in a core's cache
 
@@ -123,8 +126,10 @@ class Messages:
         self._owners = ()
 
     def _make(self, comm: MPI.Intracomm, sent: Parts, received: Parts, gpu_array: Strided | None) -> None:
-        self._own = self._own_packings(sent.get(comm.rank, []), received.get(comm.rank, []), gpu_array)
-        to, of = ({rank: each[rank] for rank in each if rank != comm.rank} for each in (sent, received))
+        packed = () if gpu_array is not None and goes_direct() else (comm.rank,)
+        own = [each.get(comm.rank, []) if packed else [] for each in (sent, received)]
+        self._own = self._own_packings(*own, gpu_array)
+        to, of = ({rank: each[rank] for rank in each if rank not in packed} for each in (sent, received))
         if gpu_array is None and MPI.get_vendor()[0] != "Open MPI":
             receives = self._packed(comm.Recv_init, of)
             self._unpackings = [packing for packing, _ in receives]
@@ -176,6 +181,11 @@ class Messages:
     def _on_gpu(self, n_bytes: int, beside: Strided) -> MPI.buffer:
         self._device_memory = DeviceMemory(beside.address, n_bytes)
         return MPI.buffer.fromaddress(self._device_memory.address, n_bytes)
+
+
+def goes_direct() -> bool:
+    """True if a kernel writes a message to oneself in GPU memory from layout to layout."""
+    return is_in_the_way() and not library().direct().startswith("no")
 
 
 def pieces(parts: Sequence[Strided], most_bytes: int) -> Iterator[list[Strided]]:

@@ -94,7 +94,7 @@ def test_a_second_thread_ends_direct_messages(ranks):
     assert job.call(worker.threads_take_turns, gpu_end(FACES[0]), 6) == [1]
 
 
-@pytest.mark.parametrize("options", [{"TEMPI_STRATEGY": "oneshot"}, {"TEMPI_STRATEGY": "auto"}])
+@pytest.mark.parametrize("options", [{"TEMPI_STRATEGY": "oneshot"}, {"TEMPI_NO_DIRECT": "1"}])
 def test_direct_messages_are_off_unless_asked_for(ranks, options):
     assert run(ranks(1, **DIRECT | options), receive(), send()) == 0
 
