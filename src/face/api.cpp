@@ -187,8 +187,17 @@ void deallocate(void* address) try {
   log(LogLevel::info, std::string("device memory is not given back: ") + error.what());
 }
 
+bool is_mpi_up() {
+  int began = 0, ended = 0;
+  if (real_pmpi().MPI_Initialized == nullptr) return false;
+  real_pmpi().MPI_Initialized(&began);
+  real_pmpi().MPI_Finalized(&ended);
+  return began != 0 && ended == 0;
+}
+
 char* direct() {
   if (const std::string option = model::direct_is_off_by(); !option.empty()) return copied("no: " + option);
+  if (is_mpi_up() && !peer::counts_creations()) return copied("no: MPI was initialised without it");
   if (!device::may_come()) return copied("no: there is no GPU driver, or TEMPI_DEVICE leaves GPUs out");
   if (job_on_node().empty()) return copied("to oneself; not between processes: no launcher names their job here");
   return copied("yes: between processes of a node, and to oneself");

@@ -18,7 +18,6 @@ from mpi4py import MPI
 from tempi._library import library
 from tempi.cuda.device_memory import DeviceMemory
 from tempi.halo.region_types import Span, Strided
-from tempi.run.shims import is_in_the_way
 
 PIECE_BYTES = 256 << 10  # bytes of a piece: packed and unpacked again, it stays in a core's cache
 
@@ -185,7 +184,7 @@ class Messages:
 
 def goes_direct() -> bool:
     """True if a kernel writes a message to oneself in GPU memory from layout to layout."""
-    return is_in_the_way() and not library().direct().startswith("no")
+    return not library().direct().startswith("no")
 
 
 def pieces(parts: Sequence[Strided], most_bytes: int) -> Iterator[list[Strided]]:
