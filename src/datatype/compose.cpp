@@ -162,7 +162,7 @@ class Queue {
   std::map<std::int64_t, Box> boxes_;
 };
 
-// Both lists begin with the same packed byte: their first boxes become the same ones, or one is cut. False: they cannot.
+// Both lists begin with the same packed byte: their first boxes compose, or one is cut. False: they cannot.
 bool step(Queue& sent, Queue& received, Boxes& boxes) {
   const std::int64_t n_sent = sent.first().payload_bytes(), n_received = received.first().payload_bytes();
   if (n_sent > n_received) return sent.cut();

@@ -15,7 +15,8 @@ Line* Contents::find(const LineKey& key) {
 }
 
 bool Contents::is_closed(std::uint64_t comm) const {
-  if (is_shut.load(std::memory_order_acquire) != 0 || n_lines.load(std::memory_order_acquire) >= kMostLines) return true;
+  if (is_shut.load(std::memory_order_acquire) != 0 || n_lines.load(std::memory_order_acquire) >= kMostLines)
+    return true;
   return std::any_of(closed.begin(), closed.end(), [&](const auto& one) { return one.load() == comm; });
 }
 

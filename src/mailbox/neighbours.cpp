@@ -24,7 +24,8 @@ Contents* map(int file, int rank) {
   if (memory == MAP_FAILED) return nullptr;
   auto* const contents = static_cast<Contents*>(memory);
   const bool is_open = contents->is_open.load(std::memory_order_acquire) != 0;
-  if (is_open && contents->version == kVersion && contents->bytes == sizeof(Contents) && contents->rank == rank) return contents;
+  if (is_open && contents->version == kVersion && contents->bytes == sizeof(Contents) && contents->rank == rank)
+    return contents;
   ::munmap(memory, sizeof(Contents));
   return nullptr;
 }

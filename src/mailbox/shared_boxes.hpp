@@ -1,4 +1,5 @@
-// Box lists of layouts in a mailbox. Offers of one layout share its list; lists that no offer uses make room for others.
+// Box lists of layouts in a mailbox. Offers of one layout share its list; lists that no offer uses make room for
+// others.
 #pragma once
 
 #include <deque>

@@ -210,7 +210,7 @@ double meet_once(DirectMessage& message, int peer) {
   return seconds_since(begin) / 2;
 }
 
-// The leader says beforehand whether there is another round: with a tag it could not, as these receives have no wildcard.
+// The leader says beforehand whether there is another round: these receives have no wildcard, so that a tag cannot.
 std::vector<double> meet(const Measurement& what, const DirectEnd& message) {
   const message::ForceDirect forced;
   const std::uint64_t n_before = DirectMessage::n_sent();

@@ -18,24 +18,12 @@ namespace {
 constexpr std::size_t kMostWaiting = 64;
 constexpr std::int64_t kMostWaitingBytes = 256 << 10;
 
+// The wait of direct messages for others: see meet_early().
+constexpr std::chrono::microseconds kLaunchTakes{8};
+constexpr std::int64_t kBytesPerMicrosecond = 1 << 20;  // half of what a kernel moves
+
 // Largest pack that is waited for in its own call, if it is the first of a row: it takes little more than its launch.
 constexpr std::int64_t kMostAwaitedBytes = 256 << 10;
-
-// A message whose offer is claimed is on its way, unless its sender dies.
-constexpr std::chrono::seconds kMessageTakes{5};
-
-bool has_offer(const MessagePtr& message, const OfferPtr& offer) {
-  return !message->ins.empty() && message->ins.first().offer == offer;
-}
-
-bool has_arrived(const Message& message) noexcept {
-  int flag = 0;
-  return message.mpi.MPI_Request_get_status(message.request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag != 0;
-}
-
-bool is_packed(Message& message, bool waits) noexcept {
-  return message.outs.all([&](Part& part) { return is_moved(message, part, waits); });
-}
 
 }  // namespace
 
@@ -66,6 +54,7 @@ void Engine::post(const MessagePtr& message) {
 
 void Engine::leave_early(const MessagePtr& message) {
   early_.add(message);
+  held_bytes_ += message->outs.bytes();
   count_work();
   if (starter() == Starter::thread) wake_progress_thread();
 }
@@ -74,8 +63,20 @@ void Engine::leave_early(const MessagePtr& message) {
 void Engine::join(const std::vector<MessagePtr>& messages) noexcept {
   for (const MessagePtr& message : messages) {
     pending_.push_back(message);
-    queue(message);
+    not_launched_.push_back(message);
+    not_launched_bytes_ += message->outs.bytes();
   }
+}
+
+// Ranks that exchange messages with each other post their receives at about the same time: those that are met wait a
+// little for those that are not, and share their launch. That takes less than the launch that it saves, or a part of
+// what runs side by side then: messages between GPUs and within one.
+void Engine::meet_early(bool waits) noexcept {
+  if (early_.empty()) return;
+  join(early_.take_met(waits));
+  if (!waits || not_launched_.empty()) return;
+  const auto end = Clock::now() + kLaunchTakes + std::chrono::microseconds(not_launched_bytes_ / kBytesPerMicrosecond);
+  while (!early_.empty() && Clock::now() < end) join(early_.take_met(waits));
 }
 
 void Engine::pack_early(Handle comm, int peer) noexcept {
@@ -94,7 +95,8 @@ void Engine::hold() noexcept {
 
 void Engine::release() noexcept {
   const std::lock_guard lock(mutex_);
-  if (--n_holds_ > 0 || pending_.empty()) return;
+  if (--n_holds_ > 0 || (pending_.empty() && early_.empty())) return;
+  meet_early(true);
   launch();
   start_or_leave(starter() == Starter::same_call || held_bytes_ <= kMostAwaitedBytes);
   count_work();
@@ -104,8 +106,10 @@ void Engine::release() noexcept {
 void Engine::queue(const MessagePtr& message) {
   not_launched_.push_back(message);
   not_launched_bytes_ += message->outs.bytes();
+  if (n_holds_ > 0 && message->outs.first().direct) return;
   const bool is_first = pending_.size() == 1 && n_holds_ == 0;
-  if (is_first || not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes) launch();
+  const bool is_much = not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes;
+  if (is_first || (is_much && !is_launched_running())) launch();
 }
 
 // Only the first of a row of sends is waited for: the others share a launch.
@@ -114,9 +118,14 @@ bool Engine::starts_in_its_call(const Message& message) const noexcept {
   return pending_.empty() && !row_is_open_ && message.outs.bytes() <= kMostAwaitedBytes;
 }
 
+bool Engine::is_launched_running() const noexcept try { return launched_ && !launched_->reached(); } catch (...) {
+  return false;  // whoever waits for it is told
+}
+
 void Engine::launch() noexcept {
   if (not_launched_.empty()) return;
   pack_grouped(not_launched_);
+  launched_ = not_launched_.back()->outs.first().queued.mark;
   not_launched_.clear();
   not_launched_bytes_ = 0;
 }
@@ -130,7 +139,7 @@ void Engine::start_pending(bool waits) noexcept {
 bool Engine::start_what_can_be(bool waits) noexcept {
   const std::lock_guard lock(mutex_);
   row_is_open_ = false;
-  if (!early_.empty()) join(early_.take_met(waits));
+  meet_early(waits);
   start_packed(waits);
   tend_orphans(false);
   return early_.empty();
@@ -202,25 +211,6 @@ void Engine::start(Message& message) noexcept {
   message.state.become(has_failed ? MessageState::failed : MessageState::started);
 }
 
-bool Engine::withdraw(Handle request) noexcept {
-  const std::lock_guard lock(mutex_);
-  const auto is_it = [&](const MessagePtr& message) { return key_of(message->request) == key_of(request); };
-  const auto found = std::find_if(pending_.begin(), pending_.end(), is_it);
-  if (found == pending_.end()) return false;
-  if ((*found)->outs.first().direct) {  // too late: the receiver's buffer is being written
-    start_packed(true);
-    count_work();
-    return true;
-  }
-  launch();
-  const MessagePtr message = *found;
-  is_packed(*message, true);
-  pending_.erase(found);
-  count_work();
-  message->state.become(MessageState::withdrawn);
-  return true;
-}
-
 void Engine::manage(const MessagePtr& message) {
   const std::lock_guard lock(mutex_);
   managed_.put(message);
@@ -261,25 +251,6 @@ void Engine::put_back(std::vector<MessagePtr>& messages) {
     if (message) managed_.put(std::move(message));
   }
   count_managed();
-}
-
-void Engine::withdraw_offers() noexcept {
-  const auto end = std::chrono::steady_clock::now() + kMessageTakes;
-  for (const OfferPtr& offer : Offer::revoke_all()) {
-    while (!is_met(offer) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  }
-}
-
-// A receive that a call of another thread has taken is met when that call says so.
-bool Engine::is_met(const OfferPtr& offer) noexcept {
-  const std::lock_guard lock(mutex_);
-  MessagePtr message;
-  const auto look_at = [&](const MessagePtr& one) {
-    if (has_offer(one, offer)) message = one;
-  };
-  managed_.each(look_at);
-  std::for_each(orphans_.begin(), orphans_.end(), look_at);
-  return message ? has_arrived(*message) : offer->is_ended();
 }
 
 void Engine::adopt(const MessagePtr& message) noexcept {

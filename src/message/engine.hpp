@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <mutex>
 #include <vector>
@@ -18,6 +19,8 @@
 namespace tempi::message {
 
 class Engine {
+  using Clock = std::chrono::steady_clock;
+
  public:
   static Engine& get();
 
@@ -98,6 +101,8 @@ class Engine {
   void start_before(Handle comm, int peer) noexcept;
   void leave_early(const MessagePtr& message);
   void pack_early(Handle comm, int peer) noexcept;
+  void meet_early(bool waits) noexcept;
+  bool is_launched_running() const noexcept;
   void join(const std::vector<MessagePtr>& messages) noexcept;
   void start_or_leave(bool starts_now) noexcept;
   void queue(const MessagePtr& message);
@@ -121,6 +126,7 @@ class Engine {
   EarlySends early_;
   std::vector<MessagePtr> not_launched_;  // of the pending ones
   std::int64_t not_launched_bytes_ = 0;
+  device::MarkPtr launched_{};   // the end of the last launch
   int n_holds_ = 0;              // objects of Together
   std::int64_t held_bytes_ = 0;  // posted under them
   bool row_is_open_ = false;     // a message was waited for in its call, and no call has started pending ones since

@@ -93,6 +93,10 @@ bool is_moved(Message& message, Part& part, bool waits) noexcept {
   return true;
 }
 
+bool is_packed(Message& message, bool waits) noexcept {
+  return message.outs.all([&](Part& part) { return is_moved(message, part, waits); });
+}
+
 void pack_grouped(const std::vector<MessagePtr>& messages) noexcept {
   queue_grouped(works_of(messages, &Message::outs));
 }

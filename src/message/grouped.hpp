@@ -16,6 +16,8 @@ void pack_grouped(const std::vector<MessagePtr>& messages) noexcept;
 // True when the queued packing or unpacking is done, if there is any; `waits`: waits for it. Work that has failed is
 // done again at once; a failure of that is kept in the message.
 bool is_moved(Message& message, Part& part, bool waits) noexcept;
+// The same of all parts that are sent.
+bool is_packed(Message& message, bool waits) noexcept;
 
 // Unpacks whole payloads; complete on return. A failure is kept in the message.
 void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept;

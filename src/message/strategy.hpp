@@ -33,8 +33,9 @@ struct Shape {
 Strategy choose(const Shape& shape);
 
 // True if this end offers or claims the message, which travels by `otherwise` if the other end does not: for GPU memory
-// that is not the library's, and a peer that may be on this node (its mailbox tells). Precedence: the options, then the profile's prediction, then (where
-// it has none of direct messages) yes: a kernel and a marker replace two kernels and the library's transport.
+// that is not the library's, and a peer that may be on this node (its mailbox tells). Precedence: the options, then the
+// profile's prediction, then (where it has none of direct messages) yes: a kernel and a marker replace two kernels and
+// the library's transport.
 bool may_be_direct(const Shape& shape, Strategy otherwise);
 
 // False if all messages of host memory go to the library: no option asks for our packer, and no profile of this machine

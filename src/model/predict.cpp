@@ -37,8 +37,8 @@ OnTheWay on_the_way(const Fit& fit, const Message& message) {
   return {of(Carries::host_memory), message.is_cuda_aware ? of(Carries::device_memory) : kUnknown};
 }
 
-// Packing, the message itself and unpacking, in order of time; 0 seconds of Part::none if there is no part. The one part
-// of a direct message depends on its layouts.
+// Packing, the message itself and unpacking, in order of time; 0 seconds of Part::none if there is no part. The one
+// part of a direct message depends on its layouts.
 std::array<PartSeconds, 3> parts_of(const Fit& fit, const Message& message, Strategy strategy, const OnTheWay& known) {
   const StrategyRow& of = row(strategy);
   const auto end = [&](Part part) { return PartSeconds{part, seconds(fit, part, message.features)}; };

@@ -14,7 +14,7 @@ from tempi._library import library
 from tempi.explanation import Explanation, explain
 from tempi.model.profile import Profile, read
 from tempi.model.profile_check import ProfileError
-from tempi.model.terms import NEAR_LOCALITIES, PEERS
+from tempi.model.terms import DIRECT_STRATEGIES, NEAR_LOCALITIES, PEERS
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -126,8 +126,8 @@ class Messages:
 
     def _make(self, comm: MPI.Intracomm, sent: Parts, received: Parts, gpu_array: Strided | None) -> None:
         packed = () if gpu_array is not None and goes_direct() else (comm.rank,)
-        own = [each.get(comm.rank, []) if packed else [] for each in (sent, received)]
-        self._own = self._own_packings(*own, gpu_array)
+        out, back = (each.get(comm.rank, []) if packed else [] for each in (sent, received))
+        self._own = self._own_packings(out, back, gpu_array)
         to, of = ({rank: each[rank] for rank in each if rank not in packed} for each in (sent, received))
         if gpu_array is None and MPI.get_vendor()[0] != "Open MPI":
             receives = self._packed(comm.Recv_init, of)
