@@ -169,9 +169,9 @@ std::optional<Turn> Meetings::note_send(int peer, int tag) {
   const std::lock_guard lock(mutex_);
   if (!is_in_turn(sender_) || sent_.size() > kMostTags) sends_are_closed_.store(true);
   if (!claims()) return {};
-  const auto [found, is_new] = sent_.try_emplace(key_of(peer, tag));
-  Sent& sent = found->second;
-  if (is_new) sent.rank = peer::rank_in_world(comm_, peer);
+  Sent* const known = sent_.find(key_of(peer, tag));
+  Sent& sent = known != nullptr ? *known : sent_.add(key_of(peer, tag));
+  if (known == nullptr) sent.rank = peer::rank_in_world(comm_, peer);
   ++sent.n;
   if (sent.rank < 0 || id_for(sent.rank) == 0 || sent.n > mailbox::kMostNumber) return {};
   if (sent.receiver == nullptr) sent.receiver = mailbox_of(sent.rank, sent.n);
@@ -181,9 +181,9 @@ std::optional<Turn> Meetings::note_send(int peer, int tag) {
 }
 
 Meetings::Received& Meetings::count_receive(int peer, int tag) {
-  const auto [found, is_new] = received_.try_emplace(key_of(peer, tag));
-  Received& received = found->second;
-  if (is_new) received.rank = peer::rank_in_world(comm_, peer);
+  Received* const known = received_.find(key_of(peer, tag));
+  Received& received = known != nullptr ? *known : received_.add(key_of(peer, tag));
+  if (known == nullptr) received.rank = peer::rank_in_world(comm_, peer);
   ++received.n;
   const bool may_have_line = received.rank >= 0 && id_for(received.rank) != 0;
   if (received.line == nullptr && may_have_line && mailbox_of(received.rank, received.n) != nullptr) {

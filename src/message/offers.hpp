@@ -140,6 +140,29 @@ class Meetings : public peer::Attachment {
     std::uint64_t n = 0;
   };
   using Key = std::uint64_t;
+  // By key; the last one is at hand.
+  template <class Count>
+  class Counts {
+   public:
+    std::size_t size() const { return all_.size(); }
+    // Null: the key is new.
+    Count* find(Key key) {
+      if (last_ != nullptr && last_key_ == key) return last_;
+      const auto found = all_.find(key);
+      return found != all_.end() ? at_hand(key, found->second) : nullptr;
+    }
+    Count& add(Key key) { return *at_hand(key, all_[key]); }
+
+   private:
+    Count* at_hand(Key key, Count& count) {
+      last_key_ = key;
+      return last_ = &count;
+    }
+
+    std::unordered_map<Key, Count> all_;
+    Key last_key_ = 0;
+    Count* last_ = nullptr;
+  };
   static Key key_of(int peer, int tag) {
     return std::uint64_t{static_cast<std::uint32_t>(peer)} << 32 | static_cast<std::uint32_t>(tag);
   }
@@ -153,8 +176,8 @@ class Meetings : public peer::Attachment {
   const std::uint64_t id_, own_id_;  // among processes (0: none), and of messages to oneself
   std::atomic<bool> sends_are_closed_{false}, receives_are_closed_{false};
   std::thread::id sender_{}, receiver_{};
-  std::unordered_map<Key, Sent> sent_;
-  std::unordered_map<Key, Received> received_;
+  Counts<Sent> sent_;
+  Counts<Received> received_;
 };
 
 // Null: it cannot be found out when the communicator ends.

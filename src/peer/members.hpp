@@ -26,7 +26,8 @@ struct Members {
   static constexpr std::size_t kSlots = 16;
   mutable HandleMap<Resolved> by_rank{kSlots};
   mutable std::mutex mutex{};
-  mutable std::unique_ptr<Attachment> attached{};
+  mutable std::unique_ptr<Attachment> attached{};  // made under the mutex
+  mutable std::atomic<Attachment*> attachment{};   // it, for everyone
   mutable Lineage lineage{};
 };
 

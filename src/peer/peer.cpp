@@ -89,8 +89,10 @@ Attachment* attachment(Handle comm, std::unique_ptr<Attachment> (*make)(Handle c
   const Members* members = known_members(comm);
   if (members == nullptr) members = watched_members(comm);
   if (members == nullptr) return nullptr;
+  if (Attachment* const known = members->attachment.load(std::memory_order_acquire)) return known;
   const std::lock_guard lock(members->mutex);
   if (!members->attached) members->attached = make(comm);
+  members->attachment.store(members->attached.get(), std::memory_order_release);
   return members->attached.get();
 } catch (...) {
   warn_fallback("messages to oneself are packed", caught_error().what());
