@@ -19,7 +19,12 @@ Contents* map(int file) {
   void* const memory = file >= 0 ? ::mmap(nullptr, sizeof(Contents), kAccess, MAP_SHARED, file, 0)
                                  : ::mmap(nullptr, sizeof(Contents), kAccess, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw Error(ErrorKind::no_memory, "no memory for a mailbox");
-  return new (memory) Contents;
+  // Zeros are what an empty mailbox is made of: pages come with their first use.
+  auto* const contents = static_cast<Contents*>(memory);
+  contents->version = kVersion;
+  contents->bytes = sizeof(Contents);
+  contents->rank = -1;
+  return contents;
 }
 
 int make_file() {

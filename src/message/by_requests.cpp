@@ -71,7 +71,7 @@ int run_by_requests(const Call& call, Sides&& sides) {
     if (!is_made(code, received)) return code;
   }
   if (call.out != nullptr) {
-    const int code = send_half(call, std::move(sides.out), &sent);
+    const int code = guarded(call.comm(), [&] { return send_half(call, std::move(sides.out), &sent); });
     if (!is_made(code, sent)) {
       if (call.in != nullptr) take_back(call.real, received);
       return code;

@@ -48,18 +48,38 @@ Payload* emplace(std::optional<Payload>& payload, FoundSide& found) {
   return found.side ? &payload.emplace(std::move(*found.side), device::current(), device::Limit::none) : nullptr;
 }
 
+// A call that has been counted, and fails, shifts the numbers of later ones.
+class ClosesUnlessDone {
+ public:
+  explicit ClosesUnlessDone(Handle comm) : comm_(comm) {}
+  ~ClosesUnlessDone() {
+    if (!is_done_) close_meetings(comm_);
+  }
+  ClosesUnlessDone(const ClosesUnlessDone&) = delete;
+  ClosesUnlessDone& operator=(const ClosesUnlessDone&) = delete;
+  int done(int code) const {
+    is_done_ = code == MPI_SUCCESS;
+    return code;
+  }
+
+ private:
+  const Handle comm_;
+  mutable bool is_done_ = false;
+};
+
 // A blocking call needs no message: its payloads live as long as the call.
 int run_blocking(const Call& call, Sides& sides, Over over) {
   Engine::flush();
   note_untouched(call.out, call.in, false);
+  const ClosesUnlessDone noted(call.comm());
   std::optional<Payload> out, in;
   if (Payload* const payload = emplace(out, sides.out)) payload->move();
   const Lent lent_out(call.out, out ? &*out : nullptr), lent_in(call.in, emplace(in, sides.in));
-  if (!in) return over(lent_out.given(), lent_in.given(), call.result);
+  if (!in) return noted.done(over(lent_out.given(), lent_in.given(), call.result));
   SeenStatus seen(static_cast<MPI_Status*>(call.result));
   const int code = trace::traced("library wait", [&] { return over(lent_out.given(), lent_in.given(), seen.get()); });
   unpack_received(*in, code, *seen.get());
-  return code;
+  return noted.done(code);
 }
 
 // The bytes are with the library. The payload is kept until it has no more need of it.

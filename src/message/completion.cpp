@@ -192,6 +192,8 @@ int cancel(const Real& real, void* request) {
   }
   if (Engine::get().withdraw(load_handle(request))) return MPI_SUCCESS;
   const MessagePtr message = Engine::get().find(load_handle(request));
+  const OfferPtr offer = message && !message->ins.empty() ? message->ins.first().offer : nullptr;
+  if (offer && offer->is_claimed()) return MPI_SUCCESS;  // its sender is writing: the message will come
   return message && message->ends_without_library() ? MPI_SUCCESS : real.MPI_Cancel(request);
 }
 

@@ -16,6 +16,8 @@ struct Half;
 
 // The transfer of a send that has claimed an offer.
 struct Direct {
+  ~Direct() { claim.end(false); }  // unless it has ended: the receiver must not wait for ever
+
   Claim claim;
   std::shared_ptr<const void> composed;  // keeps the boxes of `transfer`
   std::vector<ReachedPtr> reached;       // keeps the memory that it writes

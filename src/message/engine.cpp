@@ -196,7 +196,19 @@ void Engine::deliver(Message& message) noexcept {
   message.start_code = message.mpi.MPI_Isend(nullptr, 0, type_byte(), part.peer, part.tag, message.comm, &marker);
   if (is_made(message.start_code, marker)) message.mpi.MPI_Request_free(&marker);
   part.direct.reset();
+  if (message.start_code != MPI_SUCCESS) end_order(message);
   message.state.become(message.start_code == MPI_SUCCESS ? MessageState::delivered : MessageState::failed);
+}
+
+// A message that is not sent shifts those behind it: they meet other receives than those that they have claimed.
+void Engine::end_order(Message& failed) noexcept {
+  close_meetings(failed.comm);
+  for (const MessagePtr& message : pending_) {
+    Part& part = message->outs.first();
+    if (!part.direct || key_of(message->comm) != key_of(failed.comm)) continue;
+    is_packed(*message, true);
+    pack_now(*message);
+  }
 }
 
 void Engine::start(Message& message) noexcept {
@@ -207,7 +219,7 @@ void Engine::start(Message& message) noexcept {
     starting_.store(outer);
   }
   const bool has_failed = message.failure || message.start_code != MPI_SUCCESS;
-  if (has_failed) close_meetings(message.comm);
+  if (has_failed) end_order(message);
   message.state.become(has_failed ? MessageState::failed : MessageState::started);
 }
 

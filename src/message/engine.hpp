@@ -115,6 +115,7 @@ class Engine {
   void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
   void start(Message& message) noexcept;
   void deliver(Message& message) noexcept;
+  void end_order(Message& failed) noexcept;
   bool is_met(const OfferPtr& offer) noexcept;
 
   // Pending sends, freed requests and an open row; managed requests. Most calls look at nothing else. Counted when a

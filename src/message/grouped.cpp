@@ -31,7 +31,8 @@ Works works_of(const std::vector<MessagePtr>& messages, Parts Message::* parts) 
 
 // The offer of a direct message is not written then: its bytes come packed.
 void move_now(const Work& work) noexcept {
-  if (const auto direct = std::exchange(work.part->direct, nullptr)) conclude(*direct, false);
+  const auto direct = std::exchange(work.part->direct, nullptr);  // kept: kernels that failed may use its memory
+  if (direct) conclude(*direct, false);
   try {
     work.payload().move();
   } catch (...) {

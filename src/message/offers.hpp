@@ -55,6 +55,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool post(const Meetings& meetings) noexcept;
   // The receive is complete, or will be by a packed message. True: the sender has written the bytes.
   bool end_it() noexcept;
+  // Its sender has begun, and not ended.
+  bool is_claimed() const { return slot_.word.load() == word(OfferState::claimed).bits(); }
   // The receive is complete.
   bool is_ended() const { return is_ended_.load(); }
   // Revokes all that are published. Those returned have been claimed, or are complete.

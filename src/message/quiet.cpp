@@ -12,9 +12,9 @@ std::atomic<bool> packs_host_memory{true};
 
 // The last library before the search for the device: one loaded in between is seen the next time.
 void look_whether_quiet() noexcept {
+  if (notes_messages() || flag(Option::REPORT)) return;  // a report counts what is passed on
   const link_map* const last = hold_last_library();
-  if (notes_messages() || device::current() != nullptr || flag(Option::REPORT))
-    return;  // a report counts what is passed on
+  if (device::current() != nullptr) return;
   packs_host_memory.store(may_pack_on_host(), std::memory_order_relaxed);
   quiet_since.store(last, std::memory_order_release);
 }

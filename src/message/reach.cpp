@@ -1,5 +1,6 @@
 #include "message/reach.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 
@@ -12,11 +13,13 @@ namespace {
 struct Mapped {
   int rank;
   device::Context context;
-  std::uint64_t begin, id;  // of the allocation, in its process
+  std::uint64_t begin, end, id;  // of the allocation, in its process
   ReachedPtr reached;
 
-  bool is_of(int its_rank, device::Context its_context, const device::SharedAllocation& allocation) const {
-    return rank == its_rank && context == its_context && begin == allocation.begin;
+  // It lies at some of the allocation's addresses.
+  bool is_at(int its_rank, device::Context its_context, const device::SharedAllocation& allocation) const {
+    const bool overlaps = begin < allocation.begin + allocation.bytes && allocation.begin < end;
+    return rank == its_rank && context == its_context && overlaps;
   }
 };
 
@@ -53,19 +56,20 @@ Reached::~Reached() {
   }
 }
 
-// An allocation of another id at the same address: its owner has freed the one before it, and nobody writes to it.
+// Another allocation at some of its addresses: the owner has freed the one before it, and nobody writes to that.
 ReachedPtr reach(device::Device& device, device::Context context, int rank,
                  const device::SharedAllocation& allocation) noexcept try {
   const std::lock_guard lock(mapped().mutex);
   auto& all = mapped().all;
-  for (auto one = all.begin(); one != all.end(); ++one) {
-    if (!one->is_of(rank, context, allocation)) continue;
-    if (one->id == allocation.id) return one->reached;
-    all.erase(one);
-    break;
+  const auto is_it = [&](const Mapped& one) { return one.is_at(rank, context, allocation) && one.id == allocation.id; };
+  if (const auto known = std::find_if(all.begin(), all.end(), is_it); known != all.end()) {
+    std::rotate(all.begin(), known, known + 1);
+    return all.front().reached;
   }
+  std::erase_if(all, [&](const Mapped& one) { return one.is_at(rank, context, allocation); });
   if (all.size() >= kMostMapped) all.pop_back();
-  all.push_front({rank, context, allocation.begin, allocation.id, map(device, context, allocation)});
+  const std::uint64_t end = allocation.begin + allocation.bytes;
+  all.push_front({rank, context, allocation.begin, end, allocation.id, map(device, context, allocation)});
   return all.front().reached;
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());

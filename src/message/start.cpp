@@ -21,7 +21,10 @@ int start_buffered(Message& message) {
   Handle sent = request_null();
   const int code = message.mpi.MPI_Ibsend(part.payload.data(), packed.count(), packed.type(), part.peer, part.tag,
                                           message.comm, &sent);
-  if (!is_made(code, sent)) return code;
+  if (!is_made(code, sent)) {
+    close_meetings(message.comm);
+    return code;
+  }
   message.state.become(MessageState::buffered);
   message.mpi.MPI_Wait(&sent, MPI_STATUS_IGNORE);
   return code;

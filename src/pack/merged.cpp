@@ -73,13 +73,15 @@ void make(const Scope& here, const std::vector<Member>& members, List& list) {
   for (std::uint32_t b = 0; b < boxes.size(); ++b)
     append_tiles(is_far[b] ? placed.far : placed.near, boxes[b], b, depth);
   const std::vector<TileOfList> tiles = mixed(placed);
-  list.boxes = std::make_unique<DeviceCopy>(here, boxes.data(), boxes.size() * sizeof(KernelBox));
-  list.tiles = std::make_unique<DeviceCopy>(here, tiles.data(), tiles.size() * sizeof(TileOfList));
+  auto boxes_there = std::make_unique<DeviceCopy>(here, boxes.data(), boxes.size() * sizeof(KernelBox));
+  auto tiles_there = std::make_unique<DeviceCopy>(here, tiles.data(), tiles.size() * sizeof(TileOfList));
   ManyBoxes params{};
-  params.boxes = static_cast<const KernelBox*>(list.boxes->data());
-  params.tiles = static_cast<const TileOfList*>(list.tiles->data());
+  params.boxes = static_cast<const KernelBox*>(boxes_there->data());
+  params.tiles = static_cast<const TileOfList*>(tiles_there->data());
   params.tiles_per_element = static_cast<std::uint32_t>(tiles.size());
   list.launch = {kernel, {params.tiles_per_element, tuning()[Knob::threads]}, 0, 0, params};
+  list.boxes = std::move(boxes_there);
+  list.tiles = std::move(tiles_there);
 }
 
 // The last sets of transfers.

@@ -9,6 +9,7 @@
 #include "device/staging.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
+#include "message/quiet.hpp"
 #include "message/starter.hpp"
 #include "mpi/active.hpp"
 #include "mpi/real.hpp"
@@ -39,6 +40,7 @@ void announce(World world) noexcept {
   if (world == World::yes) {
     message::choose_starter();
     peer::begin_ids();
+    message::forget_quiet();  // messages of sessions before it
     message::open_mailbox();
   }
   const int rank = world == World::yes ? own_rank() : -1;
