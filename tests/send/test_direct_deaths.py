@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from test_direct import DIRECT
 
-from support import mailboxes, shim
+from support import mailboxes, needs, shim
 from support.programs import compiled, mpicc, mpirun_python
 
 HERE = Path(__file__).parent
@@ -56,6 +56,7 @@ def tool(tmp_path_factory):
     return compiled(mpicc(), HERE / "dying_tool.c", tmp_path_factory.mktemp("dying"), "-shared", "-fPIC")
 
 
+@needs.open_mpi()
 @pytest.mark.parametrize("step", STEPS)
 def test_a_rank_that_dies(tool, step):
     token = f"TESTS_TOKEN={uuid.uuid4()}"

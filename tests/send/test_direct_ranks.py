@@ -14,7 +14,7 @@ from mpi4py import MPI
 from test_direct import DIRECT, FACES, INT, gpu_end
 
 from support import constructors as c
-from support import mailboxes
+from support import mailboxes, needs
 from support.effort import IS_QUICK
 from support.ranks import Ranks
 
@@ -163,6 +163,7 @@ def test_a_peer_that_packs(peer):
             assert seconds < SOON
 
 
+@needs.open_mpi()
 @pytest.mark.parametrize("how", ["no file", "another size", "another version"])
 def test_a_door_without_a_mailbox(how):
     with Ranks(2, DIRECT | PATIENT, {RECEIVER: {"LD_PRELOAD": ""}}) as job:
@@ -209,6 +210,7 @@ def listening(job, rank, is_nobody):
         os.waitpid(child, 0)
 
 
+@needs.open_mpi()
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 @pytest.mark.parametrize("is_nobody", [True, False], ids=["another user", "this user"])
 def test_a_door_that_another_process_holds(is_nobody):
@@ -230,6 +232,7 @@ def is_refused(path, flags):
     return False
 
 
+@needs.open_mpi()
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 def test_another_user_finds_no_mailbox(pair):
     for rank, (pid, job) in enumerate(pair.call(worker.who)):

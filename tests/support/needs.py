@@ -18,6 +18,12 @@ def function(name: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not p2p.has(name), reason=f"this MPI has no MPI_{name}: take one of a newer standard")
 
 
+def open_mpi() -> pytest.MarkDecorator:
+    """The launcher's name of the job in the environment of its ranks."""
+    is_other = p2p.MPI.get_vendor()[0] != "Open MPI"
+    return pytest.mark.skipif(is_other, reason="the job's name is read from PMIX_NAMESPACE: run it with Open MPI")
+
+
 @cache
 def has_thread_multiple() -> bool:
     """Asked without the shim: a shim that lowers the level must not leave out the tests that would tell."""
