@@ -46,8 +46,8 @@ void Engine::withdraw_offers() noexcept {
   }
 }
 
-// A receive that a call of another thread has taken is met when that call says so. By our own query: MPICH's forgets the
-// status that it has told.
+// A receive that a call of another thread has taken is met when that call says so. By our own query: MPICH's forgets
+// the status that it has told.
 bool Engine::is_met(const OfferPtr& offer) noexcept {
   const std::lock_guard lock(mutex_);
   tend_orphans(false);
