@@ -43,8 +43,7 @@ struct Location {
   bool gpu_reaches() const { return kind != MemoryKind::host; }
 };
 
-// What another process of the node needs to map an allocation of device memory. Plain data: it travels through shared
-// memory.
+// An allocation of device memory as another process of the node maps it. Plain data: it travels through shared memory.
 struct SharedAllocation {
   std::array<std::byte, 64> handle{};  // cuda: CUipcMemHandle; fake: process and file
   std::array<std::byte, 16> gpu{};     // UUID of its GPU
@@ -122,7 +121,7 @@ class Device {
   // Does a kernel on one GPU reach the memory of the other? Ordinals of this process.
   virtual bool reaches(int ordinal, int other) noexcept = 0;
 
-  // What another process needs to map the allocation (Scope::map). Empty where the memory cannot be shared: it is not
+  // The allocation as another process maps it (Scope::map). Empty where the memory cannot be shared: it is not
   // device memory, or the driver has no handle for it (cudaMallocAsync, virtual memory management). Cheap enough to be
   // asked for each message.
   virtual std::optional<SharedAllocation> share(const Location& location) noexcept = 0;

@@ -58,7 +58,8 @@ class Mailbox {
   std::optional<SharedBoxes> boxes_{};
 };
 
-// The mailbox of a rank of this job on this node. Null: there is none, or not yet. A search takes some microseconds.
+// The mailbox of a rank of this job on this node. Null: there is none, or not yet. A call that searches takes some
+// microseconds.
 Contents* find_neighbour(const std::string& job, int rank) noexcept;
 
 }  // namespace tempi::mailbox

@@ -1,3 +1,4 @@
+#include <bit>
 #include <map>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -39,17 +40,23 @@ Contents* map_neighbour(const std::string& job, int rank) {
   return contents;
 }
 
+// A rank may publish its mailbox later than others look for it: the search is repeated, less and less often.
+struct Neighbour {
+  Contents* contents = nullptr;
+  std::uint64_t n_asked = 0;
+
+  bool is_to_be_searched() { return contents == nullptr && std::has_single_bit(++n_asked); }
+};
+
 }  // namespace
 
 Contents* find_neighbour(const std::string& job, int rank) noexcept try {
   static auto& mutex = *new std::mutex;
-  static auto& known = *new std::map<std::pair<std::string, int>, Contents*>;
+  static auto& known = *new std::map<std::pair<std::string, int>, Neighbour>;
   const std::lock_guard lock(mutex);
-  const auto found = known.find({job, rank});
-  if (found != known.end()) return found->second;
-  Contents* const contents = map_neighbour(job, rank);
-  if (contents != nullptr) known[{job, rank}] = contents;
-  return contents;
+  Neighbour& neighbour = known[{job, rank}];
+  if (neighbour.is_to_be_searched()) neighbour.contents = map_neighbour(job, rank);
+  return neighbour.contents;
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());
   return nullptr;

@@ -25,9 +25,10 @@ Meetings* meetings_of(Handle comm) noexcept {
   return all != nullptr && (all->claims() || all->offers()) ? all : nullptr;
 }
 
-// A second thread has closed the sends: claimed ones of the first one go before what it does next.
+// A second thread has closed the sends: claimed ones of the first one go before what it does next. Without a GPU in use
+// there are none.
 void settle(const Meetings& all) noexcept {
-  if (!all.claims()) Engine::get().settle();
+  if (!all.claims() && device::current() != nullptr) Engine::get().settle();
 }
 
 bool lies_on_one_gpu(const pack::Place& place) { return place.first.on_gpu() && !place.is_split(); }
@@ -57,7 +58,7 @@ bool share_memories(Slot& slot, const Offer& offer, const OfferedLayout& layout,
   return true;
 }
 
-// What other processes need to write into the buffer. False: they cannot.
+// The slot describes the buffer for other processes. False: they cannot write there.
 bool describe(Slot& slot, const Offer& offer, const OfferedLayout& layout, device::Device& device) {
   if (layout.boxes.empty() || offer.end.place.first.kind != device::MemoryKind::device) return false;
   return share_memories(slot, offer, layout, device) && Mailbox::own().share_boxes(slot, layout.boxes);

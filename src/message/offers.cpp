@@ -1,5 +1,6 @@
 #include "message/offers.hpp"
 
+#include <bit>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -25,12 +26,12 @@ std::uint64_t next_own_id() {
   return ++last;
 }
 
-// A rank may publish its mailbox later than this one looks for it: the search is repeated, less and less often.
-bool is_time_to_search(std::uint64_t n) { return (n & (n - 1)) == 0; }
+// Of the messages of a line that knows no mailbox few ask for one.
+bool is_time_to_ask(std::uint64_t n) { return std::has_single_bit(n); }
 
 Contents* mailbox_of(int rank, std::uint64_t n) {
   if (rank == peer::own_rank()) return &Mailbox::own().contents();
-  if (!Mailbox::own().is_published() || !is_time_to_search(n)) return nullptr;
+  if (!Mailbox::own().is_published() || !is_time_to_ask(n)) return nullptr;
   static const std::string job = job_on_node();
   return mailbox::find_neighbour(job, rank);
 }
@@ -55,7 +56,8 @@ Published& published() {
   return offers;
 }
 
-// A sender that has claimed an offer is never slow, unless it has died.
+// A claim has ended when its message has arrived. The receive may also be complete by an error, as of a sender that
+// died.
 constexpr std::chrono::seconds kClaimLasts{5};
 
 // False: it stays claimed.
