@@ -19,6 +19,8 @@ HALO_WAYS = {
     "library-persistent": ("the same, persistent requests", "0.55"),
     "shim-isend": ("TEMPI: the same derived types", "#f4b183"),
     "shim-pack": ("TEMPI: MPI_Pack", "#e8853a"),
+    "shim-c-isend": ("TEMPI: derived types, from C", "#f8cfae"),
+    "shim-c-persistent": ("the same, persistent requests", "#fbe3d0"),
     "halo": ("TEMPI: HaloExchange", "#c00000"),
     "hand": ("by hand: packed messages", "#5b9bd5"),
     "hand-nccl": ("by hand: NCCL", "#1f4e79"),

@@ -26,6 +26,7 @@ mpi4py.rc.initialize = False  # the GPU is chosen first: UCX looks for it when M
 from mpi4py import MPI  # noqa: E402
 
 from bench.halo3d import ways  # noqa: E402
+from bench.halo3d.c_calls import CTypes  # noqa: E402
 from bench.halo3d.grid import Place, Size, process_grid  # noqa: E402
 from bench.halo3d.jobs import WITH_SHIM  # noqa: E402
 from bench.halo3d.setting import Setting, Unavailable, Way  # noqa: E402
@@ -72,6 +73,8 @@ WAYS: dict[str, Callable[[Setting], Way]] = {
     "hand-nccl": by_nccl,
     "shim-pack": ways.Packed,
     "shim-isend": ways.DerivedTypes,
+    "shim-c-isend": lambda setting: CTypes(setting, is_persistent=False),
+    "shim-c-persistent": lambda setting: CTypes(setting, is_persistent=True),
     "halo": ways.halo_exchange,
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.halo3d.jobs import WITH_SHIM
 from support import shim
 from support.programs import mpirun_python, run, succeed
 
@@ -14,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RANK = ROOT / "bench" / "halo3d" / "rank.py"
 STAND_IN = Path(__file__).with_name("stand_in_gpu")
 HOST = ["--memory", "host", "--seconds", "0.01"]
-HOST_WAYS = {"library", "library-persistent", "hand", "halo", "shim-isend", "shim-pack"}
+HOST_WAYS = {"library", "library-persistent", "hand"} | set(WITH_SHIM)
 
 
 @pytest.fixture
