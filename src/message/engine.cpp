@@ -98,7 +98,7 @@ void Engine::release() noexcept {
   if (--n_holds_ > 0 || (pending_.empty() && early_.empty())) return;
   meet_early(true);
   launch();
-  start_or_leave(starter() == Starter::same_call || held_bytes_ <= kMostAwaitedBytes);
+  start_or_leave(starter() == Starter::same_call || (early_.empty() && held_bytes_ <= kMostAwaitedBytes));
   count_work();
 }
 
@@ -135,12 +135,12 @@ void Engine::start_pending(bool waits) noexcept {
   while (!start_what_can_be(waits) && waits) std::this_thread::yield();
 }
 
-// False: sends are early still.
+// False: sends are early still. Others are not waited for then: early ones are launched as soon as they meet.
 bool Engine::start_what_can_be(bool waits) noexcept {
   const std::lock_guard lock(mutex_);
   row_is_open_ = false;
   meet_early(waits);
-  start_packed(waits);
+  start_packed(waits && early_.empty());
   tend_orphans(false);
   return early_.empty();
 }

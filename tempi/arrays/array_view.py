@@ -95,7 +95,15 @@ def wait_for(view: ArrayView) -> None:
         If CUDA reports an error, which may be one of the producer's own kernels.
     """
     if view.on_gpu and view.stream is not None:
-        cuda_stream.synchronize(view.stream, view.address)
+        context = cuda_stream.context_of(view.address)
+        if context is not None:
+            cuda_stream.synchronize(view.stream, context)
+
+
+def stream_of(array: object) -> int | None:
+    """`ArrayView.stream` of an array that is on a GPU, as it is now: it may be another one each time."""
+    interface = getattr(array, "__cuda_array_interface__", None)
+    return describe(array).stream if interface is None else _stream_in(interface)
 
 
 class _ArrayInterface(ctypes.Structure):
@@ -146,10 +154,14 @@ def _of_cuda(interface: dict[str, Any], owner: object) -> ArrayView:
         dtype,
         bool(readonly),
         on_gpu=True,
-        # Before version 3 arrays could not say it, and by custom were on the default stream.
-        stream=interface.get("stream") if interface["version"] >= 3 else LEGACY_DEFAULT_STREAM,
+        stream=_stream_in(interface),
         owner=owner,
     )
+
+
+def _stream_in(interface: dict[str, Any]) -> int | None:
+    """Before version 3 arrays could not say it, and by custom were on the default stream."""
+    return interface.get("stream") if interface["version"] >= 3 else LEGACY_DEFAULT_STREAM
 
 
 @lru_cache(maxsize=256)

@@ -44,8 +44,8 @@ def _primary_context(driver: ctypes.CDLL, ordinal: int) -> int:
     return context.value or 0
 
 
-def synchronize(stream: int, address: int) -> None:
-    """Wait for `stream` of the device that owns `address`; 1 and 2 are that device's default streams.
+def context_of(address: int) -> int | None:
+    """The primary context of the device that owns `address`. None: no work can be queued for that memory.
 
     Raises
     ------
@@ -54,14 +54,27 @@ def synchronize(stream: int, address: int) -> None:
     """
     driver = _driver()
     if driver is None:
-        return
-    ordinal, popped = ctypes.c_int(), ctypes.c_void_p()
+        return None
+    ordinal = ctypes.c_int()
     code = driver.cuPointerGetAttribute(ctypes.byref(ordinal), _DEVICE_ORDINAL, address)
     if code in _NO_DRIVER_WORK:
-        return
+        return None
     _check(code, "cuPointerGetAttribute")
-    _check(driver.cuCtxPushCurrent_v2(_primary_context(driver, ordinal.value)), "cuCtxPushCurrent")
+    return _primary_context(driver, ordinal.value)
+
+
+def synchronize(stream: int, context: int) -> None:
+    """Wait for `stream` of a context; 1 and 2 are its default streams.
+
+    Raises
+    ------
+    RuntimeError
+        If CUDA reports an error.
+    """
+    driver = _driver()
+    assert driver is not None  # it has the context
+    _check(driver.cuCtxPushCurrent_v2(context), "cuCtxPushCurrent")
     try:
         _check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize")
     finally:
-        driver.cuCtxPopCurrent_v2(ctypes.byref(popped))
+        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))

@@ -7,7 +7,8 @@ from types import TracebackType
 
 from mpi4py import MPI
 
-from tempi.arrays.array_view import describe, wait_for
+from tempi.arrays.array_view import stream_of
+from tempi.cuda import stream as cuda_stream
 from tempi.halo import under_way
 from tempi.halo.agreement import agree, make_together
 from tempi.halo.ghosts import Regions, exchanged_regions
@@ -97,7 +98,11 @@ class HaloExchange:
         self.grid: ProcessGrid = wish.grid
         cells = [one for one, _ in found]
         owners = [view.owner for _, view in found]
-        self._gpu_arrays = [array for array, (_, view) in zip(every, found, strict=True) if view.on_gpu]
+        self._gpu_arrays = [
+            (array, cuda_stream.context_of(view.address))
+            for array, (_, view) in zip(every, found, strict=True)
+            if view.on_gpu
+        ]
         gpu_array = next((one for one, view in found if view.on_gpu and one.n_bytes), None)
         own_comm = comm.Dup()
         try:
@@ -122,8 +127,9 @@ class HaloExchange:
         """
         self._must_be("idle")
         under_way.free_dropped()
-        for array in self._gpu_arrays:
-            wait_for(describe(array))  # its stream may be another one each time
+        for stream, context in {(stream_of(array), context) for array, context in self._gpu_arrays}:
+            if stream is not None and context is not None:
+                cuda_stream.synchronize(stream, context)
         self._state = "under way"  # also where an error leaves the messages half-way
         under_way.begin(self._messages, self)
         self._messages.start()
