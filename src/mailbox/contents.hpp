@@ -6,6 +6,7 @@
 //   line    the messages of one (communicator, source, tag), in the order in which MPI matches them; its receives and
 //           its messages are counted from 1 on both sides
 //   base    the last number of the communicator that had the line before: the numbers of a line never come again
+//   landing memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
 //   claim   the sender's step from "offered" to "claimed": its message is a marker from then on, unless it declines
 //
 // Invariants
@@ -53,7 +54,7 @@ struct OfferedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16;
 inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
@@ -86,6 +87,11 @@ struct Slot {
   std::int64_t bytes = 0;                    // packed
   std::uint64_t layout = 0;                  // names the boxes; never reused in the receiver's process
   std::uint32_t first_box = 0, n_boxes = 0;  // in `boxes`; none: not for other processes
+  device::SharedAllocation landing{};        // holds the landing; of no bytes: there is none
+  std::uint64_t landing_address = 0;         // in the receiver's process
+  // Written by the sender between its claim and the end of it.
+  std::atomic<std::uint32_t> is_landed{0};  // the bytes go into the landing, packed, not into the buffer
+  std::atomic<std::int64_t> landed{0};      // bytes that have arrived there, in packed order
 
   OfferState state() const { return static_cast<OfferState>(word.load(std::memory_order_acquire) & 0xFF); }
   // False: the offer is in another state, or another offer.

@@ -83,7 +83,8 @@ void DirectMessage::receive() {
 std::uint64_t DirectMessage::n_sent() {
   std::uint64_t n = 0;
   for (const CounterRow& row : counters()) {
-    if (row.function == Function::direct && row.outcome == Outcome::sent_direct) n += row.calls;
+    const bool is_sent = row.outcome == Outcome::sent_direct || row.outcome == Outcome::landed;
+    if (row.function == Function::direct && is_sent) n += row.calls;
   }
   return n;
 }

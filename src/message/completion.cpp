@@ -82,10 +82,22 @@ int finish_or_put_back(MessagePtr message, void* request, SeenStatus& seen, int 
   return code;
 }
 
+// The landing of a receive is unpacked while its bytes arrive. Returns when they have, or the message comes otherwise.
+void unpack_arriving(const Real& real, Handle request) noexcept {
+  const MessagePtr message = Engine::get().find(request);
+  const OfferPtr offer = message && !message->ins.empty() ? message->ins.first().offer : nullptr;
+  if (!offer || !offer->landing) return;
+  int has_come = 0;
+  while (!has_come && offer->is_open() && offer->unpack_arrived()) {
+    if (request_get_status(real, request, &has_come, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+  }
+}
+
 }  // namespace
 
 int wait(const Real& real, void* request, MPI_Status* status) {
   Engine::flush();
+  if (request != nullptr && Landing::any()) unpack_arriving(real, load_handle(request));
   MessagePtr message = take(is_status(status), request);
   if (!message) return real.MPI_Wait(request, status);
   end_sibling(*message, true);
@@ -96,6 +108,9 @@ int wait(const Real& real, void* request, MPI_Status* status) {
 
 int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) {
   Engine::flush();
+  for (int i = 0; requests != nullptr && i < count && Landing::any(); ++i)
+    unpack_arriving(real,
+                    load_handle(static_cast<const char*>(requests) + static_cast<std::size_t>(i) * kRequestBytes));
   Requests all(are_statuses(statuses), count, requests);
   if (!all.any_managed()) return real.MPI_Waitall(count, requests, statuses);
   all.look(true);

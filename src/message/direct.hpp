@@ -3,26 +3,12 @@
 // matching, order and cancellation stay its own.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "message/message.hpp"
 #include "message/offers.hpp"
-#include "message/reach.hpp"
 
 namespace tempi::message {
 
 struct Half;
-
-// The transfer of a send that has claimed an offer.
-struct Direct {
-  ~Direct() { claim.end(false); }  // unless it has ended: the receiver must not wait for ever
-
-  Claim claim;
-  std::shared_ptr<const void> composed;  // keeps the boxes of `transfer`
-  std::vector<ReachedPtr> reached;       // keeps the memory that it writes
-  pack::Transfer transfer;
-};
 
 // True: this process counts its messages. Constant from MPI_Init on: one that is not counted would shift later ones.
 bool notes_messages() noexcept;
@@ -59,7 +45,5 @@ int post_noted(Message& message, const Fn& post) {
 void note_send(Handle comm, Part& part, bool may_write) noexcept;
 // An early send looks for its receive, and may get a transfer (part.direct). False: it is early still.
 bool look(Part& part) noexcept;
-// The end of a claim: the bytes are in the receiver's buffer, or will come packed.
-void conclude(Direct& direct, bool is_written) noexcept;
 
 }  // namespace tempi::message

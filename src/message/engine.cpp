@@ -9,6 +9,7 @@
 #include "message/grouped.hpp"
 #include "message/progress_thread.hpp"
 #include "message/starter.hpp"
+#include "message/writing.hpp"
 #include "mpi/real.hpp"
 
 namespace tempi::message {

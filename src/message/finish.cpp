@@ -28,12 +28,29 @@ bool can_be_unpacked(int code, const MPI_Status& status) {
   return code == MPI_SUCCESS && is_filled(status) && !was_cancelled(status);
 }
 
-// True: the sender has written the bytes, and the message was the marker.
-bool was_written(Part& part, MPI_Status& status) {
-  const OfferPtr offer = std::exchange(part.offer, nullptr);
-  if (!offer || !offer->end_it()) return false;
+enum class Came : std::uint8_t {
+  packed,   // as a message of the library
+  written,  // straight into the buffer; the message was the marker
+  landed,   // the same, but into the landing of the offer, which is kept
+};
+
+Came how_it_came(Part& part, MPI_Status& status) {
+  OfferPtr offer = std::exchange(part.offer, nullptr);
+  if (!offer || !offer->end_it()) return Came::packed;
   if (is_filled(status)) real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), offer->bytes());
-  return true;
+  if (offer->slot().is_landed.load(std::memory_order_relaxed) == 0) return Came::written;
+  part.payload.take_from(offer->landing->end());
+  part.offer = std::move(offer);
+  return Came::landed;
+}
+
+// The landings of these receives are done with.
+void leave_landings(const std::vector<MessagePtr>& unpacked) {
+  for (const MessagePtr& message : unpacked) {
+    Part& part = message->ins.first();
+    part.payload.put_back();
+    part.offer.reset();
+  }
 }
 
 void unpack_short(Message& message, Payload& payload, std::int64_t received) noexcept {
@@ -135,8 +152,11 @@ void unpack(const std::vector<Completed>& all) noexcept {
   for (const Completed& done : all) {
     Message& message = *done.message;
     if (message.ins.empty() || !message.is(MessageState::started)) continue;
-    if (was_written(message.ins.first(), *done.status)) continue;
-    if (can_be_unpacked(done.code, *done.status)) {
+    const Came how = how_it_came(message.ins.first(), *done.status);
+    if (how == Came::written) continue;
+    if (how == Came::landed) {
+      whole.push_back(done.message);
+    } else if (can_be_unpacked(done.code, *done.status)) {
       Payload& payload = message.ins.first().payload;  // one: a status tells the bytes of one message
       const std::int64_t received = received_bytes(*done.status, payload.bytes());
       if (received == payload.bytes()) whole.push_back(done.message);
@@ -146,6 +166,7 @@ void unpack(const std::vector<Completed>& all) noexcept {
     }
   }
   unpack_grouped(whole);
+  leave_landings(whole);
 }
 
 void unpack_received(Payload& payload, int code, const MPI_Status& status) {

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/trace.hpp"
-#include "message/direct.hpp"
+#include "message/writing.hpp"
 
 namespace tempi::message {
 namespace {
@@ -46,19 +46,34 @@ void queue_batch(const Works& works) {
   const device::Scope here(first.device(), first.context());
   pack::Batch batch(here);
   for (const Work& work : works) {
-    if (const auto& direct = work.part->direct) batch.add_direct({direct->transfer, direct->composed});
+    if (const auto& direct = work.part->direct) batch.add_direct({direct->transfer, direct->owner});
     else work.payload().join(batch);
   }
   const pack::Queued queued = batch.queue();
   for (const Work& work : works) work.part->queued = queued;
 }
 
+// A landing that has begun to be unpacked.
+Landing* begun_landing(const Part& part) {
+  Landing* const landing = part.offer ? part.offer->landing.get() : nullptr;
+  return landing != nullptr && landing->has_begun() ? landing : nullptr;
+}
+
+// False: it is for a batch.
+bool is_queued_alone(const Work& work) {
+  Part& part = *work.part;
+  if (Landing* const landing = begun_landing(part)) part.queued = landing->queue_rest();
+  else if (part.direct && goes_in_chunks(*part.direct)) part.queued = queue_chunks(*part.direct, part.payload.device());
+  else if (!part.direct && !part.payload.can_join_a_batch()) part.queued = part.payload.queue();
+  else return false;
+  return true;
+}
+
 void queue_grouped(const Works& works) noexcept {
   std::map<Context, Works> batches;
   for (const Work& work : works) {
     try {
-      if (work.part->direct || work.payload().can_join_a_batch()) batches[work.payload().context()].push_back(work);
-      else work.part->queued = work.payload().queue();
+      if (!is_queued_alone(work)) batches[work.payload().context()].push_back(work);
     } catch (...) {
       warn_fallback("a message is packed in its call, not behind it", caught_error().what());
       move_now(work);
@@ -84,6 +99,7 @@ bool is_moved(Message& message, Part& part, bool waits) noexcept {
   if (!part.queued.mark) return true;
   device::Mark& mark = *part.queued.mark;
   try {
+    if (part.direct) tell_arrived(*part.direct, waits);
     if (!waits && !mark.reached()) return false;
     if (waits) trace::traced("wait for batch", [&] { mark.wait(); });
   } catch (...) {

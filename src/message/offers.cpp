@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/options.hpp"
 #include "peer/ids.hpp"
 
@@ -110,6 +112,20 @@ std::vector<OfferPtr> Offer::revoke_all() noexcept {
   return left;
 }
 
+bool Offer::is_open() const {
+  const std::uint64_t now = slot_.word.load(std::memory_order_acquire);
+  return now == word(OfferState::offered).bits() || now == word(OfferState::claimed).bits();
+}
+
+bool Offer::unpack_arrived() noexcept try {
+  if (slot_.is_landed.load(std::memory_order_relaxed) != 0)
+    landing->unpack(slot_.landed.load(std::memory_order_acquire));
+  return true;
+} catch (...) {
+  warn_fallback("a message is unpacked when all of it has arrived", caught_error().what());
+  return false;
+}
+
 // A sender that has claimed it decides first: the buffer is not the program's before.
 bool Offer::end_it() noexcept {
   if (is_ended_.exchange(true) || !is_posted_) return was_written_;
@@ -128,7 +144,8 @@ Offer::~Offer() {
   }
   end_it();
   slot_.own = nullptr;
-  if (slot_.state() == OfferState::vacant) Mailbox::own().give_back(slot_);  // else its sender died with it
+  if (slot_.state() == OfferState::vacant) Mailbox::own().give_back(slot_);
+  else static_cast<void>(landing.release());  // its sender has died with it, or may still be writing there
 }
 
 Meeting meet(const Turn& turn) noexcept {

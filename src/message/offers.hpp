@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "mailbox/mailbox.hpp"
+#include "message/landing.hpp"
 #include "pack/transfer.hpp"
 #include "peer/peer.hpp"
 
@@ -48,6 +49,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   std::int64_t count = 0;
   pack::End end{};  // the program's buffer, which is the receive's until it is complete
 
+  std::unique_ptr<Landing> landing{};  // the other place for its bytes
+
   std::int64_t bytes() const { return count * end.layout->size; }
   mailbox::Slot& slot() { return slot_; }
   mailbox::Line& line() { return line_; }
@@ -57,6 +60,10 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool end_it() noexcept;
   // Its sender has begun, and not ended.
   bool is_claimed() const { return slot_.word.load() == word(OfferState::claimed).bits(); }
+  // Its sender has not ended: it may begin, or has begun.
+  bool is_open() const;
+  // Queues the unpacking of what has arrived in the landing. False: that has failed.
+  bool unpack_arrived() noexcept;
   // The receive is complete.
   bool is_ended() const { return is_ended_.load(); }
   // Revokes all that are published. Those returned have been claimed, or are complete.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "message/strategy.hpp"
 #include "pack/batch.hpp"
@@ -46,6 +47,12 @@ class Payload {
   // The program has written to its buffer since the payload was made: its synchronous copies are waited for.
   void look_again() const;
 
+  // The packed bytes have come elsewhere: they are unpacked from there, until put_back().
+  void take_from(const pack::End& elsewhere) { own_dense_ = std::exchange(transfer_.dense(), elsewhere); }
+  void put_back() {
+    if (own_dense_) transfer_.dense() = *std::exchange(own_dense_, std::nullopt);
+  }
+
   // Asynchronous packing or unpacking, if it may be queued: in a batch that runs in `context()`, or alone.
   bool can_be_queued() const;
   bool can_join_a_batch() const { return !on_device_; }
@@ -79,7 +86,8 @@ class Payload {
   Strategy strategy_;
   std::int64_t chunk_bytes_;
   bool may_be_direct_;
-  pack::Transfer transfer_;  // between the program's buffer and the packed bytes
+  pack::Transfer transfer_;               // between the program's buffer and the packed bytes
+  std::optional<pack::End> own_dense_{};  // while its packed bytes are elsewhere
   device::Device* device_;
   std::optional<device::Staging> staging_,
       on_device_;  // the latter only for copies beside kernels, and if there is room

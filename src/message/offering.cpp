@@ -1,0 +1,69 @@
+#include "message/offering.hpp"
+
+#include <algorithm>
+
+#include "message/composition.hpp"
+#include "message/landing.hpp"
+
+namespace tempi::message {
+namespace {
+
+using mailbox::Mailbox;
+using mailbox::Slot;
+
+// The allocations that hold the buffer. False: they cannot all be shared.
+bool share_memories(Slot& slot, const Offer& offer, const OfferedLayout& layout, device::Device& device) {
+  slot.address = reinterpret_cast<std::uintptr_t>(offer.end.address);
+  slot.n_memories = 0;
+  const auto holds = [](const device::SharedAllocation& one, std::uint64_t first, std::uint64_t last) {
+    return first >= one.begin && last <= one.begin + one.bytes;
+  };
+  for (const datatype::Span& span : layout.spans) {
+    const std::uint64_t first = slot.address + static_cast<std::uint64_t>(span.begin);
+    const std::uint64_t last = slot.address + static_cast<std::uint64_t>(span.end);
+    const auto is_in = [&](const device::SharedAllocation& one) { return holds(one, first, last); };
+    if (std::any_of(slot.memories.begin(), slot.memories.begin() + slot.n_memories, is_in)) continue;
+    const device::Location& known = offer.end.place.first;
+    const bool is_known = first >= known.begin && first < known.end;
+    const auto memory = device.share(is_known ? known : device.locate(reinterpret_cast<const void*>(first)));
+    if (!memory || slot.n_memories == mailbox::kMemories || !is_in(*memory)) return false;
+    slot.memories[slot.n_memories++] = *memory;
+  }
+  return true;
+}
+
+// The slot describes the buffer for other processes. False: they cannot write there.
+bool describe(Slot& slot, const Offer& offer, const OfferedLayout& layout, device::Device& device) {
+  slot.n_boxes = 0;
+  if (layout.boxes.empty() || offer.end.place.first.kind != device::MemoryKind::device) return false;
+  return share_memories(slot, offer, layout, device) && Mailbox::own().share_boxes(slot, layout.boxes);
+}
+
+}  // namespace
+
+bool lies_on_one_gpu(const Payload& payload) {
+  const pack::Place& place = payload.transfer().laid_out().place;
+  return place.first.on_gpu() && !place.is_split();
+}
+
+OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
+  const Payload& payload = part.payload;
+  Slot* const slot = lies_on_one_gpu(payload) ? Mailbox::own().take_slot() : nullptr;
+  if (slot == nullptr) return nullptr;
+  auto offer = std::make_shared<Offer>(*slot, *place.line, place.n);
+  const pack::Transfer& transfer = payload.transfer();
+  offer->prepared = payload.prepared();
+  offer->count = transfer.count;
+  offer->end = transfer.laid_out();
+  const OfferedLayoutPtr layout =
+      offered_layout({offer->prepared, offer->count, offer->end.extent}, offer->end, payload.device());
+  slot->own = place.is_own ? offer.get() : nullptr;
+  slot->bytes = offer->bytes();
+  slot->layout = layout->number;
+  slot->landing = {};
+  const bool is_described = place.is_own || describe(*slot, *offer, *layout, payload.device());
+  if (!is_described || (!place.is_own && suits_landing(payload))) offer->landing = Landing::make(payload, *slot);
+  return is_described || offer->landing ? offer : nullptr;
+}
+
+}  // namespace tempi::message

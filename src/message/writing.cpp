@@ -1,0 +1,171 @@
+#include "message/writing.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "message/composition.hpp"
+#include "message/landing.hpp"
+#include "pack/chunks.hpp"
+
+namespace tempi::message {
+namespace {
+
+using mailbox::Slot;
+
+// The allocations of a receiver's buffer as kernels of the sender's context reach them; none: they do not.
+struct Reach {
+  std::vector<Moved> memories{};
+  std::vector<ReachedPtr> kept{};
+};
+Reach reach_memories(const Turn& turn, const Slot& slot, device::Context context, device::Device& device) {
+  Reach all;
+  for (std::uint32_t i = 0; i < slot.n_memories; ++i) {
+    const device::SharedAllocation& memory = slot.memories[i];
+    ReachedPtr reached = reach(device, context, turn.rank, memory);
+    if (!reached) return {};
+    all.memories.push_back({memory.begin, memory.begin + memory.bytes, reached->begin()});
+    all.kept.push_back(std::move(reached));
+  }
+  return all;
+}
+
+// A receiver's end in one allocation of another process. Nothing: it would lie beyond.
+std::optional<pack::End> end_in(const Moved& memory, const Slot& slot, const Composed& composed,
+                                const device::Location& sender) {
+  const auto first = static_cast<std::int64_t>(slot.address - memory.begin) + composed.span.begin;
+  const auto bytes = static_cast<std::int64_t>(memory.end - memory.begin);
+  if (first < 0 || first + composed.span.bytes() > bytes) return {};
+  const std::uint64_t address = memory.here + (slot.address - memory.begin);
+  const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, memory.here,
+                               memory.here + static_cast<std::uint64_t>(bytes)};
+  return pack::End{reinterpret_cast<void*>(address), 0, &composed.far, {there}, true};
+}
+
+using DirectPtr = std::shared_ptr<Direct>;
+
+DirectPtr make_direct(const Claim& claim, const ComposedPtr& composed, const Part& part, const pack::End& to,
+                      std::vector<ReachedPtr> reached) {
+  const pack::End& from = part.payload.transfer().laid_out();
+  return std::make_shared<Direct>(
+      claim, composed, std::move(reached),
+      pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to});
+}
+
+// The GPU that has the landing is not the sender's: its own memory takes short blocks as well.
+bool is_on_other_gpu(const Slot& slot, const device::Location& sender, device::Device& device) {
+  const auto own = device.share(sender);
+  return !own || own->gpu != slot.landing.gpu;
+}
+
+bool goes_to_landing(const Turn& turn, const Slot& slot, const Part& part) {
+  if (turn.is_own || slot.landing.bytes == 0) return false;
+  const device::Location& sender = part.payload.transfer().laid_out().place.first;
+  return slot.n_boxes == 0 || is_on_other_gpu(slot, sender, part.payload.device());
+}
+
+DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& part) {
+  Slot& slot = *claim.slot;
+  const pack::Transfer& own = part.payload.transfer();
+  const device::Location& sender = own.laid_out().place.first;
+  const std::uint64_t first = slot.landing_address - slot.landing.begin;
+  if (first > slot.landing.bytes || slot.landing.bytes - first < static_cast<std::uint64_t>(slot.bytes)) return nullptr;
+  ReachedPtr reached = reach(part.payload.device(), sender.context, turn.rank, slot.landing);
+  if (!reached) return nullptr;
+  slot.is_landed.store(1, std::memory_order_relaxed);
+  pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(reached->begin() + first));
+  to.place = {{device::MemoryKind::device, sender.ordinal, sender.context, reached->begin(),
+               reached->begin() + slot.landing.bytes}};
+  to.is_elsewhere = true;
+  const pack::PreparedPtr& prepared = part.payload.prepared();
+  return std::make_shared<Direct>(claim, prepared, std::vector{std::move(reached)},
+                                  pack::transfer_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to),
+                                  true);
+}
+
+DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
+  const auto& offer = *static_cast<const Offer*>(claim.slot->own);
+  const device::Location& sender = part.payload.transfer().laid_out().place.first;
+  if (offer.end.place.first.context != sender.context) return nullptr;
+  const auto boxes = [&] { return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes(); };
+  const ComposedPtr composed = composition(sent, name, {}, boxes);
+  return composed->mapping ? make_direct(claim, composed, part, offer.end, {}) : nullptr;
+}
+
+DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent,
+                          const Part& part) {
+  const Slot& slot = *claim.slot;
+  const pack::Place& sender = part.payload.transfer().laid_out().place;
+  Reach there = reach_memories(turn, slot, sender.first.context, part.payload.device());
+  if (there.memories.empty()) return nullptr;
+  const bool is_one = there.memories.size() == 1;
+  const Moved first = there.memories.front();
+  const MovedBuffer place = is_one ? MovedBuffer{} : MovedBuffer{slot.address, std::move(there.memories)};
+  const ComposedPtr composed = composition(sent, name, place, [&] { return boxes_of(*turn.receiver, slot); });
+  if (!composed->mapping) return nullptr;
+  const std::optional<pack::End> to =
+      is_one ? end_in(first, slot, *composed, sender.first) : pack::End{nullptr, 0, &composed->far, sender, true};
+  return to ? make_direct(claim, composed, part, *to, std::move(there.kept)) : nullptr;
+}
+
+// Null: the kernel cannot write there.
+DirectPtr direct_to(const Turn& turn, const Claim& claim, const Part& part) {
+  const Slot& slot = *claim.slot;
+  if (part.payload.bytes() != slot.bytes) return nullptr;
+  const pack::Transfer& transfer = part.payload.transfer();
+  const BufferLayout sent{part.payload.prepared(), transfer.count, transfer.laid_out().extent};
+  if (goes_to_landing(turn, slot, part)) return direct_to_landing(turn, claim, part);
+  const LayoutName name{turn.rank, slot.layout};
+  return turn.is_own ? direct_to_oneself(claim, name, sent, part) : direct_to_other(turn, claim, name, sent, part);
+}
+
+}  // namespace
+
+void count_direct(Outcome outcome, std::int64_t bytes) {
+  count_call(Function::direct, outcome, static_cast<std::uint64_t>(bytes));
+}
+
+std::shared_ptr<Direct> write_to(const Turn& turn, const Claim& claim, const Part& part) {
+  DirectPtr direct;
+  try {
+    direct = direct_to(turn, claim, part);
+  } catch (...) {
+    warn_fallback("a message is packed", caught_error().what());
+  }
+  if (direct) return direct;
+  claim.end(false);
+  count_direct(Outcome::declined, part.payload.bytes());
+  return nullptr;
+}
+
+bool goes_in_chunks(const Direct& direct) {
+  const std::int64_t bytes = direct.transfer.bytes();
+  return direct.lands && bytes >= 2 * landed_chunk_bytes(bytes);
+}
+
+pack::Queued queue_chunks(Direct& direct, device::Device& device) {
+  const pack::Transfer& transfer = direct.transfer;
+  const device::Scope here(device, transfer.source.place.first.context);
+  for (const pack::Chunk& chunk : pack::chunks_of(transfer, landed_chunk_bytes(transfer.bytes()))) {
+    chunk.queue_kernel(here);
+    direct.sent.push_back({here.mark(), chunk.end});
+  }
+  return {direct.sent.back().mark, nullptr};
+}
+
+void tell_arrived(Direct& direct, bool waits) {
+  for (; !direct.sent.empty(); direct.sent.pop_front()) {
+    const Sent& next = direct.sent.front();
+    if (!waits && !next.mark->reached()) return;
+    next.mark->wait();
+    direct.claim.slot->landed.store(next.end, std::memory_order_release);
+  }
+}
+
+void conclude(Direct& direct, bool is_written) noexcept {
+  direct.claim.end(is_written);
+  const Outcome how = direct.lands ? Outcome::landed : Outcome::sent_direct;
+  count_direct(is_written ? how : Outcome::fell_back, direct.transfer.bytes());
+}
+
+}  // namespace tempi::message

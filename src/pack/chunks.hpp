@@ -1,0 +1,21 @@
+// A transfer in pieces, in the order of its packed bytes: what follows them, on a link or at the other end, runs beside
+// the rest.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "pack/transfer.hpp"
+
+namespace tempi::pack {
+
+// Dense bytes [begin, end) and the kernel that moves them from or to the laid-out end.
+struct Chunk {
+  std::int64_t begin, end;
+  std::function<void(const device::Scope&)> queue_kernel;
+};
+
+// Of about `chunk_bytes` each, at least one. Several elements, or a single loop nest, can be cut.
+std::vector<Chunk> chunks_of(const Transfer& transfer, std::int64_t chunk_bytes);
+
+}  // namespace tempi::pack
