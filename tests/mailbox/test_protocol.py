@@ -3,9 +3,9 @@
 import random
 
 import pytest
+from faults import FAULTS
 from offer_table import STATES, STEPS, n_rows
 from programs import one_way, parsed, random_programs
-from protocol import FAULTS
 from search import search
 
 from support.effort import IS_QUICK, scaled
