@@ -14,7 +14,7 @@ Keys of a state, beside the library's (library.py):
     done | bytes, receive                complete to the program; the message that was written into its buffer
     turn | look, message                 n (0: none); "early", "claimed" or "nothing"
     claim, message                       (process, slot, (n, line), receive) or None
-    await, thread                        receives whose messages a cancellation waits for
+    await, thread                        receives whose offers a cancellation could not revoke
 """
 
 from __future__ import annotations

@@ -22,12 +22,7 @@ def call(model: Model, state: State, thread: int, of: int, place: int) -> Next:
         return [_sending(op, name)]
     if op.kind in RECEIVES:
         return [(("note_receive", name),)]
-    if op.kind == "wait":
-        receives = tuple(op.names) or _own_receives(model, state, thread, place)
-        return [waiting(receives, _own_sends(model, thread, place))]
-    if op.kind == "cancel":
-        return [cancelling(model, op.names)]
-    return [_other(model, op, name)]
+    return [(*_other_call(model, state, thread, place), ("progress",))]  # Engine::tended
 
 
 def _sending(op: Op, name: str) -> tuple[Action, ...]:
@@ -36,23 +31,34 @@ def _sending(op: Op, name: str) -> tuple[Action, ...]:
     return (("note_untouched", name), ("go_before", op.comm, op.peer), ("send_packed", name))
 
 
-def _other(model: Model, op: Op, name: str) -> tuple[Action, ...]:
+def _other_call(model: Model, state: State, thread: int, place: int) -> tuple[Action, ...]:
+    op = model.program.threads[thread].ops[place]
+    name = model.calls.names[thread, place]
     match op.kind:
+        case "wait":
+            receives = tuple(op.names) or _own_receives(model, state, thread, place)
+            return waiting(receives, _own_sends(model, thread, place))
+        case "cancel":
+            return cancelling(model, op.names)
         case "probe":
             return (("note_probe",), ("flush",), ("probe", name))
         case "iprobe":
             return (("note_probe",), ("progress",))
-        case "mprobe" if "matched probes close late" in model.faults:
-            return (("note_probe",), ("flush",), ("mprobe", name), ("close_meetings", op.comm))
-        case "mprobe" if "open after a matched probe" in model.faults:
-            return (("note_probe",), ("flush",), ("mprobe", name))
         case "mprobe":
-            return (("note_probe",), ("close_meetings", op.comm), ("flush",), ("mprobe", name))
+            return _probing_matched(model, op, name)
         case "drop":
             return (("flush",), ("adopt", op.names))
         case "free":
             return (("flush",), ("end_lines", op.comm), ("end_closed", op.comm))
     return (("flush",),)
+
+
+def _probing_matched(model: Model, op: Op, name: str) -> tuple[Action, ...]:
+    """It closes the communicator before another thread's receive is counted past the message."""
+    closing, probing = ("close_meetings", op.comm), (("note_probe",), ("flush",), ("mprobe", name))
+    if "matched probes close late" in model.faults:
+        return (*probing, closing)
+    return probing if "open after a matched probe" in model.faults else (closing, *probing)
 
 
 def _own_receives(model: Model, state: State, thread: int, place: int) -> tuple[str, ...]:

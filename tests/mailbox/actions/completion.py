@@ -77,7 +77,7 @@ def _complete_as(state: State, process: int, r: str, was_written: bool) -> Next:
 
 @local_if_alone
 def finalize(model: Model, state: State, thread: int) -> Next:
-    """Freed receives are left to the library's MPI_Finalize. Here they end before, so that their bytes are looked at."""
+    """The code leaves freed receives to the library's MPI_Finalize. Here they end first: their bytes are checked."""
     orphans = state["orphans", model.process(thread)]
     state["orphans", model.process(thread)] = ()
     return [(("wait_all", orphans, ()), *(("end_it", r) for r in orphans))]

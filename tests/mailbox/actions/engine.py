@@ -70,23 +70,28 @@ def start_or_leave(model: Model, state: State, thread: int) -> Next:
 
 @local
 def start_packed(model: Model, state: State, thread: int) -> Next:
-    """The pending sends in order."""
+    """start_packed(true): the pending sends in order."""
+    return [(("start",), ("start_packed",))] if state["pending", model.process(thread)] else DONE
+
+
+@action
+def start_some(model: Model, state: State, thread: int) -> Next:
+    """start_packed(false): up to the first whose kernel has not finished."""
+    return [(), (("start",), ("start_some",))] if state["pending", model.process(thread)] else DONE
+
+
+@local
+def start(model: Model, state: State, thread: int) -> Next:
+    """Engine::start, or deliver(); a kernel that fails writes something, and its message comes packed (move_now())."""
     process = model.process(thread)
-    if not state["pending", process]:
-        return DONE
     m, *rest = state["pending", process]
     state["pending", process] = tuple(rest)
-    return [(*_starting(model, state, m), ("start_packed",))]
-
-
-def _starting(model: Model, state: State, m: str) -> tuple[Action, ...]:
-    """Engine::start, or deliver(); a kernel that fails writes something, and its message comes packed (move_now())."""
     if state["claim", m] is None:
-        return (("send_packed", m),)
+        return [(("send_packed", m),)]
     if model.calls.messages[m].kind == "failing":
         hasty = (("send_marker", m),) if "marker before the bytes" in model.faults else ()
-        return (*hasty, ("write", m), ("end_claim", m, False), ("send_packed", m))
-    return (("write", m), ("end_claim", m, True), ("send_marker", m))
+        return [(*hasty, ("write", m), ("end_claim", m, False), ("send_packed", m))]
+    return [(("write", m), ("end_claim", m, True), ("send_marker", m))]
 
 
 @action
@@ -134,7 +139,7 @@ def progress(model: Model, state: State, thread: int) -> Next:
     """start_pending(false)."""
     if not state["has work", model.process(thread)]:
         return DONE
-    return [(("lock",), ("take_met",), ("start_packed",), ("tend_orphans",), ("unlock",))]
+    return [(("lock",), ("take_met",), ("start_some",), ("tend_orphans",), ("unlock",))]
 
 
 @local_if_alone

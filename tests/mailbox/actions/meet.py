@@ -53,16 +53,32 @@ def look_twice(model: Model, state: State, thread: int, m: str, number: int, bas
 
 @action
 def read_n_posted(model: Model, state: State, thread: int, m: str, number: int | None, base: int) -> Next:
-    """A line that is found later, or a count read later, is one that the sender sees when it looks again."""
+    """The receive has been posted, or may come. (A line that appears later is seen when the sender looks again.)"""
     message = model.calls.messages[m]
     process, n = message.destination, base + state["turn", m]
     if number is None and not model.frees:
         number = _find(model, state, m)
     if number is not None and state["n_posted", process, number] >= n:
         return [(("read_slot", m, number, n),)]
-    is_own = process == message.source
-    may_come = not is_own and not state["probes", process] and message.comm not in state["shut", process]
-    state["look", m] = "early" if may_come else "nothing"
+    if process == message.source:
+        state["look", m] = "nothing"
+        return DONE
+    return [(("read_probes", m),)]
+
+
+@action
+def read_probes(model: Model, state: State, thread: int, m: str) -> Next:
+    if state["probes", model.calls.messages[m].destination]:
+        state["look", m] = "nothing"
+        return DONE
+    return [(("read_closed", m),)]
+
+
+@action
+def read_closed(model: Model, state: State, thread: int, m: str) -> Next:
+    """Contents::is_closed."""
+    message = model.calls.messages[m]
+    state["look", m] = "nothing" if message.comm in state["shut", message.destination] else "early"
     return DONE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actions.action import DONE, Next, action
+from actions.action import DONE, Next, action, local
 from library import State
 from model_state import Model
 
@@ -22,13 +22,16 @@ def count_send(model: Model, state: State, thread: int, m: str) -> None:
     state["turn", m] = state["sent", process, line]
 
 
+def is_another_receiver(model: Model, state: State, thread: int, comm: int) -> bool:
+    """Meetings::is_in_turn."""
+    key = ("receiver", model.process(thread), comm)
+    first = state[key] = thread if state[key] is None else state[key]
+    return first != thread and "open after a second receiver" not in model.faults
+
+
 def count_receive(model: Model, state: State, thread: int, r: str) -> int | None:
-    """Meetings::place_receive: the number of the receive in its line, or none."""
+    """Meetings::count_receive: the number of the receive in its line, or none."""
     process, receive = model.process(thread), model.calls.receives[r]
-    first = state["receiver", process, receive.comm]
-    state["receiver", process, receive.comm] = thread if first is None else first
-    if first not in (None, thread) and "open after a second receiver" not in model.faults:
-        close_receives(model, state, thread, receive.comm)
     if state["closed receives", process, receive.comm]:
         return None
     if receive.kind == "host_receive" and "host receives not counted" in model.faults:
@@ -40,21 +43,28 @@ def count_receive(model: Model, state: State, thread: int, r: str) -> int | None
 
 @action
 def close_receives(model: Model, state: State, thread: int, comm: int) -> Next:
-    process = model.process(thread)
-    state["closed receives", process, comm] = True
-    state["shut", process] |= {comm}
+    key = ("closed receives", model.process(thread), comm)
+    if state[key]:
+        return DONE
+    state[key] = True
+    return [(("list_closed", comm),)]
+
+
+@action
+def list_closed(model: Model, state: State, thread: int, comm: int) -> Next:
+    """Mailbox::close."""
+    state["shut", model.process(thread)] |= {comm}
     return DONE
 
 
 @action
 def close_meetings(model: Model, state: State, thread: int, comm: int) -> Next:
+    """Meetings::close: the sends first."""
     state["closed sends", model.process(thread), comm] = True
-    return close_receives(model, state, thread, comm)
+    return [(("close_receives", comm),)]
 
 
-@action
+@local
 def close_all_meetings(model: Model, state: State, thread: int) -> Next:
-    for key in state:
-        if key[:2] == ("closed sends", model.process(thread)):
-            close_meetings(model, state, thread, key[2])
-    return DONE
+    keys = [key for key in state if key[:2] == ("closed sends", model.process(thread))]
+    return [tuple(("close_meetings", comm) for _, _, comm in keys)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import library
 from actions.action import BLOCKED, DONE, Next, action, local_if_alone
 from actions.lines import line
-from actions.meetings import count_receive
+from actions.meetings import count_receive, is_another_receiver
 from checks import check_matches
 from library import State
 from model_state import WINDOW, Model
@@ -17,9 +17,11 @@ from programs import ANY
 def note_receive(model: Model, state: State, thread: int, r: str) -> Next:
     """note_receive(); of host memory note_untouched(). Then the library's call, and post_offer()."""
     receive = model.calls.receives[r]
+    closing = (("close_receives", receive.comm), ("post_library", r))
     if ANY in (receive.source, receive.tag):
-        closes = () if "open after a wildcard" in model.faults else (("close_receives", receive.comm),)
-        return [(*closes, ("post_library", r))]
+        return [closing[1:] if "open after a wildcard" in model.faults else closing]
+    if is_another_receiver(model, state, thread, receive.comm):
+        return [closing]
     n = count_receive(model, state, thread, r)
     return [(("post_library", r),)] if n is None else _placed(model, state, model.process(thread), r, n)
 

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import library
-from actions.action import BLOCKED, DONE, Action, Next, action, local_if_alone
+from actions.action import BLOCKED, DONE, Action, Next, action, local, local_if_alone
 from library import State
 from model_state import Model
 
 
 def cancelling(model: Model, r: str) -> tuple[Action, ...]:
     closing: tuple[Action, ...] = () if "cancel closes nothing" in model.faults else (("close_all_meetings",),)
-    withdrawing: tuple[Action, ...] = (("lock",), ("revoke_all",), ("unlock",), ("await_met",))
-    if "cancel withdraws nothing" in model.faults:
-        withdrawing = ()
+    withdrawing = () if "cancel withdraws nothing" in model.faults else (("revoke_all",),)
     return (("flush",), *closing, *withdrawing, ("cancel_library", r))
 
 
 @local_if_alone
 def revoke_all(model: Model, state: State, thread: int) -> Next:
-    """Offer::revoke_all."""
+    """Offer::revoke_all, with the lock of published offers."""
     process = model.process(thread)
     if state["publishing", process] is not None:
         return BLOCKED
+    state["publishing", process] = thread
     live = [r for r, receive in model.calls.receives.items() if receive.process == process and state["live", r]]
     if "cancel withdraws managed alone" in model.faults:
         live = [r for r in live if not state["taken", r] and r not in state["orphans", process]]
-    return [tuple(("revoke", r) for r in live)]
+    return [(*(("revoke", r) for r in live), ("await_all",))]
 
 
 @action
@@ -42,14 +41,24 @@ def revoke(model: Model, state: State, thread: int, r: str) -> Next:
     return DONE
 
 
+@local
+def await_all(model: Model, state: State, thread: int) -> Next:
+    """Engine::withdraw_offers: the messages of claimed offers arrive first."""
+    state["publishing", model.process(thread)] = None
+    awaited, state["await", thread] = state["await", thread], ()
+    return [() if "cancel does not await" in model.faults else tuple(("await_met", r) for r in awaited)]
+
+
 @action
-def await_met(model: Model, state: State, thread: int) -> Next:
-    """The messages of claimed offers arrive first."""
-    is_waiting = any(state["matched", r] is None for r in state["await", thread])
-    if is_waiting and "cancel does not await" not in model.faults:
+def await_met(model: Model, state: State, thread: int, r: str) -> Next:
+    """Engine::is_met: a receive that another call has taken is met when that call says so."""
+    process = model.process(thread)
+    if state["done", r]:
+        return DONE
+    if state["lock", process] is not None or state["taken", r] or state["matched", r] is None:
         return BLOCKED
-    state["await", thread] = ()
-    return DONE
+    is_freed = r in state["orphans", process]
+    return [(("lock",), ("tend_orphans",), ("unlock",)) if is_freed else ()]
 
 
 @action
