@@ -14,10 +14,17 @@ sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != _ROOT]
 sys.path.append(str(_ROOT / "docs"))  # def_tables: the reader of the tables of src/
 
 import mpi4py  # noqa: E402
+
+from support import processes  # noqa: E402
+
+# Only children use MPI: an MPI_Init here would leave its variables to every program that the tests start. Most modules
+# of support import MPI.
+mpi4py.rc.initialize = mpi4py.rc.finalize = processes.in_child()
+
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-from support import effort, needs, processes  # noqa: E402
+from support import effort, needs  # noqa: E402
 from support.ranks import Pool  # noqa: E402
 from support.tally import tally  # noqa: E402, F401  (a fixture)
 
@@ -33,9 +40,6 @@ settings.register_profile(
     ],
 )
 settings.load_profile("tempi")
-
-# Only children use MPI: an MPI_Init here would leave its variables to every program that the tests start.
-mpi4py.rc.initialize = mpi4py.rc.finalize = processes.in_child()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -73,8 +77,7 @@ def ranks() -> Iterator[Pool]:
 
 @pytest.fixture(scope="session")
 def thread_multiple() -> None:
-    if not needs.has_thread_multiple():
-        pytest.skip("this MPI has no MPI_THREAD_MULTIPLE: take one that was built with threads")
+    needs.thread_multiple()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -121,3 +121,9 @@ print(callable(tempi.explain), *(name for name in before if getattr(tempi, name)
 
 def test_explain_stays_a_function_and_every_public_name_itself_whatever_is_imported(tmp_path):
     assert of_a_new_python(EVERYTHING, tmp_path) == ["True"]
+
+
+def test_the_process_of_pytest_does_not_initialise_mpi():
+    from mpi4py import MPI
+
+    assert not MPI.Is_initialized()

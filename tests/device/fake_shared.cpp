@@ -8,34 +8,22 @@
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
 
+#include "../support/child.hpp"
 #include "base/error.hpp"
 #include "device/fake/fake.hpp"
 
 using namespace tempi::device;
+using child::hear, child::tell;
 
 const char* tempi::device::name(MemoryKind) { return ""; }  // device.cpp has it, which needs a configured build
 
 namespace {
 
 constexpr std::size_t kBytes = 10000;
-
-int line = -1;  // to the other process
-
-template <class T>
-void tell(const T& value) {
-  if (::write(line, &value, sizeof value) != sizeof value) std::abort();
-}
-template <class T>
-T hear() {
-  T value{};
-  if (::read(line, &value, sizeof value) != sizeof value) std::exit(3);  // the other process has ended
-  return value;
-}
 
 // A kernel that writes one word.
 struct Words {
@@ -127,9 +115,7 @@ void write_at(std::size_t offset, int bytes, int ordinal) {
 void share_and_free() {
   void* const memory = zeros(0);
   tell(shared(memory));
-  int end = 0;
-  while (::read(line, &end, sizeof end) > 0) {  // until the child has ended
-  }
+  child::hear_its_end();
   fake_deallocate(memory);
 }
 
@@ -225,11 +211,7 @@ void map_what_is_left(pid_t child) {
 int main(int count, char** words) {
   const std::string test = words[1];
   const auto number = [&](int i) { return i < count ? std::atol(words[i]) : 0; };
-  int lines[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, lines) != 0) return 2;
-  const pid_t child = ::fork();
-  ::close(lines[child == 0 ? 0 : 1]);
-  line = lines[child == 0 ? 1 : 0];
+  const pid_t child = child::connected_fork();
   if (child == 0) {
     if (test == "writes") map_and_write(static_cast<int>(number(3)));
     if (test == "word")

@@ -5,13 +5,14 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <string>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../support/child.hpp"
 #include "device/cuda/cuda.hpp"
 
 using namespace tempi::device;
+using child::hear, child::tell;
 
 extern "C" const unsigned char tempi_kernel_image[] = R"(
 .version 7.5
@@ -32,19 +33,6 @@ const char* tempi::device::name(MemoryKind) { return ""; }  // device.cpp has it
 namespace {
 
 constexpr std::size_t kBytes = 1000;  // the driver cuts several of them out of one block
-
-int line = -1;  // to the other process
-
-template <class T>
-void tell(const T& value) {
-  if (::write(line, &value, sizeof value) != sizeof value) std::abort();
-}
-template <class T>
-T hear() {
-  T value{};
-  if (::read(line, &value, sizeof value) != sizeof value) std::exit(3);  // the other process has ended
-  return value;
-}
 
 struct Words {
   std::uintptr_t address;
@@ -120,13 +108,10 @@ void see_writes(int ordinal) {
 }  // namespace
 
 int main(int, char** words) {
-  int lines[2], status = 0;
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, lines) != 0) return 2;
-  const pid_t child = ::fork();  // before CUDA, which does not survive it
-  ::close(lines[child == 0 ? 0 : 1]);
-  line = lines[child == 0 ? 1 : 0];
+  const pid_t child = child::connected_fork();  // before CUDA, which does not survive it
   if (child == 0) return map_and_write(std::atoi(words[2])), 0;
   see_writes(std::atoi(words[1]));
+  int status = 0;
   ::waitpid(child, &status, 0);
   return status == 0 ? 0 : 1;
 }

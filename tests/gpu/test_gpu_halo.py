@@ -1,18 +1,13 @@
 """tempi.HaloExchange of CuPy's and Numba's arrays, and the heat equation on GPUs."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
-from support import programs, shim
+from support import needs, programs, shim
 from support.ranks import Ranks
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "heat.py"
-
-needs_numba = pytest.mark.skipif(
-    importlib.util.find_spec("numba") is None, reason="needs Numba: pip install numba numba-cuda"
-)
 
 
 @pytest.fixture(scope="module", params=[1, 2, 4])
@@ -21,7 +16,7 @@ def job(request):
         yield ranks
 
 
-@pytest.mark.parametrize("library", ["cupy", pytest.param("numba", marks=needs_numba)])
+@pytest.mark.parametrize("library", ["cupy", pytest.param("numba", marks=needs.numba())])
 def test_arrays_of_three_dtypes(job, library):
     import gpu_halo_worker as worker
 
@@ -35,7 +30,7 @@ def test_queued_work_is_waited_for(job, own_stream):
     job.call(worker.queued_work, own_stream, timeout=60)
 
 
-@needs_numba
+@needs.numba()
 def test_heat_is_the_same_on_any_number_of_ranks():
     found = []
     for n_ranks in (1, 2, 4):

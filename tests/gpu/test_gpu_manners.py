@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from support import calls, two_memories
+from support import calls, needs, two_memories
 from support.gpu_memory import gpu
 from support.memory import Host
 from support.packing import Seen
@@ -191,8 +191,7 @@ def test_mpi_bottom_struct_of_ordinary_and_gpu_memory(order, packed_kind, direct
 def test_span_above_4_gib():
     """A payload of 1 GiB, every offset behind the first quarter beyond 32 bits."""
     free, _ = cupy.cuda.runtime.memGetInfo()
-    if free < 12 << 30:
-        pytest.skip(f"needs 12 GiB of GPU memory, of which {free / (1 << 30):.1f} are free: end what else uses the GPU")
+    needs.free_gpu_memory(12, free)
     rows, row, stride = 1 << 20, 1 << 10, 1 << 13
     source = cupy.zeros((rows, stride), cupy.uint8)
     source[:, :row] = (cupy.arange(rows, dtype=cupy.uint32) * 7 % 251).astype(cupy.uint8)[:, None]

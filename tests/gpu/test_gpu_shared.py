@@ -1,30 +1,21 @@
 """GPU memory that another process maps: CUDA's inter-process handles behind src/device/device.hpp."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from support import shim
+from support import needs, shim
 from support.programs import INCLUDE, compiled, cxx, succeed
 
 HERE = Path(__file__).parent
 EXPECTED = "located 1: kern copy late same address 1, new id 1, refused 1 1, reaches itself 1\n"
 
 
-def cuda_include() -> Path:
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    folder = Path(nvcc).resolve().parent.parent / "include"
-    if not (folder / "cuda.h").exists():
-        pytest.skip("no cuda.h on this machine")
-    return folder
-
-
 @pytest.fixture(scope="module")
 def gpu_shared(tmp_path_factory):
     names = ("device/own_memory", "base/loaded_libraries", "base/log", "base/options")
     sources = [INCLUDE / f"{name}.cpp" for name in names] + sorted((INCLUDE / "device/cuda").glob("*.cpp"))
-    options = ("-std=c++20", "-pthread", f"-isystem{cuda_include()}", *map(str, sources), "-ldl")
+    options = ("-std=c++20", "-pthread", f"-isystem{needs.cuda_headers()}", *map(str, sources), "-ldl")
     return compiled(cxx(), HERE / "gpu_shared.cpp", tmp_path_factory.mktemp("gpu"), *options)
 
 

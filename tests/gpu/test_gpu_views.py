@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+from support import needs
+
 try:
     import cupy
 except ImportError:
@@ -22,10 +24,6 @@ def transfer(source, target):
     MPI.COMM_SELF.Sendrecv(tempi.view(source), 0, recvbuf=tempi.view(target), source=0)
 
 
-def numba_cuda():
-    return pytest.importorskip("numba.cuda", reason="needs Numba: pip install numba numba-cuda")
-
-
 @pytest.mark.parametrize("index", SLICES, ids=str)
 @pytest.mark.parametrize("dtype", ["f8", "c8", "f2", "?"])
 def test_slices_of_cupy_arrays(index, dtype):
@@ -39,7 +37,7 @@ def test_slices_of_cupy_arrays(index, dtype):
 
 @pytest.mark.parametrize("index", [np.s_[1:-1, 0, ::2], np.s_[2]], ids=str)
 def test_slices_of_numba_arrays_to_the_host(index):
-    cuda = numba_cuda()
+    cuda = needs.numba_cuda()
     source, target = cuda.to_device(VALUES), np.zeros_like(VALUES[index])
     transfer(source[index], target)
     np.testing.assert_array_equal(target, VALUES[index])

@@ -56,7 +56,7 @@ def test_a_send_does_not_overtake_one_that_is_being_started(binaries):
 OTHER = {"openmpi": "mpich", "mpich": "openmpi"}[library_name()]
 
 
-@pytest.mark.skipif(not tool(f"mpicc.{OTHER}"), reason=f"no mpicc.{OTHER}: apt-get install lib{OTHER}-dev")
+@needs.compiler_of(OTHER)
 def test_shim_of_another_mpi_says_so_in_one_line_and_passes_through(binaries, pack_types):
     program = compiled(tool(f"mpicc.{OTHER}"), "pack_types.c", binaries)
     assert Path(mpi_of(program)).name.split(".so")[1] != Path(mpi_of(pack_types)).name.split(".so")[1]

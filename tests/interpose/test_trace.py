@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from support import shim
+from support import needs, shim
 from support.programs import INCLUDE, compiled, cxx, mpicc, mpirun, run, succeed, tool
 
 FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_CUDA_AWARE": "0", "TEMPI_STRATEGY": "oneshot"}
@@ -145,10 +145,7 @@ def test_without_a_rank_the_file_is_named_after_the_process_and_its_forks_write_
     assert [event["name"] for event in read(path)] == ["before"]
 
 
-@pytest.mark.skipif(
-    b"InitializeInjectionNvtx2" not in shim.path().read_bytes() or not tool("nvcc"),
-    reason="no NVTX in this build, or no nvcc, which knows where its header is: install the CUDA toolkit",
-)
+@needs.nvtx()
 def test_spans_are_nvtx_ranges_where_a_tool_is_attached(traced, binaries, tmp_path):
     tool_library = compiled(tool("nvcc"), "nvtx_tool.c", binaries, "-shared", "-Xcompiler=-fPIC")
     done = succeed([str(traced)], shim.preloaded(**FAKE, NVTX_INJECTION64_PATH=str(tool_library)))

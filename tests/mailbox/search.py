@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from library import Violation
 from offer_table import Step
 from programs import Program
-from protocol import Action, Protocol
+from protocol import Log, Protocol
 
-Log = tuple[tuple[int, Action], ...]
 Key = tuple[Any, ...]
 
 

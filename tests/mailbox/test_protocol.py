@@ -3,9 +3,9 @@
 import random
 
 import pytest
+from faults import FAULTS
 from offer_table import STATES, STEPS, n_rows
 from programs import one_way, parsed, random_programs
-from protocol import FAULTS
 from search import search
 
 from support.effort import IS_QUICK, scaled
@@ -59,6 +59,10 @@ OF_THREE = (
     "S20|S20|R00 R10 R00",
     "S20 S21|S20|R0* R10 R*0",
 )
+# MPI_Cancel of a receive that another thread waits for, together with one whose offer is claimed: that one is met when
+# the wait ends, which needs the cancellation. The code's bound ends it (kMessageTakes, message/withdraw.cpp).
+NEEDS_ITS_BOUND = "S10|R00=a R01=b Wab|&Cb"
+
 LARGE = ("S10 S20|R20 R00|S10 R00", "S20|S20|R00=a R10 Ca", "S10 S10|R00=a R00=b Wb|&Ca", "S10|R00=a|&Ca")
 
 
@@ -96,6 +100,11 @@ def test_programs_of_a_sender_and_a_receiver():
 def test_random_programs(n_processes, most, count):
     for program in random_programs(scaled(count), n_processes=n_processes, most=most, seed=SEED):
         check(program, most_states=MOST_STATES)
+
+
+def test_a_cancellation_that_needs_its_bound():
+    found = search(parsed(NEEDS_ITS_BOUND))
+    assert found.trace.endswith("=> deadlock: thread 2 waits for ever in ('await_met', 'a')")
 
 
 def test_every_mistake_has_a_case():

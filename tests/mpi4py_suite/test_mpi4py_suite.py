@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from mpi4py_suite import known_failures, package_source, suite
-from support import effort
+from support import effort, needs
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -14,7 +14,7 @@ def source():
     try:
         return package_source.tests()
     except package_source.Unobtainable as reason:
-        pytest.skip(str(reason))
+        pytest.skip(f"{reason}: its tests need a network, or a copy in the cache of an earlier run")
 
 
 def test_messages_datatypes_packing_and_requests_pass_as_without_the_shim():
@@ -46,7 +46,7 @@ def _modules() -> list[str]:
 
 
 @pytest.mark.timeout(0)
-@pytest.mark.skipif(not effort.IS_FULL, reason="mpi4py's whole suite takes hours: TESTS_EFFORT=full")
+@needs.full_effort("mpi4py's whole suite takes hours")
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("module", _modules())
 def test_whole_suite_passes_where_it_passes_without_the_shim(module, ranks):

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from support.defects import is_mpich_4_0, is_open_mpi_4, library_name
+from support import needs
+from support.defects import is_mpich_4_0, is_open_mpi_4
 
 PROGRAM = """
 import os, sys
@@ -63,7 +64,7 @@ def test_children_get_the_shim_and_its_options(run_spawning, how):
 
 
 @pytest.mark.mpi
-@pytest.mark.skipif(library_name() != "openmpi", reason="the keys of the info argument are Open MPI's own")
+@needs.open_mpi("the keys of the info argument are Open MPI's own")
 @pytest.mark.parametrize("key", ["env"] if is_open_mpi_4() else ["env", "PMIX_ENVAR"])
 def test_what_the_program_asks_for_is_kept(run_spawning, key):
     done = run_spawning("one", key, "MINE=kept\nTEMPI_FAKE_SEED=5")

@@ -260,7 +260,9 @@ def libucx(folder):
     return str(folder)
 
 
-of_openmpi = pytest.mark.skipif("openmpi" not in shims.installed(), reason="no shim for Open MPI, which --ucx is for")
+of_openmpi = pytest.mark.skipif(
+    "openmpi" not in shims.installed(), reason="no shim for Open MPI, which --ucx is for: run it with Open MPI"
+)
 
 
 @of_openmpi

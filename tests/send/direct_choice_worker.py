@@ -7,6 +7,7 @@ from mpi4py import MPI
 
 from support import outcomes
 from support.building import Builder
+from support.direct_counts import direct_since
 from support.messages import End, Side
 from support.p2p import PLAIN
 
@@ -30,4 +31,4 @@ def blocking(out: End, into: End) -> int:
         PLAIN("Sendrecv", sent.piece, right, TAG, received.piece, left, TAG, comm, status)
         received.check_received(Side(out, builder).payload())
     comm.Barrier()
-    return (outcomes.rows() - before)[exchange_worker.DIRECT]
+    return direct_since(before)

@@ -11,11 +11,11 @@ from mpi4py import MPI
 
 from support import outcomes
 from support.building import Builder
+from support.direct_counts import DIRECT, direct_since
 from support.messages import End, Image, Side
 from support.p2p import PLAIN, Requests
 
 ANY = "any"
-DIRECT = ("direct", "taken: straight into the receiver")
 
 
 class Event(NamedTuple):
@@ -177,7 +177,7 @@ def run(events: tuple[Event, ...]) -> int:
     with Builder() as builder:
         Schedule(comm, builder).run(events)
     comm.Free()
-    return (outcomes.rows() - before)[DIRECT]
+    return direct_since(before)
 
 
 def launches(ends: list[tuple[End, End]]) -> tuple[int, int]:
@@ -227,4 +227,4 @@ def threads_take_turns(end: End, n: int) -> int:
         for out, into in pairs:
             into.check_received(out.payload())
     comm.Free()
-    return (outcomes.rows() - before)[DIRECT]
+    return direct_since(before)

@@ -5,12 +5,6 @@ program exchange_f08
   type(MPI_Datatype) :: columns
   type(MPI_Request) :: requests(2)
   type(MPI_Status) :: status, statuses(2)
-  integer :: error, rank, other, round, i, n_received
-  integer(c_size_t), parameter :: n_bytes = 8 * 64 * 32
-  double precision, target :: matrix(64, 32), copy(64, 32)
-  double precision :: expected(64, 32)
-  double precision, pointer :: source(:, :), target(:, :)
-  type(c_ptr) :: source_address, target_address
-  logical :: right, all_right
+  include 'exchange_data.f90'
   include 'exchange_body.f90'
 end program

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import time
-from typing import NamedTuple
 
 import ways
 from mpi4py import MPI
 
 from support import constructors as c
-from support import mailboxes, outcomes
+from support import outcomes
 from support.building import Builder
+from support.direct_counts import Counts, counts_since, direct_since
 from support.messages import End, Image, Side, check_status
 from support.p2p import PLAIN, Requests
 
-DIRECT = ("direct", "taken: straight into the receiver")
-DECLINED = ("direct", "declined: memory out of reach, or layouts that do not compose")
-FELL_BACK = ("direct", "taken: staged after a GPU failure")
 SENDER, RECEIVER = 0, 1
-
-
-class Counts(NamedTuple):
-    """What became of the messages of a rank."""
-
-    direct: int
-    declined: int
-    fell_back: int
-
-
-def counts_since(before: outcomes.Rows) -> Counts:
-    rows = outcomes.rows() - before
-    return Counts(rows[DIRECT], rows[DECLINED], rows[FELL_BACK])
 
 
 def ring(out: End, into: End, n: int, receives_first: bool = True) -> int:
@@ -54,7 +36,7 @@ def ring(out: End, into: End, n: int, receives_first: bool = True) -> int:
         comm.Barrier()
         for k, (_, received) in enumerate(pairs):
             received.check_received(Side(out.later(k), builder).payload())
-    return (outcomes.rows() - before)[DIRECT]
+    return direct_since(before)
 
 
 def posted_between_two_sends(out: End, into: End) -> None:
@@ -142,7 +124,7 @@ def ignored_status(out: End, into: End) -> int:
             comm.Recv([memory, 1, side.datatype], SENDER, 4)  # mpi4py passes MPI_STATUS_IGNORE
             side.check_received(Image(out, builder).payload())
     comm.Free()
-    return (outcomes.rows() - before)[DIRECT]
+    return direct_since(before)
 
 
 def truncated(out: End, into: End, recv: str) -> tuple[int, int]:
@@ -162,180 +144,7 @@ def truncated(out: End, into: End, recv: str) -> tuple[int, int]:
             except MPI.Exception as error:
                 code = error.Get_error_class()
     comm.Free()
-    return code, (outcomes.rows() - before)[DIRECT]
-
-
-def n_mapped() -> int:
-    """Pieces of the fake device's memory, of this process and of others."""
-    with open("/proc/self/maps") as maps:
-        return sum("tempi_fake_device" in line for line in maps)
-
-
-def reallocated(out: End, into: End, n: int) -> tuple[int, int, int]:
-    """Messages into buffers that are freed after each: the direct ones, different addresses, and further mappings."""
-    comm, before, n_before, addresses = MPI.COMM_WORLD, outcomes.rows(), n_mapped(), set()
-    with Builder() as builder:
-        for k in range(n):
-            side = Side((out if comm.rank == SENDER else into).later(k), builder)
-            addresses.add(side.buffer.address)
-            if comm.rank == RECEIVER:
-                PLAIN("Irecv", side.piece, SENDER, 8, comm, (request := Requests()).at(0))
-            comm.Barrier()
-            if comm.rank == SENDER:
-                PLAIN("Isend", side.piece, RECEIVER, 8, comm, (request := Requests()).at(0))
-            ways.complete(PLAIN, "Wait", request)
-            if comm.rank == RECEIVER:
-                side.check_received(Image(out.later(k), builder).payload())
-            del side
-    return (outcomes.rows() - before)[DIRECT], len(addresses), n_mapped() - n_before
-
-
-def close_communicators(out: End, into: End, n: int) -> int:
-    """A wildcard on each of `n` communicators, then messages on a new one. The direct ones among those."""
-    comms = [MPI.COMM_WORLD.Dup() for _ in range(n)]
-    for comm in comms:
-        comm.Sendrecv(bytearray(1), 1 - comm.rank, 0, bytearray(1), MPI.ANY_SOURCE, 0)
-    direct = ring(out, into, 6) + ring(out, into, 6, False)
-    for comm in comms:
-        comm.Free()
-    return direct
-
-
-def mixed(spec: c.Spec, n: int) -> tuple[int, float]:
-    """Messages both ways, of which a rank without the shim has its ends in host memory."""
-    comm, start = MPI.COMM_WORLD, time.monotonic()
-    kind, before = "device" if outcomes.in_the_way() else "host", outcomes.rows() if outcomes.in_the_way() else None
-    with Builder() as builder:
-        for k in range(n):
-            out, into, requests = End(kind, spec, 1, k), Side(End(kind, spec, 1, 50 + k), builder), Requests(2)
-            PLAIN("Irecv", into.piece, 1 - comm.rank, k, comm, requests.at(0))
-            if k % 2:
-                comm.Barrier()
-            sent = Side(out, builder)
-            PLAIN("Isend", sent.piece, 1 - comm.rank, k, comm, requests.at(1))
-            ways.complete(PLAIN, "Waitall", requests)
-            into.check_received(Image(out, builder).payload())
-    direct = (outcomes.rows() - before)[DIRECT] if before is not None else 0
-    return direct, time.monotonic() - start
-
-
-_kept: list[object] = []
-
-
-def pretend(how: str) -> None:
-    """The rank without the shim opens a door, behind which there is no mailbox."""
-    comm = MPI.COMM_WORLD
-    size = 0
-    if comm.rank == SENDER and (file := mailboxes.file_of(os.getpid())):
-        size = file.stat().st_size
-    size = comm.bcast(size, SENDER)
-    if comm.rank == SENDER:
-        assert size > 0, "this rank has no mailbox"
-    else:
-        first = {"another version": b"\x63" + bytes(3) + size.to_bytes(4, "little") + b"\1\0\0\0\1"}.get(how, b"")
-        if how != "no file":
-            _kept.append(mailboxes.make_file(size + (4096 if how == "another size" else 0), first))
-        _kept.append(mailboxes.listen(os.environ["PMIX_NAMESPACE"], comm.rank))
-    comm.Barrier()
-
-
-def who() -> tuple[int, str]:
-    return os.getpid(), os.environ["PMIX_NAMESPACE"]
-
-
-# Programs as they are.
-
-
-def ring_of_sends(end: End, n: int) -> None:
-    """MPI_Send, of what libraries send eagerly, before MPI_Recv on all ranks."""
-    comm = MPI.COMM_WORLD
-    with Builder() as builder:
-        for k in range(n):
-            out, into = Side(end.later(k), builder), Side(end.later(100 + k), builder)
-            PLAIN("Send", out.piece, (comm.rank + 1) % comm.size, 1, comm)
-            PLAIN("Recv", into.piece, (comm.rank - 1) % comm.size, 1, comm, MPI.Status())
-            into.check_received(out.payload())
-
-
-def ring_of_sendrecvs(end: End, n: int) -> None:
-    comm = MPI.COMM_WORLD
-    with Builder() as builder:
-        for k in range(n):
-            out, into = Side(end.later(k), builder), Side(end.later(100 + k), builder)
-            right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-            PLAIN("Sendrecv", out.piece, right, 1, into.piece, left, 1, comm, MPI.Status())
-            into.check_received(out.payload())
-
-
-def barrier_between(end: End, n: int) -> None:
-    """MPI_Isend, MPI_Barrier, MPI_Irecv."""
-    comm = MPI.COMM_WORLD
-    with Builder() as builder:
-        for k in range(n):
-            out, into, requests = Side(end.later(k), builder), Side(end.later(100 + k), builder), Requests(2)
-            PLAIN("Isend", out.piece, (comm.rank + 1) % comm.size, 1, comm, requests.at(0))
-            comm.Barrier()
-            PLAIN("Irecv", into.piece, (comm.rank - 1) % comm.size, 1, comm, requests.at(1))
-            ways.complete(PLAIN, "Waitall", requests)
-            into.check_received(out.payload())
-
-
-def probed(end: End, n: int, way: str) -> None:
-    comm = MPI.COMM_WORLD
-    with Builder() as builder:
-        for k in range(n):
-            out, into = Side(end.later(k), builder), Side(end.later(100 + k), builder)
-            PLAIN("Isend", out.piece, (comm.rank + 1) % comm.size, 1, comm, (sent := Requests()).at(0))
-            at = ways.Place(comm, (comm.rank - 1) % comm.size, 1)
-            ways.receive(PLAIN, way, into.piece, at, MPI.Status())
-            ways.complete(PLAIN, "Wait", sent)
-            into.check_received(out.payload())
-
-
-def answered(end: End, n: int) -> None:
-    """An early send, and a receive of the answer, which its receiver sends when it has it."""
-    comm = MPI.COMM_WORLD
-    with Builder() as builder:
-        for k in range(n):
-            side, answer = Side(end.later(k), builder), bytearray(1)
-            if comm.rank == SENDER:
-                PLAIN("Isend", side.piece, RECEIVER, 1, comm, (sent := Requests()).at(0))
-                comm.Recv(answer, RECEIVER, 2)
-                ways.complete(PLAIN, "Wait", sent)
-            elif comm.rank == RECEIVER:
-                into = Side(end.later(100 + k), builder)
-                PLAIN("Recv", into.piece, SENDER, 1, comm, MPI.Status())
-                comm.Send(answer, SENDER, 2)
-                into.check_received(side.payload())
-
-
-def polled(end: End, n: int) -> None:
-    """Nothing but MPI_Test; the receive comes late."""
-    comm = MPI.COMM_WORLD
-    with Builder() as builder:
-        for k in range(n):
-            out, into, requests = Side(end.later(k), builder), Side(end.later(100 + k), builder), Requests(2)
-            PLAIN("Isend", out.piece, (comm.rank + 1) % comm.size, 1, comm, requests.at(0))
-            flag = ctypes.c_int(0)
-            for _ in range(50):
-                PLAIN("Test", requests.at(0), ctypes.byref(flag), MPI.Status())
-            PLAIN("Irecv", into.piece, (comm.rank - 1) % comm.size, 1, comm, requests.at(1))
-            ways.complete(PLAIN, "Testall", requests)
-            into.check_received(out.payload())
-
-
-def replaced(end: End, n: int) -> None:
-    """MPI_Isendrecv_replace: the peer is first, and may not write what has not been sent yet."""
-    comm = MPI.COMM_WORLD
-    with Builder() as builder:
-        for k in range(n):
-            mine, others = Side(end.later(2 * k + comm.rank), builder), Image(end.later(2 * k + 1 - comm.rank), builder)
-            if comm.rank == RECEIVER:
-                time.sleep(0.002 * (k % 2))
-            peer = 1 - comm.rank
-            PLAIN("Isendrecv_replace", mine.piece, peer, 1, peer, 1, comm, (request := Requests()).at(0))
-            ways.complete(PLAIN, "Wait", request)
-            mine.check_received(others.payload())
+    return code, direct_since(before)
 
 
 def shorter(spec: c.Spec) -> int:
@@ -358,7 +167,7 @@ def shorter(spec: c.Spec) -> int:
                 into.check_received(payload)
             else:
                 into.check_untouched()
-    return (outcomes.rows() - before)[DIRECT]
+    return direct_since(before)
 
 
 def cancelled_twice(end: End) -> float:

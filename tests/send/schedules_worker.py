@@ -1,7 +1,4 @@
-"""Ranks of test_direct_schedules.py: random schedules of messages on few lines, where matching by order counts.
-
-A schedule is drawn from its seed, alike on all ranks. Its messages have one order, in which every rank does its part; a
-receive that does not block may be posted ahead of its place. So nothing waits in a circle, whatever the sends wait for.
+"""Ranks of test_direct_schedules.py: each does its part of a schedule (schedule_plan.py).
 
 Oracle: MPI-4.1, 3.5. The receives of a line that got its messages got them in order: so each receive, in the order of
 posting, has the next message of the line that its status names.
@@ -10,206 +7,22 @@ posting, has the next message of the line that its status names.
 from __future__ import annotations
 
 import ctypes
-import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
-from typing import NamedTuple
 
-import numpy as np
 import ways
 from mpi4py import MPI
+from quick_sides import Quick, payload
+from schedule_plan import BLOCKING, INT, Flavour, Message, Phase, Plan
 
 from support import constructors as c
-from support import memory, outcomes
-from support.building import Builder
-from support.messages import End, Image, Side
-from support.p2p import FORMS, PLAIN, Form, Requests, message_handle
-from support.typemap import Bytes, Named, TypeMap
+from support import outcomes
+from support.direct_counts import direct_since
+from support.messages import End
+from support.p2p import PLAIN, Form, Requests, message_handle
 
-DIRECT = ("direct", "taken: straight into the receiver")
-INT = Named("INT")
-SIZES = (24, 24, 24, 96, 6000)  # elements, by tag
-WILD_SIZE = max(SIZES)
-SENDS = tuple(
-    filter(ways.has, ("Isend",) * 6 + ("Issend", "Send_init", "Isendrecv", "Send", "Ssend", "Ibsend", "Sendrecv"))
-)
-RECEIVES = tuple(filter(ways.has, ("Irecv",) * 6 + ("Recv_init", "Recv", "Isendrecv", "Sendrecv", "Recv probed")))
-BLOCKING = ("Send", "Ssend", "Sendrecv")
 UNUSED_TAG = 77
-
-
-class Flavour(NamedTuple):
-    kinds: tuple[str, ...] = ("device",) * 6 + ("device 1",)
-    rare: float = 0.0  # share of steps that end direct messages: wildcards, probes, cancels
-
-
-PLAINLY = Flavour()
-MIXED = Flavour(("device",) * 5 + ("device 1", "managed", "host", "pinned"), 0.06)
-
-
-@dataclass
-class Message:
-    source: int  # in MPI_COMM_WORLD, as target
-    target: int
-    comm: int
-    tag: int
-    sent: End
-    received: End
-    send: str
-    recv: str
-    form: Form
-    is_wild: bool = False
-    place: int = 0  # of its receive's posting among the messages
-
-    def line(self) -> tuple[int, int, int, int]:
-        return (self.comm, self.source, self.target, self.tag)
-
-    def may_be_direct(self) -> bool:
-        ends = (self.sent, self.received)
-        return all(end.kind.startswith("device") for end in ends) and not self.is_wild and self.send != "Ibsend"
-
-
-def layout(draw: random.Random, n: int) -> c.Spec:
-    """Datatypes of `n` INTs; most pairs of them compose."""
-    return draw.choice(
-        (
-            c.Vector(n // 4, 4, 7, INT),
-            c.Vector(n // 2, 2, 5, INT),
-            c.Vector(n // 8 if n % 8 == 0 else n // 3, 8 if n % 8 == 0 else 3, 9, INT),
-            c.Contiguous(n, INT),
-            c.Vector(2, n // 2, n // 2 + 3, c.Vector(1, 1, 2, INT)),
-            c.Indexed((n // 2, n // 2), (n // 2 + 2, 0), INT),
-        )
-    )
-
-
-@dataclass
-class Phase:
-    messages: list[Message]
-    completions: list[str]
-    is_synchronous: bool
-    rare: list[tuple[int, int, str]] = field(default_factory=list)  # place, rank, what
-
-
-class Plan:
-    """The schedule of a seed."""
-
-    def __init__(self, seed: int, size: int, flavour: Flavour) -> None:
-        self.draw, self.size, self.flavour = random.Random(seed), size, flavour
-        self.comms: list[tuple[str, int, bool]] = [("dup", -1, False)]
-        for _ in range(self.draw.choice((0, 0, 1, 2))):
-            kind = self.draw.choice(("dup", "split", "halves"))
-            self.comms.append((kind, self.draw.randrange(-1, len(self.comms)), self.draw.random() < 0.5))
-        self.freed_early = {k for k in range(len(self.comms)) if self.draw.random() < 0.15}
-        self.sends_first = [self.draw.random() < 0.5 for _ in range(16)]
-        self.phases = [self._phase() for _ in range(self.draw.choice((1, 1, 2, 3)))]
-
-    def halves(self, comm: int) -> int:
-        """In how many parts, by the world rank's remainder, the communicator is split: 1 or 2."""
-        kind, parent, _ = self.comms[comm]
-        return 2 if kind == "halves" or (parent >= 0 and self.halves(parent) == 2) else 1
-
-    def _phase(self) -> Phase:
-        draw = self.draw
-        n = draw.choice((1, 2, 4, 8, 12, 20))
-        lines = [self._line() for _ in range(draw.choice((1, 2, 4)))]
-        messages = [self._message(*draw.choice(lines)) for _ in range(n)]
-        rare = [
-            (draw.randrange(n + 1), draw.randrange(self.size), draw.choice(("peek", "take", "cancel", "cancel one")))
-            for _ in range(n)
-            if draw.random() < self.flavour.rare
-        ]
-        wild = draw.random() < 4 * self.flavour.rare
-        if wild:
-            self._make_wild(messages)
-        self._place(messages)
-        completions = [draw.choice(list(ways.COMPLETIONS)) for _ in range(self.size)]
-        return Phase(messages, completions, wild or draw.random() < 0.3, rare)
-
-    def _line(self) -> tuple[int, int, int, int]:
-        draw = self.draw
-        comm, source = draw.randrange(len(self.comms)), draw.randrange(self.size)
-        step = self.halves(comm)
-        target = (source + step * draw.randrange(1, 3)) % self.size if self.size % step == 0 else source
-        return comm, source, target, draw.randrange(len(SIZES))
-
-    def _message(self, comm: int, source: int, target: int, tag: int) -> Message:
-        draw, n = self.draw, SIZES[tag]
-        sent, received = (End(draw.choice(self.flavour.kinds), layout(draw, n), 1, draw.getrandbits(31)) for _ in "01")
-        send, recv = draw.choice(SENDS), draw.choice(RECEIVES)
-        if source == target and send in BLOCKING:
-            send = "Isend"
-        if recv == "Recv probed" and draw.random() > self.flavour.rare * 10:
-            recv = "Irecv"
-        return Message(source, target, comm, tag, sent, received, send, recv, draw.choice(FORMS))
-
-    def _make_wild(self, messages: list[Message]) -> None:
-        """From some message on, all receives of one rank on one communicator."""
-        comm, target = self.draw.randrange(len(self.comms)), self.draw.randrange(self.size)
-        for message in messages[self.draw.randrange(len(messages)) :]:
-            if (message.comm, message.target) == (comm, target):
-                message.is_wild = True
-                message.recv = self.draw.choice(("Irecv", "Recv_init"))
-                message.received = End(message.received.kind, layout(self.draw, WILD_SIZE), 1, message.received.seed)
-
-    def _place(self, messages: list[Message]) -> None:
-        """Ahead of its place, but not of an earlier receive that could match the same messages."""
-        last: dict[tuple[int, int], int] = defaultdict(int)
-        ahead = self.draw.choice((0, 2, 100))
-        for k, message in enumerate(messages):
-            may_go = message.recv in ("Irecv", "Recv_init")
-            at = max(0, k - self.draw.randint(0, ahead)) if may_go else k
-            key = (message.comm, message.target)
-            last[key] = message.place = max(at, last[key])
-
-
-@cache
-def builder() -> Builder:
-    ways.buffer_for_bsend()
-    return Builder()
-
-
-class Places(NamedTuple):
-    """A datatype, and where its bytes lie."""
-
-    datatype: MPI.Datatype
-    message: TypeMap
-    origin: int
-    offsets: Bytes
-    n_bytes: int
-
-
-@cache
-def places(spec: c.Spec) -> Places:
-    image = Image(End("host", spec), builder())
-    return Places(image.datatype, image.message, image.origin, image.message.byte_offsets(), len(image.before))
-
-
-def bytes_of(end: End) -> Bytes:
-    return np.random.default_rng(end.seed).integers(0, 256, places(end.spec).n_bytes, np.uint8)
-
-
-def payload(end: End) -> Bytes:
-    at = places(end.spec)
-    return bytes_of(end)[at.offsets + at.origin]
-
-
-class Quick(Side):
-    """A Side of one element, with what its datatype needs worked out once."""
-
-    def __init__(self, end: End) -> None:
-        self.end = end
-        self.datatype, self.message, self.origin, self._offsets, _ = places(end.spec)
-        self.before = bytes_of(end)
-        self.buffer = memory.at_hand(end.kind, self.before)
-        self._absolute = None
-
-    def after(self, received: Bytes) -> Bytes:
-        expected = self.before.copy()
-        expected[self._offsets[: len(received)] + self.origin] = received
-        return expected
 
 
 @dataclass
@@ -401,4 +214,4 @@ def run(seeds: Iterable[int], flavour: Flavour) -> tuple[int, int]:
             raise AssertionError(f"seed {seed} of {MPI.COMM_WORLD.size} ranks, {flavour}") from error
         mine = [m for phase in plan.phases for m in phase.messages if m.source == MPI.COMM_WORLD.rank]
         n_possible += sum(m.may_be_direct() for m in mine)
-    return (outcomes.rows() - before)[DIRECT], n_possible
+    return direct_since(before), n_possible

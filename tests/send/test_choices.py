@@ -4,11 +4,11 @@ import calls_worker as worker
 import pytest
 from choices_worker import rows_of_one_message
 
-from support import memory
+from support import needs
 from support.messages import make_end
 from support.ranks import Ranks
 
-pytestmark = pytest.mark.skipif(memory.on_real_gpu(), reason="takes a library to be CUDA-aware that need not be")
+pytestmark = needs.fake_device("takes a library to be CUDA-aware that need not be")
 
 # Device messages to the same node take no time, host messages 1 ms, device messages to another node 1 s.
 PROFILE = """tempi-fit 1

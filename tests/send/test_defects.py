@@ -2,14 +2,13 @@
 
 import defects_worker as worker
 import pytest
-from mpi4py import MPI
 
 from support import constructors as c
-from support import defects
+from support import defects, needs
 from support.ranks import Ranks, RanksFailed
 from support.typemap import Named, type_map
 
-pytestmark = pytest.mark.skipif("MPICH Version:      5.0.2" not in MPI.Get_library_version(), reason="MPICH 5.0.2")
+pytestmark = needs.mpich("5.0.2")
 
 INT, FLOAT, DOUBLE = Named("INT"), Named("FLOAT"), Named("DOUBLE")
 COLUMNS = c.Hvector(3, 16, -133, Named("AINT"))

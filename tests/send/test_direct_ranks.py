@@ -8,6 +8,9 @@ from contextlib import contextmanager
 
 import exchange_worker as worker
 import pytest
+import renewal_worker as renewal
+import strangers_worker as strangers
+import usual_programs_worker as usual
 import ways
 from exchange_worker import RECEIVER, SENDER
 from mpi4py import MPI
@@ -109,7 +112,7 @@ def test_more_tags_than_lines(ranks):
 def test_more_closed_communicators_than_are_listed(ranks):
     job = ranks(2, **DIRECT, **PATIENT, TESTS_CASE="closed")
     ends = gpu_end(FACES[0]), gpu_end(FACES[1])
-    assert min(job.call(worker.close_communicators, *ends, N_CLOSED + 6, timeout=20)) >= 6
+    assert min(job.call(renewal.close_communicators, *ends, N_CLOSED + 6, timeout=20)) >= 6
 
 
 def test_cancelling_again_does_not_wait(ranks):
@@ -140,7 +143,7 @@ def test_a_failing_gpu(failure, at, counts):
 
 
 def test_a_buffer_that_is_freed_and_allocated_again(pair):
-    (direct, _, n_more), (_, n_addresses, _) = pair.call(worker.reallocated, gpu_end(FACES[0]), gpu_end(FACES[1]), 24)
+    (direct, _, n_more), (_, n_addresses, _) = pair.call(renewal.reallocated, gpu_end(FACES[0]), gpu_end(FACES[1]), 24)
     assert direct == 24
     assert n_addresses <= 4, "the case is void: each buffer had an address of its own"
     assert n_more <= n_addresses
@@ -158,7 +161,7 @@ PEERS = {
 @pytest.mark.parametrize("peer", PEERS)
 def test_a_peer_that_packs(peer):
     with Ranks(2, DIRECT | PATIENT, {RECEIVER: PEERS[peer]}) as job:
-        for direct, seconds in job.call(worker.mixed, FACES[0], 12):
+        for direct, seconds in job.call(strangers.mixed, FACES[0], 12):
             assert direct == 0
             assert seconds < SOON
 
@@ -167,8 +170,8 @@ def test_a_peer_that_packs(peer):
 @pytest.mark.parametrize("how", ["no file", "another size", "another version"])
 def test_a_door_without_a_mailbox(how):
     with Ranks(2, DIRECT | PATIENT, {RECEIVER: {"LD_PRELOAD": ""}}) as job:
-        job.call(worker.pretend, how)
-        for direct, seconds in job.call(worker.mixed, FACES[0], 40):
+        job.call(strangers.pretend, how)
+        for direct, seconds in job.call(strangers.mixed, FACES[0], 40):
             assert direct == 0
             assert seconds < SOON
 
@@ -211,13 +214,13 @@ def listening(job, rank, is_nobody):
 
 
 @needs.open_mpi()
-@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@needs.root("becomes another user")
 @pytest.mark.parametrize("is_nobody", [True, False], ids=["another user", "this user"])
 def test_a_door_that_another_process_holds(is_nobody):
     with Ranks(2, DIRECT | PATIENT, {RECEIVER: {"LD_PRELOAD": ""}}) as job:
-        [(_, name), _] = job.call(worker.who)
+        [(_, name), _] = job.call(strangers.who)
         with listening(name, RECEIVER, is_nobody):
-            for direct, seconds in job.call(worker.mixed, FACES[0], 40):
+            for direct, seconds in job.call(strangers.mixed, FACES[0], 40):
                 assert direct == 0
                 assert seconds < SOON
 
@@ -233,9 +236,9 @@ def is_refused(path, flags):
 
 
 @needs.open_mpi()
-@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@needs.root("becomes another user")
 def test_another_user_finds_no_mailbox(pair):
-    for rank, (pid, job) in enumerate(pair.call(worker.who)):
+    for rank, (pid, job) in enumerate(pair.call(strangers.who)):
         file = mailboxes.file_of(pid)
         assert mailboxes.is_open(job, rank)
         assert file is not None
@@ -254,15 +257,15 @@ def test_another_user_finds_no_mailbox(pair):
 
 PATIENCES = {"default": {}, "short": {"TEMPI_PATIENCE": "1"}, "thread": {"TEMPI_PROGRESS": "thread"}}
 PROGRAMS = {
-    "a ring of MPI_Send": (worker.ring_of_sends, 10),
-    "a ring of MPI_Sendrecv": (worker.ring_of_sendrecvs, 20),
-    "a barrier between": (worker.barrier_between, 20),
-    "an answer": (worker.answered, 20),
-    "MPI_Test alone": (worker.polled, 20),
-    "MPI_Probe": (worker.probed, 10, "Recv probed"),
-    "MPI_Iprobe": (worker.probed, 10, "Recv polled"),
-    "MPI_Mprobe": (worker.probed, 10, "Mrecv"),
-    "MPI_Improbe": (worker.probed, 10, "Mrecv polled"),
+    "a ring of MPI_Send": (usual.ring_of_sends, 10),
+    "a ring of MPI_Sendrecv": (usual.ring_of_sendrecvs, 20),
+    "a barrier between": (usual.barrier_between, 20),
+    "an answer": (usual.answered, 20),
+    "MPI_Test alone": (usual.polled, 20),
+    "MPI_Probe": (usual.probed, 10, "Recv probed"),
+    "MPI_Iprobe": (usual.probed, 10, "Recv polled"),
+    "MPI_Mprobe": (usual.probed, 10, "Mrecv"),
+    "MPI_Improbe": (usual.probed, 10, "Mrecv polled"),
 }
 
 
@@ -275,8 +278,8 @@ def test_usual_programs_end(ranks, n_ranks, program, patience):
     job.call(function, gpu_end(FACES[0]), *arguments, timeout=20)
 
 
-@pytest.mark.skipif(not ways.has("Isendrecv_replace"), reason="a function of MPI 4.0")
+@needs.function("Isendrecv_replace")
 @pytest.mark.parametrize("spec", [FACES[0], BIG], ids=["eager", "large"])
 def test_a_buffer_that_is_replaced_is_sent_first(ranks, spec):
     job = ranks(2, **DIRECT, TEMPI_FAKE_SEED="21")
-    job.call(worker.replaced, gpu_end(spec), 30, timeout=30)
+    job.call(usual.replaced, gpu_end(spec), 30, timeout=30)

@@ -2,7 +2,7 @@
 
 import pytest
 import schedules_worker as worker
-from schedules_worker import MIXED, PLAINLY
+from schedule_plan import MIXED, PLAINLY
 from test_direct import DIRECT
 
 from support.effort import IS_FULL, IS_QUICK, scaled

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from choices_worker import rows_of_one_message
 
-from support import memory
+from support import needs
 from support.messages import MAKERS, make_end
 from support.ranks import Ranks
 from support.typemap import message_map, standard_bounds
 from tempi.model.terms import HOST_STRATEGIES, PEERS, on_host
 
-pytestmark = pytest.mark.skipif(memory.on_real_gpu(), reason="there is no GPU in these programs")
+pytestmark = needs.fake_device("there is no GPU in these programs")
 
 OURS, LIBRARYS = "taken: host packer", "passed on: the library is as fast"
 SECONDS = {"ours": {"library": 1.0, "host": 1e-6}, "library's": {"library": 1e-6, "host": 1.0}}

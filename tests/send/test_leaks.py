@@ -3,14 +3,14 @@
 import leaks_worker as worker
 import pytest
 
-from support import effort, shim
+from support import effort, needs
 from support.messages import KINDS
 
 EXCHANGES = effort.scaled(20_000)
 GROWTH_BYTES = 8 << 20
 
 
-@pytest.mark.skipif(shim.is_sanitized(), reason="sanitizers keep freed memory")
+@needs.no_sanitizer("sanitizers keep freed memory")
 @pytest.mark.parametrize("persistent", [False, True], ids=["immediate", "persistent"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("host", "device")])
 def test_memory_stays_where_it_was(ranks, kind, persistent):

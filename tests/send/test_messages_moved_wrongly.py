@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from programs_worker import Message, Program
 
 from support import constructors as c
-from support import memory
+from support import needs
 from support.defects import library_name
 from support.effort import examples
 from support.messages import End
@@ -17,7 +17,7 @@ from support.moved_wrongly import COMPLEX, COMPLEX_LEAVES, RIGHT, WRONG
 from support.strategies import counts, specs
 from support.typemap import Named, message_map, overlaps, type_map
 
-pytestmark = pytest.mark.skipif(memory.on_real_gpu(), reason="is about processes without a GPU")
+pytestmark = needs.fake_device("is about processes without a GPU")
 
 CALLS = (
     ("Send", "Recv"),

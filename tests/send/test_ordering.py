@@ -10,8 +10,8 @@ from mpi4py import MPI
 
 from support import effort, outcomes
 from support.building import Builder
-from support.messages import KINDS, End, Image, Side, check_status, make_end
-from support.p2p import FORMS, Form
+from support.messages import KINDS, Carried, Image, Side, check_status, make_end
+from support.p2p import FORMS
 
 OPTIONS = {
     "": {},
@@ -22,16 +22,11 @@ OPTIONS = {
 PROGRAMS = effort.scaled(12, least=4)
 
 
-@dataclass(frozen=True)
-class Step:
+@dataclass
+class Step(Carried):
     """The k-th message: all are received in this order, whatever their tags."""
 
     tag: int
-    sent: End
-    received: End
-    send: str
-    recv: str
-    form: Form
     any_tag: bool
     any_source: bool
     settle: bool  # complete all open requests here
@@ -52,7 +47,7 @@ def draw_steps(drawn: random.Random, length: int, one_tag: bool) -> list[Step]:
         recv = drawn.choice(("Irecv", "Irecv", "Irecv", "Recv", "Recv_init", "Mrecv", "Recv probed"))
         tag = 1 if one_tag else drawn.randint(1, 3)
         flags = [drawn.random() < p for p in (0.5, 0.3, 0.2)]
-        steps.append(Step(tag, sent, received, send, recv, drawn.choice(FORMS), *flags))
+        steps.append(Step(sent, received, send, recv, drawn.choice(FORMS), tag, *flags))
     return steps
 
 

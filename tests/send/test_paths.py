@@ -9,13 +9,13 @@ import paths_worker as worker
 import pytest
 
 from support import constructors as c
-from support import memory, shim
+from support import needs, shim
 from support.messages import End, make_end
 from support.programs import compiled, mpicc
 from support.ranks import Ranks
 from support.typemap import Named
 
-pytestmark = pytest.mark.skipif(memory.on_real_gpu(), reason="tells the fake device's memory by its mapping")
+pytestmark = needs.fake_device("tells the fake device's memory by its mapping")
 
 HERE = Path(__file__).parent
 CALLS = (("Send", "Recv"), ("Isend", "Irecv"), ("Issend", "Mrecv"), ("Send_init", "Recv_init"))

@@ -8,9 +8,9 @@ import peers_worker as worker
 import pytest
 from test_host_choices import LIBRARYS, OURS, job, profile
 
-from support import memory
+from support import needs
 
-pytestmark = pytest.mark.skipif(memory.on_real_gpu(), reason="there is no GPU in these programs")
+pytestmark = needs.fake_device("there is no GPU in these programs")
 
 TO_ITSELF, TO_ANOTHER = OURS, LIBRARYS
 

@@ -9,7 +9,7 @@ import os
 import plain_copies_worker as worker
 import pytest
 
-from support import effort, memory
+from support import effort, memory, needs
 from support.messages import KINDS
 
 N_MESSAGES = int(os.environ.get("TESTS_PLAIN_MESSAGES", effort.scaled(300, least=120)))
@@ -25,7 +25,7 @@ def test_buffers_filled_and_read_by_plain_copies(ranks, drawn, strategy):
     assert sum(checked) >= N_MESSAGES
 
 
-@pytest.mark.skipif(memory.on_real_gpu(), reason="a real GPU's allocator need not give the same address again")
+@needs.fake_device("a real GPU's allocator need not give the same address again")
 @pytest.mark.parametrize("strategy", ["oneshot", "staged"])
 @pytest.mark.parametrize("kind", REMADE)
 def test_buffers_of_persistent_requests_made_anew_between_rounds(ranks, kind, strategy):

@@ -46,7 +46,7 @@ def test_sends_leave_while_another_thread_blocks(ranks, setup, function):
     for said in ranks(2, **environment).call(worker.send_while_a_thread_blocks, kind, function):
         if said != "ok":
             assert function not in blocking_calls.BLOCK_EVERYWHERE
-            pytest.skip(said)
+            pytest.skip(f"{said}: run it with another MPI")
 
 
 LEVELS = {"single": "0", "serialized": "2", "multiple": "3"}

@@ -3,7 +3,7 @@
 import pytest
 import several_memories_worker as worker
 
-from support import memory
+from support import memory, needs
 from support.ranks import Ranks
 
 HEADER, DATA = 64 << 10, 4 << 10  # bytes of ordinary memory, of GPU memory
@@ -38,7 +38,7 @@ def test_a_short_message_writes_its_own_bytes_only(job, kinds, missing, immediat
 
 @pytest.mark.parametrize("step", ["copy", "pinned", "finish"])
 @ORDERS
-@pytest.mark.skipif(memory.on_real_gpu(), reason="a real GPU does not fail on demand")
+@needs.fake_device("a real GPU does not fail on demand")
 def test_a_message_survives_a_failing_device(kinds, step):
     kinds = (*kinds, "device", "host")
     with Ranks(2, {"TEMPI_DEVICE": "fake", "TEMPI_FAKE_FAIL": f"{step}:1"}) as job:

@@ -4,7 +4,7 @@ import pytest
 import staging_worker as worker
 
 from support import constructors as c
-from support import effort, memory, shim
+from support import effort, needs
 from support.messages import KINDS
 from support.typemap import Named
 
@@ -14,15 +14,11 @@ LARGE = c.Vector(20, 1 << 10, 1100, Named("INT"))  # 80 KiB
 FAILURES = 130_000 if effort.IS_FULL else effort.scaled(6_000)
 MESSAGES = 1_000_000 if effort.IS_FULL else effort.scaled(200_000)
 
-knows_mappings = pytest.mark.skipif(
-    shim.is_sanitized(), reason="sanitizers map memory of their own: neither limits nor measures of it hold"
-)
+knows_mappings = needs.no_sanitizer("sanitizers map memory of their own, and neither limits nor measures of it hold")
 LIMITS = pytest.mark.parametrize(
     "limit", [None, pytest.param(GIB, marks=knows_mappings)], ids=["tails", "no address space for tails"]
 )
-needs_device = pytest.mark.skipif(
-    "device" not in KINDS or memory.on_real_gpu(), reason="memory of the fake device, whose mappings are known"
-)
+needs_device = needs.fake_device("knows the mappings of the fake device's memory")
 
 
 @needs_device

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from support import needs, shim
-from support.defects import is_mpich_4_0
 from support.outcomes import rows_of_report
 from support.programs import compiled, mpicc, mpirun, succeed
 
@@ -48,7 +47,7 @@ def test_strict_of_host_memory(folder, case):
 
 
 @needs.function("Session_init")
-@pytest.mark.skipif(is_mpich_4_0(), reason="MPICH 4.0 crashes where a session frees a request, without the shim too")
+@needs.newer_than_mpich_4_0("MPICH 4.0 crashes where a session frees a request, without the shim too")
 def test_a_session_sends_device_memory(folder):
     program = compiled(mpicc(), HERE / "sessions.c", folder, "-ldl")
     assert mpirun(1, program, shim.preloaded(TEMPI_DEVICE="fake")).out.strip() == "ok"

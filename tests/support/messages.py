@@ -16,7 +16,7 @@ from mpi4py import MPI
 from support import constructors as c
 from support import memory
 from support.building import Builder
-from support.p2p import Piece
+from support.p2p import Form, Piece
 from support.typemap import NAMED, Bytes, Named, Spec, message_map, reference_pack
 
 # Kinds of memory in the tests of messages; TESTS_SEND_KINDS="host" leaves the GPU's out.
@@ -37,6 +37,17 @@ class End:
     def later(self, rounds: int) -> End:
         """The same end with other bytes in it."""
         return replace(self, seed=self.seed + 1000003 * rounds)
+
+
+@dataclass
+class Carried:
+    """A message: its ends, and the calls that send and receive it."""
+
+    sent: End
+    received: End
+    send: str
+    recv: str
+    form: Form
 
 
 class Image:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import shim
+from support import needs, shim
 from support.programs import SOURCES, Output
 
 WHEEL = os.environ.get("TESTS_WHEEL")
@@ -17,7 +17,7 @@ INSTALL_SECONDS = 300
 NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 
 pytestmark = [
-    pytest.mark.skipif(not WHEEL, reason="no wheel in TESTS_WHEEL: make test-wheel"),
+    needs.wheel(),
     pytest.mark.timeout(2 * INSTALL_SECONDS),
 ]
 

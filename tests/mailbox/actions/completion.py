@@ -1,0 +1,83 @@
+"""The end of receives (message/completion.cpp, finish.cpp) and of their offers (Offer::end_it)."""
+
+from __future__ import annotations
+
+from actions.action import BLOCKED, DONE, Action, Next, action, local, local_if_alone
+from checks import check_bytes
+from library import State
+from model_state import Model
+from offer_table import FIRST
+
+
+def waiting(receives: tuple[str, ...], sends: tuple[str, ...]) -> tuple[Action, ...]:
+    """MPI_Waitall."""
+    return (("flush",), ("take", receives), ("wait_all", receives, sends), *(("end_it", r) for r in receives))
+
+
+@local_if_alone
+def take(model: Model, state: State, thread: int, receives: tuple[str, ...]) -> Next:
+    """The call takes the messages out of the engine until they are complete."""
+    for r in receives:
+        state["taken", r] = True
+    return DONE
+
+
+@action
+def wait_all(model: Model, state: State, thread: int, receives: tuple[str, ...], sends: tuple[str, ...]) -> Next:
+    """The library's call."""
+    is_waiting = any(state["matched", r] is None for r in receives)
+    if model.program.is_synchronous:
+        is_waiting = is_waiting or any(state["met", m] is None and state["claim", m] is None for m in sends)
+    return BLOCKED if is_waiting else DONE
+
+
+@local
+def end_it(model: Model, state: State, thread: int, r: str) -> Next:
+    """Offer::end_it, and unpacking."""
+    return [(("revoke_own", r), ("vacate", r)) if state["live", r] else (("complete", r),)]
+
+
+@action
+def revoke_own(model: Model, state: State, thread: int, r: str) -> Next:
+    process, slot = model.calls.receives[r].process, state["offer", r][0]
+    if state["word", process, slot][2] == "offered":
+        model.step(state, process, slot, "revoked", "receiver")
+    return DONE
+
+
+@action
+def vacate(model: Model, state: State, thread: int, r: str) -> Next:
+    """A sender that has claimed it decides first (wait_for_claim)."""
+    process, slot = model.calls.receives[r].process, state["offer", r][0]
+    word = state["word", process, slot][2]
+    if word == "claimed":
+        return BLOCKED
+    model.step(state, process, slot, FIRST, "receiver")
+    return _complete_as(state, model.calls.receives[r].process, r, word == "written")
+
+
+@local
+def complete(model: Model, state: State, thread: int, r: str) -> Next:
+    return _complete_as(state, model.calls.receives[r].process, r, False)
+
+
+def _complete_as(state: State, process: int, r: str, was_written: bool) -> Next:
+    """The program has the receive back; its slot is given back."""
+    if state["offer", r] is not None:
+        slot = state["offer", r][0]
+        state["vacant", process] = (slot, *state["vacant", process])
+        state["owner", process, slot], state["offer", r] = "", None
+    state["done", r], state["live", r], state["taken", r] = True, False, False
+    check_bytes(state, r, was_written)
+    if state["matched", r] != "cancelled":
+        m, _ = state["matched", r]
+        state["bytes", r], state["claim", m] = m, None
+    return DONE
+
+
+@local_if_alone
+def finalize(model: Model, state: State, thread: int) -> Next:
+    """The code leaves freed receives to the library's MPI_Finalize. Here they end first: their bytes are checked."""
+    orphans = state["orphans", model.process(thread)]
+    state["orphans", model.process(thread)] = ()
+    return [(("wait_all", orphans, ()), *(("end_it", r) for r in orphans))]

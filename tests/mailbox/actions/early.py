@@ -1,0 +1,67 @@
+"""Early sends (message/early.cpp): they wait for their receives outside of the engine's queue."""
+
+from __future__ import annotations
+
+from actions.action import DONE, Next, action, local
+from library import State
+from model_state import Model
+
+
+def holds_back(model: Model, state: State, m: str) -> bool:
+    """An early message of its line is before it."""
+    if "direct passes its line" in model.faults:
+        return False
+    early = state["early", model.calls.messages[m].source]
+    before = early[: early.index(m)] if m in early else early
+    return any(model.line_of(one) == model.line_of(m) for one in before)
+
+
+def take(model: Model, state: State, process: int, comm: int, peer: int, before: str = "") -> None:
+    """Early messages to one peer are packed, those before one of them or all. They join the queue."""
+    if "packed passes early" in model.faults:
+        return
+    early = state["early", process]
+    those = early[: early.index(before)] if before else early
+    taken = tuple(m for m in those if model.line_of(m)[:2] == (comm, peer))
+    for m in taken:
+        state["look", m] = "nothing"
+    state["early", process] = tuple(m for m in early if m not in taken)
+    state["pending", process] += taken
+
+
+@local
+def take_met(model: Model, state: State, thread: int) -> Next:
+    """All of them, in order."""
+    return [tuple(("is_met", m) for m in state["early", model.process(thread)])]
+
+
+@local
+def is_met(model: Model, state: State, thread: int, m: str) -> Next:
+    if m not in state["early", model.process(thread)]:
+        return DONE
+    return [(("is_over", m),)] if holds_back(model, state, m) else [(("look", m), ("is_over", m))]
+
+
+@action
+def is_over(model: Model, state: State, thread: int, m: str) -> Next:
+    """Patience may end at any time."""
+    if state["look", m] == "early":
+        return [(), (("time_out", m), ("join", m))]
+    return [(("join", m),)]
+
+
+@local
+def time_out(model: Model, state: State, thread: int, m: str) -> Next:
+    state["look", m] = "nothing"
+    return DONE
+
+
+@local
+def join(model: Model, state: State, thread: int, m: str) -> Next:
+    """It is early no more; a packed one takes those before it along."""
+    process = model.process(thread)
+    if state["look", m] == "nothing":
+        take(model, state, process, *model.line_of(m)[:2], before=m)
+    state["early", process] = tuple(one for one in state["early", process] if one != m)
+    state["pending", process] += (m,)
+    return DONE

@@ -1,0 +1,175 @@
+"""Pending sends (message/engine.cpp), which start in the order of the program's calls; freed receives."""
+
+from __future__ import annotations
+
+import library
+from actions import early
+from actions.action import BLOCKED, DONE, Action, Next, action, local, local_if_alone
+from actions.meetings import count_send
+from checks import check_buffer
+from library import State
+from model_state import Model
+
+# ---- the lock
+
+
+@local_if_alone
+def lock(model: Model, state: State, thread: int) -> Next:
+    process = model.process(thread)
+    if state["lock", process] is not None:
+        return BLOCKED
+    state["lock", process] = thread
+    return DONE
+
+
+@local
+def unlock(model: Model, state: State, thread: int) -> Next:
+    """And count_work()."""
+    process = model.process(thread)
+    state["lock", process] = None
+    state["has work", process] = any(state[key, process] for key in ("early", "pending", "orphans"))
+    return DONE
+
+
+# ---- Engine::post
+
+
+def posting(m: str) -> tuple[Action, ...]:
+    return (("lock",), ("note_send", m))
+
+
+@local_if_alone
+def note_send(model: Model, state: State, thread: int, m: str) -> Next:
+    count_send(model, state, thread, m)
+    state["look", m] = "nothing" if state["turn", m] == 0 else "early"
+    if state["look", m] == "nothing" or early.holds_back(model, state, m):
+        return [(("queue_or_leave", m),)]
+    return [(("look", m), ("queue_or_leave", m))]
+
+
+@local
+def queue_or_leave(model: Model, state: State, thread: int, m: str) -> Next:
+    """An early one is left (leave_early); a packed one takes the early ones before it along (pack_early)."""
+    process = model.process(thread)
+    if state["look", m] == "early":
+        state["early", process] += (m,)
+        return [(("unlock",),)]
+    if state["look", m] == "nothing":
+        early.take(model, state, process, *model.line_of(m)[:2])
+    state["pending", process] += (m,)
+    return [(("start_or_leave",),)]
+
+
+@action
+def start_or_leave(model: Model, state: State, thread: int) -> Next:
+    return [(("start_packed",), ("unlock",)), (("unlock",),)]
+
+
+# ---- starts
+
+
+@local
+def start_packed(model: Model, state: State, thread: int) -> Next:
+    """start_packed(true): the pending sends in order."""
+    return [(("start",), ("start_packed",))] if state["pending", model.process(thread)] else DONE
+
+
+@action
+def start_some(model: Model, state: State, thread: int) -> Next:
+    """start_packed(false): up to the first whose kernel has not finished."""
+    return [(), (("start",), ("start_some",))] if state["pending", model.process(thread)] else DONE
+
+
+@local
+def start(model: Model, state: State, thread: int) -> Next:
+    """Engine::start, or deliver(); a kernel that fails writes something, and its message comes packed (move_now())."""
+    process = model.process(thread)
+    m, *rest = state["pending", process]
+    state["pending", process] = tuple(rest)
+    if state["claim", m] is None:
+        return [(("send_packed", m),)]
+    if model.calls.messages[m].kind == "failing":
+        hasty = (("send_marker", m),) if "marker before the bytes" in model.faults else ()
+        return [(*hasty, ("write", m), ("end_claim", m, False), ("send_packed", m))]
+    return [(("write", m), ("end_claim", m, True), ("send_marker", m))]
+
+
+@action
+def write(model: Model, state: State, thread: int, m: str) -> Next:
+    r = state["claim", m][3]
+    check_buffer(model, state, r, m)
+    state["bytes", r] = m
+    return DONE
+
+
+@action
+def send_marker(model: Model, state: State, thread: int, m: str) -> Next:
+    library.send(model.calls, state, m, "marker")
+    return DONE
+
+
+@action
+def send_packed(model: Model, state: State, thread: int, m: str) -> Next:
+    """Or, of host memory, untouched."""
+    library.send(model.calls, state, m, "packed")
+    return DONE
+
+
+# ---- calls start pending sends
+
+
+@local_if_alone
+def flush(model: Model, state: State, thread: int) -> Next:
+    return [(("start_pending",),)] if state["has work", model.process(thread)] else DONE
+
+
+@local
+def start_pending(model: Model, state: State, thread: int) -> Next:
+    """start_pending(true)."""
+    return [(("lock",), ("take_met",), ("start_packed",), ("tend_orphans",), ("unlock",), ("start_again",))]
+
+
+@local
+def start_again(model: Model, state: State, thread: int) -> Next:
+    return [(("start_pending",),)] if state["early", model.process(thread)] else DONE
+
+
+@local_if_alone
+def progress(model: Model, state: State, thread: int) -> Next:
+    """start_pending(false)."""
+    if not state["has work", model.process(thread)]:
+        return DONE
+    return [(("lock",), ("take_met",), ("start_some",), ("tend_orphans",), ("unlock",))]
+
+
+@local_if_alone
+def go_before(model: Model, state: State, thread: int, comm: int, peer: int) -> Next:
+    """start_before()."""
+    if not state["has work", model.process(thread)]:
+        return DONE
+    return [(("lock",), ("pack_early", comm, peer), ("start_packed",), ("unlock",))]
+
+
+@local
+def pack_early(model: Model, state: State, thread: int, comm: int, peer: int) -> Next:
+    early.take(model, state, model.process(thread), comm, peer)
+    return DONE
+
+
+# ---- freed receives
+
+
+@action
+def adopt(model: Model, state: State, thread: int, r: str) -> Next:
+    state["orphans", model.process(thread)] += (r,)
+    state["has work", model.process(thread)] = True
+    return DONE
+
+
+@local_if_alone
+def tend_orphans(model: Model, state: State, thread: int) -> Next:
+    """Those that are complete."""
+    process = model.process(thread)
+    complete = [r for r in state["orphans", process] if state["matched", r] is not None]
+    state["orphans", process] = tuple(r for r in state["orphans", process] if r not in complete)
+    return [tuple(("end_it", r) for r in complete)]

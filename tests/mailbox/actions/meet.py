@@ -1,0 +1,134 @@
+"""A send looks for its receive, and claims its offer (look() in message/direct.cpp, meet() in message/offers.cpp)."""
+
+from __future__ import annotations
+
+from actions.action import DONE, Next, action, local
+from library import State, Violation
+from model_state import WINDOW, Model
+
+
+@local
+def look(model: Model, state: State, thread: int, m: str) -> Next:
+    """Where no communicator is freed, no line is used again: then it is found by one action."""
+    return [(("find", m),)] if model.frees else [(("read_n_posted", m, _find(model, state, m), 0),)]
+
+
+def _find(model: Model, state: State, m: str) -> int | None:
+    message = model.calls.messages[m]
+    key = (message.comm, message.source, message.tag)
+    lines = range(model.n_lines[message.destination])
+    return next((number for number in lines if state["line", message.destination, number] == key), None)
+
+
+@action
+def find(model: Model, state: State, thread: int, m: str) -> Next:
+    """Contents::find reads the communicators of the lines."""
+    comm, process = model.calls.messages[m].comm, model.calls.messages[m].destination
+    lines = [number for number in range(model.n_lines[process]) if state["line", process, number][0] == comm]
+    return [(("read_keys", m, tuple(lines)),)]
+
+
+@action
+def read_keys(model: Model, state: State, thread: int, m: str, lines: tuple[int, ...]) -> Next:
+    """And then the rest of their keys."""
+    message = model.calls.messages[m]
+    for number in lines:
+        if state["line", message.destination, number][1:] == (message.source, message.tag):
+            return [(("read_base", m, number),)]
+    return [(("read_n_posted", m, None, 0),)]
+
+
+@action
+def read_base(model: Model, state: State, thread: int, m: str, number: int) -> Next:
+    return [(("look_twice", m, number, state["base", model.calls.messages[m].destination, number]),)]
+
+
+@action
+def look_twice(model: Model, state: State, thread: int, m: str, number: int, base: int) -> Next:
+    """A line that was used again has another communicator."""
+    comm = state["line", model.calls.messages[m].destination, number][0]
+    is_same = comm == model.calls.messages[m].comm or "lines are not looked at twice" in model.faults
+    return [(("read_n_posted", m, number if is_same else None, base),)]
+
+
+@action
+def read_n_posted(model: Model, state: State, thread: int, m: str, number: int | None, base: int) -> Next:
+    """The receive has been posted, or may come. (A line that appears later is seen when the sender looks again.)"""
+    message = model.calls.messages[m]
+    process, n = message.destination, base + state["turn", m]
+    if number is None and not model.frees:
+        number = _find(model, state, m)
+    if number is not None and state["n_posted", process, number] >= n:
+        return [(("read_slot", m, number, n),)]
+    if process == message.source:
+        state["look", m] = "nothing"
+        return DONE
+    return [(("read_probes", m),)]
+
+
+@action
+def read_probes(model: Model, state: State, thread: int, m: str) -> Next:
+    if state["probes", model.calls.messages[m].destination]:
+        state["look", m] = "nothing"
+        return DONE
+    return [(("read_closed", m),)]
+
+
+@action
+def read_closed(model: Model, state: State, thread: int, m: str) -> Next:
+    """Contents::is_closed."""
+    message = model.calls.messages[m]
+    state["look", m] = "nothing" if message.comm in state["shut", message.destination] else "early"
+    return DONE
+
+
+@action
+def read_slot(model: Model, state: State, thread: int, m: str, number: int, n: int) -> Next:
+    return [(("claim", m, number, n, state["slots", model.calls.messages[m].destination, number][n % WINDOW]),)]
+
+
+@action
+def claim(model: Model, state: State, thread: int, m: str, number: int, n: int, slot: int) -> Next:
+    """By compare-and-swap of the word."""
+    process = model.calls.messages[m].destination
+    if not _is_offered(model, state["word", process, slot], n, number):
+        state["look", m] = "nothing"
+        return DONE
+    if "claims by a store" in model.faults:
+        return [(("store_claim", m, number, n, slot),)]
+    return _claimed(model, state, m, slot)
+
+
+def _is_offered(model: Model, word: tuple[int, int, str], n: int, number: int) -> bool:
+    is_line = "claims compare no line" in model.faults or word[1] == number
+    is_number = "claims compare no number" in model.faults or word[0] == n
+    return is_line and is_number and word[2] == "offered"
+
+
+@action
+def store_claim(model: Model, state: State, thread: int, m: str, number: int, n: int, slot: int) -> Next:
+    """A mistake."""
+    state["word", model.calls.messages[m].destination, slot] = (n, number, "offered")
+    return _claimed(model, state, m, slot)
+
+
+def _claimed(model: Model, state: State, m: str, slot: int) -> Next:
+    """settle_claim(): a transfer is made, or the layouts do not compose."""
+    message = model.calls.messages[m]
+    process = message.destination
+    model.step(state, process, slot, "claimed", "sender")
+    state["look", m] = "claimed"
+    state["claim", m] = (process, slot, state["word", process, slot][:2], state["owner", process, slot])
+    return [(("end_claim", m, False),)] if message.kind == "misfit" else DONE
+
+
+@action
+def end_claim(model: Model, state: State, thread: int, m: str, is_written: bool) -> Next:
+    """Claim::end: the bytes are written, or will come packed."""
+    process, slot, word, _ = state["claim", m]
+    if state["word", process, slot][:2] != word:
+        raise Violation(f"the slot that {m} has claimed holds another offer")
+    model.step(state, process, slot, "written" if is_written else "declined", "sender")
+    if not is_written:
+        state["claim", m], state["look", m] = None, "nothing"
+    return DONE

@@ -1,0 +1,111 @@
+"""A receive is offered (message/direct.cpp, offers.cpp): its place in its line, a slot, the stores that publish it."""
+
+from __future__ import annotations
+
+import library
+from actions.action import BLOCKED, DONE, Next, action, local_if_alone
+from actions.lines import line
+from actions.meetings import count_receive, is_another_receiver
+from checks import check_matches
+from library import State
+from model_state import WINDOW, Model
+from offer_table import FIRST
+from programs import ANY
+
+
+@local_if_alone
+def note_receive(model: Model, state: State, thread: int, r: str) -> Next:
+    """note_receive(); of host memory note_untouched(). Then the library's call, and post_offer()."""
+    receive = model.calls.receives[r]
+    closing = (("close_receives", receive.comm), ("post_library", r))
+    if ANY in (receive.source, receive.tag):
+        return [closing[1:] if "open after a wildcard" in model.faults else closing]
+    if is_another_receiver(model, state, thread, receive.comm):
+        return [closing]
+    n = count_receive(model, state, thread, r)
+    return [(("post_library", r),)] if n is None else _placed(model, state, model.process(thread), r, n)
+
+
+def _placed(model: Model, state: State, process: int, r: str, n: int) -> Next:
+    receive = model.calls.receives[r]
+    number, renewing = line(model, state, process, (receive.comm, receive.source, receive.tag))
+    slot = _take_slot(state, process, r) if receive.kind == "receive" else None
+    state["offer", r] = (slot, number, n)
+    if slot is None:
+        return [(*renewing, ("set_n_posted", r), ("post_library", r))]
+    posting = (("post_offer", r), ("set_word", r), ("set_slots", r), ("set_n_posted", r))
+    if "offers before the library" in model.faults:
+        return [(*renewing, *posting, ("post_library", r))]
+    return [(*renewing, ("post_library", r), *posting)]
+
+
+def _take_slot(state: State, process: int, r: str) -> int | None:
+    """make_offer(). None: all are in use."""
+    if not state["vacant", process]:
+        return None
+    slot, *rest = state["vacant", process]
+    state["vacant", process] = tuple(rest)
+    state["owner", process, slot] = r
+    return int(slot)
+
+
+@action
+def post_library(model: Model, state: State, thread: int, r: str) -> Next:
+    library.post(model.calls, state, r)
+    check_matches(model, state, model.process(thread))
+    return DONE
+
+
+@local_if_alone
+def post_offer(model: Model, state: State, thread: int, r: str) -> Next:
+    """Offer::post. Not if the receives have been closed since it was counted: another may have slipped in."""
+    process, comm = model.process(thread), model.calls.receives[r].comm
+    if "offers after a close" in model.faults:
+        state["live", r] = True
+        return DONE
+    if state["publishing", process] is not None:
+        return BLOCKED
+    if not state["closed receives", process, comm]:
+        state["publishing", process] = thread
+        state["live", r] = True
+    return DONE
+
+
+# Offer::publish: the stores, in their order.
+
+
+def _number(state: State, process: int, r: str) -> int:
+    _, number, n = state["offer", r]
+    return int(n + state["base", process, number])
+
+
+@action
+def set_word(model: Model, state: State, thread: int, r: str) -> Next:
+    process, (slot, number, _) = model.process(thread), state["offer", r]
+    if state["live", r]:
+        state["word", process, slot] = (_number(state, process, r), number, FIRST)
+        model.step(state, process, slot, "offered", "receiver")
+    return DONE
+
+
+@action
+def set_slots(model: Model, state: State, thread: int, r: str) -> Next:
+    process, (slot, number, _) = model.process(thread), state["offer", r]
+    if state["live", r]:
+        slots = list(state["slots", process, number])
+        slots[_number(state, process, r) % WINDOW] = slot
+        state["slots", process, number] = tuple(slots)
+    return DONE
+
+
+@action
+def set_n_posted(model: Model, state: State, thread: int, r: str) -> Next:
+    """Of a receive that is not offered, too."""
+    process, (slot, number, _) = model.process(thread), state["offer", r]
+    if slot is None or state["live", r]:
+        state["n_posted", process, number] = _number(state, process, r)
+    if slot is None:
+        state["offer", r] = None
+    if state["publishing", process] == thread:
+        state["publishing", process] = None
+    return DONE

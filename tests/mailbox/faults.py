@@ -1,0 +1,28 @@
+"""Mistakes that the model can make: each is an `if` in an action, and the search must find it."""
+
+FAULTS = {
+    "claims compare no line": "a claim compares the number and the state of a slot alone",
+    "claims compare no number": "a claim compares the line and the state of a slot alone",
+    "claims by a store": "a claim reads the word and writes it later",
+    "offers before the library": "an offer is published before the library has its receive",
+    "marker before the bytes": "the marker is sent before the kernel has finished",
+    "packed passes early": "a packed message does not take the early ones before it along",
+    "direct passes its line": "a direct message passes early ones of its own tag",
+    "host receives not counted": "receives of host memory are not counted",
+    "host sends not counted": "sends of host memory are not counted",
+    "open after a wildcard": "a wildcard does not close the receives",
+    "open after a matched probe": "a matched probe does not close the receives",
+    "matched probes close late": "a matched probe closes the receives after the library's call",
+    "open after a second receiver": "a second thread that receives does not close the receives",
+    "open after a second sender": "a second thread that sends does not close the sends",
+    "no settling": "a second thread's send of the library's does not wait for claimed ones",
+    "settles only while open": "a second thread's send does not wait for claimed ones if the receives are closed, too",
+    "offers after a close": "an offer is published though the receives were closed since it was counted",
+    "cancel closes nothing": "MPI_Cancel leaves the communicators open",
+    "cancel withdraws nothing": "MPI_Cancel leaves the offers",
+    "cancel withdraws managed alone": "MPI_Cancel leaves offers of freed receives, and those that a call completes",
+    "cancel does not await": "MPI_Cancel does not wait for messages whose offers are claimed",
+    "cancel awaits revoked": "MPI_Cancel waits for messages whose offers it revoked before",
+    "numbers begin again": "a line that is used again counts from 1",
+    "lines are not looked at twice": "a sender does not look whether the line that it found was used again",
+}

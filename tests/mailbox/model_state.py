@@ -1,0 +1,105 @@
+"""The state that the actions change, and the program that they carry out.
+
+Keys of a state, beside the library's (library.py):
+    todo, thread                         actions to come
+    lock, publishing, process            the thread that has the engine's lock, or that of published offers; or None
+    sent | received, process, line       counts (Meetings); a line is (communicator, other process, tag)
+    sender | receiver, process, comm     the thread that sends or receives first
+    closed sends | receives, process, comm
+    early | pending | orphans, process   the engine's messages; freed receives; `has work`, process
+    line | base | n_posted | slots, process, number     a Line of the mailbox
+    word | owner, process, number        a Slot: (n, line, state); the receive whose offer it holds
+    vacant, probes, shut, process        vacant slots; a probe was announced; closed communicators in the mailbox
+    offer, receive                       (slot, line, n) or None; `live`: it is published; `taken`: a call completes it
+    done | bytes, receive                complete to the program; the message that was written into its buffer
+    turn | look, message                 n (0: none); "early", "claimed" or "nothing"
+    claim, message                       (process, slot, (n, line), receive) or None
+    await, thread                        receives whose offers a cancellation could not revoke
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from faults import FAULTS
+from library import Calls, State, Violation
+from offer_table import FIRST, STEPS, Step
+from programs import Program
+
+N_SLOTS = 2
+WINDOW = 2  # kWindow
+NONE, ENDED = 0, -1  # communicators of lines
+LineKey = tuple[int, int, int]  # communicator, other process, tag
+
+
+class Model:
+    """One program, with mistakes. `taken` collects the steps of offers that were taken."""
+
+    def __init__(self, program: Program, faults: Iterable[str] = ()) -> None:
+        self.program, self.faults = program, frozenset(faults)
+        assert self.faults <= set(FAULTS)
+        self.calls = Calls(program)
+        self.taken: set[Step] = set()
+        self.threads = range(len(program.threads))
+        self.is_alone = [self.calls.process_of.count(process) == 1 for process in self.calls.process_of]
+        ops = [op for thread in program.threads for op in thread.ops]
+        self.frees = any(op.kind == "free" for op in ops)
+        self.named = {name for op in ops if op.kind in ("wait", "drop") for name in op.names}
+        self.n_lines = {process: len(self._incoming(process)) for process in range(self.calls.n_processes)}
+
+    def process(self, thread: int) -> int:
+        return self.calls.process_of[thread]
+
+    def line_of(self, m: str) -> LineKey:
+        """At the sender."""
+        message = self.calls.messages[m]
+        return (message.comm, message.destination, message.tag)
+
+    def step(self, state: State, process: int, slot: int, end: str, actor: str) -> None:
+        """Slot::step, which the table allows."""
+        n, line, start = state["word", process, slot]
+        step = Step(start, end, actor)
+        if step not in STEPS:
+            raise Violation(f"no such step of an offer: {start} to {end} by the {actor}")
+        self.taken.add(step)
+        state["word", process, slot] = (n, line, end)
+
+    # ---- the first state
+
+    def initial(self) -> State:
+        state = self.calls.initial()
+        for process in range(self.calls.n_processes):
+            self._set_up_counts(state, process)
+            self._set_up_mailbox(state, process)
+        for r in self.calls.receives:
+            state.update({("offer", r): None, ("bytes", r): None})
+            state.update({(key, r): False for key in ("live", "taken", "done")})
+        for m in self.calls.messages:
+            state.update({("turn", m): 0, ("look", m): "", ("claim", m): None})
+        for thread, (_, ops) in enumerate(self.program.threads):
+            state["await", thread] = ()
+            state["todo", thread] = (*(("call", thread, place) for place in range(len(ops))), ("end", thread))
+        return state
+
+    def _incoming(self, process: int) -> set[LineKey]:
+        return {(r.comm, r.source, r.tag) for r in self.calls.receives.values() if r.process == process}
+
+    def _set_up_counts(self, state: State, process: int) -> None:
+        outgoing = {(m.comm, m.destination, m.tag) for m in self.calls.messages.values() if m.source == process}
+        state.update({("sent", process, line): 0 for line in outgoing})
+        state.update({("received", process, line): 0 for line in self._incoming(process)})
+        for comm in {one.comm for one in (*self.calls.receives.values(), *self.calls.messages.values())}:
+            state.update({(key, process, comm): None for key in ("sender", "receiver")})
+            state.update({(key, process, comm): False for key in ("closed sends", "closed receives")})
+
+    def _set_up_mailbox(self, state: State, process: int) -> None:
+        state.update({(key, process): None for key in ("lock", "publishing")})
+        state.update({(key, process): () for key in ("early", "pending", "orphans")})
+        for number in range(self.n_lines[process]):
+            state["line", process, number] = (NONE, 0, 0)
+            state["base", process, number] = state["n_posted", process, number] = 0
+            state["slots", process, number] = (0,) * WINDOW
+        for slot in range(N_SLOTS):
+            state["word", process, slot], state["owner", process, slot] = (0, 0, FIRST), ""
+        state["vacant", process] = tuple(range(N_SLOTS))
+        state["probes", process], state["has work", process], state["shut", process] = False, False, frozenset()

@@ -1,0 +1,49 @@
+"""Ranks of test_direct_ranks.py: buffers and communicators that come and go."""
+
+from __future__ import annotations
+
+import ways
+from exchange_worker import RECEIVER, SENDER, ring
+from mpi4py import MPI
+
+from support import outcomes
+from support.building import Builder
+from support.direct_counts import direct_since
+from support.messages import End, Image, Side
+from support.p2p import PLAIN, Requests
+
+
+def n_mapped() -> int:
+    """Pieces of the fake device's memory, of this process and of others."""
+    with open("/proc/self/maps") as maps:
+        return sum("tempi_fake_device" in line for line in maps)
+
+
+def reallocated(out: End, into: End, n: int) -> tuple[int, int, int]:
+    """Messages into buffers that are freed after each: the direct ones, different addresses, and further mappings."""
+    comm, before, n_before, addresses = MPI.COMM_WORLD, outcomes.rows(), n_mapped(), set()
+    with Builder() as builder:
+        for k in range(n):
+            side = Side((out if comm.rank == SENDER else into).later(k), builder)
+            addresses.add(side.buffer.address)
+            if comm.rank == RECEIVER:
+                PLAIN("Irecv", side.piece, SENDER, 8, comm, (request := Requests()).at(0))
+            comm.Barrier()
+            if comm.rank == SENDER:
+                PLAIN("Isend", side.piece, RECEIVER, 8, comm, (request := Requests()).at(0))
+            ways.complete(PLAIN, "Wait", request)
+            if comm.rank == RECEIVER:
+                side.check_received(Image(out.later(k), builder).payload())
+            del side
+    return direct_since(before), len(addresses), n_mapped() - n_before
+
+
+def close_communicators(out: End, into: End, n: int) -> int:
+    """A wildcard on each of `n` communicators, then messages on a new one. The direct ones among those."""
+    comms = [MPI.COMM_WORLD.Dup() for _ in range(n)]
+    for comm in comms:
+        comm.Sendrecv(bytearray(1), 1 - comm.rank, 0, bytearray(1), MPI.ANY_SOURCE, 0)
+    direct = ring(out, into, 6) + ring(out, into, 6, False)
+    for comm in comms:
+        comm.Free()
+    return direct

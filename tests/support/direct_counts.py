@@ -1,0 +1,29 @@
+"""What became of direct messages, by the shim's counters."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from support import outcomes
+
+DIRECT = ("direct", "taken: straight into the receiver")
+DECLINED = ("direct", "declined: memory out of reach, or layouts that do not compose")
+FELL_BACK = ("direct", "taken: staged after a GPU failure")
+
+
+class Counts(NamedTuple):
+    """Messages that this rank sent."""
+
+    direct: int
+    declined: int
+    fell_back: int
+
+
+def counts_since(before: outcomes.Rows) -> Counts:
+    rows = outcomes.rows() - before
+    return Counts(rows[DIRECT], rows[DECLINED], rows[FELL_BACK])
+
+
+def direct_since(before: outcomes.Rows) -> int:
+    """The messages that this rank wrote straight into their receivers."""
+    return counts_since(before).direct
