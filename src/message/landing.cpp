@@ -40,9 +40,6 @@ Landing::Landing(const Scope& here, const pack::Transfer& transfer)
 }
 
 std::unique_ptr<Landing> Landing::make(const Payload& payload, mailbox::Slot& slot) noexcept try {
-  slot.landing = {};
-  slot.is_landed.store(0, std::memory_order_relaxed);
-  slot.landed.store(0, std::memory_order_relaxed);
   const Scope here(payload.device(), payload.transfer().laid_out().place.first.context);
   auto landing = std::make_unique<Landing>(here, payload.transfer());
   const auto shared = here.device().share(landing->end().place.first);

@@ -61,6 +61,8 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   slot->bytes = offer->bytes();
   slot->layout = layout->number;
   slot->landing = {};
+  slot->is_landed.store(0, std::memory_order_relaxed);
+  slot->landed.store(0, std::memory_order_relaxed);
   const bool is_described = place.is_own || describe(*slot, *offer, *layout, payload.device());
   if (!is_described || (!place.is_own && suits_landing(payload))) offer->landing = Landing::make(payload, *slot);
   return is_described || offer->landing ? offer : nullptr;

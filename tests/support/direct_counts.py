@@ -7,6 +7,7 @@ from typing import NamedTuple
 from support import outcomes
 
 DIRECT = ("direct", "taken: straight into the receiver")
+LANDED = ("direct", "taken: packed straight into memory of the receiver's GPU")
 DECLINED = ("direct", "declined: memory out of reach, or layouts that do not compose")
 FELL_BACK = ("direct", "taken: staged after a GPU failure")
 

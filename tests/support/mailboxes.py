@@ -7,7 +7,7 @@ import os
 import socket
 from pathlib import Path
 
-VERSION = 1  # src/mailbox/contents.hpp
+VERSION = 2  # src/mailbox/contents.hpp
 FILE_NAME = "tempi-mailbox"
 
 
