@@ -29,11 +29,11 @@ def paper_command(plot: Path) -> None:
     """The paper's exchange on Summit, beside its published speed-ups."""
     found = list(paper.rows())
     table = Table(title="speed-up of the paper's exchange, simulated and published")
-    for name in ("ranks", "placement", "library (ms)", "TEMPI (ms)", "speed-up", "published"):
+    for name in ("ranks", "variant", "library (ms)", "TEMPI (ms)", "speed-up", "published"):
         table.add_column(name, justify="right")
     for row in found:
         times = (number(row.library_us / 1e3), number(row.tempi_us / 1e3), number(row.speedup))
-        table.add_row(str(row.ranks), row.placement, *times, number(row.published))
+        table.add_row(str(row.ranks), row.variant, *times, number(row.published))
     CONSOLE.print(table)
     paper.write(found, RESULTS / "summit" / "simulated.csv", _facts())
     paper.draw(found, plot)

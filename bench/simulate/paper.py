@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bench.common.commands import RESULTS
 from bench.common.tables import read_csv, write_csv
 from tempi.figures import check_drawable, save
 from tempi.simulate.halo import Cells, Halo
 from tempi.simulate.network import read_network
+from tempi.simulate.plots import by_ranks
 from tempi.simulate.profiles import read_profile
 from tempi.simulate.scenario import Scenario
 
@@ -35,7 +35,11 @@ GRIDS: dict[int, Cells] = {  # nodes: cells along z, y and x
     512: (2048, 4096, 6144),
 }
 ALLOWED = 1.5
-PLACEMENTS = ("block", "cartesian")
+VARIANTS: dict[str, tuple[str, int | None]] = {  # placement, bytes of the chunks that take turns
+    "block placement": ("block", None),
+    "cartesian placement": ("cartesian", None),
+    "block placement, fair links": ("block", 1 << 20),
+}
 PUBLISHED = RESULTS / "summit" / "speedups.csv"
 
 
@@ -62,11 +66,11 @@ def bisected(cells: Cells, n_ranks: int) -> Cells:
 
 @dataclass(frozen=True)
 class Row:
-    """One number of nodes with one placement."""
+    """One number of nodes by one variant."""
 
     nodes: int
     ranks: int
-    placement: str
+    variant: str
     library_us: float
     tempi_us: float
     speedup: float
@@ -85,22 +89,22 @@ def rows() -> Iterator[Row]:
     for nodes, cells in GRIDS.items():
         n_ranks = nodes * RANKS_PER_NODE
         halo = Halo(cells, bisected(cells, n_ranks), RADIUS, QUANTITIES)
-        for placement in PLACEMENTS:
-            scenario = Scenario(network, fit, "pack", placement=placement)
+        for variant, (placement, chunk_bytes) in VARIANTS.items():
+            scenario = Scenario(network, fit, "pack", placement=placement, chunk_bytes=chunk_bytes)
             ours, alone = (scenario.of_halo(halo, with_tempi).seconds * 1e6 for with_tempi in (True, False))
-            yield Row(nodes, n_ranks, placement, alone, ours, alone / ours, known.get(n_ranks))
+            yield Row(nodes, n_ranks, variant, alone, ours, alone / ours, known.get(n_ranks))
 
 
 def draw(found: list[Row], path: Path) -> None:
     """Simulated curves, the published points, and the factor that is allowed around them."""
     pyplot = check_drawable(path)
     figure, (times, ratios) = pyplot.subplots(1, 2, figsize=(11, 4.4))
-    for placement in PLACEMENTS:
-        curve = [row for row in found if row.placement == placement]
+    for variant in VARIANTS:
+        curve = [row for row in found if row.variant == variant]
         ranks = [row.ranks for row in curve]
-        times.plot(ranks, [row.tempi_us / 1e3 for row in curve], "o-", label=f"TEMPI, {placement} placement")
-        ratios.plot(ranks, [row.speedup for row in curve], "o-", label=f"simulated, {placement} placement")
-    alone = [row for row in found if row.placement == PLACEMENTS[0]]
+        times.plot(ranks, [row.tempi_us / 1e3 for row in curve], "o-", label=f"TEMPI, {variant}")
+        ratios.plot(ranks, [row.speedup for row in curve], "o-", label=f"simulated, {variant}")
+    alone = [row for row in found if row.variant == next(iter(VARIANTS))]
     library_ms = [row.library_us / 1e3 for row in alone]
     times.plot([row.ranks for row in alone], library_ms, "s-", label="Spectrum MPI alone")
     for i, (n, speedup) in enumerate(published().items()):
@@ -108,18 +112,11 @@ def draw(found: list[Row], path: Path) -> None:
         error = [[speedup - speedup / ALLOWED], [speedup * ALLOWED - speedup]]
         ratios.errorbar([n], [speedup], error, fmt="k^", capsize=5, label=label)
     for axis, label in ((times, "simulated time of an exchange (ms)"), (ratios, "speed-up")):
-        _finish(axis, label)
+        by_ranks(axis, label)
+        axis.legend(fontsize=8)
     figure.suptitle("The paper's halo exchange on Summit: 256³ points a rank, radius 3, 8 doubles")
     figure.tight_layout()
     save(figure, path)
-
-
-def _finish(axis: Any, label: str) -> None:
-    axis.set_xscale("log", base=2)
-    axis.set(yscale="log", xlabel="ranks", ylabel=label)
-    axis.xaxis.set_major_formatter("{x:.0f}")
-    axis.grid(alpha=0.3, which="both")
-    axis.legend(fontsize=8)
 
 
 def write(found: list[Row], path: Path, facts: dict[str, str]) -> None:

@@ -19,6 +19,7 @@ from tempi.simulate.scenario import MEMORIES, Scenario
 
 MOST_NODES = 1 << 20
 COUNT = click.IntRange(1, 1 << 20)
+KIB = 1 << 10
 FILE = click.Path(path_type=Path, dir_okay=False)
 Function = TypeVar("Function", bound=Callable[..., Any])
 Parameter: TypeAlias = "click.Parameter | None"
@@ -88,6 +89,7 @@ def of_cluster(function: Function) -> Function:
         click.option("--library-block-us", type=click.FloatRange(0, 1e6, min_open=True),
                      help="The library's time for a block of GPU memory; default: the network's."),
         click.option("--no-library", is_flag=True, help="Leave out the library without TEMPI."),
+        click.option("--chunk-kib", type=COUNT, help="Chunks of so many KiB take turns on links."),
         click.option("--noise", "sigma", type=click.FloatRange(0, 2), default=0.0, show_default=True,
                      help="Random times on links: sigma of a log-normal factor."),
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the noise."),
@@ -110,6 +112,7 @@ def scenario_of(way: dict[str, str], options: dict[str, Any]) -> Scenario:
         memory=options["memory"],
         call_us=options["call_us"],
         strategy=options["strategy"],
+        chunk_bytes=options["chunk_kib"] and options["chunk_kib"] * KIB,
         noise=Noise(options["sigma"], options["seed"]),
     )
 

@@ -4,7 +4,8 @@ Glossary
     work     packing or unpacking of one message by a rank's processor: its GPU, or its CPU for host memory
     batch    all work that waits when a processor becomes free; its set-up counts once, the rest adds up
     hop      a link on a message's way, and the seconds that the message keeps it busy
-    head     the first byte of a message: at the next link when the message has got this one (cut-through)
+    chunk    a part of a message that takes links for itself; the next one queues when it has left the first
+    head     the first byte of a chunk: at the next link when the chunk has got this one (cut-through)
 
 A message's life: posted, packed in a batch, its hops, its latency, unpacked in a batch. It has arrived when
 its last byte has passed the slowest of its hops. `docs/simulation.md` has the equations.
@@ -22,7 +23,9 @@ from tempi.simulate.messages import Floats, Integers
 
 # Kinds of events. Of those at the same time all that bring work come before the start of a batch.
 PACK, HOP, UNPACK, START, END = range(5)
-Event = tuple[float, int, int, int]  # seconds, kind, message or rank, hop
+Event = tuple[
+    float, int, int, int
+]  # seconds, kind, message or rank, step: hops of all earlier chunks, and its own
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Plan:
         Negative where there is none.
     busy : floats of the same shape
         Time that the message keeps each link busy.
+    n_chunks : integers
+        Chunks of each message.
     n_ranks, n_links : int
     """
 
@@ -55,6 +60,7 @@ class Plan:
     latency: Floats
     links: Integers
     busy: Floats
+    n_chunks: Integers
     n_ranks: int
     n_links: int
 
@@ -81,7 +87,8 @@ class _Simulation:
         self._work = (_floats(plan.pack_work), _floats(plan.unpack_work))
         self._latency = _floats(plan.latency)
         self._n_hops = plan.links.shape[1]
-        self._links, self._busy = _integers(plan.links), _floats(plan.busy)
+        self._n_chunks = _integers(plan.n_chunks)
+        self._links, self._busy = _integers(plan.links), _floats(plan.busy / plan.n_chunks[:, None])
         self._free = array("d", bytes(8 * max(1, plan.n_links)))
         n = len(plan.source)
         self._packed, self._tail, self._done = (array("d", bytes(8 * n)) for _ in range(3))
@@ -95,8 +102,8 @@ class _Simulation:
         steps = (self._queue_pack, self._take_hop, self._queue_unpack, self._start_batch, self._end_batch)
         events = self._events
         while events:
-            now, kind, index, hop = heappop(events)
-            steps[kind](now, index, hop)
+            now, kind, index, step = heappop(events)
+            steps[kind](now, index, step)
         return Times(*(np.frombuffer(times) for times in (self._packed, self._tail, self._done)))
 
     def _queue_pack(self, now: float, message: int, _: int) -> None:
@@ -141,20 +148,27 @@ class _Simulation:
         self._packed[message] = self._tail[message] = now
         self._take_hop(now, message, 0)
 
-    def _take_hop(self, now: float, message: int, hop: int) -> None:
+    def _take_hop(self, now: float, message: int, step: int) -> None:
+        chunk, hop = divmod(step, self._n_hops + 1)
         at = message * self._n_hops + hop
         while hop < self._n_hops and self._links[at] < 0:
-            at, hop = at + 1, hop + 1
+            at, hop, step = at + 1, hop + 1, step + 1
         if hop == self._n_hops:
-            arrival = self._tail[message] = max(now, self._tail[message]) + self._latency[message]
-            heappush(self._events, (arrival, UNPACK, message, 0))
-            return
+            return self._arrive(now, message, chunk)
         link = self._links[at]
         begin = max(now, self._free[link])
         end = self._free[link] = begin + self._busy[at]
         if end > self._tail[message]:
             self._tail[message] = end
-        heappush(self._events, (begin, HOP, message, hop + 1))
+        heappush(self._events, (begin, HOP, message, step + 1))
+        if hop == 0 and chunk + 1 < self._n_chunks[message]:
+            heappush(self._events, (end, HOP, message, (chunk + 1) * (self._n_hops + 1)))
+
+    def _arrive(self, now: float, message: int, chunk: int) -> None:
+        """Chunks stay in order; a message without links has one."""
+        if chunk + 1 == self._n_chunks[message]:
+            arrival = self._tail[message] = max(now, self._tail[message]) + self._latency[message]
+            heappush(self._events, (arrival, UNPACK, message, 0))
 
 
 def _integers(values: Integers) -> array[int]:

@@ -110,12 +110,15 @@ class Exchange:
         Time of each call that starts a send or a receive.
     starts_all : bool
         One call starts all messages of a rank.
+    chunk_bytes : int or None
+        Messages are cut into chunks, which take turns on links; None: whole messages do.
     """
 
     cluster: Cluster
     cost_of: Callable[[OneMessage], Cost]
     call_s: float = 0.0
     starts_all: bool = False
+    chunk_bytes: int | None = None
     noise: Noise = field(default_factory=Noise)
 
     def run(self, messages: Messages) -> Outcome:
@@ -154,6 +157,7 @@ class Exchange:
             **{name: column(name) for name in names},
             links=links,
             busy=busy * self.noise.factors(len(messages))[:, None],
+            n_chunks=self._chunks(messages, links),
             n_ranks=self.cluster.n_ranks,
             n_links=len(paths.seconds_per_byte) + PORTS * self.cluster.n_ranks,
         )
@@ -174,6 +178,13 @@ class Exchange:
         of_links = np.append(paths.seconds_per_byte, 0.0)[paths.links] * messages.bytes[:, None]
         links = np.column_stack([out, paths.links, into])
         return links, np.column_stack([stream, of_links, stream])
+
+    def _chunks(self, messages: Messages, links: Integers) -> Integers:
+        """Chunks of each message; one where it crosses nothing."""
+        if self.chunk_bytes is None:
+            return np.ones(len(messages), np.int64)
+        found = np.maximum(1, -(-messages.bytes // self.chunk_bytes))
+        return np.where(links[:, 0] >= 0, found, 1)
 
     def _posted(self, messages: Messages, is_direct: NDArray[np.bool_]) -> Floats:
         """The end of each send's call, after all receives' calls. Direct messages start when a rank waits."""

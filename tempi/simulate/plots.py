@@ -22,15 +22,16 @@ def draw(rows: Sequence[Row], title: str, path: Path) -> None:
         alone = [(row.ranks, row.library_us, row.speedup) for row in rows if row.library_us is not None]
         times.plot([n for n, _, _ in alone], [us for _, us, _ in alone], "s-", label="library alone")
         axes[0][1].plot([n for n, _, _ in alone], [speedup for _, _, speedup in alone], "o-")
-        _finish(axes[0][1], "speed-up")
+        by_ranks(axes[0][1], "speed-up")
     times.legend()
-    _finish(times, "time of an exchange (us)")
+    by_ranks(times, "time of an exchange (us)")
     figure.suptitle(f"{title} (simulated)", fontsize=10)
     figure.tight_layout()
     save(figure, path)
 
 
-def _finish(axis: Any, label: str) -> None:
+def by_ranks(axis: Any, label: str) -> None:
+    """Both scales logarithmic, ranks as plain numbers."""
     axis.set_xscale("log", base=2)
     axis.set(yscale="log", xlabel="ranks", ylabel=label)
     axis.xaxis.set_major_formatter("{x:.0f}")

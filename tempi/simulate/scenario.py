@@ -43,6 +43,8 @@ class Scenario:
         Time of each call that starts a send or a receive.
     strategy : str or None
         As TEMPI_STRATEGY; None: the predicted one.
+    chunk_bytes : int or None
+        Of the chunks that take turns on links; None: whole messages.
     """
 
     network: Network
@@ -52,6 +54,7 @@ class Scenario:
     placement: str = "block"
     call_us: float = 0.0
     strategy: str | None = None
+    chunk_bytes: int | None = None
     noise: Noise = field(default_factory=Noise)
 
     def __post_init__(self) -> None:
@@ -113,7 +116,14 @@ class Scenario:
         return Costs(self.completed_fit, with_tempi, self.network.library_block_us, self.strategy)
 
     def _exchange(self, cluster: Cluster, with_tempi: bool) -> Exchange:
-        return Exchange(cluster, self.costs(with_tempi), self.call_us * MICRO, self.way == "halo", self.noise)
+        return Exchange(
+            cluster,
+            self.costs(with_tempi),
+            call_s=self.call_us * MICRO,
+            starts_all=self.way == "halo",
+            chunk_bytes=self.chunk_bytes,
+            noise=self.noise,
+        )
 
     def _packed(self, cluster: Cluster, halo: Halo, with_tempi: bool) -> Outcome:
         """MPI_Pack of each quantity and direction, a message a rank, MPI_Unpack; barriers between these."""

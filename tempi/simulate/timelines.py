@@ -5,8 +5,8 @@ Glossary
             simulated as one exchange, one round after the other
 
 The time between messages, in which the program computed, is left out; messages of a round are taken not to
-wait for each other. A persistent request counts once, when it was made. Messages that were the library's at first
-sight are not recorded.
+wait for each other. A persistent request counts once, when it was made. Messages that were the library's at
+first sight are not recorded.
 """
 
 from __future__ import annotations

@@ -71,6 +71,19 @@ def test_ranks_of_a_node_share_its_rails_evenly():
         assert seconds(8, *rows, net=network(rails=rails, **four)) == pytest.approx(on_a_rail(in_turn * MIB))
 
 
+def test_messages_meet_on_the_receivers_rail():
+    net = network(ranks_per_node=4, gpus_per_node=4, rails=2)
+    assert seconds(8, (0, 6, MIB), (2, 7, MIB), net=net) == pytest.approx(on_a_rail(2 * MIB))
+    assert seconds(8, (0, 4, MIB), (2, 7, MIB), net=net) == pytest.approx(on_a_rail(MIB))
+
+
+def test_messages_of_a_node_and_beyond_do_not_meet():
+    net = network(ranks_per_node=2, gpus_per_node=2)
+    assert seconds(4, (0, 2, 64 * MIB), (0, 1, MIB), net=net) == pytest.approx(on_a_rail(64 * MIB))
+    near = exchange(4, net).run(messages((0, 2, 64 * MIB), (0, 1, MIB))).of_rank[1]
+    assert near == pytest.approx(NEAR_LATENCY_S + NEAR_PER_BYTE * MIB)
+
+
 def test_messages_of_a_node_take_the_profile_not_the_rail():
     net = network(ranks_per_node=2, gpus_per_node=2)
     assert seconds(2, (0, 1, MIB), net=net) == pytest.approx(NEAR_LATENCY_S + NEAR_PER_BYTE * MIB)
@@ -108,6 +121,26 @@ def test_calls_follow_each_other_receives_first():
     rows = [(0, 1, 8), (0, 2, 8), (1, 0, 8)]
     last = (1 + 2) * 1e-3  # one receive and two sends of rank 0
     assert seconds(3, *rows, call_s=1e-3) == pytest.approx(last + on_a_rail(8))
+
+
+@pytest.mark.parametrize("size", [1, 4096, MIB, 10 * MIB + 1])
+def test_one_message_in_chunks_is_as_fast_as_whole(size):
+    assert seconds(2, (0, 1, size), chunk_bytes=4096) == pytest.approx(on_a_rail(size))
+
+
+def test_a_short_message_waits_for_a_chunk_of_a_long_one():
+    rows = [(0, 1, 64 * MIB), (0, 2, 4096)]
+    whole, in_chunks = (exchange(3, chunk_bytes=size).run(messages(*rows)).of_rank for size in (None, MIB))
+    assert whole[2] == pytest.approx(on_a_rail(64 * MIB, 4096))
+    assert in_chunks[2] == pytest.approx(on_a_rail(MIB, 4096))
+    assert in_chunks[1] == pytest.approx(whole[2])
+
+
+def test_chunks_share_a_rail_fairly():
+    rows = [(0, 1, 8 * MIB), (0, 2, 4 * MIB), (0, 3, 4 * MIB)]
+    done = exchange(4, chunk_bytes=4096).run(messages(*rows)).of_rank
+    assert done[2] == pytest.approx(on_a_rail(12 * MIB), rel=1e-2)
+    assert done[1] == pytest.approx(on_a_rail(16 * MIB), rel=1e-2)
 
 
 def test_noise_is_the_same_for_the_same_seed():

@@ -49,6 +49,12 @@ def test_rounds_of_all_ranks_are_one_exchange(tmp_path):
     assert rounds[0].blocks.tolist() == [8, 8]
 
 
+def test_a_wait_before_the_first_message_begins_no_round(tmp_path):
+    names = {0: ["library wait", "send"], 1: ["send"]}
+    paths = [timeline(tmp_path / f"{rank}.json", rank, spans) for rank, spans in names.items()]
+    assert [len(messages) for messages in read_rounds(paths)[0]] == [2]
+
+
 def test_messages_without_a_known_peer_are_left_out(tmp_path):
     path = timeline(tmp_path / "0.json", 0, ["send", "send"])
     data = json.loads(path.read_text())
