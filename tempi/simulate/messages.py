@@ -57,9 +57,11 @@ class Messages:
         )
 
     def joined(self) -> Messages:
-        """One message for all that go from one rank to another, in the order of sources and targets."""
+        """One message for all that go from one rank to another, in the order of their first ones."""
         n_ranks = int(max(self.source.max(), self.target.max())) + 1 if len(self) else 1
-        pairs, place = np.unique(self.source * n_ranks + self.target, return_inverse=True)
+        pairs, first, place = np.unique(
+            self.source * n_ranks + self.target, return_index=True, return_inverse=True
+        )
         number = np.bincount(place, minlength=len(pairs))
 
         def total(column: Integers) -> Integers:
@@ -69,7 +71,7 @@ class Messages:
 
         contiguous = (total(self.contiguous.astype(np.int64)) == 1) & (number == 1)
         indexed = total(self.indexed.astype(np.int64)) > 0
-        return Messages(
+        found = Messages(
             source=pairs // n_ranks,
             target=pairs % n_ranks,
             bytes=total(self.bytes),
@@ -79,6 +81,11 @@ class Messages:
             contiguous=contiguous,
             indexed=indexed,
         )
+        return found.select(np.argsort(first))
+
+    def by_target(self) -> Messages:
+        """Those of each rank in the order of their targets, ranks in order."""
+        return self.select(np.lexsort((self.target, self.source)))
 
 
 def order_within(groups: Integers) -> Integers:

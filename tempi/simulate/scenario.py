@@ -131,7 +131,9 @@ class Scenario:
         pieces = halo.messages(each_quantity=True)
         pack = _longest(pieces, pieces.source, halo, costs.pack_seconds)
         unpack = _longest(pieces, pieces.target, halo, costs.unpack_seconds)
-        carried = self._exchange(cluster, with_tempi).run(halo.messages().joined().packed())
+        # In the order of ranks, as a graph communicator has its neighbours.
+        sent = halo.messages().joined().packed().by_target()
+        carried = self._exchange(cluster, with_tempi).run(sent)
         ends = pack + unpack
         return replace(carried, seconds=carried.seconds + ends, of_rank=carried.of_rank + ends)
 

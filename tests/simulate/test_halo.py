@@ -49,8 +49,11 @@ def test_joined_messages_keep_the_bytes_and_have_one_for_each_pair():
     joined = messages.joined()
     assert joined.bytes.sum() == messages.bytes.sum()
     assert joined.blocks.sum() == messages.blocks.sum()
-    pairs = set(zip(messages.source.tolist(), messages.target.tolist(), strict=True))
-    assert sorted(pairs) == list(zip(joined.source.tolist(), joined.target.tolist(), strict=True))
+    pairs = list(zip(messages.source.tolist(), messages.target.tolist(), strict=True))
+    in_order = list(zip(joined.source.tolist(), joined.target.tolist(), strict=True))
+    assert in_order == list(dict.fromkeys(pairs))
+    ranked = joined.by_target()
+    assert list(zip(ranked.source.tolist(), ranked.target.tolist(), strict=True)) == sorted(in_order)
 
 
 @pytest.mark.mpi_process(shim=False)

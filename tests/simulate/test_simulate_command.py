@@ -67,7 +67,13 @@ def test_a_library_that_cannot_is_left_out_with_its_reason(simulate):
     assert "library alone: the profile's library is not CUDA-aware" in done.out
 
 
-@pytest.mark.parametrize("command", ["halo", "networks"])
+def test_a_timeline_that_is_not_there_is_one_line(simulate):
+    done = simulate("trace", "none.json")
+    assert done.code == 1
+    assert done.err == "Error: none.json cannot be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["halo", "trace", "networks"])
 def test_help(simulate, command):
     done = simulate(command, "--help")
     assert done.code == 0
