@@ -1,4 +1,4 @@
-"""The command line: ``python -m tempi run | info | explain | measure | lib | bench``."""
+"""The command line: ``python -m tempi run | info | explain | measure | simulate | lib | bench``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tempi.commands.explain import main as explain_command
 from tempi.commands.run import main as run_command
 from tempi.measure.command import main as measure_command
 from tempi.run.shims import LIBRARIES
+from tempi.simulate.command import main as simulate_command
 
 
 @click.group()
@@ -45,6 +46,7 @@ def info_command() -> None:
 main.add_command(explain_command, "explain")
 main.add_command(measure_command, "measure")
 main.add_command(run_command, "run")
+main.add_command(simulate_command, "simulate")
 main.add_command(bench_command, "bench")
 
 if __name__ == "__main__":

@@ -26,11 +26,13 @@ MAY_IMPORT = {
     "halo": {"_library", "arrays", "cuda"},
     "model": {"_native"},
     "explanation": {"_library", "handles", "model"},
-    "measure": {"_library", "_native", "_version", "cuda", "handles", "model", "run"},
+    "figures": set(),
+    "measure": {"_library", "_native", "_version", "cuda", "figures", "handles", "model", "run"},
+    "simulate": {"_native", "_version", "figures", "halo", "model"},
     "info": {"_library", "cuda", "run"},
     "commands": {"_library", "cuda", "explanation", "model", "run"},
     "__init__": {"_library", "_version", "activation", "arrays", "explanation", "halo"},
-    "__main__": {"_library", "_version", "commands", "info", "measure", "run"},
+    "__main__": {"_library", "_version", "commands", "info", "measure", "run", "simulate"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 # Loaded by commands and measurements only: a rank would pay for them at each start.
@@ -40,6 +42,7 @@ FOR_PEOPLE = (
     "matplotlib",
     "scipy",
     "tempi.measure",
+    "tempi.simulate",
     "tempi.commands",
     "tempi.info",
     "tempi.model.fitting",

@@ -16,6 +16,8 @@ struct Details {
   std::int64_t bytes = -1;  // negative: not given
   std::int64_t messages = -1;
   const char* strategy = nullptr;
+  std::int64_t peer = -1;  // rank in MPI_COMM_WORLD
+  std::int64_t blocks = -1, touched = -1, pages = -1, is_indexed = -1;
 };
 
 extern std::atomic<bool> is_on;
@@ -50,7 +52,7 @@ auto traced(const char* name, const Call& call) {
   return call();
 }
 
-// About 80 MB of memory and twice that on disk. Later spans are counted and dropped.
+// About 120 MB of memory and twice that on disk. Later spans are counted and dropped.
 constexpr std::size_t kMostEvents = 1'000'000;
 
 // Spans count from now on, if TEMPI_TRACE or an NVTX tool asks for them. Later calls do nothing.

@@ -33,6 +33,11 @@ std::string arguments(const Details& details) {
   if (details.bytes >= 0) add("bytes", std::to_string(details.bytes));
   if (details.messages >= 0) add("messages", std::to_string(details.messages));
   if (details.strategy != nullptr) add("strategy", quoted(details.strategy));
+  if (details.peer >= 0) add("peer", std::to_string(details.peer));
+  if (details.blocks >= 0) add("blocks", std::to_string(details.blocks));
+  if (details.touched >= 0) add("touched", std::to_string(details.touched));
+  if (details.pages >= 0) add("pages", std::to_string(details.pages));
+  if (details.is_indexed >= 0) add("indexed", std::to_string(details.is_indexed));
   return list;
 }
 

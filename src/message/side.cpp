@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "base/options.hpp"
+#include "base/trace.hpp"
 #include "message/quiet.hpp"
 #include "message/strategy.hpp"
 #include "mpi/active.hpp"
@@ -74,6 +75,20 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
   return side;
 }
 
+// Into the timeline, for `tempi simulate trace`: a span of no length at the call.
+void note_message(const Buffer& buffer, int peer, const KnownType& type, const FoundSide& found) {
+  if (!trace::is_on.load(std::memory_order_relaxed)) return;
+  const model::Features features = features_of(*type.plan, {buffer.count, type.extent});
+  const trace::Span span(buffer.direction == pack::Direction::pack ? "send" : "receive",
+                         {.bytes = features.bytes,
+                          .strategy = model::text(found.side ? found.side->strategy : Strategy::library),
+                          .peer = peer::rank_in_world(buffer.comm, peer),
+                          .blocks = features.blocks,
+                          .touched = features.touched,
+                          .pages = features.pages,
+                          .is_indexed = type.plan->traffic.is_indexed ? 1 : 0});
+}
+
 }  // namespace
 
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
@@ -106,6 +121,7 @@ FoundSide find_side(const Buffer& buffer, int peer) {
   FoundSide found{side_of(buffer, peer, *type, device)};
   const auto bytes = static_cast<std::uint64_t>(buffer.count * type->size());
   count_call(buffer.function, found.side ? outcome_of(found.side->strategy) : Outcome::passed_faster, bytes);
+  note_message(buffer, peer, *type, found);
   return found;
 }
 

@@ -20,6 +20,7 @@ BENCHMARKS = {
     "commit": ("commit", "The cost of a commit and of a preload."),
     "view": ("view", "The cost of tempi.view to a call."),
     "predict": ("predict", "The cost of choosing a strategy to a message."),
+    "simulate": ("simulate", "How right and how fast tempi simulate is."),
     "choice": ("choice", "How often the predicted strategy is the fastest one."),
 }
 

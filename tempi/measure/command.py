@@ -16,9 +16,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tempi._version import __version__
 from tempi.cuda.gpus import use_gpu
+from tempi.figures import check_drawable
 from tempi.measure import ranks
 from tempi.measure.interrupts import Interruptible
-from tempi.measure.plots import check_drawable, draw
+from tempi.measure.plots import draw
 from tempi.measure.rank import Job, preloaded_meter, records
 from tempi.measure.tables import print_profile
 from tempi.measure.tune import tuned_here, tuned_profile

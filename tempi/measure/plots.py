@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tempi.figures import check_drawable, save
 from tempi.model.measurement import Measurement, by_term
 from tempi.model.profile import Profile
 from tempi.model.terms import Term
 
 COLUMNS = 3
-SUFFIXES = (".png", ".svg")
 BY_PARTS = "chunks"  # drawn over the number of parts, not the payload
-
-
-def check_drawable(path: Path) -> Any:
-    """matplotlib's pyplot; RuntimeError where it is missing or `path` cannot be a plot."""
-    if path.suffix not in SUFFIXES:
-        raise RuntimeError(f"{path}: a plot is a .png or .svg file")
-    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK) or path.is_dir():
-        raise RuntimeError(f"{path} cannot be written")
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise RuntimeError("plots need matplotlib: pip install 'tempi[measure]'") from error
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
 
 
 def label_of(row: Measurement) -> str:
@@ -88,9 +71,4 @@ def draw(profile: Profile, path: Path) -> None:
         axis.set_title(name)
     figure.suptitle(f"{profile.machine.summary}; dots: measured (hollow: flagged), lines: fit")
     figure.tight_layout(rect=(0, 0, 1, 0.98))
-    try:
-        figure.savefig(path, dpi=110)
-    except OSError as error:
-        raise RuntimeError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        pyplot.close(figure)
+    save(figure, path)

@@ -18,6 +18,8 @@ NAMES = {
     "analyse datatype",
     "pack",
     "unpack",
+    "send",
+    "receive",
     "queue batch",
     "wait for batch",
     "library wait",

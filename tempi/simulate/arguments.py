@@ -1,0 +1,123 @@
+"""The options of ``tempi simulate``: numbers, the cluster, and the places of the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import click
+
+from tempi.model.terms import STRATEGIES
+from tempi.simulate.costs import DIRECT
+from tempi.simulate.exchange import Noise
+from tempi.simulate.halo import Cells
+from tempi.simulate.network import PRESETS, Network, read_network
+from tempi.simulate.profiles import read_profile
+from tempi.simulate.scenario import MEMORIES, Scenario
+
+MOST_NODES = 1 << 20
+COUNT = click.IntRange(1, 1 << 20)
+KIB = 1 << 10
+FILE = click.Path(path_type=Path, dir_okay=False)
+Function = TypeVar("Function", bound=Callable[..., Any])
+Parameter: TypeAlias = "click.Parameter | None"
+Context: TypeAlias = "click.Context | None"
+if TYPE_CHECKING:
+    NumbersType = click.ParamType[tuple[int, ...]]
+    CellsType = click.ParamType[Cells]
+else:
+    NumbersType = CellsType = click.ParamType
+
+
+class Numbers(NumbersType):
+    """``1,2,4`` or, doubling, ``1..512``."""
+
+    name = "NUMBERS"
+
+    def convert(self, value: Any, param: Parameter, ctx: Context) -> tuple[int, ...]:
+        """The numbers, in the order given."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            found = [n for word in str(value).split(",") for n in self._range(word)]
+        except ValueError:
+            self.fail(f"{value} is not like 1,2,4 or 1..512", param, ctx)
+        if not all(1 <= n <= MOST_NODES for n in found):
+            self.fail(f"{value}: numbers from 1 to {MOST_NODES} are possible", param, ctx)
+        return tuple(found)
+
+    @staticmethod
+    def _range(word: str) -> list[int]:
+        first, dots, last = word.partition("..")
+        if not dots:
+            return [int(word)]
+        n, end = int(first), int(last)
+        if not 1 <= n <= end <= MOST_NODES:
+            raise ValueError
+        return [n << i for i in range((end // n).bit_length())]
+
+
+class Triple(CellsType):
+    """``256`` or ``256x128x64``: along z, y and x."""
+
+    name = "ZxYxX"
+
+    def convert(self, value: Any, param: Parameter, ctx: Context) -> Cells:
+        """Three numbers."""
+        if isinstance(value, tuple):
+            return value
+        words = str(value).split("x")
+        if len(words) not in (1, 3) or not all(word.isdigit() and int(word) >= 1 for word in words):
+            self.fail(f"{value} is not like 256 or 256x128x64", param, ctx)
+        numbers = [int(word) for word in words] * (3 // len(words))
+        return numbers[0], numbers[1], numbers[2]
+
+
+def of_cluster(function: Function) -> Function:
+    """The options of the cluster and of the results."""
+    options = (
+        click.option("--network", default="fat-tree", show_default=True, metavar="NAME",
+                     help=f"{', '.join(PRESETS)}, or a .json file."),
+        click.option("--profile", metavar="PROFILE", help="A .json or .fit file, or a shipped one."),
+        click.option("--ranks-per-node", type=click.IntRange(1, 1024), help="Default: the network's."),
+        click.option("--memory", type=click.Choice(MEMORIES), default="gpu", show_default=True),
+        click.option("--strategy", type=click.Choice([*STRATEGIES, DIRECT]), help="As TEMPI_STRATEGY."),
+        click.option("--call-us", type=click.FloatRange(0, 1e6), default=0.0, show_default=True,
+                     help="Time of a call that starts a send or a receive."),
+        click.option("--library-block-us", type=click.FloatRange(0, 1e6, min_open=True),
+                     help="The library's time for a block of GPU memory; default: the network's."),
+        click.option("--no-library", is_flag=True, help="Leave out the library without TEMPI."),
+        click.option("--chunk-kib", type=COUNT, help="Chunks of so many KiB take turns on links."),
+        click.option("--noise", "sigma", type=click.FloatRange(0, 2), default=0.0, show_default=True,
+                     help="Random times on links: sigma of a log-normal factor."),
+        click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the noise."),
+        click.option("--csv", type=FILE, help="Write the table."),
+        click.option("--json", type=FILE, help="Write the table."),
+        click.option("--plot", type=click.Path(path_type=Path), help="Draw times and speed-up."),
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def scenario_of(way: dict[str, str], options: dict[str, Any]) -> Scenario:
+    """The scenario that the command line asks for."""
+    network = changed(read_network(options["network"]), options)
+    return Scenario(
+        network,
+        read_profile(options["profile"] or network.profile),
+        **way,
+        memory=options["memory"],
+        call_us=options["call_us"],
+        strategy=options["strategy"],
+        chunk_bytes=options["chunk_kib"] and options["chunk_kib"] * KIB,
+        noise=Noise(options["sigma"], options["seed"]),
+    )
+
+
+def changed(network: Network, options: dict[str, Any]) -> Network:
+    """The network with the numbers that the command line has."""
+    given = {key: options[key] for key in ("ranks_per_node", "library_block_us") if options[key] is not None}
+    return replace(network, **given)

@@ -1,0 +1,227 @@
+"""The strategy and the parts of a message, from the shim's own model.
+
+Glossary
+    set-up   the part of a term that does not grow with the message, a launch: once for all work of a batch
+    stream   the part of a message on its way that grows with its bytes; keeps the two ranks' ports busy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from tempi import _native
+from tempi.model.features import Features
+from tempi.model.terms import DIRECT_STRATEGIES, NEAR_LOCALITIES, NEED_CUDA_AWARE
+from tempi.simulate.errors import SimulationError
+from tempi.simulate.network import MICRO
+from tempi.simulate.profiles import Terms, is_cuda_aware, terms_of
+
+RULE_BYTES = 48 << 10  # without a prediction of the rule's strategy (kDeviceBytes, src/message/strategy.cpp)
+LIBRARY, HOST, SELF = "library", "host", "self"
+(DIRECT,) = DIRECT_STRATEGIES
+
+
+class Cost(NamedTuple):
+    """Seconds of one message; `crosses`: its bytes are carried by the library, over the network or a port."""
+
+    strategy: str
+    pack_setup: float = 0.0
+    pack_work: float = 0.0
+    latency: float = 0.0
+    stream: float = 0.0
+    unpack_setup: float = 0.0
+    unpack_work: float = 0.0
+    crosses: bool = True
+
+
+class OneMessage(NamedTuple):
+    """A message by all that its cost depends on; `locality` as in `tempi.model.terms`, or "self"."""
+
+    features: Features
+    contiguous: bool
+    indexed: bool
+    locality: str
+
+
+class Costs:
+    """Costs of messages of GPU memory.
+
+    Parameters
+    ----------
+    fit : Fit
+        Completed with terms between nodes.
+    with_tempi : bool
+        Else the library handles the datatypes of the program itself, a copy for each block.
+    library_block_us : float or None
+        The time of such a copy.
+    strategy : str or None
+        As the option TEMPI_STRATEGY; None: the predicted one.
+
+    Raises
+    ------
+    SimulationError
+        If the library alone cannot send GPU memory, or its time is not known.
+    """
+
+    def __init__(
+        self, fit: _native.Fit, with_tempi: bool, library_block_us: float | None, strategy: str | None = None
+    ) -> None:
+        self._fit, self._terms = fit, terms_of(fit)
+        self._aware = is_cuda_aware(fit)
+        self._with_tempi, self._block_us, self._wish = with_tempi, library_block_us, strategy
+        if not with_tempi and not self._aware:
+            raise SimulationError("the profile's library is not CUDA-aware: alone it cannot send GPU memory")
+
+    def of(self, message: OneMessage) -> Cost:
+        """The cost of a message."""
+        if message.contiguous and self._aware:
+            return self._by_library(message)
+        return self._by_strategy(message) if self._with_tempi else self._by_blocks(message)
+
+    def pack_seconds(self, features: Features) -> float:
+        """One call of MPI_Pack within GPU memory."""
+        return self._packing_seconds("pack.device", features)
+
+    def unpack_seconds(self, features: Features) -> float:
+        """One call of MPI_Unpack within GPU memory."""
+        return self._packing_seconds("unpack.device", features)
+
+    def _packing_seconds(self, term: str, features: Features) -> float:
+        return self._seconds(term, features) if self._with_tempi else self.block_seconds * features.blocks
+
+    @cached_property
+    def block_seconds(self) -> float:
+        """The library's time for one block of GPU memory."""
+        if self._block_us is None:
+            raise SimulationError(
+                "the network has no library_block_us, the library's time for a block of GPU memory: "
+                "give --library-block-us, or --no-library to leave it out"
+            )
+        return self._block_us * MICRO
+
+    def strategy_of(self, message: OneMessage) -> str:
+        """The strategy that the shim takes of a message that it packs (``src/message/strategy.cpp``)."""
+        if self._wish not in (None, DIRECT):
+            return str(self._wish) if self._aware or self._wish not in NEED_CUDA_AWARE else "oneshot"
+        if self._goes_direct(message):
+            return DIRECT
+        rule = "device" if self._aware and message.features.bytes >= RULE_BYTES else "oneshot"
+        return self._fit.choose(*self._question(message)) or rule
+
+    def _goes_direct(self, message: OneMessage) -> bool:
+        """One that was not measured has no time here, though the shim would take it; to oneself it has."""
+        if (message.contiguous and self._aware) or self._locality(message) not in NEAR_LOCALITIES:
+            return False
+        if self._direct_to_self_is_estimated(message):
+            return True
+        if DIRECT not in self._fit.predict(*self._question(message), True):
+            return False
+        return self._wish == DIRECT or self._fit.choose(*self._question(message), True) == DIRECT
+
+    def _question(self, message: OneMessage) -> tuple[int, int, int, int, bool, str, bool]:
+        return (*message.features, message.contiguous, self._locality(message), self._aware)
+
+    def _locality(self, message: OneMessage) -> str:
+        """A rank and itself are taken to be two GPUs: the terms of one were measured between two processes,
+        which the GPU serves in turns."""
+        return "other_gpu" if message.locality == SELF else message.locality
+
+    def _direct_to_self_is_estimated(self, message: OneMessage) -> bool:
+        """A direct message to oneself is one kernel that does the work of packing and of unpacking."""
+        needed = {"message.direct.other_gpu", "pack.device", "unpack.device"}
+        return message.locality == SELF and needed <= set(self._terms)
+
+    def _direct(self, message: OneMessage) -> Cost:
+        """All that meet share a launch; the rest of each, its marker too, adds up."""
+        seconds = self._seconds(f"message.direct.{self._locality(message)}", message.features)
+        launch = min(seconds, self._seconds("launch", Features(0)))
+        return Cost(DIRECT, launch, seconds - launch, crosses=False)
+
+    def _direct_to_self(self, message: OneMessage) -> Cost:
+        pack, unpack = (self._split(f"{side}.device", message.features) for side in ("pack", "unpack"))
+        return Cost(DIRECT, max(pack[0], unpack[0]), pack[1] + unpack[1], crosses=False)
+
+    def _by_library(self, message: OneMessage) -> Cost:
+        latency, stream = self._on_the_way("device", message)
+        return Cost(LIBRARY, latency=latency, stream=stream)
+
+    def _by_blocks(self, message: OneMessage) -> Cost:
+        """Each block is copied, one after the other, at both ends."""
+        latency, stream = self._on_the_way("device", message)
+        packing = self.block_seconds * message.features.blocks
+        return Cost(LIBRARY, 0.0, packing, latency, stream, 0.0, packing)
+
+    def _by_strategy(self, message: OneMessage) -> Cost:
+        strategy = self.strategy_of(message)
+        if strategy == DIRECT and self._direct_to_self_is_estimated(message):
+            return self._direct_to_self(message)
+        if strategy == DIRECT:
+            return self._direct(message)
+        pack, unpack = (self._split(f"{side}.{strategy}", message.features) for side in ("pack", "unpack"))
+        latency, stream = self._on_the_way("device" if strategy == "device" else "host", message)
+        return Cost(strategy, *pack, latency, stream, *unpack)
+
+    def _on_the_way(self, memory: str, message: OneMessage) -> tuple[float, float]:
+        """Bytes that a rank sends itself stay on its GPU: they move at the rate measured between two ranks of
+        one GPU, without the wait for each other's turns."""
+        where = self._locality(message)
+        place = "same_node" if memory == "host" and where == "other_gpu" else where
+        bytes_only = Features(message.features.bytes)
+        latency, stream = self._split(f"message.{memory}.{place}", bytes_only)
+        if message.locality == SELF and f"message.{memory}.same_gpu" in self._terms:
+            stream = self._split(f"message.{memory}.same_gpu", bytes_only)[1]
+        return latency, stream
+
+    def _seconds(self, name: str, features: Features) -> float:
+        if name not in self._terms:
+            raise SimulationError(f"the profile has no term {name}: measure it, or take another profile")
+        return self._terms[name].seconds(features)
+
+    def _split(self, name: str, features: Features) -> tuple[float, float]:
+        return split(self._terms, name, self._seconds(name, features), features)
+
+
+def split(terms: Terms, name: str, seconds: float, features: Features) -> tuple[float, float]:
+    """A term's time as (latency, the rest)."""
+    found = [segment for segment in terms[name].segments if segment.from_bytes <= features.footprint]
+    latency = min(found[-1].latency, seconds)
+    return latency, seconds - latency
+
+
+class HostCosts:
+    """Costs of messages of host memory: the profile's terms of whole messages, half at each end.
+
+    Parameters
+    ----------
+    fit : Fit
+        Completed with terms between nodes.
+    with_tempi : bool
+        Else every message is the library's.
+    """
+
+    def __init__(self, fit: _native.Fit, with_tempi: bool) -> None:
+        self._fit, self._terms, self._with_tempi = fit, terms_of(fit), with_tempi
+
+    def of(self, message: OneMessage) -> Cost:
+        """The cost of a message."""
+        peer = {"same_gpu": "same_node", "other_gpu": "same_node"}.get(message.locality, message.locality)
+        if message.contiguous:
+            return self._carried(f"message.host.{'same_node' if peer == 'self' else peer}", message)
+        predicted: Mapping[str, float] = self._fit.predict_on_host(*message.features, message.indexed, peer)
+        packs = self._with_tempi and self._fit.packing_wins(*message.features, message.indexed, peer)
+        strategy = HOST if packs else LIBRARY
+        if strategy not in predicted:
+            raise SimulationError(f"the profile has no derived datatypes in host memory to {peer}")
+        name = f"message.{strategy}.{'indexed' if message.indexed else 'typed'}.{peer}"
+        latency, work = split(self._terms, name, predicted[strategy], message.features)
+        return Cost(strategy, 0.0, work / 2, latency, 0.0, 0.0, work / 2)
+
+    def _carried(self, name: str, message: OneMessage) -> Cost:
+        if name not in self._terms:
+            raise SimulationError(f"the profile has no term {name}")
+        features = Features(message.features.bytes)
+        seconds = self._terms[name].seconds(features)
+        latency, stream = split(self._terms, name, seconds, features)
+        return Cost(LIBRARY, latency=latency, stream=stream)

@@ -1,0 +1,144 @@
+"""A cluster: its nodes, the rails between them, and its topology, read from JSON.
+
+Glossary
+    rail      a network interface of a node with its link, full duplex
+    topology  the switches beyond the rails: "crossbar" (never congested), "fat-tree" or "dragonfly"
+    leaf      nodes below one switch of a fat tree; its links upwards count as one, `taper` times too narrow
+    group     nodes of a dragonfly whose switches are linked all to all; two groups share one link
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tempi.simulate.errors import SimulationError
+
+PRESETS = ("summit", "fat-tree", "dragonfly")
+CROSSBAR, FAT_TREE, DRAGONFLY = "crossbar", "fat-tree", "dragonfly"
+KEYS_OF = {
+    CROSSBAR: frozenset[str](),
+    FAT_TREE: frozenset({"nodes_per_leaf", "taper"}),
+    DRAGONFLY: frozenset({"nodes_per_group", "group_link_gb_per_s"}),
+}
+GIGA, MICRO = 1e9, 1e-6
+
+
+@dataclass(frozen=True)
+class Network:
+    """A cluster, in the units of its file.
+
+    Attributes
+    ----------
+    ranks_per_node, gpus_per_node, rails : int
+    rail_gb_per_s : float
+        Of one rail, in each direction, 10⁹ bytes a second.
+    latency_us : float
+        Of a message between nodes, where the profile has measured none.
+    topology : mapping
+        ``kind`` and its numbers, see the glossary.
+    library_block_us : float or None
+        The library's time to pack or unpack one dense block of GPU memory; None: unknown.
+    profile : str
+        The profile it is simulated with by default: a name in the package.
+    sources : mapping of str to str
+        The origin of each number.
+    """
+
+    name: str
+    about: str
+    ranks_per_node: int
+    gpus_per_node: int
+    rails: int
+    rail_gb_per_s: float
+    latency_us: float
+    topology: Mapping[str, Any]
+    profile: str
+    library_block_us: float | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("ranks_per_node", "gpus_per_node", "rails"):
+            value = getattr(self, name)
+            _check(isinstance(value, int) and value >= 1, self, name, "an integer from 1")
+        for name in ("rail_gb_per_s", "latency_us"):
+            _check(_is_positive(getattr(self, name)), self, name, "a positive number")
+        if self.library_block_us is not None:
+            _check(_is_positive(self.library_block_us), self, "library_block_us", "a positive number")
+        self._check_topology()
+
+    def _check_topology(self) -> None:
+        kind = self.topology.get("kind") if isinstance(self.topology, Mapping) else None
+        _check(kind in KEYS_OF, self, "topology", f"an object whose kind is one of {', '.join(KEYS_OF)}")
+        wanted, given = KEYS_OF[str(kind)], set(self.topology) - {"kind"}
+        if wanted != given:
+            raise SimulationError(
+                f"network {self.name}: a {kind} has {', '.join(sorted(wanted)) or 'no numbers'}, "
+                f"not {', '.join(sorted(given)) or 'nothing'}"
+            )
+        for name in wanted:
+            _check(_is_positive(self.topology[name]), self, f"topology.{name}", "a positive number")
+
+    @property
+    def latency_s(self) -> float:
+        """Seconds of a message of no bytes."""
+        return self.latency_us * MICRO
+
+    @property
+    def rail_bandwidth(self) -> float:
+        """Bytes a second of one rail in one direction."""
+        return self.rail_gb_per_s * GIGA
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+def _check(condition: bool, network: Network, name: str, wanted: str) -> None:
+    if not condition:
+        given = getattr(network, name, None) if "." not in name else network.topology[name.partition(".")[2]]
+        raise SimulationError(f"network {network.name}: {name} is {given!r}; it must be {wanted}")
+
+
+def package_file(name: str) -> Path:
+    """A file of this package's networks."""
+    return Path(str(files("tempi.simulate"))) / "networks" / name
+
+
+def read_network(name: str) -> Network:
+    """A preset by its name, else the network of a JSON file.
+
+    Raises
+    ------
+    SimulationError
+        With one line, if it is neither.
+    """
+    path = package_file(f"{name}.json") if name in PRESETS else Path(name)
+    if name not in PRESETS and path.suffix != ".json":
+        raise SimulationError(f"there is no network {name}: take {', '.join(PRESETS)} or a .json file")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SimulationError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise SimulationError(f"{path} is not JSON: {error}".splitlines()[0]) from error
+    return network_of(data, str(path))
+
+
+def network_of(data: object, where: str) -> Network:
+    """The network that a JSON object describes; SimulationError, which names `where`, if it does not."""
+    if not isinstance(data, dict):
+        raise SimulationError(f"{where} is no object of JSON")
+    known = {each.name for each in fields(Network)}
+    needed = known - {"library_block_us", "sources"}
+    if unknown := sorted(set(data) - known):
+        raise SimulationError(
+            f"{where} has an unknown entry, {unknown[0]}: known are {', '.join(sorted(known))}"
+        )
+    if missing := sorted(needed - set(data)):
+        raise SimulationError(f"{where} lacks {', '.join(missing)}")
+    return Network(**data)

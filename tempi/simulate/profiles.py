@@ -1,0 +1,81 @@
+"""The fit that a simulation is made from: a profile's, completed by a network's latency and bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import tempi.model
+from tempi import _native
+from tempi.model.machine import Machine
+from tempi.model.profile import fit_text, read
+from tempi.model.profile_check import ProfileError
+from tempi.model.terms import Segment, Term
+from tempi.simulate.errors import SimulationError
+from tempi.simulate.network import Network, package_file
+
+Terms = dict[str, Term]
+
+
+def read_profile(name: str) -> _native.Fit:
+    """The fit of a .json or .fit file, or of a profile of the package by its name.
+
+    Raises
+    ------
+    SimulationError
+        If there is none, or it is damaged.
+    """
+    path = next((place for place in _places(name) if place.is_file()), Path(name))
+    try:
+        if path.suffix == ".json":
+            return read(path).fit
+        return _native.read_fit(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SimulationError(f"{path} cannot be read: {error.strerror}") from error
+    except ProfileError as error:
+        raise SimulationError(str(error)) from error
+    except ValueError as error:
+        raise SimulationError(f"{path} is not used: {error}") from error
+
+
+def _places(name: str) -> Iterator[Path]:
+    """A name's files: as it stands, then in the package, then in the tree of the sources."""
+    yield Path(name)
+    yield package_file(f"{name}.fit")
+    package = Path(next(iter(tempi.model.__path__))).parent
+    for folder in (package, package.parent):
+        yield folder / "perfmodel" / "machines" / f"{name}.fit"
+
+
+def is_cuda_aware(fit: _native.Fit) -> bool:
+    """True if the profile is of a CUDA-aware library."""
+    return fit.machine().get("cuda_aware") == "1"
+
+
+def has_gpu(fit: _native.Fit) -> bool:
+    """True if the profile is of a machine with GPUs."""
+    return fit.machine().get("gpu", "none") != "none"
+
+
+def terms_of(fit: _native.Fit) -> Terms:
+    """The terms of a fit."""
+    return {
+        name: Term(tuple(Segment(int(first), *rest) for first, *rest in segments))
+        for name, segments in fit.terms().items()
+    }
+
+
+def completed(fit: _native.Fit, network: Network) -> _native.Fit:
+    """The fit with terms for messages between nodes; those that were not measured are the network's."""
+    terms = terms_of(fit)
+    between = Term((Segment(0, network.latency_s, 1 / network.rail_bandwidth, 0.0, 0.0, 0.0),))
+    for name in _terms_between_nodes(fit, terms):
+        terms.setdefault(name, between)
+    facts = {"transports": "", **fit.machine()}
+    return _native.read_fit(fit_text(Machine.from_facts(facts), terms, {}))
+
+
+def _terms_between_nodes(fit: _native.Fit, terms: Terms) -> Iterator[str]:
+    yield "message.host.other_node"
+    if is_cuda_aware(fit):
+        yield "message.device.other_node"

@@ -1,0 +1,100 @@
+"""The results of simulations: a table for people, CSV and JSON for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from tempi.simulate.errors import SimulationError
+from tempi.simulate.exchange import Outcome
+
+MICRO = 1e-6
+
+
+@dataclass(frozen=True)
+class Row:
+    """One simulated number of nodes, times in microseconds; None: not simulated."""
+
+    nodes: int
+    ranks: int
+    dims: str
+    cells: str
+    messages: int
+    bytes_per_rank: float
+    between_nodes: float
+    tempi_us: float
+    library_us: float | None
+    speedup: float | None
+    strategies: str
+
+
+def row_of(n_nodes: int, dims: str, cells: str, with_tempi: Outcome, alone: Outcome | None) -> Row:
+    """The row of an exchange with TEMPI, and of the same by the library alone, where it was simulated."""
+    n_ranks = len(with_tempi.of_rank)
+    return Row(
+        nodes=n_nodes,
+        ranks=n_ranks,
+        dims=dims,
+        cells=cells,
+        messages=with_tempi.messages,
+        bytes_per_rank=with_tempi.bytes / n_ranks,
+        between_nodes=with_tempi.bytes_between_nodes / max(1, with_tempi.bytes),
+        tempi_us=with_tempi.seconds / MICRO,
+        library_us=None if alone is None else alone.seconds / MICRO,
+        speedup=None if alone is None else alone.seconds / with_tempi.seconds,
+        strategies=_words(with_tempi.strategies),
+    )
+
+
+def _words(strategies: Counter[str]) -> str:
+    total = sum(strategies.values())
+    return ", ".join(f"{name} {n / total:.0%}" for name, n in strategies.most_common())
+
+
+def table_of(rows: Sequence[Row], title: str) -> Table:
+    """A line for each number of nodes."""
+    table = Table(title=title, title_justify="left")
+    names = ("nodes", "ranks", "grid", "cells a rank", "MB a rank", "between nodes", "with TEMPI (us)")
+    for name in (*names, "library alone (us)", "speed-up", "to first", "strategies"):
+        table.add_column(name, justify="left" if name == "strategies" else "right")
+    for row in rows:
+        sizes = (f"{row.bytes_per_rank / 1e6:.3g}", f"{row.between_nodes:.0%}")
+        times = (_number(row.tempi_us), _number(row.library_us), _number(row.speedup, " x"))
+        to_first = f"{row.tempi_us / rows[0].tempi_us:.2f}" if rows[0].tempi_us else ""
+        where = (str(row.nodes), str(row.ranks), row.dims, row.cells)
+        table.add_row(*where, *sizes, *times, to_first, row.strategies)
+    return table
+
+
+def _number(value: float | None, unit: str = "") -> str:
+    if value is None:
+        return "–"
+    return (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}") + unit
+
+
+def write_csv(path: Path, rows: Sequence[Row], facts: Mapping[str, str]) -> None:
+    """The rows, after the facts as comments; SimulationError if it cannot be written."""
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            file.writelines(f"# {key}: {value}\n" for key, value in facts.items())
+            writer = csv.DictWriter(file, fieldnames=list(asdict(rows[0])))
+            writer.writeheader()
+            writer.writerows(asdict(row) for row in rows)
+    except OSError as error:
+        raise SimulationError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def write_json(path: Path, rows: Sequence[Row], facts: Mapping[str, str]) -> None:
+    """One object of the facts and the rows; SimulationError if it cannot be written."""
+    whole: dict[str, Any] = {**facts, "rows": [asdict(row) for row in rows]}
+    try:
+        path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SimulationError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,71 @@
+"""Networks and profiles: the shipped ones, and what a damaged one is told."""
+
+import json
+
+import pytest
+from clusters import network
+
+from tempi.simulate.errors import SimulationError
+from tempi.simulate.network import PRESETS, package_file, read_network
+from tempi.simulate.profiles import completed, read_profile
+
+NUMBERS = {"ranks_per_node", "gpus_per_node", "rails", "rail_gb_per_s", "latency_us", "topology", "profile"}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_number_of_a_preset_has_a_source(name):
+    preset = read_network(name)
+    known = NUMBERS if preset.library_block_us is None else NUMBERS | {"library_block_us"}
+    assert set(preset.sources) == known
+    completed(read_profile(preset.profile), preset)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rails": 0}, "rails is 0; it must be an integer from 1"),
+        ({"rails": 1.5}, "rails is 1.5; it must be an integer from 1"),
+        ({"rail_gb_per_s": -1}, "rail_gb_per_s is -1; it must be a positive number"),
+        ({"rail_gb_per_s": "fast"}, "rail_gb_per_s is 'fast'"),
+        ({"latency_us": float("inf")}, "latency_us is inf"),
+        ({"library_block_us": 0}, "library_block_us is 0"),
+        ({"topology": {"kind": "torus"}}, "one of crossbar, fat-tree, dragonfly"),
+        ({"topology": []}, "one of crossbar, fat-tree, dragonfly"),
+        ({"topology": {"kind": "fat-tree", "taper": 1}}, "a fat-tree has nodes_per_leaf, taper, not taper"),
+        ({"topology": {"kind": "fat-tree", "taper": 0, "nodes_per_leaf": 4}}, "topology.taper is 0"),
+        ({"colour": "red"}, "unknown entry, colour"),
+    ],
+)
+def test_wrong_numbers_are_named(change, words):
+    with pytest.raises(SimulationError) as error:
+        network(**change)
+    assert words in str(error.value)
+
+
+def test_files_that_are_no_network(tmp_path):
+    for name, text, words in (
+        ("none.json", None, "cannot be read: No such file"),
+        ("bad.json", "{", "is not JSON"),
+        ("list.json", "[]", "is no object"),
+        ("empty.json", "{}", "lacks about, gpus_per_node"),
+    ):
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        with pytest.raises(SimulationError, match=words):
+            read_network(str(tmp_path / name))
+    with pytest.raises(SimulationError, match="no network torus: take summit, fat-tree, dragonfly or"):
+        read_network("torus")
+
+
+def test_a_file_is_read_like_a_preset(tmp_path):
+    data = json.loads(package_file("summit.json").read_text())
+    (tmp_path / "mine.json").write_text(json.dumps(data))
+    assert read_network(str(tmp_path / "mine.json")) == read_network("summit")
+
+
+def test_profiles_that_cannot_be_read(tmp_path):
+    (tmp_path / "bad.fit").write_text("tempi-fit 7\n")
+    (tmp_path / "bad.json").write_text("{}")
+    for name, words in (("none.json", "cannot be read"), ("bad.fit", "line 1"), ("bad.json", "it is no profile")):
+        with pytest.raises(SimulationError, match=words):
+            read_profile(str(tmp_path / name))

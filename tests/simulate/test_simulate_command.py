@@ -1,0 +1,113 @@
+"""``tempi simulate`` as users call it."""
+
+import csv
+import json
+import sys
+
+import pytest
+
+from support import shim
+from support.programs import run
+
+SIMULATE = [sys.executable, "-m", "tempi", "simulate"]
+SMALL = ("--size", "32", "--radius", "1", "--quantities", "2")
+
+
+@pytest.fixture
+def simulate(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: run([*SIMULATE, *words], shim.clean_environment())
+
+
+def rows_of(path):
+    return list(csv.DictReader(line for line in path.read_text().splitlines() if not line.startswith("#")))
+
+
+def test_a_table_and_files(simulate, tmp_path):
+    done = simulate("halo", "--network", "summit", "--nodes", "1,2,8", *SMALL,
+                    "--csv", "a.csv", "--json", "a.json", "--plot", "a.svg")  # fmt: skip
+    assert done.code == 0, done.text
+    assert "48" in done.out
+    assert "speed-up" in done.out
+    assert "\x1b" not in done.out
+    rows = rows_of(tmp_path / "a.csv")
+    assert [row["ranks"] for row in rows] == ["6", "12", "48"]
+    assert "# simulated: yes" in (tmp_path / "a.csv").read_text()
+    whole = json.loads((tmp_path / "a.json").read_text())
+    assert [str(row["tempi_us"]) for row in whole["rows"]] == [row["tempi_us"] for row in rows]
+    assert (tmp_path / "a.svg").read_text().lstrip().startswith("<?xml")
+    assert all(float(row["speedup"]) > 10 for row in rows)
+
+
+def test_the_same_seed_gives_the_same_file(simulate, tmp_path):
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        done = simulate("halo", "--nodes", "4", *SMALL, "--noise", "0.2", "--seed", seed, "--csv", f"{name}.csv")
+        assert done.code == 0, done.text
+    a, b, c = (rows_of(tmp_path / f"{name}.csv") for name in "abc")
+    assert a == b != c
+
+
+def test_strong_scaling_divides_the_grid(simulate, tmp_path):
+    done = simulate("halo", "--nodes", "1..8", "--strong", "--size", "64x32x32", "--radius", "1",
+                    "--ranks-per-node", "1", "--csv", "a.csv")  # fmt: skip
+    assert done.code == 0, done.text
+    assert [row["cells"] for row in rows_of(tmp_path / "a.csv")] == ["64x32x32", "32x32x32", "32x16x32", "32x16x16"]
+
+
+@pytest.mark.parametrize("way", ["isend", "halo", "pack"])
+@pytest.mark.parametrize("network", ["summit", "fat-tree", "dragonfly"])
+def test_every_network_and_way(simulate, network, way):
+    done = simulate("halo", "--network", network, "--nodes", "2", "--way", way, *SMALL)
+    assert done.code == 0, done.text
+
+
+def test_a_library_that_cannot_is_left_out_with_its_reason(simulate):
+    done = simulate("halo", "--nodes", "1", *SMALL, "--profile", "nvidia-h200-openmpi-4.1.6")
+    assert done.code == 0, done.text
+    assert "library alone: the profile's library is not CUDA-aware" in done.out
+
+
+def test_a_timeline_that_is_not_there_is_one_line(simulate):
+    done = simulate("trace", "none.json")
+    assert done.code == 1
+    assert done.err == "Error: none.json cannot be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["halo", "trace", "networks"])
+def test_help(simulate, command):
+    done = simulate(command, "--help")
+    assert done.code == 0
+    assert "Usage" in done.out
+
+
+def test_networks_show_their_sources(simulate):
+    done = simulate("networks")
+    assert done.code == 0, done.text
+    assert "job log" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["--network", "torus"], 1, "there is no network torus"),
+        (["--profile", "none.json"], 1, "none.json cannot be read"),
+        (["--nodes", "0"], 2, "numbers from 1 to"),
+        (["--nodes", "4..2"], 2, "4..2 is not like"),
+        (["--size", "4x4"], 2, "4x4 is not like 256"),
+        (["--size", "2"], 1, "a neighbour wants 3"),
+        (["--dims", "2x2x2"], 1, "--dims has 8 ranks, and there are 6"),
+        (["--plot", "a.txt"], 1, "a plot is a .png or .svg file"),
+        (["--csv", "none/a.csv"], 1, "none/a.csv cannot be written"),
+        (["--json", "none/a.json"], 1, "none/a.json cannot be written"),
+        (["--memory", "host", "--way", "pack"], 1, "the way pack is of GPU memory"),
+        (["--memory", "host"], 1, "host memory to"),
+        (["--noise", "3"], 2, "0<=x<=2"),
+    ],
+)  # fmt: skip
+def test_errors_are_one_line(simulate, words, code, told):
+    defaults = ["--network", "summit", "--nodes", "1", "--size", "32"]
+    done = simulate("halo", *defaults, *words)
+    assert done.code == code, done.text
+    assert told in done.err
+    assert "Traceback" not in done.text
+    assert len([line for line in done.err.splitlines() if line.startswith("Error: ")]) == 1

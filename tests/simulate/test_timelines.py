@@ -1,0 +1,106 @@
+"""Recorded messages: rounds, damaged files, and a program whose messages are recorded and simulated."""
+
+import json
+import sys
+
+import pytest
+
+from support import shim
+from support.programs import compiled, mpicc, mpirun, run
+from tempi.simulate.errors import SimulationError
+from tempi.simulate.timelines import read_rounds
+
+FEATURES = {"bytes": 64, "blocks": 8, "touched": 256, "pages": 1, "indexed": 0}
+FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_CUDA_AWARE": "0", "TEMPI_STRATEGY": "oneshot"}
+
+
+def timeline(path, rank, names):
+    """A file with spans of these names, a microsecond apart."""
+    arguments = FEATURES | {"peer": 1 - rank}
+    events = [{"ph": "X", "name": name, "ts": i, "dur": 0, "args": arguments} for i, name in enumerate(names)]
+    path.write_text(json.dumps({"otherData": {"rank": rank}, "traceEvents": events}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("names", "sends"),
+    [
+        ("send send send", [3]),
+        ("receive send receive send", [2]),
+        ("receive receive send send library_wait library_wait receive send", [2, 1]),
+        ("send receive library_wait receive library_wait send", [1, 1]),
+        ("send library_wait library_wait send", [1, 1]),
+        ("send pack send unpack", [2]),
+        ("library_wait send", [1]),
+    ],
+)
+def test_rounds_end_at_waits(tmp_path, names, sends):
+    spans = [name.replace("_", " ") for name in names.split()]
+    rounds, n_ranks = read_rounds([timeline(tmp_path / "0.json", 0, spans)])
+    assert [len(messages) for messages in rounds] == sends
+    assert n_ranks == 2
+
+
+def test_rounds_of_all_ranks_are_one_exchange(tmp_path):
+    paths = [timeline(tmp_path / f"{rank}.json", rank, ["receive", "send", "library wait"] * 3) for rank in (0, 1)]
+    rounds, n_ranks = read_rounds(paths)
+    assert n_ranks == 2
+    assert [(m.source.tolist(), m.target.tolist()) for m in rounds] == [([0, 1], [1, 0])] * 3
+    assert rounds[0].blocks.tolist() == [8, 8]
+
+
+def test_a_wait_before_the_first_message_begins_no_round(tmp_path):
+    names = {0: ["library wait", "send"], 1: ["send"]}
+    paths = [timeline(tmp_path / f"{rank}.json", rank, spans) for rank, spans in names.items()]
+    assert [len(messages) for messages in read_rounds(paths)[0]] == [2]
+
+
+def test_messages_without_a_known_peer_are_left_out(tmp_path):
+    path = timeline(tmp_path / "0.json", 0, ["send", "send"])
+    data = json.loads(path.read_text())
+    del data["traceEvents"][0]["args"]["peer"]
+    path.write_text(json.dumps(data))
+    assert [len(messages) for messages in read_rounds([path])[0]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "cannot be read: No such file"),
+        ("{", "is no timeline"),
+        ("[]", "is no timeline"),
+        ('{"otherData": {"rank": 0}}', "is no timeline"),
+        ('{"otherData": {"rank": -1}, "traceEvents": []}', "a process without a rank"),
+        ('{"otherData": {"rank": 0}, "traceEvents": []}', "have no messages that TEMPI carries"),
+        ('{"otherData": {"rank": 0}, "traceEvents": [{"ph": "X", "name": "send", "ts": 1, "args": {"peer": 1}}]}',
+         "a message without its 'bytes'"),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_timelines(tmp_path, text, words):
+    if text is not None:
+        (tmp_path / "a.json").write_text(text)
+    with pytest.raises(SimulationError, match=words):
+        read_rounds([tmp_path / "a.json"])
+
+
+def test_a_rank_has_one_timeline(tmp_path):
+    paths = [timeline(tmp_path / name, 0, ["send"]) for name in ("a.json", "b.json")]
+    with pytest.raises(SimulationError, match=r"b\.json is another timeline of rank 0"):
+        read_rounds(paths)
+
+
+def test_a_programs_messages_are_recorded_and_simulated(tmp_path):
+    traced = compiled(mpicc(), "traced.c", tmp_path, "-ldl")
+    mpirun(2, traced, shim.preloaded(**FAKE, TEMPI_TRACE=str(tmp_path / "run.json")))
+    paths = [tmp_path / f"run.{rank}.json" for rank in range(2)]
+    rounds, n_ranks = read_rounds(paths)
+    assert n_ranks == 2
+    for messages in rounds:
+        assert (messages.source + messages.target == 1).all()
+        assert (messages.bytes == 2048).all()
+        assert (messages.blocks > 1).all()
+    assert sum(map(len, rounds)) == 2 * 6  # of traced.c: four Isends, a Send and an Isend
+    words = ["-m", "tempi", "simulate", "trace", *map(str, paths), "--network", "summit", "--strategy", "device"]
+    done = run([sys.executable, *words], shim.clean_environment())
+    assert done.code == 0, done.text
+    assert "device 100%" in done.out
