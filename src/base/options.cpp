@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -176,51 +174,6 @@ std::string cache_folder() {
 }
 
 const std::string& transport_settings() { return table().transports; }
-
-NodeRanks ranks_on_node() {
-  struct Names {
-    const char *count, *mine;
-  };
-  constexpr Names kLaunchers[] = {{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},  // Open MPI
-                                  {"MPI_LOCALNRANKS", "MPI_LOCALRANKID"},                        // MPICH
-                                  {"SLURM_STEP_TASKS_PER_NODE", "SLURM_LOCALID"}};
-  for (const auto& [count_name, mine_name] : kLaunchers) {
-    const char *const count = std::getenv(count_name), *const mine = std::getenv(mine_name);
-    NodeRanks ranks{};
-    if (!count || !mine || !parse_number(mine, ranks.mine)) continue;
-    if (std::strchr(count, ',')) continue;                     // "4,3": not alike on all nodes
-    const std::string alike(count, std::strcspn(count, "("));  // "4(x2)": 4 on each of 2 nodes
-    if (parse_number(alike.c_str(), ranks.count) && ranks.mine < ranks.count) return ranks;
-  }
-  return {};
-}
-
-namespace {
-
-// The nearest ancestor of a process with that name (proc(5)). 0: none.
-long ancestor(const std::string& name) {
-  for (long pid = getppid(); pid > 1;) {
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    std::string text;
-    std::getline(stat, text);
-    const std::size_t open = text.find('('), close = text.rfind(')');
-    if (open == std::string::npos || close == std::string::npos) return 0;
-    if (text.substr(open + 1, close - open - 1) == name) return pid;
-    pid = std::strtol(text.c_str() + std::min(close + 4, text.size()), nullptr, 10);  // ") S PARENT"
-  }
-  return 0;
-}
-
-}  // namespace
-
-std::string job_on_node() {
-  if (const char* job = std::getenv("PMIX_NAMESPACE"); job && *job) return job;
-  if (std::getenv("PMI_RANK")) {
-    if (const long proxy = ancestor("hydra_pmi_proxy")) return "hydra-" + std::to_string(proxy);
-  }
-  const char *const job = std::getenv("SLURM_JOB_ID"), *const step = std::getenv("SLURM_STEP_ID");
-  return job && step && std::getenv("SLURM_PROCID") ? "slurm-" + std::string(job) + "-" + step : "";
-}
 
 std::vector<std::string> inherited_settings() {
   std::vector<std::string> settings;

@@ -1,4 +1,5 @@
-// The options table: TEMPI_* environment variables, read once. Nothing else in the library calls getenv.
+// The options table: TEMPI_* environment variables, read once. Nothing else in the library calls getenv, but for a
+// launcher's variables (launcher.hpp).
 #pragma once
 
 #include <cstdint>
@@ -37,15 +38,6 @@ std::string cache_folder();
 // The environment variables that choose the MPI library's transports, read before MPI_Init (libraries set more of them
 // in it): "NAME=value", sorted, with tabs between.
 const std::string& transport_settings();
-
-// The number of ranks on this node and this rank's number among them, from the launcher's variables; 0 if not set.
-struct NodeRanks {
-  std::int64_t count, mine;
-};
-NodeRanks ranks_on_node();
-
-// A name for the job that this process is a rank of, the same for all its ranks on this node; "" for a process alone.
-std::string job_on_node();
 
 // The settings that spawned processes inherit: "NAME=value" of LD_PRELOAD, if it names libtempi.so, and of all TEMPI_
 // variables.

@@ -4,8 +4,8 @@
 
 #include "base/counters.hpp"
 #include "base/error.hpp"
+#include "base/launcher.hpp"
 #include "base/log.hpp"
-#include "base/options.hpp"
 #include "message/call.hpp"
 #include "message/composition.hpp"
 #include "message/engine.hpp"

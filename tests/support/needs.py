@@ -38,3 +38,9 @@ def fortran_compiler() -> str:
 def one_mpi(fortran_program: Path, c_program: Path) -> None:
     if programs.mpi_of(fortran_program) != programs.mpi_of(c_program):
         pytest.skip("mpifort is of another MPI than mpicc: name mpicc's with MPIFC")
+
+
+def hosts(why_not: str | None) -> None:
+    """Namespaces of this machine that stand for nodes (tests/nodes/hosts.py)."""
+    if why_not:
+        pytest.skip(why_not)
