@@ -12,7 +12,8 @@ from support import p2p, programs, shim
 from support.ranks import Ranks
 
 IS_OPEN_MPI = p2p.MPI.get_vendor()[0] == "Open MPI"
-ROOT = Path(__file__).resolve().parent.parent.parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 
 
 def shared_folders() -> list[Path]:

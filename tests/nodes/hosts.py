@@ -1,6 +1,6 @@
 """Hosts on this machine: namespaces of Linux, joined by a virtual bridge that nothing else is plugged into.
 
-A host has a name, a network and a /dev/shm and a /tmp of its own; `shared` folders are the same on all, as on a cluster.
+A host has a name, a network, a /dev/shm and a /tmp of its own; `shared` folders are the same on all hosts.
 Programs are started on a host by `agent`, a script that is called as ssh is. Needs root.
 """
 
@@ -63,7 +63,9 @@ def why_not() -> str | None:
     )
     if tried.returncode == 0:
         return None
-    return f"no namespaces with a bridge ({tried.stderr.strip()}): apt-get install iproute2; in a container: --privileged"
+    return (
+        f"no namespaces with a bridge ({tried.stderr.strip()}): apt-get install iproute2; in a container: --privileged"
+    )
 
 
 class Hosts:
@@ -102,7 +104,8 @@ class Hosts:
             start_new_session=True,
         )
         self._holders[name] = holder
-        assert holder.stdout and holder.stderr
+        assert holder.stdout
+        assert holder.stderr
         if holder.stdout.readline() != "ready\n":
             raise RuntimeError(f"{name} could not be made: {holder.stderr.read()}")
         (self.folder / f"{name}.pid").write_text(str(holder.pid))
@@ -133,10 +136,9 @@ class Hosts:
                     found.append(int(process.name))
         return [pid for pid in found if pid != self._holders[name].pid]
 
-    def kill(self, name: str) -> None:
-        """The host goes away: its network first, as when a machine loses its power."""
+    def cut_off(self, name: str) -> None:
+        """The host's network ends, as when the machine loses its power: no connection is closed."""
         self._run(name, "ip link set eth0 down", "--net")
-        self.kill_processes(name)
 
     def kill_processes(self, name: str) -> None:
         end = time.monotonic() + END_SECONDS
