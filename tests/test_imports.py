@@ -27,10 +27,11 @@ MAY_IMPORT = {
     "model": {"_native"},
     "explanation": {"_library", "handles", "model"},
     "measure": {"_library", "_native", "_version", "cuda", "handles", "model", "run"},
+    "check": {"_library", "_version", "cuda", "measure", "run", "testing"},
     "info": {"_library", "cuda", "run"},
     "commands": {"_library", "cuda", "explanation", "model", "run"},
     "__init__": {"_library", "_version", "activation", "arrays", "explanation", "halo"},
-    "__main__": {"_library", "_version", "commands", "info", "measure", "run"},
+    "__main__": {"_library", "_version", "check", "commands", "info", "measure", "run"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 # Loaded by commands and measurements only: a rank would pay for them at each start.

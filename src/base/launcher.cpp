@@ -9,15 +9,12 @@
 #include <sstream>
 #include <unistd.h>
 
+#include "base/options.hpp"
+
 namespace tempi {
 namespace {
 
 constexpr const char* kProxy = "hydra_pmi_proxy";
-
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 // The nearest ancestor of a process with that name (proc(5)). 0: none.
 long ancestor(const std::string& name) {

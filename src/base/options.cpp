@@ -166,10 +166,15 @@ bool flag(Option option) { return number(option) != 0; }
 std::int64_t number(Option option) { return table().numbers[static_cast<std::size_t>(option)]; }
 const std::string& text(Option option) { return table().rows[static_cast<std::size_t>(option)].value; }
 
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
 std::string cache_folder() {
   if (!text(Option::CACHE_DIR).empty()) return text(Option::CACHE_DIR);
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return std::string(cache) + "/tempi";
-  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/tempi";
+  if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache + "/tempi";
+  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/tempi";
   return "";
 }
 
@@ -186,10 +191,7 @@ std::vector<std::string> inherited_settings() {
   return settings;
 }
 
-bool nvtx_tool_is_attached() {
-  const char* library = std::getenv("NVTX_INJECTION64_PATH");
-  return library && *library;
-}
+bool nvtx_tool_is_attached() { return !variable("NVTX_INJECTION64_PATH").empty(); }
 
 std::vector<std::string> option_warnings() { return table().warnings; }
 

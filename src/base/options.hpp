@@ -1,5 +1,4 @@
-// The options table: TEMPI_* environment variables, read once. Nothing else in the library calls getenv, but for a
-// launcher's variables (launcher.hpp).
+// The options table: TEMPI_* environment variables, read once. Nothing else in the library calls getenv.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +30,9 @@ const std::vector<OptionRow>& options();
 bool flag(Option option);
 std::int64_t number(Option option);
 const std::string& text(Option option);
+
+// A variable that is not ours (a launcher's, as it is now); "" if it is not set.
+std::string variable(const char* name);
 
 // The folder of measured profiles: TEMPI_CACHE_DIR, else by the XDG directories. "" without a home.
 std::string cache_folder();

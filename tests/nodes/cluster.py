@@ -11,7 +11,8 @@ from hosts import Hosts
 from support import p2p, programs, shim
 from support.ranks import Ranks
 
-IS_OPEN_MPI = p2p.MPI.get_vendor()[0] == "Open MPI"
+VENDOR = p2p.MPI.get_vendor()[0]
+IS_OPEN_MPI, IS_INTEL = VENDOR == "Open MPI", VENDOR == "Intel MPI"
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
@@ -29,15 +30,23 @@ def remote_variables(hosts: Hosts) -> dict[str, str]:
         "PRTE_MCA_plm_ssh_agent": str(hosts.agent),
         "HYDRA_LAUNCHER": "ssh",
         "HYDRA_LAUNCHER_EXEC": str(hosts.agent),
+        "I_MPI_HYDRA_BOOTSTRAP": "ssh",
+        "I_MPI_HYDRA_BOOTSTRAP_EXEC": str(hosts.agent),
     }
 
 
-def placement(slots: Mapping[str, int], cyclic: bool) -> list[str]:
+def placement(hosts: Hosts, per_host: Sequence[int], cyclic: bool) -> list[str]:
     """Options of the launcher: ranks in blocks, one host after the other, or in turn."""
-    with_slots = ",".join(f"{name}:{n}" for name, n in slots.items())
+    with_slots = [f"{name}:{n}" for name, n in zip(hosts.names, per_host, strict=True)]
     if IS_OPEN_MPI:
-        return ["--host", with_slots, "--map-by", "node" if cyclic else "slot", "--bind-to", "none"]
-    return ["-hosts", with_slots, *(["-ppn", "1"] if cyclic else [])]
+        return ["--host", ",".join(with_slots), "--map-by", "node" if cyclic else "slot", "--bind-to", "none"]
+    if not IS_INTEL:
+        return ["-hosts", ",".join(with_slots), *(["-ppn", "1"] if cyclic else [])]
+    if cyclic:
+        return ["-hosts", ",".join(hosts.names), "-ppn", "1"]
+    machines = hosts.folder / f"machines {per_host}"
+    machines.write_text("\n".join(with_slots) + "\n")
+    return ["-machinefile", str(machines)]
 
 
 def on_first(hosts: Hosts) -> list[str]:
@@ -48,8 +57,7 @@ def on_first(hosts: Hosts) -> list[str]:
 
 def launcher(hosts: Hosts, per_host: Sequence[int], cyclic: bool = False) -> list[str]:
     """The beginning of a command that starts ranks on all hosts; the launcher itself runs on the first."""
-    slots = dict(zip(hosts.names, per_host, strict=True))
-    return [*on_first(hosts), programs.mpiexec(), *placement(slots, cyclic)]
+    return [*on_first(hosts), programs.mpiexec(), *placement(hosts, per_host, cyclic)]
 
 
 def job(hosts: Hosts, per_host: int, environment: Mapping[str, str], cyclic: bool = False) -> Ranks:

@@ -13,7 +13,7 @@ from support import programs, shim
 @pytest.mark.parametrize("how", ["--hosts", "--ranks-command"])
 def test_messages_to_another_node_are_measured(two_hosts, how):
     folder = two_hosts.folder / f"measured {how}"
-    ranks = [programs.mpiexec(), *cluster.placement({"node1": 1, "node2": 1}, cyclic=False), "-n", "2"]
+    ranks = [programs.mpiexec(), *cluster.placement(two_hosts, [1, 1], cyclic=False), "-n", "2"]
     told = {"--hosts": "node1,node2", "--ranks-command": shlex.join(ranks)}
     measure = [sys.executable, "-m", "tempi", "measure", "--quick", "--seconds", "4", "--output", str(folder)]
     command = [*cluster.on_first(two_hosts), *measure, how, told[how]]
