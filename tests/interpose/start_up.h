@@ -1,4 +1,8 @@
-/* The state of a process when the library's MPI_Init is done, and when the shim's is. */
+/* The state of a process when the library's MPI_Init is done, and when the shim's is. Needs _GNU_SOURCE. */
+#include <malloc.h>
+#include <stddef.h>
+#include <time.h>
+
 struct StartUp {
   size_t bytes;
   double microseconds;

@@ -1,10 +1,8 @@
 /* A tool between the shim and the library: notes when MPI_Init is done, and says that the job has JOB_SIZE ranks. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <malloc.h>
 #include <mpi.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "start_up.h"
 
