@@ -8,7 +8,7 @@ import ways
 from exchange_worker import DIRECT
 from mpi4py import MPI
 
-from support import outcomes
+from support import mailboxes, outcomes
 from support.building import Builder
 from support.messages import End, Side
 from support.p2p import PLAIN, Requests
@@ -43,3 +43,26 @@ def messages_to_all(out: End, into: End, n: int) -> tuple[int, int]:
             received[i].check_received(Side(out.later(other), builder).payload())
     rows = outcomes.rows() - before
     return rows[DIRECT], rows[OFFERED]
+
+
+def searches(out: End, into: End) -> int:
+    """The number of times that the ranks of this host look for those of others, in messages to all."""
+    ranks = range(MPI.COMM_WORLD.size)
+    here = [rank for rank in ranks if library().is_on_this_node(rank)]
+    is_first = MPI.COMM_WORLD.rank == here[0]  # it takes the doors of the others, whose own ones are on their hosts
+    far = [rank for rank in ranks if rank not in here and is_first]
+    doors = [mailboxes.listen(mailboxes.job_name(), rank) for rank in far]
+    messages_to_all(out, into, 3)
+    return sum(map(_visits, doors))
+
+
+def _visits(door: socket.socket) -> int:
+    door.setblocking(False)
+    n = 0
+    while True:
+        try:
+            door.accept()[0].close()
+        except BlockingIOError:
+            door.close()
+            return n
+        n += 1

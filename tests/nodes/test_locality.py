@@ -5,6 +5,8 @@ import nodes_worker as worker
 import pytest
 from test_direct import DIRECT, FACES, gpu_end
 
+from support import needs
+
 PATIENT = {"TEMPI_PATIENCE": "5000000"}
 PLACEMENTS = [False, True]
 
@@ -39,6 +41,12 @@ def test_messages_are_direct_within_a_node_only(placed):
     for rank, counts in enumerate(job.call(worker.messages_to_all, gpu_end(FACES[0]), gpu_end(FACES[1]), n)):
         n_near = n * (names.count(names[rank]) - 1)
         assert counts == (n_near, n_near), rank
+
+
+@needs.open_mpi()
+def test_mailboxes_of_other_nodes_are_not_looked_for(placed):
+    job, _ = placed
+    assert job.call(worker.searches, gpu_end(FACES[0]), gpu_end(FACES[1])) == [0] * job.size
 
 
 def test_uneven_hosts(two_hosts):
