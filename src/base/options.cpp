@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -168,59 +166,19 @@ bool flag(Option option) { return number(option) != 0; }
 std::int64_t number(Option option) { return table().numbers[static_cast<std::size_t>(option)]; }
 const std::string& text(Option option) { return table().rows[static_cast<std::size_t>(option)].value; }
 
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
 std::string cache_folder() {
   if (!text(Option::CACHE_DIR).empty()) return text(Option::CACHE_DIR);
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return std::string(cache) + "/tempi";
-  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/tempi";
+  if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache + "/tempi";
+  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/tempi";
   return "";
 }
 
 const std::string& transport_settings() { return table().transports; }
-
-NodeRanks ranks_on_node() {
-  struct Names {
-    const char *count, *mine;
-  };
-  constexpr Names kLaunchers[] = {{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},  // Open MPI
-                                  {"MPI_LOCALNRANKS", "MPI_LOCALRANKID"},                        // MPICH
-                                  {"SLURM_STEP_TASKS_PER_NODE", "SLURM_LOCALID"}};
-  for (const auto& [count_name, mine_name] : kLaunchers) {
-    const char *const count = std::getenv(count_name), *const mine = std::getenv(mine_name);
-    NodeRanks ranks{};
-    if (!count || !mine || !parse_number(mine, ranks.mine)) continue;
-    if (std::strchr(count, ',')) continue;                     // "4,3": not alike on all nodes
-    const std::string alike(count, std::strcspn(count, "("));  // "4(x2)": 4 on each of 2 nodes
-    if (parse_number(alike.c_str(), ranks.count) && ranks.mine < ranks.count) return ranks;
-  }
-  return {};
-}
-
-namespace {
-
-// The nearest ancestor of a process with that name (proc(5)). 0: none.
-long ancestor(const std::string& name) {
-  for (long pid = getppid(); pid > 1;) {
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    std::string text;
-    std::getline(stat, text);
-    const std::size_t open = text.find('('), close = text.rfind(')');
-    if (open == std::string::npos || close == std::string::npos) return 0;
-    if (text.substr(open + 1, close - open - 1) == name) return pid;
-    pid = std::strtol(text.c_str() + std::min(close + 4, text.size()), nullptr, 10);  // ") S PARENT"
-  }
-  return 0;
-}
-
-}  // namespace
-
-std::string job_on_node() {
-  if (const char* job = std::getenv("PMIX_NAMESPACE"); job && *job) return job;
-  if (std::getenv("PMI_RANK")) {
-    if (const long proxy = ancestor("hydra_pmi_proxy")) return "hydra-" + std::to_string(proxy);
-  }
-  const char *const job = std::getenv("SLURM_JOB_ID"), *const step = std::getenv("SLURM_STEP_ID");
-  return job && step && std::getenv("SLURM_PROCID") ? "slurm-" + std::string(job) + "-" + step : "";
-}
 
 std::vector<std::string> inherited_settings() {
   std::vector<std::string> settings;
@@ -233,10 +191,7 @@ std::vector<std::string> inherited_settings() {
   return settings;
 }
 
-bool nvtx_tool_is_attached() {
-  const char* library = std::getenv("NVTX_INJECTION64_PATH");
-  return library && *library;
-}
+bool nvtx_tool_is_attached() { return !variable("NVTX_INJECTION64_PATH").empty(); }
 
 std::vector<std::string> option_warnings() { return table().warnings; }
 

@@ -31,21 +31,15 @@ bool flag(Option option);
 std::int64_t number(Option option);
 const std::string& text(Option option);
 
+// A variable that is not ours (a launcher's, as it is now); "" if it is not set.
+std::string variable(const char* name);
+
 // The folder of measured profiles: TEMPI_CACHE_DIR, else by the XDG directories. "" without a home.
 std::string cache_folder();
 
 // The environment variables that choose the MPI library's transports, read before MPI_Init (libraries set more of them
 // in it): "NAME=value", sorted, with tabs between.
 const std::string& transport_settings();
-
-// The number of ranks on this node and this rank's number among them, from the launcher's variables; 0 if not set.
-struct NodeRanks {
-  std::int64_t count, mine;
-};
-NodeRanks ranks_on_node();
-
-// A name for the job that this process is a rank of, the same for all its ranks on this node; "" for a process alone.
-std::string job_on_node();
 
 // The settings that spawned processes inherit: "NAME=value" of LD_PRELOAD, if it names libtempi.so, and of all TEMPI_
 // variables.

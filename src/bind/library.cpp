@@ -209,6 +209,7 @@ void bind_library(py::module_& module) {
            [](const Library& self, Address data) { self.table().fake_deallocate(reinterpret_cast<void*>(data)); })
       .def("fake_copy", fake_copy, py::arg("dst"), py::arg("src"), py::arg("bytes"))
       .def("fake_unfinished", [](const Library& self) { return self.table().fake_unfinished(); })
+      .def("is_on_this_node", [](const Library& self, int rank) { return self.table().is_on_this_node(rank) != 0; })
       .def("comm_id", [](const Library& self, std::uint64_t comm) { return self.table().comm_id(comm); });
   py::class_<Trial>(module, "Trial")
       .def(py::init<const Library&, std::uint64_t, bool>(), py::arg("library"), py::arg("datatype"), py::arg("unpacks"))

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/counters.hpp"
+#include "base/launcher.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "datatype/canonical.hpp"
@@ -24,6 +25,7 @@
 #include "mpi_config.h"
 #include "pack/describe.hpp"
 #include "peer/ids.hpp"
+#include "peer/peer.hpp"
 #include "tempi_config.h"
 #include "types/reader.hpp"
 
@@ -208,6 +210,8 @@ int reaches(int ordinal, int other) {
   return device != nullptr && device->reaches(ordinal, other) ? 1 : 0;
 }
 
+int is_on_this_node(int rank) { return peer::is_on_this_node(rank) ? 1 : 0; }
+
 constexpr tempi_api_table kTable = {
     TEMPI_API_VERSION,
     build_info,
@@ -233,6 +237,7 @@ constexpr tempi_api_table kTable = {
     deallocate,
     direct,
     reaches,
+    is_on_this_node,
 };
 
 }  // namespace

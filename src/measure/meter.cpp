@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 #include <stdexcept>
 
+#include "base/launcher.hpp"
 #include "base/log.hpp"
-#include "base/options.hpp"
 #include "datatype/canonical.hpp"
 #include "device/host_pages.hpp"
 #include "mpi/handle.hpp"
@@ -48,8 +48,7 @@ int world_rank() {
 }
 
 device::Context my_context() {
-  const NodeRanks here = ranks_on_node();
-  const int rank = here.count > 0 ? static_cast<int>(here.mine) : world_rank();
+  const int told = local_rank(), rank = told >= 0 ? told : world_rank();
   return gpu().primary(rank % std::max(1, gpu().facts().count));
 }
 

@@ -1,8 +1,8 @@
 #include "message/direct.hpp"
 
 #include "base/error.hpp"
+#include "base/launcher.hpp"
 #include "base/log.hpp"
-#include "base/options.hpp"
 #include "message/call.hpp"
 #include "message/engine.hpp"
 #include "message/offering.hpp"

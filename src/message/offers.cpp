@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/launcher.hpp"
 #include "base/log.hpp"
-#include "base/options.hpp"
 #include "peer/ids.hpp"
 
 namespace tempi::message {
@@ -33,7 +33,7 @@ bool is_time_to_ask(std::uint64_t n) { return std::has_single_bit(n); }
 
 Contents* mailbox_of(int rank, std::uint64_t n) {
   if (rank == peer::own_rank()) return &Mailbox::own().contents();
-  if (!Mailbox::own().is_published() || !is_time_to_ask(n)) return nullptr;
+  if (!Mailbox::own().is_published() || !is_time_to_ask(n) || !peer::is_on_this_node(rank)) return nullptr;
   static const std::string job = job_on_node();
   return mailbox::find_neighbour(job, rank);
 }

@@ -107,7 +107,12 @@ int rank_in_world(Handle comm, int rank) noexcept {
 
 int own_rank() noexcept {
   const World* const all = world();
-  return all != nullptr ? all->first + all->mine : -1;
+  return all != nullptr ? all->rank : -1;
+}
+
+bool is_on_this_node(int rank) noexcept {
+  const World* const all = world();
+  return all != nullptr && all->at(rank)->on_node >= 0;
 }
 
 const KnownPeer* find(Handle comm, int rank) noexcept {
@@ -127,7 +132,7 @@ Locality locality(Handle comm, int rank) noexcept {
   const KnownPeer* const peer = find_in(*all, comm, rank);
   const bool is_near = peer != nullptr ? peer->on_node >= 0 : all->is_all;
   if (!is_near) return Locality::other_node;
-  const bool shares = peer != nullptr ? share_gpu(peer->on_node, all->mine) : count_gpus() == 1;
+  const bool shares = peer != nullptr ? share_gpu(peer->on_node, all->mine()) : count_gpus() == 1;
   return shares ? Locality::same_gpu : Locality::other_gpu;
 }
 

@@ -11,10 +11,8 @@
 //   watched is resolved at each message. A peer object stays until the process ends; the ranks of other nodes share
 //   one. Peers are found without messages: each end must decide alone.
 //
-// The launcher's variables give the number of ranks on this node; their ranks in MPI_COMM_WORLD are taken to be
-// consecutive, the default of all launchers. (MPI_Comm_split_type would tell for certain, and would wait for ever for
-// ranks that run without this library.) Without such variables all peers are taken to be on other nodes. Ranks of one
-// node are taken to use its GPUs in turn, as programs do that choose theirs by their local rank.
+// The ranks of this node are known from the launcher (node.hpp), or are taken to be on other nodes. Ranks of one node
+// are taken to use its GPUs in turn, as programs do that choose theirs by their local rank.
 #pragma once
 
 #include <memory>
@@ -45,6 +43,8 @@ Attachment* attachment(Handle comm, std::unique_ptr<Attachment> (*make)(Handle c
 // The rank in MPI_COMM_WORLD of a communicator's rank, or of this process; negative if it has none.
 int rank_in_world(Handle comm, int rank) noexcept;
 int own_rank() noexcept;
+// Of a rank in MPI_COMM_WORLD.
+bool is_on_this_node(int rank) noexcept;
 
 // Takes a few ns, with MPI_COMM_WORLD less. Null if there is no peer.
 const KnownPeer* find(Handle comm, int rank) noexcept;

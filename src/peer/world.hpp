@@ -1,7 +1,9 @@
 // The ranks of MPI_COMM_WORLD as seen from this process.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <vector>
 
 #include "peer/peer.hpp"
@@ -10,16 +12,20 @@ namespace tempi::peer {
 
 struct World {
   Handle comm;                    // its key
-  int first = 0;                  // the rank of here[0]
-  int mine = 0;                   // this process: here[mine]
+  int rank = 0;                   // this process
   bool is_all = false;            // no rank is elsewhere
-  std::vector<KnownPeer> here{};  // the ranks of this node
+  std::vector<int> ranks{};       // of this node, sorted
+  std::vector<KnownPeer> here{};  // each of `ranks`
   KnownPeer elsewhere{model::Peer::other_node};
 
-  const KnownPeer* at(int rank) const {
-    const auto on_node = static_cast<std::size_t>(static_cast<std::int64_t>(rank) - first);
-    return on_node < here.size() ? &here[on_node] : &elsewhere;  // a rank below `first` is a large number
+  // Blocks of consecutive ranks are the usual placement.
+  const KnownPeer* at(int one) const {
+    auto i = static_cast<std::size_t>(static_cast<std::int64_t>(one) - ranks.front());  // before it: a large number
+    if (i < ranks.size() && ranks[i] == one) return &here[i];
+    i = static_cast<std::size_t>(std::lower_bound(ranks.begin(), ranks.end(), one) - ranks.begin());
+    return i < ranks.size() && ranks[i] == one ? &here[i] : &elsewhere;
   }
+  int mine() const { return at(rank)->on_node; }
   model::Peer farthest() const {
     if (!is_all) return model::Peer::other_node;
     return here.size() == 1 ? model::Peer::self : model::Peer::same_node;

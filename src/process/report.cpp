@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/counters.hpp"
+#include "base/launcher.hpp"
 #include "base/meeting.hpp"
 #include "base/options.hpp"
 

@@ -44,6 +44,19 @@ def use_gpu(rank: int) -> None:
     driver.cuCtxSetCurrent(context)
 
 
+def bus_address() -> str:
+    """The PCI address of this thread's GPU, the same in all processes; "" without one."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return ""
+    device, address = ctypes.c_int(), ctypes.create_string_buffer(32)
+    if driver.cuCtxGetDevice(ctypes.byref(device)) != 0:
+        return ""
+    driver.cuDeviceGetPCIBusId(address, len(address), device)
+    return address.value.decode()
+
+
 def gpus() -> list[Gpu]:
     """All GPUs that CUDA's driver shows to this process. Initialises the driver, creates no context."""
     try:

@@ -92,20 +92,21 @@ def find_machine(meter: Meter) -> Machine:
     return Machine.from_facts(meter.machine())
 
 
-def find_peers(nodes: Sequence[str], machine: Machine) -> dict[str, int]:
+def find_peers(nodes: Sequence[object], machine: Machine) -> dict[str, int]:
     """The lowest rank that is a peer of rank 0, by memory and locality; of direct messages, by locality.
 
     Parameters
     ----------
-    nodes : sequence of str
+    nodes : sequence
         Every rank's node. The ranks use the GPUs of their nodes in turn.
     """
     peers: dict[str, int] = {}
+    n_near = 1  # with rank 0
     for rank, node in enumerate(nodes[1:], 1):
         is_near = node == nodes[0]
         peers.setdefault("host.same_node" if is_near else "host.other_node", rank)
         if machine.has_gpu:
-            near = "same_gpu" if rank % machine.gpus == 0 else "other_gpu"
+            near = "same_gpu" if n_near % machine.gpus == 0 else "other_gpu"
             where = near if is_near else "other_node"
             if where == "same_gpu":
                 peers.setdefault("host.same_gpu", rank)
@@ -113,6 +114,7 @@ def find_peers(nodes: Sequence[str], machine: Machine) -> dict[str, int]:
                 peers.setdefault(f"direct.{where}", rank)
             if machine.cuda_aware:
                 peers.setdefault(f"device.{where}", rank)
+        n_near += is_near
     return peers
 
 
@@ -120,7 +122,7 @@ def records(job: Job) -> Iterator[Record]:
     """Measure. All ranks go through it together; only rank 0 gets records."""
     begun = time.monotonic()
     machine = job.comm.bcast(find_machine(job.meter))
-    peers = find_peers(job.comm.allgather(machine_name(job.comm)), machine)
+    peers = find_peers(job.comm.allgather(node_of(job.comm)), machine)
     wanted = {
         name: peer for name, peer in peers.items() if job.device_messages or not name.startswith("device")
     }
@@ -138,11 +140,16 @@ def records(job: Job) -> Iterator[Record]:
     sleep_until_all_are_here(job.comm)
 
 
-def machine_name(comm: MPI.Intracomm) -> str:
-    """The node of the calling rank."""
+def node_of(comm: MPI.Intracomm) -> int:
+    """The node of the calling rank: the lowest rank on it. Names of nodes need not differ."""
+    if comm.size == 1:
+        return comm.rank
     from mpi4py import MPI
 
-    return MPI.Get_processor_name() if comm.size > 1 else ""
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    lowest = node.bcast(comm.rank)
+    node.Free()
+    return int(lowest)
 
 
 def lead(job: Job, rows: Sequence[Row], deadline: float) -> Iterator[Record]:

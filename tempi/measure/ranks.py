@@ -24,7 +24,8 @@ def launcher(mpirun: str, hosts: str | None, ranks: int) -> list[str]:
     if len(names) != 2:
         raise RuntimeError(f"--hosts names two nodes, A,B; not {hosts!r}")
     if kind_of(mpirun) == "openmpi":
-        return [mpirun, "--host", ",".join(f"{name}:1" for name in names), "-n", "2"]
+        slots = ",".join(f"{name}:1" for name in names)  # which PRRTE disregards where it may oversubscribe
+        return [mpirun, "--host", slots, "--map-by", "node", "-n", "2"]
     return [mpirun, "-hosts", hosts, "-ppn", "1", "-n", "2"]
 
 

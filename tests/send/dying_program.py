@@ -9,13 +9,14 @@ import ways
 from mpi4py import MPI
 
 from support import constructors as c
+from support import mailboxes
 from support.building import Builder
 from support.messages import End, Side
 from support.p2p import PLAIN, Requests
 from support.typemap import Named
 
 comm = MPI.COMM_WORLD
-print("job", os.environ.get("PMIX_NAMESPACE", ""), flush=True)
+print("job", mailboxes.job_name() if "PMIX_NAMESPACE" in os.environ else "", flush=True)
 comm.Barrier()
 with Builder() as builder:
     for k in range(3):

@@ -50,9 +50,9 @@ def pretend(how: str) -> None:
         first = {"another version": b"\x63" + bytes(3) + size.to_bytes(4, "little") + b"\1\0\0\0\1"}.get(how, b"")
         if how != "no file":
             _kept.append(mailboxes.make_file(size + (4096 if how == "another size" else 0), first))
-        _kept.append(mailboxes.listen(os.environ["PMIX_NAMESPACE"], comm.rank))
+        _kept.append(mailboxes.listen(mailboxes.job_name(), comm.rank))
     comm.Barrier()
 
 
 def who() -> tuple[int, str]:
-    return os.getpid(), os.environ["PMIX_NAMESPACE"]
+    return os.getpid(), mailboxes.job_name()

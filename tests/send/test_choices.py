@@ -30,27 +30,22 @@ end 13
 BY_DEVICE, BY_HOST = "taken: packed in device memory", "taken: one-shot through pinned memory"
 
 
-def launched(count, mine, names=("OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")):
-    return dict(zip(names, (count, mine), strict=True))
+def counted(count):
+    """The launcher's number of ranks on the node. One that does not fit its list of ranks is not believed."""
+    return {rank: {"OMPI_COMM_WORLD_LOCAL_SIZE": count, "MPI_LOCALNRANKS": count} for rank in (0, 1)}
 
 
-def launched_by_slurm(count, mine):
-    nobody = launched("", "") | launched("", "", ("MPI_LOCALNRANKS", "MPI_LOCALRANKID"))
-    return nobody | launched(count, mine, ("SLURM_STEP_TASKS_PER_NODE", "SLURM_LOCALID"))
-
-
+# Several real nodes: tests/nodes.
 NODES = {
-    "one": ({0: launched("2", "0"), 1: launched("2", "1")}, BY_DEVICE),
-    "two": ({0: launched("1", "0"), 1: launched("1", "0")}, BY_HOST),
-    "unknown": ({rank: launched_by_slurm("", "") for rank in (0, 1)}, BY_HOST),
-    "one, by Slurm": ({rank: launched_by_slurm("2", str(rank)) for rank in (0, 1)}, BY_DEVICE),
-    "two, by Slurm": ({rank: launched_by_slurm("1(x2)", "0") for rank in (0, 1)}, BY_HOST),
-    "uneven, by Slurm": ({rank: launched_by_slurm("1,2", "0") for rank in (0, 1)}, BY_HOST),
+    "as launched": ({}, BY_DEVICE),
+    "two of one node": (counted("2"), BY_DEVICE),
+    "no count, but the list": (counted(""), BY_DEVICE),
+    "one of each node, against the list": (counted("1"), BY_HOST),
 }
 
 
 @pytest.mark.parametrize("nodes", NODES)
-def test_the_launchers_variables_tell_where_the_peer_is(nodes, tmp_path, drawn):
+def test_the_launcher_tells_where_the_peer_is(nodes, tmp_path, drawn):
     special, expected = NODES[nodes]
     path = tmp_path / "machine.fit"
     path.write_text(PROFILE)

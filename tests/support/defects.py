@@ -27,6 +27,10 @@ def is_mpich_4_0() -> bool:
     return library_name() == "mpich" and MPI.Get_version() < (4, 1)
 
 
+def is_intel() -> bool:
+    return "Intel" in MPI.Get_library_version()
+
+
 def is_open_mpi_4() -> bool:
     return "Open MPI v4" in MPI.Get_library_version()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 VERSION = 2  # src/mailbox/contents.hpp
 FILE_NAME = "tempi-mailbox"
+PMIX_SERVERS = [f"PMIX_SERVER_URI{version}" for version in ("2", "3", "4", "41")]  # src/base/launcher.cpp
 
 
 def _fnv_1a(text: str) -> int:
@@ -16,6 +17,12 @@ def _fnv_1a(text: str) -> int:
     for byte in text.encode():
         value = (value ^ byte) * 0x100000001B3 % 2**64
     return value
+
+
+def job_name() -> str:
+    """Of the job that this process is a rank of, started by Open MPI."""
+    server = next(os.environ[name] for name in PMIX_SERVERS if name in os.environ)
+    return f"{os.environ['PMIX_NAMESPACE']}-{_fnv_1a(server)}"
 
 
 def door_name(job: str, rank: int, user: int | None = None) -> str:

@@ -135,3 +135,9 @@ def full_effort(why: str) -> pytest.MarkDecorator:
 
 def wheel() -> pytest.MarkDecorator:
     return _unless(bool(os.environ.get("TESTS_WHEEL")), "no wheel in TESTS_WHEEL: make test-wheel")
+
+
+def hosts(why_not: str | None) -> None:
+    """Namespaces of this machine that stand for nodes (tests/nodes/hosts.py)."""
+    if why_not:
+        pytest.skip(why_not)

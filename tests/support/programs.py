@@ -96,12 +96,15 @@ def mpirun(ranks: int, program: Path, environment: dict[str, str]) -> Output:
     return succeed([mpiexec(), "-n", str(ranks), "env", *passed, str(program)], outside)
 
 
-def mpirun_python(of_ranks: Sequence[Mapping[str, str]], script: Path, wrapper: Sequence[str] = ()) -> list[str]:
+def mpirun_python(
+    of_ranks: Sequence[Mapping[str, str]], script: Path, wrapper: Sequence[str] = (), launcher: Sequence[str] = ()
+) -> list[str]:
     """The command that runs a Python script with one rank for each environment in `of_ranks`."""
-    command = [mpiexec()]
+    begin = [*launcher] or [mpiexec()]
+    command = [*begin]
     for environment, same in groupby(of_ranks):
         settings = [f"{name}={value}" for name, value in environment.items()]
-        command += [":"] if len(command) > 1 else []
+        command += [":"] if len(command) > len(begin) else []
         command += ["-n", str(len(list(same))), "env", *settings, *wrapper, sys.executable, str(script)]
     return command
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -38,7 +38,10 @@ class RanksFailed(AssertionError):
 
 
 class Ranks:
-    """`size` ranks with the shim preloaded and `environment` set; `special` adds variables to single ranks."""
+    """`size` ranks with the shim preloaded and `environment` set; `special` adds variables to single ranks.
+
+    `launcher`: the beginning of its command; `folder`: one that the ranks see, too.
+    """
 
     def __init__(
         self,
@@ -46,17 +49,22 @@ class Ranks:
         environment: Environment,
         special: Mapping[int, Environment] | None = None,
         preload: bool = True,
+        launcher: Sequence[str] = (),
+        folder: Path | None = None,
     ) -> None:
         self.size = size
         self.alive = True
-        self._folder = tempfile.TemporaryDirectory(prefix="ranks")
+        self._folder = tempfile.TemporaryDirectory(prefix="ranks", dir=folder)
         self._output = tempfile.TemporaryFile()  # noqa: SIM115
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(f"{self._folder.name}/socket")
         self._listener.listen(size)
-        common = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
-        if common.get("TEMPI_STRATEGY") == "direct":
-            common.setdefault("TEMPI_NO_DIRECT", "0")  # which is 1 in all other tests (shim.clean_environment)
+        outside = shim.clean_environment() | {ADDRESS: f"{self._folder.name}/socket"}
+        # Ranks on other hosts do not inherit it.
+        common = {name: value for name, value in outside.items() if name.startswith((ADDRESS, "TEMPI_"))}
+        if environment.get("TEMPI_STRATEGY") == "direct":
+            common["TEMPI_NO_DIRECT"] = "0"  # which is 1 in all other tests (shim.clean_environment)
+        common |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
         if memory.on_real_gpu():
             common.pop("TEMPI_DEVICE", None)
         if preload:
@@ -64,8 +72,8 @@ class Ranks:
         of_ranks = [common | dict((special or {}).get(rank, {})) for rank in range(size)]
         wrapper = shlex.split(os.environ.get(WRAPPER, ""))
         self._job = subprocess.Popen(
-            mpirun_python(of_ranks, MAIN, wrapper),
-            env=shim.clean_environment() | {ADDRESS: f"{self._folder.name}/socket"},
+            mpirun_python(of_ranks, MAIN, wrapper, launcher),
+            env=outside,
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,

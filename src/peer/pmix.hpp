@@ -1,0 +1,12 @@
+// The PMIx client that the MPI library uses, if it does.
+#pragma once
+
+#include <vector>
+
+namespace tempi::peer {
+
+// The ranks of this job that its launcher has started on this node. Local: no message. Empty: there is no PMIx, or it
+// does not tell.
+std::vector<int> ranks_by_pmix();
+
+}  // namespace tempi::peer

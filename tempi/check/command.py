@@ -1,0 +1,138 @@
+"""``tempi check``: ranks on the user's nodes, once for each strategy; tables, and a file to send."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from platform import node, platform, python_version
+
+import click
+from rich.console import Console
+
+from tempi._library import library, options
+from tempi._version import __version__
+from tempi.check.report import Run, show, write_report
+from tempi.cuda.gpus import gpus
+from tempi.measure.ranks import words_of
+from tempi.run.launchers import Launch, find_mpirun, kind_of
+from tempi.run.records import records_of
+from tempi.run.with_shim import with_shim
+
+STRATEGIES = ("auto", "oneshot", "staged", "device", "direct", "host", "library")
+DEFAULT_SECONDS, GRACE_SECONDS = 120.0, 90.0  # all together; for the start of a job and its last round
+WIDTH_OF_FILES = 140
+
+
+def start_of_ranks(
+    mpirun: str | None, hosts: str | None, n: int | None, ranks_command: str | None
+) -> list[str]:
+    """The command that starts the ranks, without their program."""
+    if ranks_command:
+        return words_of(ranks_command)
+    program, names = mpirun or find_mpirun(), hosts.split(",") if hosts else []
+    each = max(2, len(gpus()))
+    total = n or each * max(1, len(names))
+    if not names:
+        return [program, "-n", str(total)]
+    per_host = -(-total // len(names))
+    if kind_of(program) == "openmpi":
+        slots = ",".join(f"{name}:{per_host}" for name in names)
+        return [program, "--host", slots, "--map-by", "slot", "-n", str(total)]
+    return [program, "-hosts", ",".join(names), "-ppn", str(per_host), "-n", str(total)]
+
+
+def wanted(strategies: str | None) -> list[str]:
+    """The strategies to run with: those asked for, else all that this machine's memory and library permit."""
+    if strategies:
+        asked = strategies.split(",")
+        if unknown := [name for name in asked if name not in STRATEGIES]:
+            raise click.UsageError(f"--strategies {unknown[0]}: it is one of {', '.join(STRATEGIES)}")
+        return asked
+    has_device = bool(gpus()) or any(row.name == "DEVICE" and row.value == "fake" for row in options())
+    aware = next(row.value for row in options() if row.name == "CUDA_AWARE")
+    chosen = [name for name in STRATEGIES if has_device or name in ("auto", "host", "library")]
+    return [name for name in chosen if name not in ("device", "library") or aware != "auto" or not has_device]
+
+
+def launch_of(start: Sequence[str], strategy: str, seconds: float) -> Launch:
+    """The ranks of one run."""
+    settings = {"STRATEGY": strategy} | ({"NO_DIRECT": "0"} if strategy in ("auto", "direct") else {})
+    return with_shim([*start, sys.executable, "-m", "tempi.check.rank", "--seconds", str(seconds)], settings)
+
+
+def run_with(start: Sequence[str], strategy: str, seconds: float) -> Run:
+    """One run, with its failure if it ends early."""
+    ranks = launch_of(start, strategy, seconds)
+    found = Run(strategy, shlex.join(ranks.command))
+    try:
+        for record in records_of(ranks, seconds + GRACE_SECONDS):
+            found.add(record)
+    except RuntimeError as error:
+        found.failure = str(error)
+    return found
+
+
+def facts() -> dict[str, object]:
+    """This installation, for the report."""
+    return {
+        "tempi": __version__,
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "host": node(),
+        "system": platform(),
+        "python": python_version(),
+        "build": library().build_info().splitlines(),
+        "gpus": [f"{gpu.name}, {gpu.architecture}" for gpu in gpus()],
+        "options": {row.name: row.value for row in options() if row.from_environment},
+        "command": sys.orig_argv,
+    }
+
+
+@click.command()
+@click.option("--hosts", metavar="A,B,...", help="Nodes to start ranks on; default: this one.")
+@click.option(
+    "-n", "n", type=click.IntRange(1), help="Ranks; default: one for each GPU of each node, at least 2."
+)
+@click.option("--mpirun", metavar="PATH", help="Launcher; default: the one of this Python's MPI.")
+@click.option("--ranks-command", metavar="COMMAND", help="Command that starts the ranks: 'srun -N 2 -n 8'.")
+@click.option("--strategies", metavar="A,B,...", help="Run with these only.")
+@click.option(
+    "--seconds", type=click.FloatRange(1), default=DEFAULT_SECONDS, show_default=True, help="For all runs."
+)
+@click.option("--output", type=click.Path(path_type=Path), default="tempi-check.json", show_default=True,
+              help="File with all results.")  # fmt: skip
+def main(
+    hosts: str | None,
+    n: int | None,
+    mpirun: str | None,
+    ranks_command: str | None,
+    strategies: str | None,
+    seconds: float,
+    output: Path,
+) -> None:
+    """Check that TEMPI is in the way of MPI on these nodes, and that all their ranks get the right bytes.
+
+    Messages of six layouts and three sizes, of host and of GPU memory, go both ways between all pairs of up
+    to 16 ranks (else between those whose distance is a power of two), once with each strategy. Exit code 1:
+    something is wrong; send the file that it writes with the bug.
+    """
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
+    names, runs = wanted(strategies), []
+    try:
+        start = start_of_ranks(mpirun, hosts, n, ranks_command)
+        for name in names:
+            runs.append(run_with(start, name, seconds / len(names)))
+            show(runs[-1], console)
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from error
+    try:
+        write_report(output, facts(), runs)
+    except OSError as error:
+        raise click.ClickException(f"{output} cannot be written: {error.strerror} (--output FILE)") from error
+    n_problems = sum(len(run.problems()) for run in runs)
+    n_messages = sum(len(run.messages) for run in runs)
+    verdict = f"{n_problems} problems" if n_problems else "all is right"
+    console.print(f"{n_messages} exchanges: {verdict}. Report: {output}", highlight=False, soft_wrap=True)
+    sys.exit(1 if n_problems else 0)

@@ -1,0 +1,128 @@
+"""``tempi check``: its layouts and pairs, and that it finds what is wrong."""
+
+import json
+import sys
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from support import shim
+from support.programs import SOURCES, compiled, mpicc, mpiexec, run
+from tempi.check.layouts import NAMES, SIZES, Layout
+from tempi.check.pairs import Place, relation, rounds
+
+FAKE = {"TEMPI_DEVICE": "fake"}
+
+
+@pytest.mark.mpi_process(shim=False)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_library_packs_the_bytes_that_a_layout_names(name):
+    from mpi4py import MPI
+
+    for n_bytes in SIZES.values():
+        layout = Layout(name, n_bytes)
+        cells = np.random.default_rng(n_bytes).integers(0, 256, layout.span, np.uint8)
+        packed = np.zeros(n_bytes, np.uint8)
+        with layout.datatype() as datatype:
+            assert datatype.Get_size() == n_bytes
+            MPI.COMM_SELF.Sendrecv([cells, 1, datatype], 0, recvbuf=packed)
+        assert (packed == cells[layout.places]).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 16])
+def test_each_rank_meets_each_once_and_itself(size):
+    met = []
+    for partners in rounds(size):
+        assert all(partners[other] == rank for rank, other in enumerate(partners))
+        met += [(rank, other) for rank, other in enumerate(partners) if rank < other]
+    assert sorted(met) == list(combinations(range(size), 2))
+    assert rounds(size)[0] == list(range(size))
+
+
+@pytest.mark.parametrize("size", [17, 64, 1000])
+def test_of_many_ranks_each_meets_those_at_distances_of_powers_of_two(size):
+    found = rounds(size)
+    met = {(rank, other) for partners in found for rank, other in enumerate(partners) if rank < other}
+    assert all(partners[other] == rank for partners in found for rank, other in enumerate(partners))
+    assert met == {(i, i + 2**k) for k in range(10) for i in range(size) if i + 2**k < size}
+    assert len(found) <= 2 * size.bit_length() + 1
+
+
+def test_relations():
+    places = [Place(0, "a", "1"), Place(0, "a", "1"), Place(0, "a", "2"), Place(3, "a", "1"), Place(3, "a", "")]
+    told = [relation(places, 0, other) for other in range(4)]
+    assert told == ["same process", "same GPU", "other GPU", "other node"]
+    assert relation(places, 3, 4) == "same node"
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Runs a check of two ranks, and returns its output, its exit code and its report."""
+
+    def call(*arguments, **variables):
+        report = tmp_path / "report.json"
+        python_path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
+        command = [sys.executable, "-m", "tempi", "check", "--output", str(report), "--seconds", "8", *arguments]
+        done = run(command, shim.clean_environment() | FAKE | python_path | variables)
+        return done, json.loads(report.read_text()) if report.exists() else None
+
+    return call
+
+
+def test_all_is_right(check):
+    done, report = check("--strategies", "auto,staged")
+    assert done.code == 0, done.text
+    assert "all is right" in done.out
+    for one in report["runs"]:
+        assert {(m["place"], m["memory"]) for m in one["messages"]} == {
+            (place, memory) for place in ("same process", "same node") for memory in ("host", "GPU")
+        }
+    auto, staged = report["runs"]
+    assert any("straight" in outcome for message in auto["messages"] for outcome in message["outcomes"])
+    assert {outcome for m in staged["messages"] if m["memory"] == "GPU" for outcome in m["outcomes"]} == {
+        "taken: staged through device memory"
+    }
+
+
+def test_wrong_bytes_are_found(check):
+    done, report = check("--strategies", "staged", TEMPI_FAKE_FAIL="flip:5")
+    assert done.code == 1, done.text
+    assert "wrong bytes from rank" in done.out
+    assert report["runs"][0]["problems"]
+
+
+def test_a_shim_that_is_off_is_found(check):
+    done, _ = check("--strategies", "auto", TEMPI_DISABLE="1")
+    assert done.code == 1
+    assert "TEMPI is not in the way" in done.out
+
+
+def test_a_library_before_the_shim_is_found(check, tmp_path):
+    tool = compiled(mpicc(), "slow_start_tool.c", tmp_path, "-shared", "-fPIC", f"-I{SOURCES}", "-lpthread")
+    ranks = f"{mpiexec()} -n 2 env LD_PRELOAD={tool}:{shim.path()}"
+    done, _ = check("--strategies", "auto", "--ranks-command", ranks)
+    assert done.code == 1, done.text
+    assert f"PMPI_Start is {tool}'s" in done.out
+
+
+def test_a_job_that_does_not_start_is_told(check):
+    done, report = check("--strategies", "auto", "--ranks-command", "false")
+    assert done.code == 1
+    assert "ended with 1" in done.out
+    assert report["runs"][0]["failure"]
+
+
+def test_an_unknown_strategy(check):
+    done, report = check("--strategies", "fastest")
+    assert (done.code, report) == (2, None)
+    assert "--strategies fastest" in done.text
+
+
+def test_the_same_as_tests_of_pytest_under_the_users_launcher():
+    selected = ["-k", "not MiB and not 64", "-q", "-p", "no:cacheprovider"]
+    pytest_there = [sys.executable, "-m", "pytest", *selected, "--pyargs", "tempi.check"]
+    launched = [sys.executable, "-m", "tempi", "run", "--", mpiexec(), "-n", "2", *pytest_there]
+    done = run(launched, shim.clean_environment() | FAKE | {"PYTHONPATH": ":".join(filter(None, sys.path))})
+    assert done.code == 0, done.text
+    assert done.out.count("27 passed") == 2, done.text
