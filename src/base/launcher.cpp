@@ -49,15 +49,6 @@ std::vector<long> children(long pid) {
   return found;
 }
 
-// The value that a process of this user was started with; "": none, or it may not be read.
-std::string variable_of(long pid, const std::string& name) {
-  std::ifstream environment("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
-  for (std::string entry; std::getline(environment, entry, '\0');) {
-    if (entry.compare(0, name.size() + 1, name + "=") == 0) return entry.substr(name.size() + 1);
-  }
-  return "";
-}
-
 std::uint64_t hash(const std::string& text) {  // FNV-1a: the same in every build
   std::uint64_t value = 0xCBF29CE484222325u;
   for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001B3u;

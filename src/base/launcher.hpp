@@ -1,7 +1,7 @@
 // The launcher of this job: the variables that it has set for this process, and the processes that it has started.
 //
-// Variables of an outer launcher are inherited by the ranks of an inner one (mpirun in a Slurm step). So nothing here is
-// certain alone: peer/node.hpp holds it against MPI's rank and size.
+// Variables of an outer launcher are inherited by the ranks of an inner one (mpirun in a Slurm step). So nothing
+// here is certain alone: peer/node.hpp holds it against MPI's rank and size.
 #pragma once
 
 #include <cstdint>

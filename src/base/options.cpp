@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -169,6 +170,14 @@ const std::string& text(Option option) { return table().rows[static_cast<std::si
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value != nullptr ? value : "";
+}
+
+std::string variable_of(long process, const std::string& name) {
+  std::ifstream variables("/proc/" + std::to_string(process) + "/environ", std::ios::binary);
+  for (std::string entry; std::getline(variables, entry, '\0');) {
+    if (entry.compare(0, name.size() + 1, name + "=") == 0) return entry.substr(name.size() + 1);
+  }
+  return "";
 }
 
 std::string cache_folder() {

@@ -33,6 +33,8 @@ const std::string& text(Option option);
 
 // A variable that is not ours (a launcher's, as it is now); "" if it is not set.
 std::string variable(const char* name);
+// The value that a process of this user was started with; "": none, or it may not be read.
+std::string variable_of(long process, const std::string& name);
 
 // The folder of measured profiles: TEMPI_CACHE_DIR, else by the XDG directories. "" without a home.
 std::string cache_folder();

@@ -19,6 +19,7 @@ from pathlib import Path
 
 NETWORK = "10.77.0"  # of these hosts alone: no route leads out of it
 END_SECONDS = 10.0
+DIES_WITH_THIS = ("setpriv", "--pdeathsig", "KILL")
 HOLD = "echo ready; exec sleep infinity"  # keeps the namespaces of a host
 
 _AGENT = """#!/bin/sh
@@ -96,7 +97,7 @@ class Hosts:
 
     def _hold(self, name: str, namespaces: Sequence[str], set_up: str) -> None:
         holder = subprocess.Popen(
-            ["unshare", *namespaces, "sh", "-c", f"{set_up}\n{HOLD}"],
+            [*DIES_WITH_THIS, "unshare", *namespaces, "sh", "-c", f"{set_up}\n{HOLD}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
