@@ -171,6 +171,8 @@ class Scope {
   // Pageable memory on one side needs device or managed memory on the other. (CUDA refuses two pageable ones.)
   void copy(void* dst, const void* src, std::size_t bytes) const { device_.copy(dst, src, bytes); }
   void finish() const { device_.finish(); }  // returns when everything queued by this thread in this queue is done
+  // After a failure: none of it runs on memory that is about to be used again. Failed work is not running either.
+  void settle() const noexcept;
   MarkPtr mark() const { return device_.mark(); }
   void wait_for(const Mark& mark) const { device_.wait_for(mark); }  // work queued from now on starts after the mark
 

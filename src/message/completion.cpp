@@ -1,5 +1,7 @@
 #include "message/completion.hpp"
 
+#include <span>
+
 #include "base/trace.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
@@ -82,14 +84,23 @@ int finish_or_put_back(MessagePtr message, void* request, SeenStatus& seen, int 
   return code;
 }
 
-// The landing of a receive is unpacked while its bytes arrive. Returns when they have, or the message comes otherwise.
-void unpack_arriving(const Real& real, Handle request) noexcept {
-  const MessagePtr message = Engine::get().find(request);
-  const OfferPtr offer = message && !message->ins.empty() ? message->ins.first().offer : nullptr;
-  if (!offer || !offer->landing) return;
+OfferPtr offer_of(const MessagePtr& message) {
+  return message && !message->ins.empty() ? message->ins.first().offer : nullptr;
+}
+
+// False: all has arrived in the landing of this receive, or the message comes otherwise.
+bool may_arrive(const Real& real, const MessagePtr& message) noexcept {
+  const OfferPtr offer = offer_of(message);
+  if (!offer || !offer->landing || !offer->is_open() || !offer->unpack_arrived()) return false;
   int has_come = 0;
-  while (!has_come && offer->is_open() && offer->unpack_arrived()) {
-    if (request_get_status(real, request, &has_come, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+  return get_status_of(real, message, &has_come, MPI_STATUS_IGNORE) == MPI_SUCCESS && !has_come;
+}
+
+// Landings are unpacked while their bytes arrive. The messages are the call's: no other thread may look at them.
+void unpack_arriving(const Real& real, std::span<const MessagePtr> messages) noexcept {
+  for (bool may_more = Landing::any(); may_more;) {
+    may_more = false;
+    for (const MessagePtr& one : messages) may_more = may_arrive(real, one) || may_more;
   }
 }
 
@@ -97,10 +108,10 @@ void unpack_arriving(const Real& real, Handle request) noexcept {
 
 int wait(const Real& real, void* request, MPI_Status* status) {
   Engine::flush();
-  if (request != nullptr && Landing::any()) unpack_arriving(real, load_handle(request));
   MessagePtr message = take(is_status(status), request);
   if (!message) return real.MPI_Wait(request, status);
   end_sibling(*message, true);
+  unpack_arriving(real, {&message, 1});
   SeenStatus seen(status);
   const int code = trace::traced("library wait", [&] { return real.MPI_Wait(request, seen.get()); });
   return finish_or_put_back(std::move(message), request, seen, code);
@@ -108,12 +119,10 @@ int wait(const Real& real, void* request, MPI_Status* status) {
 
 int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) {
   Engine::flush();
-  for (int i = 0; requests != nullptr && i < count && Landing::any(); ++i)
-    unpack_arriving(real,
-                    load_handle(static_cast<const char*>(requests) + static_cast<std::size_t>(i) * kRequestBytes));
   Requests all(are_statuses(statuses), count, requests);
   if (!all.any_managed()) return real.MPI_Waitall(count, requests, statuses);
   all.look(true);
+  unpack_arriving(real, all.messages());
   const SeenStatuses seen(count, statuses);
   const int code = trace::traced("library wait", [&] { return real.MPI_Waitall(count, requests, seen.at(0)); });
   return finish_all(all, seen, code);
@@ -207,7 +216,7 @@ int cancel(const Real& real, void* request) {
   }
   if (Engine::get().withdraw(load_handle(request))) return MPI_SUCCESS;
   const MessagePtr message = Engine::get().find(load_handle(request));
-  const OfferPtr offer = message && !message->ins.empty() ? message->ins.first().offer : nullptr;
+  const OfferPtr offer = offer_of(message);
   if (offer && offer->is_claimed()) return MPI_SUCCESS;  // its sender is writing: the message will come
   return message && message->ends_without_library() ? MPI_SUCCESS : real.MPI_Cancel(request);
 }

@@ -42,10 +42,12 @@ MPI_Status* status_at(MPI_Status* statuses, int i) {
 }  // namespace
 
 int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* status) {
-  Engine& engine = Engine::get();
   Engine::progress();
-  const MessagePtr message = flag != nullptr && is_status(status) ? engine.find(request) : nullptr;
-  if (!message) return real.MPI_Request_get_status(request, flag, status);
+  const MessagePtr message = flag != nullptr && is_status(status) ? Engine::get().find(request) : nullptr;
+  return message ? get_status_of(real, message, flag, status) : real.MPI_Request_get_status(request, flag, status);
+}
+
+int get_status_of(const Real& real, const MessagePtr& message, int* flag, MPI_Status* status) {
   end_sibling(*message, false);
   *flag = 0;
   if (message->is_pending()) return MPI_SUCCESS;
@@ -64,7 +66,7 @@ int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* 
     return code;
   }
   SeenStatus seen(status);
-  const int code = real.MPI_Request_get_status(request, flag, seen.get());
+  const int code = real.MPI_Request_get_status(message->request, flag, seen.get());
   if (code != MPI_SUCCESS || !*flag) return code;
   unpack({{message, nullptr, seen.get(), MPI_SUCCESS}});
   if (message->receives_from_nobody) say_nobody(*seen.get());

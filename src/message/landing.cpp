@@ -39,6 +39,15 @@ Landing::Landing(const Scope& here, const pack::Transfer& transfer)
   n_all_.fetch_add(1, std::memory_order_relaxed);
 }
 
+// They may be under way though the message has come packed after all.
+Landing::~Landing() {
+  n_all_.fetch_sub(1, std::memory_order_relaxed);
+  try {
+    if (last_ && !last_->reached()) last_->wait();
+  } catch (...) {  // failed work is not running either
+  }
+}
+
 std::unique_ptr<Landing> Landing::make(const Payload& payload, mailbox::Slot& slot) noexcept try {
   const Scope here(payload.device(), payload.transfer().laid_out().place.first.context);
   auto landing = std::make_unique<Landing>(here, payload.transfer());
@@ -56,9 +65,14 @@ void Landing::unpack(std::int64_t arrived) {
   if (chunks_.empty()) chunks_ = pack::chunks_of(transfer_, landed_chunk_bytes(transfer_.bytes()));
   if (n_queued_ == chunks_.size() || chunks_[n_queued_].end > arrived) return;
   const Scope here(device_, context_);
-  for (; n_queued_ < chunks_.size() && chunks_[n_queued_].end <= arrived; ++n_queued_)
-    chunks_[n_queued_].queue_kernel(here);
-  last_ = here.mark();
+  try {
+    for (; n_queued_ < chunks_.size() && chunks_[n_queued_].end <= arrived; ++n_queued_)
+      chunks_[n_queued_].queue_kernel(here);
+    last_ = here.mark();
+  } catch (...) {
+    here.settle();
+    throw;
+  }
 }
 
 pack::Queued Landing::queue_rest() {

@@ -1,7 +1,7 @@
 // The second form of a direct message: the sender packs straight into a landing, memory of the receiver's GPU, and the
 // receiver unpacks that. For layouts that do not compose, for memory that cannot be shared, and for large messages of
-// short blocks: a link between GPUs moves lines of 128 bytes, full or not. (Measured on two H200s: 64 MiB in blocks of 32
-// bytes take 396 us block by block, 181 packed.)
+// short blocks: a link between GPUs moves lines of 128 bytes, full or not. (Measured on two H200s: 64 MiB in blocks of
+// 32 bytes take 396 us block by block, 181 packed.)
 //
 // The sender tells how many bytes have arrived, in packed order: the receiver unpacks them while later ones arrive.
 #pragma once
@@ -25,7 +25,7 @@ class Landing {
   static std::unique_ptr<Landing> make(const Payload& payload, mailbox::Slot& slot) noexcept;
 
   Landing(const device::Scope& here, const pack::Transfer& transfer);
-  ~Landing() { n_all_.fetch_sub(1, std::memory_order_relaxed); }
+  ~Landing();  // kernels that read it are waited for
   Landing(const Landing&) = delete;
   Landing& operator=(const Landing&) = delete;
   static bool any() { return n_all_.load(std::memory_order_relaxed) != 0; }

@@ -114,7 +114,7 @@ bool Payload::can_be_queued() const {
 }
 
 pack::Queued Payload::queue() {
-  if (on_device_) {
+  if (is_staged()) {
     const std::int64_t chunk = chunk_bytes_ > 0 ? chunk_bytes_ : chunk_bytes(features(), direction_);
     return {pack::queue_staged(transfer_, {on_device_->data(), chunk}, *device_), nullptr};
   }
@@ -125,7 +125,7 @@ pack::Queued Payload::queue() {
 }
 
 void Payload::move_by_gpu() {
-  if (on_device_ && can_be_queued()) return queue().mark->wait();
+  if (is_staged() && can_be_queued()) return queue().mark->wait();
   pack::move_on_gpu(transfer_, *device_);
 }
 

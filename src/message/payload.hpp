@@ -55,7 +55,7 @@ class Payload {
 
   // Asynchronous packing or unpacking, if it may be queued: in a batch that runs in `context()`, or alone.
   bool can_be_queued() const;
-  bool can_join_a_batch() const { return !on_device_; }
+  bool can_join_a_batch() const { return !is_staged(); }
   device::Device& device() const { return *device_; }
   device::Context context() const { return pack::worker_of(transfer_).context; }
   void join(pack::Batch& batch) const { batch.add(transfer_); }
@@ -69,6 +69,7 @@ class Payload {
 
  private:
   bool is_programs() const { return model::packs_nothing(strategy_); }
+  bool is_staged() const { return on_device_ && !own_dense_; }  // packed bytes elsewhere are on the device already
   bool is_received() const { return direction_ == pack::Direction::unpack; }
   model::Features features() const;
   device::Overrun overrun() const;

@@ -20,6 +20,7 @@ class Requests {
 
   bool any_managed() const { return !messages_.empty(); }
   int size() const { return count_; }
+  const std::vector<MessagePtr>& messages() const { return messages_; }  // null where none is managed
   const MessagePtr& message(int i) const { return messages_[static_cast<std::size_t>(i)]; }
   MessagePtr take(int i) { return std::move(messages_[static_cast<std::size_t>(i)]); }
   void* slot(int i) const { return program_ + static_cast<std::size_t>(i) * kRequestBytes; }

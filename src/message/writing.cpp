@@ -119,6 +119,16 @@ DirectPtr direct_to(const Turn& turn, const Claim& claim, const Part& part) {
   return turn.is_own ? direct_to_oneself(claim, name, sent, part) : direct_to_other(turn, claim, name, sent, part);
 }
 
+// After a failure chunks may be under way; the landing is the receiver's again when the claim has ended.
+void settle_chunks(Direct& direct) noexcept {
+  for (; !direct.sent.empty(); direct.sent.pop_front()) {
+    try {
+      direct.sent.front().mark->wait();
+    } catch (...) {  // failed work is not running either
+    }
+  }
+}
+
 }  // namespace
 
 void count_direct(Outcome outcome, std::int64_t bytes) {
@@ -146,9 +156,14 @@ bool goes_in_chunks(const Direct& direct) {
 pack::Queued queue_chunks(Direct& direct, device::Device& device) {
   const pack::Transfer& transfer = direct.transfer;
   const device::Scope here(device, transfer.source.place.first.context);
-  for (const pack::Chunk& chunk : pack::chunks_of(transfer, landed_chunk_bytes(transfer.bytes()))) {
-    chunk.queue_kernel(here);
-    direct.sent.push_back({here.mark(), chunk.end});
+  try {
+    for (const pack::Chunk& chunk : pack::chunks_of(transfer, landed_chunk_bytes(transfer.bytes()))) {
+      chunk.queue_kernel(here);
+      direct.sent.push_back({here.mark(), chunk.end});
+    }
+  } catch (...) {
+    here.settle();
+    throw;
   }
   return {direct.sent.back().mark, nullptr};
 }
@@ -163,6 +178,7 @@ void tell_arrived(Direct& direct, bool waits) {
 }
 
 void conclude(Direct& direct, bool is_written) noexcept {
+  settle_chunks(direct);
   direct.claim.end(is_written);
   const Outcome how = direct.lands ? Outcome::landed : Outcome::sent_direct;
   count_direct(is_written ? how : Outcome::fell_back, direct.transfer.bytes());

@@ -26,10 +26,7 @@ device::MarkPtr mark_or_finish(const device::Scope& here) {
   try {
     return here.mark();
   } catch (...) {
-    try {
-      here.finish();
-    } catch (...) {  // failed work is not running either
-    }
+    here.settle();
     throw;
   }
 }

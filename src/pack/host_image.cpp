@@ -45,8 +45,8 @@ void settle(device::Device& device, const device::Location& location) noexcept {
   if (!location.on_gpu()) return;
   for (const device::Lane lane : {device::Lane::kernels, device::Lane::copies}) {
     try {
-      device::Scope(device, location.context, lane).finish();
-    } catch (...) {  // failed work is not running either
+      device::Scope(device, location.context, lane).settle();
+    } catch (...) {  // the context is gone, and its work with it
     }
   }
 }

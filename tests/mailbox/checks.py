@@ -37,6 +37,12 @@ def check_buffer(model: Model, state: State, r: str, m: str) -> None:
         raise Violation(f"{m} is written into the buffer of {r}, which is not posted")
 
 
+def check_landing(state: State, r: str, m: str) -> None:
+    """A kernel writes into the landing of a receive that is not complete: the memory may serve another one then."""
+    if state["done", r]:
+        raise Violation(f"{m} is packed into the landing of {r}, which has been given back")
+
+
 def check_bytes(state: State, r: str, was_written: bool) -> None:
     """A receive that is complete has the bytes of its message, or was cancelled and has none."""
     matched = state["matched", r]

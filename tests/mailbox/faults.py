@@ -24,5 +24,9 @@ FAULTS = {
     "cancel does not await": "MPI_Cancel does not wait for messages whose offers are claimed",
     "cancel awaits revoked": "MPI_Cancel waits for messages whose offers it revoked before",
     "numbers begin again": "a line that is used again counts from 1",
+    "landing not forgotten": "a slot that is used again tells of the landing of the offer before",
+    "arrivals not forgotten": "a slot that is used again tells of bytes that arrived for the offer before",
+    "arrivals before the bytes": "a sender tells of a chunk whose kernel has not finished",
+    "claims end under chunks": "a claim ends while a chunk is under way into the landing",
     "lines are not looked at twice": "a sender does not look whether the line that it found was used again",
 }

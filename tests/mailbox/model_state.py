@@ -9,6 +9,8 @@ Keys of a state, beside the library's (library.py):
     early | pending | orphans, process   the engine's messages; freed receives; `has work`, process
     line | base | n_posted | slots, process, number     a Line of the mailbox
     word | owner, process, number        a Slot: (n, line, state); the receive whose offer it holds
+    landed, process, number              of a Slot: (is_landed, chunks that have arrived)
+    packed | unpacked, receive           the messages whose chunks are in its landing; in its buffer, from there
     vacant, probes, shut, process        vacant slots; a probe was announced; closed communicators in the mailbox
     offer, receive                       (slot, line, n) or None; `live`: it is published; `taken`: a call completes it
     done | bytes, receive                complete to the program; the message that was written into its buffer
@@ -24,11 +26,12 @@ from collections.abc import Iterable
 from faults import FAULTS
 from library import Calls, State, Violation
 from offer_table import FIRST, STEPS, Step
-from programs import Program
+from programs import LANDED, Program
 
 N_SLOTS = 2
 WINDOW = 2  # kWindow
 NONE, ENDED = 0, -1  # communicators of lines
+NO_CHUNKS = ("", "")  # of a landing
 LineKey = tuple[int, int, int]  # communicator, other process, tag
 
 
@@ -43,6 +46,7 @@ class Model:
         self.threads = range(len(program.threads))
         self.is_alone = [self.calls.process_of.count(process) == 1 for process in self.calls.process_of]
         ops = [op for thread in program.threads for op in thread.ops]
+        self.lands = any(message.kind in LANDED for message in self.calls.messages.values())
         self.frees = any(op.kind == "free" for op in ops)
         self.named = {name for op in ops if op.kind in ("wait", "drop") for name in op.names}
         self.n_lines = {process: len(self._incoming(process)) for process in range(self.calls.n_processes)}
@@ -73,6 +77,7 @@ class Model:
             self._set_up_mailbox(state, process)
         for r in self.calls.receives:
             state.update({("offer", r): None, ("bytes", r): None})
+            state["packed", r] = state["unpacked", r] = NO_CHUNKS
             state.update({(key, r): False for key in ("live", "taken", "done")})
         for m in self.calls.messages:
             state.update({("turn", m): 0, ("look", m): "", ("claim", m): None})
@@ -101,5 +106,6 @@ class Model:
             state["slots", process, number] = (0,) * WINDOW
         for slot in range(N_SLOTS):
             state["word", process, slot], state["owner", process, slot] = (0, 0, FIRST), ""
+            state["landed", process, slot] = (False, 0)
         state["vacant", process] = tuple(range(N_SLOTS))
         state["probes", process], state["has work", process], state["shut", process] = False, False, frozenset()

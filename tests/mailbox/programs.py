@@ -17,8 +17,9 @@ class Op(NamedTuple):
     Attributes
     ----------
     kind : str
-        Sends: "send" (GPU memory), "misfit" (its layout does not compose with any receive's), "failing" (its kernel
-        fails), "host_send". Receives: "receive" (GPU memory), "host_receive". "probe", "iprobe", "mprobe" (with its
+        Sends: "send" (GPU memory), "landed" (into the landing of its receive), "misfit" (its layout does not compose
+        with any receive's), "failing" (its kernel fails), "failing_landed" (its second chunk does), "host_send".
+        Receives: "receive" (GPU memory), "host_receive". "probe", "iprobe", "mprobe" (with its
         Mrecv), "wait" (for `names`, or for all receives of the thread so far), "cancel" and "drop" (MPI_Request_free)
         of `names`, "free" (MPI_Comm_free), "flush" (another call that blocks).
     peer, tag : int
@@ -42,7 +43,8 @@ class Op(NamedTuple):
         return f"{self.kind} {where.replace('-1', 'any')}{' = ' + self.names if self.names else ''}"
 
 
-SENDS = ("send", "misfit", "failing", "host_send")
+SENDS = ("send", "landed", "misfit", "failing", "failing_landed", "host_send")
+LANDED = ("landed", "failing_landed")
 RECEIVES = ("receive", "host_receive")
 
 
@@ -73,9 +75,10 @@ def between(*threads: list[Op], is_synchronous: bool = False) -> Program:
 def parsed(text: str) -> Program:
     """A program in short form: calls of a thread by blanks, threads by "|", "&" before a further thread of a process.
 
-    A call: letter, peer, tag, and "'" for the second communicator. S send, M misfit, F failing, H host send; R receive,
-    Q host receive; P probe, I iprobe, T matched probe; any tag or peer is "*". With a name instead: C cancel, D drop,
-    W wait. X free of the communicator, B a call that blocks, "W" alone waits for all. "R10=a": a receive with a name.
+    A call: letter, peer, tag, and "'" for the second communicator. S send, L landed, M misfit, F failing, K failing
+    landed, H host send; R receive, Q host receive; P probe, I iprobe, T matched probe; any tag or peer is "*". With a
+    name instead: C cancel, D drop, W wait. X free of the communicator, B a call that blocks, "W" alone waits for all.
+    "R10=a": a receive with a name.
     """
     threads, process = [], -1
     for part in text.split("|"):
@@ -86,8 +89,9 @@ def parsed(text: str) -> Program:
 
 
 _KINDS = {
-    "S": "send", "M": "misfit", "F": "failing", "H": "host_send", "R": "receive", "Q": "host_receive", "P": "probe",
-    "I": "iprobe", "T": "mprobe", "C": "cancel", "D": "drop", "W": "wait", "X": "free", "B": "flush",
+    "S": "send", "L": "landed", "M": "misfit", "F": "failing", "K": "failing_landed", "H": "host_send",
+    "R": "receive", "Q": "host_receive", "P": "probe", "I": "iprobe", "T": "mprobe",
+    "C": "cancel", "D": "drop", "W": "wait", "X": "free", "B": "flush",
 }  # fmt: skip
 
 
@@ -104,7 +108,7 @@ def _op(word: str) -> Op:
 
 
 # One direction: process 0 sends, process 1 receives.
-_SENT = ("S10", "S11", "H10", "M10", "F10")
+_SENT = ("S10", "S11", "L10", "H10", "M10", "F10")
 _RECEIVED = ("R00", "R01", "Q00", "R0*", "I00", "T00", "C", "W")
 
 
@@ -143,7 +147,7 @@ def _random_calls(rng: random.Random, me: int, n_processes: int, n: int) -> tupl
     others = [k for k in range(n_processes) if k != me or rng.random() < 0.15]
     words = []
     for _ in range(n):
-        kind = rng.choices("SHMFRQITCWB", (10, 3, 1, 1, 10, 3, 1, 1, 1, 1, 1))[0]
+        kind = rng.choices("SLHMFKRQITCWB", (8, 3, 3, 1, 1, 1, 10, 3, 1, 1, 1, 1, 1))[0]
         peer = str(rng.choice(others))
         tag = rng.choice("001")
         if kind == "R" and rng.random() < 0.15:

@@ -6,6 +6,7 @@ The actions have the names and the order of the code's:
     actions/early.py        sends that wait for their receives       message/early.cpp
     actions/meetings.py     counts of a communicator, and closing    message/offers.cpp: Meetings
     actions/meet.py         a send claims its receive's offer        message/offers.cpp: meet, direct.cpp: look
+    actions/landing.py      bytes that go by way of a landing        message/landing.cpp, writing.cpp: queue_chunks
     actions/receives.py     a receive is offered                     message/direct.cpp, offers.cpp: Offer::post
     actions/lines.py        lines of the mailbox, used again         mailbox/mailbox.cpp
     actions/completion.py   the end of receives and offers           message/finish.cpp, offers.cpp: Offer::end_it

@@ -32,6 +32,10 @@ CASES = {
     "cancel does not await": "S10 S10|R00=a R00=b Ca",
     "cancel awaits revoked": "S11|R00=a R00=b R01 Ca Cb",
     "numbers begin again": "S10 S10'|R00=a X Q00'",
+    "landing not forgotten": "L10 S10|R00 W R00",
+    "arrivals not forgotten": "L10 L10|R00 W R00",
+    "arrivals before the bytes": "L10|R00",
+    "claims end under chunks": "K10|R00",
     "lines are not looked at twice": "S10 S10'|R00=a X R00'",
 }
 CASES_OF_THREADS = {
@@ -47,6 +51,7 @@ LISTED = (
     "S10 S11 S10|R00 R01 R00",
     "S10 S10 S10|R00 R00 R00",
     "S10 M10 F10|R00 R00 R00",
+    "L10 K10 S10|R00 W R00 R00",
     "S11 S10|P00 R00 R01",
     "S10 S10|I00 R00 W R00",
     "S10 R10=a|S00 R00=b",

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from support import needs
-from support.defects import is_intel, is_mpich_4_0, is_open_mpi_4, library_name
+from support.defects import is_intel, is_mpich_4_0, is_open_mpi_4
 
 PROGRAM = """
 import os, sys

@@ -15,12 +15,17 @@ from support.messages import End, Side
 from support.p2p import PLAIN, Requests
 from support.typemap import Named
 
+INT = Named("INT")
+
 comm = MPI.COMM_WORLD
+lands = os.environ["TESTS_LANDS"] == "1"
+kind = "device 1" if lands and comm.rank == 1 else "device"
+spec = c.Vector(600_000, 1, 2, INT) if lands else c.Vector(600, 2, 5, INT)
 print("job", mailboxes.job_name() if "PMIX_NAMESPACE" in os.environ else "", flush=True)
 comm.Barrier()
 with Builder() as builder:
     for k in range(3):
-        out, into = (Side(End("device", c.Vector(600, 2, 5, Named("INT")), 1, s), builder) for s in (k, k + 9))
+        out, into = (Side(End(kind, spec, 1, s), builder) for s in (k, k + 9))
         requests = Requests(2)
         PLAIN("Irecv", into.piece, 1 - comm.rank, 3, comm, requests.at(0))
         PLAIN("Isend", out.piece, 1 - comm.rank, 3, comm, requests.at(1))

@@ -20,7 +20,7 @@ from support.typemap import Named
 
 INT = Named("INT")
 SIZES = (24, 24, 24, 96, 6000)  # elements, by tag
-WILD_SIZE = max(SIZES)
+SHORT_BLOCKS = 66_000, 540_000  # in blocks of 4 bytes: landed, and in chunks (message/landing.cpp)
 SENDS = tuple(
     filter(ways.has, ("Isend",) * 6 + ("Issend", "Send_init", "Isendrecv", "Send", "Ssend", "Ibsend", "Sendrecv"))
 )
@@ -28,13 +28,19 @@ RECEIVES = tuple(filter(ways.has, ("Irecv",) * 6 + ("Recv_init", "Recv", "Isendr
 BLOCKING = ("Send", "Ssend", "Sendrecv")
 
 
+UNEVEN = c.Indexed(tuple(1 + k % 2 for k in range(66)) + (1,), tuple(range(0, 201, 3)), INT)
+
+
 class Flavour(NamedTuple):
     kinds: tuple[str, ...] = ("device",) * 6 + ("device 1",)
     rare: float = 0.0  # share of steps that end direct messages: wildcards, probes, cancels
+    sizes: tuple[int, ...] = SIZES
+    most: int = 20  # messages of a phase
 
 
 PLAINLY = Flavour()
 MIXED = Flavour(("device",) * 5 + ("device 1", "managed", "host", "pinned"), 0.06)
+LANDING = Flavour(("device", "device 1", "managed"), 0.01, (24, 6000, *SHORT_BLOCKS), 8)
 
 
 @dataclass
@@ -55,7 +61,9 @@ class Message(Carried):
 
 
 def layout(draw: random.Random, n: int) -> c.Spec:
-    """Datatypes of `n` INTs; most pairs of them compose."""
+    """Datatypes of `n` INTs; most pairs of them compose, or land."""
+    if n in SHORT_BLOCKS:
+        return draw.choice((c.Vector(n, 1, 2, INT), c.Vector(n // 2, 2, 3, INT), c.Vector(n // 100, 1, 2, UNEVEN)))
     return draw.choice(
         (
             c.Vector(n // 4, 4, 7, INT),
@@ -96,7 +104,7 @@ class Plan:
 
     def _phase(self) -> Phase:
         draw = self.draw
-        n = draw.choice((1, 2, 4, 8, 12, 20))
+        n = min(draw.choice((1, 2, 4, 8, 12, 20)), self.flavour.most)
         lines = [self._line() for _ in range(draw.choice((1, 2, 4)))]
         messages = [self._message(*draw.choice(lines)) for _ in range(n)]
         rare = [
@@ -116,10 +124,10 @@ class Plan:
         comm, source = draw.randrange(len(self.comms)), draw.randrange(self.size)
         step = self.halves(comm)
         target = (source + step * draw.randrange(1, 3)) % self.size if self.size % step == 0 else source
-        return comm, source, target, draw.randrange(len(SIZES))
+        return comm, source, target, draw.randrange(len(self.flavour.sizes))
 
     def _message(self, comm: int, source: int, target: int, tag: int) -> Message:
-        draw, n = self.draw, SIZES[tag]
+        draw, n = self.draw, self.flavour.sizes[tag]
         sent, received = (End(draw.choice(self.flavour.kinds), layout(draw, n), 1, draw.getrandbits(31)) for _ in "01")
         send, recv = draw.choice(SENDS), draw.choice(RECEIVES)
         if source == target and send in BLOCKING:
@@ -135,7 +143,9 @@ class Plan:
             if (message.comm, message.target) == (comm, target):
                 message.is_wild = True
                 message.recv = self.draw.choice(("Irecv", "Recv_init"))
-                message.received = End(message.received.kind, layout(self.draw, WILD_SIZE), 1, message.received.seed)
+                message.received = End(
+                    message.received.kind, layout(self.draw, max(self.flavour.sizes)), 1, message.received.seed
+                )
 
     def _place(self, messages: list[Message]) -> None:
         """Ahead of its place, but not of an earlier receive that could match the same messages."""

@@ -30,6 +30,17 @@ STEPS = {
     "with the bytes written, before the marker": {"DIE_AT": "before marker"},
     "after the marker": {"DIE_AT": "after marker"},
 }
+# Of messages in three chunks, into landings: three launches of its sends, and three to unpack what it receives.
+LANDED_STEPS = {
+    "before the first chunk": {"TEMPI_FAKE_FAIL": "launch:1:kill"},
+    "with a chunk under way": {"TEMPI_FAKE_FAIL": "launch:2:kill"},
+    "with all chunks under way": {"TEMPI_FAKE_FAIL": "finish:1:kill"},
+    "with a chunk told of": {"TEMPI_FAKE_FAIL": "finish:2:kill"},
+    "with the chunks written, before the marker": {"DIE_AT": "before marker"},
+    "before it unpacks": {"TEMPI_FAKE_FAIL": "launch:4:kill"},
+    "while it unpacks": {"TEMPI_FAKE_FAIL": "launch:5:kill"},
+    "in a later message": {"TEMPI_FAKE_FAIL": "launch:9:kill"},
+}
 
 
 def processes_of(token):
@@ -59,13 +70,22 @@ def tool(tmp_path_factory):
 @needs.open_mpi()
 @pytest.mark.parametrize("step", STEPS)
 def test_a_rank_that_dies(tool, step):
+    check_death(tool, STEPS[step], lands=False)
+
+
+@needs.open_mpi()
+@pytest.mark.parametrize("step", LANDED_STEPS)
+def test_a_rank_that_dies_around_a_landing(tool, step):
+    check_death(tool, LANDED_STEPS[step], lands=True)
+
+
+def check_death(tool, step, lands):
+    """The victim dies at this step, the others end, and nothing is left."""
     token = f"TESTS_TOKEN={uuid.uuid4()}"
     common = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "LD_PRELOAD": f"{shim.preload()} {tool}", **DIRECT}
-    common |= {"TEMPI_PATIENCE": "1000000", "TESTS_TOKEN": token.partition("=")[2]}
+    common |= {"TEMPI_PATIENCE": "1000000", "TESTS_TOKEN": token.partition("=")[2], "TESTS_LANDS": str(int(lands))}
     job = subprocess.Popen(
-        mpirun_python(
-            [common | (STEPS[step] if rank == VICTIM else {}) for rank in range(2)], HERE / "dying_program.py"
-        ),
+        mpirun_python([common | (step if rank == VICTIM else {}) for rank in range(2)], HERE / "dying_program.py"),
         env=shim.clean_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -2,29 +2,33 @@
 
 import pytest
 import schedules_worker as worker
-from schedule_plan import MIXED, PLAINLY
+from schedule_plan import LANDING, MIXED, PLAINLY
 from test_direct import DIRECT
 
 from support.effort import IS_FULL, IS_QUICK, scaled
 
 AT_ONCE = 25  # schedules of one call
-SHARES = {PLAINLY: 0.3, MIXED: 0.1}
+SHARES = {PLAINLY: 0.3, MIXED: 0.1, LANDING: 0.1}
+N_LANDING = 300
 N_PLAIN, N_MIXED = 1400, 820  # of one job: 10**5 in all 30 of them at full effort, which is 3
 
 
 def check(job, drawn, n, flavour, options):
     """Runs `n` schedules at full effort, some calls of them else. They must go direct, or the test is void.
 
+    Returns how many of them landed.
+
     Only patient senders meet a receiver that a machine under load holds up.
     """
     least_share = SHARES[flavour] if options == "long patience" else 0.02
-    n_direct = n_possible = 0
+    n_written = n_landed = n_possible = 0
     n_calls = -(-scaled(n) // AT_ONCE) if IS_FULL else 1 if IS_QUICK else 3
     for _ in range(n_calls):
         first = drawn.getrandbits(40)
-        for direct, possible in job.call(worker.run, range(first, first + AT_ONCE), flavour, timeout=60):
-            n_direct, n_possible = n_direct + direct, n_possible + possible
-    assert n_direct >= least_share * n_possible > 0
+        for written, landed, possible in job.call(worker.run, range(first, first + AT_ONCE), flavour, timeout=60):
+            n_written, n_landed, n_possible = n_written + written, n_landed + landed, n_possible + possible
+    assert n_written + n_landed >= least_share * n_possible > 0
+    return n_landed
 
 
 JOBS = {
@@ -46,3 +50,9 @@ def test_schedules(ranks, drawn, n_ranks, options):
 @pytest.mark.parametrize("n_ranks", [2, 3, 4])
 def test_schedules_with_wildcards_probes_and_cancels(ranks, drawn, n_ranks, options):
     check(ranks(n_ranks, **DIRECT, **JOBS[options]), drawn, N_MIXED, MIXED, options)
+
+
+@pytest.mark.parametrize("options", JOBS)
+@pytest.mark.parametrize("n_ranks", [2, 3])
+def test_schedules_with_landings(ranks, drawn, n_ranks, options):
+    assert check(ranks(n_ranks, **DIRECT, **JOBS[options]), drawn, N_LANDING, LANDING, options) > 0

@@ -25,6 +25,11 @@ def counts_since(before: outcomes.Rows) -> Counts:
     return Counts(rows[DIRECT], rows[DECLINED], rows[FELL_BACK])
 
 
+def landed_since(before: outcomes.Rows) -> int:
+    """The messages that this rank packed into memory of their receivers."""
+    return (outcomes.rows() - before)[LANDED]
+
+
 def direct_since(before: outcomes.Rows) -> int:
     """The messages that this rank wrote straight into their receivers."""
     return counts_since(before).direct

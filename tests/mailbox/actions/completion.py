@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actions.action import BLOCKED, DONE, Action, Next, action, local, local_if_alone
+from actions.landing import unpack_rest
 from checks import check_bytes
 from library import State
 from model_state import Model
@@ -11,7 +12,8 @@ from offer_table import FIRST
 
 def waiting(receives: tuple[str, ...], sends: tuple[str, ...]) -> tuple[Action, ...]:
     """MPI_Waitall."""
-    return (("flush",), ("take", receives), ("wait_all", receives, sends), *(("end_it", r) for r in receives))
+    arriving, ending = ([(step, r) for r in receives] for step in ("unpack_arriving", "end_it"))
+    return (("flush",), ("take", receives), *arriving, ("wait_all", receives, sends), *ending)
 
 
 @local_if_alone
@@ -53,6 +55,8 @@ def vacate(model: Model, state: State, thread: int, r: str) -> Next:
     if word == "claimed":
         return BLOCKED
     model.step(state, process, slot, FIRST, "receiver")
+    if word == "written":
+        unpack_rest(model, state, process, slot, r)
     return _complete_as(state, model.calls.receives[r].process, r, word == "written")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import library
-from actions import early
+from actions import early, landing
 from actions.action import BLOCKED, DONE, Action, Next, action, local, local_if_alone
 from actions.meetings import count_send
 from checks import check_buffer
 from library import State
 from model_state import Model
+from programs import LANDED
 
 # ---- the lock
 
@@ -88,6 +89,8 @@ def start(model: Model, state: State, thread: int) -> Next:
     state["pending", process] = tuple(rest)
     if state["claim", m] is None:
         return [(("send_packed", m),)]
+    if model.calls.messages[m].kind in LANDED:
+        return [landing.sending(model, state, m)]
     if model.calls.messages[m].kind == "failing":
         hasty = (("send_marker", m),) if "marker before the bytes" in model.faults else ()
         return [(*hasty, ("write", m), ("end_claim", m, False), ("send_packed", m))]

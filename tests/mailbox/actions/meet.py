@@ -5,6 +5,7 @@ from __future__ import annotations
 from actions.action import DONE, Next, action, local
 from library import State, Violation
 from model_state import WINDOW, Model
+from programs import LANDED
 
 
 @local
@@ -119,6 +120,8 @@ def _claimed(model: Model, state: State, m: str, slot: int) -> Next:
     model.step(state, process, slot, "claimed", "sender")
     state["look", m] = "claimed"
     state["claim", m] = (process, slot, state["word", process, slot][:2], state["owner", process, slot])
+    if message.kind in LANDED:
+        return [(("choose_landing", m),)]
     return [(("end_claim", m, False),)] if message.kind == "misfit" else DONE
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import library
+from actions import landing
 from actions.action import BLOCKED, DONE, Next, action, local_if_alone
 from actions.lines import line
 from actions.meetings import count_receive, is_another_receiver
@@ -29,7 +30,7 @@ def note_receive(model: Model, state: State, thread: int, r: str) -> Next:
 def _placed(model: Model, state: State, process: int, r: str, n: int) -> Next:
     receive = model.calls.receives[r]
     number, renewing = line(model, state, process, (receive.comm, receive.source, receive.tag))
-    slot = _take_slot(state, process, r) if receive.kind == "receive" else None
+    slot = _take_slot(model, state, process, r) if receive.kind == "receive" else None
     state["offer", r] = (slot, number, n)
     if slot is None:
         return [(*renewing, ("set_n_posted", r), ("post_library", r))]
@@ -39,13 +40,14 @@ def _placed(model: Model, state: State, process: int, r: str, n: int) -> Next:
     return [(*renewing, ("post_library", r), *posting)]
 
 
-def _take_slot(state: State, process: int, r: str) -> int | None:
+def _take_slot(model: Model, state: State, process: int, r: str) -> int | None:
     """make_offer(). None: all are in use."""
     if not state["vacant", process]:
         return None
     slot, *rest = state["vacant", process]
     state["vacant", process] = tuple(rest)
     state["owner", process, slot] = r
+    landing.forget(model, state, process, slot)
     return int(slot)
 
 
