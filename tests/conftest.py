@@ -71,6 +71,12 @@ def ranks() -> Iterator[Pool]:
     pool.close()
 
 
+@pytest.fixture
+def drawn(request: pytest.FixtureRequest) -> random.Random:
+    """Random numbers of this test alone, reproduced by the --hypothesis-seed of the run."""
+    return random.Random(f"{request.config.option.hypothesis_seed} {request.node.name}")
+
+
 @pytest.fixture(scope="session")
 def thread_multiple() -> None:
     if not needs.has_thread_multiple():

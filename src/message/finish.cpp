@@ -135,6 +135,11 @@ void unpack(const std::vector<Completed>& all) noexcept {
   for (const Completed& done : all) {
     Message& message = *done.message;
     if (message.ins.empty() || !message.is(MessageState::started)) continue;
+    if (message.is_collective()) {
+      if (done.code == MPI_SUCCESS) whole.push_back(done.message);
+      else device::discard_overruns();
+      continue;
+    }
     if (was_written(message.ins.first(), *done.status)) continue;
     if (can_be_unpacked(done.code, *done.status)) {
       Payload& payload = message.ins.first().payload;  // one: a status tells the bytes of one message

@@ -18,11 +18,13 @@ using Count = MPI_Count;
 using Aint = MPI_Aint;
 struct Small {
   using Size = int;
+  using Displacement = int;
 #define TEMPI_SIGNED(name, parameters) using name = int parameters;
 #include "base/functions.def"
 };
 struct Large {
   using Size = Count;
+  using Displacement = Aint;
 #define TEMPI_SIGNED_LARGE(name, parameters) using name = int parameters;
 #include "base/functions.def"
 };
