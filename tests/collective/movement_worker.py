@@ -18,7 +18,7 @@ from mpi4py import MPI
 from support.building import Builder
 from support.collective_calls import IN_PLACE, LIFETIMES, Call, name_of
 from support.collective_layouts import SIZES, Elements, Held, Layout, Several, SeveralTypes, Uniform, random_elements
-from support.defects import library_name
+from support.defects import library_name, mixes_blocks_in_place
 from support.messages import KINDS, LEAVES
 from support.p2p import FORMS, Form, has
 from support.typemap import Bytes
@@ -82,7 +82,7 @@ def draw_case(seed: int) -> Case:
         draw.choice(FORMS),
         draw.choice(LEAVES),
         draw.randrange(size),
-        where == "world" and draw.random() < 0.3,
+        where == "world" and draw.random() < 0.3 and not mixes_blocks_in_place(operation, lifetime),
         tuple(tuple(UNIT * n for n in row) for row in units),
         draw.getrandbits(30),
         3 if lifetime == "persistent" else 1,

@@ -5,7 +5,7 @@ import pytest
 
 from support import effort
 
-PER_TEST = 60
+PER_TEST = 200
 STRATEGIES = {
     "auto": {},
     "oneshot": {"TEMPI_STRATEGY": "oneshot"},
@@ -16,6 +16,6 @@ STRATEGIES = {
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_random_calls(ranks, drawn, strategy, size):
-    seeds = [drawn.getrandbits(30) for _ in range(PER_TEST * effort.scaled(1))]
+    seeds = [drawn.getrandbits(30) for _ in range(effort.scaled(PER_TEST, least=20))]
     job = ranks(size, TEMPI_DEVICE="fake", **STRATEGIES[strategy])
     assert job.call(worker.check_seeds, seeds, timeout=120) == [len(seeds)] * size

@@ -134,3 +134,8 @@ def fails_in_pieces(spec: Spec, count: int, is_to_oneself: bool) -> bool:
     lengths = type_map(spec).lengths
     is_in_pieces = is_mpich_4_0() or (is_to_oneself and count * lengths.sum() > PIECE_BYTES)
     return is_in_pieces and len(set(lengths)) > 1
+
+
+def mixes_blocks_in_place(operation: str, lifetime: str) -> bool:
+    """Open MPI's nonblocking and persistent MPI_Alltoallv and w with MPI_IN_PLACE exchange some blocks wrongly."""
+    return library_name() == "openmpi" and operation.startswith("Alltoall") and lifetime != "blocking"
