@@ -72,6 +72,7 @@ struct Argument {
   int n_blocks = 0;
   Roles roles{};
   Fidelity fidelity = Fidelity::packed;
+  bool stays_on_host = false;  // the library takes no GPU memory there, even if it is CUDA-aware
 
   bool has_several_counts = false;  // `counts` and `displacements` are the program's
 

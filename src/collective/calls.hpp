@@ -23,7 +23,7 @@ struct Scattered {
 template <class Library, class Number>
 int exchange(const Call& call, const Library& library, Describe describe, void* buffer, Number count, Handle type) {
   return run(call, {{}, buffer_of(buffer, count, type)}, describe,
-             [&](const Lent&, const Lent& in) { return library(in.writable(), count, in.type); });
+             [&](const Lent&, const Lent& in, const Lent&) { return library(in.writable(), count, in.type); });
 }
 
 // One count on both sides.
@@ -31,7 +31,7 @@ template <class Library, class Number>
 int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, Number sendcount,
              Handle sendtype, void* recvbuf, Number recvcount, Handle recvtype) {
   return run(call, {buffer_of(sendbuf, sendcount, sendtype), buffer_of(recvbuf, recvcount, recvtype)}, describe,
-             [&](const Lent& out, const Lent& in) {
+             [&](const Lent& out, const Lent& in, const Lent&) {
                return library(out.address, sendcount, out.type, in.writable(), recvcount, in.type);
              });
 }
@@ -41,7 +41,7 @@ template <class Library, class Number, class Displacement>
 int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, Number sendcount,
              Handle sendtype, void* recvbuf, const Number* recvcounts, const Displacement* rdispls, Handle recvtype) {
   return run(call, {buffer_of(sendbuf, sendcount, sendtype), buffer_of(recvbuf, recvcounts, rdispls, recvtype)},
-             describe, [&](const Lent& out, const Lent& in) {
+             describe, [&](const Lent& out, const Lent& in, const Lent&) {
                return library(out.address, sendcount, out.type, in.writable(), recvcounts,
                               in.displacements.as<Displacement>(), in.type);
              });
@@ -52,7 +52,7 @@ template <class Library, class Number, class Displacement>
 int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, const Number* sendcounts,
              const Displacement* sdispls, Handle sendtype, void* recvbuf, Number recvcount, Handle recvtype) {
   return run(call, {buffer_of(sendbuf, sendcounts, sdispls, sendtype), buffer_of(recvbuf, recvcount, recvtype)},
-             describe, [&](const Lent& out, const Lent& in) {
+             describe, [&](const Lent& out, const Lent& in, const Lent&) {
                return library(out.address, sendcounts, out.displacements.as<Displacement>(), out.type, in.writable(),
                               recvcount, in.type);
              });
@@ -65,7 +65,7 @@ int exchange(const Call& call, const Library& library, Describe describe, const 
              const Displacement* rdispls, Type recvtype) {
   return run(call,
              {buffer_of(sendbuf, sendcounts, sdispls, sendtype), buffer_of(recvbuf, recvcounts, rdispls, recvtype)},
-             describe, [&](const Lent& out, const Lent& in) {
+             describe, [&](const Lent& out, const Lent& in, const Lent&) {
                return library(out.address, sendcounts, out.displacements.as<Displacement>(), out.types_as<Type>(),
                               in.writable(), recvcounts, in.displacements.as<Displacement>(), in.types_as<Type>());
              });
@@ -75,8 +75,9 @@ int exchange(const Call& call, const Library& library, Describe describe, const 
 template <class Library, class Number>
 int reduce(const Call& call, const Library& library, Describe describe, const void* sendbuf, void* recvbuf,
            Number count, Handle type) {
-  return run(call, {buffer_of(sendbuf, count, type), buffer_of(recvbuf, count, type)}, describe,
-             [&](const Lent& out, const Lent& in) { return library(out.address, in.writable(), count, type); });
+  return run(
+      call, {buffer_of(sendbuf, count, type), buffer_of(recvbuf, count, type)}, describe,
+      [&](const Lent& out, const Lent& in, const Lent&) { return library(out.address, in.writable(), count, type); });
 }
 
 // MPI_Reduce_scatter.
@@ -85,8 +86,9 @@ int reduce(const Call& call, const Library& library, Describe describe, const vo
            const Number* counts, Handle type) {
   Ends ends{buffer_of(sendbuf, 0, type), buffer_of(recvbuf, 0, type)};
   ends.in.counts = counts;
-  return run(call, ends, describe,
-             [&](const Lent& out, const Lent& in) { return library(out.address, in.writable(), counts, type); });
+  return run(call, ends, describe, [&](const Lent& out, const Lent& in, const Lent&) {
+    return library(out.address, in.writable(), counts, type);
+  });
 }
 
 }  // namespace tempi::collective

@@ -9,7 +9,8 @@
 namespace tempi::collective {
 
 struct Ends {
-  Argument out, in;  // of calls with one buffer, `in`
+  Argument out, in;     // of calls with one buffer, `in`
+  Argument compared{};  // of MPI_Compare_and_swap
 };
 
 void describe_bcast(const Group& group, Ends& ends, int root);

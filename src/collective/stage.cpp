@@ -48,7 +48,7 @@ class Finder {
 };
 
 bool library_takes_all(const Argument& argument, Handle comm) {
-  if (!message::contiguous_is_library()) return false;
+  if (argument.stays_on_host || !message::contiguous_is_library()) return false;
   bool takes_all = true;
   Blocks(argument, comm).each([&](const Block& block) {
     takes_all = takes_all && block.type->is_named && is_contiguous(block);
@@ -105,7 +105,7 @@ void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
     shape.features.pages += one.pages;
     shape.is_indexed = shape.is_indexed || block.type->plan->traffic.is_indexed;
   }
-  const bool may_be_device = is_on_one_gpu_ && argument.fidelity == Fidelity::packed;
+  const bool may_be_device = is_on_one_gpu_ && argument.fidelity == Fidelity::packed && !argument.stays_on_host;
   strategy_ = may_be_device && message::choose(shape) == Strategy::device ? Strategy::device : Strategy::oneshot;
 }
 

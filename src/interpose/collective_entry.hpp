@@ -12,8 +12,6 @@
 #include "message/message_call.hpp"
 #include "message/quiet.hpp"
 
-#define TEMPI_LIST(...) __VA_ARGS__
-
 #define TEMPI_COLLECTIVE_ENTRY(entry, counted, lifetime, request, all_parameters, how, describe, buffers, rest)       \
   TEMPI_ENTRY(entry, all_parameters,                                                                                  \
               passes_alone() ? call_if_there(real.entry, TEMPI_LIST buffers, TEMPI_LIST rest)                         \

@@ -30,10 +30,11 @@ namespace {
 template <class Number, class Library>
 int reduce_local(const Real& real, const Library& library, const void* inbuf, void* inoutbuf, Number count,
                  Handle datatype) noexcept {
-  return run_alone(
-      {real, Function::MPI_Reduce_local, comm_self(), Lifetime::call},
-      {buffer_of(inbuf, count, datatype), buffer_of(inoutbuf, count, datatype)}, &describe_reduce_local,
-      [&](const Lent& out, const Lent& in) { return library(out.address, in.writable(), count, datatype); });
+  return run_alone({real, Function::MPI_Reduce_local, comm_self(), Lifetime::call},
+                   {buffer_of(inbuf, count, datatype), buffer_of(inoutbuf, count, datatype)}, &describe_reduce_local,
+                   [&](const Lent& out, const Lent& in, const Lent&) {
+                     return library(out.address, in.writable(), count, datatype);
+                   });
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 enum class Handle : std::uintptr_t {};
 using Count = MPI_Count;
 using Aint = MPI_Aint;
+using Offset = MPI_Offset;
 struct Small {
   using Size = int;
   using Displacement = int;

@@ -18,7 +18,7 @@ from mpi4py import MPI
 from support.building import Builder
 from support.collective_calls import IN_PLACE, LIFETIMES, Call, name_of
 from support.collective_layouts import SIZES, Elements, Held, Layout, Several, SeveralTypes, Uniform, random_elements
-from support.defects import library_name, mixes_blocks_in_place
+from support.defects import copies_wrongly, library_name, mixes_blocks_in_place
 from support.messages import KINDS, LEAVES
 from support.p2p import FORMS, Form, has
 from support.typemap import Bytes
@@ -70,6 +70,8 @@ def draw_case(seed: int) -> Case:
     if comms()[where] is None:
         where = "world"
     lifetime = draw.choice([one for one in LIFETIMES if has(name_of(operation, one))])
+    if copies_wrongly(operation, lifetime, size):
+        operation = "Alltoallv"
     n_blocks = max(4, size) + 1
     scale = draw.choice((1, 1, 10, 400))
     units = [[draw.choice((0, 1, 2, 3)) * scale for _ in range(n_blocks)] for _ in range(n_blocks)]

@@ -139,3 +139,13 @@ def fails_in_pieces(spec: Spec, count: int, is_to_oneself: bool) -> bool:
 def mixes_blocks_in_place(operation: str, lifetime: str) -> bool:
     """Open MPI's nonblocking and persistent MPI_Alltoallv and w with MPI_IN_PLACE exchange some blocks wrongly."""
     return library_name() == "openmpi" and operation.startswith("Alltoall") and lifetime != "blocking"
+
+
+def copies_wrongly(operation: str, lifetime: str, n_ranks: int) -> bool:
+    """Open MPI's MPI_Alltoallw of one process, from one datatype to another, copies the wrong bytes or dies."""
+    return library_name() == "openmpi" and (operation, lifetime, n_ranks) == ("Alltoallw", "blocking", 1)
+
+
+def is_lost_at_end_of_file(which: str, how: str) -> bool:
+    """Open MPI's collective reads count the bytes behind a file's end; its nonblocking ones never complete there."""
+    return library_name() == "openmpi" and (how != "blocking" or which.endswith("_all"))

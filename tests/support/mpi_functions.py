@@ -16,7 +16,7 @@ import def_tables
 from support import shim
 from support.programs import mpicc, run, succeed, tool
 
-TABLES = tuple(f"base/{name}.def" for name in ("functions", "collectives", "passed"))
+TABLES = tuple(f"base/{name}.def" for name in ("functions", "collectives", "files", "windows", "passed"))
 Version = tuple[int, int]
 LARGE_COUNTS: Version = (4, 0)  # the forms with _c
 
@@ -46,7 +46,7 @@ LOCAL = {
         MPI_(Topo_test|Dims_create|Cart_coords|Cart_get|Cart_map|Cart_rank|Cart_shift|Cartdim_get)
         MPI_(Graph_get|Graph_map|Graph_neighbors|Graph_neighbors_count|Graphdims_get)
         MPI_Dist_graph_neighbors(_count)?
-        MPI_Win_(attach|detach|get_info|get_name|set_name|get_group|shared_query|shared_query_c)
+        MPI_Win_(detach|get_info|get_name|set_name|get_group|shared_query|shared_query_c)
         MPI_File_(get_amode|get_atomicity|get_byte_offset|get_group|get_info|get_position|get_type_extent|get_view|seek)
         MPI_File_get_type_extent_c
         MPI_Register_datarep(_c)?
@@ -76,7 +76,6 @@ LOCAL = {
     "starts an operation that is completed by another call": r"""
         MPI_Ibarrier
         MPIX_Comm_iagree
-        MPI_File_i(read|write)(_all|_at|_at_all)?(_c)?
         MPI_(Buffer_iflush|Comm_iflush_buffer|Session_iflush_buffer)
         MPI_Pready(_list|_range)?
     """,
