@@ -41,8 +41,9 @@ P: `self`, `same_node` or `other_node`.
 
 CALLS = """# Calls that carry data
 
-With a library that is not CUDA-aware, these calls take GPU memory and any datatype, in all of their forms (`MPI_` and
-`PMPI_`, `int` and `_c`, C and Fortran). This page is made from `src/base/*.def` by `make docs`.
+With a library that is not CUDA-aware, these calls take GPU memory and any datatype, in all of their
+forms (`MPI_` and `PMPI_`, `int` and `_c`, C and Fortran). This page is made from `src/base/*.def` by
+`make docs`.
 
 | calls | |
 |---|---|
