@@ -99,7 +99,7 @@ def _check_end(
     file: MPI.File, which: str, how: str, kind: str, draw: random.Random, builder: Builder, payloads: list[bytes]
 ) -> int:
     """The last half of the file is asked for as a whole buffer: half of it stays as it was."""
-    if "shared" in which or "ordered" in which or is_lost_at_end_of_file(which, how):
+    if "shared" in which or "ordered" in which or is_lost_at_end_of_file(which, how, kind in ("host", "pinned")):
         return 1
     comm = MPI.COMM_WORLD
     last = sides(kind, "vector", draw, builder)
