@@ -1,6 +1,7 @@
 # tempi_config.h: the features of this build. For each MPI mpi_config.h and exports.map (the symbols of its
 # libtempi.so), both from src/base/functions.def.
-set(function_tables ${CMAKE_CURRENT_SOURCE_DIR}/src/base/functions.def ${CMAKE_CURRENT_SOURCE_DIR}/src/base/passed.def)
+set(function_tables functions.def collectives.def files.def windows.def passed.def)
+list(TRANSFORM function_tables PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/src/base/)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${function_tables})
 configure_file(cmake/tempi_config.h.in generated/tempi_config.h @ONLY)
 

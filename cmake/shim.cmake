@@ -1,6 +1,6 @@
 # libtempi.so of one MPI: the sources that know MPI, compiled against its mpi.h; the stages are compiled once for all.
 file(GLOB shim_sources CONFIGURE_DEPENDS src/mpi/*.cpp src/types/*.cpp src/machine/*.cpp src/peer/*.cpp
-     src/message/*.cpp src/packing/*.cpp src/process/*.cpp src/measure/*.cpp src/face/*.cpp src/interpose/*.cpp)
+     src/message/*.cpp src/collective/*.cpp src/packing/*.cpp src/process/*.cpp src/measure/*.cpp src/face/*.cpp src/interpose/*.cpp)
 set(TEMPI_SHIMS "")
 
 # tempi_add_shim(TARGET FOLDER INCLUDE_DIRS DEFINITIONS): FOLDER/libtempi.so for the MPI read last.

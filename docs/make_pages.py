@@ -39,6 +39,29 @@ P: `self`, `same_node` or `other_node`.
 |---|---|---|
 """
 
+CALLS = """# Calls that carry data
+
+With a library that is not CUDA-aware, these calls take GPU memory and any datatype, in all of their
+forms (`MPI_` and `PMPI_`, `int` and `_c`, C and Fortran). This page is made from `src/base/*.def` by
+`make docs`.
+
+| calls | |
+|---|---|
+"""
+CHAPTERS = {
+    "functions": "messages and packing",
+    "collectives": "collective operations",
+    "files": "files",
+    "windows": "one-sided access: the buffers of its origin",
+}
+REFUSED = """
+These do not:
+
+| calls | | what happens | instead |
+|---|---|---|---|
+"""
+HAPPENS = {"error": "an MPI error that says so", "none": "passed on untouched"}
+
 
 def options() -> str:
     """The options page."""
@@ -47,6 +70,20 @@ def options() -> str:
         for _, (name, kind, default, meaning) in def_tables.rows("base/options.def")
     )
     return OPTIONS + "".join(lines)
+
+
+def calls() -> str:
+    """The page of calls that carry data."""
+    taken = []
+    for table, meaning in CHAPTERS.items():
+        rows = def_tables.rows(f"base/{table}.def")
+        names = [row.arguments[0] for row in rows if row.kind == "SHIM" and row.arguments[4] == "counted"]
+        taken.append(f"| {', '.join(f'`{name}`' for name in names)} | {meaning} |\n")
+    refused = (
+        f"| {functions} | {what} | {HAPPENS[error]} | {instead} |\n"
+        for _, (functions, what, error, instead) in def_tables.rows("base/refused.def")
+    )
+    return CALLS + "".join(taken) + REFUSED + "".join(refused)
 
 
 def strategies() -> str:
@@ -76,7 +113,7 @@ def _on_gpu(packs: str, carries: str, ends: list[str]) -> str:
     return f"{message} (contiguous)" if packs == "nobody" else f"`{ends[0]}` + {message} + `{ends[1]}`"
 
 
-PAGES = {"options.md": options, "strategies.md": strategies}
+PAGES = {"calls.md": calls, "options.md": options, "strategies.md": strategies}
 
 
 def main() -> int:

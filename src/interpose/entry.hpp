@@ -14,6 +14,9 @@ using namespace message;
 using namespace process;
 }  // namespace tempi::interpose
 
+// Takes a list in parentheses out of them.
+#define TEMPI_LIST(...) __VA_ARGS__
+
 // TEMPI_ENTRY(MPI_Pack, (parameters), body(real, ...)): defines MPI_Pack and PMPI_Pack. `real` is the layer below the
 // name that the program called. The names are given to the linker, not to C++: mpi.h declares them with other types.
 // The parameters must be those of the function's row in base/functions.def.

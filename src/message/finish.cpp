@@ -152,6 +152,11 @@ void unpack(const std::vector<Completed>& all) noexcept {
   for (const Completed& done : all) {
     Message& message = *done.message;
     if (message.ins.empty() || !message.is(MessageState::started)) continue;
+    if (message.is_collective()) {
+      if (done.code == MPI_SUCCESS) whole.push_back(done.message);
+      else device::discard_overruns();
+      continue;
+    }
     const Came how = how_it_came(message.ins.first(), *done.status);
     if (how == Came::written) continue;
     if (how == Came::landed) {

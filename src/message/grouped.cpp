@@ -89,6 +89,17 @@ void queue_grouped(const Works& works) noexcept {
   }
 }
 
+// Complete on return.
+void move_together(const Works& works) noexcept {
+  Works queued;
+  for (const Work& work : works) {
+    if (work.payload().can_be_queued()) queued.push_back(work);
+    else move_now(work);
+  }
+  queue_grouped(queued);
+  for (const Work& work : queued) is_moved(*work.message, *work.part, true);
+}
+
 }  // namespace
 
 void pack_now(Message& message) noexcept {
@@ -118,15 +129,19 @@ void pack_grouped(const std::vector<MessagePtr>& messages) noexcept {
   queue_grouped(works_of(messages, &Message::outs));
 }
 
-void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept {
-  Works queued;
-  for (const Work& work : works_of(messages, &Message::ins)) {
-    work.payload().bring_last_byte_back();
-    if (work.payload().can_be_queued()) queued.push_back(work);
-    else move_now(work);
+void pack_together(const std::vector<MessagePtr>& messages) noexcept {
+  move_together(works_of(messages, &Message::outs));
+  for (const MessagePtr& message : messages) {
+    if (message->is_collective()) message->beside->packed();
   }
-  queue_grouped(queued);
-  for (const Work& work : queued) is_moved(*work.message, *work.part, true);
+}
+
+void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept {
+  for (const MessagePtr& message : messages) {
+    if (message->is_collective()) message->beside->arrived();
+    message->ins.each([](Part& part) { part.payload.bring_last_byte_back(); });
+  }
+  move_together(works_of(messages, &Message::ins));
 }
 
 }  // namespace tempi::message

@@ -5,6 +5,7 @@
 //   part       a buffer of the message that is ours, with its payload (parts.hpp)
 //   state      the place of the message between its call and its end (state.hpp)
 //   active     the program waits for it: every state but "inactive" and "ended"
+//   collective a message of a collective call: its parts are those of all peers, and no status tells its bytes
 //   sibling    the send half of an Isendrecv, whose request stands for both halves
 //
 // Invariants
@@ -26,6 +27,15 @@
 namespace tempi::message {
 
 struct Message;
+
+// Kept by the message of a collective call beside its payloads, for as long as the library may read it.
+class Beside {
+ public:
+  virtual ~Beside() = default;
+  virtual void packed() noexcept {}   // the payloads that are sent are packed; the library is not called yet
+  virtual void arrived() noexcept {}  // the library's call is complete; nothing is unpacked yet
+};
+
 using MessagePtr = std::shared_ptr<Message>;
 
 enum class Lifetime : std::uint8_t {
@@ -48,6 +58,7 @@ struct Message {
   bool is_buffered = false;           // MPI_Bsend_init: each start is an MPI_Ibsend
   bool is_blocking = false;           // the program's call ends with the message
   bool receives_from_nobody = false;  // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
+  std::shared_ptr<Beside> beside{};   // of a collective call: its request is the library's own
   StateMachine state{};
   MessagePtr sibling{};            // not complete yet
   MPI_Status told{};               // by MPI_Request_get_status, of a message that it has seen
@@ -56,6 +67,7 @@ struct Message {
 
   bool is(MessageState wanted) const { return state.now() == wanted; }
   bool completes(Completion wanted) const { return completion_of(state.now()) == wanted; }
+  bool is_collective() const { return beside != nullptr; }
   bool is_active() const { return !completes(Completion::none); }
   // Not complete, whatever the library says.
   bool is_pending() const { return sibling || completes(Completion::later); }

@@ -21,6 +21,10 @@ struct Part {
   Part(Side&& side, device::Device* device, int its_peer, int its_tag)
       : payload(std::move(side), device, device::Limit::pool), peer(its_peer), tag(its_tag) {}
 
+  // Of a call that names no peer.
+  Part(Side&& side, device::Device* device, Stretch&& stretch)
+      : payload(std::move(side), device, std::move(stretch)), peer(MPI_PROC_NULL), tag(MPI_ANY_TAG) {}
+
   Payload payload;
   int peer, tag;                     // in the message's communicator; a negative peer: any
   pack::Queued queued{};             // the packing or unpacking under way, if any

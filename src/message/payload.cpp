@@ -8,7 +8,6 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
-#include "mpi_config.h"
 #include "pack/host_image.hpp"
 
 namespace tempi::message {
@@ -21,8 +20,6 @@ using device::Scope;
 using device::Staging;
 using model::Packs;
 using pack::Direction;
-
-constexpr Overrun kLibrarysOverrun = TEMPI_MPI_ABI_MPICH ? Overrun::impossible : Overrun::possible;
 
 // A transfer of fewer elements while it lives.
 class Shortened {
@@ -40,15 +37,22 @@ class Shortened {
 
 }  // namespace
 
-Payload::Payload(Side side, device::Device* device, Limit limit)
+Payload::Payload(Side&& side, device::Device* device)
     : direction_(side.direction),
       prepared_(std::move(side.prepared)),
       strategy_(side.strategy),
       chunk_bytes_(side.chunk_bytes),
       may_be_direct_(side.may_be_direct),
       transfer_(pack::transfer_of(direction_, *prepared_, side.count, side.end, pack::dense_end(*side.end.layout, {}))),
-      device_(device) {
+      device_(device) {}
+
+Payload::Payload(Side side, device::Device* device, Limit limit) : Payload(std::move(side), device) {
   take_memory(limit);
+}
+
+Payload::Payload(Side side, device::Device* device, Stretch stretch) : Payload(std::move(side), device) {
+  shared_ = std::move(stretch.memory);
+  use(shared_->data() + stretch.offset, stretch.location);
 }
 
 void Payload::take_memory(Limit limit) {
@@ -68,7 +72,7 @@ void Payload::take_memory(Limit limit) {
     case Packs::layout_to_layout:
     case Packs::host_packer: break;
   }
-  use(staging_.emplace(device_, bytes(), overrun()), {});
+  use(staging_.emplace(device_, bytes(), overrun()).data(), {});
 }
 
 bool Payload::has_taken(MemoryKind kind, Limit limit) {
@@ -76,7 +80,7 @@ bool Payload::has_taken(MemoryKind kind, Limit limit) {
   if (worker.context == nullptr) return false;
   try {
     const Scope here(*device_, worker.context);
-    use(staging_.emplace(here, kind, bytes(), limit, overrun()), {kind, worker.ordinal, worker.context});
+    use(staging_.emplace(here, kind, bytes(), limit, overrun()).data(), {kind, worker.ordinal, worker.context});
     return true;
   } catch (...) {
     warn_fallback("a message travels through ordinary memory", caught_error().what());
@@ -95,8 +99,8 @@ void Payload::take_stage(Limit limit) {
 
 device::Overrun Payload::overrun() const { return is_received() ? kLibrarysOverrun : Overrun::impossible; }
 
-void Payload::use(const Staging& staging, const device::Location& location) {
-  transfer_.dense().address = staging.data();
+void Payload::use(void* dense, const device::Location& location) {
+  transfer_.dense().address = dense;
   transfer_.dense().place = {location};
 }
 
@@ -110,7 +114,7 @@ void Payload::look_again() const {
 
 bool Payload::can_be_queued() const {
   const pack::Place& place = transfer_.laid_out().place;
-  return staging_ && transfer_.dense().place.first.gpu_reaches() && !place.is_split() && place.first.on_gpu();
+  return has_memory() && transfer_.dense().place.first.gpu_reaches() && !place.is_split() && place.first.on_gpu();
 }
 
 pack::Queued Payload::queue() {

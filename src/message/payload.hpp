@@ -3,10 +3,12 @@
 // moves correctly as bytes, and not always as a derived datatype.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "message/strategy.hpp"
+#include "mpi_config.h"
 #include "pack/batch.hpp"
 #include "pack/engine.hpp"
 
@@ -25,11 +27,22 @@ struct Side {
   std::int64_t bytes() const { return count * end.layout->size; }
 };
 
+// Packed bytes within memory that several payloads share, which the strategy of their side has chosen.
+struct Stretch {
+  std::shared_ptr<device::Staging> memory;
+  device::Location location;
+  std::int64_t offset;
+};
+
+inline constexpr device::Overrun kLibrarysOverrun =
+    TEMPI_MPI_ABI_MPICH ? device::Overrun::impossible : device::Overrun::possible;
+
 class Payload {
  public:
   // Takes memory for the packed bytes: within the pool's limit if `limit` is pool, else ordinary memory. Throws Error
   // (no_memory) if that fails, too. `device` may be null for host memory.
   Payload(Side side, device::Device* device, device::Limit limit);
+  Payload(Side side, device::Device* device, Stretch stretch);
   Payload(const Payload&) = delete;
   Payload& operator=(const Payload&) = delete;
 
@@ -68,6 +81,8 @@ class Payload {
   void bring_last_byte_back();
 
  private:
+  Payload(Side&& side, device::Device* device);
+  bool has_memory() const { return staging_ || shared_; }
   bool is_programs() const { return model::packs_nothing(strategy_); }
   bool is_staged() const { return on_device_ && !own_dense_; }  // packed bytes elsewhere are on the device already
   bool is_received() const { return direction_ == pack::Direction::unpack; }
@@ -76,7 +91,7 @@ class Payload {
   void take_memory(device::Limit limit);
   bool has_taken(device::MemoryKind kind, device::Limit limit);  // false: there is none
   void take_stage(device::Limit limit);
-  void use(const device::Staging& staging, const device::Location& location);
+  void use(void* dense, const device::Location& location);
   bool move_by_gpu_or_host();  // false: by the host, after a failure
   void move_by_gpu();
   void unpack_part(std::int64_t begin, std::int64_t bytes);
@@ -91,7 +106,8 @@ class Payload {
   std::optional<pack::End> own_dense_{};  // while its packed bytes are elsewhere
   device::Device* device_;
   std::optional<device::Staging> staging_,
-      on_device_;  // the latter only for copies beside kernels, and if there is room
+      on_device_;                              // the latter only for copies beside kernels, and if there is room
+  std::shared_ptr<device::Staging> shared_{};  // in place of its own
 };
 
 }  // namespace tempi::message

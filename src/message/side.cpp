@@ -91,6 +91,8 @@ void note_message(const Buffer& buffer, int peer, const KnownType& type, const F
 
 }  // namespace
 
+bool is_switched_off() noexcept { return switches().no_send; }
+
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
   if (!active() || switches().no_send || buffer.count <= 0) return true;
   device::Device* const device = device::current();

@@ -31,6 +31,9 @@ struct FoundSide {
 // `peer` is the rank at the other end, negative for any. With MPI_PROC_NULL no buffer is touched.
 FoundSide find_side(const Buffer& buffer, int peer);
 
+// Messages are the library's by an option.
+bool is_switched_off() noexcept;
+
 // The library's error code if it refuses the datatype (not committed, ...) or the communicator. Touches no buffer.
 std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept;
 

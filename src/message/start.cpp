@@ -4,6 +4,7 @@
 
 #include "message/direct.hpp"
 #include "message/engine.hpp"
+#include "message/grouped.hpp"
 #include "message/side.hpp"
 #include "mpi/errors.hpp"
 
@@ -30,10 +31,22 @@ int start_buffered(Message& message) {
   return code;
 }
 
+int start_collective(const MessagePtr& message) {
+  pack_together({message});
+  if (message->failure) {
+    const Error failure = std::move(*message->failure);
+    message->failure.reset();
+    return raise(message->comm, failure);
+  }
+  const int code = message->mpi.MPI_Start(&message->request);
+  if (code == MPI_SUCCESS) message->state.become(MessageState::started);
+  return code;
+}
+
 // True if its packing may share a launch.
 bool is_queued_send(const void* request) {
   const MessagePtr message = Engine::get().find(load_handle(request));
-  return message && !message->outs.empty() && !message->is_buffered;
+  return message && !message->outs.empty() && !message->is_buffered && !message->is_collective();
 }
 
 }  // namespace
@@ -50,6 +63,7 @@ int start(const Real& real, void* request) {
   const auto look_again = [](const Part& part) { part.payload.look_again(); };
   message->outs.each(look_again);
   message->ins.each(look_again);
+  if (message->is_collective()) return start_collective(message);
   if (message->is_buffered) return start_buffered(*message);
   if (!message->outs.empty()) {
     engine.post(message);

@@ -11,8 +11,10 @@ namespace tempi {
 using Handle = std::uintptr_t;
 using Count = std::int64_t;
 using Aint = std::int64_t;
+using Offset = std::int64_t;  // in a file
 inline constexpr std::size_t kRequestBytes = sizeof(MPI_Request);
-static_assert(sizeof(MPI_Count) == sizeof(Count) && sizeof(MPI_Aint) == sizeof(Aint));
+static_assert(sizeof(MPI_Count) == sizeof(Count) && sizeof(MPI_Aint) == sizeof(Aint) &&
+              sizeof(MPI_Offset) == sizeof(Offset));
 
 inline constexpr bool kHandlesAreInts = sizeof(MPI_Datatype) == sizeof(int);
 

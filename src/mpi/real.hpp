@@ -16,11 +16,13 @@ using PassedFn = int (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, W
 // One pointer for each function of base/functions.def and each of its forms; null where this MPI library lacks it.
 struct RealSmall {
   using Size = int;
+  using Displacement = int;
 #define TEMPI_SIGNED(name, parameters) int(*name) parameters = nullptr;
 #include "base/functions.def"
 };
 struct RealLarge {
   using Size = Count;
+  using Displacement = Aint;
 #define TEMPI_SIGNED_LARGE(name, parameters) int(*name) parameters = nullptr;
 #include "base/functions.def"
 };

@@ -16,13 +16,16 @@ namespace {
 enum class Handle : std::uintptr_t {};
 using Count = MPI_Count;
 using Aint = MPI_Aint;
+using Offset = MPI_Offset;
 struct Small {
   using Size = int;
+  using Displacement = int;
 #define TEMPI_SIGNED(name, parameters) using name = int parameters;
 #include "base/functions.def"
 };
 struct Large {
   using Size = Count;
+  using Displacement = Aint;
 #define TEMPI_SIGNED_LARGE(name, parameters) using name = int parameters;
 #include "base/functions.def"
 };

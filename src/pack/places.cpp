@@ -10,9 +10,6 @@ using datatype::Box;
 using device::Location;
 using device::MemoryKind;
 
-// Memory of different kinds is never closer than this: drivers reserve address space in larger pieces.
-constexpr std::int64_t kKindGranularity = 1 << 21;
-
 std::int64_t first_byte(const Box& box) { return box.src_offset + (box.table ? box.table->offsets.front() : 0); }
 
 Box with_fixed_index(const Box& box, int dim, std::int64_t index) {

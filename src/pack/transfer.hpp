@@ -26,6 +26,9 @@
 
 namespace tempi::pack {
 
+// Memory of different kinds is never closer than this: drivers reserve address space in larger pieces.
+inline constexpr std::int64_t kKindGranularity = 1 << 21;
+
 struct Part {
   device::Location location;  // of the first box
   datatype::Boxes boxes;      // written as the layout's, of all elements

@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
+#include "collective/element_type.hpp"
 #include "device/device.hpp"
 #include "device/staging.hpp"
 #include "message/direct.hpp"
@@ -28,6 +29,7 @@ int own_rank() {
 std::atomic<int> n_up{0};  // the world and the sessions
 
 void forget_handles() noexcept {
+  collective::forget_packed_elements();
   forget_types();
   peer::forget_peers();
 }

@@ -15,6 +15,8 @@ import unittest
 from pathlib import Path
 from typing import TextIO
 
+import array_kinds
+
 
 class Result(unittest.TextTestResult):
     """The last word counts: a test with a failed subtest, or one that fails in its clean-up, has failed."""
@@ -64,7 +66,9 @@ def run(folder: str, records: str, arguments: list[str]) -> None:
     main.py must be the __main__ of this process: mpi4py's pools import that again in their workers.
     """
     unittest.TextTestRunner.resultclass = Result
-    sys.path[0] = folder
+    sys.path.insert(1, folder)
+    array_kinds.choose()
+    sys.path[:2] = [folder]
     sys.argv = [str(Path(folder, "main.py")), *arguments]
     with Path(records, f"{os.getpid()}.jsonl").open("w", buffering=1) as Result.records:
         try:

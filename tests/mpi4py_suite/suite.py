@@ -30,6 +30,14 @@ MODULES = (
     "test_request",
     "test_status",
 )
+# The calls of the other chapters that carry data, which loop over kinds of arrays.
+OF_ALL_DATA = (
+    ("test_cco_buf", "test_cco_vec", "test_cco_buf_inter", "test_cco_vec_inter"),
+    ("test_cco_nb_buf", "test_cco_nb_vec", "test_cco_pr_buf", "test_cco_pr_vec"),
+    ("test_cco_ngh_buf", "test_cco_pr_ngh_buf"),
+    ("test_io",),
+    ("test_rma", "test_rma_nb"),
+)
 _ARGUMENTS = ("--no-builddir", "-v", "-x", "CuPy", "-x", "Numba")
 _RECORDER = Path(__file__).with_name("recorder.py")
 _BY_WEIGHT = ("passed", "skipped", "failed", "unfinished")

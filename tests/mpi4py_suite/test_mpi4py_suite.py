@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from mpi4py_suite import known_failures, package_source, suite
+from mpi4py_suite import array_kinds, known_failures, package_source, suite
 from support import effort, needs
 
 
@@ -35,6 +35,17 @@ def told(run, unexpected, known):
     ages = f"mpi4py is {package_source.VERSION}, the list was made with {known.mpi4py}"
     verdicts = "".join(f"\n  {test}: {run.verdicts[test]}" for test in unexpected)
     return f"not among the known failures of {known_failures.library()} ({ages}):{verdicts}\n{run.last_words}"
+
+
+@pytest.mark.parametrize("modules", suite.OF_ALL_DATA, ids=" ".join)
+def test_data_of_every_kind_of_call_may_lie_on_a_gpu(modules):
+    """Over a library that is not CUDA-aware, what passes with NumPy's arrays passes with arrays of the fake GPU."""
+    on_host = suite.run(known_failures.RANKS, modules, suite.alone() | {array_kinds.VARIABLE: "numpy"})
+    environment = suite.under_shim(TEMPI_DEVICE="fake") | {array_kinds.VARIABLE: "device"}
+    on_gpu = suite.run(known_failures.RANKS, modules, environment)
+    assert on_host.having("passed")
+    lost = [test for test in on_host.having("passed") if on_gpu.verdicts.get(test) != "passed"]
+    assert not lost, f"{lost}\n{on_gpu.last_words}"
 
 
 def _modules() -> list[str]:

@@ -138,3 +138,24 @@ def fails_in_pieces(spec: Spec, count: int, is_to_oneself: bool) -> bool:
     lengths = type_map(spec).lengths
     is_in_pieces = is_mpich_4_0() or (is_to_oneself and count * lengths.sum() > PIECE_BYTES)
     return is_in_pieces and len(set(lengths)) > 1
+
+
+def mixes_blocks_in_place(operation: str, lifetime: str) -> bool:
+    """Open MPI's nonblocking and persistent MPI_Alltoallv and w with MPI_IN_PLACE exchange some blocks wrongly."""
+    return library_name() == "openmpi" and operation.startswith("Alltoall") and lifetime != "blocking"
+
+
+def copies_wrongly(operation: str, lifetime: str, n_ranks: int) -> bool:
+    """Open MPI's MPI_Alltoallw of one process, from one datatype to another, copies the wrong bytes or dies."""
+    return library_name() == "openmpi" and (operation, lifetime, n_ranks) == ("Alltoallw", "blocking", 1)
+
+
+def is_lost_at_end_of_file(which: str, how: str, is_librarys: bool) -> bool:
+    """Reads over a file's end: what comes of the rest, and what the status says.
+
+    Collective reads count bytes that are not there, and so do MPICH's with derived datatypes in memory of its own, the
+    host's; Open MPI's nonblocking ones never complete.
+    """
+    if which.endswith("_all"):
+        return True
+    return is_librarys if library_name() == "mpich" else how != "blocking"

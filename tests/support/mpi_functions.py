@@ -16,6 +16,7 @@ import def_tables
 from support import shim
 from support.programs import mpicc, run, succeed, tool
 
+TABLES = tuple(f"base/{name}.def" for name in ("functions", "collectives", "files", "windows", "passed"))
 Version = tuple[int, int]
 LARGE_COUNTS: Version = (4, 0)  # the forms with _c
 
@@ -40,13 +41,12 @@ LOCAL = {
         MPIX_Info_set_hex
         MPI_Op_(create|create_c|free|commutative)
         MPIX_Op_create_x
-        MPI_Reduce_local(_c)?
         MPI_Group_(compare|difference|excl|free|incl|intersection|range_excl|range_incl|rank|size|translate_ranks|union)
         MPI_Comm_(compare|group|rank|remote_group|remote_size|size|test_inter|get_parent|get_info|get_name|set_name)
         MPI_(Topo_test|Dims_create|Cart_coords|Cart_get|Cart_map|Cart_rank|Cart_shift|Cartdim_get)
         MPI_(Graph_get|Graph_map|Graph_neighbors|Graph_neighbors_count|Graphdims_get)
         MPI_Dist_graph_neighbors(_count)?
-        MPI_Win_(attach|detach|get_info|get_name|set_name|get_group|shared_query|shared_query_c)
+        MPI_Win_(detach|get_info|get_name|set_name|get_group|shared_query|shared_query_c)
         MPI_File_(get_amode|get_atomicity|get_byte_offset|get_group|get_info|get_position|get_type_extent|get_view|seek)
         MPI_File_get_type_extent_c
         MPI_Register_datarep(_c)?
@@ -74,12 +74,8 @@ LOCAL = {
         MPI_Group_from_session_pset
     """,
     "starts an operation that is completed by another call": r"""
-        MPI_I(allgather|allgatherv|allreduce|alltoall|alltoallv|alltoallw|bcast|exscan|gather|gatherv)(_c)?
-        MPI_I(reduce|reduce_scatter|reduce_scatter_block|scan|scatter|scatterv)(_c)?
-        MPI_Ineighbor_(allgather|allgatherv|alltoall|alltoallv|alltoallw)(_c)?
         MPI_Ibarrier
         MPIX_Comm_iagree
-        MPI_File_i(read|write)(_all|_at|_at_all)?(_c)?
         MPI_(Buffer_iflush|Comm_iflush_buffer|Session_iflush_buffer)
         MPI_Pready(_list|_range)?
     """,
@@ -92,7 +88,7 @@ def is_local(function: str) -> bool:
 
 
 class Function(NamedTuple):
-    """A row of base/functions.def, or its form with _c."""
+    """A row of TABLES, or its form with _c."""
 
     kind: str  # SHIM, PASSED, REAL
     since: Version | None  # none: an extension of a library
@@ -103,7 +99,7 @@ class Function(NamedTuple):
 def rows() -> dict[str, Function]:
     """Every function of the table by its name, each form for itself."""
     found = {}
-    for kind, (name, version, *columns) in def_tables.rows("base/functions.def", "base/passed.def"):
+    for kind, (name, version, *columns) in def_tables.rows(*TABLES):
         since = None if version == "X" else _version(version)
         found[name] = Function(kind, since, kind == "PASSED" or "waits" in columns)
         if columns[0] == "two":

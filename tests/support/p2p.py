@@ -59,7 +59,7 @@ class Form(NamedTuple):
     prefix: str = "MPI_"
     large: bool = False
 
-    def _symbol(self, name: str) -> tuple[Callable[..., int], bool]:
+    def symbol(self, name: str) -> tuple[Callable[..., int], bool]:
         large = self.large and calls.library().has(f"MPI_{name}_c")
         symbol = f"{self.prefix}{name}{'_c' if large else ''}"
         everywhere = calls.program()._symbols
@@ -67,7 +67,7 @@ class Form(NamedTuple):
 
     def __call__(self, name: str, *arguments: object) -> None:
         """Arguments: Piece for the buffer triple, MPI objects for handles, numbers for ints, the rest as ctypes."""
-        function, large = self._symbol(name)
+        function, large = self.symbol(name)
         if code := function(*_flattened(arguments, large)):
             raise MPI.Exception(code)
 

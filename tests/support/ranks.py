@@ -1,7 +1,7 @@
 """MPI jobs that call functions for tests: all ranks call the same one at a time and hand back its result.
 
 A launch costs a second, a call a millisecond, so tests with the same environment share one job (the `ranks` fixture of
-tests/send/conftest.py). A function that raises, dies or does not come back in time ends its job: the test fails with
+tests/conftest.py). A function that raises, dies or does not come back in time ends its job: the test fails with
 the tracebacks and the last words of every rank, and the next test gets a new job.
 """
 

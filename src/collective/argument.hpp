@@ -1,0 +1,129 @@
+// A buffer argument of a call that carries data, with the counts, displacements and datatypes that belong to it.
+//
+// Glossary
+//   block      a piece of the buffer with its own count and datatype; the buffer of MPI_Bcast is one, the receive
+//              buffer of MPI_Gather one for each rank
+//   role       the library reads a block, writes it, both (MPI_IN_PLACE) or neither
+//   fidelity   the bytes alone count to the library (packed), or it computes with elements of the datatype (kept)
+//
+// Example: MPI_Gatherv with MPI_IN_PLACE on rank 1 of 3, the root: the receive buffer has 3 blocks; 0 and 2 are
+// written, 1 has no role.
+#pragma once
+
+#include <type_traits>
+#include <vector>
+
+#include "mpi/handle.hpp"
+
+namespace tempi::collective {
+
+// An array of counts or displacements, of either form of a call.
+class Numbers {
+ public:
+  Numbers() = default;
+  Numbers(const int* numbers) : at_(numbers), are_ints_(true) {}
+  Numbers(const Count* numbers) : at_(numbers) {}
+
+  bool any() const { return at_ != nullptr; }
+  bool are_ints() const { return are_ints_; }
+  Count operator[](int i) const {
+    return are_ints_ ? static_cast<const int*>(at_)[i] : static_cast<const Count*>(at_)[i];
+  }
+  template <class Number>
+  const Number* as() const {
+    return static_cast<const Number*>(at_);
+  }
+
+ private:
+  const void* at_ = nullptr;
+  bool are_ints_ = false;
+};
+
+struct Role {
+  bool reads = false, writes = false;
+  bool any() const { return reads || writes; }
+};
+inline constexpr Role kRead{true, false}, kWritten{false, true}, kBoth{true, true};
+
+// The roles of all blocks.
+struct Roles {
+  Role usual{};
+  int special = -1;  // a block with another role; negative: none
+  Role of_special{};
+  std::vector<char> is_absent{};  // blocks of MPI_PROC_NULL; empty: none
+  Role operator[](int i) const {
+    if (!is_absent.empty() && is_absent[static_cast<std::size_t>(i)]) return {};
+    return i == special ? of_special : usual;
+  }
+};
+
+enum class Fidelity : bool { packed, kept };
+enum class Unit : bool { elements, bytes };
+
+struct Argument {
+  const void* address;
+  Count count = 0;          // of each block, where there is no `counts`
+  Numbers counts{};         // by block
+  Numbers displacements{};  // by block; without them the blocks follow each other
+  Unit unit = Unit::elements;
+  Handle type = 0;
+  const void* types = nullptr;  // by block, in place of `type`
+  // What the library does with it: nothing, until a description of the call (ends.hpp) says so.
+  int n_blocks = 0;
+  Roles roles{};
+  Fidelity fidelity = Fidelity::packed;
+  bool stays_on_host = false;  // the library takes no GPU memory there, even if it is CUDA-aware
+
+  bool has_several_counts = false;  // `counts` and `displacements` are the program's
+
+  // False: the library will refuse a null array.
+  bool is_sound() const {
+    return n_blocks == 0 || !has_several_counts ||
+           (counts.any() && displacements.any() && (types != nullptr || unit == Unit::elements));
+  }
+  bool is_in_place() const { return address == MPI_IN_PLACE; }
+  bool is_uniform() const { return !counts.any() && !displacements.any() && types == nullptr; }
+  Count count_of(int i) const { return counts.any() ? counts[i] : count; }
+  Handle type_of(int i) const {
+    return types == nullptr
+               ? type
+               : load_handle(static_cast<const char*>(types) + static_cast<std::size_t>(i) * sizeof(MPI_Datatype));
+  }
+};
+
+inline Argument buffer_of(const void* address, Count count, Handle type) {
+  return {.address = address, .count = count, .type = type};
+}
+inline Argument buffer_of(const void* address, Numbers counts, Numbers displacements, Handle type) {
+  return {
+      .address = address, .counts = counts, .displacements = displacements, .type = type, .has_several_counts = true};
+}
+inline Argument buffer_of(const void* address, Numbers counts, Numbers displacements, const void* types) {
+  return {.address = address,
+          .counts = counts,
+          .displacements = displacements,
+          .unit = Unit::bytes,
+          .types = types,
+          .has_several_counts = true};
+}
+
+// An argument as the library gets it: the program's, or one over staged bytes. The counts stay the program's.
+struct Lent {
+  const void* address;
+  Handle type;
+  Numbers displacements;
+  const void* types;
+
+  void* writable() const { return const_cast<void*>(address); }
+  // A datatype for all blocks, or one for each.
+  template <class Type>
+  Type types_as() const {
+    if constexpr (std::is_same_v<Type, Handle>) return type;
+    else return types;
+  }
+};
+inline Lent as_given(const Argument& argument) {
+  return {argument.address, argument.type, argument.displacements, argument.types};
+}
+
+}  // namespace tempi::collective

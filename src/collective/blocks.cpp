@@ -1,0 +1,30 @@
+#include "collective/blocks.hpp"
+
+#include "message/side.hpp"
+#include "peer/peer.hpp"
+
+namespace tempi::collective {
+
+void check(Handle comm) {
+  if (peer::knows(comm)) return;
+  if (const auto refusal = message::find_refusal(type_byte(), comm)) throw Refused{*refusal};
+  peer::get_to_know(comm);
+}
+
+const KnownType& resolve(Handle type, Handle comm) {
+  const KnownType* known = find_type(type);
+  if (known != nullptr && known->is_committed.load(std::memory_order_relaxed)) return *known;
+  if (const auto refusal = message::find_refusal(type, comm)) throw Refused{*refusal};
+  if (known == nullptr) known = analyse_type(type).type;
+  if (known == nullptr) throw LeftToLibrary{};
+  known->is_committed.store(true, std::memory_order_relaxed);
+  return *known;
+}
+
+bool Blocks::check_size(const Block& block) {
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(block.count, block.type->size(), &bytes)) throw LeftToLibrary{};
+  return bytes > 0;
+}
+
+}  // namespace tempi::collective

@@ -1,0 +1,75 @@
+// From a buffer argument to its blocks in the program's memory.
+#pragma once
+
+#include <algorithm>
+
+#include "collective/argument.hpp"
+#include "types/types.hpp"
+
+namespace tempi::collective {
+
+// The library refuses a datatype or a communicator: its error code. Thrown, as it ends the call.
+struct Refused {
+  int code;
+};
+
+// A datatype that we cannot describe, or more bytes than an address can count: the call is the library's.
+struct LeftToLibrary {};
+
+// The datatype of a block with a positive count. Throws Refused or LeftToLibrary.
+const KnownType& resolve(Handle type, Handle comm);
+void check(Handle comm);
+
+struct Block {
+  int first, n;               // numbers of the argument's blocks that it stands for
+  std::int64_t displacement;  // bytes, from the argument's address
+  Count count;
+  const KnownType* type;
+  Role role;
+
+  std::int64_t bytes() const { return count * type->size(); }
+};
+
+// Calls fn(block) for every block, in their order: blocks of a uniform argument that follow each other with one role
+// are one. Blocks without data are left out.
+class Blocks {
+ public:
+  Blocks(const Argument& argument, Handle comm) : argument_(argument), comm_(comm) {}
+
+  template <class Fn>
+  void each(const Fn& fn) const {
+    const bool is_uniform = argument_.is_uniform();
+    std::int64_t next = 0;
+    for (int i = 0, n = 1; i < argument_.n_blocks; i += n) {
+      n = is_uniform ? run_from(i) : 1;
+      const Count count = argument_.count_of(i);
+      if (count <= 0) continue;
+      const KnownType& type = resolve(argument_.type_of(i), comm_);
+      const Block block{i, n, displacement(i, type, next), count * n, &type, argument_.roles[i]};
+      next = block.displacement + block.count * type.extent;
+      if (check_size(block)) fn(block);
+    }
+  }
+
+ private:
+  // Blocks of one role from the i-th on.
+  int run_from(int i) const {
+    int end = i + 1;
+    const Role role = argument_.roles[i];
+    while (end < argument_.n_blocks && argument_.roles[end].reads == role.reads &&
+           argument_.roles[end].writes == role.writes) {
+      ++end;
+    }
+    return end - i;
+  }
+  std::int64_t displacement(int i, const KnownType& type, std::int64_t next) const {
+    if (!argument_.displacements.any()) return next;
+    return argument_.displacements[i] * (argument_.unit == Unit::bytes ? 1 : type.extent);
+  }
+  static bool check_size(const Block& block);  // false: no data
+
+  const Argument& argument_;
+  Handle comm_;
+};
+
+}  // namespace tempi::collective

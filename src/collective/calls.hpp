@@ -1,0 +1,94 @@
+// The collective operations as the entries call them. `library` is the library's function over the buffers with their
+// counts, displacements and datatypes; the entry adds what follows them. Number: int, or Count in the forms with _c.
+#pragma once
+
+#include "collective/run.hpp"
+
+namespace tempi::collective {
+
+// A description that needs the root.
+template <void (*kDescribe)(const Group&, Ends&, int)>
+struct Rooted {
+  int root;
+  void operator()(const Group& group, Ends& ends) const { kDescribe(group, ends, root); }
+};
+
+// MPI_Reduce_scatter's.
+struct Scattered {
+  mutable ScatterCounts counts{};
+  void operator()(const Group& group, Ends& ends) const { describe_reduce_scatter(group, ends, counts); }
+};
+
+// One buffer.
+template <class Library, class Number>
+int exchange(const Call& call, const Library& library, Describe describe, void* buffer, Number count, Handle type) {
+  return run(call, {{}, buffer_of(buffer, count, type)}, describe,
+             [&](const Lent&, const Lent& in, const Lent&) { return library(in.writable(), count, in.type); });
+}
+
+// One count on both sides.
+template <class Library, class Number>
+int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, Number sendcount,
+             Handle sendtype, void* recvbuf, Number recvcount, Handle recvtype) {
+  return run(call, {buffer_of(sendbuf, sendcount, sendtype), buffer_of(recvbuf, recvcount, recvtype)}, describe,
+             [&](const Lent& out, const Lent& in, const Lent&) {
+               return library(out.address, sendcount, out.type, in.writable(), recvcount, in.type);
+             });
+}
+
+// Counts by block on the receiving side.
+template <class Library, class Number, class Displacement>
+int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, Number sendcount,
+             Handle sendtype, void* recvbuf, const Number* recvcounts, const Displacement* rdispls, Handle recvtype) {
+  return run(call, {buffer_of(sendbuf, sendcount, sendtype), buffer_of(recvbuf, recvcounts, rdispls, recvtype)},
+             describe, [&](const Lent& out, const Lent& in, const Lent&) {
+               return library(out.address, sendcount, out.type, in.writable(), recvcounts,
+                              in.displacements.as<Displacement>(), in.type);
+             });
+}
+
+// On the sending side.
+template <class Library, class Number, class Displacement>
+int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, const Number* sendcounts,
+             const Displacement* sdispls, Handle sendtype, void* recvbuf, Number recvcount, Handle recvtype) {
+  return run(call, {buffer_of(sendbuf, sendcounts, sdispls, sendtype), buffer_of(recvbuf, recvcount, recvtype)},
+             describe, [&](const Lent& out, const Lent& in, const Lent&) {
+               return library(out.address, sendcounts, out.displacements.as<Displacement>(), out.type, in.writable(),
+                              recvcount, in.type);
+             });
+}
+
+// On both; Type: Handle, or const void* for a datatype by block.
+template <class Library, class Number, class Displacement, class Type>
+int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, const Number* sendcounts,
+             const Displacement* sdispls, Type sendtype, void* recvbuf, const Number* recvcounts,
+             const Displacement* rdispls, Type recvtype) {
+  return run(call,
+             {buffer_of(sendbuf, sendcounts, sdispls, sendtype), buffer_of(recvbuf, recvcounts, rdispls, recvtype)},
+             describe, [&](const Lent& out, const Lent& in, const Lent&) {
+               return library(out.address, sendcounts, out.displacements.as<Displacement>(), out.types_as<Type>(),
+                              in.writable(), recvcounts, in.displacements.as<Displacement>(), in.types_as<Type>());
+             });
+}
+
+// The library computes with elements of the program's datatype.
+template <class Library, class Number>
+int reduce(const Call& call, const Library& library, Describe describe, const void* sendbuf, void* recvbuf,
+           Number count, Handle type) {
+  return run(
+      call, {buffer_of(sendbuf, count, type), buffer_of(recvbuf, count, type)}, describe,
+      [&](const Lent& out, const Lent& in, const Lent&) { return library(out.address, in.writable(), count, type); });
+}
+
+// MPI_Reduce_scatter.
+template <class Library, class Number>
+int reduce(const Call& call, const Library& library, Describe describe, const void* sendbuf, void* recvbuf,
+           const Number* counts, Handle type) {
+  Ends ends{buffer_of(sendbuf, 0, type), buffer_of(recvbuf, 0, type)};
+  ends.in.counts = counts;
+  return run(call, ends, describe, [&](const Lent& out, const Lent& in, const Lent&) {
+    return library(out.address, in.writable(), counts, type);
+  });
+}
+
+}  // namespace tempi::collective

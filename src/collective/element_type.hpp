@@ -1,0 +1,36 @@
+// Datatypes of packed elements: as many bytes as an element of the program's datatype has data, one right after the
+// other. The library counts in elements of the program then: ranks that pack and ranks that do not cut a buffer at the
+// same places.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "mpi/handle.hpp"
+
+namespace tempi::collective {
+
+// A committed datatype, freed with the object.
+class OwnType {
+ public:
+  explicit OwnType(Handle made) : handle_(made) {}
+  ~OwnType();
+  OwnType(const OwnType&) = delete;
+  OwnType& operator=(const OwnType&) = delete;
+  Handle handle() const { return handle_; }
+
+ private:
+  Handle handle_;
+};
+using OwnTypePtr = std::shared_ptr<const OwnType>;
+
+// The one of a size, of MPI_PACKED, which matches any datatype; the last ones used are kept.
+OwnTypePtr packed_element(std::int64_t bytes);
+
+// An element of `type`, this far from the address: where a call has an int for the distance.
+OwnTypePtr moved(Handle type, Aint bytes);
+
+// Before MPI shuts down.
+void forget_packed_elements() noexcept;
+
+}  // namespace tempi::collective

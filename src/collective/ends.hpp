@@ -1,0 +1,35 @@
+// What the library does with the buffers of each collective operation: the blocks that are significant on this process,
+// and their roles (MPI-4.1, chapters 6 and 8). Arguments come with their counts and datatypes; a description adds the
+// rest.
+#pragma once
+
+#include "collective/argument.hpp"
+#include "collective/group.hpp"
+
+namespace tempi::collective {
+
+struct Ends {
+  Argument out, in;     // of calls with one buffer, `in`
+  Argument compared{};  // of MPI_Compare_and_swap
+};
+
+void describe_bcast(const Group& group, Ends& ends, int root);
+void describe_gather(const Group& group, Ends& ends, int root);
+void describe_scatter(const Group& group, Ends& ends, int root);
+void describe_allgather(const Group& group, Ends& ends);
+void describe_alltoall(const Group& group, Ends& ends);
+void describe_neighbor_allgather(const Group& group, Ends& ends);
+void describe_neighbor_alltoall(const Group& group, Ends& ends);
+
+void describe_reduce(const Group& group, Ends& ends, int root);
+void describe_allreduce(const Group& group, Ends& ends);
+void describe_reduce_local(Ends& ends);
+void describe_exscan(const Group& group, Ends& ends);
+void describe_reduce_scatter_block(const Group& group, Ends& ends);
+// `totals` has room for the counts that its arguments become.
+struct ScatterCounts {
+  Count of_all, own, others;
+};
+void describe_reduce_scatter(const Group& group, Ends& ends, ScatterCounts& totals);
+
+}  // namespace tempi::collective

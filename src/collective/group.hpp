@@ -1,0 +1,29 @@
+// The processes of a collective call, as its arguments count them.
+#pragma once
+
+#include <vector>
+
+#include "mpi/handle.hpp"
+
+namespace tempi::collective {
+
+struct Group {
+  explicit Group(Handle comm);
+  Handle comm;
+  int rank = 0, size = 0;
+  bool is_inter = false;
+  int n_peers = 0;  // processes that a block of a buffer belongs to: the remote group's, or all
+};
+
+// The neighbours of this process, in the order of the blocks of a buffer; absent ones are MPI_PROC_NULL, which a grid
+// has at its edges.
+struct Neighbours {
+  explicit Neighbours(const Group& group);
+  int n_sources = 0, n_destinations = 0;
+  std::vector<char> is_absent_source{}, is_absent_destination{};  // empty: none
+
+ private:
+  void look_at_grid(Handle comm);
+};
+
+}  // namespace tempi::collective

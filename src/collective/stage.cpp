@@ -1,0 +1,209 @@
+#include "collective/stage.hpp"
+
+#include <climits>
+
+#include "base/log.hpp"
+#include "message/strategy.hpp"
+
+namespace tempi::collective {
+namespace {
+
+using device::MemoryKind;
+using message::Message;
+using message::Side;
+using model::Strategy;
+
+constexpr std::int64_t kAlignment = 16;  // of blocks whose distances are in bytes: of the widest word of a kernel
+
+bool is_contiguous(const Block& block) {
+  return pack::is_plain_copy(*block.type->plan, {block.count, block.type->extent});
+}
+
+pack::End end_of(const Argument& argument, const Block& block) {
+  pack::End end = pack::laid_out_end(block.type->plan->layout, argument.address, block.type->extent);
+  end.address = end.at(block.displacement);
+  return end;
+}
+
+// Looks at the blocks of one argument, one after the other.
+class Finder {
+ public:
+  explicit Finder(device::Device& device) : device_(device) {}
+
+  bool is_on_gpu(const Argument& argument, const Block& block) {
+    const pack::End end = end_of(argument, block);
+    if (!is_contiguous(block)) return pack::locate(end, block.count, device_).touches_gpu();
+    const auto first = reinterpret_cast<std::uintptr_t>(end.at(end.layout->true_lower_bound));
+    if (host_ != 0 && std::max(first, host_) - std::min(first, host_) < std::uintptr_t{pack::kKindGranularity}) {
+      return false;
+    }
+    const bool is_there = device_.locate(reinterpret_cast<const void*>(first)).on_gpu();
+    if (!is_there) host_ = first;
+    return is_there;
+  }
+
+ private:
+  device::Device& device_;
+  std::uintptr_t host_ = 0;  // an address of host memory
+};
+
+bool library_takes_all(const Argument& argument, Handle comm) {
+  if (argument.stays_on_host || !message::contiguous_is_library()) return false;
+  bool takes_all = true;
+  Blocks(argument, comm).each([&](const Block& block) {
+    takes_all = takes_all && block.type->is_named && is_contiguous(block);
+  });
+  return takes_all;
+}
+
+}  // namespace
+
+bool needs_staging(const Argument& argument, Handle comm, device::Device& device) {
+  if (!argument.is_sound()) throw LeftToLibrary{};
+  if (argument.n_blocks == 0 || library_takes_all(argument, comm)) return false;
+  Finder finder(device);
+  bool is_found = false;
+  Blocks(argument, comm).each([&](const Block& block) {
+    is_found = is_found || (block.role.any() && finder.is_on_gpu(argument, block));
+  });
+  return is_found;
+}
+
+StagedArgument::StagedArgument(const Argument& argument, Message& message, device::Device& device) {
+  place(argument, message.comm, device);
+  choose_strategy(argument, message.comm);
+  const bool is_written =
+      std::any_of(placed_.begin(), placed_.end(), [](const Placed& one) { return one.block.role.writes; });
+  take_memory(device, message.lifetime == message::Lifetime::call ? device::Limit::none : device::Limit::pool,
+              is_written ? message::kLibrarysOverrun : device::Overrun::impossible);
+  add_parts(message, device);
+  lend(argument);
+}
+
+void StagedArgument::place(const Argument& argument, Handle comm, device::Device& device) {
+  Blocks(argument, comm).each([&](const Block& block) {
+    if (argument.unit == Unit::bytes) bytes_ = (bytes_ + kAlignment - 1) / kAlignment * kAlignment;
+    Placed placed{block, bytes_, end_of(argument, block)};
+    if (__builtin_add_overflow(bytes_, block.bytes(), &bytes_)) throw LeftToLibrary{};
+    if (block.role.any()) {
+      const pack::Place& found = placed.end.place = pack::locate(placed.end, block.count, device);
+      if (found.touches_gpu() && !worker_.on_gpu()) worker_ = found.gpu();
+      is_on_one_gpu_ =
+          is_on_one_gpu_ && !found.is_split() && found.first.on_gpu() && found.first.context == worker_.context;
+    }
+    placed_.push_back(std::move(placed));
+  });
+}
+
+void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
+  message::Shape shape{MemoryKind::device, false, {}, false, comm, MPI_ANY_SOURCE};
+  for (const auto& [block, offset, end] : placed_) {
+    const model::Features one = message::features_of(*block.type->plan, {block.count, block.type->extent});
+    shape.features.bytes += one.bytes;
+    shape.features.blocks += one.blocks;
+    shape.features.touched += one.touched;
+    shape.features.pages += one.pages;
+    shape.is_indexed = shape.is_indexed || block.type->plan->traffic.is_indexed;
+  }
+  const bool may_be_device = is_on_one_gpu_ && argument.fidelity == Fidelity::packed && !argument.stays_on_host;
+  strategy_ = may_be_device && message::choose(shape) == Strategy::device ? Strategy::device : Strategy::oneshot;
+}
+
+void StagedArgument::take_memory(device::Device& device, device::Limit limit, device::Overrun overrun) {
+  if (strategy_ == Strategy::device && has_taken(device, MemoryKind::device, limit, device::Overrun::impossible))
+    return;
+  strategy_ = Strategy::oneshot;
+  if (!has_taken(device, MemoryKind::pinned, limit, overrun)) {
+    memory_ = std::make_shared<device::Staging>(&device, bytes_, overrun);
+  }
+}
+
+bool StagedArgument::has_taken(device::Device& device, MemoryKind kind, device::Limit limit,
+                               device::Overrun overrun) try {
+  const device::Scope here(device, worker_.context);
+  memory_ = std::make_shared<device::Staging>(here, kind, bytes_, limit, overrun);
+  location_ = {kind, worker_.ordinal, worker_.context};
+  return true;
+} catch (...) {
+  warn_fallback("the bytes of a collective call travel through other memory", caught_error().what());
+  return false;
+}
+
+void StagedArgument::add_parts(Message& message, device::Device& device) const {
+  for (const auto& [block, offset, end] : placed_) {
+    const auto add = [&](message::Parts& parts, pack::Direction direction) {
+      parts.add(Side{direction, block.type->prepared, block.count, end, strategy_}, &device,
+                message::Stretch{memory_, location_, offset});
+    };
+    if (block.role.reads) add(message.outs, pack::Direction::pack);
+    if (block.role.writes) add(message.ins, pack::Direction::unpack);
+  }
+}
+
+void StagedArgument::lend(const Argument& argument) {
+  lent_ = as_given(argument);
+  lent_.address = memory_->data();
+  if (argument.unit == Unit::bytes) lend_bytes(argument);
+  else lend_elements(argument);
+}
+
+// The blocks have one datatype.
+void StagedArgument::lend_elements(const Argument& argument) {
+  const KnownType& type = *placed_.front().block.type;
+  lent_.type = library_type(argument, placed_.front().block);
+  if (argument.displacements.any()) {
+    for (Placed& one : placed_) one.offset /= type.size();
+    if (argument.displacements.are_ints()) write(small_, argument);
+    else write(large_, argument);
+  }
+  if (argument.fidelity != Fidelity::kept) return;
+  if (type.is_dense) {
+    lent_.address = memory_->data() - type.plan->layout.true_lower_bound;
+    return;
+  }
+  std::int64_t n_read = 0, n_written = 0;
+  for (const Placed& one : placed_) {
+    if (one.block.role.reads) n_read += one.block.count;
+    if (one.block.role.writes) n_written += one.block.count;
+  }
+  lent_.address = image_.emplace(type, memory_->data(), n_read, n_written).address();
+}
+
+// Each block has a datatype of its own; of blocks without data they are the program's.
+void StagedArgument::lend_bytes(const Argument& argument) {
+  const auto* const program = static_cast<const char*>(argument.types);
+  types_.assign(program, program + static_cast<std::size_t>(argument.n_blocks) * sizeof(MPI_Datatype));
+  for (Placed& one : placed_) {
+    Handle type = library_type(argument, one.block);
+    if (argument.displacements.are_ints() && one.offset > INT_MAX) {
+      type = own_types_.emplace_back(moved(type, one.offset))->handle();
+      one.offset = 0;
+    }
+    store_handle(&types_[static_cast<std::size_t>(one.block.first) * sizeof(MPI_Datatype)], type);
+  }
+  lent_.types = types_.data();
+  if (argument.displacements.are_ints()) write(small_, argument);
+  else write(large_, argument);
+}
+
+Handle StagedArgument::library_type(const Argument& argument, const Block& block) {
+  const KnownType& type = *block.type;
+  if (argument.fidelity == Fidelity::kept || (type.is_named && type.is_dense)) return argument.type_of(block.first);
+  return own_types_.emplace_back(packed_element(type.size()))->handle();
+}
+
+template <class Number>
+void StagedArgument::write(std::vector<Number>& displacements, const Argument& argument) {
+  displacements.resize(static_cast<std::size_t>(argument.n_blocks));
+  for (const Placed& one : placed_) {
+    if (sizeof(Number) == sizeof(int) && one.offset > INT_MAX) {
+      throw Error(
+          ErrorKind::unsupported,
+          "the blocks of a collective call have more elements of GPU memory than an int counts; use its _c form");
+    }
+    displacements[static_cast<std::size_t>(one.block.first)] = static_cast<Number>(one.offset);
+  }
+  lent_.displacements = displacements.data();
+}
+
+}  // namespace tempi::collective

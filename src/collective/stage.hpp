@@ -1,0 +1,67 @@
+// Staging of a call's arguments: packed bytes in memory that the MPI library reaches, in place of the program's.
+//
+// Each argument is decided on alone, by this process alone: counts, and the number of bytes that each element stands
+// for, stay the program's (element_type.hpp), so that other ranks need not know.
+#pragma once
+
+#include <optional>
+
+#include "collective/argument.hpp"
+#include "collective/blocks.hpp"
+#include "collective/element_type.hpp"
+#include "collective/image.hpp"
+#include "message/message.hpp"
+
+namespace tempi::collective {
+
+// True: the library may not be given the argument as it is. One pointer query a block, fewer where they lie close.
+bool needs_staging(const Argument& argument, Handle comm, device::Device& device);
+
+// An argument over staged bytes; the library may read its arrays as long as the object lives.
+class StagedArgument {
+ public:
+  // The payloads become parts of the message: outs of the blocks that are read, ins of those that are written.
+  StagedArgument(const Argument& argument, message::Message& message, device::Device& device);
+  StagedArgument(const StagedArgument&) = delete;
+  StagedArgument& operator=(const StagedArgument&) = delete;
+
+  const Lent& lent() const { return lent_; }
+  std::int64_t bytes() const { return bytes_; }
+  message::Strategy strategy() const { return strategy_; }
+  const std::optional<Image>& image() const { return image_; }
+
+ private:
+  struct Placed {
+    Block block;
+    std::int64_t offset;
+    pack::End end;
+  };
+
+  void place(const Argument& argument, Handle comm, device::Device& device);
+  void choose_strategy(const Argument& argument, Handle comm);
+  void take_memory(device::Device& device, device::Limit limit, device::Overrun overrun);
+  bool has_taken(device::Device& device, device::MemoryKind kind, device::Limit limit, device::Overrun overrun);
+  void add_parts(message::Message& message, device::Device& device) const;
+  void lend(const Argument& argument);
+  void lend_elements(const Argument& argument);
+  void lend_bytes(const Argument& argument);
+  Handle library_type(const Argument& argument, const Block& block);
+  template <class Number>
+  void write(std::vector<Number>& displacements, const Argument& argument);
+
+  std::vector<Placed> placed_;
+  std::int64_t bytes_ = 0;
+  device::Location worker_{};  // of the GPU that packs
+  bool is_on_one_gpu_ = true;
+  message::Strategy strategy_{};
+  std::shared_ptr<device::Staging> memory_;
+  device::Location location_{};
+  std::optional<Image> image_;
+  std::vector<OwnTypePtr> own_types_;
+  std::vector<int> small_;
+  std::vector<Count> large_;
+  std::vector<char> types_;
+  Lent lent_{};
+};
+
+}  // namespace tempi::collective

@@ -1,0 +1,51 @@
+// MPI-4.1, 6.9 to 6.11, 6.12 and 6.13: reductions. GPU memory is reduced in host memory, where operations of the
+// program can run.
+#include "interpose/collective_entry.hpp"
+
+namespace tempi::interpose {
+
+using namespace collective;
+
+#define TEMPI_REDUCE(N, D) \
+  (const void* sendbuf, void* recvbuf, N count, Handle datatype, Handle op, int root, Handle comm)
+#define TEMPI_ALLREDUCE(N, D) (const void* sendbuf, void* recvbuf, N count, Handle datatype, Handle op, Handle comm)
+#define TEMPI_REDUCE_SCATTER(N, D) \
+  (const void* sendbuf, void* recvbuf, const N* recvcounts, Handle datatype, Handle op, Handle comm)
+
+TEMPI_COLLECTIVE(MPI_Reduce, MPI_Ireduce, MPI_Reduce_init, TEMPI_REDUCE, reduce, Rooted<describe_reduce>{root},
+                 (sendbuf, recvbuf, count, datatype), (op, root, comm))
+TEMPI_COLLECTIVE(MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init, TEMPI_ALLREDUCE, reduce, &describe_allreduce,
+                 (sendbuf, recvbuf, count, datatype), (op, comm))
+TEMPI_COLLECTIVE(MPI_Scan, MPI_Iscan, MPI_Scan_init, TEMPI_ALLREDUCE, reduce, &describe_allreduce,
+                 (sendbuf, recvbuf, count, datatype), (op, comm))
+TEMPI_COLLECTIVE(MPI_Exscan, MPI_Iexscan, MPI_Exscan_init, TEMPI_ALLREDUCE, reduce, &describe_exscan,
+                 (sendbuf, recvbuf, count, datatype), (op, comm))
+TEMPI_COLLECTIVE(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block_init, TEMPI_ALLREDUCE,
+                 reduce, &describe_reduce_scatter_block, (sendbuf, recvbuf, count, datatype), (op, comm))
+TEMPI_COLLECTIVE(MPI_Reduce_scatter, MPI_Ireduce_scatter, MPI_Reduce_scatter_init, TEMPI_REDUCE_SCATTER, reduce,
+                 Scattered{}, (sendbuf, recvbuf, recvcounts, datatype), (op, comm))
+
+namespace {
+
+template <class Number, class Library>
+int reduce_local(const Real& real, const Library& library, const void* inbuf, void* inoutbuf, Number count,
+                 Handle datatype) noexcept {
+  return run_alone({real, Function::MPI_Reduce_local, comm_self(), Lifetime::call},
+                   {buffer_of(inbuf, count, datatype), buffer_of(inoutbuf, count, datatype)}, &describe_reduce_local,
+                   [&](const Lent& out, const Lent& in, const Lent&) {
+                     return library(out.address, in.writable(), count, datatype);
+                   });
+}
+
+}  // namespace
+
+#define TEMPI_REDUCE_LOCAL(entry, Number)                                                                             \
+  TEMPI_ENTRY(entry, (const void* inbuf, void* inoutbuf, Number count, Handle datatype, Handle op),                   \
+              reduce_local(                                                                                           \
+                  real, [&](auto... lent) { return call_if_there(real.entry, lent..., op); }, inbuf, inoutbuf, count, \
+                  datatype))
+
+TEMPI_REDUCE_LOCAL(MPI_Reduce_local, int)
+TEMPI_REDUCE_LOCAL(MPI_Reduce_local_c, Count)
+
+}  // namespace tempi::interpose

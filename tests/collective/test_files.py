@@ -1,0 +1,15 @@
+"""Files: every call writes the packed bytes of any memory, and reads them into it."""
+
+import files_worker as worker
+import pytest
+
+from support.messages import KINDS
+
+
+@pytest.mark.parametrize("which", worker.SETS)
+def test_files_are_written_and_read(ranks, drawn, tmp_path, which):
+    job = ranks(2, TEMPI_DEVICE="fake")
+    seed = drawn.getrandbits(30)
+    for kind in KINDS:
+        done = job.call(worker.check, str(tmp_path), which, kind, "native", seed, timeout=60)
+        assert done == [len(worker.hows(which))] * 2

@@ -1,0 +1,38 @@
+"""Collective calls beside messages, ranks without the shim and failing devices; views; windows that are refused."""
+
+import mixed_worker as worker
+import movement_worker
+import pytest
+
+from support.defects import loses_error_texts
+from support.ranks import Ranks
+
+FAKE = {"TEMPI_DEVICE": "fake"}
+
+
+def test_collectives_and_messages_complete_in_any_order(ranks):
+    assert ranks(3, **FAKE).call(worker.collectives_among_messages, 20, timeout=60) == [20] * 3
+
+
+def test_ranks_without_the_shim_take_part(drawn):
+    seeds = [drawn.getrandbits(30) for _ in range(20)]
+    with Ranks(3, FAKE, {1: {"TEMPI_DISABLE": "1"}}) as job:
+        assert job.call(worker.movement, seeds, timeout=60) == [20] * 3
+
+
+@pytest.mark.parametrize("nth", [1, 3, 20])
+@pytest.mark.parametrize("step", ["launch", "copy", "pinned", "finish", "allocate"])
+def test_failing_devices(drawn, step, nth):
+    """The CPU takes over, on copies in host memory."""
+    seeds = [drawn.getrandbits(30) for _ in range(20)]
+    with Ranks(2, FAKE, {0: {"TEMPI_FAKE_FAIL": f"{step}:{nth}"}}) as job:
+        assert job.call(movement_worker.check_seeds, seeds, timeout=60) == [20] * 2
+
+
+def test_slices_of_arrays_are_buffers(ranks):
+    assert ranks(2, **FAKE).call(worker.views) == [True] * 2
+
+
+def test_a_window_over_gpu_memory_is_an_error(ranks):
+    for text in ranks(2, **FAKE).call(worker.refused_window):
+        assert text if loses_error_texts() else "a window over GPU memory needs a CUDA-aware MPI library" in text
