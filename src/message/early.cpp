@@ -12,8 +12,8 @@ namespace {
 using std::chrono::microseconds;
 
 // The longest wait is about the time that it may save: that of the message packed and moved by the library (5 GB/s
-// among GPUs, from 40 us on). An MPI_Send that a library completes at once must not wait for its receiver: programs rely
-// on it.
+// among GPUs, from 40 us on). An MPI_Send that a library completes at once must not wait for its receiver: programs
+// rely on it.
 constexpr std::int64_t kEagerBytes = 16 << 10;
 constexpr microseconds kEagerPatience{10};
 constexpr std::int64_t kBytesPerMicrosecond = 5000;

@@ -14,8 +14,8 @@ using device::MemoryKind;
 using device::Scope;
 
 // Writes to another GPU slow down where they are spread over more memory than the link keeps translated. (Measured on
-// two H200s: 32-byte blocks 512 bytes apart, 16 MiB of them over 256 MiB take 74 us block by block and 95 packed, 64 MiB
-// over 1 GiB take 396 and 242.)
+// two H200s: 32-byte blocks 512 bytes apart, 16 MiB of them over 256 MiB take 74 us block by block and 95 packed, 64
+// MiB over 1 GiB take 396 and 242.)
 constexpr std::int64_t kShortBlock = 128, kLeastBytesAByte = 64 << 10;
 
 }  // namespace
