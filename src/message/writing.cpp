@@ -114,7 +114,10 @@ DirectPtr direct_to(const Turn& turn, const Claim& claim, const Part& part) {
   if (part.payload.bytes() != slot.bytes) return nullptr;
   const pack::Transfer& transfer = part.payload.transfer();
   const BufferLayout sent{part.payload.prepared(), transfer.count, transfer.laid_out().extent};
-  if (goes_to_landing(turn, slot, part)) return direct_to_landing(turn, claim, part);
+  if (goes_to_landing(turn, slot, part)) {
+    DirectPtr direct = direct_to_landing(turn, claim, part);
+    if (direct || slot.n_boxes == 0) return direct;  // else the buffer may be in reach
+  }
   const LayoutName name{turn.rank, slot.layout};
   return turn.is_own ? direct_to_oneself(claim, name, sent, part) : direct_to_other(turn, claim, name, sent, part);
 }

@@ -40,7 +40,7 @@ IRREGULAR = irregular(3000, 1), irregular(3000, 2)
 LAYOUTS = {
     "elements": (c.Resized(0, 9000, c.Vector(1000, 1, 2, INT)), 600),
     "one loop nest": (SHORT, 1),
-    "loops of loops": (c.Subarray((30, 100, 400), (30, 100, 200), (0, 0, 50), "C", c.Vector(1, 1, 2, INT)), 1),
+    "loops of loops": (c.Subarray((30, 100, 400), (30, 100, 200), (0, 0, 50), "C", c.Resized(0, 8, INT)), 1),
     "a struct": (c.Struct((1, 1), (0, 3_000_000), (c.Vector(300_000, 1, 2, INT), c.Vector(150_000, 2, 3, INT))), 1),
     "structs": (c.Struct((1, 1), (0, 12_000), (c.Vector(1000, 1, 2, INT), c.Vector(500, 2, 3, INT))), 300),
     "a table of loops": (c.Hindexed(tuple([1] * 3), (0, 2_000_000, 5_000_000), c.Vector(200_000, 1, 2, INT)), 1),
@@ -193,6 +193,20 @@ def test_a_pool_without_room(limit):
         assert (counts.direct, counts.declined, counts.fell_back) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("failure", ["map:1", "map:2", "map:3"])
+def test_a_landing_out_of_reach(failure):
+    """It is not tried again. The buffer is written where it can be, else the message comes packed."""
+    with Ranks(2, PATIENT, {SENDER: {"TEMPI_FAKE_FAIL": failure}}) as job:
+        for _ in range(2):
+            counts = went(job, [ends(SHORT, seed=k) for k in range(3)])
+            assert counts.landed >= 2
+            assert (counts.landed + counts.direct, counts.fell_back) == (3, 0)
+        for _ in range(2):
+            counts = went(job, [ends(*SOME[1], seed=k) for k in range(3)])
+            assert (counts.direct, counts.fell_back) == (0, 0)
+            assert counts.landed + counts.declined == 3
+
+
 FAILURES = [
     *(f"launch:{n}" for n in (1, 2, 3, 4, 5, 7)),
     *(f"finish:{n}" for n in range(1, 9)),
@@ -200,8 +214,6 @@ FAILURES = [
     *(f"allocate:{n}" for n in (1, 2, 3)),
     *(f"pinned:{n}" for n in (1, 2)),
     *(f"share:{n}" for n in (1, 2, 3)),
-    "map:1",
-    "map:2",
     "launch:2:bad_alloc",
     "finish:2:int",
 ]
