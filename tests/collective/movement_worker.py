@@ -16,7 +16,7 @@ import numpy as np
 from mpi4py import MPI
 
 from support.building import Builder
-from support.collective_calls import IN_PLACE, LIFETIMES, Call, name_of
+from support.collective_calls import IN_PLACE, LIFETIMES, Call, check_drawn, name_of
 from support.collective_layouts import SIZES, Elements, Held, Layout, Several, SeveralTypes, Uniform, random_elements
 from support.defects import copies_wrongly, library_name, mixes_blocks_in_place
 from support.messages import KINDS, LEAVES
@@ -301,11 +301,4 @@ def check_case(case: Case, kinds: tuple[str, ...] = KINDS) -> None:
 
 
 def check_seeds(seeds: list[int]) -> int:
-    for seed in seeds:
-        case = draw_case(seed)
-        try:
-            check_case(case)
-        except Exception as error:
-            raise AssertionError(f"rank {MPI.COMM_WORLD.Get_rank()}, seed {seed}: {case}\n{error}") from error
-        MPI.COMM_WORLD.Barrier()
-    return len(seeds)
+    return check_drawn(draw_case, check_case, seeds)

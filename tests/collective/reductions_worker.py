@@ -18,7 +18,7 @@ from mpi4py import MPI
 
 from support import calls
 from support.building import Builder
-from support.collective_calls import IN_PLACE, LIFETIMES, Call, Number, Numbers, name_of
+from support.collective_calls import IN_PLACE, LIFETIMES, Call, Number, Numbers, check_drawn, name_of
 from support.collective_layouts import Elements, Held, Uniform
 from support.constructors import Resized, Vector
 from support.messages import KINDS
@@ -193,11 +193,4 @@ def check_case(case: Case, kinds: tuple[str, ...] = KINDS) -> None:
 
 
 def check_seeds(seeds: list[int]) -> int:
-    for seed in seeds:
-        case = draw_case(seed)
-        try:
-            check_case(case)
-        except Exception as error:
-            raise AssertionError(f"rank {MPI.COMM_WORLD.Get_rank()}, seed {seed}: {case}\n{error}") from error
-        MPI.COMM_WORLD.Barrier()
-    return len(seeds)
+    return check_drawn(draw_case, check_case, seeds)

@@ -109,3 +109,15 @@ class Call:
     def _check(code: int) -> None:
         if code:
             raise MPI.Exception(code)
+
+
+def check_drawn(draw_case: Callable[[int], Any], check_case: Callable[[Any], None], seeds: list[int]) -> int:
+    """Checks the cases of these seeds and returns their number; a failure names its seed and its case."""
+    for seed in seeds:
+        case = draw_case(seed)
+        try:
+            check_case(case)
+        except Exception as error:
+            raise AssertionError(f"rank {MPI.COMM_WORLD.Get_rank()}, seed {seed}: {case}\n{error}") from error
+        MPI.COMM_WORLD.Barrier()
+    return len(seeds)
