@@ -19,6 +19,7 @@ HALO_WAYS = {
     "library-persistent": ("the same, persistent requests", "0.55"),
     "shim-isend": ("TEMPI: the same derived types", "#f4b183"),
     "shim-pack": ("TEMPI: MPI_Pack", "#e8853a"),
+    "shim-neighbor": ("TEMPI: MPI_Neighbor_alltoallw", "#c55a11"),
     "shim-c-isend": ("TEMPI: derived types, from C", "#f8cfae"),
     "shim-c-persistent": ("the same, persistent requests", "#fbe3d0"),
     "halo": ("TEMPI: HaloExchange", "#c00000"),

@@ -22,7 +22,7 @@ from tempi.run.records import records_of
 from tempi.run.with_shim import with_shim
 
 WITHOUT_SHIM = ("library", "library-persistent", "hand", "hand-nccl")
-WITH_SHIM = ("halo", "shim-isend", "shim-pack", "shim-c-isend", "shim-c-persistent")
+WITH_SHIM = ("halo", "shim-isend", "shim-pack", "shim-neighbor", "shim-c-isend", "shim-c-persistent")
 WAYS = WITHOUT_SHIM + WITH_SHIM
 # The ways that share a launch. On GPUs the library alone may crash or take minutes, and NCCL may refuse.
 GROUPS = {

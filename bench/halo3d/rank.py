@@ -72,6 +72,7 @@ WAYS: dict[str, Callable[[Setting], Way]] = {
     "hand": by_hand,
     "hand-nccl": by_nccl,
     "shim-pack": ways.Packed,
+    "shim-neighbor": ways.NeighborTypes,
     "shim-isend": ways.DerivedTypes,
     "shim-c-isend": lambda setting: CTypes(setting, is_persistent=False),
     "shim-c-persistent": lambda setting: CTypes(setting, is_persistent=True),

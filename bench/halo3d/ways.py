@@ -83,6 +83,27 @@ class PersistentTypes:
         self._requests.free()
 
 
+class NeighborTypes:
+    """MPI_Neighbor_alltoallw of the same types on a graph of the 26 neighbours."""
+
+    def __init__(self, setting: Setting) -> None:
+        types = self._types = RegionTypes(setting)
+        sources = [setting.place.neighbour(opposite(d)) for d in DIRECTIONS]
+        destinations = [setting.place.neighbour(d) for d in DIRECTIONS]
+        # not of the Cartesian communicator: Open MPI 5.0.11 crashes on such a graph
+        self._comm = MPI.COMM_WORLD.Create_dist_graph_adjacent(sources, destinations)
+        n = len(DIRECTIONS)
+        self._sent = [types.data, [1] * n, [0] * n, [types.sent[d] for d in DIRECTIONS]]
+        self._received = [types.data, [1] * n, [0] * n, [types.received[d] for d in DIRECTIONS]]
+
+    def __call__(self) -> None:
+        self._comm.Neighbor_alltoallw(self._sent, self._received)
+
+    def free(self) -> None:
+        self._comm.Free()
+        self._types.free()
+
+
 class Packed:
     """MPI_Pack into contiguous messages, MPI_Unpack out of them; the buffers are in the data's memory."""
 
