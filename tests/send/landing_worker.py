@@ -64,6 +64,37 @@ def row(pairs: Pairs, completion: str = "Waitall", recv: str = "Irecv", rounds: 
     return went_since(before)
 
 
+class Packing(threading.Thread):
+    """Packs GPU memory while it runs: the fake device works on all that is queued only while somebody waits for it."""
+
+    def __init__(self, end: End) -> None:
+        super().__init__()
+        self._ends, self._end = threading.Event(), end
+
+    def run(self) -> None:
+        with Builder() as builder:
+            side = Side(self._end, builder)
+            packed = bytearray(side.size)
+            there = MPI.buffer.fromaddress(side.piece.address, 1)
+            while not self._ends.is_set():
+                side.datatype.Pack([there, side.end.count, side.datatype], packed, 0, MPI.COMM_SELF)
+                assert packed == side.payload().tobytes()
+
+    def __enter__(self) -> None:
+        self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self.join()
+
+
+def row_beside_packing(pairs: Pairs, small: End) -> Went:
+    if MPI.COMM_WORLD.rank == SENDER:
+        return row(pairs)
+    with Packing(small):
+        return row(pairs)
+
+
 def post(comm: MPI.Comm, sides: list[Side], requests: Requests, recv: str, is_first: bool) -> None:
     if recv == "Irecv" or is_first:
         for k, side in enumerate(sides):
@@ -147,8 +178,8 @@ def _look(flag: Any, side: Side, expected: Bytes, comm: MPI.Comm) -> None:
 def cancelled_beside(out: End, into: End, n: int) -> Went:
     """While one thread waits for a message into a landing, a second one cancels a receive, and looks at all of them."""
     before = outcomes.rows()
-    for k in range(n):
-        comm, other = MPI.COMM_WORLD.Dup(), MPI.COMM_WORLD.Dup()  # a cancel closes the older ones
+    for k in range(n):  # a cancel closes the communicators that there are
+        comm, other = MPI.COMM_WORLD.Dup(), MPI.COMM_WORLD.Dup()
         with Builder() as builder:
             side, requests = Side((out, into)[comm.rank].later(k), builder), Requests(1)
             if comm.rank == SENDER:
@@ -157,7 +188,7 @@ def cancelled_beside(out: End, into: End, n: int) -> Went:
             else:
                 post(comm, [side], requests, "Irecv", True)
                 never = other.Irecv([bytearray(8), MPI.BYTE], SENDER, 5)
-                thread = threading.Thread(target=never.Cancel)
+                thread = threading.Timer(0.001 * (k % 12), never.Cancel)
                 comm.Barrier()
                 thread.start()
                 [status] = ways.complete(PLAIN, "Wait", requests)

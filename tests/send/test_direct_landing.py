@@ -102,6 +102,15 @@ def test_small_messages_and_long_blocks_are_written_where_they_belong(pair):
     assert went(pair, [ends(FACES[0]), ends(c.Vector(9000, 40, 50, INT))]) == (0, 2, 0, 0)
 
 
+def test_a_slot_that_is_used_again(pair):
+    """Says nothing of the message before: each row is one receive, in the slot of the one before it."""
+    for k in range(3):
+        assert went(pair, [ends(SHORT, seed=k)]) == (1, 0, 0, 0)
+        assert went(pair, [ends(FACES[0], seed=k)]) == (0, 1, 0, 0)
+        assert went(pair, [ends(SHORT, seed=10 + k)]) == (1, 0, 0, 0)
+        assert went(pair, [ends(SHORT, 1, ("device 1", "device 1"), k)]) == (0, 1, 0, 0)  # it has a landing, too
+
+
 @pytest.mark.parametrize(
     ("n", "landed"), [(LEAST_BYTES // 4 - 1, 0), (LEAST_BYTES // 4, 1), (2 * MIB // 4 - 1, 1), (2 * MIB // 4, 1)]
 )
@@ -176,7 +185,17 @@ def test_a_message_that_is_too_long(spec):
 
 def test_another_thread_cancels(ranks):
     job = ranks(2, **PATIENT, TEMPI_FAKE_SEED="4")
-    job.call(worker.cancelled_beside, *ends(SHORT), 5 if IS_QUICK else 20, timeout=60)
+    counts = job.call(worker.cancelled_beside, *ends(SHORT), 12 if IS_QUICK else 24, timeout=60)[SENDER]
+    assert counts.landed > 0, "the case is void: each cancel came first"
+
+
+def test_chunks_are_unpacked_while_others_arrive(ranks):
+    """In a slot that has told of other arrivals."""
+    job = ranks(2, **PATIENT, TEMPI_FAKE_SEED="6")
+    for k in range(3 if IS_QUICK else 10):
+        pairs = [ends(SHORT, seed=k), ends(*LAYOUTS["elements"], seed=k + 50)]
+        arguments = pairs, End("device 1", FACES[0], 1, k)
+        assert job.call(worker.row_beside_packing, *arguments, timeout=60)[SENDER] == (2, 0, 0, 0)
 
 
 # No room, and failures
