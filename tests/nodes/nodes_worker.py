@@ -5,11 +5,11 @@ from __future__ import annotations
 import socket
 
 import ways
-from exchange_worker import DIRECT
 from mpi4py import MPI
 
 from support import mailboxes, outcomes
 from support.building import Builder
+from support.direct_counts import DIRECT
 from support.messages import End, Side
 from support.p2p import PLAIN, Requests
 from tempi._library import library
