@@ -4,10 +4,12 @@ import mixed_worker as worker
 import movement_worker
 import pytest
 
+from support import needs
 from support.defects import loses_error_texts
 from support.ranks import Ranks
 
 FAKE = {"TEMPI_DEVICE": "fake"}
+pytestmark = needs.fake_device("arrays and failures of the fake device")
 
 
 def test_collectives_and_messages_complete_in_any_order(ranks):

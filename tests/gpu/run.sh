@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All GPU tests of one machine, in under five minutes and without a network: installs the package aside (build/gpu-site,
-# nothing else is changed), runs tests/gpu, and tests/send, tests/arrays and tests/halo on GPU memory, tests/pack with the fake device, and the kernels under compute-sanitizer.
+# nothing else is changed), runs tests/gpu, and tests/send, tests/collective, tests/arrays and tests/halo on GPU memory, tests/pack with the fake device, and the kernels under compute-sanitizer.
 # Needs nvcc, CMake, an MPI, and Python with pip, scikit-build-core, pybind11, mpi4py, CuPy, SciPy, pytest and hypothesis (and
 # Numba for the tests of its arrays).
 set -uo pipefail
@@ -22,11 +22,11 @@ tests() { # EFFORT [pytest arguments]
   TESTS_EFFORT=$1 "$python" -m pytest -q -p no:cacheprovider "${@:2}"
 }
 
-# tests/send on GPU memory, without injected failures.
+# Messages and collective calls on GPU memory, without injected failures.
 messages() {
   local kinds=host,device,managed,pinned,pool,async
   [[ $(nvidia-smi -L | wc -l) -gt 1 ]] && kinds+=",device 1"
-  TESTS_MEMORY=gpu TESTS_SEND_KINDS=$kinds tests quick tests/send tests/arrays tests/halo/test_halo_exchange.py -k "not failing_devices and not leaks and not fortran"
+  TESTS_MEMORY=gpu TESTS_SEND_KINDS=$kinds tests quick tests/send tests/collective tests/arrays tests/halo/test_halo_exchange.py -k "not failing_devices and not leaks and not fortran"
 }
 
 # Random datatypes in device memory, long lists and tables. A finding ends the child process with 66, and so its test.

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import constructors as c
+from support import needs
 from support.effort import examples
 from support.messages import End
 from support.typemap import Named
@@ -99,6 +100,7 @@ def test_direct_messages_are_off_unless_asked_for(ranks, options):
     assert run(ranks(1, **DIRECT | options), receive(), send()) == 0
 
 
+@needs.fake_device("failures on demand")
 @pytest.mark.parametrize("failure", ["launch:1", "finish:1", "launch:1:int"])
 def test_a_kernel_that_fails_leaves_a_packed_message(ranks, failure):
     assert run(ranks(1, **DIRECT, TEMPI_FAKE_FAIL=failure), receive(), send()) == 0

@@ -10,6 +10,7 @@ from mpi4py import MPI
 from test_direct import DIRECT, FACES, INT
 
 from support import constructors as c
+from support import needs
 from support.effort import IS_QUICK
 from support.messages import End
 from support.ranks import Ranks
@@ -89,6 +90,7 @@ def test_memory_that_cannot_be_shared_has_a_landing(pair, spec):
     assert went(pair, [ends(spec, 1, ("device", "managed"))] * 2) == (2, 0, 0, 0)
 
 
+@needs.fake_device("failures on demand")
 def test_a_buffer_whose_sharing_fails_has_a_landing():
     with Ranks(2, PATIENT, {RECEIVER: {"TEMPI_FAKE_FAIL": "share:1"}}) as job:
         assert went(job, [ends(FACES[0])] * 3) == (1, 2, 0, 0)
@@ -212,6 +214,7 @@ def test_a_pool_without_room(limit):
         assert (counts.direct, counts.declined, counts.fell_back) == (0, 0, 0)
 
 
+@needs.fake_device("failures on demand")
 @pytest.mark.parametrize("failure", ["map:1", "map:2", "map:3"])
 def test_a_landing_out_of_reach(failure):
     """It is not tried again. The buffer is written where it can be, else the message comes packed."""
@@ -238,6 +241,7 @@ FAILURES = [
 ]
 
 
+@needs.fake_device("failures on demand")
 @pytest.mark.parametrize("options", [{}, {"TEMPI_PROGRESS": "thread"}], ids=["in calls", "by a thread"])
 @pytest.mark.parametrize("at", [SENDER, RECEIVER], ids=["sender", "receiver"])
 @pytest.mark.parametrize("failure", FAILURES[::4] if IS_QUICK else FAILURES)

@@ -124,6 +124,7 @@ def test_cancelling_again_does_not_wait(ranks):
 # Failures
 
 
+@needs.fake_device("failures on demand")
 @pytest.mark.parametrize(
     ("failure", "at", "counts"),
     [
