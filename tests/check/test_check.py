@@ -119,10 +119,13 @@ def test_an_unknown_strategy(check):
     assert "--strategies fastest" in done.text
 
 
-def test_the_same_as_tests_of_pytest_under_the_users_launcher():
+def test_the_same_as_tests_of_pytest_under_the_users_launcher(tmp_path):
+    """Elsewhere than here, where pytest loads tests/conftest.py."""
     selected = ["-k", "not MiB and not 64", "-q", "-p", "no:cacheprovider"]
     pytest_there = [sys.executable, "-m", "pytest", *selected, "--pyargs", "tempi.check"]
     launched = [sys.executable, "-m", "tempi", "run", "--", mpiexec(), "-n", "2", *pytest_there]
-    done = run(launched, shim.clean_environment() | FAKE | {"PYTHONPATH": ":".join(filter(None, sys.path))})
+    done = run(
+        launched, shim.clean_environment() | FAKE | {"PYTHONPATH": ":".join(filter(None, sys.path))}, cwd=tmp_path
+    )
     assert done.code == 0, done.text
     assert done.out.count("27 passed") == 2, done.text

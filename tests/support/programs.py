@@ -63,10 +63,11 @@ def fortran_compiler() -> str | None:
     return found if found and run([found, "--version"], dict(os.environ)).code == 0 else None
 
 
-def run(command: list[str], environment: dict[str, str], timeout: float = 120) -> Output:
+def run(command: list[str], environment: dict[str, str], timeout: float = 120, cwd: Path | None = None) -> Output:
     done = subprocess.run(
         command,
         env=environment | {"PATH": _PATH},
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=timeout,
