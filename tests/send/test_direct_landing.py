@@ -16,7 +16,8 @@ from support.messages import End
 from support.ranks import Ranks
 from support.typemap import Named
 
-PATIENT = DIRECT | {"TEMPI_PATIENCE": "5000000"}
+# Ranks of their own: some of these tests end direct messages on a communicator, as MPI_Cancel does.
+PATIENT = DIRECT | {"TEMPI_PATIENCE": "5000000", "TEMPI_LANDING_SPAN": "1"}
 DOUBLE = Named("DOUBLE")
 MIB = 1 << 20
 LEAST_BYTES = 256 << 10  # of a message in blocks of 4 bytes (message/landing.cpp): 64 Ki times its block
