@@ -68,7 +68,7 @@ struct Argument {
   Unit unit = Unit::elements;
   Handle type = 0;
   const void* types = nullptr;  // by block, in place of `type`
-  // What the library does with it: nothing, until a description of the call (ends.hpp) says so.
+  // Its use by the library: none, until a description of the call (ends.hpp) says so.
   int n_blocks = 0;
   Roles roles{};
   Fidelity fidelity = Fidelity::packed;

@@ -1,5 +1,5 @@
-// What the library does with the buffers of each collective operation: the blocks that are significant on this process,
-// and their roles (MPI-4.1, chapters 6 and 8). Arguments come with their counts and datatypes; a description adds the
+// The buffers of each collective operation: the blocks that are significant on this process, and their roles for the
+// library (MPI-4.1, chapters 6 and 8). Arguments come with their counts and datatypes; a description adds the
 // rest.
 #pragma once
 

@@ -2,8 +2,7 @@
 // library only where it converts (a data representation other than "native"), and then it gets them as the program made
 // them.
 //
-// What is read: the buffer's bytes are staged before the call, so that those behind the end of the file stay as they
-// are.
+// A read stages the buffer's bytes before the call: those behind the end of the file stay as they are.
 #pragma once
 
 #include "collective/run.hpp"

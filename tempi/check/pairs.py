@@ -11,7 +11,7 @@ PLACES = ("same process", "same GPU", "other GPU", "same node", "other node")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank runs.
+    """The node and the GPU of a rank.
 
     Attributes
     ----------

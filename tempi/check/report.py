@@ -28,7 +28,7 @@ class Run:
         The value of TEMPI_STRATEGY.
     command : str
     ranks : list of dict
-        What each rank found about itself.
+        Facts of each rank, found by itself.
     messages : list of dict
         One for each exchange and rank.
     failure : str
