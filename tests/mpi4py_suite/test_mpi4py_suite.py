@@ -41,6 +41,8 @@ def told(run, unexpected, known):
 def test_data_of_every_kind_of_call_may_lie_on_a_gpu(modules):
     """Over a library that is not CUDA-aware, what passes with NumPy's arrays passes with arrays of the fake GPU."""
     on_host = suite.run(known_failures.RANKS, modules, suite.alone() | {array_kinds.VARIABLE: "numpy"})
+    if on_host.verdicts and set(on_host.verdicts.values()) == {"skipped"}:
+        pytest.skip("mpi4py leaves them out with this library: run it with another MPI")
     environment = suite.under_shim(TEMPI_DEVICE="fake") | {array_kinds.VARIABLE: "device"}
     on_gpu = suite.run(known_failures.RANKS, modules, environment)
     assert on_host.having("passed")
