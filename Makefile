@@ -7,6 +7,8 @@ VENV ?= $(if $(filter openmpi,$(MPI)),.venv,.venv-$(MPI))
 BUILD ?= build/$(notdir $(VENV))
 WERROR ?= OFF
 ARGS ?=
+# A wheel to install, instead of a build.
+WHEEL ?=
 ARCHITECTURES ?= 80;90;100
 
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -58,6 +60,7 @@ wheel: $(VENV)/.mpi ## a wheel with a shim for each MPI, for several GPU generat
 	.ci/unpack-headers $(BIN)/pip build/mpi
 	rm -rf dist
 	$(BIN)/pip wheel --no-build-isolation --no-deps -w dist --config-settings=build-dir=build/wheel \
+	    --config-settings=cmake.define.TEMPI_WERROR=$(WERROR) \
 	    --config-settings="cmake.define.TEMPI_CUDA_ARCHITECTURES=$(ARCHITECTURES)" \
 	    --config-settings="cmake.define.TEMPI_MPI_INCLUDE_DIRS=$(abspath build/mpi/openmpi);$(abspath build/mpi/mpich);$(abspath build/mpi/mpiabi)" .
 
@@ -85,17 +88,21 @@ $(VENV)/.mpi: pyproject.toml | $(VENV)/bin/python
 	.ci/provide-mpi $(MPI) $(VENV)
 	@touch $@
 
-# $(call install,what): an incremental build, in the environment's own build folder.
+# $(call install,extras): an incremental build, in the environment's own build folder, or the wheel.
+ifneq ($(WHEEL),)
+install = $(BIN)/pip install "$(WHEEL)[$(1)]" && $(BIN)/pip install --force-reinstall --no-deps "$(WHEEL)"
+else
 define install
-	$(BIN)/pip install --no-build-isolation --config-settings=build-dir=$(BUILD) --config-settings=cmake.define.TEMPI_WERROR=$(WERROR) "$(1)"
+	$(BIN)/pip install --no-build-isolation --config-settings=build-dir=$(BUILD) --config-settings=cmake.define.TEMPI_WERROR=$(WERROR) ".[$(1)]"
 	@if grep -q "TEMPI_HAVE_CUDA 0" $(BUILD)/generated/tempi_config.h; then \
 	    printf '\n*** tempi: nvcc was not found. The GPU engine is LEFT OUT; host buffers are handled. ***\n\n'; fi
 endef
+endif
 
 $(VENV)/.installed: $(VENV)/.mpi $(SOURCES)
-	$(call install,.[bench])
+	$(call install,bench)
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.mpi $(SOURCES)
-	$(call install,.[test$(comma)dev$(comma)bench])
+	$(call install,test$(comma)dev$(comma)bench)
 	@touch $(VENV)/.installed $@

@@ -21,6 +21,7 @@ from bench.common.commands import CONSOLE, RESULTS
 from bench.common.figures import draw_bars
 from bench.common.tables import machine_facts, write_csv
 from tempi.arrays.views import CACHED_LAYOUTS
+from tempi.run.shims import any_shim
 
 BAR_US = 3.0  # for arrays whose shape, strides and dtype were seen before
 NEW = "NumPy, never seen before"
@@ -105,7 +106,7 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
 def main(out: Path, runs: int, calls: int) -> None:
     rows = measured(runs, calls)
     show(rows)
-    write_csv(out / "view.csv", rows, machine_facts("mpirun", Path(tempi.lib_path())))
+    write_csv(out / "view.csv", rows, machine_facts("mpirun", any_shim()))
     drawn = [{**row, "bar": row["bar_us"]} for row in rows]
     draw_bars(drawn, {"us": "tempi.view"}, out / "view.png", "a call of tempi.view")
     CONSOLE.print(f"written: {out / 'view.csv'} and .png", highlight=False)

@@ -26,3 +26,11 @@ if(TEMPI_SANITIZE)
   target_compile_options(tempi_compile_options INTERFACE ${sanitize})
   target_link_options(tempi_compile_options INTERFACE ${sanitize})
 endif()
+
+# The standard headers that most sources read, parsed once a target. A build with -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+# finds sources that do not include what they use.
+function(tempi_precompile target)
+  target_precompile_headers(${target} PRIVATE
+      <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <deque> <functional> <map> <memory> <mutex> <optional>
+      <string> <string_view> <unordered_map> <utility> <vector>)
+endfunction()

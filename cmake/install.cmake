@@ -1,10 +1,11 @@
-# Into the wheel: tempi/lib/ABI/libtempi.so for each MPI, and tempi/_native. Otherwise, for mpicc's MPI: library, C
-# header and CMake package.
+# Into the wheel: tempi/lib/libtempi.so for any MPI, tempi/lib/ABI/libtempi.so for each, and tempi/_native. Otherwise,
+# for mpicc's MPI: library, C header and CMake package.
 if(SKBUILD)
   foreach(shim IN LISTS TEMPI_SHIMS)
     get_target_property(abi ${shim} TEMPI_MPI_ABI)
     install(TARGETS ${shim} LIBRARY DESTINATION tempi/lib/${abi})
   endforeach()
+  install(TARGETS tempi_chooser LIBRARY DESTINATION tempi/lib)
   install(TARGETS _native LIBRARY DESTINATION tempi)
   install(DIRECTORY perfmodel/machines DESTINATION tempi/perfmodel)
 endif()

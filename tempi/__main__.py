@@ -11,7 +11,7 @@ from tempi.commands.bench import main as bench_command
 from tempi.commands.explain import main as explain_command
 from tempi.commands.run import main as run_command
 from tempi.measure.command import main as measure_command
-from tempi.run.shims import LIBRARIES
+from tempi.run.shims import ABIS
 from tempi.simulate.command import main as simulate_command
 
 
@@ -23,7 +23,7 @@ def main() -> None:
 
 @main.command("lib")
 @click.option(
-    "--abi", type=click.Choice(list(LIBRARIES)), help="Of the program's MPI; default: of the MPI found."
+    "--abi", type=click.Choice(ABIS), help="The shim of this ABI only; default: the library for any MPI."
 )
 def lib_command(abi: str | None) -> None:
     """Print the path of libtempi.so, for LD_PRELOAD."""

@@ -58,15 +58,14 @@ def lib_path(abi: str | None = None) -> str:
     Parameters
     ----------
     abi : "openmpi", "mpich" or "mpiabi", optional
-        ABI of the program's MPI; default: the only one installed, else that of this Python's mpi4py or
-        mpirun.
+        The shim of this MPI ABI; default: the library that loads the shim of the program's MPI.
 
     Raises
     ------
     RuntimeError
-        If there is none for that MPI, or several and no way to choose, or LD_PRELOAD cannot name it.
+        If there is none for that MPI, or LD_PRELOAD cannot name it.
     """
-    return str(shims.preload_path(abi or shims.default_abi()))
+    return str(shims.preload_path(abi))
 
 
 @cache

@@ -139,6 +139,16 @@ def strategy_rows() -> list[tuple[str, str, str, bool, str, str]]:
     """Name, who packs, what is carried, whether it is for host memory, text of the outcome, meaning."""
 
 def read_fit(text: str, /) -> Fit: ...
+def ranks_for_graph(edges: Sequence[tuple[int, int, int]], nodes: Sequence[int]) -> list[int]:
+    """The new rank of each process, from edges (source, target, weight) and the node of each process."""
+
+def ranks_for_grid(dims: Sequence[int], periods: Sequence[bool], nodes: Sequence[int]) -> list[int]:
+    """The same for a Cartesian grid."""
+
+def variables() -> list[bytes]:
+    """The environment as it is now: NAME=value."""
+
+def abi_needed_by(file: str) -> Literal["", "openmpi", "mpich", "mpiabi"]: ...
 
 class Library:
     def __init__(self, path: str | None = None) -> None: ...

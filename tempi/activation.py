@@ -97,10 +97,16 @@ def watch() -> None:
     if is_in_the_way():
         return
     if MPI4PY not in sys.modules:
-        sys.meta_path[:] = [_Finder(), *(finder for finder in sys.meta_path if not _is_ours(finder))]
+        let_pass()
+        sys.meta_path.insert(0, _Finder())
     elif why := _why_off():
         # Frames of this function, of tempi/__init__.py and of the program: the last one's line is shown.
         warnings.warn(f"tempi is off: {why}", RuntimeWarning, stacklevel=3)
+
+
+def let_pass() -> None:
+    """Leave mpi4py's MPI module alone."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_ours(finder)]
 
 
 def _why_off() -> str | None:

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tempi._library import library, options
+from tempi.activation import let_pass
 from tempi.cuda.gpus import gpus
 from tempi.run.shims import installed, is_in_the_way
 
@@ -36,10 +37,10 @@ def _two_columns(title: str, rows: dict[str, str]) -> Table:
 
 
 def _build_table() -> Table:
-    is_preloaded = is_in_the_way()  # before mpi4py, for which TEMPI's own import turns it on
+    let_pass()  # what a Python without `import tempi` gets
     mpi = _mpi_of_this_python()  # first, so that the library finds it
     lib = library()
-    in_use = is_preloaded and lib.active()
+    in_use = is_in_the_way() and lib.active()
     found = {
         "libtempi.so": lib.path + (" (handles calls)" if in_use else " (is not in use here)"),
         "installed for": ", ".join(installed()),

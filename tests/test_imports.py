@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "measure": {"_library", "_native", "_version", "cuda", "figures", "handles", "model", "run"},
     "check": {"_library", "_version", "cuda", "measure", "run", "testing"},
     "simulate": {"_native", "_version", "figures", "halo", "model"},
-    "info": {"_library", "cuda", "run"},
+    "info": {"_library", "activation", "cuda", "run"},
     "commands": {"_library", "cuda", "explanation", "model", "run"},
     "__init__": {"_library", "_version", "activation", "arrays", "explanation", "halo"},
     "__main__": {"_library", "_version", "check", "commands", "info", "measure", "run", "simulate"},

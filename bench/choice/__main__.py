@@ -23,7 +23,6 @@ from rich.table import Table
 from bench.common.commands import CONSOLE
 from bench.common.figures import draw_choices
 from bench.common.tables import machine_facts, write_csv
-from tempi._library import lib_path
 from tempi._native import Fit, read_fit
 from tempi.measure.ranks import launcher, n_ranks
 from tempi.measure.shapes import Shape
@@ -31,6 +30,7 @@ from tempi.model.features import Features
 from tempi.model.terms import HOST_STRATEGIES, STRATEGIES
 from tempi.run.launchers import find_mpirun
 from tempi.run.records import records_of
+from tempi.run.shims import any_shim
 from tempi.run.with_shim import with_shim
 
 WITHIN_BEST, WITHIN_PREDICTED = 1.05, 0.25
@@ -192,7 +192,7 @@ def main(profile: Path, count: int, seed: int, host: bool, ranks_command: str, o
     show(outcomes)
     path = out / f"choice-{'host' if host else 'gpu'}.csv"
     rows = [row(o) for o in outcomes]
-    write_csv(path, rows, machine_facts(find_mpirun(), Path(lib_path())) | {"profile": profile.name})
+    write_csv(path, rows, machine_facts(find_mpirun(), any_shim()) | {"profile": profile.name})
     memory = "packing in host memory" if host else "messages of GPU memory"
     draw_choices(rows, path.with_suffix(".png"), f"{len(rows)} random datatypes: {memory}")
     CONSOLE.print(f"written: {path} and .png", highlight=False)

@@ -219,3 +219,30 @@ def _short(us: float) -> str:
     if us >= 1e6:
         return f"{us * 1e-6:.3g} s"
     return f"{us:,.0f}" if us >= 10 else f"{us:.1f}"
+
+
+TRANSPOSE_WAYS = {
+    "library": ("MPI library alone: MPI_Alltoallw", "0.75"),
+    "hand": ("packed by array assignments, MPI_Alltoallv", "#5b9bd5"),
+    "shim": ("TEMPI: MPI_Alltoallw", "#c00000"),
+    "links": ("the bytes alone, by NCCL", "#1f4e79"),
+}
+
+
+def save_transposes(path: Path, rows: Sequence[Row], ways: Sequence[str]) -> None:
+    """A group of bars for each case of `bench.transpose`, time on a logarithmic scale."""
+    plt = _pyplot()
+    figure, axis = plt.subplots(figsize=(1.5 + 0.9 * len(rows), 5))
+    width = 0.8 / len(ways)
+    for i, way in enumerate(ways):
+        label, colour = TRANSPOSE_WAYS[way]
+        at = [k + (i - (len(ways) - 1) / 2) * width for k in range(len(rows))]
+        axis.bar(at, [row[f"{way}_us"] * 1e-3 for row in rows], width, label=label, color=colour)
+    cases = [f"{row['cells']}³\n{row['cut']}\n{row['ranks']} ranks" for row in rows]
+    axis.set_xticks(range(len(rows)), cases, fontsize=8)
+    axis.set(yscale="log", ylabel="ms a transpose")
+    axis.grid(axis="y", alpha=0.3)
+    axis.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    plt.close(figure)

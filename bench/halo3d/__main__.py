@@ -23,9 +23,9 @@ from bench.common.tables import machine_facts, write_csv
 from bench.halo3d.grid import Size
 from bench.halo3d.jobs import GROUPS, WAYS, Outcomes, Plan, Setup, measure
 from bench.halo3d.report import checks_of, rows_of, show, show_checks
-from tempi._library import lib_path
 from tempi.cuda.gpus import gpus
 from tempi.run.launchers import find_mpirun
+from tempi.run.shims import any_shim
 
 DEFAULT_SIZES = ("256:3:8", "32:1:1")
 BAR_SIZES = {"gpu": ("256:3:8",), "host": ("32:1:1", "32:3:8", "64:3:8", "128:3:8")}
@@ -80,7 +80,7 @@ def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
     show(rows)
     if checks := checks_of(rows, plan.memory) if judged else []:
         show_checks(checks)
-    facts = machine_facts(plan.mpirun, Path(lib_path()))
+    facts = machine_facts(plan.mpirun, any_shim())
     stem = out / f"halo3d-{plan.memory}-{'openmpi' if is_open_mpi(plan.mpirun) else 'mpich'}"
     write_csv(stem.with_suffix(".csv"), rows, facts)
     place = facts["gpu"] if plan.memory == "gpu" else facts["cpu"]

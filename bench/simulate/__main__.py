@@ -1,6 +1,6 @@
 """How right and how fast ``tempi simulate`` is.
 
-python -m bench.simulate paper | h200 | size | summit
+python -m bench.simulate paper | h200 | hosts | size | summit
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from rich.table import Table
 
 from bench.common.commands import CONSOLE, RESULTS
 from bench.common.tables import machine_facts, number, write_csv
-from bench.simulate import h200, paper, size, summit
+from bench.simulate import h200, hosts, paper, size, summit
+from tempi.run.launchers import find_mpirun
+from tempi.run.shims import any_shim
 from tempi.simulate.network import package_file
 
 FIGURE = Path(__file__).resolve().parents[2] / "docs" / "figures" / "simulation-summit.png"
@@ -44,6 +46,51 @@ def h200_command() -> None:
     """Halo exchanges on one node of H200: simulated beside measured."""
     found = h200.compare()
     write_csv(RESULTS / "h200" / "simulated.csv", [vars(row) for row in found], _facts())
+
+
+@main.command("hosts")
+@click.option(
+    "--hosts",
+    "layouts",
+    multiple=True,
+    default=["1x1", "1x2", "2x1", "2x2", "3x1", "4x1"],
+    show_default=True,
+    help="hosts x ranks of each",
+)
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    default=["32:1:1", "64:3:1", "64:3:8"],
+    show_default=True,
+    help="edge:radius:quantities of a rank's cube",
+)
+@click.option("--mbit", default=200, show_default=True, help="Mbit/s out of each host; 0: no limit")
+@click.option("--seconds", default=1.0, show_default=True, help="of each way in one round of three")
+@click.option("--profile-seconds", default=300.0, show_default=True, help="of measuring the profile")
+@click.option("--profile", type=click.Path(path_type=Path), help="one of such hosts, in place of a new one")
+@click.option("--out", type=click.Path(path_type=Path), default=RESULTS / "latest", help="folder of the CSV")
+def hosts_command(
+    layouts: tuple[str, ...],
+    sizes: tuple[str, ...],
+    mbit: int,
+    seconds: float,
+    profile_seconds: float,
+    profile: Path | None,
+    out: Path,
+) -> None:
+    """Halo exchanges of host memory on hosts of namespaces (root): simulated beside measured."""
+    numbers = [text.split("x") for text in layouts]
+    if not all(len(words) == 2 and all(word.isdecimal() for word in words) for words in numbers):
+        raise click.UsageError("--hosts: hosts and ranks of each, such as 2x1")
+    pairs = [(int(n), int(per_host)) for n, per_host in numbers]
+    if profile is None:
+        profile = out / "profile-hosts.json"
+        hosts.measure_profile(profile, mbit, profile_seconds)
+    found = hosts.rows(pairs, sizes, mbit, seconds, profile)
+    hosts.show(found)
+    facts = {**_facts(), **machine_facts(find_mpirun(), any_shim())}
+    write_csv(out / "simulated-hosts.csv", [vars(row) for row in found], facts)
 
 
 @main.command("size")

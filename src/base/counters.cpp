@@ -90,7 +90,7 @@ const char* name(Function function) {
   static constexpr const char* kNames[] = {
 #define TEMPI_COUNTED(name) #name,
 #include "base/functions.def"
-      "GPU", "packing", "unpacking", "direct"};
+      "GPU", "packing", "unpacking", "direct", "exchange"};
   static_assert(std::size(kNames) == kFunctions);
   return kNames[static_cast<std::size_t>(function)];
 }

@@ -172,6 +172,12 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
+std::vector<std::string> variables() {
+  std::vector<std::string> all;
+  for (char** entry = environ; entry && *entry; ++entry) all.emplace_back(*entry);
+  return all;
+}
+
 std::string variable_of(long process, const std::string& name) {
   std::ifstream variables("/proc/" + std::to_string(process) + "/environ", std::ios::binary);
   for (std::string entry; std::getline(variables, entry, '\0');) {
@@ -191,11 +197,10 @@ const std::string& transport_settings() { return table().transports; }
 
 std::vector<std::string> inherited_settings() {
   std::vector<std::string> settings;
-  for (char** entry = environ; entry && *entry; ++entry) {
-    const std::string_view text = *entry;
-    const bool preloads = text.substr(0, 11) == "LD_PRELOAD=" && text.find("libtempi") != std::string_view::npos;
-    if (preloads) settings.insert(settings.begin(), std::string(text));
-    else if (text.substr(0, kPrefix.size()) == kPrefix) settings.emplace_back(text);
+  for (std::string& text : variables()) {
+    const bool preloads = text.substr(0, 11) == "LD_PRELOAD=" && text.find("libtempi") != std::string::npos;
+    if (preloads) settings.insert(settings.begin(), std::move(text));
+    else if (text.substr(0, kPrefix.size()) == kPrefix) settings.push_back(std::move(text));
   }
   return settings;
 }

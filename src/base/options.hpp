@@ -1,4 +1,5 @@
-// The options table: TEMPI_* environment variables, read once. Nothing else in the library calls getenv.
+// The options table: TEMPI_* environment variables, read once. Nothing else in the library or in the package reads
+// the environment.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,9 @@ const std::string& text(Option option);
 std::string variable(const char* name);
 // The value that a process of this user was started with; "": none, or it may not be read.
 std::string variable_of(long process, const std::string& name);
+
+// All variables as they are now: "NAME=value".
+std::vector<std::string> variables();
 
 // The folder of measured profiles: TEMPI_CACHE_DIR, else by the XDG directories. "" without a home.
 std::string cache_folder();

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/options.hpp"
 #include "base/tuning.hpp"
 #include "bind/bind.hpp"
 #include "face/api.h"
+#include "preload/needed.hpp"
 
 namespace py = pybind11;
 
@@ -181,6 +183,13 @@ void fake_copy(const Library& self, Address dst, Address src, std::size_t bytes)
 }  // namespace
 
 void bind_library(py::module_& module) {
+  module.def("variables", [] {
+    std::vector<py::bytes> all;  // not always text
+    for (const std::string& one : variables()) all.emplace_back(one);
+    return all;
+  });
+  module.def(
+      "abi_needed_by", [](const std::string& file) { return preload::mpi_needed_by(file, {}).abi; }, py::arg("file"));
   py::class_<Library>(module, "Library")
       .def(py::init<std::optional<std::string>>(), py::arg("path") = py::none())
       .def_property_readonly("path", &Library::path)

@@ -156,7 +156,7 @@ void bind_model(py::module_& module) {
     };
   };
   const auto packing_wins = [](const Fit& fit, const model::HostMessage& message) {
-    return model::packing_wins(model::predict(fit, message));
+    return model::packing_wins(model::predict(fit, message), model::kDoubtOfMessage);
   };
   fits.def("predict_on_host", with_host_message(predicted<model::HostMessage>), py::arg("bytes"), py::arg("blocks"),
            py::arg("touched"), py::arg("pages"), py::arg("indexed"), py::arg("peer"))

@@ -6,5 +6,6 @@ PYBIND11_MODULE(_native, module) {
   tempi::bind::bind_datatype(module);
   tempi::bind::bind_host(module);
   tempi::bind::bind_model(module);
+  tempi::bind::bind_placement(module);
   tempi::bind::bind_library(module);
 }

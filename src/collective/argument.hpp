@@ -73,6 +73,7 @@ struct Argument {
   Roles roles{};
   Fidelity fidelity = Fidelity::packed;
   bool stays_on_host = false;  // the library takes no GPU memory there, even if it is CUDA-aware
+  int own_block = -1;          // a block that is copied already (own_block.hpp): empty for the library; negative: none
 
   bool has_several_counts = false;  // `counts` and `displacements` are the program's
 
@@ -107,7 +108,8 @@ inline Argument buffer_of(const void* address, Numbers counts, Numbers displacem
           .has_several_counts = true};
 }
 
-// An argument as the library gets it: the program's, or one over staged bytes. The counts stay the program's.
+// An argument as the library gets it: the program's, perhaps with an empty own block, or one over staged bytes. The
+// counts stay the program's.
 struct Lent {
   const void* address;
   Handle type;

@@ -21,6 +21,16 @@ const KnownType& resolve(Handle type, Handle comm) {
   return *known;
 }
 
+bool is_contiguous(const Block& block) {
+  return pack::is_plain_copy(*block.type->plan, {block.count, block.type->extent});
+}
+
+pack::End end_of(const Argument& argument, const Block& block) {
+  pack::End end = pack::laid_out_end(block.type->plan->layout, argument.address, block.type->extent);
+  end.address = end.at(block.displacement);
+  return end;
+}
+
 bool Blocks::check_size(const Block& block) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(block.count, block.type->size(), &bytes)) throw LeftToLibrary{};

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "collective/argument.hpp"
+#include "pack/transfer.hpp"
 #include "types/types.hpp"
 
 namespace tempi::collective {
@@ -30,8 +32,12 @@ struct Block {
   std::int64_t bytes() const { return count * type->size(); }
 };
 
+bool is_contiguous(const Block& block);
+// The block's place in the buffer.
+pack::End end_of(const Argument& argument, const Block& block);
+
 // Calls fn(block) for every block, in their order: blocks of a uniform argument that follow each other with one role
-// are one. Blocks without data are left out.
+// are one. Blocks without data, and the argument's own block, are left out.
 class Blocks {
  public:
   Blocks(const Argument& argument, Handle comm) : argument_(argument), comm_(comm) {}
@@ -43,12 +49,21 @@ class Blocks {
     for (int i = 0, n = 1; i < argument_.n_blocks; i += n) {
       n = is_uniform ? run_from(i) : 1;
       const Count count = argument_.count_of(i);
-      if (count <= 0) continue;
+      if (count <= 0 || i == argument_.own_block) continue;
       const KnownType& type = resolve(argument_.type_of(i), comm_);
       const Block block{i, n, displacement(i, type, next), count * n, &type, argument_.roles[i]};
       next = block.displacement + block.count * type.extent;
       if (check_size(block)) fn(block);
     }
+  }
+
+  // One block of an argument with displacements; none: it has no data.
+  std::optional<Block> at(int i) const {
+    const Count count = argument_.count_of(i);
+    if (count <= 0) return {};
+    const KnownType& type = resolve(argument_.type_of(i), comm_);
+    const Block block{i, 1, displacement(i, type, 0), count, &type, argument_.roles[i]};
+    return check_size(block) ? std::optional(block) : std::nullopt;
   }
 
  private:

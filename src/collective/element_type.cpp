@@ -57,6 +57,21 @@ OwnTypePtr moved(Handle type, Aint bytes) {
   return committed(made);
 }
 
+BlockTypes::BlockTypes(const Argument& argument) {
+  const auto* const program = static_cast<const char*>(argument.types);
+  handles_.assign(program, program + static_cast<std::size_t>(argument.n_blocks) * sizeof(MPI_Datatype));
+  if (argument.own_block >= 0) set(argument.own_block, packed_element(0));
+}
+
+void BlockTypes::set(int block, Handle type) {
+  store_handle(&handles_[static_cast<std::size_t>(block) * sizeof(MPI_Datatype)], type);
+}
+
+void BlockTypes::set(int block, OwnTypePtr type) {
+  set(block, type->handle());
+  own_.push_back(std::move(type));
+}
+
 void forget_packed_elements() noexcept {
   const std::lock_guard lock(kept().mutex);
   kept().by_bytes.clear();

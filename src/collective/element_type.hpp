@@ -5,8 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
-#include "mpi/handle.hpp"
+#include "collective/argument.hpp"
 
 namespace tempi::collective {
 
@@ -29,6 +30,20 @@ OwnTypePtr packed_element(std::int64_t bytes);
 
 // An element of `type`, this far from the address: where a call has an int for the distance.
 OwnTypePtr moved(Handle type, Aint bytes);
+
+// The datatypes of an argument's blocks as the library gets them: the program's at first, but for its own block's,
+// which is empty.
+class BlockTypes {
+ public:
+  explicit BlockTypes(const Argument& argument);
+  void set(int block, Handle type);
+  void set(int block, OwnTypePtr type);  // keeps it
+  const void* data() const { return handles_.data(); }
+
+ private:
+  std::vector<char> handles_;
+  std::vector<OwnTypePtr> own_;
+};
 
 // Before MPI shuts down.
 void forget_packed_elements() noexcept;

@@ -26,6 +26,7 @@ void compute(Ends& ends, Role result) {
 }  // namespace
 
 void describe_bcast(const Group& group, Ends& ends, int root) {
+  ends.root = root;
   if (takes_part(group, root)) use(ends.in, 1, is_root(group, root) ? kRead : kWritten);
 }
 

@@ -11,6 +11,7 @@ namespace tempi::collective {
 struct Ends {
   Argument out, in;     // of calls with one buffer, `in`
   Argument compared{};  // of MPI_Compare_and_swap
+  int root = -1;        // of MPI_Bcast
 };
 
 void describe_bcast(const Group& group, Ends& ends, int root);

@@ -71,7 +71,7 @@ int move_file(const Call& call, Transfer transfer, Handle file, const void* buff
     ends.in.n_blocks = 1;
     ends.in.roles.usual = transfer == Transfer::read ? kBoth : kRead;
     ends.in.stays_on_host = true;
-    if (needs_staging(ends.in, call.comm, *device::current()) && !is_native(file)) ends.in.fidelity = Fidelity::kept;
+    if (needs_staging(ends.in, call.comm, device::current()) && !is_native(file)) ends.in.fidelity = Fidelity::kept;
   };
   return run_alone(call, {{}, buffer_of(buffer, count, type)}, describe, library);
 }

@@ -1,6 +1,9 @@
 #include "collective/run.hpp"
 
+#include "base/recycled.hpp"
 #include "base/trace.hpp"
+#include "collective/agreement.hpp"
+#include "collective/own_block.hpp"
 #include "collective/stage.hpp"
 #include "device/host_pages.hpp"
 #include "message/engine.hpp"
@@ -18,11 +21,11 @@ using message::Message;
 using message::MessagePtr;
 using message::MessageState;
 
-// The staged arguments of a call.
+// The arguments of a call that are not the program's.
 class Staged final : public message::Beside {
  public:
-  Lent add(const Argument& argument, Message& message, device::Device& device) {
-    if (!needs_staging(argument, message.comm, device)) return as_given(argument);
+  Lent add(const Argument& argument, Message& message, device::Device* device) {
+    if (!needs_staging(argument, message.comm, device)) return without_own_block(argument);
     std::optional<StagedArgument>& place = arguments_[n_++];
     return place.emplace(argument, message, device).lent();
   }
@@ -35,13 +38,22 @@ class Staged final : public message::Beside {
     each([](const Image& image) { image.collect(); });
   }
 
-  void count(Function function) const noexcept {
-    std::uint64_t bytes = 0;
-    for (const auto& one : arguments_) bytes += one ? static_cast<std::uint64_t>(one->bytes()) : 0;
-    count_call(function, any() ? message::outcome_of(arguments_.front()->strategy()) : Outcome::passed_faster, bytes);
+  // `copied`: bytes of a process's own block.
+  void count(Function function, std::int64_t copied) const noexcept {
+    std::int64_t bytes = copied;
+    for (const auto& one : arguments_) bytes += one ? one->bytes() : 0;
+    const Outcome unstaged = copied > 0 ? message::outcome_of(message::Strategy::host) : Outcome::passed_faster;
+    count_call(function, any() ? message::outcome_of(arguments_.front()->strategy()) : unstaged,
+               static_cast<std::uint64_t>(bytes));
   }
 
  private:
+  Lent without_own_block(const Argument& argument) {
+    Lent lent = as_given(argument);
+    if (argument.own_block >= 0) lent.types = types_[n_types_++].emplace(argument).data();
+    return lent;
+  }
+
   template <class Fn>
   void each(const Fn& fn) const {
     for (const auto& one : arguments_) {
@@ -50,7 +62,8 @@ class Staged final : public message::Beside {
   }
 
   std::array<std::optional<StagedArgument>, 3> arguments_{};
-  std::size_t n_ = 0;
+  std::array<std::optional<BlockTypes>, 2> types_{};
+  std::size_t n_ = 0, n_types_ = 0;
 };
 
 void throw_failure(Message& message) {
@@ -97,14 +110,15 @@ int call_kept(const Call& call, const MessagePtr& message, const Lent& given, Le
   return code;
 }
 
-int carry_out(const Call& call, const Ends& ends, device::Device& device, Library library) {
-  auto message = std::make_shared<Message>(call.real, call.comm, call.lifetime);
+int carry_out(const Call& call, Ends& ends, device::Device* device, Library library) {
+  const std::int64_t copied = copy_own_block(call, ends, device);
+  auto message = make_recycled<Message>(call.real, call.comm, call.lifetime);
   const auto staged = std::make_shared<Staged>();
   message->beside = staged;
   const Lent out = staged->add(ends.out, *message, device), in = staged->add(ends.in, *message, device),
              compared = staged->add(ends.compared, *message, device);
   const auto lending = [&] { return library(out, in, compared); };
-  staged->count(call.function);
+  staged->count(call.function, copied);
   if (!staged->any()) return lending();
   if (call.lifetime != message::Lifetime::programs) {
     message::pack_together({message});
@@ -118,7 +132,7 @@ int call_untouched(const Ends& ends, Library library) {
   return library(as_given(ends.out), as_given(ends.in), as_given(ends.compared));
 }
 
-int run_described(const Call& call, const Ends& given, DescribeAlone describe, device::Device& device,
+int run_described(const Call& call, const Ends& given, DescribeAlone describe, device::Device* device,
                   Library library) {
   Ends ends = given;
   try {
@@ -133,18 +147,38 @@ int run_described(const Call& call, const Ends& given, DescribeAlone describe, d
   }
 }
 
-// Null: all is the library's.
-device::Device* device_for(const Call& call) {
-  if (!active() || message::is_switched_off()) return nullptr;
-  if (!call.blocks() && call.request == nullptr && call.keep == nullptr) return nullptr;
-  device::Device* const device = device::current();
-  if (device == nullptr && !message::is_quiet()) message::look_whether_quiet();
-  return device;
+// False: all is the library's.
+bool may_be_ours(const Call& call, const device::Device* device) {
+  if (!active() || message::is_switched_off()) return false;
+  if (!call.blocks() && call.request == nullptr && call.keep == nullptr) return false;
+  if (device != nullptr) return true;
+  if (!message::is_quiet()) message::look_whether_quiet();
+  return may_be_packed_on_host(call.function) && message::may_pack_on_host();
+}
+
+// The call is carried out by messages if all members do so; else nothing.
+std::optional<int> run_by_messages(const Call& call, const Ends& arguments, Describe describe) {
+  if (!call.blocks() || !is_counted(call.function) || !active()) return {};
+  Engine::flush();
+  try {
+    check(call.comm);
+    Agreement* const agreement = Agreement::of(call.comm);
+    if (agreement == nullptr) return {};
+    const Group group(call.comm);
+    Ends ends = arguments;
+    describe(group, ends);
+    return agreement->carry_out(call, group, ends);
+  } catch (const Refused& refused) {
+    return refused.code;
+  } catch (...) {
+    return tell(caught_error(), call.owner, call.owned_by);
+  }
 }
 
 }  // namespace
 
 int run(const Call& call, const Ends& arguments, Describe describe, Library library) noexcept {
+  if (const std::optional<int> code = run_by_messages(call, arguments, describe)) return Engine::tended(*code);
   return run_alone(
       call, arguments,
       [&](Ends& ends) {
@@ -156,9 +190,9 @@ int run(const Call& call, const Ends& arguments, Describe describe, Library libr
 
 int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, Library library) noexcept {
   if (call.waits()) Engine::flush();
-  device::Device* const device = device_for(call);
-  const int code = device == nullptr ? call_untouched(arguments, library)
-                                     : run_described(call, arguments, describe, *device, library);
+  device::Device* const device = active() ? device::current() : nullptr;
+  const int code = may_be_ours(call, device) ? run_described(call, arguments, describe, device, library)
+                                             : call_untouched(arguments, library);
   return call.waits() ? Engine::tended(code) : code;
 }
 

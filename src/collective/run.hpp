@@ -7,7 +7,8 @@
 //
 // Invariants
 //   The library's function is called once, with the arguments of the program in all but the buffers, their datatypes
-//   and displacements. An argument that is not staged is passed on as the program gave it, whatever the other one is.
+//   and displacements. An argument that is not staged is passed on as the program gave it, whatever the other one is,
+//   but for a block that is copied already, whose datatype is empty.
 #pragma once
 
 #include "base/counters.hpp"
@@ -40,6 +41,13 @@ struct Call {
   // Initialisation may wait for the other processes, too, and so may access to a file or a window.
   bool waits() const { return lifetime != message::Lifetime::plain || owner != Owner::comm; }
 };
+
+// Calls with a datatype for each block of host memory, too.
+constexpr bool may_be_packed_on_host(Function function) {
+  return function == Function::MPI_Alltoallw || function == Function::MPI_Ialltoallw ||
+         function == Function::MPI_Alltoallw_init || function == Function::MPI_Neighbor_alltoallw ||
+         function == Function::MPI_Ineighbor_alltoallw || function == Function::MPI_Neighbor_alltoallw_init;
+}
 
 int run(const Call& call, const Ends& arguments, Describe describe, Library library) noexcept;
 

@@ -15,16 +15,6 @@ using model::Strategy;
 
 constexpr std::int64_t kAlignment = 16;  // of blocks whose distances are in bytes: of the widest word of a kernel
 
-bool is_contiguous(const Block& block) {
-  return pack::is_plain_copy(*block.type->plan, {block.count, block.type->extent});
-}
-
-pack::End end_of(const Argument& argument, const Block& block) {
-  pack::End end = pack::laid_out_end(block.type->plan->layout, argument.address, block.type->extent);
-  end.address = end.at(block.displacement);
-  return end;
-}
-
 // Looks at the blocks of one argument, one after the other.
 class Finder {
  public:
@@ -56,11 +46,7 @@ bool library_takes_all(const Argument& argument, Handle comm) {
   return takes_all;
 }
 
-}  // namespace
-
-bool needs_staging(const Argument& argument, Handle comm, device::Device& device) {
-  if (!argument.is_sound()) throw LeftToLibrary{};
-  if (argument.n_blocks == 0 || library_takes_all(argument, comm)) return false;
+bool is_on_gpu(const Argument& argument, Handle comm, device::Device& device) {
   Finder finder(device);
   bool is_found = false;
   Blocks(argument, comm).each([&](const Block& block) {
@@ -69,7 +55,36 @@ bool needs_staging(const Argument& argument, Handle comm, device::Device& device
   return is_found;
 }
 
-StagedArgument::StagedArgument(const Argument& argument, Message& message, device::Device& device) {
+message::Shape shape_of(const Block& block, MemoryKind kind, Handle comm) {
+  const KnownType& type = *block.type;
+  return {kind,
+          is_contiguous(block),
+          message::features_of(*type.plan, {block.count, type.extent}),
+          type.plan->traffic.is_indexed,
+          comm,
+          MPI_ANY_SOURCE,
+          type.is_moved_wrongly};
+}
+
+// Calls with a datatype for each block: libraries carry them out block by block, by their datatypes.
+bool is_packed_on_host(const Argument& argument, Handle comm) {
+  if (argument.types == nullptr || !message::may_pack_on_host()) return false;
+  std::vector<message::Shape> shapes;
+  Blocks(argument, comm).each([&](const Block& block) {
+    if (block.role.any()) shapes.push_back(shape_of(block, MemoryKind::host, comm));
+  });
+  return message::packs_all_on_host(shapes);
+}
+
+}  // namespace
+
+bool needs_staging(const Argument& argument, Handle comm, device::Device* device) {
+  if (!argument.is_sound()) throw LeftToLibrary{};
+  if (argument.n_blocks == 0 || library_takes_all(argument, comm)) return false;
+  return (device != nullptr && is_on_gpu(argument, comm, *device)) || is_packed_on_host(argument, comm);
+}
+
+StagedArgument::StagedArgument(const Argument& argument, Message& message, device::Device* device) {
   place(argument, message.comm, device);
   choose_strategy(argument, message.comm);
   const bool is_written =
@@ -80,13 +95,13 @@ StagedArgument::StagedArgument(const Argument& argument, Message& message, devic
   lend(argument);
 }
 
-void StagedArgument::place(const Argument& argument, Handle comm, device::Device& device) {
+void StagedArgument::place(const Argument& argument, Handle comm, device::Device* device) {
   Blocks(argument, comm).each([&](const Block& block) {
     if (argument.unit == Unit::bytes) bytes_ = (bytes_ + kAlignment - 1) / kAlignment * kAlignment;
     Placed placed{block, bytes_, end_of(argument, block)};
     if (__builtin_add_overflow(bytes_, block.bytes(), &bytes_)) throw LeftToLibrary{};
-    if (block.role.any()) {
-      const pack::Place& found = placed.end.place = pack::locate(placed.end, block.count, device);
+    if (block.role.any() && device != nullptr) {
+      const pack::Place& found = placed.end.place = pack::locate(placed.end, block.count, *device);
       if (found.touches_gpu() && !worker_.on_gpu()) worker_ = found.gpu();
       is_on_one_gpu_ =
           is_on_one_gpu_ && !found.is_split() && found.first.on_gpu() && found.first.context == worker_.context;
@@ -97,8 +112,12 @@ void StagedArgument::place(const Argument& argument, Handle comm, device::Device
 
 void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
   message::Shape shape{MemoryKind::device, false, {}, false, comm, MPI_ANY_SOURCE};
+  if (!worker_.on_gpu()) {
+    strategy_ = Strategy::host;
+    return;
+  }
   for (const auto& [block, offset, end] : placed_) {
-    const model::Features one = message::features_of(*block.type->plan, {block.count, block.type->extent});
+    const model::Features one = shape_of(block, MemoryKind::device, comm).features;
     shape.features.bytes += one.bytes;
     shape.features.blocks += one.blocks;
     shape.features.touched += one.touched;
@@ -106,22 +125,23 @@ void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
     shape.is_indexed = shape.is_indexed || block.type->plan->traffic.is_indexed;
   }
   const bool may_be_device = is_on_one_gpu_ && argument.fidelity == Fidelity::packed && !argument.stays_on_host;
-  strategy_ = may_be_device && message::choose(shape) == Strategy::device ? Strategy::device : Strategy::oneshot;
+  const bool is_device = may_be_device && message::choose(shape).strategy == Strategy::device;
+  strategy_ = is_device ? Strategy::device : Strategy::oneshot;
 }
 
-void StagedArgument::take_memory(device::Device& device, device::Limit limit, device::Overrun overrun) {
-  if (strategy_ == Strategy::device && has_taken(device, MemoryKind::device, limit, device::Overrun::impossible))
+void StagedArgument::take_memory(device::Device* device, device::Limit limit, device::Overrun overrun) {
+  if (strategy_ == Strategy::device && has_taken(*device, MemoryKind::device, limit, device::Overrun::impossible))
     return;
-  strategy_ = Strategy::oneshot;
-  if (!has_taken(device, MemoryKind::pinned, limit, overrun)) {
-    memory_ = std::make_shared<device::Staging>(&device, bytes_, overrun);
+  if (strategy_ != Strategy::host) {
+    strategy_ = Strategy::oneshot;
+    if (has_taken(*device, MemoryKind::pinned, limit, overrun)) return;
   }
+  memory_ = std::make_shared<device::Staging>(device, bytes_, overrun);
 }
 
 bool StagedArgument::has_taken(device::Device& device, MemoryKind kind, device::Limit limit,
                                device::Overrun overrun) try {
-  const device::Scope here(device, worker_.context);
-  memory_ = std::make_shared<device::Staging>(here, kind, bytes_, limit, overrun);
+  memory_ = std::make_shared<device::Staging>(device, worker_.context, kind, bytes_, limit, overrun);
   location_ = {kind, worker_.ordinal, worker_.context};
   return true;
 } catch (...) {
@@ -129,10 +149,10 @@ bool StagedArgument::has_taken(device::Device& device, MemoryKind kind, device::
   return false;
 }
 
-void StagedArgument::add_parts(Message& message, device::Device& device) const {
+void StagedArgument::add_parts(Message& message, device::Device* device) const {
   for (const auto& [block, offset, end] : placed_) {
     const auto add = [&](message::Parts& parts, pack::Direction direction) {
-      parts.add(Side{direction, block.type->prepared, block.count, end, strategy_}, &device,
+      parts.add(Side{direction, block.type->prepared, block.count, end, strategy_}, device,
                 message::Stretch{memory_, location_, offset});
     };
     if (block.role.reads) add(message.outs, pack::Direction::pack);
@@ -171,17 +191,16 @@ void StagedArgument::lend_elements(const Argument& argument) {
 
 // Each block has a datatype of its own; of blocks without data they are the program's.
 void StagedArgument::lend_bytes(const Argument& argument) {
-  const auto* const program = static_cast<const char*>(argument.types);
-  types_.assign(program, program + static_cast<std::size_t>(argument.n_blocks) * sizeof(MPI_Datatype));
+  types_.emplace(argument);
   for (Placed& one : placed_) {
     Handle type = library_type(argument, one.block);
     if (argument.displacements.are_ints() && one.offset > INT_MAX) {
       type = own_types_.emplace_back(moved(type, one.offset))->handle();
       one.offset = 0;
     }
-    store_handle(&types_[static_cast<std::size_t>(one.block.first) * sizeof(MPI_Datatype)], type);
+    types_->set(one.block.first, type);
   }
-  lent_.types = types_.data();
+  lent_.types = types_->data();
   if (argument.displacements.are_ints()) write(small_, argument);
   else write(large_, argument);
 }

@@ -14,14 +14,15 @@
 
 namespace tempi::collective {
 
-// True: the library may not be given the argument as it is. One pointer query a block, fewer where they lie close.
-bool needs_staging(const Argument& argument, Handle comm, device::Device& device);
+// True: the library may not be given the argument as it is, or our packer is predicted to be faster than its datatypes.
+// One pointer query a block, fewer where they lie close. `device` may be null.
+bool needs_staging(const Argument& argument, Handle comm, device::Device* device);
 
 // An argument over staged bytes; the library may read its arrays as long as the object lives.
 class StagedArgument {
  public:
   // The payloads become parts of the message: outs of the blocks that are read, ins of those that are written.
-  StagedArgument(const Argument& argument, message::Message& message, device::Device& device);
+  StagedArgument(const Argument& argument, message::Message& message, device::Device* device);
   StagedArgument(const StagedArgument&) = delete;
   StagedArgument& operator=(const StagedArgument&) = delete;
 
@@ -37,11 +38,11 @@ class StagedArgument {
     pack::End end;
   };
 
-  void place(const Argument& argument, Handle comm, device::Device& device);
+  void place(const Argument& argument, Handle comm, device::Device* device);
   void choose_strategy(const Argument& argument, Handle comm);
-  void take_memory(device::Device& device, device::Limit limit, device::Overrun overrun);
+  void take_memory(device::Device* device, device::Limit limit, device::Overrun overrun);
   bool has_taken(device::Device& device, device::MemoryKind kind, device::Limit limit, device::Overrun overrun);
-  void add_parts(message::Message& message, device::Device& device) const;
+  void add_parts(message::Message& message, device::Device* device) const;
   void lend(const Argument& argument);
   void lend_elements(const Argument& argument);
   void lend_bytes(const Argument& argument);
@@ -60,7 +61,7 @@ class StagedArgument {
   std::vector<OwnTypePtr> own_types_;
   std::vector<int> small_;
   std::vector<Count> large_;
-  std::vector<char> types_;
+  std::optional<BlockTypes> types_;
   Lent lent_{};
 };
 

@@ -85,19 +85,19 @@ void deallocate(Device* device, const Block& block) noexcept {
   }
 }
 
-// Source of an allocation; `here` is null for ordinary memory.
+// Source of an allocation; the context is null for ordinary memory.
 struct Origin {
   Device* device;
-  const Scope* here;
+  Context context;
 };
 
 // Null: the sort needs a tail and none is left.
 void* allocate(const Origin& origin, const Sort& sort, TailUse use) {
-  if (sort.kind == MemoryKind::device) return origin.here->allocate(sort.bytes);
+  if (sort.kind == MemoryKind::device) return Scope(*origin.device, origin.context).allocate(sort.bytes);
   void* const data = sort.has_tail ? allocate_pages_with_tail(sort.bytes, use) : allocate_host_pages(sort.bytes);
   if (data == nullptr || sort.kind == MemoryKind::host) return data;
   try {
-    origin.here->pin(data, sort.bytes);
+    Scope(*origin.device, origin.context).pin(data, sort.bytes);
   } catch (...) {
     deallocate_pages(sort, data);
     throw;
@@ -155,7 +155,7 @@ Block take_guarded(const Origin& origin, MemoryKind kind, std::size_t bytes, Lim
 Block take(const Origin& origin, MemoryKind kind, std::int64_t n, Limit limit, Overrun overrun) {
   const auto bytes = static_cast<std::size_t>(n);
   if (overrun == Overrun::possible && kind != MemoryKind::device) return take_guarded(origin, kind, bytes, limit);
-  return *take(origin, sort_of(kind, origin.here != nullptr ? origin.here->context() : nullptr, bytes), limit);
+  return *take(origin, sort_of(kind, origin.context, bytes), limit);
 }
 
 // True: the pool keeps it.
@@ -172,8 +172,8 @@ bool give_back(const Block& block) noexcept {
 
 }  // namespace
 
-Staging::Staging(const Scope& here, MemoryKind kind, std::int64_t bytes, Limit limit, Overrun overrun)
-    : device_(&here.device()), block_(take({device_, &here}, kind, bytes, limit, overrun)) {}
+Staging::Staging(Device& device, Context context, MemoryKind kind, std::int64_t bytes, Limit limit, Overrun overrun)
+    : device_(&device), block_(take({device_, context}, kind, bytes, limit, overrun)) {}
 
 Staging::Staging(Device* device, std::int64_t bytes, Overrun overrun)
     : device_(device), block_(take({device, nullptr}, MemoryKind::host, bytes, Limit::none, overrun)) {}

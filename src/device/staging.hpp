@@ -17,8 +17,9 @@ enum class Overrun { impossible, possible };
 
 class Staging {
  public:
-  // Device memory of the entered context, or pinned memory. Throws Error (no_memory), as the next one does.
-  Staging(const Scope& here, MemoryKind kind, std::int64_t bytes, Limit limit = Limit::none,
+  // Device memory of the context, or pinned memory. The context is entered only where the pool has no block. Throws
+  // Error (no_memory), as the next one does.
+  Staging(Device& device, Context context, MemoryKind kind, std::int64_t bytes, Limit limit = Limit::none,
           Overrun overrun = Overrun::impossible);
   // Ordinary memory. `device` may be null; the pool gives back its memory, too, when there is no other.
   Staging(Device* device, std::int64_t bytes, Overrun overrun);

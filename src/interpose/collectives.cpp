@@ -1,5 +1,6 @@
-// MPI-4.1, 6.4 to 6.8, 6.12, 6.13 and 8.6 to 8.8: collective calls that move data. In host memory they are the
-// library's.
+// MPI-4.1, 6.4 to 6.8, 6.12, 6.13 and 8.6 to 8.8: collective calls that move data. Those of host
+// memory are the library's, unless members of the communicator use GPUs (collective/agreement.hpp), or packing is
+// predicted to be faster (collective/stage.hpp, own_block.hpp).
 #include "interpose/collective_entry.hpp"
 
 namespace tempi::interpose {

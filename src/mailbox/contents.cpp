@@ -14,9 +14,13 @@ Line* Contents::find(const LineKey& key) {
   return nullptr;
 }
 
+Poll* Contents::find_poll(std::uint64_t comm) {
+  const auto found = std::find_if(polls.begin(), polls.end(), [&](const Poll& one) { return one.comm.load() == comm; });
+  return found != polls.end() ? &*found : nullptr;
+}
+
 bool Contents::is_closed(std::uint64_t comm) const {
-  if (is_shut.load(std::memory_order_acquire) != 0 || n_lines.load(std::memory_order_acquire) >= kMostLines)
-    return true;
+  if (is_shut.load(std::memory_order_acquire) != 0) return true;
   return std::any_of(closed.begin(), closed.end(), [&](const auto& one) { return one.load() == comm; });
 }
 

@@ -7,6 +7,7 @@
 //           its messages are counted from 1 on both sides
 //   base    the last number of the communicator that had the line before: the numbers of a line never come again
 //   landing memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
+//   poll    votes of this process before the collective calls of one communicator
 //   claim   the sender's step from "offered" to "claimed": its message is a marker from then on, unless it declines
 //
 // Invariants
@@ -54,10 +55,11 @@ struct OfferedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 2;
-inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16;
+inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16, kPolls = 256;
 inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
+inline constexpr std::size_t kMostUnoffered = kLines / 4;  // lines in use when only receives that are offered get one
 inline constexpr std::uint64_t kEnded = ~std::uint64_t{0};
 inline constexpr std::uint64_t kMostNumber =
     (std::uint64_t{1} << 40) - 1;  // later ones are neither offered nor claimed
@@ -112,6 +114,29 @@ struct Line {
   LineKey key() const { return {comm.load(std::memory_order_acquire), source.load(), tag.load()}; }
 };
 
+// The answer to an attempt, in one word. It differs from that of another communicator in a poll that is used again.
+struct Answer {
+  std::uint64_t comm;
+  std::uint64_t attempt;  // below 256
+  std::uint8_t value;
+  std::uint64_t bits() const { return (comm & ~std::uint64_t{0xFFFF}) | attempt << 8 | value; }
+  // True: the word is of this communicator, and of this attempt or a later one.
+  bool is_reached_by(std::uint64_t word) const {
+    return (word & ~std::uint64_t{0xFFFF}) == (comm & ~std::uint64_t{0xFFFF}) && (word >> 8 & 0xFF) >= attempt;
+  }
+};
+enum class Consent : std::uint8_t { none, refused, given, taken_back, accepted };
+
+// The protocol is in collective/ballot.hpp. Its process alone writes a poll, but for the step from "given" to
+// "accepted".
+struct Poll {
+  std::atomic<std::uint64_t> comm{};      // 0: vacant; written after the other fields are zero
+  std::atomic<std::uint64_t> consent{};   // Answer of a Consent
+  std::atomic<std::uint64_t> decision{};  // of the first member: Answer, 1 if all have consented
+  std::atomic<std::uint64_t> votes{};     // number << 8 | this vote << 4 | the one before
+  std::atomic<std::uint64_t> read{};      // number of the last vote that has been read of all others
+};
+
 struct Contents {
   std::uint32_t version = kVersion, bytes = sizeof(Contents);
   std::int32_t rank = -1;                 // in MPI_COMM_WORLD
@@ -123,11 +148,17 @@ struct Contents {
   std::array<Line, kLines> lines{};
   std::array<Slot, kSlots> slots{};
   std::array<OfferedBox, kBoxes> boxes{};  // of the layouts of offers
+  std::array<Poll, kPolls> polls{};
+  std::atomic<std::uint32_t> polls_are_full{0};  // a communicator without a poll will have none
 
   // The line of the key; null: there is none yet.
   Line* find(const LineKey& key);
-  // True: a receive on this communicator that has no line here will never be offered.
+  // The poll of the communicator; null: there is none yet.
+  Poll* find_poll(std::uint64_t comm);
+  // True: no further receive of this communicator is offered.
   bool is_closed(std::uint64_t comm) const;
+  // False: no receive without a line will be offered.
+  bool has_room() const { return n_lines.load(std::memory_order_acquire) < kMostLines; }
   std::uint16_t number_of(const Line& line) const { return static_cast<std::uint16_t>(&line - lines.data()); }
 };
 

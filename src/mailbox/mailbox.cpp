@@ -69,14 +69,14 @@ void Mailbox::withdraw() noexcept {
   if (socket_ >= 0) ::close(std::exchange(socket_, -1));
 }
 
-Line* Mailbox::line(const LineKey& key) noexcept {
+Line* Mailbox::line(const LineKey& key, bool is_offered) noexcept {
   const std::lock_guard lock(mutex_);
   if (Line* const known = contents_->find(key)) return known;
   for (std::size_t at = first_line(key), n = 0; n < kLines; ++at, ++n) {
     Line& line = contents_->lines[at % kLines];
     const std::uint64_t its_comm = line.comm.load();
     if (its_comm != 0 && its_comm != kEnded) continue;
-    if (its_comm == 0 && contents_->n_lines.load() >= kMostLines) return nullptr;
+    if (its_comm == 0 && contents_->n_lines.load() >= (is_offered ? kMostLines : kMostUnoffered)) return nullptr;
     if (its_comm == 0) contents_->n_lines.fetch_add(1, std::memory_order_release);
     line.source.store(key.source);
     line.tag.store(key.tag);
@@ -108,6 +108,27 @@ void Mailbox::end(std::uint64_t comm) noexcept {
     std::uint64_t its = comm;
     one.compare_exchange_strong(its, 0);
   }
+}
+
+Poll* Mailbox::take_poll(std::uint64_t comm) noexcept {
+  const std::lock_guard lock(mutex_);
+  Poll* const poll = contents_->find_poll(0);
+  if (poll == nullptr) {
+    contents_->polls_are_full.store(1, std::memory_order_release);
+    return nullptr;
+  }
+  poll->consent.store(0);
+  poll->decision.store(0);
+  poll->votes.store(0);
+  poll->read.store(0);
+  poll->comm.store(comm, std::memory_order_release);
+  return poll;
+}
+
+void Mailbox::give_back(Poll& poll) noexcept {
+  const std::lock_guard lock(mutex_);
+  poll.comm.store(0, std::memory_order_release);
+  contents_->polls_are_full.store(0, std::memory_order_release);
 }
 
 Slot* Mailbox::take_slot() noexcept {

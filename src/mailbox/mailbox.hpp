@@ -33,13 +33,18 @@ class Mailbox {
   void withdraw() noexcept;
   bool is_published() const { return socket_ >= 0; }
 
-  // The line of the key, made if need be; null: there is no room.
-  Line* line(const LineKey& key) noexcept;
+  // The line of the key, made if need be; null: there is no room, or it is kept for receives that are offered (programs
+  // make up tags for messages that have no use for lines).
+  Line* line(const LineKey& key, bool is_offered) noexcept;
   // No receive of the communicator is offered any more.
   void close(std::uint64_t comm) noexcept;
   // The communicator has ended: its lines are free.
   void end(std::uint64_t comm) noexcept;
   void announce_probes() noexcept { contents_->probes.store(1, std::memory_order_release); }
+
+  // A vacant poll, which is the communicator's until it is given back. Null: there is none.
+  Poll* take_poll(std::uint64_t comm) noexcept;
+  void give_back(Poll& poll) noexcept;
 
   // A vacant slot, which is the caller's until it is given back, vacant again; null: there is none.
   Slot* take_slot() noexcept;

@@ -35,7 +35,8 @@ Strategy strategy_of(const Measurement& what, const Typed& typed) {
   const std::string_view name = what.strategy;
   if (const auto strategy = model::strategy_named(name)) return *strategy;
   if (name != "auto") throw std::runtime_error("there is no strategy \"" + std::string(name) + "\"");
-  return message::choose({MemoryKind::device, typed.is_contiguous(), typed.features(), false, comm_world(), what.peer});
+  return message::choose({MemoryKind::device, typed.is_contiguous(), typed.features(), false, comm_world(), what.peer})
+      .strategy;
 }
 
 // The strategy of messages of host memory that is asked for, if it is one.

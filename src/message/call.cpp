@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/recycled.hpp"
 #include "base/trace.hpp"
 #include "message/engine.hpp"
 
@@ -111,7 +112,7 @@ int run_nonblocking(const Call& call, FoundSide&& found, Over over) {
 // The library's request of a buffered send is made when the bytes are packed: it takes them at once.
 Made make_message(const Call& call, FoundSide&& found, Over over) {
   const Half& half = call.half();
-  auto message = std::make_shared<Message>(call.real, half.buffer.comm, call.lifetime);
+  auto message = make_recycled<Message>(call.real, half.buffer.comm, call.lifetime);
   message->is_buffered = call.is_buffered && call.lifetime == Lifetime::programs;
   message->is_blocking = call.is_waited_for;
   Payload* payload = nullptr;

@@ -100,7 +100,6 @@ int pass_on(const Call& call, const Fn& untouched) {
 // The call is the library's.
 template <class Fn>
 int pass_on_noted(const Call& call, const Fn& untouched) {
-  if (!notes_messages()) return pass_on(call, untouched);
   note_untouched(call.out, call.in, call.lifetime == Lifetime::programs);
   const int code = pass_on(call, untouched);
   if (code != MPI_SUCCESS) close_meetings(call.comm());

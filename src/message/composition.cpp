@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
-#include <mutex>
 
+#include "base/kept.hpp"
 #include "datatype/compose.hpp"
 
 namespace tempi::message {
@@ -14,27 +13,8 @@ using datatype::Box;
 using datatype::Boxes;
 using mailbox::OfferedBox;
 
-constexpr std::size_t kKept = 256;
+constexpr std::size_t kMostKept = 256;
 constexpr std::size_t kMostBoxes = 1024;  // of an offered layout
-
-// The last values, newest first.
-template <class Ptr>
-class Kept {
- public:
-  template <class Is, class Make>
-  Ptr get(const Is& is_it, const Make& make) {
-    const std::lock_guard lock(mutex_);
-    const auto known = std::find_if(kept_.begin(), kept_.end(), is_it);
-    if (known != kept_.end()) return *known;
-    kept_.push_front(make());
-    if (kept_.size() > kKept) kept_.pop_back();
-    return kept_.front();
-  }
-
- private:
-  std::mutex mutex_;
-  std::deque<Ptr> kept_;
-};
 
 OfferedBox offered(const Box& box) { return {box.src_offset, box.dst_offset, box.block_bytes, box.n_dims, box.dims}; }
 
@@ -132,7 +112,7 @@ Boxes BufferLayout::boxes() const {
 }
 
 OfferedLayoutPtr offered_layout(const BufferLayout& layout, const pack::End& end, device::Device& device) {
-  static auto& kept = *new Kept<std::shared_ptr<const Numbered>>;
+  static auto& kept = *new Kept<std::shared_ptr<const Numbered>, kMostKept>;
   const bool is_whole = pack::lies_in_one_place(end.place.first, end.address, pack::span_of(end, layout.count));
   const void* const address = is_whole ? nullptr : end.address;
   const auto is_it = [&](const auto& one) {
@@ -164,7 +144,7 @@ Composed::Composed(BufferLayout sent, LayoutName received, MovedBuffer its_place
 
 ComposedPtr composition(const BufferLayout& from, const LayoutName& to, const MovedBuffer& place,
                         FunctionRef<Boxes()> received_boxes) {
-  static auto& kept = *new Kept<ComposedPtr>;
+  static auto& kept = *new Kept<ComposedPtr, kMostKept>;
   return kept.get([&](const ComposedPtr& one) { return one->to == to && one->from == from && one->place == place; },
                   [&] { return std::make_shared<Composed>(from, to, place, received_boxes()); });
 }

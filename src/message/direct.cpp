@@ -88,6 +88,10 @@ void note_probe() noexcept {
   if (notes_messages()) Mailbox::own().announce_probes();
 }
 
+void promise_no_probes(Handle comm) noexcept {
+  if (Meetings* const all = notes_messages() ? meetings_on(comm) : nullptr) all->never_probe();
+}
+
 OfferPtr note_receive(Handle comm, const Part& part) noexcept try {
   if (!notes_messages()) return nullptr;
   Meetings* const all = meetings_of(comm);
@@ -96,7 +100,7 @@ OfferPtr note_receive(Handle comm, const Part& part) noexcept try {
     all->close_receives();
     return nullptr;
   }
-  const Meetings::Place place = all->place_receive(part.peer, part.tag);
+  const Meetings::Place place = all->place_receive(part.peer, part.tag, part.payload.may_be_direct());
   if (place.line == nullptr) return nullptr;
   OfferPtr offer = part.payload.may_be_direct() ? make_offer(place, part) : nullptr;
   if (!offer) place.line->n_posted.store(place.n, std::memory_order_release);
@@ -116,7 +120,7 @@ void note_send(Handle comm, Part& part, bool may_write) noexcept try {
   part.early.reset();
   Meetings* const all = notes_messages() ? meetings_of(comm) : nullptr;
   if (all == nullptr) return;
-  const std::optional<Turn> turn = all->note_send(part.peer, part.tag);
+  const std::optional<Turn> turn = all->place_send(part.peer, part.tag);
   const bool is_claimed = may_write && part.payload.may_be_direct();
   if (turn && is_claimed && lies_on_one_gpu(part.payload)) part.early = turn;
 } catch (...) {

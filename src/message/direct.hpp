@@ -24,6 +24,8 @@ void close_meetings(Handle comm) noexcept;
 void close_all_meetings() noexcept;
 // The process looks for messages: senders may not wait for its receives.
 void note_probe() noexcept;
+// It never does on this communicator, which is ours.
+void promise_no_probes(Handle comm) noexcept;
 
 // A receive that is about to be posted. Null: it is not offered.
 OfferPtr note_receive(Handle comm, const Part& part) noexcept;

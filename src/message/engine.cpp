@@ -37,6 +37,7 @@ void Engine::post(const MessagePtr& message) {
   const bool is_packed = !message->outs.all([](const Part& part) { return part.payload.can_be_queued(); });
   if (is_packed) pack_now(*message);
   const std::lock_guard lock(mutex_);
+  if (!is_packed && n_holds_ == 0) row_.add(*message);
   Part& part = message->outs.first();
   note_send(message->comm, part, !is_packed);
   message->state.become(MessageState::pending);
@@ -45,7 +46,7 @@ void Engine::post(const MessagePtr& message) {
   if (!part.direct) pack_early(message->comm, part.peer);
   if (is_packed && pending_.empty()) return start(*message);
   const bool starts_now = starts_in_its_call(*message);
-  row_is_open_ = row_is_open_ || starts_now;
+  if (starts_now) row_.note_awaited();
   pending_.push_back(message);
   if (!is_packed) queue(message);
   held_bytes_ += message->outs.bytes();
@@ -103,12 +104,12 @@ void Engine::release() noexcept {
   count_work();
 }
 
-// The first pack starts the GPU; those that follow while it runs share the next launch.
+// The first pack starts the GPU, unless others are known to follow; those that do while it runs share the next launch.
 void Engine::queue(const MessagePtr& message) {
   not_launched_.push_back(message);
   not_launched_bytes_ += message->outs.bytes();
   if (n_holds_ > 0 && message->outs.first().direct) return;
-  const bool is_first = pending_.size() == 1 && n_holds_ == 0;
+  const bool is_first = pending_.size() == 1 && n_holds_ == 0 && !row_.expects_several();
   const bool is_much = not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes;
   if (is_first || (is_much && !is_launched_running())) launch();
 }
@@ -116,7 +117,7 @@ void Engine::queue(const MessagePtr& message) {
 // Only the first of a row of sends is waited for: the others share a launch.
 bool Engine::starts_in_its_call(const Message& message) const noexcept {
   if (starter() == Starter::same_call) return true;
-  return pending_.empty() && !row_is_open_ && message.outs.bytes() <= kMostAwaitedBytes;
+  return pending_.empty() && row_.may_await() && message.outs.bytes() <= kMostAwaitedBytes;
 }
 
 bool Engine::is_launched_running() const noexcept try { return launched_ && !launched_->reached(); } catch (...) {
@@ -139,7 +140,7 @@ void Engine::start_pending(bool waits) noexcept {
 // False: sends are early still. Others are not waited for then: early ones are launched as soon as they meet.
 bool Engine::start_what_can_be(bool waits) noexcept {
   const std::lock_guard lock(mutex_);
-  row_is_open_ = false;
+  row_.end();
   meet_early(waits);
   start_packed(waits && early_.empty());
   tend_orphans(false);
@@ -148,7 +149,7 @@ bool Engine::start_what_can_be(bool waits) noexcept {
 
 void Engine::start_before(Handle comm, int peer) noexcept {
   const std::lock_guard lock(mutex_);
-  row_is_open_ = false;
+  row_.end();
   pack_early(comm, peer);
   start_packed(true);
   count_work();
@@ -185,7 +186,7 @@ void Engine::forget_all() noexcept {
 }
 
 void Engine::count_work() noexcept {
-  n_work_.store(pending_.size() + early_.size() + orphans_.size() + std::size_t{row_is_open_},
+  n_work_.store(pending_.size() + early_.size() + orphans_.size() + std::size_t{row_.is_open()},
                 std::memory_order_release);
 }
 
@@ -197,6 +198,7 @@ void Engine::deliver(Message& message) noexcept {
   message.start_code = message.mpi.MPI_Isend(nullptr, 0, type_byte(), part.peer, part.tag, message.comm, &marker);
   if (is_made(message.start_code, marker)) message.mpi.MPI_Request_free(&marker);
   part.direct.reset();
+  part.was_direct = message.start_code == MPI_SUCCESS;
   if (message.start_code != MPI_SUCCESS) end_order(message);
   message.state.become(message.start_code == MPI_SUCCESS ? MessageState::delivered : MessageState::failed);
 }
@@ -214,6 +216,7 @@ void Engine::end_order(Message& failed) noexcept {
 
 void Engine::start(Message& message) noexcept {
   if (!message.outs.empty() && message.outs.first().direct) return deliver(message);
+  message.outs.each([](Part& part) { part.was_direct = false; });
   if (!message.failure) {
     const Handle outer = starting_.exchange(key_of(message.request));
     message.start_code = message.mpi.MPI_Start(&message.request);

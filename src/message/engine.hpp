@@ -15,6 +15,7 @@
 
 #include "message/early.hpp"
 #include "message/message_table.hpp"
+#include "message/row.hpp"
 
 namespace tempi::message {
 
@@ -130,7 +131,7 @@ class Engine {
   device::MarkPtr launched_{};   // the end of the last launch
   int n_holds_ = 0;              // objects of Together
   std::int64_t held_bytes_ = 0;  // posted under them
-  bool row_is_open_ = false;     // a message was waited for in its call, and no call has started pending ones since
+  Row row_;                      // of sends posted since a call has last started pending ones
   MessageTable managed_;
   std::vector<MessagePtr> orphans_;
 };

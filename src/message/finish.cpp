@@ -36,7 +36,8 @@ enum class Came : std::uint8_t {
 
 Came how_it_came(Part& part, MPI_Status& status) {
   OfferPtr offer = std::exchange(part.offer, nullptr);
-  if (!offer || !offer->end_it()) return Came::packed;
+  part.was_direct = offer && offer->end_it();
+  if (!part.was_direct) return Came::packed;
   if (is_filled(status)) real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), offer->bytes());
   if (offer->slot().is_landed.load(std::memory_order_relaxed) == 0) return Came::written;
   part.payload.take_from(offer->landing->end());
@@ -199,6 +200,7 @@ int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noe
 
 int finish_all(Requests& requests, const SeenStatuses& statuses, int code) noexcept {
   std::vector<Completed> done;
+  done.reserve(static_cast<std::size_t>(requests.size()));
   for (int i = 0; i < requests.size(); ++i) {
     MPI_Status* const status = statuses.at(i);
     if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, code)) {

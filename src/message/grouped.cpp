@@ -64,6 +64,7 @@ bool is_queued_alone(const Work& work) {
   Part& part = *work.part;
   if (Landing* const landing = begun_landing(part)) part.queued = landing->queue_rest();
   else if (part.direct && goes_in_chunks(*part.direct)) part.queued = queue_chunks(*part.direct, part.payload.device());
+  else if (!part.direct && part.payload.is_empty()) part.queued = {};
   else if (!part.direct && !part.payload.can_join_a_batch()) part.queued = part.payload.queue();
   else return false;
   return true;

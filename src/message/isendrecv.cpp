@@ -2,6 +2,7 @@
 // whose status is empty in MPICH.
 #include <utility>
 
+#include "base/recycled.hpp"
 #include "message/call.hpp"
 #include "message/engine.hpp"
 
@@ -19,7 +20,7 @@ Made make_receive(const Call& call, FoundSide&& found) {
 
 MessagePtr message_of(const Real& real, Handle request, Handle comm) {
   if (MessagePtr managed = Engine::get().take(request)) return managed;
-  auto plain = std::make_shared<Message>(real, comm, Lifetime::plain);
+  auto plain = make_recycled<Message>(real, comm, Lifetime::plain);
   plain->request = request;
   plain->state.become(MessageState::started);
   return plain;

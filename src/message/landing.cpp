@@ -36,7 +36,7 @@ bool suits_landing(const Payload& payload) {
 Landing::Landing(const Scope& here, const pack::Transfer& transfer)
     : device_(here.device()),
       context_(here.context()),
-      memory_(here, MemoryKind::device, transfer.bytes(), device::Limit::pool),
+      memory_(device_, context_, MemoryKind::device, transfer.bytes(), device::Limit::pool),
       transfer_(transfer.with_dense_at(memory_.data())) {
   transfer_.dense().place = {device_.locate(memory_.data())};
   n_all_.fetch_add(1, std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/recycled.hpp"
 #include "message/composition.hpp"
 #include "message/landing.hpp"
 
@@ -50,7 +51,7 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   const Payload& payload = part.payload;
   Slot* const slot = lies_on_one_gpu(payload) ? Mailbox::own().take_slot() : nullptr;
   if (slot == nullptr) return nullptr;
-  auto offer = std::make_shared<Offer>(*slot, *place.line, place.n);
+  auto offer = make_recycled<Offer>(*slot, *place.line, place.n);
   const pack::Transfer& transfer = payload.transfer();
   offer->prepared = payload.prepared();
   offer->count = transfer.count;

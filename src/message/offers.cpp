@@ -1,5 +1,6 @@
 #include "message/offers.hpp"
 
+#include <array>
 #include <bit>
 #include <chrono>
 #include <set>
@@ -50,7 +51,7 @@ Registry& registry() {
 
 struct Published {
   std::mutex mutex;
-  std::set<Offer*> all;
+  std::array<Offer*, mailbox::kSlots> by_slot{};
 };
 
 Published& published() {
@@ -64,6 +65,7 @@ constexpr std::chrono::seconds kClaimLasts{5};
 
 // False: it stays claimed.
 bool wait_for_claim(const Slot& slot) {
+  if (slot.state() != OfferState::claimed) return true;
   const auto end = std::chrono::steady_clock::now() + kClaimLasts;
   while (slot.state() == OfferState::claimed) {
     if (std::chrono::steady_clock::now() > end) return false;
@@ -74,25 +76,26 @@ bool wait_for_claim(const Slot& slot) {
 
 }  // namespace
 
+std::uint16_t Offer::slot_number() const {
+  return static_cast<std::uint16_t>(&slot_ - Mailbox::own().contents().slots.data());
+}
+
 OfferWord Offer::word(OfferState state) const { return {n_, Mailbox::own().contents().number_of(line_), state}; }
 
 // With the lock: a cancellation closes the receives first, and finds all that were published before.
-bool Offer::post(const Meetings& meetings) noexcept try {
+bool Offer::post(const Meetings& meetings) noexcept {
   const std::lock_guard lock(published().mutex);
   if (!meetings.offers()) return false;
-  published().all.insert(this);
+  published().by_slot[slot_number()] = this;
   publish();
   return true;
-} catch (...) {
-  return false;  // no memory
 }
 
 void Offer::publish() noexcept {
   is_posted_ = true;
   slot_.word.store(word(OfferState::vacant).bits(), std::memory_order_relaxed);
   slot_.step(word(OfferState::vacant), OfferState::offered);
-  const auto number = static_cast<std::uint16_t>(&slot_ - Mailbox::own().contents().slots.data());
-  line_.slots[n_ % mailbox::kWindow].store(number, std::memory_order_release);
+  line_.slots[n_ % mailbox::kWindow].store(slot_number(), std::memory_order_release);
   line_.n_posted.store(n_, std::memory_order_release);
 }
 
@@ -105,8 +108,8 @@ bool Offer::revoke() noexcept {
 std::vector<OfferPtr> Offer::revoke_all() noexcept {
   std::vector<OfferPtr> left;
   const std::lock_guard lock(published().mutex);
-  for (Offer* const offer : published().all) {
-    if (offer->revoke()) continue;
+  for (Offer* const offer : published().by_slot) {
+    if (offer == nullptr || offer->revoke()) continue;
     if (OfferPtr alive = offer->weak_from_this().lock()) left.push_back(std::move(alive));
   }
   return left;
@@ -140,7 +143,7 @@ bool Offer::end_it() noexcept {
 Offer::~Offer() {
   {
     const std::lock_guard lock(published().mutex);
-    published().all.erase(this);
+    published().by_slot[slot_number()] = nullptr;
   }
   end_it();
   slot_.own = nullptr;
@@ -154,8 +157,9 @@ Meeting meet(const Turn& turn) noexcept {
   const std::uint64_t n = turn.n + (line != nullptr ? line->base.load() : 0);
   if (line != nullptr && line->comm.load() != turn.key.comm) line = nullptr;  // used again
   if (line == nullptr || line->n_posted.load(std::memory_order_acquire) < n) {
-    const bool may_come = !turn.is_own && there.probes.load(std::memory_order_acquire) == 0;
-    return {may_come && !there.is_closed(turn.key.comm) ? Met::early : Met::nothing};
+    const bool may_come = !turn.is_own && (turn.is_never_probed || there.probes.load(std::memory_order_acquire) == 0);
+    const bool may_be_offered = (line != nullptr || there.has_room()) && !there.is_closed(turn.key.comm);
+    return {may_come && may_be_offered ? Met::early : Met::nothing};
   }
   Slot& slot = there.slots[line->slots[n % mailbox::kWindow].load(std::memory_order_acquire) % mailbox::kSlots];
   const OfferWord offered{n, there.number_of(*line), OfferState::offered};
@@ -179,59 +183,58 @@ Meetings::~Meetings() {
 
 std::uint64_t Meetings::id_for(int rank) const { return rank == peer::own_rank() ? own_id_ : id_; }
 
-bool Meetings::is_in_turn(std::thread::id& user) {
-  if (user == std::thread::id{}) user = std::this_thread::get_id();
-  return user == std::this_thread::get_id();
+bool Meetings::is_in_turn(std::atomic<std::thread::id>& user) {
+  std::thread::id known = user.load(std::memory_order_relaxed);
+  if (known == std::this_thread::get_id()) return true;
+  return known == std::thread::id{} && user.compare_exchange_strong(known, std::this_thread::get_id());
 }
 
-std::optional<Turn> Meetings::note_send(int peer, int tag) {
-  const std::lock_guard lock(mutex_);
+const Meetings::Sent* Meetings::count_send(int peer, int tag) {
   if (!is_in_turn(sender_) || sent_.size() > kMostTags) sends_are_closed_.store(true);
-  if (!claims()) return {};
+  if (!claims()) return nullptr;
   Sent* const known = sent_.find(key_of(peer, tag));
   Sent& sent = known != nullptr ? *known : sent_.add(key_of(peer, tag));
   if (known == nullptr) sent.rank = peer::rank_in_world(comm_, peer);
   ++sent.n;
-  if (sent.rank < 0 || id_for(sent.rank) == 0 || sent.n > mailbox::kMostNumber) return {};
-  if (sent.receiver == nullptr) sent.receiver = mailbox_of(sent.rank, sent.n);
-  if (sent.receiver == nullptr) return {};
-  const LineKey key{id_for(sent.rank), peer::own_rank(), tag};
-  return Turn{sent.receiver, key, sent.n, sent.rank, sent.rank == peer::own_rank()};
+  const bool may_have_line = sent.rank >= 0 && id_for(sent.rank) != 0;
+  if (sent.receiver == nullptr && may_have_line) sent.receiver = mailbox_of(sent.rank, sent.n);
+  return &sent;
 }
 
-Meetings::Received& Meetings::count_receive(int peer, int tag) {
+std::optional<Turn> Meetings::place_send(int peer, int tag) {
+  const Sent* const sent = count_send(peer, tag);
+  if (sent == nullptr || sent->receiver == nullptr || sent->n > mailbox::kMostNumber) return {};
+  const LineKey key{id_for(sent->rank), peer::own_rank(), tag};
+  return Turn{sent->receiver, key, sent->n, sent->rank, sent->rank == peer::own_rank(), is_never_probed_.load()};
+}
+
+Meetings::Received& Meetings::count_receive(int peer, int tag, bool is_offered) {
   Received* const known = received_.find(key_of(peer, tag));
   Received& received = known != nullptr ? *known : received_.add(key_of(peer, tag));
   if (known == nullptr) received.rank = peer::rank_in_world(comm_, peer);
   ++received.n;
   const bool may_have_line = received.rank >= 0 && id_for(received.rank) != 0;
   if (received.line == nullptr && may_have_line && mailbox_of(received.rank, received.n) != nullptr) {
-    received.line = Mailbox::own().line({id_for(received.rank), received.rank, tag});
+    received.line = Mailbox::own().line({id_for(received.rank), received.rank, tag}, is_offered);
   }
   return received;
 }
 
 void Meetings::note_receive(int peer, int tag) {
-  const Place place = place_receive(peer, tag);
+  const Place place = place_receive(peer, tag, false);
   if (place.line != nullptr) place.line->n_posted.store(place.n, std::memory_order_release);
 }
 
-Meetings::Place Meetings::place_receive(int peer, int tag) {
-  const std::lock_guard lock(mutex_);
-  if (!is_in_turn(receiver_) || received_.size() > kMostTags) close_receives_locked();
+Meetings::Place Meetings::place_receive(int peer, int tag, bool is_offered) {
+  if (!is_in_turn(receiver_) || received_.size() > kMostTags) close_receives();
   if (!offers()) return {};
-  const Received& received = count_receive(peer, tag);
+  const Received& received = count_receive(peer, tag, is_offered);
   const std::uint64_t base = received.line != nullptr ? received.line->base.load() : 0;
   if (base + received.n > mailbox::kMostNumber) return {};
   return {received.line, base + received.n, received.rank == peer::own_rank()};
 }
 
 void Meetings::close_receives() {
-  const std::lock_guard lock(mutex_);
-  close_receives_locked();
-}
-
-void Meetings::close_receives_locked() {
   if (!receives_are_closed_.exchange(true) && id_ != 0) Mailbox::own().close(id_);
 }
 
@@ -246,8 +249,9 @@ void Meetings::close_all() noexcept {
 }
 
 Meetings* meetings_on(Handle comm) noexcept {
-  return static_cast<Meetings*>(peer::attachment(
-      comm, [](Handle of) -> std::unique_ptr<peer::Attachment> { return std::make_unique<Meetings>(of); }));
+  return static_cast<Meetings*>(
+      peer::attachment(comm, peer::Attached::meetings,
+                       [](Handle of) -> std::unique_ptr<peer::Attachment> { return std::make_unique<Meetings>(of); }));
 }
 
 }  // namespace tempi::message

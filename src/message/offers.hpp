@@ -19,7 +19,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
@@ -70,6 +69,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   static std::vector<std::shared_ptr<Offer>> revoke_all() noexcept;
 
  private:
+  std::uint16_t slot_number() const;
   mailbox::OfferWord word(OfferState state) const;
   void publish() noexcept;
   bool revoke() noexcept;
@@ -89,6 +89,7 @@ struct Turn {
   std::uint64_t n;
   int rank;  // of the receiver, in MPI_COMM_WORLD
   bool is_own;
+  bool is_never_probed;
 };
 
 // The offer that a send has claimed.
@@ -112,14 +113,15 @@ struct Meeting {
 // Looks for the receive of a message, and claims its offer.
 Meeting meet(const Turn& turn) noexcept;
 
-// The counts on one communicator. Any thread may ask.
+// The counts on one communicator. Any thread may ask: the first that sends, or receives, is the only one that counts.
 class Meetings : public peer::Attachment {
  public:
   explicit Meetings(Handle comm);
   ~Meetings() override;
 
-  // Nothing: the message is packed.
-  std::optional<Turn> note_send(int peer, int tag);
+  // A send that is packed, or one that may be direct: its turn; nothing: it is packed.
+  void note_send(int peer, int tag) { count_send(peer, tag); }
+  std::optional<Turn> place_send(int peer, int tag);
   // A receive that is not offered, or one that may be: its line and number; a null line: it cannot be offered.
   void note_receive(int peer, int tag);
   struct Place {
@@ -127,12 +129,14 @@ class Meetings : public peer::Attachment {
     std::uint64_t n;  // its number in the line
     bool is_own;
   };
-  Place place_receive(int peer, int tag);
+  Place place_receive(int peer, int tag, bool is_offered);
   void close_sends() { sends_are_closed_.store(true); }
   void close_receives();
   void close();
   bool claims() const { return !sends_are_closed_.load(); }
   bool offers() const { return !receives_are_closed_.load(); }
+  // A communicator of ours: nobody looks for messages on it before it receives them.
+  void never_probe() { is_never_probed_.store(true); }
   // Those of every communicator.
   static void close_all() noexcept;
 
@@ -175,16 +179,15 @@ class Meetings : public peer::Attachment {
   static Key key_of(int peer, int tag) {
     return std::uint64_t{static_cast<std::uint32_t>(peer)} << 32 | static_cast<std::uint32_t>(tag);
   }
-  static bool is_in_turn(std::thread::id& user);
-  void close_receives_locked();
+  static bool is_in_turn(std::atomic<std::thread::id>& user);
   std::uint64_t id_for(int rank) const;
-  Received& count_receive(int peer, int tag);
+  const Sent* count_send(int peer, int tag);  // null: sends are closed
+  Received& count_receive(int peer, int tag, bool is_offered);
 
-  std::mutex mutex_;
   const Handle comm_;
   const std::uint64_t id_, own_id_;  // among processes (0: none), and of messages to oneself
-  std::atomic<bool> sends_are_closed_{false}, receives_are_closed_{false};
-  std::thread::id sender_{}, receiver_{};
+  std::atomic<bool> sends_are_closed_{false}, receives_are_closed_{false}, is_never_probed_{false};
+  std::atomic<std::thread::id> sender_{}, receiver_{};  // the threads that count
   Counts<Sent> sent_;
   Counts<Received> received_;
 };

@@ -31,6 +31,7 @@ struct Part {
   OfferPtr offer{};                  // of a receive, if the sender may write into its buffer
   std::optional<Turn> early{};       // of a send whose receive has not been posted
   std::shared_ptr<Direct> direct{};  // of a send that has claimed an offer
+  bool was_direct = false;           // the message that was complete last
 };
 
 // Parts of one direction, in the order of the call's arguments. The first takes no memory but the message's.

@@ -42,6 +42,7 @@ Payload::Payload(Side&& side, device::Device* device)
       prepared_(std::move(side.prepared)),
       strategy_(side.strategy),
       chunk_bytes_(side.chunk_bytes),
+      is_bare_(side.is_bare),
       may_be_direct_(side.may_be_direct),
       transfer_(pack::transfer_of(direction_, *prepared_, side.count, side.end, pack::dense_end(*side.end.layout, {}))),
       device_(device) {}
@@ -56,6 +57,7 @@ Payload::Payload(Side side, device::Device* device, Stretch stretch) : Payload(s
 }
 
 void Payload::take_memory(Limit limit) {
+  if (is_bare_) return;
   switch (model::row(strategy_).packs) {
     case Packs::nobody:
       transfer_.dense().address = transfer_.laid_out().at(transfer_.laid_out().layout->true_lower_bound);
@@ -79,8 +81,8 @@ bool Payload::has_taken(MemoryKind kind, Limit limit) {
   const device::Location worker = pack::worker_of(transfer_);
   if (worker.context == nullptr) return false;
   try {
-    const Scope here(*device_, worker.context);
-    use(staging_.emplace(here, kind, bytes(), limit, overrun()).data(), {kind, worker.ordinal, worker.context});
+    const Staging& taken = staging_.emplace(*device_, worker.context, kind, bytes(), limit, overrun());
+    use(taken.data(), {kind, worker.ordinal, worker.context});
     return true;
   } catch (...) {
     warn_fallback("a message travels through ordinary memory", caught_error().what());
@@ -90,8 +92,7 @@ bool Payload::has_taken(MemoryKind kind, Limit limit) {
 
 void Payload::take_stage(Limit limit) {
   try {
-    const Scope here(*device_, context());
-    on_device_.emplace(here, MemoryKind::device, bytes(), limit);
+    on_device_.emplace(*device_, context(), MemoryKind::device, bytes(), limit);
   } catch (...) {
     warn_fallback("a staged message goes one-shot through pinned memory", caught_error().what());
   }
@@ -108,13 +109,17 @@ model::Features Payload::features() const {
   return features_of(prepared_->plan, {transfer_.count, transfer_.laid_out().extent});
 }
 
-void Payload::look_again() const {
-  if (transfer_.touches_gpu()) pack::locate(transfer_.laid_out(), transfer_.count, *device_);
+void Payload::look_again(device::Location& seen) const {
+  const pack::End& end = transfer_.laid_out();
+  if (!transfer_.touches_gpu()) return;
+  if (seen.on_gpu() && pack::lies_in_one_place(seen, end.address, pack::span_of(end, transfer_.count))) return;
+  seen = pack::locate(end, transfer_.count, *device_).first;
 }
 
 bool Payload::can_be_queued() const {
   const pack::Place& place = transfer_.laid_out().place;
-  return has_memory() && transfer_.dense().place.first.gpu_reaches() && !place.is_split() && place.first.on_gpu();
+  const bool is_reached = is_empty() || ((has_memory() || own_dense_) && transfer_.dense().place.first.gpu_reaches());
+  return is_reached && !place.is_split() && place.first.on_gpu();
 }
 
 pack::Queued Payload::queue() {
@@ -134,7 +139,7 @@ void Payload::move_by_gpu() {
 }
 
 void Payload::move() {
-  if (is_programs()) return;
+  if (is_programs() || is_empty()) return;
   const trace::Span span(is_received() ? "unpack" : "pack", {.bytes = bytes(), .strategy = model::text(strategy_)});
   if (!transfer_.touches_gpu()) return pack::move_on_host(transfer_);
   if (!flag(Option::REPORT) || !transfer_.dense().place.first.gpu_reaches()) {

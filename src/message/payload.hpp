@@ -22,6 +22,7 @@ struct Side {
   pack::End end;  // the program's buffer
   Strategy strategy{};
   std::int64_t chunk_bytes = 0;  // of copies beside kernels; 0: chosen by the model
+  bool is_bare = false;          // the message is direct or empty: there is no memory for packed bytes
   bool may_be_direct = false;    // it is offered or claimed; else, and if the other end does not agree: by `strategy`
 
   std::int64_t bytes() const { return count * end.layout->size; }
@@ -51,14 +52,17 @@ class Payload {
   const pack::Transfer& transfer() const { return transfer_; }
   const pack::PreparedPtr& prepared() const { return prepared_; }
   bool may_be_direct() const { return may_be_direct_; }
+  // There is nothing to pack into, or to unpack.
+  bool is_empty() const { return is_bare_ && !own_dense_; }
 
   // Packs or unpacks; complete on return. On the CPU when the GPU fails.
   void move();
   // Unpacks a message of `received` bytes, which may end anywhere.
   void unpack(std::int64_t received);
 
-  // The program has written to its buffer since the payload was made: its synchronous copies are waited for.
-  void look_again() const;
+  // The program has written to its buffer since the payload was made: its synchronous copies are waited for. `seen`:
+  // the allocation whose copies the same call of the program's has waited for last.
+  void look_again(device::Location& seen) const;
 
   // The packed bytes have come elsewhere: they are unpacked from there, until put_back().
   void take_from(const pack::End& elsewhere) { own_dense_ = std::exchange(transfer_.dense(), elsewhere); }
@@ -101,7 +105,7 @@ class Payload {
   pack::PreparedPtr prepared_;
   Strategy strategy_;
   std::int64_t chunk_bytes_;
-  bool may_be_direct_;
+  bool is_bare_, may_be_direct_;
   pack::Transfer transfer_;               // between the program's buffer and the packed bytes
   std::optional<pack::End> own_dense_{};  // while its packed bytes are elsewhere
   device::Device* device_;

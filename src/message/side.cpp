@@ -64,13 +64,14 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
                     buffer.comm,
                     peer,
                     type.is_moved_wrongly};
-  side.strategy = choose(shape);
+  const Choice choice = choose(shape);
+  side.strategy = choice.strategy;
   const bool as_bytes = on_gpu && contiguous && !type.is_named && !place.is_split();
   if (model::packs_nothing(side.strategy) && !as_bytes) {
     if (device == nullptr) remember(buffer, peer, type);
     return {};
   }
-  side.may_be_direct = !place.is_split() && may_be_direct(shape, side.strategy);
+  side.may_be_direct = choice.may_be_direct && !place.is_split();
   if (place.is_split()) side.strategy = Strategy::oneshot;  // its parts meet in pinned memory
   return side;
 }

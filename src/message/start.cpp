@@ -49,9 +49,7 @@ bool is_queued_send(const void* request) {
   return message && !message->outs.empty() && !message->is_buffered && !message->is_collective();
 }
 
-}  // namespace
-
-int start(const Real& real, void* request) {
+int start_one(const Real& real, void* request, device::Location& seen) {
   Engine& engine = Engine::get();
   const MessagePtr message = request != nullptr ? engine.find(load_handle(request)) : nullptr;
   if (request != nullptr && Engine::is_starting(load_handle(request))) return real.MPI_Start(request);
@@ -60,7 +58,7 @@ int start(const Real& real, void* request) {
     return real.MPI_Start(request);
   }
   if (message->is_active()) return raise(message->comm, MPI_ERR_REQUEST);
-  const auto look_again = [](const Part& part) { part.payload.look_again(); };
+  const auto look_again = [&](const Part& part) { part.payload.look_again(seen); };
   message->outs.each(look_again);
   message->ins.each(look_again);
   if (message->is_collective()) return start_collective(message);
@@ -74,6 +72,13 @@ int start(const Real& real, void* request) {
   return code;
 }
 
+}  // namespace
+
+int start(const Real& real, void* request) {
+  device::Location seen;
+  return start_one(real, request, seen);
+}
+
 // Order: queued sends last, which MPI-4.1, 3.9, allows. The start of a request of the library finishes all packing
 // before it.
 int start_all(const Real& real, int count, void* requests) {
@@ -81,15 +86,16 @@ int start_all(const Real& real, int count, void* requests) {
     Engine::flush();
     return real.MPI_Startall(count, requests);
   }
+  device::Location seen;
   std::vector<void*> queued;
   for (int i = 0; i < count; ++i) {
     void* const request = static_cast<char*>(requests) + static_cast<std::size_t>(i) * kRequestBytes;
     if (is_queued_send(request)) queued.push_back(request);
-    else if (const int code = start(real, request); code != MPI_SUCCESS) return code;
+    else if (const int code = start_one(real, request, seen); code != MPI_SUCCESS) return code;
   }
   const Engine::Together together;
   for (void* const request : queued) {
-    if (const int code = start(real, request); code != MPI_SUCCESS) return code;
+    if (const int code = start_one(real, request, seen); code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;
 }

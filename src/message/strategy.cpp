@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "base/log.hpp"
@@ -51,14 +52,28 @@ Strategy by_rule(const model::Message& message) {
   return message.is_cuda_aware && message.features.bytes >= kDeviceBytes ? Strategy::device : Strategy::oneshot;
 }
 
+std::atomic<int> n_force_direct{0};
+
+bool direct_is_forced() { return model::direct_is_forced() || n_force_direct.load(std::memory_order_relaxed) > 0; }
+
+// A peer with a mailbox that this process maps is on this node, whatever the launcher's order of ranks suggests. A
+// direct message that was not measured is not slower.
+bool direct_is_slower(const model::Fit& fit, const model::Message& message, double packed_seconds) {
+  const bool is_far = message.locality == model::Locality::other_node;
+  const model::Locality locality = is_far ? model::Locality::other_gpu : message.locality;
+  return model::direct_seconds(fit, message.features, locality) >= packed_seconds;
+}
+
 // A prediction takes 27 ns: there is nothing to keep. A profile that lacks the rule's strategy does not overrule it.
-Strategy by_model(const model::Message& message) {
+Choice by_model(const model::Message& message, bool reaches_peer) {
   const Strategy rule = by_rule(message);
   const model::Profile* const measured = machine::profile();
-  if (measured == nullptr) return rule;
+  if (measured == nullptr) return {rule, reaches_peer};
   const model::Prediction prediction = model::predict(measured->fit, message);
-  const bool knows_rule = !std::isnan(prediction[static_cast<std::size_t>(rule)]);
-  return knows_rule ? model::fastest(prediction).value_or(rule) : rule;
+  const auto seconds = [&](Strategy strategy) { return prediction[static_cast<std::size_t>(strategy)]; };
+  const Strategy fastest = model::fastest(prediction).value_or(rule);
+  const bool is_slower = !direct_is_forced() && direct_is_slower(measured->fit, message, seconds(fastest));
+  return {std::isnan(seconds(rule)) ? rule : fastest, reaches_peer && !is_slower};
 }
 
 // The strategy that the options ask for.
@@ -84,24 +99,11 @@ model::Message message_of(const Shape& shape) {
   return {shape.features, shape.is_contiguous, is_for_aware_library(shape), peer::locality(shape.comm, shape.peer)};
 }
 
-Strategy of_gpu_memory(const Shape& shape) {
-  if (shape.is_contiguous && is_for_aware_library(shape)) return Strategy::library;
+Choice of_gpu_memory(const Shape& shape) {
+  if (shape.is_contiguous && is_for_aware_library(shape)) return {Strategy::library};
   const model::Message message = message_of(shape);
-  return wishes().datatype ? by_wish(message, *wishes().datatype) : by_model(message);
-}
-
-std::atomic<int> n_force_direct{0};
-
-// A peer with a mailbox that this process maps is on this node, whatever the launcher's order of ranks suggests.
-bool predicts_direct(const Shape& shape) {
-  const model::Profile* const measured = machine::profile();
-  if (measured == nullptr) return true;
-  model::Message message = message_of(shape);
-  message.reaches_peer = true;
-  if (message.locality == model::Locality::other_node) message.locality = model::Locality::other_gpu;
-  const model::Prediction prediction = model::predict(measured->fit, message);
-  const bool is_measured = !std::isnan(prediction[static_cast<std::size_t>(Strategy::direct)]);
-  return !is_measured || model::fastest(prediction) == Strategy::direct;
+  if (wishes().datatype) return {by_wish(message, *wishes().datatype)};
+  return by_model(message, peer::counts_creations() && peer::find(shape.comm, shape.peer) != nullptr);
 }
 
 // The profile for messages of host memory: this machine's own only.
@@ -122,7 +124,8 @@ Strategy of_host_memory(const Shape& shape) {
   const model::Fit* const fit = fit_of_host();
   if (fit == nullptr) return Strategy::library;
   const model::HostMessage message{shape.features, shape.is_indexed, peer::host_peer(shape.comm, shape.peer)};
-  return model::packing_wins(model::predict(*fit, message)) ? Strategy::host : Strategy::library;
+  return model::packing_wins(model::predict(*fit, message), model::kDoubtOfMessage) ? Strategy::host
+                                                                                    : Strategy::library;
 }
 
 // True if it predicts messages of any layout and peer.
@@ -143,15 +146,27 @@ bool find_may_pack_on_host() {
 
 }  // namespace
 
-Strategy choose(const Shape& shape) {
+Choice choose(const Shape& shape) {
   if (is_on_gpu(shape)) return of_gpu_memory(shape);
-  return shape.is_moved_wrongly ? Strategy::host : of_host_memory(shape);
+  return {shape.is_moved_wrongly ? Strategy::host : of_host_memory(shape)};
 }
 
-bool may_be_direct(const Shape& shape, Strategy otherwise) {
-  if (!peer::counts_creations() || !is_on_gpu(shape) || model::packs_nothing(otherwise)) return false;
-  if (peer::find(shape.comm, shape.peer) == nullptr) return false;
-  return model::direct_is_forced() || n_force_direct.load(std::memory_order_relaxed) > 0 || predicts_direct(shape);
+bool packs_all_on_host(const std::vector<Shape>& shapes) {
+  const auto any = [&](bool Shape::* what) { return std::any_of(shapes.begin(), shapes.end(), std::mem_fn(what)); };
+  if (any(&Shape::is_moved_wrongly)) return true;
+  const bool is_all_contiguous = std::all_of(shapes.begin(), shapes.end(), std::mem_fn(&Shape::is_contiguous));
+  if (is_all_contiguous) return false;
+  if (is_measured()) return static_cast<Strategy>(measured_on_host.load()) == Strategy::host;
+  if (wishes().pack_on_host) return true;
+  const model::Fit* const fit = fit_of_host();
+  if (fit == nullptr) return false;
+  model::Prediction sums{};
+  for (const Shape& shape : shapes) {
+    const model::Prediction one = model::predict(
+        *fit, model::HostMessage{shape.features, shape.is_indexed, peer::host_peer(shape.comm, shape.peer)});
+    std::transform(sums.begin(), sums.end(), one.begin(), sums.begin(), std::plus{});
+  }
+  return model::packing_wins(sums, shapes.size() > 1 ? model::kDoubtOfSeveral : model::kDoubtOfMessage);
 }
 
 ForceDirect::ForceDirect() { n_force_direct.fetch_add(1, std::memory_order_relaxed); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/counters.hpp"
 #include "device/device.hpp"
@@ -28,15 +29,21 @@ struct Shape {
   bool is_moved_wrongly = false;  // by the library, on host memory
 };
 
+// `strategy` is never `direct`, on which both ends must agree: this is how the message travels if they do not.
 // Precedence: the strategy of the options if possible, then the fastest one predicted by this machine's profile, then a
-// simple rule. Never `direct`, on which both ends must agree: this is how the message travels if they do not.
-Strategy choose(const Shape& shape);
+// simple rule.
+//
+// `may_be_direct`: this end offers or claims the message. For GPU memory that is not the library's, and a peer that may
+// be on this node (its mailbox tells). Precedence: the options, then the profile's prediction, then (where it has none
+// of direct messages) yes: a kernel and a marker replace two kernels and the library's transport.
+struct Choice {
+  Strategy strategy;
+  bool may_be_direct = false;
+};
+Choice choose(const Shape& shape);
 
-// True if this end offers or claims the message, which travels by `otherwise` if the other end does not: for GPU memory
-// that is not the library's, and a peer that may be on this node (its mailbox tells). Precedence: the options, then the
-// profile's prediction, then (where it has none of direct messages) yes: a kernel and a marker replace two kernels and
-// the library's transport.
-bool may_be_direct(const Shape& shape, Strategy otherwise);
+// Several buffers of one call in host memory: true if our packer is to move them all.
+bool packs_all_on_host(const std::vector<Shape>& shapes);
 
 // False if all messages of host memory go to the library: no option asks for our packer, and no profile of this machine
 // has messages of derived datatypes.

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/recycled.hpp"
 #include "message/composition.hpp"
 #include "message/landing.hpp"
 #include "pack/chunks.hpp"
@@ -47,7 +48,7 @@ using DirectPtr = std::shared_ptr<Direct>;
 DirectPtr make_direct(const Claim& claim, const ComposedPtr& composed, const Part& part, const pack::End& to,
                       std::vector<ReachedPtr> reached) {
   const pack::End& from = part.payload.transfer().laid_out();
-  return std::make_shared<Direct>(
+  return make_recycled<Direct>(
       claim, composed, std::move(reached),
       pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to});
 }
@@ -78,9 +79,9 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
                reached->begin() + slot.landing.bytes}};
   to.is_elsewhere = true;
   const pack::PreparedPtr& prepared = part.payload.prepared();
-  return std::make_shared<Direct>(claim, prepared, std::vector{std::move(reached)},
-                                  pack::transfer_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to),
-                                  true);
+  return make_recycled<Direct>(claim, prepared, std::vector{std::move(reached)},
+                               pack::transfer_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to),
+                               true);
 }
 
 DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
@@ -168,7 +169,7 @@ pack::Queued queue_chunks(Direct& direct, device::Device& device) {
     here.settle();
     throw;
   }
-  return {direct.sent.back().mark, nullptr};
+  return {direct.sent.back().mark};
 }
 
 void tell_arrived(Direct& direct, bool waits) {

@@ -1,7 +1,7 @@
 // The sender's side of direct messages: from a claimed offer to the transfer that writes its bytes.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -25,8 +25,8 @@ struct Direct {
   std::shared_ptr<const void> owner;  // keeps the mapping of `transfer`
   std::vector<ReachedPtr> reached;    // keeps the memory that it writes
   pack::Transfer transfer;
-  bool lands = false;          // it packs, into the receiver's landing
-  std::deque<Sent> sent = {};  // chunks under way into the landing, but the receiver has not been told
+  bool lands = false;         // it packs, into the receiver's landing
+  std::list<Sent> sent = {};  // chunks under way into the landing, but the receiver has not been told
 };
 
 void count_direct(Outcome outcome, std::int64_t bytes);

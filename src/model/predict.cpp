@@ -42,8 +42,10 @@ OnTheWay on_the_way(const Fit& fit, const Message& message) {
 std::array<PartSeconds, 3> parts_of(const Fit& fit, const Message& message, Strategy strategy, const OnTheWay& known) {
   const StrategyRow& of = row(strategy);
   const auto end = [&](Part part) { return PartSeconds{part, seconds(fit, part, message.features)}; };
-  if (needs_both_ends(strategy))
-    return {{{Part::none, 0}, end(part_on_the_way(of.carries, message.locality)), {Part::none, 0}}};
+  if (needs_both_ends(strategy)) {
+    const Part part = part_on_the_way(of.carries, message.locality);
+    return {{{Part::none, 0}, {part, direct_seconds(fit, message.features, message.locality)}, {Part::none, 0}}};
+  }
   const PartSeconds carried{part_on_the_way(of.carries, message.locality), known.by(of.carries)};
   if (packs_nothing(strategy)) return {{{Part::none, 0}, carried, {Part::none, 0}}};
   return {{end(of.pack), carried, end(of.unpack)}};
@@ -80,6 +82,10 @@ Prediction predict(const Fit& fit, const Message& message) {
   return of_all([&](Strategy strategy) { return seconds(fit, message, strategy, known); });
 }
 
+double direct_seconds(const Fit& fit, const Features& features, Locality locality) {
+  return seconds(fit, part_on_the_way(row(Strategy::direct).carries, locality), features);
+}
+
 std::vector<PartSeconds> predict_parts(const Fit& fit, const Message& message, Strategy strategy) {
   std::vector<PartSeconds> found;
   if (!is_candidate(message, strategy)) return found;
@@ -95,10 +101,9 @@ Prediction predict(const Fit& fit, const HostMessage& message) {
   });
 }
 
-bool packing_wins(const Prediction& of_host_message) {
-  constexpr double kDoubt = 1.5;
-  return kDoubt * of_host_message[static_cast<std::size_t>(Strategy::host)] <
-         of_host_message[static_cast<std::size_t>(Strategy::library)];  // false for NaN
+bool packing_wins(const Prediction& of_host_memory, double doubt) {
+  return doubt * of_host_memory[static_cast<std::size_t>(Strategy::host)] <
+         of_host_memory[static_cast<std::size_t>(Strategy::library)];  // false for NaN
 }
 
 std::optional<std::int64_t> chunk_bytes(const Fit& fit, const Features& features, bool packs) {

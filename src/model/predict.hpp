@@ -30,6 +30,9 @@ using Prediction = std::array<double, kStrategies>;
 Prediction predict(const Fit& fit, const Message& message);
 Prediction predict(const Fit& fit, const HostMessage& message);
 
+// The same of a direct message of GPU memory alone.
+double direct_seconds(const Fit& fit, const Features& features, Locality locality);
+
 // The terms that a prediction is the sum of, in order of time. None for a strategy that is not possible.
 struct PartSeconds {
   Part part;
@@ -38,8 +41,10 @@ struct PartSeconds {
 std::vector<PartSeconds> predict_parts(const Fit& fit, const Message& message, Strategy strategy);
 
 // Host memory: true if our packer is to be used. The library's datatypes are proven, so the library must be predicted
-// to take half as long again, which is more than most predictions err.
-bool packing_wins(const Prediction& of_host_message);
+// to take so many times as long, which is more than most predictions of a message err. Of several messages errors even
+// out, and a library's two ends overlap within one message more than among several.
+inline constexpr double kDoubtOfMessage = 1.5, kDoubtOfSeveral = 1.2;
+bool packing_wins(const Prediction& of_host_memory, double doubt);
 
 // Packing (or unpacking) for one strategy, seconds. Nothing if it was not measured.
 std::optional<double> side_seconds(const Fit& fit, const Features& features, Strategy strategy, bool packs);

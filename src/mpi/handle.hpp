@@ -43,6 +43,7 @@ Handle type_byte();
 Handle type_packed();
 Handle request_null();
 Handle info_null();
+Handle errors_return();
 Handle message_null();
 Handle message_no_proc();
 

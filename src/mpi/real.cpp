@@ -131,6 +131,11 @@ Handle info_null() {
   return handle;
 }
 
+Handle errors_return() {
+  static const Handle handle = variable("ompi_mpi_errors_return");
+  return handle;
+}
+
 Handle message_null() {
   static const Handle handle = variable("ompi_message_null");
   return handle;
@@ -149,6 +154,7 @@ Handle type_byte() { return (Handle)MPI_BYTE; }
 Handle type_packed() { return (Handle)MPI_PACKED; }
 Handle request_null() { return (Handle)MPI_REQUEST_NULL; }
 Handle info_null() { return (Handle)MPI_INFO_NULL; }
+Handle errors_return() { return (Handle)MPI_ERRORS_RETURN; }
 Handle message_null() { return (Handle)MPI_MESSAGE_NULL; }
 Handle message_no_proc() { return (Handle)MPI_MESSAGE_NO_PROC; }
 #endif

@@ -21,16 +21,6 @@ T* append(std::byte*& at, const std::vector<T>& values) {
   return begin;
 }
 
-// The mark of everything queued. Without one it is waited for: the queued kernels read tables that are about to go.
-device::MarkPtr mark_or_finish(const device::Scope& here) {
-  try {
-    return here.mark();
-  } catch (...) {
-    here.settle();
-    throw;
-  }
-}
-
 }  // namespace
 
 void Batch::add(const Transfer& transfer) {
@@ -40,16 +30,25 @@ void Batch::add(const Transfer& transfer) {
 
 Queued Batch::queue() {
   Queued queued;
-  queue_merged(here_, direct_);
-  direct_.clear();
+  try {
+    queued.list = queue_merged(here_, direct_);
+    direct_.clear();
+    queue_boxes(queued);
+    queued.mark = here_.mark();
+  } catch (...) {
+    here_.settle();  // kernels that are queued read what is about to go
+    throw;
+  }
+  return queued;
+}
+
+void Batch::queue_boxes(Queued& queued) {
   if (boxes_.size() > static_cast<std::size_t>(kFewBoxes)) {
     queued.tables = queue_many();
   } else if (!boxes_.empty()) {
     for (const Launch& launch : assemble(boxes_)) launch.run(here_, nullptr, nullptr);
   }
   boxes_.clear();
-  queued.mark = mark_or_finish(here_);
-  return queued;
 }
 
 // The list is used once: the kernel reads it where the CPU has written it.
@@ -57,7 +56,8 @@ std::shared_ptr<Staging> Batch::queue_many() {
   const LongList list = long_list(std::move(boxes_));
   const auto n_tiles = static_cast<std::uint32_t>(list.tiles.size());
   const std::size_t bytes = list.boxes.size() * sizeof(KernelBox) + n_tiles * sizeof(TileOfList) + 32;
-  auto tables = std::make_shared<Staging>(here_, MemoryKind::pinned, static_cast<std::int64_t>(bytes));
+  auto tables =
+      std::make_shared<Staging>(here_.device(), here_.context(), MemoryKind::pinned, static_cast<std::int64_t>(bytes));
   std::byte* at = tables->data();
   ManyBoxes params{};
   params.boxes = append(at, list.boxes);

@@ -9,10 +9,11 @@
 
 namespace tempi::pack {
 
-// Queued work. Done when the mark is reached; until then `tables` are in use.
+// Queued work. Done when the mark is reached; until then `tables` and `list` are in use.
 struct Queued {
   device::MarkPtr mark;
-  std::shared_ptr<device::Staging> tables;
+  std::shared_ptr<device::Staging> tables = nullptr;
+  std::shared_ptr<const void> list = nullptr;  // of queue_merged()
 };
 
 // Transfers between memory that the kernels of one context reach.
@@ -29,6 +30,7 @@ class Batch {
   Queued queue();  // queues the added transfers
 
  private:
+  void queue_boxes(Queued& queued);
   std::shared_ptr<device::Staging> queue_many();
 
   const device::Scope& here_;

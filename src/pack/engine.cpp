@@ -40,7 +40,8 @@ void copy_by_cpu(void* dst, const void* src, std::int64_t bytes) {
 void move_staged(const Scope& here, const Transfer& transfer) {
   const std::int64_t bytes = transfer.bytes();
   const bool through_pinned = transfer.dense().place.first.kind == MemoryKind::host && bytes <= kPinnedStagingBytes;
-  const Staging staging(here, through_pinned ? MemoryKind::pinned : MemoryKind::device, bytes);
+  const MemoryKind kind = through_pinned ? MemoryKind::pinned : MemoryKind::device;
+  const Staging staging(here.device(), here.context(), kind, bytes);
   const auto copy = [&](void* dst, const void* src) {
     if (!through_pinned) return here.copy(dst, src, static_cast<std::size_t>(bytes));
     here.finish();
@@ -79,7 +80,7 @@ void move_through_pinned(const Transfer& transfer, Device& device) {
   const Location& dense = transfer.dense().place.first;
   if (dense.kind == MemoryKind::pinned) return move_parts(transfer, device);
   const Scope here(device, worker_of(transfer).context);
-  const Staging pinned(here, MemoryKind::pinned, transfer.bytes());
+  const Staging pinned(device, here.context(), MemoryKind::pinned, transfer.bytes());
   const auto copy = [&](void* dst, const void* src) {
     if (dense.cpu_reaches()) return copy_by_cpu(dst, src, transfer.bytes());
     here.copy(dst, src, static_cast<std::size_t>(transfer.bytes()));

@@ -84,7 +84,7 @@ void make(const Scope& here, const std::vector<Member>& members, List& list) {
   list.tiles = std::move(tiles_there);
 }
 
-// The last sets of transfers.
+// The sets of transfers that came last.
 class Lists {
  public:
   // Null: the set is new.
@@ -98,15 +98,17 @@ class Lists {
       if (kept_.size() > kKept) kept_.pop_back();
       return nullptr;
     }
-    if (!(*known)->boxes) make(here, members, **known);
-    return *known;
+    std::rotate(kept_.begin(), known, known + 1);
+    List& list = *kept_.front();
+    if (!list.boxes) make(here, members, list);
+    return kept_.front();
   }
 
  private:
   static constexpr std::size_t kKept = 64;
 
   std::mutex mutex_;
-  std::deque<ListPtr> kept_;  // newest first
+  std::deque<ListPtr> kept_;  // the last used one first
 };
 
 Lists& lists() {
@@ -116,10 +118,14 @@ Lists& lists() {
 
 }  // namespace
 
-void queue_merged(const Scope& here, const std::vector<Member>& members) {
-  const ListPtr list = members.size() > 1 ? lists().find_or_remember(here, members) : nullptr;
-  if (list) return list->launch.run(here, nullptr, nullptr);
-  for (const Member& member : members) queue(here, member.transfer);
+std::shared_ptr<const void> queue_merged(const Scope& here, const std::vector<Member>& members) {
+  ListPtr list = members.size() > 1 ? lists().find_or_remember(here, members) : nullptr;
+  if (list) {
+    list->launch.run(here, nullptr, nullptr);
+  } else {
+    for (const Member& member : members) queue(here, member.transfer);
+  }
+  return list;
 }
 
 }  // namespace tempi::pack

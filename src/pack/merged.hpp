@@ -17,7 +17,7 @@ struct Member {
   std::shared_ptr<const void> owner;  // of its mapping and launches
 };
 
-// Queues the transfers, which the kernels of the entered context reach.
-void queue_merged(const device::Scope& here, const std::vector<Member>& members);
+// Queues the transfers, which the kernels of the entered context reach. What is returned is in use until they are done.
+std::shared_ptr<const void> queue_merged(const device::Scope& here, const std::vector<Member>& members);
 
 }  // namespace tempi::pack

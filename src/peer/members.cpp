@@ -12,10 +12,19 @@ HandleMap<Members>& known_comms() {
   return map;
 }
 
+// The library is about to destroy it.
+void forget(Handle comm) {
+  if (const Members* const members = known_comms().find(key_of(comm))) {
+    for (const Members::Slot& slot : members->attached) {
+      if (Attachment* const one = slot.ready.load()) one->communicator_ends();
+    }
+  }
+  known_comms().erase(key_of(comm));
+}
+
 Destruction& destruction() {
   static auto& watch =
-      *new Destruction({&Real::MPI_Comm_create_keyval, &Real::MPI_Comm_free_keyval, &Real::MPI_Comm_set_attr},
-                       [](Handle comm) { known_comms().erase(key_of(comm)); });
+      *new Destruction({&Real::MPI_Comm_create_keyval, &Real::MPI_Comm_free_keyval, &Real::MPI_Comm_set_attr}, forget);
   return watch;
 }
 

@@ -1,6 +1,7 @@
 // The communicators that this process has dealt with. A row is dropped with its communicator: handles are reused.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -26,8 +27,11 @@ struct Members {
   static constexpr std::size_t kSlots = 16;
   mutable HandleMap<Resolved> by_rank{kSlots};
   mutable std::mutex mutex{};
-  mutable std::unique_ptr<Attachment> attached{};  // made under the mutex
-  mutable std::atomic<Attachment*> attachment{};   // it, for everyone
+  struct Slot {
+    std::unique_ptr<Attachment> owned{};  // made under the mutex
+    std::atomic<Attachment*> ready{};     // it, for everyone
+  };
+  mutable std::array<Slot, static_cast<std::size_t>(Attached::count_)> attached{};
   mutable Lineage lineage{};
 };
 

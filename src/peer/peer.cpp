@@ -85,17 +85,18 @@ void get_to_know(Handle comm) noexcept try {
   warn_fallback("a communicator is looked at anew for each message", caught_error().what());
 }
 
-Attachment* attachment(Handle comm, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept try {
+Attachment* attachment(Handle comm, Attached which, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept try {
   const Members* members = known_members(comm);
   if (members == nullptr) members = watched_members(comm);
   if (members == nullptr) return nullptr;
-  if (Attachment* const known = members->attachment.load(std::memory_order_acquire)) return known;
+  Members::Slot& slot = members->attached[static_cast<std::size_t>(which)];
+  if (Attachment* const known = slot.ready.load(std::memory_order_acquire)) return known;
   const std::lock_guard lock(members->mutex);
-  if (!members->attached) members->attached = make(comm);
-  members->attachment.store(members->attached.get(), std::memory_order_release);
-  return members->attached.get();
+  if (!slot.owned) slot.owned = make(comm);
+  slot.ready.store(slot.owned.get(), std::memory_order_release);
+  return slot.owned.get();
 } catch (...) {
-  warn_fallback("messages to oneself are packed", caught_error().what());
+  warn_fallback("messages on a communicator are packed", caught_error().what());
   return nullptr;
 }
 

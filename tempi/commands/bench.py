@@ -16,11 +16,13 @@ BENCHMARKS = {
     "pack": ("pack", "MPI_Pack and MPI_Unpack, against the best specialised kernels or loops."),
     "send": ("send", "Messages of strided data, against the library and the parts of a message."),
     "host-messages": ("host_messages", "Messages of derived datatypes in host memory, against the library."),
+    "transpose": ("transpose", "Transposes of a distributed array by MPI_Alltoallw."),
     "progress": ("progress", "When sends of GPU memory leave, and whether kernels run beside them."),
     "commit": ("commit", "The cost of a commit and of a preload."),
     "view": ("view", "The cost of tempi.view to a call."),
     "predict": ("predict", "The cost of choosing a strategy to a message."),
     "simulate": ("simulate", "How right and how fast tempi simulate is."),
+    "placement": ("placement", "A halo exchange on several hosts, with TEMPI_PLACEMENT and without."),
     "choice": ("choice", "How often the predicted strategy is the fastest one."),
 }
 

@@ -15,7 +15,7 @@ import click
 
 from tempi._library import options
 from tempi.run.launchers import find_program
-from tempi.run.shims import LIBRARIES
+from tempi.run.shims import ABIS
 from tempi.run.with_shim import with_shim
 
 NOT_FOUND, CANNOT_RUN = 127, 126  # as shells say it
@@ -45,7 +45,7 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 @click.option("-o", "--option", "words", multiple=True, metavar="NAME[=VALUE]",
               help="Set TEMPI_NAME, e.g. -o report -o strategy=oneshot; tempi info lists all.")  # fmt: skip
 @click.option("--ucx", is_flag=True, help="Make Open MPI CUDA-aware by the UCX of tempi[ucx].")
-@click.option("--abi", type=click.Choice(list(LIBRARIES)), help="Of the program's MPI; default: found out.")
+@click.option("--abi", type=click.Choice(ABIS), help="Of the MPI; default: each process finds it out.")
 @click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, command: tuple[str, ...]) -> None:

@@ -19,7 +19,6 @@ _WORDS = {
     "openmpi": ("Open MPI", "OpenRTE", "PRRTE", "open-mpi.org"),
     "hydra": ("HYDRA", "Intel(R) MPI"),
 }
-ABI_OF_LAUNCHER = {"openmpi": "openmpi", "hydra": "mpich"}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tempi.simulate.arguments import COUNT, Numbers, Triple, of_cluster, scenari
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.halo import Cells
 from tempi.simulate.network import PRESETS, read_network
-from tempi.simulate.placement import PLACEMENTS
+from tempi.simulate.placement import OF_RECORDED, PLACEMENTS
 from tempi.simulate.plots import draw
 from tempi.simulate.report import Row, row_of, table_of, write_csv, write_json
 from tempi.simulate.scenario import WAYS, Problem, Scenario
@@ -77,7 +77,7 @@ def main() -> None:
     help="isend: derived types; halo: tempi.HaloExchange; pack: MPI_Pack, messages, MPI_Unpack.",
 )
 @click.option("--placement", type=click.Choice(PLACEMENTS), default="block", show_default=True,
-              help="Of ranks on nodes; cartesian: bricks.")  # fmt: skip
+              help="Of ranks on nodes; cartesian: bricks; tempi: as TEMPI_PLACEMENT does.")  # fmt: skip
 @of_cluster
 def halo_command(
     n_nodes: tuple[int, ...],
@@ -112,7 +112,7 @@ def halo_command(
 
 @main.command("trace")
 @click.argument("timelines", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--placement", type=click.Choice(PLACEMENTS[:2]), default="block", show_default=True)
+@click.option("--placement", type=click.Choice(OF_RECORDED), default="block", show_default=True)
 @of_cluster
 def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -> None:
     """Simulate the messages of TIMELINES, the files of TEMPI_TRACE of all ranks."""

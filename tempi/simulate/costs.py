@@ -191,7 +191,8 @@ def split(terms: Terms, name: str, seconds: float, features: Features) -> tuple[
 
 
 class HostCosts:
-    """Costs of messages of host memory: the profile's terms of whole messages, half at each end.
+    """Costs of messages of host memory: a profile's term of a whole message, less a contiguous one's way
+    between nodes, is the processors' work, half at each end. A contiguous message is all on its way.
 
     Parameters
     ----------
@@ -214,9 +215,11 @@ class HostCosts:
         strategy = HOST if packs else LIBRARY
         if strategy not in predicted:
             raise SimulationError(f"the profile has no derived datatypes in host memory to {peer}")
-        name = f"message.{strategy}.{'indexed' if message.indexed else 'typed'}.{peer}"
-        latency, work = split(self._terms, name, predicted[strategy], message.features)
-        return Cost(strategy, 0.0, work / 2, latency, 0.0, 0.0, work / 2)
+        way = Cost(strategy)
+        if peer == "other_node":
+            way = self._carried("message.host.other_node", message)._replace(strategy=strategy)
+        work = max(0.0, predicted[strategy] - way.latency - way.stream)
+        return way._replace(pack_work=work / 2, unpack_work=work / 2)
 
     def _carried(self, name: str, message: OneMessage) -> Cost:
         if name not in self._terms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -86,6 +87,12 @@ class Messages:
     def by_target(self) -> Messages:
         """Those of each rank in the order of their targets, ranks in order."""
         return self.select(np.lexsort((self.target, self.source)))
+
+
+def together(rounds: Sequence[Messages]) -> Messages:
+    """The messages of all rounds, of which there is at least one."""
+    each = {f.name: np.concatenate([getattr(one, f.name) for one in rounds]) for f in fields(Messages)}
+    return Messages(**each)
 
 
 def order_within(groups: Integers) -> Integers:

@@ -4,6 +4,9 @@ Glossary
     block       ranks fill one node after the other
     cyclic      ranks are dealt out to the nodes in turn
     cartesian   each node has a brick of the grid of ranks: of all, those with the fewest bytes between nodes
+    tempi       as TEMPI_PLACEMENT=1 orders ranks that a launcher has placed by block, with the bytes of
+                messages as the weights of a distributed graph
+    tempi-grid  the same of MPI_Cart_create, which knows no sizes
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tempi import _native
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.halo import Cells
 from tempi.simulate.messages import Integers, Messages
 
-PLACEMENTS = ("block", "cyclic", "cartesian")
+PLACEMENTS = ("block", "cyclic", "cartesian", "tempi", "tempi-grid")
+OF_RECORDED = ("block", "cyclic", "tempi")  # of messages without a grid
 
 
 def nodes_by_rule(n_ranks: int, ranks_per_node: int, placement: str) -> Integers:
@@ -40,6 +45,24 @@ def nodes_by_bricks(dims: Cells, ranks_per_node: int, messages: Messages) -> Int
             f"no brick of {ranks_per_node} ranks divides a grid of {dims}: take another placement or grid"
         )
     return min(found, key=lambda nodes: bytes_between(nodes, messages))
+
+
+def nodes_by_graph(given: Integers, messages: Messages) -> Integers:
+    """The node of each rank of a distributed graph with reorder, made by the ranks of `given` nodes."""
+    joined = messages.joined()
+    edges = zip(joined.source.tolist(), joined.target.tolist(), joined.bytes.tolist(), strict=True)
+    return _of_ranks(_native.ranks_for_graph(list(edges), given.tolist()), given)
+
+
+def nodes_by_grid(given: Integers, dims: Cells) -> Integers:
+    """The same of a periodic Cartesian communicator."""
+    return _of_ranks(_native.ranks_for_grid(dims, [True] * len(dims), given.tolist()), given)
+
+
+def _of_ranks(ranks: list[int], given: Integers) -> Integers:
+    nodes = np.empty_like(given)
+    nodes[ranks] = given
+    return nodes
 
 
 def bytes_between(nodes: Integers, messages: Messages) -> int:

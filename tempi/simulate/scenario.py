@@ -16,9 +16,15 @@ from tempi.simulate.costs import Cost, Costs, HostCosts, OneMessage
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.exchange import Cluster, Exchange, Noise, Outcome
 from tempi.simulate.halo import Cells, Halo, balanced_dims
-from tempi.simulate.messages import Floats, Integers, Messages
+from tempi.simulate.messages import Floats, Integers, Messages, together
 from tempi.simulate.network import MICRO, Network
-from tempi.simulate.placement import nodes_by_bricks, nodes_by_rule
+from tempi.simulate.placement import (
+    OF_RECORDED,
+    nodes_by_bricks,
+    nodes_by_graph,
+    nodes_by_grid,
+    nodes_by_rule,
+)
 from tempi.simulate.profiles import completed, has_gpu
 
 WAYS = ("isend", "halo", "pack")
@@ -97,20 +103,30 @@ class Scenario:
 
     def of_rounds(self, rounds: Iterable[Messages], n_ranks: int, with_tempi: bool) -> Outcome:
         """Recorded rounds of messages, one after the other."""
-        cluster = self.cluster(n_ranks, None, None)
+        every = list(rounds)
+        cluster = self.cluster(n_ranks, None, together(every) if every else None)
         exchange = self._exchange(cluster, with_tempi)
-        return total_of([exchange.run(each) for each in rounds])
+        return total_of([exchange.run(each) for each in every])
 
     def cluster(self, n_ranks: int, dims: Cells | None, messages: Messages | None) -> Cluster:
         """The ranks on their nodes."""
-        per_node = self.network.ranks_per_node
-        if self.placement == "cartesian":
-            if dims is None or messages is None:
-                raise SimulationError("recorded messages have no grid: take --placement block or cyclic")
-            nodes = nodes_by_bricks(dims, min(per_node, n_ranks), messages)
-        else:
-            nodes = nodes_by_rule(n_ranks, per_node, self.placement)
+        nodes = self._nodes(n_ranks, dims, messages)
         return Cluster(self.network, nodes, self.network.gpus_per_node)
+
+    def _nodes(self, n_ranks: int, dims: Cells | None, messages: Messages | None) -> Integers:
+        per_node = self.network.ranks_per_node
+        given = nodes_by_rule(n_ranks, per_node, self.placement)
+        if self.placement in ("block", "cyclic") or messages is None:
+            return given
+        if self.placement == "tempi":
+            return nodes_by_graph(given, messages)
+        if dims is None:
+            raise SimulationError(
+                f"recorded messages have no grid: take --placement {', '.join(OF_RECORDED)}"
+            )
+        if self.placement == "tempi-grid":
+            return nodes_by_grid(given, dims)
+        return nodes_by_bricks(dims, min(per_node, n_ranks), messages)
 
     def _on_gpu(self, with_tempi: bool) -> Costs:
         return Costs(self.completed_fit, with_tempi, self.network.library_block_us, self.strategy)

@@ -9,91 +9,16 @@ from __future__ import annotations
 import ctypes
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
+from movement_cases import ROOTED, UNIT, Case, comms, draw_case, wants_one_size
 from mpi4py import MPI
 
 from support.building import Builder
-from support.collective_calls import IN_PLACE, LIFETIMES, Call, check_drawn, name_of
+from support.collective_calls import IN_PLACE, Call, check_drawn
 from support.collective_layouts import SIZES, Elements, Held, Layout, Several, SeveralTypes, Uniform, random_elements
-from support.defects import copies_wrongly, library_name, mixes_blocks_in_place
-from support.messages import KINDS, LEAVES
-from support.p2p import FORMS, Form, has
+from support.messages import KINDS
 from support.typemap import Bytes
-
-ROOTED = ("Bcast", "Gather", "Gatherv", "Scatter", "Scatterv")
-TO_ALL = ("Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw")
-AMONG_NEIGHBORS = tuple(
-    f"Neighbor_{name}" for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
-)
-OPERATIONS = (*ROOTED, *TO_ALL, *AMONG_NEIGHBORS)
-UNIT = 12  # basic elements: a multiple of those of every datatype
-
-
-@cache
-def comms() -> dict[str, MPI.Comm]:
-    world = MPI.COMM_WORLD.Dup()
-    size, rank = world.Get_size(), world.Get_rank()
-    half = world.Split(rank % 2)
-    inter = half.Create_intercomm(0, world, 1 - rank % 2, 5) if size > 1 else None
-    # A ring of two: libraries differ in the order of the blocks.
-    grid = world.Create_cart([size], [False])
-    ring = (
-        world.Create_cart([size], [True]) if size > 2 else grid
-    )  # libraries differ where both neighbours are one rank
-    graph = world.Create_dist_graph_adjacent([(rank - 1) % size, rank], [(rank + 1) % size, rank])
-    return {"world": world, "inter": inter, "grid": grid, "ring": ring, "graph": graph}
-
-
-@dataclass(frozen=True)
-class Case:
-    operation: str
-    lifetime: str
-    where: str
-    form: Form
-    leaf: str
-    root: int
-    in_place: bool
-    n_leaves: tuple[tuple[int, ...], ...]  # from, to: basic elements
-    seed: int
-    rounds: int
-
-
-def draw_case(seed: int) -> Case:
-    draw = random.Random(seed)
-    size = MPI.COMM_WORLD.Get_size()
-    operation = draw.choice(OPERATIONS)
-    among_neighbors = operation.startswith("Neighbor")
-    where = draw.choice(("grid", "ring", "graph") if among_neighbors else ("world", "world", "inter"))
-    if comms()[where] is None:
-        where = "world"
-    lifetime = draw.choice([one for one in LIFETIMES if has(name_of(operation, one))])
-    if copies_wrongly(operation, lifetime, size):
-        operation = "Alltoallv"
-    n_blocks = max(4, size) + 1
-    scale = draw.choice((1, 1, 10, 400))
-    units = [[draw.choice((0, 1, 2, 3)) * scale for _ in range(n_blocks)] for _ in range(n_blocks)]
-    if not operation.endswith(("v", "w")):
-        units = [[units[0][0]] * n_blocks] * n_blocks
-    return Case(
-        operation,
-        lifetime,
-        where,
-        draw.choice(FORMS),
-        draw.choice(LEAVES),
-        draw.randrange(size),
-        where == "world" and draw.random() < 0.3 and not mixes_blocks_in_place(operation, lifetime),
-        tuple(tuple(UNIT * n for n in row) for row in units),
-        draw.getrandbits(30),
-        3 if lifetime == "persistent" else 1,
-    )
-
-
-def wants_one_size(case: Case) -> bool:
-    """Open MPI chooses how it carries a call out, and passes data on, by the sizes of this rank's datatypes alone."""
-    return library_name() == "openmpi" and not case.operation.endswith("w")
 
 
 class Rank:
@@ -149,12 +74,8 @@ class Rank:
 
     def _among_neighbors(self, sends: bool) -> list[int]:
         n = self.n_destinations if sends else self.n_sources
-        if not self.case.operation.endswith(("alltoallv", "alltoallw")):
-            amount = self.case.n_leaves[0][0]
-            if self.case.operation == "Neighbor_allgatherv":
-                return [amount] * n
-            return [amount] * n
-        return [self.case.n_leaves[1][1]] * n
+        differ = self.case.operation.endswith(("alltoallv", "alltoallw"))
+        return [self.case.n_leaves[1][1] if differ else self.case.n_leaves[0][0]] * n
 
     @property
     def n_sources(self) -> int:

@@ -9,6 +9,8 @@ from support.defects import loses_error_texts
 from support.ranks import Ranks
 
 FAKE = {"TEMPI_DEVICE": "fake"}
+BY_MESSAGES = {"TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
+N_AT_ONCE = 10  # calls of a job with one failure
 pytestmark = needs.fake_device("arrays and failures of the fake device")
 
 
@@ -22,13 +24,14 @@ def test_ranks_without_the_shim_take_part(drawn):
         assert job.call(worker.movement, seeds, timeout=60) == [20] * 3
 
 
+@pytest.mark.parametrize("way", [{}, BY_MESSAGES], ids=["staged", "by messages"])
 @pytest.mark.parametrize("nth", [1, 3, 20])
 @pytest.mark.parametrize("step", ["launch", "copy", "pinned", "finish", "allocate"])
-def test_failing_devices(drawn, step, nth):
+def test_failing_devices(drawn, step, nth, way):
     """The CPU takes over, on copies in host memory."""
-    seeds = [drawn.getrandbits(30) for _ in range(20)]
-    with Ranks(2, FAKE, {0: {"TEMPI_FAKE_FAIL": f"{step}:{nth}"}}) as job:
-        assert job.call(movement_worker.check_seeds, seeds, timeout=60) == [20] * 2
+    seeds = [drawn.getrandbits(30) for _ in range(N_AT_ONCE)]
+    with Ranks(2, FAKE | way, {0: {"TEMPI_FAKE_FAIL": f"{step}:{nth}"}}) as job:
+        assert job.call(movement_worker.check_seeds, seeds, timeout=60) == [N_AT_ONCE] * 2
 
 
 def test_slices_of_arrays_are_buffers(ranks):

@@ -59,7 +59,7 @@ static void lines() {
   box->n_lines.store(kMostLines);
   for (std::size_t k = 0; k < kMostLines; ++k) CHECK(box->find(key(k))->key() == key(k));
   CHECK(box->find(key(kMostLines)) == nullptr);
-  CHECK(box->is_closed(1));
+  CHECK(!box->has_room());
   for (std::size_t k = 0; k < kMostLines; k += 2) box->find(key(k))->comm.store(kEnded);
   for (std::size_t k = 0; k < kMostLines; ++k) CHECK((box->find(key(k)) == nullptr) == (k % 2 == 0));
 }

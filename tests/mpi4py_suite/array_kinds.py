@@ -1,4 +1,6 @@
-"""The arrays that mpi4py's tests loop over: by TESTS_ARRAYS NumPy's alone, or arrays in memory of the fake GPU."""
+"""The arrays that mpi4py's tests loop over: by TESTS_ARRAYS NumPy's alone, or arrays in memory of the fake GPU; on real
+GPUs CuPy's.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ def choose() -> None:
         return
     import arrayimpl
 
-    numpy_array = next(one for one in arrayimpl.ArrayBackends if one.__name__ == "ArrayNumPy")
+    by_name = {one.__name__: one for one in arrayimpl.ArrayBackends}
+    numpy_array = by_name["ArrayNumPy"]
     few = {code: datatype for code, datatype in numpy_array.TypeMap.items() if code in TYPECODES}
-    chosen = numpy_array if kind == "numpy" else _device_array(numpy_array)
+    makers = {"numpy": lambda: numpy_array, "cupy": lambda: by_name["GPUArrayCuPy"]}
+    chosen = makers[kind]() if kind in makers else _device_array(numpy_array)
     chosen.TypeMap = few
     arrayimpl.ArrayBackends[:] = [chosen]
 

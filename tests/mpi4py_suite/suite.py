@@ -38,7 +38,7 @@ OF_ALL_DATA = (
     ("test_io",),
     ("test_rma", "test_rma_nb"),
 )
-_ARGUMENTS = ("--no-builddir", "-v", "-x", "CuPy", "-x", "Numba")
+_ARGUMENTS = ("--no-builddir", "-v", "--cupy", "-x", "CuPy", "-x", "Numba")
 _RECORDER = Path(__file__).with_name("recorder.py")
 _BY_WEIGHT = ("passed", "skipped", "failed", "unfinished")
 FINISH = "the end of the program"

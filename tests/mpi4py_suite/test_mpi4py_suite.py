@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from mpi4py_suite import array_kinds, known_failures, package_source, suite
-from support import effort, needs
+from support import effort, memory, needs
 from support.defects import is_mpich_4_0
 
 
@@ -46,7 +46,10 @@ def test_data_of_every_kind_of_call_may_lie_on_a_gpu(modules):
     on_host = suite.run(known_failures.RANKS, modules, suite.alone() | {array_kinds.VARIABLE: "numpy"})
     if on_host.verdicts and set(on_host.verdicts.values()) == {"skipped"}:
         pytest.skip("mpi4py leaves them out with this library: run it with another MPI")
-    environment = suite.under_shim(TEMPI_DEVICE="fake") | {array_kinds.VARIABLE: "device"}
+    if memory.on_real_gpu():
+        environment = suite.under_shim(TEMPI_NO_DIRECT="0") | {array_kinds.VARIABLE: "cupy"}
+    else:
+        environment = suite.under_shim(TEMPI_DEVICE="fake") | {array_kinds.VARIABLE: "device"}
     on_gpu = suite.run(known_failures.RANKS, modules, environment)
     assert on_host.having("passed")
     lost = [test for test in on_host.having("passed") if on_gpu.verdicts.get(test) != "passed"]

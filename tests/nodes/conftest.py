@@ -13,7 +13,7 @@ from hosts import Hosts, why_not
 from support import needs
 
 # Ranks and cases of these folders run on several hosts, too.
-sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("send", "halo")]
+sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("send", "halo", "placement")]
 
 
 def made(n: int, factory: pytest.TempPathFactory) -> Iterator[Hosts]:
@@ -31,3 +31,8 @@ def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 @pytest.fixture(scope="session")
 def three_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     yield from made(3, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def four_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    yield from made(4, tmp_path_factory)

@@ -22,20 +22,23 @@ def tempi(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def needing(tmp_path):
-    """Makes a program that needs a library of a name, and returns its path."""
+def built(tmp_path):
+    """Builds a library or program of C, and returns its path."""
 
-    def make(library):
-        stand_in, program = tmp_path / library, tmp_path / "program"
-        source = tmp_path / "program.c"
-        source.write_text("int main(void) { return 0; }\n")
-        compile_c = [cxx(), "-x", "c", str(source), "-x", "none"]
-        clean = shim.clean_environment()
-        succeed([*compile_c, "-shared", "-fPIC", f"-Wl,-soname,{library}", "-o", str(stand_in)], clean)
-        succeed([*compile_c, "-Wl,--no-as-needed", str(stand_in), "-o", str(program)], clean)
-        return program
+    def build(name, *options, source="int main(void) { return 0; }"):
+        (tmp_path / "source.c").write_text(source + "\n")
+        kind = ["-shared", "-fPIC", f"-Wl,-soname,{name}"] if name.startswith("lib") else []
+        command = [cxx(), "-x", "c", tmp_path / "source.c", "-x", "none", *kind, *options, "-o", tmp_path / name]
+        succeed([*map(str, command)], shim.clean_environment())
+        return tmp_path / name
 
-    return make
+    return build
+
+
+@pytest.fixture
+def needing(built):
+    """Builds a program that needs a library of a name, which is a stand-in, and returns its path."""
+    return lambda library: built("program", "-Wl,--no-as-needed", built(library))
 
 
 @pytest.fixture

@@ -201,6 +201,29 @@ def launches(ends: list[tuple[End, End]]) -> tuple[int, int]:
     return found[outcomes.LAUNCHES], found[DIRECT]
 
 
+def launches_of_rows(ends: list[tuple[End, End]], firsts: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Kernel launches of rows of nonblocking sends, from a first one on: before its MPI_Waitall, and all."""
+    comm = MPI.COMM_SELF.Dup()
+    found = []
+    with Builder() as builder:
+        sides = [(Side(out, builder), Side(into, builder)) for out, into in ends]
+        for first in firsts:
+            n = len(sides) - first
+            requests = Requests(2 * n)
+            for k, (_, into) in enumerate(sides[first:]):
+                PLAIN("Irecv", into.piece, 0, first + k, comm, requests.at(k))
+            before = outcomes.rows()
+            for k, (out, _) in enumerate(sides[first:]):
+                PLAIN("Isend", out.piece, 0, first + k, comm, requests.at(n + k))
+            early = outcomes.rows() - before
+            ways.complete(PLAIN, "Waitall", requests)
+            found.append((early[outcomes.LAUNCHES], (outcomes.rows() - before)[outcomes.LAUNCHES]))
+        for out, into in sides:
+            into.check_received(out.payload())
+    comm.Free()
+    return found
+
+
 def threads_take_turns(end: End, n: int) -> int:
     """Messages of one tag by two threads, one after the other: the second thread ends direct messages."""
     from threading import Thread

@@ -1,5 +1,6 @@
   ! Sends every fourth column of a matrix to the other rank, blocking and not, in host memory or the fake device's.
-  ! Prints ok on rank 0 when both ranks hold the right values. Included by the three bindings' programs.
+  ! Then collective calls over the same memory. Prints ok on rank 0 when both ranks hold the right values. Included by
+  ! the three bindings' programs.
   call MPI_Init(error)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
   other = 1 - rank
@@ -35,6 +36,24 @@
     call test_copy(c_loc(copy), target_address, n_bytes)
     right = right .and. all(copy(:, 1::4) == expected(:, 1::4)) .and. all(copy(:, 2::4) == -1)
   end do
+
+  copy = -1
+  if (rank == 0) copy = matrix
+  call test_copy(target_address, c_loc(copy), n_bytes)
+  call MPI_Bcast(target, 1, columns, 0, MPI_COMM_WORLD, error)
+  call test_copy(c_loc(copy), target_address, n_bytes)
+  if (rank == 1) right = right .and. all(copy(:, 1::4) == expected(:, 1::4)) .and. all(copy(:, 2::4) == -1)
+
+  call MPI_Allreduce(source, target, size(matrix), MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, error)
+  call test_copy(c_loc(copy), target_address, n_bytes)
+  right = right .and. all(copy == matrix + expected)
+
+  call MPI_Alltoall(source, 64 * 16, MPI_DOUBLE_PRECISION, target, 64 * 16, MPI_DOUBLE_PRECISION, MPI_COMM_WORLD, error)
+  call test_copy(c_loc(copy), target_address, n_bytes)
+  first = 16 * rank + 1
+  right = right .and. all(copy(:, 16 * rank + 1:16 * rank + 16) == matrix(:, first:first + 15))
+  right = right .and. all(copy(:, 16 * other + 1:16 * other + 16) == expected(:, first:first + 15))
+
   call MPI_Allreduce(right, all_right, 1, MPI_LOGICAL, MPI_LAND, MPI_COMM_WORLD, error)
   if (rank == 0 .and. all_right) print *, 'ok'
   if (rank == 0 .and. .not. all_right) print *, 'wrong values'

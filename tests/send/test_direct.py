@@ -2,6 +2,7 @@
 
 import direct_worker as worker
 import pytest
+import sets_worker
 from direct_worker import ANY, Event
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +60,20 @@ def test_a_send_that_meets_a_posted_receive_is_direct(job, way):
 def test_a_row_is_direct_in_one_launch(job):
     ends = [(gpu_end(FACES[k % 2], k), gpu_end(FACES[1 - k % 2], 50 + k)) for k in range(12)]
     assert job.call(worker.launches, ends) == [(1, 12)]
+
+
+def test_a_row_that_repeats_is_one_launch_and_a_send_alone_starts_in_its_call(ranks):
+    job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="0")  # no thread launches a part of it
+    ends = [(gpu_end(FACES[k % 2], k), gpu_end(FACES[1 - k % 2], 50 + k)) for k in range(12)]
+    rows = job.call(worker.launches_of_rows, ends, (0, 0, 0, 11, 0, 11))[0]
+    assert rows == [(2, 12), (0, 12), (0, 1), (1, 1), (0, 1), (1, 1)]
+
+
+def test_sets_of_messages_that_come_and_go(ranks, drawn):
+    """The lists of boxes of sets are kept for those that come again, and while their kernels run."""
+    job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="0", TEMPI_PROGRESS="calls", TEMPI_FAKE_SEED="5")
+    much = c.Vector(400, 100, 130, INT)
+    assert job.call(sets_worker.take_turns, gpu_end(much), gpu_end(much, 9), 90, 300, drawn.getrandbits(30)) == [300]
 
 
 NOT_DIRECT = {

@@ -25,8 +25,8 @@ STEPS = {
     "before the offer is posted": {"DIE_AT": "after Irecv"},
     "with an offer claimed, before memory is mapped": {"TEMPI_FAKE_FAIL": "map:1:kill"},
     "with an offer claimed, before the kernel": {"TEMPI_FAKE_FAIL": "launch:1:kill"},
-    "while the kernel runs": {"TEMPI_FAKE_FAIL": "finish:1:kill"},
-    "while a later kernel runs": {"TEMPI_FAKE_FAIL": "finish:3:kill"},
+    "while the kernel runs": {"TEMPI_FAKE_FAIL": "run:1:kill"},
+    "while a later kernel runs": {"TEMPI_FAKE_FAIL": "run:3:kill"},
     "with the bytes written, before the marker": {"DIE_AT": "before marker"},
     "after the marker": {"DIE_AT": "after marker"},
 }
@@ -34,8 +34,8 @@ STEPS = {
 LANDED_STEPS = {
     "before the first chunk": {"TEMPI_FAKE_FAIL": "launch:1:kill"},
     "with a chunk under way": {"TEMPI_FAKE_FAIL": "launch:2:kill"},
-    "with all chunks under way": {"TEMPI_FAKE_FAIL": "finish:1:kill"},
-    "with a chunk told of": {"TEMPI_FAKE_FAIL": "finish:2:kill"},
+    "while the first chunk runs": {"TEMPI_FAKE_FAIL": "run:1:kill"},
+    "while the second chunk runs": {"TEMPI_FAKE_FAIL": "run:2:kill"},
     "with the chunks written, before the marker": {"DIE_AT": "before marker"},
     "before it unpacks": {"TEMPI_FAKE_FAIL": "launch:4:kill"},
     "while it unpacks": {"TEMPI_FAKE_FAIL": "launch:5:kill"},

@@ -22,10 +22,11 @@ def check(job, drawn, n, flavour, options):
     """
     least_share = SHARES[flavour] if options == "long patience" else 0.02
     n_written = n_landed = n_possible = 0
-    n_calls = -(-scaled(n) // AT_ONCE) if IS_FULL else 1 if IS_QUICK else 3
+    at_once = 8 if IS_QUICK and flavour == LANDING else AT_ONCE
+    n_calls = -(-scaled(n) // at_once) if IS_FULL else 1 if IS_QUICK else 3
     for _ in range(n_calls):
         first = drawn.getrandbits(40)
-        for written, landed, possible in job.call(worker.run, range(first, first + AT_ONCE), flavour, timeout=60):
+        for written, landed, possible in job.call(worker.run, range(first, first + at_once), flavour, timeout=120):
             n_written, n_landed, n_possible = n_written + written, n_landed + landed, n_possible + possible
     assert n_written + n_landed >= least_share * n_possible > 0
     return n_landed

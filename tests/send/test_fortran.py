@@ -1,4 +1,4 @@
-"""Send, Recv, Isend, Irecv and Waitall of a vector type from Fortran: mpif.h, `use mpi` and `use mpi_f08`."""
+"""Messages of a vector type and collective calls from Fortran: mpif.h, `use mpi` and `use mpi_f08`."""
 
 from pathlib import Path
 

@@ -109,6 +109,19 @@ def test_host_memory_is_packed_where_the_library_is_predicted_to_take_half_as_lo
     assert cost.pack_work == cost.unpack_work
 
 
+def test_a_host_message_between_nodes_crosses_the_network_as_a_contiguous_one():
+    terms = HOST_TERMS | {
+        "message.host.other_node": line(5e-6, 8e-9),
+        "message.library.typed.other_node": line(6e-6, 10e-9),
+        "message.host.typed.other_node": line(6e-6, 9e-9),
+    }
+    one = completed(fit(gpu="none", terms=terms), network())
+    cost = HostCosts(one, False).of(strided(MIB, "other_node"))
+    assert (cost.strategy, cost.crosses) == ("library", True)
+    assert (cost.latency, cost.stream) == (pytest.approx(5e-6), pytest.approx(8e-9 * MIB))
+    assert cost.pack_work == cost.unpack_work == pytest.approx((1e-6 + 2e-9 * MIB) / 2)
+
+
 def test_host_messages_that_were_not_measured_are_named():
     one = completed(fit(gpu="none", terms=HOST_TERMS), network())
     with pytest.raises(SimulationError, match="host memory to other_node"):

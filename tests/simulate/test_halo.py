@@ -7,7 +7,7 @@ import pytest
 
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.halo import Halo, balanced_dims
-from tempi.simulate.placement import bytes_between, nodes_by_bricks, nodes_by_rule
+from tempi.simulate.placement import bytes_between, nodes_by_bricks, nodes_by_graph, nodes_by_grid, nodes_by_rule
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,28 @@ def test_bricks_have_the_fewest_bytes_between_nodes():
     assert np.bincount(bricks).tolist() == [4] * 16
     others = [bytes_between(nodes_by_rule(64, 4, placement), messages) for placement in ("block", "cyclic")]
     assert bytes_between(bricks, messages) <= min(others)
+
+
+@pytest.mark.parametrize("cells", [(256, 256, 256), (64, 128, 1024), (1024, 128, 64), (32, 512, 64)])
+@pytest.mark.parametrize("rule", ["block", "cyclic"])
+def test_tempis_placement_of_64_nodes_has_the_fewest_bytes_between_nodes(cells, rule):
+    dims = balanced_dims(256)
+    halo = Halo(tuple(n * k for n, k in zip(cells, dims, strict=True)), dims)
+    messages = halo.messages()
+    found = nodes_by_graph(nodes_by_rule(256, 4, rule), messages)
+    assert np.bincount(found).tolist() == [4] * 64
+    others = [nodes_by_rule(256, 4, other) for other in ("block", "cyclic")] + [nodes_by_bricks(dims, 4, messages)]
+    assert bytes_between(found, messages) <= min(bytes_between(nodes, messages) for nodes in others)
+
+
+def test_placement_of_a_grid_knows_no_sizes():
+    dims = (4, 4, 4)
+    given = nodes_by_rule(64, 4, "cyclic")
+    found = nodes_by_grid(given, dims)
+    assert np.bincount(found).tolist() == [4] * 16
+    faces = Halo((32, 32, 32), dims, radius=1).messages()
+    faces = faces.select(faces.bytes == faces.bytes.max())
+    assert bytes_between(found, faces) <= bytes_between(nodes_by_bricks(dims, 4, faces), faces)
 
 
 def test_a_grid_without_bricks_is_refused():

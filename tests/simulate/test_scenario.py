@@ -75,6 +75,13 @@ def test_recorded_messages_have_no_bricks():
         Scenario(network(), fit(), placement="cartesian").of_rounds([messages((0, 1, 8))], 2, True)
 
 
+def test_recorded_messages_are_placed_by_their_bytes():
+    rounds = [messages((0, 2, 1 << 20)), messages((1, 3, 1 << 20))]
+    found = {p: Scenario(network(**TWO), fit(), placement=p).of_rounds(rounds, 4, True) for p in ("block", "tempi")}
+    assert found["block"].bytes_between_nodes == 2 << 20
+    assert found["tempi"].bytes_between_nodes == 0
+
+
 def test_weak_scaling_multiplies_the_cells_and_strong_scaling_keeps_them():
     assert Problem((8, 4, 2), radius=1).on(8).cells == (16, 8, 4)
     assert Problem((8, 4, 2), False, radius=1).on(8).cells == (8, 4, 2)

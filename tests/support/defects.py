@@ -11,6 +11,7 @@ from functools import cache
 
 from mpi4py import MPI
 
+from support import calls
 from support import constructors as c
 from support.typemap import F90, Named, Spec, marked, standard_bounds, type_map
 
@@ -29,6 +30,11 @@ def is_mpich_4_0() -> bool:
 
 def is_intel() -> bool:
     return "Intel" in MPI.Get_library_version()
+
+
+def is_standard_abi() -> bool:
+    """The library has the MPI-5 standard's ABI. MPICH's converts arrays of requests before it looks at them."""
+    return "libmpi_abi" in calls.library_path()
 
 
 def is_open_mpi_4() -> bool:
@@ -143,6 +149,11 @@ def fails_in_pieces(spec: Spec, count: int, is_to_oneself: bool) -> bool:
 def mixes_blocks_in_place(operation: str, lifetime: str) -> bool:
     """Open MPI's nonblocking and persistent MPI_Alltoallv and w with MPI_IN_PLACE exchange some blocks wrongly."""
     return library_name() == "openmpi" and operation.startswith("Alltoall") and lifetime != "blocking"
+
+
+def gathers_wrongly(operation: str, lifetime: str, where: str) -> bool:
+    """MPICH's nonblocking and persistent MPI_Gather between groups mixes up blocks of the root, in host memory, too."""
+    return library_name() == "mpich" and operation == "Gather" and lifetime != "blocking" and where == "inter"
 
 
 def copies_wrongly(operation: str, lifetime: str, n_ranks: int) -> bool:

@@ -7,7 +7,7 @@ import os
 import socket
 from pathlib import Path
 
-VERSION = 2  # src/mailbox/contents.hpp
+VERSION = 3  # src/mailbox/contents.hpp
 FILE_NAME = "tempi-mailbox"
 PMIX_SERVERS = [f"PMIX_SERVER_URI{version}" for version in ("2", "3", "4", "41")]  # src/base/launcher.cpp
 

@@ -37,6 +37,10 @@ def newer_than_mpich_4_0(why: str) -> pytest.MarkDecorator:
     return _unless(not defects.is_mpich_4_0(), f"{why}: run it with another MPI than MPICH 4.0")
 
 
+def own_abi(why: str) -> pytest.MarkDecorator:
+    return _unless(not defects.is_standard_abi(), f"{why}: run it with another MPI than mpiabi")
+
+
 def mpich(version: str) -> pytest.MarkDecorator:
     """That very version, whose defects are known."""
     is_it = f"MPICH Version:      {version}" in p2p.MPI.Get_library_version()

@@ -189,16 +189,24 @@ class Ranks:
 
 
 class Pool:
-    """Jobs by their environment, started at first use, replaced when they have died."""
+    """Jobs by their environment, started at first use, replaced when they have died.
+
+    Those used last are kept: a suite has hundreds of environments, and ranks that wait take memory.
+    """
+
+    MOST_JOBS = 12
 
     def __init__(self) -> None:
-        self._jobs: dict[tuple[object, ...], Ranks] = {}
+        self._jobs: dict[tuple[object, ...], Ranks] = {}  # the last used at the end
 
     def __call__(self, size: int, preload: bool = True, **environment: str) -> Ranks:
         key = (size, preload, *sorted(environment.items()))
-        job = self._jobs.get(key)
+        job = self._jobs.pop(key, None)
         if job is None or not job.alive:
-            job = self._jobs[key] = Ranks(size, environment, preload=preload)
+            job = Ranks(size, environment, preload=preload)
+        self._jobs[key] = job
+        if len(self._jobs) > self.MOST_JOBS:
+            self._jobs.pop(next(iter(self._jobs))).close()
         return job
 
     def close(self) -> None:

@@ -12,9 +12,9 @@ def path() -> Path:
     """The shim under test: TESTS_SHIM where set (a sanitizer build), else the installed package's."""
     if chosen := os.environ.get("TESTS_SHIM"):
         return Path(chosen)
-    import tempi
+    from tempi.run import shims
 
-    return Path(tempi.lib_path())
+    return shims.any_shim()
 
 
 def preload() -> str:

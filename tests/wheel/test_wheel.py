@@ -59,8 +59,14 @@ def test_info_finds_the_mpi_and_takes_its_shim(site):
     assert "openmpi, mpich, mpiabi" in text
 
 
-def test_lib_is_the_one_of_the_mpi(site):
-    assert site.run("tempi", "lib").out.endswith(f"/lib/{site.mpi}/libtempi.so\n")
+def test_lib_is_for_any_mpi(site):
+    """One file for a program of this MPI, and for its Python."""
+    lib, program = site.run("tempi", "lib").out.strip(), site.folder / "program"
+    site.run("mpicc", SOURCES / "pack_types.c", "-o", program)
+    preload = {"LD_PRELOAD": lib, "TEMPI_REPORT": "1"}
+    assert lib.endswith("/tempi/lib/libtempi.so")
+    assert "taken: host packer" in site.run("mpirun", "-n", 2, program, **preload).err
+    assert site.run("mpirun", "-n", 2, "python", SEND, TEMPI_DEVICE="fake", **preload).out == "received True\n"
 
 
 def test_a_message_of_gpu_memory_by_tempi_run(site):
@@ -81,4 +87,5 @@ def test_a_program_of_the_standard_abi_gets_its_shim(site):
     alone = site.run("mpirun", "-n", 1, program)
     done = site.run("tempi", "run", "-o", "report", "--", "mpirun", "-n", 1, program)
     assert "taken: host packer" in done.err
+    assert "/tempi/lib/mpiabi/libtempi.so" in site.run("tempi", "lib", "--abi", "mpiabi").out
     assert done.out == alone.out

@@ -18,7 +18,7 @@
 namespace tempi::device {
 
 // TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once; the N-th "flip" is a copy with a wrong byte,
-// the N-th "share" shares nothing.
+// the N-th "share" shares nothing, the N-th "run" is a kernel that begins, which only the kind "kill" ends.
 // NAME:N:KIND fails with another exception than the device would throw: an Error of that kind ("internal"), one of the
 // C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int"). KIND "kill" ends the process with
 // SIGKILL at this call.
@@ -65,8 +65,8 @@ class Failures {
   }
 
   std::map<std::string, std::string> kinds_;
-  std::map<std::string_view, long long> left_{{"allocate", 0}, {"pinned", 0}, {"launch", 0}, {"copy", 0},
-                                              {"finish", 0},   {"map", 0},    {"flip", 0},   {"share", 0}};
+  std::map<std::string_view, long long> left_{{"allocate", 0}, {"pinned", 0}, {"launch", 0}, {"copy", 0}, {"finish", 0},
+                                              {"map", 0},      {"flip", 0},   {"share", 0},  {"run", 0}};
 };
 
 }  // namespace tempi::device

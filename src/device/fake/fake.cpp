@@ -146,6 +146,7 @@ void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
   // operator new aligns the copy to 16 bytes, the largest alignment of a parameter struct.
   queues_.add(own_queue(),
               [this, kernel, grid, ordinal, copied = std::vector<std::byte>(first, first + kernel.param_bytes)] {
+                failures_.is_due("run");
                 run_tiles(kernel, grid, copied.data(), ordinal, memory_, queues_.random());
               });
 }

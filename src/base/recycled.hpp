@@ -1,0 +1,63 @@
+// Objects of one kind that come and go with each message: the memory of the last ones is kept for the next. (Of a row
+// of 26 messages, malloc and free of objects of more than 1 KiB took 8 % of the time.)
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace tempi {
+
+// Thread-safe. The memory of `kKept` objects is kept until the process ends.
+template <class T>
+class Recycled {
+ public:
+  using value_type = T;
+  Recycled() = default;
+  template <class U>
+  explicit(false) Recycled(const Recycled<U>&) noexcept {}
+  bool operator==(const Recycled&) const = default;
+
+  T* allocate(std::size_t n) {
+    if (void* const known = n == 1 ? take() : nullptr) return static_cast<T*>(known);
+    return std::allocator<T>().allocate(n);
+  }
+  void deallocate(T* memory, std::size_t n) noexcept {
+    if (n != 1 || !has_kept(memory)) std::allocator<T>().deallocate(memory, n);
+  }
+
+ private:
+  static constexpr std::size_t kKept = 256;
+  struct Unused {
+    Unused() { all.reserve(kKept); }
+    std::mutex mutex;
+    std::vector<void*> all;
+  };
+  static Unused& unused() {
+    static auto& of_kind = *new Unused;  // never destroyed: objects end while the process exits
+    return of_kind;
+  }
+  static void* take() {
+    const std::lock_guard lock(unused().mutex);
+    if (unused().all.empty()) return nullptr;
+    void* const last = unused().all.back();
+    unused().all.pop_back();
+    return last;
+  }
+  static bool has_kept(void* memory) noexcept {
+    const std::lock_guard lock(unused().mutex);
+    if (unused().all.size() == kKept) return false;
+    unused().all.push_back(memory);  // reserved
+    return true;
+  }
+};
+
+template <class T, class... Arguments>
+std::shared_ptr<T> make_recycled(Arguments&&... arguments) {
+  return std::allocate_shared<T>(Recycled<T>(), std::forward<Arguments>(arguments)...);
+}
+
+}  // namespace tempi

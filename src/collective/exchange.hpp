@@ -1,0 +1,79 @@
+// The messages by which a process takes part in a collective call: one to, and one from, each other process.
+//
+// Blocks of one process are joined to one message: of the blocks' datatypes, in the order in which both ends know them.
+// An exchange whose buffers are all in GPU memory has persistent requests, and may be repeated; another is carried out
+// once.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "collective/element_type.hpp"
+#include "collective/partners.hpp"
+#include "message/call.hpp"
+
+namespace tempi::collective {
+
+// The memory of one or more processes, joined by "or".
+enum : unsigned { kOnGpu = 1, kNotDirect = 2, kOnHost = 4 };
+
+// The memory for packed bytes is taken beforehand, or when a message has turned out not to be direct: its bytes follow
+// then. The latter is for calls of which all buffers are in GPU memory, on all processes.
+enum class Fallback : bool { ready, follows };
+
+class Exchange {
+ public:
+  // Nothing is started. `comm` carries the messages. Throws Refused.
+  Exchange(const Real& real, Handle comm, Pieces&& pieces);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  // The memory of this process. Where bytes had to follow several times, direct messages rest for some calls.
+  unsigned memory();
+  std::int64_t bytes_sent() const;
+
+  bool may_be_repeated() const { return is_all_on_gpu_; }
+  // The same arguments again: their buffers are still where they were.
+  bool fits(const Pieces& pieces) const;
+  // Complete on return: the library's code; the error handler has been told. After an error the exchange fits no call.
+  int carry_out(Fallback fallback);
+
+ private:
+  struct Message {
+    message::Half half;
+    message::FoundSide found;
+    bool is_sent;
+    pack::End end;
+  };
+
+  void add(const std::vector<Piece>& pieces, bool is_sent, const void* address);
+  void add_message(const std::vector<Piece>& all, int peer, bool is_sent, const void* address);
+  message::Half joined(const std::vector<Piece>& parts, bool is_sent, const void* address);
+  void look(Message& message);
+  int make(Message& message, void* request);
+  int make_all();
+  int make_persistent(Message& message, message::Sides&& sides, void* request);
+  int make_once(const message::Half& half, message::FoundSide&& found, bool is_sent, void* request);
+  void use(Fallback fallback);
+  int let_follow();
+  int wait_for(int n, void* requests) const;
+  bool was_direct(std::size_t i) const;
+  void free_requests() noexcept;
+  void* request(std::size_t i) { return requests_.data() + i * kRequestBytes; }
+  Handle handle(std::size_t i) const { return load_handle(requests_.data() + i * kRequestBytes); }
+
+  const Real& real_;
+  const Handle comm_;
+  Pieces pieces_;
+  std::vector<OwnTypePtr> joined_types_;
+  std::vector<Message> messages_;  // received ones first
+  std::vector<char> requests_;     // of each
+  unsigned memory_ = 0;
+  bool is_all_on_gpu_ = true, is_made_ = false;
+  Fallback fallback_ = Fallback::ready;
+  int n_followed_ = 0;  // calls in a row of which bytes have followed
+  int n_resting_ = 0;
+};
+
+}  // namespace tempi::collective

@@ -1,0 +1,54 @@
+// The calls that make communicators of all members of a parent. They start pending sends, and are counted for the ids
+// of communicators (peer/ids.hpp).
+#pragma once
+
+#include "message/message_call.hpp"
+#include "peer/ids.hpp"
+
+namespace tempi::interpose {
+
+inline constexpr Handle kUntouched = ~Handle{0};  // no handle of any ABI
+
+// A handle that a call hands back. MPICH reports success of a failed call if the program's error handler returns; the
+// handle tells.
+class HandedBack {
+ public:
+  explicit HandedBack(void* program) : program_(program) {}
+  ~HandedBack() {
+    if (is_set()) store_handle(program_, get());
+  }
+  HandedBack(const HandedBack&) = delete;
+  HandedBack& operator=(const HandedBack&) = delete;
+
+  // The address that the library gets; null if the program's is.
+  void* address() { return program_ != nullptr ? &handle_ : nullptr; }
+  bool is_set() const { return key_of(handle_) != key_of(kUntouched); }
+  Handle get() const { return key_of(handle_); }
+
+ private:
+  void* program_;
+  Handle handle_ = kUntouched;
+};
+
+inline constexpr auto kNever = [] { return false; };
+
+// `may_be_left_out()`: this process may be in none of the children.
+template <class LeftOut, class Call>
+int counted(Handle parent, void* child, const LeftOut& may_be_left_out, const Call& call) noexcept {
+  peer::Creation creation(parent);
+  HandedBack made(child);
+  const int code = call(made.address());
+  const bool is_null = made.is_set() && made.get() == key_of(comm_null());
+  if (code != MPI_SUCCESS || !made.is_set() || (is_null && !may_be_left_out())) creation.failed();
+  else if (!is_null) creation.made(made.get());
+  return code;
+}
+
+template <class LeftOut, class Call>
+int create(Handle parent, void* child, const LeftOut& may_be_left_out, const Call& call) noexcept {
+  message::Engine::flush();
+  return message::Engine::tended(peer::counts_creations() ? counted(parent, child, may_be_left_out, call)
+                                                          : call(child));
+}
+
+}  // namespace tempi::interpose

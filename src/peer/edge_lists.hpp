@@ -1,0 +1,29 @@
+// The edges of a vertex, as MPI_Dist_graph_create_adjacent takes them, and their way to the process that becomes it.
+#pragma once
+
+#include <vector>
+
+#include "peer/order.hpp"
+
+namespace tempi::peer {
+
+// The edges of one direction. Order and repetitions are the program's.
+struct EdgeList {
+  bool is_weighted = false;
+  std::vector<int> ranks{};
+  std::vector<int> weights{};  // as many, if it is weighted
+
+  const int* weights_argument() const;  // MPI_UNWEIGHTED, or an address that is not null
+};
+
+// The arguments of one process; none if they are not usual ones (order.hpp) for a communicator of `size` ranks.
+std::optional<EdgeList> edge_list(int n, const int* ranks, const int* weights, int size);
+
+struct EdgeLists {
+  EdgeList in, out;
+};
+
+// The lists of the vertex that this process becomes, from the process that had its rank. Collective.
+EdgeLists moved(const EdgeLists& mine, const Ordered& ordered);
+
+}  // namespace tempi::peer

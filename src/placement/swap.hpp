@@ -1,0 +1,12 @@
+// Swaps of vertices between groups, which keep the groups' sizes (Kernighan and Lin, 1970).
+#pragma once
+
+#include "placement/graph.hpp"
+
+namespace tempi::placement {
+
+// Swaps two vertices of different groups while that lessens the weight between groups. Of the groups that a vertex has
+// weight to, those with the most are tried.
+void swap_while_it_helps(const Graph& graph, Groups& groups, int n_groups);
+
+}  // namespace tempi::placement

@@ -1,0 +1,107 @@
+"""Collective calls between GPUs are direct messages, one launch a call; where they cannot be, the bytes are right."""
+
+import by_messages_worker as worker
+import movement_worker
+import pytest
+from by_messages_worker import DIRECT
+
+from support import effort, needs
+from support.ranks import Ranks
+
+PER_TEST = 100
+BY_MESSAGES = DIRECT[1]
+PATIENT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
+
+
+@pytest.fixture
+def job(ranks):
+    return lambda size: ranks(size, **PATIENT)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_random_calls(job, drawn, size):
+    seeds = [drawn.getrandbits(30) for _ in range(effort.scaled(PER_TEST, least=20))]
+    assert job(size).call(movement_worker.check_seeds, seeds, timeout=120) == [len(seeds)] * size
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_all_messages_are_direct_and_share_launches(job, size):
+    """A launch takes all that have met: one a call, or as many as there are peers that come one after the other."""
+    rounds = 5
+    for by_outcome, (n_direct, n_launches) in job(size).call(worker.transposes, rounds):
+        assert by_outcome == {BY_MESSAGES: rounds}
+        assert n_direct == rounds * size
+        assert rounds <= n_launches <= rounds * size
+
+
+def test_a_periodic_grid_of_two(job):
+    """Blocks to the peer in both directions are one message: two messages a call."""
+    for n_direct, n_launches in job(2).call(worker.grid_of_two):
+        assert n_direct == 3 * 2
+        assert 3 <= n_launches <= 3 * 2
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("kinds", [{}, {0: "host"}])
+def test_several_edges_between_two_processes(job, size, kinds):
+    for by_outcome in job(size).call(worker.edges_between_two, kinds):
+        assert sum(by_outcome.values()) == 3
+
+
+def test_some_ranks_in_host_memory(job):
+    found = job(3).call(worker.transposes, 4, {1: "host"})
+    assert [by_outcome.get(BY_MESSAGES) for by_outcome, _ in found] == [4, None, 4]
+
+
+def test_host_calls_are_the_library_s_and_gpu_calls_come_back(job):
+    """Having found a call to be the library's, the ranks vote less often."""
+    for by_outcome in job(2).call(worker.host_calls_between, 200):
+        assert by_outcome.get(BY_MESSAGES, 0) > 0
+
+
+def test_arguments_change(job):
+    assert job(2).call(worker.changing_arguments) == [30] * 2
+
+
+def test_errors_are_told(job):
+    assert job(2).call(worker.errors_are_told) == [True] * 2
+
+
+def test_one_rank_errs():
+    with Ranks(2, PATIENT) as job:
+        assert job.call(worker.one_rank_errs) == [True] * 2
+
+
+def test_a_late_member_ends_an_attempt_for_all(job):
+    for first, second, _ in job(2).call(worker.late_member, 1.5):
+        assert BY_MESSAGES not in first
+        assert second == {BY_MESSAGES: 1}
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_polls_are_used_again(job, size):
+    """There are 256."""
+    assert job(size).call(worker.many_communicators, 300, timeout=120) == [300] * size
+
+
+def test_more_communicators_than_polls():
+    with Ranks(2, PATIENT) as job:
+        one, other = job.call(worker.communicators_at_once, 300, timeout=120)
+        assert one == other
+        assert 200 < one < 300
+
+
+@pytest.mark.parametrize("without", [{"TEMPI_DISABLE": "1"}, {"TEMPI_NO_DIRECT": "1"}, {"TEMPI_NO_SEND": "1"}])
+def test_a_rank_that_does_not_take_part(without):
+    kinds = {1: "host"} if "TEMPI_NO_DIRECT" not in without else {}
+    with Ranks(3, PATIENT, {1: without}) as job:
+        found = job.call(worker.transposes, 5, kinds, timeout=60)
+        assert all(BY_MESSAGES not in by_outcome for by_outcome, _ in found)
+
+
+@needs.fake_device("failures of the fake device")
+@pytest.mark.parametrize("failure", ["map:1", "share:1", "share:3"])
+def test_memory_out_of_reach(failure):
+    """The bytes follow, packed; after some calls the ranks leave such ones to the library."""
+    with Ranks(2, PATIENT, {0: {"TEMPI_FAKE_FAIL": failure}}) as job:
+        job.call(worker.transposes, 8, timeout=60)
