@@ -1,8 +1,10 @@
 // The door: how a function of the table is exported under its two names.
 #pragma once
 
+#include <atomic>
 #include <type_traits>
 
+#include "mpi/inside.hpp"
 #include "mpi/real.hpp"
 #include "mpi_config.h"
 
@@ -12,24 +14,42 @@ namespace tempi::process {}
 namespace tempi::interpose {
 using namespace message;
 using namespace process;
+
+// What a call by a profiling name goes to.
+template <auto kMember, class Function>
+PassedFn profiled(Function ours) {
+  const RealTables* const known = Inside::is() ? known_real_tables.load(std::memory_order_acquire) : nullptr;
+  const Function library = known != nullptr ? known->pmpi.*kMember : nullptr;
+  return reinterpret_cast<PassedFn>(reinterpret_cast<void*>(library != nullptr ? library : ours));
+}
 }  // namespace tempi::interpose
 
 // Takes a list in parentheses out of them.
 #define TEMPI_LIST(...) __VA_ARGS__
 
+// All words of a function that is called without a look at its parameters (mpi/real.hpp).
+#define TEMPI_WORDS(type) \
+  type a, type b, type c, type d, type e, type f, type g, type h, type i, type j, type k, type l, type m, type n
+
 // TEMPI_ENTRY(MPI_Pack, (parameters), body(real, ...)): defines MPI_Pack and PMPI_Pack. `real` is the layer below the
 // name that the program called. The names are given to the linker, not to C++: mpi.h declares them with other types.
-// The parameters must be those of the function's row in base/functions.def.
-#define TEMPI_ENTRY(name, parameters, call)                                                                \
-  extern "C" __attribute__((visibility("default"))) int tempi_entry_##name parameters __asm__(#name);      \
-  static_assert(std::is_same_v<decltype(&tempi_entry_##name), decltype(::tempi::Real::name)>,              \
-                #name ": the entry has other parameters than its row in base/functions.def");              \
-  extern "C" int tempi_entry_##name parameters {                                                           \
-    const ::tempi::Real& real = ::tempi::real_mpi();                                                       \
-    return call;                                                                                           \
-  }                                                                                                        \
-  extern "C" __attribute__((visibility("default"))) int tempi_entry_P##name parameters __asm__("P" #name); \
-  extern "C" int tempi_entry_P##name parameters {                                                          \
-    const ::tempi::Real& real = ::tempi::real_pmpi();                                                      \
-    return call;                                                                                           \
+// The parameters must be those of the function's row in base/functions.def. PMPI_Pack from below goes to the library.
+#define TEMPI_ENTRY(name, parameters, call)                                                                          \
+  extern "C" __attribute__((visibility("default"))) int tempi_entry_##name parameters __asm__(#name);                \
+  static_assert(std::is_same_v<decltype(&tempi_entry_##name), decltype(::tempi::Real::name)>,                        \
+                #name ": the entry has other parameters than its row in base/functions.def");                        \
+  extern "C" int tempi_entry_##name parameters {                                                                     \
+    const ::tempi::Inside inside;                                                                                    \
+    const ::tempi::Real& real = ::tempi::real_mpi();                                                                 \
+    return call;                                                                                                     \
+  }                                                                                                                  \
+  static int tempi_profiled_##name parameters {                                                                      \
+    const ::tempi::Inside inside;                                                                                    \
+    const ::tempi::Real& real = ::tempi::real_pmpi();                                                                \
+    return call;                                                                                                     \
+  }                                                                                                                  \
+  extern "C"                                                                                                         \
+      __attribute__((visibility("default"))) int tempi_entry_P##name(TEMPI_WORDS(::tempi::Word)) __asm__("P" #name); \
+  extern "C" int tempi_entry_P##name(TEMPI_WORDS(::tempi::Word)) {                                                   \
+    return ::tempi::interpose::profiled<&::tempi::Real::name>(&tempi_profiled_##name)(TEMPI_WORDS());                \
   }

@@ -46,11 +46,7 @@ int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept
 }  // namespace
 
 // A passed-on function has up to kMostArguments parameters; surplus arguments are never read.
-#define TEMPI_PASSED_ON(name)                                                                                          \
-  TEMPI_ENTRY(name,                                                                                                    \
-              (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, Word l, Word m, \
-               Word n),                                                                                                \
-              call_flushed(real.name, a, b, c, d, e, f, g, h, i, j, k, l, m, n))
+#define TEMPI_PASSED_ON(name) TEMPI_ENTRY(name, (TEMPI_WORDS(Word)), call_flushed(real.name, TEMPI_WORDS()))
 #include "base/functions.def"
 
 TEMPI_ENTRY(MPI_Iprobe, (int source, int tag, Handle comm, int* flag, MPI_Status* status),

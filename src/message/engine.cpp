@@ -217,11 +217,7 @@ void Engine::end_order(Message& failed) noexcept {
 void Engine::start(Message& message) noexcept {
   if (!message.outs.empty() && message.outs.first().direct) return deliver(message);
   message.outs.each([](Part& part) { part.was_direct = false; });
-  if (!message.failure) {
-    const Handle outer = starting_.exchange(key_of(message.request));
-    message.start_code = message.mpi.MPI_Start(&message.request);
-    starting_.store(outer);
-  }
+  if (!message.failure) message.start_code = message.mpi.MPI_Start(&message.request);
   const bool has_failed = message.failure || message.start_code != MPI_SUCCESS;
   if (has_failed) end_order(message);
   message.state.become(has_failed ? MessageState::failed : MessageState::started);

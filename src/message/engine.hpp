@@ -69,8 +69,6 @@ class Engine {
   bool has_pending() noexcept;
   // In a forked child: the messages are its parent's.
   static void forget_all() noexcept;
-  // We are in MPI_Start of this request: a tool below us may come back with it.
-  static bool is_starting(Handle request) noexcept { return starting_.load() == key_of(request); }
   // Takes the pending send of this request out of the queue: it will never start. False where there is none, or it has
   // started. Other threads may be looking at the request.
   bool withdraw(Handle request) noexcept;
@@ -122,7 +120,6 @@ class Engine {
   // Pending sends, freed requests and an open row; managed requests. Most calls look at nothing else. Counted when a
   // message has been started, not before: another thread's send may not pass a start that is under way.
   inline static std::atomic<std::size_t> n_work_{0}, n_managed_{0};
-  inline static std::atomic<Handle> starting_{0};  // none
   std::recursive_mutex mutex_;
   std::deque<MessagePtr> pending_;  // but the early ones
   EarlySends early_;

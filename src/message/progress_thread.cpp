@@ -15,6 +15,7 @@
 
 #include "base/log.hpp"
 #include "message/engine.hpp"
+#include "mpi/inside.hpp"
 
 namespace tempi::message {
 namespace {
@@ -58,6 +59,7 @@ bool may_sleep(Shared& all) {
 }
 
 void* run(void*) noexcept {
+  const Inside inside;
   Shared& all = shared();
   prctl(PR_SET_TIMERSLACK, 1);  // else each interval is 50 us longer
   while (sleep_until_woken(all)) {

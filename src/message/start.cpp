@@ -52,7 +52,6 @@ bool is_queued_send(const void* request) {
 int start_one(const Real& real, void* request, device::Location& seen) {
   Engine& engine = Engine::get();
   const MessagePtr message = request != nullptr ? engine.find(load_handle(request)) : nullptr;
-  if (request != nullptr && Engine::is_starting(load_handle(request))) return real.MPI_Start(request);
   if (!message) {
     Engine::flush();
     return real.MPI_Start(request);

@@ -1,7 +1,6 @@
 #include "peer/ids.hpp"
 
 #include <atomic>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -14,7 +13,6 @@ namespace {
 constexpr std::uint64_t kWorldId = 0x5445'4d50'4931;  // "TEMPI1"
 
 std::atomic<bool> is_counting{false};
-thread_local Creation* innermost = nullptr;
 
 // Not in a row, which may be refused: the count begins with the first creation.
 Lineage& world_lineage() {
@@ -56,13 +54,9 @@ std::uint64_t comm_id(Handle comm) noexcept {
   return lineage != nullptr ? lineage->id.load() : 0;
 }
 
-Creation::Creation(Handle parent) noexcept : parent_(key_of(parent)), outer_(std::exchange(innermost, this)) {
-  const bool is_part = outer_ != nullptr && outer_->parent_ == parent_;
-  Lineage* const lineage = is_part ? nullptr : lineage_of(parent_);
-  if (lineage != nullptr) id_ = id_of_next_child(*lineage);
+Creation::Creation(Handle parent) noexcept : parent_(key_of(parent)) {
+  if (Lineage* const lineage = lineage_of(parent_)) id_ = id_of_next_child(*lineage);
 }
-
-Creation::~Creation() { innermost = outer_; }
 
 void Creation::made(Handle child) noexcept try {
   const Members* const members = id_ != 0 ? watched_members(child) : nullptr;

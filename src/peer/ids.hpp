@@ -45,12 +45,10 @@ bool counts_creations() noexcept;
 // Of a valid communicator, in a few ns.
 std::uint64_t comm_id(Handle comm) noexcept;
 
-// A creation that is under way: counted from its construction on. It makes no communicator, unless told. Within it, a
-// tool below us may come back with the call: a creation of the same parent that is part of it is not counted.
+// A creation that is under way: counted from its construction on. It makes no communicator, unless told.
 class Creation {
  public:
   explicit Creation(Handle parent) noexcept;
-  ~Creation();
   Creation(const Creation&) = delete;
   Creation& operator=(const Creation&) = delete;
 
@@ -59,8 +57,7 @@ class Creation {
 
  private:
   const Handle parent_;
-  Creation* const outer_;  // of this thread
-  std::uint64_t id_ = 0;   // of the children
+  std::uint64_t id_ = 0;  // of the children
 };
 
 }  // namespace tempi::peer

@@ -86,6 +86,13 @@ def test_all_ranks_of_a_node_are_in_one_table(job):
     assert commits(done.err) == 4
 
 
+def test_calls_that_come_back_from_a_tool_below_are_not_counted(job, tmp_path):
+    tool = programs.compiled(programs.mpicc(), "coming_back_tool.c", tmp_path, "-shared", "-fPIC")
+    done = job([reporting(LD_PRELOAD=f"{shim.preload()} {tool}")] * 2)
+    assert re.findall(r"tempi: report of (.*) on", done.err) == ["2 ranks"], done.text
+    assert commits(done.err) == 2
+
+
 def test_a_killed_job_is_tidied_up_by_the_next_one(job):
     job([reporting()] * 2, "if MPI.COMM_WORLD.rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n")
     assert job([reporting()]).code == 0

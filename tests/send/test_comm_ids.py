@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from itertools import combinations
-from pathlib import Path
 
 import comm_ids_worker as worker
 import pytest
@@ -75,7 +74,7 @@ def test_there_are_no_ids_unless_direct_messages_are_wanted(ranks):
 
 
 def test_a_tool_below_that_comes_back_with_a_call_does_not_count(tmp_path):
-    tool = compiled(mpicc(), Path(__file__).with_name("creating_tool.c"), tmp_path, "-shared", "-fPIC")
+    tool = compiled(mpicc(), "coming_back_tool.c", tmp_path, "-shared", "-fPIC")
     with Ranks(2, DIRECT, {1: {"LD_PRELOAD": f"{shim.preload()} {tool}"}}) as job:
         mine, others = job.call(worker.id_of_copy)
     assert mine == others

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import constructors as c
-from support import needs
+from support import needs, shim
 from support.effort import examples
 from support.messages import End
+from support.programs import compiled, mpicc
+from support.ranks import Ranks
 from support.typemap import Named
 
 INT = Named("INT")
@@ -108,6 +110,16 @@ def test_a_receive_before_a_wildcard_stays_direct(job):
 def test_a_second_thread_ends_direct_messages(ranks):
     job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="3")
     assert job.call(worker.threads_take_turns, gpu_end(FACES[0]), 6) == [1]
+
+
+@pytest.mark.parametrize("way", ["Isend", "Send_init"])
+def test_a_tool_below_that_comes_back_with_messages_does_not_count(tmp_path, way):
+    tool = compiled(mpicc(), "coming_back_tool.c", tmp_path, "-shared", "-fPIC")
+    host = End("host", FACES[0], 1, 3)
+    receives = [Event("receive", host, 0, "Irecv"), *(receive(seed=k) for k in range(10, 14))]
+    sends = [Event("send", host, 0, "Isend"), *(send(seed=k, way=way) for k in range(20, 24))]
+    with Ranks(1, DIRECT, {0: {"LD_PRELOAD": f"{shim.preload()} {tool}"}}) as job:
+        assert run(job, *receives, *sends, *receives, *sends) == 8
 
 
 @pytest.mark.parametrize("options", [{"TEMPI_STRATEGY": "oneshot"}, {"TEMPI_NO_DIRECT": "1"}])
