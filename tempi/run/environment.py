@@ -1,4 +1,4 @@
-"""Variables of launchers, the loader and the session, from the one reader of the environment, the native module's.
+"""Variables of launchers, the loader and the session, from the native module, which reads the environment.
 
 TEMPI's own variables are rows of the options table: `tempi.options`, and `cache_folder` of the native module.
 """
