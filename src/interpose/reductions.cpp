@@ -1,5 +1,6 @@
 // MPI-4.1, 6.9 to 6.11, 6.12 and 6.13: reductions. GPU memory is reduced in host memory, where operations of the
-// program can run.
+// program can run, but for MPI_Reduce_local.
+#include "collective/reduction.hpp"
 #include "interpose/collective_entry.hpp"
 
 namespace tempi::interpose {
@@ -29,21 +30,23 @@ namespace {
 
 template <class Number, class Library>
 int reduce_local(const Real& real, const Library& library, const void* inbuf, void* inoutbuf, Number count,
-                 Handle datatype) noexcept {
-  return run_alone({real, Function::MPI_Reduce_local, comm_self(), Lifetime::call},
-                   {buffer_of(inbuf, count, datatype), buffer_of(inoutbuf, count, datatype)}, &describe_reduce_local,
-                   [&](const Lent& out, const Lent& in, const Lent&) {
-                     return library(out.address, in.writable(), count, datatype);
+                 Handle datatype, Handle op) noexcept {
+  const Call call{real, Function::MPI_Reduce_local, comm_self(), Lifetime::call};
+  const Argument out = buffer_of(inbuf, count, datatype), in = buffer_of(inoutbuf, count, datatype);
+  if (const std::optional<int> code = reduce_on_gpu(call, out, in, op)) return *code;
+  return run_alone(call, {out, in}, &describe_reduce_local,
+                   [&](const Lent& lent_out, const Lent& lent_in, const Lent&) {
+                     return library(lent_out.address, lent_in.writable(), count, datatype, op);
                    });
 }
 
 }  // namespace
 
-#define TEMPI_REDUCE_LOCAL(entry, Number)                                                                             \
-  TEMPI_ENTRY(entry, (const void* inbuf, void* inoutbuf, Number count, Handle datatype, Handle op),                   \
-              reduce_local(                                                                                           \
-                  real, [&](auto... lent) { return call_if_there(real.entry, lent..., op); }, inbuf, inoutbuf, count, \
-                  datatype))
+#define TEMPI_REDUCE_LOCAL(entry, Number)                                                                            \
+  TEMPI_ENTRY(entry, (const void* inbuf, void* inoutbuf, Number count, Handle datatype, Handle op),                  \
+              reduce_local(                                                                                          \
+                  real, [&](auto... arguments) { return call_if_there(real.entry, arguments...); }, inbuf, inoutbuf, \
+                  count, datatype, op))
 
 TEMPI_REDUCE_LOCAL(MPI_Reduce_local, int)
 TEMPI_REDUCE_LOCAL(MPI_Reduce_local_c, Count)

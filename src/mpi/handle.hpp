@@ -5,6 +5,8 @@
 #include <cstring>
 #include <mpi.h>
 
+#include "mpi_config.h"
+
 namespace tempi {
 
 // A handle as an argument. If MPI handles are ints its upper half is undefined: compare key_of().
@@ -35,7 +37,15 @@ inline MPI_Datatype as_datatype(Handle handle) {
   return datatype;
 }
 
-// Predefined handles. In Open MPI they are addresses of variables of libmpi, which we must not depend on at load time.
+// TEMPI_PREDEFINED(MPI_COMM_WORLD, ompi_mpi_comm_world): a predefined handle. In Open MPI it is the address of a variable
+// of libmpi, which we must not depend on at load time; elsewhere an int or a pointer, which only the C cast both takes.
+#if TEMPI_MPI_ABI_OPENMPI
+#define TEMPI_PREDEFINED(constant, variable) ::tempi::predefined(#variable)
+Handle predefined(const char* variable);  // 0: there is none
+#else
+#define TEMPI_PREDEFINED(constant, variable) (::tempi::Handle)(constant)
+#endif
+
 Handle comm_world();
 Handle comm_self();
 Handle comm_null();

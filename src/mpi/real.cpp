@@ -91,72 +91,27 @@ bool abi_matches() {
 #if TEMPI_MPI_ABI_OPENMPI
 // A program linked against libmpi holds the variable itself (copy relocation): the symbol as seen from the program
 // counts, and the library's own only if the program has none (Python).
-static Handle variable(const char* name) {
-  void* symbol = dlsym(RTLD_DEFAULT, name);
-  return reinterpret_cast<Handle>(symbol ? symbol : real_symbol(name));
+Handle predefined(const char* variable) {
+  void* symbol = dlsym(RTLD_DEFAULT, variable);
+  return reinterpret_cast<Handle>(symbol ? symbol : real_symbol(variable));
 }
-
-Handle comm_world() {
-  static const Handle handle = variable("ompi_mpi_comm_world");
-  return handle;
-}
-
-Handle comm_self() {
-  static const Handle handle = variable("ompi_mpi_comm_self");
-  return handle;
-}
-
-Handle comm_null() {
-  static const Handle handle = variable("ompi_mpi_comm_null");
-  return handle;
-}
-
-Handle type_byte() {
-  static const Handle handle = variable("ompi_mpi_byte");
-  return handle;
-}
-
-Handle type_packed() {
-  static const Handle handle = variable("ompi_mpi_packed");
-  return handle;
-}
-
-Handle request_null() {
-  static const Handle handle = variable("ompi_request_null");
-  return handle;
-}
-
-Handle info_null() {
-  static const Handle handle = variable("ompi_mpi_info_null");
-  return handle;
-}
-
-Handle errors_return() {
-  static const Handle handle = variable("ompi_mpi_errors_return");
-  return handle;
-}
-
-Handle message_null() {
-  static const Handle handle = variable("ompi_message_null");
-  return handle;
-}
-
-Handle message_no_proc() {
-  static const Handle handle = variable("ompi_message_no_proc");
-  return handle;
-}
-#else
-// Ints or pointers, by ABI: only the C cast takes both.
-Handle comm_world() { return (Handle)MPI_COMM_WORLD; }
-Handle comm_self() { return (Handle)MPI_COMM_SELF; }
-Handle comm_null() { return (Handle)MPI_COMM_NULL; }
-Handle type_byte() { return (Handle)MPI_BYTE; }
-Handle type_packed() { return (Handle)MPI_PACKED; }
-Handle request_null() { return (Handle)MPI_REQUEST_NULL; }
-Handle info_null() { return (Handle)MPI_INFO_NULL; }
-Handle errors_return() { return (Handle)MPI_ERRORS_RETURN; }
-Handle message_null() { return (Handle)MPI_MESSAGE_NULL; }
-Handle message_no_proc() { return (Handle)MPI_MESSAGE_NO_PROC; }
 #endif
+
+#define TEMPI_CONSTANT(function, constant, variable)                   \
+  Handle function() {                                                  \
+    static const Handle handle = TEMPI_PREDEFINED(constant, variable); \
+    return handle;                                                     \
+  }
+TEMPI_CONSTANT(comm_world, MPI_COMM_WORLD, ompi_mpi_comm_world)
+TEMPI_CONSTANT(comm_self, MPI_COMM_SELF, ompi_mpi_comm_self)
+TEMPI_CONSTANT(comm_null, MPI_COMM_NULL, ompi_mpi_comm_null)
+TEMPI_CONSTANT(type_byte, MPI_BYTE, ompi_mpi_byte)
+TEMPI_CONSTANT(type_packed, MPI_PACKED, ompi_mpi_packed)
+TEMPI_CONSTANT(request_null, MPI_REQUEST_NULL, ompi_request_null)
+TEMPI_CONSTANT(info_null, MPI_INFO_NULL, ompi_mpi_info_null)
+TEMPI_CONSTANT(errors_return, MPI_ERRORS_RETURN, ompi_mpi_errors_return)
+TEMPI_CONSTANT(message_null, MPI_MESSAGE_NULL, ompi_message_null)
+TEMPI_CONSTANT(message_no_proc, MPI_MESSAGE_NO_PROC, ompi_message_no_proc)
+#undef TEMPI_CONSTANT
 
 }  // namespace tempi

@@ -1,4 +1,5 @@
 // The only __global__ code.
+#include "pack/reduce_body.hpp"
 #include "pack/window_body.hpp"
 
 namespace tempi::pack {
@@ -64,5 +65,11 @@ inline constexpr int kTilesPerMultiprocessor = tiles_per_multiprocessor(kDepth, 
 #include "pack/kernels.def"
 #undef TEMPI_KERNEL
 #undef TEMPI_WINDOWED_KERNEL
+
+#define TEMPI_ELEMENT(name, type)                                                                        \
+  extern "C" __global__ void __launch_bounds__(kReduceThreads) tempi_reduce_##name(const Reduction of) { \
+    reduce<type>(of, Tile{blockIdx.x, threadIdx.x, kReduceThreads}, GpuMemory{});                        \
+  }
+#include "pack/elements.def"
 
 }  // namespace tempi::pack

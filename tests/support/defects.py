@@ -156,6 +156,15 @@ def gathers_wrongly(operation: str, lifetime: str, where: str) -> bool:
     return library_name() == "mpich" and operation == "Gather" and lifetime != "blocking" and where == "inter"
 
 
+def restarts_collectives_wrongly() -> bool:
+    """MPICH 4.0's persistent collectives read some buffers when they are made, and end with errors or old data.
+
+    Of host memory, too: a Gather sends what lay there at MPI_Gather_init, a second start of an Allgather leaves blocks
+    out. Tests that fill their buffers before they make the request pass there.
+    """
+    return is_mpich_4_0()
+
+
 def copies_wrongly(operation: str, lifetime: str, n_ranks: int) -> bool:
     """Open MPI's MPI_Alltoallw of one process, from one datatype to another, copies the wrong bytes or dies."""
     return library_name() == "openmpi" and (operation, lifetime, n_ranks) == ("Alltoallw", "blocking", 1)

@@ -1,0 +1,15 @@
+// MPI_Reduce_local where a kernel can do it.
+#pragma once
+
+#include <optional>
+
+#include "collective/run.hpp"
+
+namespace tempi::collective {
+
+// The code of the call, which is done. Nothing: both buffers go another way, as where they are not on one GPU, or the
+// datatype or the operation is not one of reduced.def.
+std::optional<int> reduce_on_gpu(const Call& call, const Argument& in, const Argument& inout,
+                                 Handle operation) noexcept;
+
+}  // namespace tempi::collective
