@@ -33,6 +33,7 @@ def clean_environment() -> dict[str, str]:
     return kept | {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_btl": os.environ.get("OMPI_MCA_btl", "^ofi"),  # which looks for a fabric for a second
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         "TEMPI_PROFILE": "none",  # this user's measured profiles must not affect the tests
