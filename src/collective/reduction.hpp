@@ -7,8 +7,8 @@
 
 namespace tempi::collective {
 
-// The code of the call, which is done. Nothing: both buffers go another way, as where they are not on one GPU, or the
-// datatype or the operation is not one of reduced.def.
+// The MPI code, if a kernel did the call. Empty: the caller stages the buffers, as where they are not on one GPU, or
+// the datatype or the operation is not one of reduced.def.
 std::optional<int> reduce_on_gpu(const Call& call, const Argument& in, const Argument& inout,
                                  Handle operation) noexcept;
 

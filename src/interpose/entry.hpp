@@ -15,11 +15,21 @@ namespace tempi::interpose {
 using namespace message;
 using namespace process;
 
-// What a call by a profiling name goes to.
+// Every parameter fits a word, and there are not too many.
+template <class Function>
+struct AreWords;
+template <class... Parameters>
+struct AreWords<int (*)(Parameters...)> {
+  static constexpr bool value = sizeof...(Parameters) <= kMostArguments &&
+                                ((std::is_integral_v<Parameters> || std::is_pointer_v<Parameters>) && ...) &&
+                                ((sizeof(Parameters) <= sizeof(Word)) && ...);
+};
+
+// The function that PMPI_x calls: the library's where a tool comes back with it, else ours.
 template <auto kMember, class Function>
 PassedFn profiled(Function ours) {
-  const RealTables* const known = Inside::is() ? known_real_tables.load(std::memory_order_acquire) : nullptr;
-  const Function library = known != nullptr ? known->pmpi.*kMember : nullptr;
+  const RealTables* const known = Inside::is_in_entry() ? known_real_tables.load(std::memory_order_acquire) : nullptr;
+  const Function library = known != nullptr && known->have_tool ? known->pmpi.*kMember : nullptr;
   return reinterpret_cast<PassedFn>(reinterpret_cast<void*>(library != nullptr ? library : ours));
 }
 }  // namespace tempi::interpose
@@ -33,11 +43,13 @@ PassedFn profiled(Function ours) {
 
 // TEMPI_ENTRY(MPI_Pack, (parameters), body(real, ...)): defines MPI_Pack and PMPI_Pack. `real` is the layer below the
 // name that the program called. The names are given to the linker, not to C++: mpi.h declares them with other types.
-// The parameters must be those of the function's row in base/functions.def. PMPI_Pack from below goes to the library.
+// The parameters must be those of the function's row in base/functions.def.
 #define TEMPI_ENTRY(name, parameters, call)                                                                          \
   extern "C" __attribute__((visibility("default"))) int tempi_entry_##name parameters __asm__(#name);                \
   static_assert(std::is_same_v<decltype(&tempi_entry_##name), decltype(::tempi::Real::name)>,                        \
                 #name ": the entry has other parameters than its row in base/functions.def");                        \
+  static_assert(::tempi::interpose::AreWords<decltype(::tempi::Real::name)>::value,                                  \
+                #name ": a parameter is longer than a word, or there are too many");                                 \
   extern "C" int tempi_entry_##name parameters {                                                                     \
     const ::tempi::Inside inside;                                                                                    \
     const ::tempi::Real& real = ::tempi::real_mpi();                                                                 \

@@ -1,5 +1,5 @@
 // MPI-4.1, 6.9 to 6.11, 6.12 and 6.13: reductions. GPU memory is reduced in host memory, where operations of the
-// program can run, but for MPI_Reduce_local.
+// program can run; in MPI_Reduce_local by a kernel where there is one.
 #include "collective/reduction.hpp"
 #include "interpose/collective_entry.hpp"
 
@@ -32,12 +32,12 @@ template <class Number, class Library>
 int reduce_local(const Real& real, const Library& library, const void* inbuf, void* inoutbuf, Number count,
                  Handle datatype, Handle op) noexcept {
   const Call call{real, Function::MPI_Reduce_local, comm_self(), Lifetime::call};
-  const Argument out = buffer_of(inbuf, count, datatype), in = buffer_of(inoutbuf, count, datatype);
-  if (const std::optional<int> code = reduce_on_gpu(call, out, in, op)) return *code;
-  return run_alone(call, {out, in}, &describe_reduce_local,
-                   [&](const Lent& lent_out, const Lent& lent_in, const Lent&) {
-                     return library(lent_out.address, lent_in.writable(), count, datatype, op);
-                   });
+  const Argument in = buffer_of(inbuf, count, datatype), inout = buffer_of(inoutbuf, count, datatype);
+  Engine::progress();
+  if (const std::optional<int> code = reduce_on_gpu(call, in, inout, op)) return Engine::tended(*code);
+  return run_alone(call, {in, inout}, &describe_reduce_local, [&](const Lent& from, const Lent& to, const Lent&) {
+    return library(from.address, to.writable(), count, datatype, op);
+  });
 }
 
 }  // namespace

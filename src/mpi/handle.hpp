@@ -37,8 +37,9 @@ inline MPI_Datatype as_datatype(Handle handle) {
   return datatype;
 }
 
-// TEMPI_PREDEFINED(MPI_COMM_WORLD, ompi_mpi_comm_world): a predefined handle. In Open MPI it is the address of a variable
-// of libmpi, which we must not depend on at load time; elsewhere an int or a pointer, which only the C cast both takes.
+// TEMPI_PREDEFINED(MPI_COMM_WORLD, ompi_mpi_comm_world): a predefined handle. In Open MPI it is the address of a
+// variable of libmpi, which we must not depend on at load time; elsewhere an int or a pointer: only the C cast takes
+// both.
 #if TEMPI_MPI_ABI_OPENMPI
 #define TEMPI_PREDEFINED(constant, variable) ::tempi::predefined(#variable)
 Handle predefined(const char* variable);  // 0: there is none

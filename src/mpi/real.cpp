@@ -45,6 +45,15 @@ void fill(Real& real, void* library, const std::string& prefix) {
 #include "base/functions.def"
 }
 
+bool differ(const Real& mpi, const Real& pmpi) {
+  bool found = false;
+#define TEMPI_SIGNED(name, parameters) found |= mpi.name != pmpi.name;
+#define TEMPI_SIGNED_LARGE(name, parameters) found |= mpi.name != pmpi.name;
+#define TEMPI_PASSED_ON(name) found |= mpi.name != pmpi.name;
+#include "base/functions.def"
+  return found;
+}
+
 }  // namespace
 
 std::atomic<const RealTables*> known_real_tables{nullptr};
@@ -57,6 +66,7 @@ const RealTables& find_real_tables() {
   if (library == nullptr) return found;  // no MPI library yet: look again at the next call
   fill(found.mpi, library, "");
   fill(found.pmpi, library, "P");
+  found.have_tool = differ(found.mpi, found.pmpi);
   mpi_library.store(library);
   known_real_tables.store(&found, std::memory_order_release);
   return found;

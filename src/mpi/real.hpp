@@ -8,7 +8,8 @@
 
 namespace tempi {
 
-// Type of passed-on functions: kMostArguments words, of which a function reads as many as it has parameters.
+// Type of passed-on functions, and of all by their profiling names: kMostArguments words, of which a function reads as
+// many as it has parameters.
 inline constexpr std::size_t kMostArguments = 14;
 using Word = std::uintptr_t;
 using PassedFn = int (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word);
@@ -37,6 +38,7 @@ struct Real : RealSmall, RealLarge, RealPassed {};
 // library.
 struct RealTables {
   Real mpi, pmpi;
+  bool have_tool = false;  // some function of `mpi` is not the library's: in libraries both names are one function
 };
 extern std::atomic<const RealTables*> known_real_tables;
 const RealTables& find_real_tables();

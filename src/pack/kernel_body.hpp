@@ -1,4 +1,5 @@
-// The per-thread bodies of all kernels. nvcc compiles them for the GPU; the fake device runs the same lines on the CPU.
+// The per-thread bodies of the kernels that move words; others: window_body.hpp, reduction_body.hpp. nvcc compiles them
+// for the GPU; the fake device runs the same lines on the CPU.
 //
 // Memory translates an address of the program to one that may be dereferenced: the identity on the GPU, a shift into
 // its second mapping on the fake device. It also fetches what all threads of a tile need.

@@ -1,5 +1,5 @@
 // The only __global__ code.
-#include "pack/reduce_body.hpp"
+#include "pack/reduction_body.hpp"
 #include "pack/window_body.hpp"
 
 namespace tempi::pack {
@@ -66,10 +66,10 @@ inline constexpr int kTilesPerMultiprocessor = tiles_per_multiprocessor(kDepth, 
 #undef TEMPI_KERNEL
 #undef TEMPI_WINDOWED_KERNEL
 
-#define TEMPI_ELEMENT(name, type)                                                                        \
-  extern "C" __global__ void __launch_bounds__(kReduceThreads) tempi_reduce_##name(const Reduction of) { \
-    reduce<type>(of, Tile{blockIdx.x, threadIdx.x, kReduceThreads}, GpuMemory{});                        \
+#define TEMPI_SCALAR(name, type)                                                                            \
+  extern "C" __global__ void __launch_bounds__(kReductionThreads) tempi_reduce_##name(const Reduction of) { \
+    reduce<type>(of, Tile{blockIdx.x, threadIdx.x, kReductionThreads}, GpuMemory{});                        \
   }
-#include "pack/elements.def"
+#include "pack/scalars.def"
 
 }  // namespace tempi::pack

@@ -23,3 +23,17 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_
 }
 
 int MPI_Start(MPI_Request* request) { return PMPI_Start(request); }
+
+int MPI_Wait(MPI_Request* request, MPI_Status* status) { return PMPI_Wait(request, status); }
+
+int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  return PMPI_Waitall(count, requests, statuses);
+}
+
+int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) { return PMPI_Test(request, flag, status); }
+
+int MPI_Cancel(MPI_Request* request) { return PMPI_Cancel(request); }
+
+int MPI_Request_free(MPI_Request* request) { return PMPI_Request_free(request); }
+
+int MPI_Finalize(void) { return PMPI_Finalize(); }

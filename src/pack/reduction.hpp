@@ -1,0 +1,20 @@
+// Reductions of two buffers that a GPU reaches.
+#pragma once
+
+#include "device/device.hpp"
+#include "pack/reduction_params.hpp"
+
+namespace tempi::pack {
+
+enum class ScalarType : std::uint8_t {
+#define TEMPI_SCALAR(name, type) name,
+#include "pack/scalars.def"
+};
+
+std::uint32_t bytes_of(ScalarType type);
+
+// inout[i] = inout[i] operation in[i] for `count` scalars, queued in the scope. Both buffers are aligned to a scalar.
+void launch_reduction(const device::Scope& here, ScalarType type, Operation operation, const void* in, void* inout,
+                      std::uint64_t count);
+
+}  // namespace tempi::pack
