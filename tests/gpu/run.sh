@@ -29,13 +29,14 @@ messages() {
   TESTS_MEMORY=gpu TESTS_SEND_KINDS=$kinds tests quick tests/send tests/collective tests/arrays tests/halo/test_halo_exchange.py -k "not failing_devices and not leaks and not fortran"
 }
 
-# Random datatypes in device memory, long lists and tables. A finding ends the child process with 66, and so its test.
+# Random datatypes in device memory, long lists and tables; reductions. A finding ends the child process with 66, and so its test.
 # The driver's answer to a pointer query is no error.
 sanitizer() { # TOOL
   local tool
   tool=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -n 1)
   [[ -n $tool ]] || { echo "0 passed: no compute-sanitizer on this machine" && return 1; }
-  TESTS_WRAPPER="$tool --tool $1 --error-exitcode 66 --report-api-errors no --target-processes all" \
+  export TESTS_WRAPPER="$tool --tool $1 --error-exitcode 66 --report-api-errors no --target-processes all"
+  TESTS_MEMORY=gpu tests quick tests/collective/test_reduce_local.py -k test_counts &&
     tests quick tests/gpu/test_gpu_random.py -k "within_device_memory or long_lists"
 }
 

@@ -2,13 +2,16 @@
 
 import pytest
 
-from support import shim
+from support import needs, shim
 from support.defects import is_intel, is_open_mpi_4
 from support.programs import SOURCES, compiled, mpicc, succeed
 
-pytestmark = pytest.mark.skipif(
-    is_intel() or is_open_mpi_4(), reason="tells a process alone of a launcher: run it with Open MPI 5 or MPICH"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        is_intel() or is_open_mpi_4(), reason="tells a process alone of a launcher: run it with Open MPI 5 or MPICH"
+    ),
+    needs.no_sanitizer("memory is counted by malloc's statistics"),
+]
 NODE = 64
 BYTES_OF_A_RANK = 256  # a row of the ranks of this node, and its share of lists that are read
 SECONDS_AT_MOST = 0.2  # a search that looks at each of a million ranks takes longer

@@ -31,15 +31,19 @@ def clean_environment() -> dict[str, str]:
     inherited = ("TEMPI_", "OMPI_", "PMIX_", "PMI_", "LD_PRELOAD")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(inherited) or k.startswith("OMPI_MCA_")}
     quick = {"OMPI_MCA_btl": "^ofi"}  # which looks for a fabric for a second, in each MPI_Init
-    return quick | kept | {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-        "TEMPI_PROFILE": "none",  # this user's measured profiles must not affect the tests
-        "TEMPI_NO_DIRECT": "1",  # the path of each message is its own: tests of direct messages switch them on
-        "TEMPI_LANDING_SPAN": "0",  # large messages of short blocks land, over however little memory
-    }
+    return (
+        quick
+        | kept
+        | {
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMPI_MCA_rmaps_base_oversubscribe": "1",
+            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+            "TEMPI_PROFILE": "none",  # this user's measured profiles must not affect the tests
+            "TEMPI_NO_DIRECT": "1",  # the path of each message is its own: tests of direct messages switch them on
+            "TEMPI_LANDING_SPAN": "0",  # large messages of short blocks land, over however little memory
+        }
+    )
 
 
 def preloaded(**options: str) -> dict[str, str]:

@@ -15,7 +15,9 @@ namespace {
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t bytes) : words_((bytes + sizeof(Word) - 1) / sizeof(Word)) {}
-  void fill() { std::memset(words_.data(), 0xDB, words_.size() * sizeof(Word)); }
+  void fill() {
+    for (Word& word : words_) std::memset(&word, 0xDB, sizeof word);
+  }
   std::byte* data() { return reinterpret_cast<std::byte*>(words_.data()); }
 
  private:
