@@ -6,12 +6,10 @@ from support import needs, shim
 from support.defects import is_intel, is_open_mpi_4
 from support.programs import SOURCES, compiled, mpicc, succeed
 
-pytestmark = [
-    pytest.mark.skipif(
-        is_intel() or is_open_mpi_4(), reason="tells a process alone of a launcher: run it with Open MPI 5 or MPICH"
-    ),
-    needs.no_sanitizer("memory is counted by malloc's statistics"),
-]
+pytestmark = pytest.mark.skipif(
+    is_intel() or is_open_mpi_4(), reason="tells a process alone of a launcher: run it with Open MPI 5 or MPICH"
+)
+counts_memory = needs.no_sanitizer("memory is counted by malloc's statistics")
 NODE = 64
 BYTES_OF_A_RANK = 256  # a row of the ranks of this node, and its share of lists that are read
 SECONDS_AT_MOST = 0.2  # a search that looks at each of a million ranks takes longer
@@ -34,6 +32,7 @@ def added(tmp_path_factory):
     return call
 
 
+@counts_memory
 @pytest.mark.parametrize("options", [{}, {"TEMPI_REPORT": "1"}], ids=["plain", "with a report"])
 def test_a_job_of_a_million_ranks_costs_what_a_small_one_does(added, options):
     small, _ = added(NODE, NODE, **options)
@@ -43,6 +42,7 @@ def test_a_job_of_a_million_ranks_costs_what_a_small_one_does(added, options):
     assert seconds < SECONDS_AT_MOST
 
 
+@counts_memory
 def test_the_ranks_of_the_node_are_what_it_grows_with(added):
     """Else the number of ranks was not looked at, and the other test could not fail."""
     few, _ = added(1_000_000, NODE)

@@ -160,7 +160,7 @@ def restarts_collectives_wrongly() -> bool:
     """MPICH 4.0's persistent collectives read some buffers when they are made, and end with errors or old data.
 
     Of host memory, too: a Gather sends what lay there at MPI_Gather_init, a second start of an Allgather leaves blocks
-    out. Tests that fill their buffers before they make the request pass there.
+    out (collective/test_second_starts.py). Tests that fill their buffers before they make the request pass there.
     """
     return is_mpich_4_0()
 
