@@ -6,17 +6,19 @@
 #include <utility>
 #include <vector>
 
+#include "base/call_lock.hpp"
+
 namespace tempi {
 
-// Programs repeat their calls in order: the search begins behind the last value found. `Ptr`: a shared_ptr, as a value
-// may be dropped while it is in use.
+// For calls of MPI. Programs repeat their calls in order: the search begins behind the last value found. `Ptr`: a
+// shared_ptr, as a value may be dropped while it is in use.
 template <class Ptr, std::size_t kMost>
 class Kept {
  public:
   // The value for which is_it(value), else a new one: make().
   template <class Is, class Make>
   Ptr get(const Is& is_it, const Make& make) {
-    const std::lock_guard lock(mutex_);
+    const CallLock lock(mutex_);
     for (std::size_t k = 0; k < kept_.size(); ++k) {
       const std::size_t at = (next_ + k) % kept_.size();
       if (!is_it(kept_[at])) continue;

@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/call_lock.hpp"
+
 namespace tempi {
 
-// Thread-safe. The memory of `kKept` objects is kept until the process ends.
+// For calls of MPI, of any threads. The memory of `kKept` objects is kept until the process ends.
 template <class T>
 class Recycled {
  public:
@@ -41,14 +43,14 @@ class Recycled {
     return of_kind;
   }
   static void* take() {
-    const std::lock_guard lock(unused().mutex);
+    const CallLock lock(unused().mutex);
     if (unused().all.empty()) return nullptr;
     void* const last = unused().all.back();
     unused().all.pop_back();
     return last;
   }
   static bool has_kept(void* memory) noexcept {
-    const std::lock_guard lock(unused().mutex);
+    const CallLock lock(unused().mutex);
     if (unused().all.size() == kKept) return false;
     unused().all.push_back(memory);  // reserved
     return true;

@@ -1,15 +1,22 @@
-// Collective calls by messages. The members of a communicator agree once that they carry the blocking calls of
-// pattern_of() out by messages of our own, on a communicator of our own: between GPUs these are direct
-// (message/direct.hpp), one launch for all of them.
+// Collective calls by messages. The members of a communicator agree once that they carry the calls of kByMessages out
+// by messages of our own, on a communicator of our own: between GPUs these are direct (message/direct.hpp), one launch
+// for all of them. They agree in a call that may wait: a blocking one, MPI_Bcast_init and its relatives, or the one
+// that makes a communicator with a topology.
 //
 // A call is carried out by messages if the memory of a member is that of a GPU, and nobody's is out of reach of direct
-// messages: the members vote (ballot.hpp), and having found that a call is the library's, vote less and less often. A
-// process without a GPU in use does not agree: programs of the host are left alone.
+// messages: the members vote (ballot.hpp), and having found that a blocking call is the library's, vote less and less
+// often. A nonblocking call goes the way that the votes of the calls before it say. A process without a GPU in use does
+// not agree: programs of the host are left alone.
+//
+// The program's request of a call by messages is one that never starts; the messages are its rest
+// (message/message.hpp).
 //
 // Invariants
-//   Each member counts the same calls: all blocking ones of these patterns on this communicator, whatever their
-//   arguments. Its n-th call is carried out in one way by all of them.
+//   Each member counts the same calls of these functions on this communicator, whatever their arguments: those that may
+//   wait, and, of each function, nonblocking ones. Its n-th call is carried out in one way by all of them.
 //   No member waits for another one that does not come to the same call.
+//   Persistent calls may start in another order on each member: each has a tag of its own. The tags come in turn, on
+//   all members alike; one that a live call has on a member makes the next call with it the library's.
 #pragma once
 
 #include <array>
@@ -33,40 +40,60 @@ class Agreement final : public peer::Attachment {
 
   void communicator_ends() noexcept override;
 
+  // True: this call needs no look at its arguments, nor do the other members'.
+  bool is_for_library(const Call& call) const {
+    return !has_comm_ && (!ballot_ || call.lifetime == message::Lifetime::plain);
+  }
+  // In a call that may wait: the members agree, or not (yet). It takes so long where a member does not come.
+  void try_to_agree(std::chrono::milliseconds lasts);
   // Nothing: the call is the library's on all members.
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
 
  private:
+  static constexpr std::size_t kOwnTags = 32;  // a line of a mailbox each, for each member (mailbox/contents.hpp)
+
   // Calls of one function that are the library's without a vote.
   struct Gap {
     std::uint64_t length = 0, left = 0;
   };
 
-  bool is_agreed(Handle comm);
-  void make_comm(Handle comm);
+  void make_comm();
   bool is_between_votes(Gap& gap);
   unsigned vote(Gap& gap, unsigned own);
-  Exchange& exchange_for(const Call& call, const Group& group, const Ends& ends);
+  using ExchangePtr = std::shared_ptr<Exchange>;
+  Pieces pieces_for(const Call& call, const Group& group, const Ends& ends);
+  ExchangePtr kept_exchange(Pieces&& pieces);
   struct Prepared {
-    Exchange* exchange;
+    ExchangePtr exchange;  // null: there is none
     unsigned memory;
     std::optional<int> refusal{};  // the code of the library, which has told the error handler
+    std::optional<Error> failure{};
   };
-  Prepared prepare(const Call& call, const Group& group, const Ends& ends) noexcept;
-  std::optional<int> carry_out_agreed(const Call& call, const Group& group, const Ends& ends);
+  using Make = FunctionRef<ExchangePtr(Pieces&& pieces)>;
+  Prepared prepare(const Call& call, const Group& group, const Ends& ends, Make make) noexcept;
+  std::optional<int> call_blocking(const Call& call, const Group& group, const Ends& ends);
+  std::optional<int> call_nonblocking(const Call& call, const Group& group, const Ends& ends);
+  std::optional<int> call_persistent(const Call& call, const Group& group, const Ends& ends);
+  static std::optional<int> left_to_library(const Prepared& prepared);
+  static void count(const Call& call, const Prepared& prepared);
+  message::MessagePtr message_of(const Call& call, const Group& group, const ExchangePtr& exchange) const;
 
+  const Handle program_comm_;
   std::optional<Ballot> ballot_{};  // none: no agreement is possible
   std::uint64_t n_calls_ = 0;
   Handle comm_ = 0;  // of our messages
   bool has_comm_ = false;
   std::optional<Neighborhood> neighbors_{};
-  std::array<Gap, static_cast<std::size_t>(Function::count_)> gaps_{};
-  std::vector<std::unique_ptr<Exchange>> exchanges_;  // the last one used first
+  std::array<Gap, kByMessages.size()> gaps_{};
+  std::vector<ExchangePtr> exchanges_;  // the last one used first
+  std::array<std::weak_ptr<Exchange>, kOwnTags> persistent_{};
+  std::size_t n_persistent_ = 0;
 };
 
 // The call may be carried out by messages: it must be counted.
-inline bool is_counted(Function function) noexcept {
-  return pattern_of(function) != Pattern::none && message::notes_messages();
-}
+inline bool is_counted(Function function) noexcept { return may_be_by_messages(function) && message::notes_messages(); }
+
+// For the call that has made a communicator with a topology: nonblocking calls on it can be by messages.
+void agree_early(Handle comm) noexcept;
 
 }  // namespace tempi::collective

@@ -7,6 +7,7 @@
 
 #include "base/launcher.hpp"
 #include "collective/blocks.hpp"
+#include "mailbox/course.hpp"
 #include "message/engine.hpp"
 #include "peer/peer.hpp"
 
@@ -15,11 +16,11 @@ namespace {
 
 using mailbox::Consent;
 using mailbox::Contents;
+using mailbox::Course;
 using mailbox::Mailbox;
 using mailbox::Poll;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kAttemptLasts{1};
 constexpr int kSpins = 200;  // looks between two calls of the library
 
 mailbox::Answer answer(std::uint64_t comm, std::uint64_t attempt, Consent consent) {
@@ -60,9 +61,9 @@ class Retired {
     return retired;
   }
 
-  void add(Poll& poll, std::vector<Poll*>&& others, std::uint64_t n_votes) {
+  void add(Poll& poll, std::vector<Poll*>&& others) {
     const std::lock_guard lock(mutex_);
-    all_.push_back({&poll, std::move(others), poll.comm.load(), n_votes});
+    all_.push_back({&poll, std::move(others), poll.comm.load()});
   }
   void give_back_what_is_read() {
     const std::lock_guard lock(mutex_);
@@ -77,10 +78,11 @@ class Retired {
   struct One {
     Poll* poll;
     std::vector<Poll*> others;
-    std::uint64_t comm, n_votes;
+    std::uint64_t comm;
     bool is_read() const {
+      const std::uint64_t n_votes = poll->read.load(), n_settled = poll->settled.load();
       return std::all_of(others.begin(), others.end(), [&](const Poll* other) {
-        return other->comm.load() != comm || other->read.load() >= n_votes;
+        return other->comm.load() != comm || (other->read.load() >= n_votes && other->settled.load() >= n_settled);
       });
     }
   };
@@ -106,7 +108,7 @@ Ballot::Ballot(Handle comm, std::uint64_t id, int rank, int size)
 // Whoever still looks for the consent of a member that has not agreed finds no poll of the communicator, and gives up.
 Ballot::~Ballot() {
   if (own_ == nullptr) return;
-  if (is_agreed_) Retired::get().add(*own_, std::move(polls_), n_votes_);
+  if (is_agreed_) Retired::get().add(*own_, std::move(polls_));
   else Mailbox::own().give_back(*own_);
 }
 
@@ -137,37 +139,38 @@ bool Ballot::has_answered(std::size_t member, std::uint64_t attempt, Word word) 
   return mailbox::Answer{id_, attempt, 0}.is_reached_by((poll->*word).load(std::memory_order_acquire));
 }
 
-bool Ballot::agrees(std::uint64_t attempt, bool is_willing) {
+bool Ballot::agrees(std::uint64_t attempt, bool is_willing, std::chrono::milliseconds lasts) {
   is_agreed_ = own_ != nullptr && is_willing && finds_members();
   if (own_ == nullptr || members_.size() == 1) return is_agreed_;
   const Consent consent = is_agreed_ ? Consent::given : Consent::refused;
   own_->consent.store(answer(id_, attempt, consent).bits(), std::memory_order_release);
-  if (rank_ == 0) is_agreed_ = decide(attempt, is_agreed_);
-  else is_agreed_ = is_agreed_ && await_decision(attempt);
+  if (rank_ == 0) is_agreed_ = decide(attempt, is_agreed_, lasts);
+  else is_agreed_ = is_agreed_ && await_decision(attempt, lasts);
   return is_agreed_;
 }
 
 // Waits for the member's consent, and accepts it.
-bool Ballot::has_consented(std::size_t member, std::uint64_t attempt) {
-  wait_until(Clock::now() + kAttemptLasts, [&] { return has_answered(member, attempt, &Poll::consent); });
+bool Ballot::has_consented(std::size_t member, std::uint64_t attempt, std::chrono::milliseconds lasts) {
+  wait_until(Clock::now() + lasts, [&] { return has_answered(member, attempt, &Poll::consent); });
   Poll* const poll = poll_of(member);
   if (poll == nullptr) return false;
   std::uint64_t given = answer(id_, attempt, Consent::given).bits();
   return poll->consent.compare_exchange_strong(given, answer(id_, attempt, Consent::accepted).bits());
 }
 
-bool Ballot::decide(std::uint64_t attempt, bool is_agreed) {
-  for (std::size_t i = 1; i < members_.size() && is_agreed; ++i) is_agreed = has_consented(i, attempt);
+bool Ballot::decide(std::uint64_t attempt, bool is_agreed, std::chrono::milliseconds lasts) {
+  for (std::size_t i = 1; i < members_.size() && is_agreed; ++i) is_agreed = has_consented(i, attempt, lasts);
   own_->decision.store(mailbox::Answer{id_, attempt, std::uint8_t{is_agreed}}.bits(), std::memory_order_release);
   return is_agreed;
 }
 
-bool Ballot::await_decision(std::uint64_t attempt) {
+bool Ballot::await_decision(std::uint64_t attempt, std::chrono::milliseconds lasts) {
   const auto is_decided = [&] { return has_answered(0, attempt, &Poll::decision); };
-  wait_until(Clock::now() + kAttemptLasts, is_decided);
+  wait_until(Clock::now() + lasts, is_decided);
   std::uint64_t given = answer(id_, attempt, Consent::given).bits();
   if (own_->consent.compare_exchange_strong(given, answer(id_, attempt, Consent::taken_back).bits())) return false;
-  wait_until(Clock::time_point::max(), is_decided);
+  // It has decided "no" if it has ended the communicator meanwhile: after "yes" it waits for all members.
+  wait_until(Clock::time_point::max(), [&] { return poll_of(0) == nullptr || is_decided(); });
   const Poll* const first = poll_of(0);
   if (first == nullptr || first->decision.load() != mailbox::Answer{id_, attempt, 1}.bits()) return false;
   return wait_until(Clock::time_point::max(), [&] {
@@ -192,6 +195,26 @@ unsigned Ballot::joined(unsigned own) {
   }
   own_->read.store(n, std::memory_order_release);
   return all;
+}
+
+bool Ballot::way_of_next(std::size_t function, unsigned own, FunctionRef<bool(unsigned)> wants) {
+  const std::uint64_t n = ++n_begun_[function];
+  own_->begun[function].store(n << 4 | own, std::memory_order_release);
+  std::atomic<std::uint64_t>& shared = polls_.front()->courses[function];
+  std::uint64_t bits = shared.load(std::memory_order_acquire);
+  for (Course course = Course::of(bits); !course.has(n); course = Course::of(bits)) {
+    unsigned all = 0;
+    std::uint64_t slowest = n;
+    for (const Poll* const poll : polls_) {
+      const std::uint64_t begun = poll->begun[function].load(std::memory_order_acquire);
+      all |= static_cast<unsigned>(begun & 0xF);
+      slowest = std::min(slowest, begun >> 4);
+    }
+    const std::uint64_t next = course.extended(n, wants(all), slowest).bits();
+    if (shared.compare_exchange_strong(bits, next)) bits = next;
+  }
+  own_->settled.store(++n_settled_, std::memory_order_release);
+  return Course::of(bits).at(n);
 }
 
 }  // namespace tempi::collective

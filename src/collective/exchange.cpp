@@ -1,12 +1,10 @@
 #include "collective/exchange.hpp"
 
 #include <algorithm>
-#include <list>
 
 #include "collective/blocks.hpp"
 #include "message/completion.hpp"
 #include "message/engine.hpp"
-#include "message/start.hpp"
 #include "mpi/errors.hpp"
 
 namespace tempi::collective {
@@ -15,9 +13,6 @@ namespace {
 using message::Given;
 using message::Half;
 using message::Lifetime;
-
-constexpr int kTag = 0, kFollowing = 1;
-constexpr int kMostFollowed = 3, kCallsOfRest = 50;
 
 bool is_same(const device::Location& one, const device::Location& other) {
   return one.kind == other.kind && one.context == other.context && one.id == other.id && one.begin == other.begin &&
@@ -56,8 +51,8 @@ int receive(const Real& real, const Half& half, const Given& given, void* made) 
 
 }  // namespace
 
-Exchange::Exchange(const Real& real, Handle comm, Pieces&& pieces)
-    : real_(real), comm_(comm), pieces_(std::move(pieces)) {
+Exchange::Exchange(const Real& real, Handle comm, Pieces&& pieces, int tag)
+    : real_(real), comm_(comm), tag_(tag), pieces_(std::move(pieces)) {
   add(pieces_.ins, false, pieces_.to);
   add(pieces_.outs, true, pieces_.from);
   requests_.resize(messages_.size() * kRequestBytes);
@@ -80,8 +75,8 @@ void Exchange::add_message(const std::vector<Piece>& all, int peer, bool is_sent
   const Half half =
       parts.size() > 1
           ? joined(parts, is_sent, address)
-          : Half{buffer_of(moved_by(address, first.displacement), first.count, first.type, is_sent, comm_), peer, kTag};
-  messages_.push_back({half, {}, is_sent, {}});
+          : Half{buffer_of(moved_by(address, first.displacement), first.count, first.type, is_sent, comm_), peer, tag_};
+  messages_.push_back({half, {}, is_sent, {}, false, false});
 }
 
 Half Exchange::joined(const std::vector<Piece>& parts, bool is_sent, const void* address) {
@@ -102,10 +97,11 @@ Half Exchange::joined(const std::vector<Piece>& parts, bool is_sent, const void*
                                      &type);
   real_pmpi().MPI_Type_commit(&type);
   joined_types_.push_back(std::make_shared<const OwnType>(type));
-  return {buffer_of(address, 1, type, is_sent, comm_), parts.front().peer, kTag};
+  return {buffer_of(address, 1, type, is_sent, comm_), parts.front().peer, tag_};
 }
 
 void Exchange::look(Message& message) {
+  message.is_looked_at = true;
   message.found = message::find_side(message.half.buffer, message.half.peer);
   if (message.found.refusal) throw Refused{*message.found.refusal};
   const bool is_on_gpu = message.found.side && message.found.side->end.place.touches_gpu();
@@ -120,8 +116,8 @@ void Exchange::look(Message& message) {
 }
 
 unsigned Exchange::memory() {
-  if (n_resting_ == 0) return memory_;
-  --n_resting_;
+  if (n_paused_ == 0) return memory_;
+  --n_paused_;
   return memory_ | kNotDirect;
 }
 
@@ -135,7 +131,7 @@ std::int64_t Exchange::bytes_sent() const {
 
 bool Exchange::fits(const Pieces& pieces) const {
   device::Device* const device = device::current();
-  return is_all_on_gpu_ && device != nullptr && pieces == pieces_ &&
+  return !is_under_way_ && may_be_repeated() && device != nullptr && pieces == pieces_ &&
          std::all_of(messages_.begin(), messages_.end(), [&](const Message& message) {
            const pack::Place place = pack::locate(message.end, message.half.buffer.count, *device);
            return !place.is_split() && is_same(place.first, message.end.place.first);
@@ -168,6 +164,8 @@ int Exchange::make_once(const Half& half, message::FoundSide&& found, bool is_se
 }
 
 int Exchange::make(Message& message, void* request) {
+  if (!message.is_looked_at) look(message);
+  message.is_looked_at = false;
   message::FoundSide found = std::move(message.found);
   if (!is_all_on_gpu_) return make_once(message.half, std::move(found), message.is_sent, request);
   message::Sides sides;
@@ -187,79 +185,16 @@ int Exchange::make_all() {
   return MPI_SUCCESS;
 }
 
-// Requests with another fallback are made anew.
-void Exchange::use(Fallback fallback) {
-  if (is_made_ && fallback_ != fallback) {
-    free_requests();
-    for (Message& message : messages_) look(message);
+int Exchange::make() {
+  int code = MPI_ERR_OTHER;
+  try {
+    code = make_all();
+  } catch (...) {
+    give_up(MPI_ERR_OTHER);
+    throw;
   }
-  fallback_ = fallback;
-}
-
-bool Exchange::was_direct(std::size_t i) const {
-  const message::MessagePtr known = message::Engine::get().find(handle(i));
-  return known && (messages_[i].is_sent ? known->outs : known->ins).first().was_direct;
-}
-
-// The bytes of messages that were not direct, packed.
-int Exchange::let_follow() {
-  std::vector<char> requests;
-  std::list<Half> halves;
-  int code = MPI_SUCCESS;
-  {
-    const message::Engine::Together together;
-    for (std::size_t i = 0; i < messages_.size() && code == MPI_SUCCESS; ++i) {
-      if (was_direct(i)) continue;
-      Half& half = halves.emplace_back(messages_[i].half);
-      half.tag = kFollowing;
-      message::FoundSide found = message::find_side(half.buffer, half.peer);
-      if (found.side) found.side->may_be_direct = false;
-      Handle made = request_null();
-      code = make_once(half, std::move(found), messages_[i].is_sent, &made);
-      requests.resize(requests.size() + kRequestBytes);
-      store_handle(&requests[requests.size() - kRequestBytes], made);
-    }
-  }
-  if (code != MPI_SUCCESS) return code;
-  n_followed_ = halves.empty() ? 0 : n_followed_ + 1;
-  if (halves.empty()) return MPI_SUCCESS;
-  if (n_followed_ >= kMostFollowed) n_resting_ = kCallsOfRest;
-  return wait_for(static_cast<int>(halves.size()), requests.data());
-}
-
-// The code of the first message that has failed.
-int Exchange::wait_for(int n, void* requests) const {
-  std::vector<MPI_Status> statuses(static_cast<std::size_t>(n));
-  for (MPI_Status& status : statuses) status.MPI_ERROR = MPI_SUCCESS;
-  const int code = message::wait_all(real_, n, requests, statuses.data());
-  if (code == MPI_SUCCESS) return code;
-  const auto failed = std::find_if(statuses.begin(), statuses.end(), [](const MPI_Status& status) {
-    return status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING;
-  });
-  return failed != statuses.end() ? failed->MPI_ERROR : code;
-}
-
-int Exchange::carry_out(Fallback fallback) {
-  if (messages_.empty()) return MPI_SUCCESS;
-  use(fallback);
-  const int n = static_cast<int>(messages_.size());
-  int code = is_made_ ? MPI_SUCCESS : make_all();
-  if (code == MPI_SUCCESS && is_all_on_gpu_) code = message::start_all(real_, n, requests_.data());
-  if (code == MPI_SUCCESS) code = wait_for(n, requests_.data());
-  if (code == MPI_SUCCESS && fallback == Fallback::follows) code = let_follow();
-  if (code != MPI_SUCCESS) {
-    free_requests();
-    is_all_on_gpu_ = false;
-  }
+  if (code != MPI_SUCCESS) give_up(code);
   return code;
-}
-
-// Messages under way, after an error, end without us: the engine keeps their memory.
-void Exchange::free_requests() noexcept {
-  for (std::size_t i = 0; i < messages_.size(); ++i) {
-    if (!is_null(handle(i))) message::request_free(real_, request(i));
-  }
-  is_made_ = false;
 }
 
 }  // namespace tempi::collective

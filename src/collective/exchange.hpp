@@ -3,8 +3,13 @@
 // Blocks of one process are joined to one message: of the blocks' datatypes, in the order in which both ends know them.
 // An exchange whose buffers are all in GPU memory has persistent requests, and may be repeated; another is carried out
 // once.
+//
+// Invariants
+//   An exchange that is under way is not started again, nor is one that has failed.
+//   One thread may end an exchange while another one that begins a call looks whether it fits: is_under_way_ tells.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -23,21 +28,31 @@ enum class Fallback : bool { ready, follows };
 
 class Exchange {
  public:
-  // Nothing is started. `comm` carries the messages. Throws Refused.
-  Exchange(const Real& real, Handle comm, Pieces&& pieces);
+  // No request is made. `comm` carries the messages, with this tag. Throws Refused.
+  Exchange(const Real& real, Handle comm, Pieces&& pieces, int tag = kAnyCall);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // The memory of this process. Where bytes had to follow several times, direct messages rest for some calls.
+  // The memory of this process. Where bytes had to follow several times, direct messages pause for some calls.
   unsigned memory();
   std::int64_t bytes_sent() const;
 
-  bool may_be_repeated() const { return is_all_on_gpu_; }
+  bool may_be_repeated() const { return is_all_on_gpu_ && !has_failed_; }
   // The same arguments again: their buffers are still where they were.
   bool fits(const Pieces& pieces) const;
-  // Complete on return: the library's code; the error handler has been told. After an error the exchange fits no call.
+  // The codes that follow are the library's; the first one that is not MPI_SUCCESS counts.
+
+  // Complete on return.
   int carry_out(Fallback fallback);
+  // The requests, for start(): else it makes them.
+  int make();
+  // The messages are under way, unless there is an error.
+  int start();
+  // True: they are complete; always with `waits`.
+  bool has_ended(bool waits, int& code);
+
+  static constexpr int kAnyCall = 0, kFollowing = 1, kFirstOwn = 2;  // tags
 
  private:
   struct Message {
@@ -45,6 +60,8 @@ class Exchange {
     message::FoundSide found;
     bool is_sent;
     pack::End end;
+    bool is_looked_at;  // `found` is there
+    bool is_complete;
   };
 
   void add(const std::vector<Piece>& pieces, bool is_sent, const void* address);
@@ -53,11 +70,14 @@ class Exchange {
   void look(Message& message);
   int make(Message& message, void* request);
   int make_all();
+  int start(Fallback fallback);
   int make_persistent(Message& message, message::Sides&& sides, void* request);
   int make_once(const message::Half& half, message::FoundSide&& found, bool is_sent, void* request);
   void use(Fallback fallback);
   int let_follow();
   int wait_for(int n, void* requests) const;
+  bool test(int& code);
+  void give_up(int code) noexcept;
   bool was_direct(std::size_t i) const;
   void free_requests() noexcept;
   void* request(std::size_t i) { return requests_.data() + i * kRequestBytes; }
@@ -65,15 +85,18 @@ class Exchange {
 
   const Real& real_;
   const Handle comm_;
+  const int tag_;
   Pieces pieces_;
   std::vector<OwnTypePtr> joined_types_;
   std::vector<Message> messages_;  // received ones first
   std::vector<char> requests_;     // of each
   unsigned memory_ = 0;
   bool is_all_on_gpu_ = true, is_made_ = false;
+  std::atomic<bool> is_under_way_{false}, has_failed_{false};
+  int failure_ = MPI_SUCCESS;
   Fallback fallback_ = Fallback::ready;
   int n_followed_ = 0;  // calls in a row of which bytes have followed
-  int n_resting_ = 0;
+  int n_paused_ = 0;
 };
 
 }  // namespace tempi::collective

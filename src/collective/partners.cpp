@@ -139,10 +139,9 @@ void Neighborhood::look_at_distributed(Handle comm) {
                                        out_weights.data());
 }
 
-Pieces pieces_of(Pattern pattern, const Group& group, const Neighborhood& neighbors, const Ends& ends) {
+Pieces pieces_of(Pattern pattern, const Group& group, const Neighborhood* neighbors, const Ends& ends) {
   if (!ends.out.is_sound() || !ends.in.is_sound()) throw LeftToLibrary{};
-  const bool is_among_neighbors = pattern == Pattern::to_neighbors;
-  if (is_among_neighbors && (!neighbors.is_any || ends.out.is_in_place())) throw LeftToLibrary{};
+  if (neighbors != nullptr && (!neighbors->is_any || ends.out.is_in_place())) throw LeftToLibrary{};
   Pieces pieces;
   pieces.to = const_cast<void*>(ends.in.address);
   pieces.from = pattern == Pattern::from_root || ends.out.is_in_place() ? ends.in.address : ends.out.address;
@@ -151,11 +150,11 @@ Pieces pieces_of(Pattern pattern, const Group& group, const Neighborhood& neighb
     add_from_root(pieces, group, ends.in, ends.root);
     return pieces;
   }
-  const std::vector<int> all = is_among_neighbors ? std::vector<int>{} : all_ranks(group);
-  const bool is_grid = is_among_neighbors && neighbors.is_grid;
-  add_ins(pieces, ends.in, group.comm, is_among_neighbors ? neighbors.sources : all, is_grid);
+  const std::vector<int> all = neighbors != nullptr ? std::vector<int>{} : all_ranks(group);
+  const bool is_grid = neighbors != nullptr && neighbors->is_grid;
+  add_ins(pieces, ends.in, group.comm, neighbors != nullptr ? neighbors->sources : all, is_grid);
   if (ends.out.is_in_place()) add_own_block(pieces, group, ends.in, ends.in.roles.special);
-  else add_outs(pieces, ends.out, group.comm, is_among_neighbors ? neighbors.destinations : all);
+  else add_outs(pieces, ends.out, group.comm, neighbors != nullptr ? neighbors->destinations : all);
   return pieces;
 }
 

@@ -1,6 +1,7 @@
 // The processes that this one sends to and receives from in a collective call, by the blocks of its buffers.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "base/counters.hpp"
@@ -30,7 +31,8 @@ struct Pieces {
   bool operator==(const Pieces&) const = default;
 };
 
-// Ranks in the order of the blocks, MPI_PROC_NULL where there is nobody.
+// Ranks in the order of the blocks, MPI_PROC_NULL where there is nobody. To be made for calls to neighbours only: Open
+// MPI takes a distributed graph that was made of a graph for a graph, and crashes when it is asked about it.
 struct Neighborhood {
   explicit Neighborhood(Handle comm);
   std::vector<int> sources{}, destinations{};
@@ -43,26 +45,50 @@ struct Neighborhood {
 };
 
 // Calls whose bytes go from each process to each other one, or to each neighbour: they may be carried out by messages.
-enum class Pattern : std::uint8_t { none, from_root, to_all, to_neighbors };
-constexpr Pattern pattern_of(Function function) {
-  switch (function) {
-    case Function::MPI_Bcast: return Pattern::from_root;
-    case Function::MPI_Allgather:
-    case Function::MPI_Allgatherv:
-    case Function::MPI_Alltoall:
-    case Function::MPI_Alltoallv:
-    case Function::MPI_Alltoallw: return Pattern::to_all;
-    case Function::MPI_Neighbor_allgather:
-    case Function::MPI_Neighbor_allgatherv:
-    case Function::MPI_Neighbor_alltoall:
-    case Function::MPI_Neighbor_alltoallv:
-    case Function::MPI_Neighbor_alltoallw: return Pattern::to_neighbors;
-    default: return Pattern::none;
-  }
-}
+enum class Pattern : std::uint8_t { from_root, to_all, to_neighbors };
 
-// The blocks of a call with data. `ends` are described. Throws Refused, and LeftToLibrary for arguments that the
-// library will refuse.
-Pieces pieces_of(Pattern pattern, const Group& group, const Neighborhood& neighbors, const Ends& ends);
+// The forms of one operation: blocking, nonblocking and persistent.
+struct Forms {
+  Pattern pattern;
+  Function blocking, nonblocking, persistent;
+  constexpr bool has(Function function) const {
+    return function == blocking || function == nonblocking || function == persistent;
+  }
+};
+
+inline constexpr std::array kByMessages{
+    Forms{Pattern::from_root, Function::MPI_Bcast, Function::MPI_Ibcast, Function::MPI_Bcast_init},
+    Forms{Pattern::to_all, Function::MPI_Allgather, Function::MPI_Iallgather, Function::MPI_Allgather_init},
+    Forms{Pattern::to_all, Function::MPI_Allgatherv, Function::MPI_Iallgatherv, Function::MPI_Allgatherv_init},
+    Forms{Pattern::to_all, Function::MPI_Alltoall, Function::MPI_Ialltoall, Function::MPI_Alltoall_init},
+    Forms{Pattern::to_all, Function::MPI_Alltoallv, Function::MPI_Ialltoallv, Function::MPI_Alltoallv_init},
+    Forms{Pattern::to_all, Function::MPI_Alltoallw, Function::MPI_Ialltoallw, Function::MPI_Alltoallw_init},
+    Forms{Pattern::to_neighbors, Function::MPI_Neighbor_allgather, Function::MPI_Ineighbor_allgather,
+          Function::MPI_Neighbor_allgather_init},
+    Forms{Pattern::to_neighbors, Function::MPI_Neighbor_allgatherv, Function::MPI_Ineighbor_allgatherv,
+          Function::MPI_Neighbor_allgatherv_init},
+    Forms{Pattern::to_neighbors, Function::MPI_Neighbor_alltoall, Function::MPI_Ineighbor_alltoall,
+          Function::MPI_Neighbor_alltoall_init},
+    Forms{Pattern::to_neighbors, Function::MPI_Neighbor_alltoallv, Function::MPI_Ineighbor_alltoallv,
+          Function::MPI_Neighbor_alltoallv_init},
+    Forms{Pattern::to_neighbors, Function::MPI_Neighbor_alltoallw, Function::MPI_Ineighbor_alltoallw,
+          Function::MPI_Neighbor_alltoallw_init},
+};
+
+// The place of each function in kByMessages; kByMessages.size(): the function is the library's.
+inline constexpr auto kPlaces = [] {
+  std::array<std::uint8_t, static_cast<std::size_t>(Function::count_)> places{};
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    while (places[i] < kByMessages.size() && !kByMessages[places[i]].has(static_cast<Function>(i))) ++places[i];
+  }
+  return places;
+}();
+constexpr std::size_t place_of(Function function) { return kPlaces[static_cast<std::size_t>(function)]; }
+constexpr bool may_be_by_messages(Function function) { return place_of(function) < kByMessages.size(); }
+constexpr Pattern pattern_of(Function function) { return kByMessages[place_of(function)].pattern; }
+
+// The blocks of a call with data. `ends` are described; `neighbors`: of a call to them. Throws Refused, and
+// LeftToLibrary for arguments that the library will refuse.
+Pieces pieces_of(Pattern pattern, const Group& group, const Neighborhood* neighbors, const Ends& ends);
 
 }  // namespace tempi::collective

@@ -158,12 +158,13 @@ bool may_be_ours(const Call& call, const device::Device* device) {
 
 // The call is carried out by messages if all members do so; else nothing.
 std::optional<int> run_by_messages(const Call& call, const Ends& arguments, Describe describe) {
-  if (!call.blocks() || !is_counted(call.function) || !active()) return {};
-  Engine::flush();
+  if (!is_counted(call.function) || !active()) return {};
+  if (call.waits()) Engine::flush();
+  if (!call.blocks() && call.request == nullptr) return {};
   try {
     check(call.comm);
     Agreement* const agreement = Agreement::of(call.comm);
-    if (agreement == nullptr) return {};
+    if (agreement == nullptr || agreement->is_for_library(call)) return {};
     const Group group(call.comm);
     Ends ends = arguments;
     describe(group, ends);
@@ -178,7 +179,9 @@ std::optional<int> run_by_messages(const Call& call, const Ends& arguments, Desc
 }  // namespace
 
 int run(const Call& call, const Ends& arguments, Describe describe, Library library) noexcept {
-  if (const std::optional<int> code = run_by_messages(call, arguments, describe)) return Engine::tended(*code);
+  if (const std::optional<int> code = run_by_messages(call, arguments, describe)) {
+    return call.waits() ? Engine::tended(*code) : *code;
+  }
   return run_alone(
       call, arguments,
       [&](Ends& ends) {

@@ -1,6 +1,7 @@
 // MPI-4.1, 7.4.2: the calls that make communicators of all members of a parent. Those of topologies: topologies.cpp.
 #include "interpose/creation.hpp"
 #include "interpose/entry.hpp"
+#include "message/starter.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -14,6 +15,12 @@ int begin_create(Handle parent, void* request, const Call& call) noexcept {
   const int code = call(made.address());
   if (!made.is_set() || !is_made(code, made.get())) creation.failed();
   return code;
+}
+
+int end_communicator(void* comm, int (*call)(void*)) noexcept {
+  Engine::flush();
+  if (comm != nullptr) peer::communicator_ends(load_handle(comm));
+  return Engine::tended(call(comm));
 }
 
 }  // namespace
@@ -48,6 +55,13 @@ TEMPI_ENTRY(MPI_Comm_split_type, (Handle comm, int split_type, int key, Handle i
                 comm, made, [&] { return split_type == MPI_UNDEFINED; },
                 [&](void* into) { return call_if_there(real.MPI_Comm_split_type, comm, split_type, key, info, into); }))
 
-TEMPI_ENTRY(MPI_Comm_free, (void* comm), (Engine::flush(), Engine::tended(real.MPI_Comm_free(comm))))
+TEMPI_ENTRY(MPI_Comm_free, (void* comm), end_communicator(comm, real.MPI_Comm_free))
+
+TEMPI_ENTRY(MPI_Comm_disconnect, (void* comm), end_communicator(comm, real.MPI_Comm_disconnect))
+
+// MPICH's: threads that are processes of a communicator.
+TEMPI_ENTRY(MPIX_Threadcomm_init, (Handle comm, int n_threads, void* made),
+            (message::let_calls_meet(), Engine::flush(),
+             Engine::tended(call_if_there(real.MPIX_Threadcomm_init, comm, n_threads, made))))
 
 }  // namespace tempi::interpose

@@ -32,22 +32,26 @@ class HandedBack {
 
 inline constexpr auto kNever = [] { return false; };
 
-// `may_be_left_out()`: this process may be in none of the children.
-template <class LeftOut, class Call>
-int counted(Handle parent, void* child, const LeftOut& may_be_left_out, const Call& call) noexcept {
+inline constexpr auto kNothing = [](Handle) {};
+
+// `may_be_left_out()`: this process may be in none of the children. `then(child)`: behind the call.
+template <class LeftOut, class Call, class Then>
+int counted(Handle parent, void* child, const LeftOut& may_be_left_out, const Call& call, const Then& then) noexcept {
   peer::Creation creation(parent);
   HandedBack made(child);
   const int code = call(made.address());
   const bool is_null = made.is_set() && made.get() == key_of(comm_null());
   if (code != MPI_SUCCESS || !made.is_set() || (is_null && !may_be_left_out())) creation.failed();
   else if (!is_null) creation.made(made.get());
+  if (code == MPI_SUCCESS && made.is_set() && !is_null) then(made.get());
   return code;
 }
 
-template <class LeftOut, class Call>
-int create(Handle parent, void* child, const LeftOut& may_be_left_out, const Call& call) noexcept {
+template <class LeftOut, class Call, class Then = decltype(kNothing)>
+int create(Handle parent, void* child, const LeftOut& may_be_left_out, const Call& call,
+           const Then& then = kNothing) noexcept {
   message::Engine::flush();
-  return message::Engine::tended(peer::counts_creations() ? counted(parent, child, may_be_left_out, call)
+  return message::Engine::tended(peer::counts_creations() ? counted(parent, child, may_be_left_out, call, then)
                                                           : call(child));
 }
 

@@ -52,6 +52,7 @@ namespace {
 
 int session_init(const Real& real, Handle info, Handle errhandler, void* session) {
   if (real.MPI_Session_init == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;  // an older library of this ABI
+  message::let_calls_meet();
   return announced(before(real).MPI_Session_init(info, errhandler, session), World::no);
 }
 

@@ -2,6 +2,7 @@
 // ranks by which heavy edges stay on a node (peer/order.hpp).
 #include <limits>
 
+#include "collective/agreement.hpp"
 #include "interpose/creation.hpp"
 #include "interpose/entry.hpp"
 #include "mpi/weights.hpp"
@@ -22,7 +23,8 @@ int create_topology(Handle comm, int reorder, void* made, const Describe& descri
   const auto in_order_of = [&](const Ordered& parent) {
     return create(
         comm, made, [&] { return may_be_left_out(parent.comm()); },
-        [&](void* into) { return guarded(comm, [&] { return call(parent, parent.reorder(reorder), into); }); });
+        [&](void* into) { return guarded(comm, [&] { return call(parent, parent.reorder(reorder), into); }); },
+        &collective::agree_early);
   };
   if (reorder == 0 || !peer::places_ranks()) return in_order_of(Ordered(comm));
   Engine::flush();
@@ -144,7 +146,9 @@ TEMPI_ENTRY(MPI_Cart_create,
                 }))
 
 TEMPI_ENTRY(MPI_Cart_sub, (Handle comm, const int* remains, void* made),
-            create(comm, made, kNever, [&](void* into) { return real.MPI_Cart_sub(comm, remains, into); }))
+            create(
+                comm, made, kNever, [&](void* into) { return real.MPI_Cart_sub(comm, remains, into); },
+                &collective::agree_early))
 
 TEMPI_ENTRY(MPI_Graph_create, (Handle comm, int n_nodes, const int* index, const int* edges, int reorder, void* made),
             create_topology(

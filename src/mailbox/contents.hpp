@@ -7,7 +7,8 @@
 //           its messages are counted from 1 on both sides
 //   base    the last number of the communicator that had the line before: the numbers of a line never come again
 //   landing memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
-//   poll    votes of this process before the collective calls of one communicator
+//   poll    votes of this process before the collective calls of one communicator, and its nonblocking ones
+//   course  of the nonblocking calls of one function (course.hpp)
 //   claim   the sender's step from "offered" to "claimed": its message is a marker from then on, unless it declines
 //
 // Invariants
@@ -55,8 +56,9 @@ struct OfferedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 3;
-inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16, kPolls = 256;
+inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16, kPolls = 256,
+                             kCourses = 11;
 inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
 inline constexpr std::size_t kMostUnoffered = kLines / 4;  // lines in use when only receives that are offered get one
@@ -128,13 +130,17 @@ struct Answer {
 enum class Consent : std::uint8_t { none, refused, given, taken_back, accepted };
 
 // The protocol is in collective/ballot.hpp. Its process alone writes a poll, but for the step from "given" to
-// "accepted".
+// "accepted", and for the courses, which all members change by compare-and-swap.
 struct Poll {
   std::atomic<std::uint64_t> comm{};      // 0: vacant; written after the other fields are zero
   std::atomic<std::uint64_t> consent{};   // Answer of a Consent
   std::atomic<std::uint64_t> decision{};  // of the first member: Answer, 1 if all have consented
   std::atomic<std::uint64_t> votes{};     // number << 8 | this vote << 4 | the one before
   std::atomic<std::uint64_t> read{};      // number of the last vote that has been read of all others
+  // Nonblocking calls, by function.
+  std::array<std::atomic<std::uint64_t>, kCourses> courses{};  // of the first member: bits of a Course
+  std::array<std::atomic<std::uint64_t>, kCourses> begun{};    // number of calls << 4 | memory of the last one
+  std::atomic<std::uint64_t> settled{};                        // calls of all functions whose way is known
 };
 
 struct Contents {

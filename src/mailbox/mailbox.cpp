@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/call_lock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "mailbox/door.hpp"
@@ -51,7 +52,7 @@ Mailbox::Mailbox() : file_(make_file()) {
 }
 
 bool Mailbox::publish(const std::string& job, int rank) noexcept try {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   if (file_ < 0 || job.empty() || socket_ >= 0) return socket_ >= 0;
   contents_->rank = rank;
   contents_->is_open.store(1, std::memory_order_release);
@@ -64,13 +65,13 @@ bool Mailbox::publish(const std::string& job, int rank) noexcept try {
 }
 
 void Mailbox::withdraw() noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   contents_->is_shut.store(1, std::memory_order_release);
   if (socket_ >= 0) ::close(std::exchange(socket_, -1));
 }
 
 Line* Mailbox::line(const LineKey& key, bool is_offered) noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   if (Line* const known = contents_->find(key)) return known;
   for (std::size_t at = first_line(key), n = 0; n < kLines; ++at, ++n) {
     Line& line = contents_->lines[at % kLines];
@@ -88,7 +89,7 @@ Line* Mailbox::line(const LineKey& key, bool is_offered) noexcept {
 }
 
 void Mailbox::close(std::uint64_t comm) noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   const auto put = [&] {
     for (auto& one : contents_->closed) {
       std::uint64_t none = 0;
@@ -100,7 +101,7 @@ void Mailbox::close(std::uint64_t comm) noexcept {
 }
 
 void Mailbox::end(std::uint64_t comm) noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   for (Line& line : contents_->lines) {
     if (line.comm.load() == comm) line.comm.store(kEnded, std::memory_order_release);
   }
@@ -111,7 +112,7 @@ void Mailbox::end(std::uint64_t comm) noexcept {
 }
 
 Poll* Mailbox::take_poll(std::uint64_t comm) noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   Poll* const poll = contents_->find_poll(0);
   if (poll == nullptr) {
     contents_->polls_are_full.store(1, std::memory_order_release);
@@ -121,18 +122,21 @@ Poll* Mailbox::take_poll(std::uint64_t comm) noexcept {
   poll->decision.store(0);
   poll->votes.store(0);
   poll->read.store(0);
+  for (auto& course : poll->courses) course.store(0);
+  for (auto& begun : poll->begun) begun.store(0);
+  poll->settled.store(0);
   poll->comm.store(comm, std::memory_order_release);
   return poll;
 }
 
 void Mailbox::give_back(Poll& poll) noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   poll.comm.store(0, std::memory_order_release);
   contents_->polls_are_full.store(0, std::memory_order_release);
 }
 
 Slot* Mailbox::take_slot() noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   if (vacant_.empty()) return nullptr;
   Slot* const slot = vacant_.back();
   vacant_.pop_back();
@@ -141,14 +145,14 @@ Slot* Mailbox::take_slot() noexcept {
 
 void Mailbox::give_back(Slot& slot) noexcept {
   assert(slot.state() == OfferState::vacant);
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   if (slot.n_boxes > 0) boxes_->give_back(slot.layout);
   slot.n_boxes = 0;
   vacant_.push_back(&slot);  // reserved
 }
 
 bool Mailbox::share_boxes(Slot& slot, const std::vector<OfferedBox>& boxes) noexcept try {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   const std::optional<std::uint32_t> first = boxes_->take(slot.layout, boxes);
   if (!first) return false;
   slot.first_box = *first;

@@ -20,7 +20,7 @@
 
 namespace tempi::mailbox {
 
-// This process's. Thread-safe.
+// This process's. For calls of MPI, of any threads.
 class Mailbox {
  public:
   static Mailbox& own();

@@ -110,7 +110,7 @@ int wait(const Real& real, void* request, MPI_Status* status) {
   Engine::flush();
   MessagePtr message = take(is_status(status), request);
   if (!message) return real.MPI_Wait(request, status);
-  end_sibling(*message, true);
+  end_rest(*message, true);
   unpack_arriving(real, {&message, 1});
   SeenStatus seen(status);
   const int code = trace::traced("library wait", [&] { return real.MPI_Wait(request, seen.get()); });
@@ -126,6 +126,24 @@ int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) 
   const SeenStatuses seen(count, statuses);
   const int code = trace::traced("library wait", [&] { return real.MPI_Waitall(count, requests, seen.at(0)); });
   return finish_all(all, seen, code);
+}
+
+int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses) {
+  Engine::flush();
+  Requests all(true, count, requests);
+  if (all.any_managed()) {
+    all.look(true);
+    unpack_arriving(real, all.messages());
+  }
+  const SeenStatuses seen(count, statuses);
+  int code = MPI_SUCCESS;
+  trace::traced("library wait", [&] {
+    for (int i = 0; i < count; ++i) {
+      seen.at(i)->MPI_ERROR = real.MPI_Wait(all.slot(i), seen.at(i));
+      if (seen.at(i)->MPI_ERROR != MPI_SUCCESS) code = MPI_ERR_IN_STATUS;
+    }
+  });
+  return all.any_managed() ? finish_all(all, seen, code) : code;
 }
 
 int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status) {
@@ -154,7 +172,7 @@ int test(const Real& real, void* request, int* flag, MPI_Status* status) {
   Engine::progress();
   MessagePtr message = take(flag != nullptr && is_status(status), request);
   if (!message) return real.MPI_Test(request, flag, status);
-  end_sibling(*message, false);
+  end_rest(*message, false);
   *flag = 0;
   if (message->is_pending()) {
     Engine::get().manage(message);

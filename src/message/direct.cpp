@@ -41,8 +41,9 @@ bool is_valid(Handle comm, Handle datatype) {
 
 void note(const Half& half, bool is_sent, bool is_persistent) {
   const Handle comm = half.buffer.comm;
-  if (half.peer == MPI_PROC_NULL || !is_valid(comm, half.buffer.datatype)) return;
-  Meetings* const all = meetings_on(comm);  // closed ones, too: claimed sends of another thread go first
+  if (half.peer == MPI_PROC_NULL) return;
+  Meetings* all = known_meetings(comm);  // closed ones, too: claimed sends of another thread go first
+  if (all == nullptr && is_valid(comm, half.buffer.datatype)) all = meetings_on(comm);
   if (all == nullptr) return;
   const bool is_wild = !is_sent && (half.peer < 0 || half.tag == MPI_ANY_TAG);
   if (is_sent) {

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/call_lock.hpp"
 #include "message/direct.hpp"
-#include "message/finish.hpp"
 #include "message/grouped.hpp"
 #include "message/progress_thread.hpp"
 #include "message/starter.hpp"
@@ -36,7 +36,7 @@ Engine& Engine::get() {
 void Engine::post(const MessagePtr& message) {
   const bool is_packed = !message->outs.all([](const Part& part) { return part.payload.can_be_queued(); });
   if (is_packed) pack_now(*message);
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   if (!is_packed && n_holds_ == 0) row_.add(*message);
   Part& part = message->outs.first();
   note_send(message->comm, part, !is_packed);
@@ -91,12 +91,12 @@ void Engine::start_or_leave(bool starts_now) noexcept {
 }
 
 void Engine::hold() noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   if (n_holds_++ == 0) held_bytes_ = 0;
 }
 
 void Engine::release() noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   if (--n_holds_ > 0 || (pending_.empty() && early_.empty())) return;
   meet_early(true);
   launch();
@@ -139,7 +139,7 @@ void Engine::start_pending(bool waits) noexcept {
 
 // False: sends are early still. Others are not waited for then: early ones are launched as soon as they meet.
 bool Engine::start_what_can_be(bool waits) noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   row_.end();
   meet_early(waits);
   start_packed(waits && early_.empty());
@@ -148,7 +148,7 @@ bool Engine::start_what_can_be(bool waits) noexcept {
 }
 
 void Engine::start_before(Handle comm, int peer) noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   row_.end();
   pack_early(comm, peer);
   start_packed(true);
@@ -176,7 +176,7 @@ bool Engine::look_after_pending() noexcept {
 void Engine::settle() noexcept { start_pending(true); }
 
 bool Engine::has_pending() noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   return !pending_.empty() || !early_.empty();
 }
 
@@ -221,65 +221,6 @@ void Engine::start(Message& message) noexcept {
   const bool has_failed = message.failure || message.start_code != MPI_SUCCESS;
   if (has_failed) end_order(message);
   message.state.become(has_failed ? MessageState::failed : MessageState::started);
-}
-
-void Engine::manage(const MessagePtr& message) {
-  const std::lock_guard lock(mutex_);
-  managed_.put(message);
-  count_managed();
-}
-
-MessagePtr Engine::find(Handle request) noexcept {
-  if (!manages_any()) return nullptr;
-  const std::lock_guard lock(mutex_);
-  return managed_.find(request);
-}
-
-MessagePtr Engine::take(Handle request) noexcept {
-  if (!manages_any()) return nullptr;
-  const std::lock_guard lock(mutex_);
-  MessagePtr message = managed_.take(request);
-  count_managed();
-  return message;
-}
-
-std::vector<MessagePtr> Engine::take(int count, const void* requests) {
-  std::vector<MessagePtr> taken;
-  const std::lock_guard lock(mutex_);
-  for (int i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    MessagePtr message = managed_.take(load_handle(static_cast<const char*>(requests) + at * kRequestBytes));
-    if (!message) continue;
-    if (taken.empty()) taken.resize(static_cast<std::size_t>(count));
-    taken[at] = std::move(message);
-  }
-  count_managed();
-  return taken;
-}
-
-void Engine::put_back(std::vector<MessagePtr>& messages) {
-  const std::lock_guard lock(mutex_);
-  for (MessagePtr& message : messages) {
-    if (message) managed_.put(std::move(message));
-  }
-  count_managed();
-}
-
-void Engine::adopt(const MessagePtr& message) noexcept {
-  const std::lock_guard lock(mutex_);
-  orphans_.push_back(message);
-  count_work();
-}
-
-void Engine::tend_orphans(bool at_finalize) noexcept {
-  const std::lock_guard lock(mutex_);
-  std::vector<MessagePtr> tended;  // a nested call from in here, by a tool or a handler, meets none
-  tended.swap(orphans_);
-  count_work();
-  std::erase_if(tended,
-                [&](const MessagePtr& orphan) { return end_orphan(orphan, at_finalize && !orphan->outs.empty()); });
-  orphans_.insert(orphans_.end(), tended.begin(), tended.end());
-  count_work();
 }
 
 }  // namespace tempi::message

@@ -3,8 +3,9 @@
 // Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
 // the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
 // short; other messages stay pending until the program's next call or a thread starts them (starter.hpp). Early sends
-// stand outside of the queue (early.hpp). A lock that may be taken again by its holder guards all state: error handlers
-// of the program, called by the library while it starts our requests, may call MPI.
+// stand outside of the queue (early.hpp). A lock that may be taken again by its holder guards all state
+// (base/call_lock.hpp): error handlers of the program, called by the library while it starts our requests, may call
+// MPI.
 #pragma once
 
 #include <atomic>
@@ -18,6 +19,8 @@
 #include "message/row.hpp"
 
 namespace tempi::message {
+
+struct Completed;
 
 class Engine {
   using Clock = std::chrono::steady_clock;
@@ -87,7 +90,10 @@ class Engine {
   MessagePtr take(Handle request) noexcept;
   // The messages of an array of requests, null for unmanaged ones; empty if none is managed.
   std::vector<MessagePtr> take(int count, const void* requests);
+  std::vector<MessagePtr> find(int count, const void* requests);
   void put_back(std::vector<MessagePtr>& messages);
+  // Of those that a call has completed, the ones whose requests stay.
+  void put_back_persistent(const std::vector<Completed>& done);
 
   // A request that the program has freed: kept until it is complete.
   void adopt(const MessagePtr& message) noexcept;

@@ -76,7 +76,7 @@ void release(const Completed& done) noexcept {
     if (message.is_active()) message.state.become(MessageState::inactive);
     message.failure.reset();
     message.start_code = MPI_SUCCESS;
-    return Engine::get().manage(done.message);
+    return;
   }
   message.state.become(MessageState::ended);
   if (message.lifetime != Lifetime::ours) return;
@@ -97,6 +97,7 @@ bool finish(std::vector<Completed>& all) noexcept {
     all_well = all_well && done.code == MPI_SUCCESS;
     release(done);
   }
+  Engine::get().put_back_persistent(all);
   return all_well;
 }
 
@@ -228,12 +229,12 @@ int finish_any(Requests& requests, int index, MPI_Status* status, int code) noex
   return finish_one(requests.take(index), requests.slot(index), status, code);
 }
 
-void end_sibling(Message& message, bool waits) noexcept {
-  if (message.sibling && end_orphan(message.sibling, waits)) message.sibling = nullptr;
+void end_rest(Message& message, bool waits) noexcept {
+  if (message.rest && message.rest->has_ended(message, waits)) message.rest = nullptr;
 }
 
 bool end_orphan(const MessagePtr& message, bool waits) noexcept {
-  end_sibling(*message, waits);
+  end_rest(*message, waits);
   if (message->is_pending()) return false;
   SeenStatus status(MPI_STATUS_IGNORE);
   Handle request = message->request;

@@ -91,8 +91,8 @@ bool end_orphan(const MessagePtr& message, bool waits) noexcept;
 // The status of a receive from MPI_PROC_NULL.
 void say_nobody(MPI_Status& status) noexcept;
 
-// Ends the send half of an Isendrecv, if there is one.
-void end_sibling(Message& message, bool waits) noexcept;
+// Ends the rest, if there is one.
+void end_rest(Message& message, bool waits) noexcept;
 
 // Unpacks a receive that has ended with `code`; never more bytes than it has room for.
 void unpack_received(Payload& payload, int code, const MPI_Status& status);

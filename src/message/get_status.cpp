@@ -48,7 +48,7 @@ int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* 
 }
 
 int get_status_of(const Real& real, const MessagePtr& message, int* flag, MPI_Status* status) {
-  end_sibling(*message, false);
+  end_rest(*message, false);
   *flag = 0;
   if (message->is_pending()) return MPI_SUCCESS;
   if (message->is(MessageState::seen)) {

@@ -5,6 +5,7 @@
 #include "base/recycled.hpp"
 #include "message/call.hpp"
 #include "message/engine.hpp"
+#include "message/finish.hpp"
 
 namespace tempi::message {
 namespace {
@@ -25,6 +26,15 @@ MessagePtr message_of(const Real& real, Handle request, Handle comm) {
   plain->state.become(MessageState::started);
   return plain;
 }
+
+class SendHalf final : public Rest {
+ public:
+  explicit SendHalf(MessagePtr sent) : sent_(std::move(sent)) {}
+  bool has_ended(Message&, bool waits) noexcept override { return end_orphan(sent_, waits); }
+
+ private:
+  const MessagePtr sent_;
+};
 
 // MPI_PROC_NULL: the request is the send's. Libraries share one request among receives from nobody, or take a
 // persistent one for inactive.
@@ -49,7 +59,7 @@ int isendrecv(const Call& call, Sides&& sides) {
     call.real.MPI_Request_free(&receive->request);
     return code;
   }
-  receive->sibling = message_of(call.real, sent, call.comm());
+  receive->rest = std::make_shared<SendHalf>(message_of(call.real, sent, call.comm()));
   const auto start = [&] { return call.real.MPI_Start(&receive->request); };
   // One buffer: the peer may not write what is not sent yet.
   const bool is_offered = !receive->ins.empty() && !call.is_one_buffer;

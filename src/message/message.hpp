@@ -1,19 +1,20 @@
 // A message in progress, represented by a request of the program.
 //
 // Glossary
-//   managed    a request is managed when one of its sides is packed by us; all others are the library's alone
+//   managed    a request is managed when one of its sides is packed by us, or its bytes go by other messages; all
+//              others are the library's alone
 //   part       a buffer of the message that is ours, with its payload (parts.hpp)
 //   state      the place of the message between its call and its end (state.hpp)
 //   active     the program waits for it: every state but "inactive" and "ended"
-//   collective a message of a collective call: its parts are those of all peers, and no status tells its bytes
-//   sibling    the send half of an Isendrecv, whose request stands for both halves
+//   collective a message of a collective call: its parts are those of all peers, or it has none and a rest; no status
+//              tells its bytes
+//   rest       what else the request stands for: the send half of an Isendrecv, the messages of a collective call
 //
 // Invariants
 //   The handle that the program holds is a real request of the library: a receive's own, or a persistent send's that is
-//   started once the payload is packed.
-//   The engine keeps every message with such a handle, except while a call completes it: that call has taken it. A
-//   sibling is kept by the message of the other half instead.
-//   A message with a sibling is not complete, whatever its own state.
+//   started once the payload is packed, or never (state.hpp).
+//   The engine keeps every message with such a handle, except while a call completes it: that call has taken it.
+//   A message with a rest is not complete, whatever its own state.
 #pragma once
 
 #include <memory>
@@ -28,15 +29,24 @@ namespace tempi::message {
 
 struct Message;
 
+class Rest {
+ public:
+  virtual ~Rest() = default;
+  // Always true with `waits`. The message's start_code tells of failures that no error handler was told of.
+  virtual bool has_ended(Message& message, bool waits) noexcept = 0;
+};
+
+using MessagePtr = std::shared_ptr<Message>;
+
 // Kept by the message of a collective call beside its payloads, for as long as the library may read it.
 class Beside {
  public:
   virtual ~Beside() = default;
   virtual void packed() noexcept {}   // the payloads that are sent are packed; the library is not called yet
   virtual void arrived() noexcept {}  // the library's call is complete; nothing is unpacked yet
+  // Starts the inactive call `message`: the code for the program.
+  virtual int start(const MessagePtr& message) noexcept;
 };
-
-using MessagePtr = std::shared_ptr<Message>;
 
 enum class Lifetime : std::uint8_t {
   call,      // no request: as long as the call
@@ -58,11 +68,11 @@ struct Message {
   bool is_buffered = false;           // MPI_Bsend_init: each start is an MPI_Ibsend
   bool is_blocking = false;           // the program's call ends with the message
   bool receives_from_nobody = false;  // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
-  std::shared_ptr<Beside> beside{};   // of a collective call: its request is the library's own
+  std::shared_ptr<Beside> beside{};   // of a collective call
   StateMachine state{};
-  MessagePtr sibling{};            // not complete yet
+  std::shared_ptr<Rest> rest{};    // not complete yet
   MPI_Status told{};               // by MPI_Request_get_status, of a message that it has seen
-  int start_code = MPI_SUCCESS;    // result of the library's MPI_Start
+  int start_code = MPI_SUCCESS;    // result of the library's MPI_Start, or of the rest
   std::optional<Error> failure{};  // error of packing or unpacking
 
   bool is(MessageState wanted) const { return state.now() == wanted; }
@@ -70,9 +80,9 @@ struct Message {
   bool is_collective() const { return beside != nullptr; }
   bool is_active() const { return !completes(Completion::none); }
   // Not complete, whatever the library says.
-  bool is_pending() const { return sibling || completes(Completion::later); }
+  bool is_pending() const { return rest || completes(Completion::later); }
   // Complete, although the library's request was never started.
-  bool ends_without_library() const { return !sibling && completes(Completion::done); }
+  bool ends_without_library() const { return !rest && completes(Completion::done); }
 };
 
 }  // namespace tempi::message

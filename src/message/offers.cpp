@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/call_lock.hpp"
 #include "base/error.hpp"
 #include "base/launcher.hpp"
 #include "base/log.hpp"
@@ -84,7 +85,7 @@ OfferWord Offer::word(OfferState state) const { return {n_, Mailbox::own().conte
 
 // With the lock: a cancellation closes the receives first, and finds all that were published before.
 bool Offer::post(const Meetings& meetings) noexcept {
-  const std::lock_guard lock(published().mutex);
+  const CallLock lock(published().mutex);
   if (!meetings.offers()) return false;
   published().by_slot[slot_number()] = this;
   publish();
@@ -107,7 +108,7 @@ bool Offer::revoke() noexcept {
 
 std::vector<OfferPtr> Offer::revoke_all() noexcept {
   std::vector<OfferPtr> left;
-  const std::lock_guard lock(published().mutex);
+  const CallLock lock(published().mutex);
   for (Offer* const offer : published().by_slot) {
     if (offer == nullptr || offer->revoke()) continue;
     if (OfferPtr alive = offer->weak_from_this().lock()) left.push_back(std::move(alive));
@@ -142,7 +143,7 @@ bool Offer::end_it() noexcept {
 
 Offer::~Offer() {
   {
-    const std::lock_guard lock(published().mutex);
+    const CallLock lock(published().mutex);
     published().by_slot[slot_number()] = nullptr;
   }
   end_it();
@@ -168,13 +169,13 @@ Meeting meet(const Turn& turn) noexcept {
 }
 
 Meetings::Meetings(Handle comm) : comm_(comm), id_(peer::comm_id(comm)), own_id_(next_own_id()) {
-  const std::lock_guard lock(registry().mutex);
+  const CallLock lock(registry().mutex);
   registry().all.insert(this);
 }
 
 Meetings::~Meetings() {
   {
-    const std::lock_guard lock(registry().mutex);
+    const CallLock lock(registry().mutex);
     registry().all.erase(this);
   }
   Mailbox::own().end(own_id_);
@@ -244,8 +245,12 @@ void Meetings::close() {
 }
 
 void Meetings::close_all() noexcept {
-  const std::lock_guard lock(registry().mutex);
+  const CallLock lock(registry().mutex);
   for (Meetings* const one : registry().all) one->close();
+}
+
+Meetings* known_meetings(Handle comm) noexcept {
+  return static_cast<Meetings*>(peer::known_attachment(comm, peer::Attached::meetings));
 }
 
 Meetings* meetings_on(Handle comm) noexcept {

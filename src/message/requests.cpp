@@ -20,7 +20,7 @@ void Requests::look(bool waits) noexcept {
   for (int i = 0; i < count_; ++i) {
     const MessagePtr& one = message(i);
     if (!one) continue;
-    end_sibling(*one, waits);
+    end_rest(*one, waits);
     if (one->is_pending()) any_pending_ = true;
     else if (first_ended_ < 0 && one->ends_without_library()) first_ended_ = i;
   }

@@ -25,7 +25,7 @@ class Requests {
   MessagePtr take(int i) { return std::move(messages_[static_cast<std::size_t>(i)]); }
   void* slot(int i) const { return program_ + static_cast<std::size_t>(i) * kRequestBytes; }
 
-  // Waits for the send halves of Isendrecvs, or queries them; then finds the pending requests and an ended one.
+  // Waits for the rests of messages, or queries them; then finds the pending requests and an ended one.
   void look(bool waits) noexcept;
   bool any_pending() const { return any_pending_; }
   int first_that_ends_without_library() const { return first_ended_; }  // -1: none

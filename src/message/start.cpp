@@ -31,7 +31,35 @@ int start_buffered(Message& message) {
   return code;
 }
 
-int start_collective(const MessagePtr& message) {
+// True if its packing may share a launch.
+bool is_queued_send(const MessagePtr& message) {
+  return message && !message->outs.empty() && !message->is_buffered && !message->is_collective();
+}
+
+// `message`: null where none is managed.
+int start_one(const Real& real, const MessagePtr& message, void* request, device::Location& seen) {
+  if (!message) {
+    Engine::flush();
+    return real.MPI_Start(request);
+  }
+  if (message->is_active()) return raise(message->comm, MPI_ERR_REQUEST);
+  const auto look_again = [&](const Part& part) { part.payload.look_again(seen); };
+  message->outs.each(look_again);
+  message->ins.each(look_again);
+  if (message->is_collective()) return message->beside->start(message);
+  if (message->is_buffered) return start_buffered(*message);
+  if (!message->outs.empty()) {
+    Engine::get().post(message);
+    return MPI_SUCCESS;
+  }
+  const int code = post_noted(*message, [&] { return real.MPI_Start(request); });
+  if (code == MPI_SUCCESS) message->state.become(MessageState::started);
+  return code;
+}
+
+}  // namespace
+
+int Beside::start(const MessagePtr& message) noexcept {
   pack_together({message});
   if (message->failure) {
     const Error failure = std::move(*message->failure);
@@ -43,58 +71,32 @@ int start_collective(const MessagePtr& message) {
   return code;
 }
 
-// True if its packing may share a launch.
-bool is_queued_send(const void* request) {
-  const MessagePtr message = Engine::get().find(load_handle(request));
-  return message && !message->outs.empty() && !message->is_buffered && !message->is_collective();
-}
-
-int start_one(const Real& real, void* request, device::Location& seen) {
-  Engine& engine = Engine::get();
-  const MessagePtr message = request != nullptr ? engine.find(load_handle(request)) : nullptr;
-  if (!message) {
-    Engine::flush();
-    return real.MPI_Start(request);
-  }
-  if (message->is_active()) return raise(message->comm, MPI_ERR_REQUEST);
-  const auto look_again = [&](const Part& part) { part.payload.look_again(seen); };
-  message->outs.each(look_again);
-  message->ins.each(look_again);
-  if (message->is_collective()) return start_collective(message);
-  if (message->is_buffered) return start_buffered(*message);
-  if (!message->outs.empty()) {
-    engine.post(message);
-    return MPI_SUCCESS;
-  }
-  const int code = post_noted(*message, [&] { return real.MPI_Start(request); });
-  if (code == MPI_SUCCESS) message->state.become(MessageState::started);
-  return code;
-}
-
-}  // namespace
-
 int start(const Real& real, void* request) {
   device::Location seen;
-  return start_one(real, request, seen);
+  return start_one(real, request != nullptr ? Engine::get().find(load_handle(request)) : nullptr, request, seen);
 }
 
 // Order: queued sends last, which MPI-4.1, 3.9, allows. The start of a request of the library finishes all packing
 // before it.
 int start_all(const Real& real, int count, void* requests) {
-  if (requests == nullptr || count < 0 || !Engine::manages_any()) {
+  std::vector<MessagePtr> messages;
+  if (requests != nullptr && Engine::manages_any()) messages = Engine::get().find(count, requests);
+  if (messages.empty()) {
     Engine::flush();
     return real.MPI_Startall(count, requests);
   }
   device::Location seen;
-  std::vector<void*> queued;
-  for (int i = 0; i < count; ++i) {
-    void* const request = static_cast<char*>(requests) + static_cast<std::size_t>(i) * kRequestBytes;
-    if (is_queued_send(request)) queued.push_back(request);
-    else if (const int code = start_one(real, request, seen); code != MPI_SUCCESS) return code;
+  const auto start_at = [&](std::size_t i) {
+    return start_one(real, messages[i], static_cast<char*>(requests) + i * kRequestBytes, seen);
+  };
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (is_queued_send(messages[i])) continue;
+    if (const int code = start_at(i); code != MPI_SUCCESS) return code;
   }
   const Engine::Together together;
-  for (void* const request : queued) {
-    if (const int code = start_one(real, request, seen); code != MPI_SUCCESS) return code;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (!is_queued_send(messages[i])) continue;
+    if (const int code = start_at(i); code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;
 }

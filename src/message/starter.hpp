@@ -20,8 +20,12 @@ inline Starter starter() { return known_starter.load(std::memory_order_relaxed);
 // The thread level to request from the library if the program requests `required`.
 int wanted_thread_level(int required);
 
-// After MPI has been initialised, by any call. Before, and with sessions alone, sends start in their own call.
-void choose_starter() noexcept;
+// After MPI has been initialised, by any call. Before, and with sessions alone, sends start in their own call, and
+// calls may meet (base/call_lock.hpp). A session has a thread level of its own.
+void choose_starter(bool has_sessions) noexcept;
+
+// Before threads call MPI whatever its level says.
+void let_calls_meet() noexcept;
 
 // Before MPI shuts down: the thread ends, and none is made any more.
 void end_starter() noexcept;

@@ -6,6 +6,7 @@
 //                   └──────▶ failed ────────────▶ inactive | ended     packing or MPI_Start failed
 //   inactive ──▶ started ──▶ ...                                       a receive, MPI_Ibsend
 //   inactive ──▶ buffered ──────────────────────▶ inactive | ended     MPI_Start of an MPI_Bsend_init
+//   inactive ──▶ replaced ──────────────────────▶ inactive | ended     a collective call, by messages
 //
 // A message whose request is the program's own persistent one goes back to "inactive" and starts anew; every other one
 // ends. MPI_Request_free changes no state of an active message: the engine completes it in place of the program.

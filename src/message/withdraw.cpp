@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/call_lock.hpp"
 #include "message/completion.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
@@ -21,7 +22,7 @@ bool has_offer(const MessagePtr& message, const OfferPtr& offer) {
 }  // namespace
 
 bool Engine::withdraw(Handle request) noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   const auto is_it = [&](const MessagePtr& message) { return key_of(message->request) == key_of(request); };
   const auto found = std::find_if(pending_.begin(), pending_.end(), is_it);
   if (found == pending_.end()) return false;
@@ -49,7 +50,7 @@ void Engine::withdraw_offers() noexcept {
 // A receive that a call of another thread has taken is met when that call says so. By our own query: MPICH's forgets
 // the status that it has told.
 bool Engine::is_met(const OfferPtr& offer) noexcept {
-  const std::lock_guard lock(mutex_);
+  const CallLock lock(mutex_);
   tend_orphans(false);
   MessagePtr message;
   managed_.each([&](const MessagePtr& one) {

@@ -12,15 +12,8 @@ HandleMap<Members>& known_comms() {
   return map;
 }
 
-// The library is about to destroy it.
-void forget(Handle comm) {
-  if (const Members* const members = known_comms().find(key_of(comm))) {
-    for (const Members::Slot& slot : members->attached) {
-      if (Attachment* const one = slot.ready.load()) one->communicator_ends();
-    }
-  }
-  known_comms().erase(key_of(comm));
-}
+// The library destroys it. MPICH may do so in any call that completes the last message on it, and holds a lock.
+void forget(Handle comm) { known_comms().erase(key_of(comm)); }
 
 Destruction& destruction() {
   static auto& watch =
@@ -38,6 +31,15 @@ const Members* watched_members(Handle comm) {
   if (const Members* const known = known_members(comm)) return known;
   if (!destruction().watch(comm)) return nullptr;
   return known_comms().insert(key_of(comm), std::make_unique<const Members>());
+}
+
+void communicator_ends(Handle comm) noexcept {
+  const bool is_the_programs = key_of(comm) != key_of(comm_world()) && key_of(comm) != key_of(comm_self());
+  const Members* const members = is_the_programs ? known_members(comm) : nullptr;
+  if (members == nullptr) return;
+  for (const Members::Slot& slot : members->attached) {
+    if (Attachment* const one = slot.ready.load()) one->communicator_ends();
+  }
 }
 
 void forget_members() noexcept {

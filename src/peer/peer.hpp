@@ -36,12 +36,16 @@ void get_to_know(Handle comm) noexcept;
 class Attachment {
  public:
   virtual ~Attachment() = default;
-  // The program frees the communicator now, on all its members: MPI may be called. Not at the end of MPI.
+  // The program frees the communicator now, on all its members: MPI may be called, for the last time.
   virtual void communicator_ends() noexcept {}
 };
+// Before MPI_Comm_free and MPI_Comm_disconnect; of any handle.
+void communicator_ends(Handle comm) noexcept;
 enum class Attached : std::uint8_t { meetings, agreement, count_ };
 // The one of a valid communicator, made at the first call. Null if its destruction cannot be watched.
 Attachment* attachment(Handle comm, Attached which, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept;
+// The same of any handle, if it has been made. Null: not yet.
+Attachment* known_attachment(Handle comm, Attached which) noexcept;
 
 // The rank in MPI_COMM_WORLD of a communicator's rank, or of this process; negative if it has none.
 int rank_in_world(Handle comm, int rank) noexcept;

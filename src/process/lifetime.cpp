@@ -40,7 +40,7 @@ void announce(World world) noexcept {
   if (!active()) return;
   ++n_up;
   if (world == World::yes) {
-    message::choose_starter();
+    message::choose_starter(n_up > 1);
     peer::begin_ids();
     message::forget_quiet();  // messages of sessions before it
     message::open_mailbox();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,21 +106,26 @@ def communicators_at_once(n: int) -> int:
     return rows_of("MPI_Alltoallw", before).get(DIRECT[1], 0)
 
 
+def exchange_with(comm: MPI.Comm, call: Callable[..., object], sources: list[tuple[int, int]]) -> None:
+    """Three calls with a block for each neighbour. `sources`: each block's rank, and its place there."""
+    n, element = len(sources), strided()
+    for turn in range(3):
+        out = filled(np.arange(n * CELLS) + 100_000 * comm.rank + turn, DEVICE)
+        into = filled(np.full(n * CELLS, -1), DEVICE)
+        call(spec(out, 1, element), spec(into, 1, element))
+        expected = np.full((n, CELLS), -1)
+        for block, (peer, theirs) in enumerate(sources):
+            expected[block, ::2] = 100_000 * peer + turn + CELLS * theirs + np.arange(0, CELLS, 2)
+        np.testing.assert_array_equal(ints(into), expected.ravel())
+    element.Free()
+
+
 def grid_of_two() -> tuple[int, int]:
     """A periodic grid: both neighbours of a dimension are one process. The lower side's block comes from above."""
     comm = MPI.COMM_WORLD.Create_cart([comm_size(), 1], [True, True])
     lower, upper = comm.Shift(0, 1)
-    element = strided()
     before = outcomes.rows()
-    for turn in range(3):
-        out = filled(np.arange(4 * CELLS) + 100_000 * comm.rank + turn, DEVICE)
-        into = filled(np.full(4 * CELLS, -1), DEVICE)
-        comm.Neighbor_alltoall(spec(out, 1, element), spec(into, 1, element))
-        expected = np.full((4, CELLS), -1)
-        for block, (peer, theirs) in enumerate([(lower, 1), (upper, 0), (comm.rank, 3), (comm.rank, 2)]):
-            expected[block, ::2] = 100_000 * peer + turn + CELLS * theirs + np.arange(0, CELLS, 2)
-        np.testing.assert_array_equal(ints(into), expected.ravel())
-    element.Free()
+    exchange_with(comm, comm.Neighbor_alltoall, [(lower, 1), (upper, 0), (comm.rank, 3), (comm.rank, 2)])
     counted = went(before)
     comm.Free()
     return counted

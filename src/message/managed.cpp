@@ -1,0 +1,92 @@
+// The engine's managed requests, and those that the program has freed.
+#include <vector>
+
+#include "base/call_lock.hpp"
+#include "message/engine.hpp"
+#include "message/finish.hpp"
+
+namespace tempi::message {
+namespace {
+
+// Empty if there is none.
+template <class Get>
+std::vector<MessagePtr> of_array(int count, const void* requests, const Get& get) {
+  std::vector<MessagePtr> messages;
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    MessagePtr message = get(load_handle(static_cast<const char*>(requests) + at * kRequestBytes));
+    if (!message) continue;
+    if (messages.empty()) messages.resize(static_cast<std::size_t>(count));
+    messages[at] = std::move(message);
+  }
+  return messages;
+}
+
+}  // namespace
+
+void Engine::manage(const MessagePtr& message) {
+  const CallLock lock(mutex_);
+  managed_.put(message);
+  count_managed();
+}
+
+MessagePtr Engine::find(Handle request) noexcept {
+  if (!manages_any()) return nullptr;
+  const CallLock lock(mutex_);
+  return managed_.find(request);
+}
+
+MessagePtr Engine::take(Handle request) noexcept {
+  if (!manages_any()) return nullptr;
+  const CallLock lock(mutex_);
+  MessagePtr message = managed_.take(request);
+  count_managed();
+  return message;
+}
+
+std::vector<MessagePtr> Engine::take(int count, const void* requests) {
+  const CallLock lock(mutex_);
+  std::vector<MessagePtr> taken = of_array(count, requests, [&](Handle request) { return managed_.take(request); });
+  count_managed();
+  return taken;
+}
+
+std::vector<MessagePtr> Engine::find(int count, const void* requests) {
+  const CallLock lock(mutex_);
+  return of_array(count, requests, [&](Handle request) { return managed_.find(request); });
+}
+
+void Engine::put_back_persistent(const std::vector<Completed>& done) {
+  const CallLock lock(mutex_);
+  for (const Completed& one : done) {
+    if (one.message->lifetime == Lifetime::programs) managed_.put(one.message);
+  }
+  count_managed();
+}
+
+void Engine::put_back(std::vector<MessagePtr>& messages) {
+  const CallLock lock(mutex_);
+  for (MessagePtr& message : messages) {
+    if (message) managed_.put(std::move(message));
+  }
+  count_managed();
+}
+
+void Engine::adopt(const MessagePtr& message) noexcept {
+  const CallLock lock(mutex_);
+  orphans_.push_back(message);
+  count_work();
+}
+
+void Engine::tend_orphans(bool at_finalize) noexcept {
+  const CallLock lock(mutex_);
+  std::vector<MessagePtr> tended;  // a nested call from in here, by a tool or a handler, meets none
+  tended.swap(orphans_);
+  count_work();
+  std::erase_if(tended,
+                [&](const MessagePtr& orphan) { return end_orphan(orphan, at_finalize && !orphan->outs.empty()); });
+  orphans_.insert(orphans_.end(), tended.begin(), tended.end());
+  count_work();
+}
+
+}  // namespace tempi::message
