@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import socket
 from pathlib import Path
 
-VERSION = 3  # src/mailbox/contents.hpp
+_CONTENTS = Path(__file__).resolve().parents[2] / "src/mailbox/contents.hpp"
+VERSION = int(re.findall(r"kVersion = (\d+);", _CONTENTS.read_text())[0])
 FILE_NAME = "tempi-mailbox"
 PMIX_SERVERS = [f"PMIX_SERVER_URI{version}" for version in ("2", "3", "4", "41")]  # src/base/launcher.cpp
 
