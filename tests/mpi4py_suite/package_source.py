@@ -49,7 +49,9 @@ def _download(folder: Path) -> Path:
 
 def _unpacked(archive: Path) -> Path:
     with tarfile.open(archive) as files:
-        files.extractall(archive.parent, filter="data")
+        if hasattr(tarfile, "data_filter"):  # 3.10.12, 3.11.4 and later
+            files.extraction_filter = tarfile.data_filter
+        files.extractall(archive.parent)
     return archive.parent / _NAME
 
 
