@@ -97,9 +97,6 @@ class Untold {
   Handle handler_ = 0;
 };
 
-// Copies of ours must be made in place of the send buffer's blocks.
-bool overwrites_what_it_sends(const Ends& ends) { return ends.out.is_in_place() && ends.in.roles.usual.reads; }
-
 }  // namespace
 
 Agreement* Agreement::of(Handle comm) noexcept {
@@ -124,7 +121,7 @@ std::optional<int> Agreement::carry_out(const Call& call, const Group& group, co
   const bool is_long = pattern_of(call.function) == Pattern::from_root && group.size > kMostReceivers;
   if (is_long) return {};
   if (call.lifetime != message::Lifetime::plain) try_to_agree(kAttemptLasts);
-  if (!has_comm_ || overwrites_what_it_sends(ends)) return {};
+  if (!has_comm_) return {};
   if (call.blocks()) return call_blocking(call, group, ends);
   return call.lifetime == message::Lifetime::plain ? call_nonblocking(call, group, ends)
                                                    : call_persistent(call, group, ends);
@@ -199,8 +196,8 @@ Agreement::ExchangePtr Agreement::kept_exchange(Pieces&& pieces) {
     return exchanges_.front();
   }
   auto made = std::make_shared<Exchange>(real_pmpi(), comm_, std::move(pieces));
-  std::erase_if(exchanges_, [](const ExchangePtr& one) { return !one->may_be_repeated(); });
-  if (!made->may_be_repeated()) return made;
+  std::erase_if(exchanges_, [](const ExchangePtr& one) { return !one->may_be_kept(); });
+  if (!made->may_be_kept()) return made;
   if (exchanges_.size() >= kMostExchanges) exchanges_.pop_back();
   exchanges_.insert(exchanges_.begin(), made);
   return made;

@@ -32,10 +32,6 @@ message::Buffer buffer_of(const void* address, Count count, Handle type, bool is
   return {Function::exchange, direction, address, count, type, comm};
 }
 
-const void* moved_by(const void* address, std::int64_t bytes) {
-  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
-}
-
 int init(const Real& real, const Half& half, const Given& given, bool is_sent, void* made) {
   const Handle comm = half.buffer.comm;
   if (is_sent) {
@@ -54,7 +50,9 @@ int receive(const Real& real, const Half& half, const Given& given, void* made) 
 Exchange::Exchange(const Real& real, Handle comm, Pieces&& pieces, int tag)
     : real_(real), comm_(comm), tag_(tag), pieces_(std::move(pieces)) {
   add(pieces_.ins, false, pieces_.to);
-  add(pieces_.outs, true, pieces_.from);
+  if (pieces_.is_replaced) copy_.emplace(real_, comm_, pieces_);
+  if (copy_) add(copy_->pieces(), true, copy_->address());
+  else add(pieces_.outs, true, pieces_.from);
   requests_.resize(messages_.size() * kRequestBytes);
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     store_handle(request(i), request_null());

@@ -15,6 +15,7 @@
 
 #include "collective/element_type.hpp"
 #include "collective/partners.hpp"
+#include "collective/sent_copy.hpp"
 #include "message/call.hpp"
 
 namespace tempi::collective {
@@ -39,6 +40,8 @@ class Exchange {
   std::int64_t bytes_sent() const;
 
   bool may_be_repeated() const { return is_all_on_gpu_ && !has_failed_; }
+  // Between calls it takes no memory but its own.
+  bool may_be_kept() const { return may_be_repeated() && !copy_; }
   // The same arguments again: their buffers are still where they were.
   bool fits(const Pieces& pieces) const;
   // The codes that follow are the library's; the first one that is not MPI_SUCCESS counts.
@@ -87,6 +90,7 @@ class Exchange {
   const Handle comm_;
   const int tag_;
   Pieces pieces_;
+  std::optional<SentCopy> copy_{};  // of a call in place that sends and receives the same blocks
   std::vector<OwnTypePtr> joined_types_;
   std::vector<Message> messages_;  // received ones first
   std::vector<char> requests_;     // of each

@@ -1,6 +1,7 @@
 #include "collective/partners.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "collective/blocks.hpp"
 #include "mpi/real.hpp"
@@ -58,9 +59,11 @@ class Collector {
   Element element_{};
 };
 
-std::vector<int> all_ranks(const Group& group) {
+// All ranks. A block that is replaced stays where it is, if it is the process's own.
+std::vector<int> partners_of(const Group& group, bool is_replaced) {
   std::vector<int> ranks(static_cast<std::size_t>(group.size));
-  for (int i = 0; i < group.size; ++i) ranks[static_cast<std::size_t>(i)] = i;
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (is_replaced) ranks[static_cast<std::size_t>(group.rank)] = MPI_PROC_NULL;
   return ranks;
 }
 
@@ -150,11 +153,17 @@ Pieces pieces_of(Pattern pattern, const Group& group, const Neighborhood* neighb
     add_from_root(pieces, group, ends.in, ends.root);
     return pieces;
   }
-  const std::vector<int> all = neighbors != nullptr ? std::vector<int>{} : all_ranks(group);
-  const bool is_grid = neighbors != nullptr && neighbors->is_grid;
-  add_ins(pieces, ends.in, group.comm, neighbors != nullptr ? neighbors->sources : all, is_grid);
-  if (ends.out.is_in_place()) add_own_block(pieces, group, ends.in, ends.in.roles.special);
-  else add_outs(pieces, ends.out, group.comm, neighbors != nullptr ? neighbors->destinations : all);
+  if (neighbors != nullptr) {
+    add_ins(pieces, ends.in, group.comm, neighbors->sources, neighbors->is_grid);
+    add_outs(pieces, ends.out, group.comm, neighbors->destinations);
+    return pieces;
+  }
+  pieces.is_replaced = ends.out.is_in_place() && ends.in.roles.usual.reads;
+  const std::vector<int> partners = partners_of(group, pieces.is_replaced);
+  add_ins(pieces, ends.in, group.comm, partners, false);
+  if (pieces.is_replaced) add_outs(pieces, ends.in, group.comm, partners);
+  else if (ends.out.is_in_place()) add_own_block(pieces, group, ends.in, ends.in.roles.special);
+  else add_outs(pieces, ends.out, group.comm, partners);
   return pieces;
 }
 

@@ -28,6 +28,7 @@ struct Pieces {
   const void* from = nullptr;
   void* to = nullptr;
   std::vector<Piece> outs{}, ins{};
+  bool is_replaced = false;  // each piece that is sent makes room for one that is received
   bool operator==(const Pieces&) const = default;
 };
 

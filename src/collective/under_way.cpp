@@ -80,6 +80,7 @@ bool Exchange::test(int& code) {
 int Exchange::start(Fallback fallback) {
   if (has_failed_) return failure_;
   use(fallback);
+  if (copy_) copy_->renew();
   int code = is_made_ ? MPI_SUCCESS : make();
   if (code != MPI_SUCCESS) return code;
   for (Message& message : messages_) message.is_complete = false;

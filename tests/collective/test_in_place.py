@@ -1,0 +1,33 @@
+"""MPI_Alltoall and its relatives with MPI_IN_PLACE: what is sent is read before a peer writes over it."""
+
+import in_place_worker as worker
+import pytest
+
+from support import needs
+from support.ranks import Ranks
+
+PATIENT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
+ROUNDS = 5
+LIFETIMES = ["blocking", "nonblocking", pytest.param("persistent", marks=needs.function("Alltoallw_init"))]
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("lifetime", LIFETIMES)
+@pytest.mark.parametrize("operation", worker.OPERATIONS)
+def test_blocks_change_places(ranks, operation, lifetime, size):
+    n_calls = 1 if lifetime == "persistent" else ROUNDS
+    for found in ranks(size, **PATIENT).call(worker.swaps, operation, lifetime, ROUNDS, {}):
+        assert found == (n_calls, ROUNDS * (size - 1))
+
+
+def test_with_host_memory_on_a_rank_it_is_the_library_s(ranks):
+    """Blocking: Open MPI's other forms mix up blocks (support/defects.py)."""
+    for n_by_messages, _ in ranks(3, **PATIENT).call(worker.swaps, "Alltoallw", "blocking", ROUNDS, {1: "host"}):
+        assert n_by_messages == 0
+
+
+@needs.fake_device("failures of the fake device")
+@pytest.mark.parametrize("failure", ["map:1", "share:1", "launch:2"])
+def test_memory_out_of_reach(failure):
+    with Ranks(2, PATIENT, {0: {"TEMPI_FAKE_FAIL": failure}}) as job:
+        job.call(worker.swaps, "Alltoallw", "blocking", 8, {}, timeout=60)
