@@ -1,0 +1,25 @@
+"""Resources of a rank of test_soak.py."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from leaks_worker import resident_bytes
+
+from support import memory
+
+
+def in_use() -> dict[str, int]:
+    """Bytes of memory, open files and threads of this process; of a real GPU also the bytes that are taken in all."""
+    found = {
+        "resident": resident_bytes(),
+        "files": len(os.listdir("/proc/self/fd")),
+        "threads": len(list(Path("/proc/self/task").iterdir())),
+    }
+    if memory.on_real_gpu():
+        import cupy  # type: ignore[import-not-found, unused-ignore]
+
+        free, total = cupy.cuda.runtime.memGetInfo()
+        found["gpu"] = total - free
+    return found
