@@ -72,6 +72,7 @@ struct Argument {
   int n_blocks = 0;
   Roles roles{};
   Fidelity fidelity = Fidelity::packed;
+  bool keeps_extent = false;   // elements have the datatype's extent for the library, too
   bool stays_on_host = false;  // the library takes no GPU memory there, even if it is CUDA-aware
   int own_block = -1;          // a block that is copied already (own_block.hpp): empty for the library; negative: none
 

@@ -1,5 +1,7 @@
 #include "collective/ends.hpp"
 
+#include "mpi_config.h"
+
 namespace tempi::collective {
 namespace {
 
@@ -48,6 +50,13 @@ void describe_allgather(const Group& group, Ends& ends) {
   use(ends.in, group.n_peers, kWritten);
   if (ends.out.is_in_place()) except(ends.in, group.rank, kRead);
   else use(ends.out, 1, kRead);
+}
+
+// MPICH cuts blocks of more than 32 KiB, each rank by the extent of its own datatype: where those differ, ranks fail
+// ("Message truncated") or wait for ever.
+void describe_allgatherv(const Group& group, Ends& ends) {
+  describe_allgather(group, ends);
+  ends.in.keeps_extent = !TEMPI_MPI_ABI_OPENMPI;  // a library of the standard ABI may be MPICH
 }
 
 void describe_alltoall(const Group& group, Ends& ends) {

@@ -18,6 +18,7 @@ void describe_bcast(const Group& group, Ends& ends, int root);
 void describe_gather(const Group& group, Ends& ends, int root);
 void describe_scatter(const Group& group, Ends& ends, int root);
 void describe_allgather(const Group& group, Ends& ends);
+void describe_allgatherv(const Group& group, Ends& ends);
 void describe_alltoall(const Group& group, Ends& ends);
 void describe_neighbor_allgather(const Group& group, Ends& ends);
 void describe_neighbor_alltoall(const Group& group, Ends& ends);

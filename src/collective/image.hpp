@@ -14,7 +14,7 @@ namespace tempi::collective {
 class Image {
  public:
   // `packed`: the bytes of all elements, in memory that the CPU reaches. The first n_read elements are spread, the
-  // first n_written collected.
+  // first n_written collected: those between that the library does not use stay what they are.
   Image(const KnownType& type, std::byte* packed, std::int64_t n_read, std::int64_t n_written);
 
   void* address() const { return elements_.address; }  // in place of the program's buffer

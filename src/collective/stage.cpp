@@ -13,8 +13,6 @@ using message::Message;
 using message::Side;
 using model::Strategy;
 
-constexpr std::int64_t kAlignment = 16;  // of blocks whose distances are in bytes: of the widest word of a kernel
-
 // Looks at the blocks of one argument, one after the other.
 class Finder {
  public:
@@ -86,6 +84,7 @@ bool needs_staging(const Argument& argument, Handle comm, device::Device* device
 
 StagedArgument::StagedArgument(const Argument& argument, Message& message, device::Device* device) {
   place(argument, message.comm, device);
+  choose_fidelity(argument);
   choose_strategy(argument, message.comm);
   const bool is_written =
       std::any_of(placed_.begin(), placed_.end(), [](const Placed& one) { return one.block.role.writes; });
@@ -97,7 +96,7 @@ StagedArgument::StagedArgument(const Argument& argument, Message& message, devic
 
 void StagedArgument::place(const Argument& argument, Handle comm, device::Device* device) {
   Blocks(argument, comm).each([&](const Block& block) {
-    if (argument.unit == Unit::bytes) bytes_ = (bytes_ + kAlignment - 1) / kAlignment * kAlignment;
+    if (argument.unit == Unit::bytes) bytes_ = aligned(bytes_);
     Placed placed{block, bytes_, end_of(argument, block)};
     if (__builtin_add_overflow(bytes_, block.bytes(), &bytes_)) throw LeftToLibrary{};
     if (block.role.any() && device != nullptr) {
@@ -108,6 +107,13 @@ void StagedArgument::place(const Argument& argument, Handle comm, device::Device
     }
     placed_.push_back(std::move(placed));
   });
+}
+
+// An argument that keeps the extent has one datatype. Packed elements have the extent of one without gaps.
+void StagedArgument::choose_fidelity(const Argument& argument) {
+  const auto has_gaps = [](const KnownType& type) { return type.extent != type.size(); };
+  const bool differs = argument.keeps_extent && !placed_.empty() && has_gaps(*placed_.front().block.type);
+  fidelity_ = differs ? Fidelity::kept : argument.fidelity;
 }
 
 void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
@@ -124,7 +130,7 @@ void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
     shape.features.pages += one.pages;
     shape.is_indexed = shape.is_indexed || block.type->plan->traffic.is_indexed;
   }
-  const bool may_be_device = is_on_one_gpu_ && argument.fidelity == Fidelity::packed && !argument.stays_on_host;
+  const bool may_be_device = is_on_one_gpu_ && fidelity_ == Fidelity::packed && !argument.stays_on_host;
   const bool is_device = may_be_device && message::choose(shape).strategy == Strategy::device;
   strategy_ = is_device ? Strategy::device : Strategy::oneshot;
 }
@@ -171,20 +177,20 @@ void StagedArgument::lend(const Argument& argument) {
 void StagedArgument::lend_elements(const Argument& argument) {
   const KnownType& type = *placed_.front().block.type;
   lent_.type = library_type(argument, placed_.front().block);
+  std::int64_t n_read = 0, n_written = 0;  // elements, up to the last of them
+  for (Placed& one : placed_) {
+    one.offset /= type.size();
+    if (one.block.role.reads) n_read = one.offset + one.block.count;
+    if (one.block.role.writes) n_written = one.offset + one.block.count;
+  }
   if (argument.displacements.any()) {
-    for (Placed& one : placed_) one.offset /= type.size();
     if (argument.displacements.are_ints()) write(small_, argument);
     else write(large_, argument);
   }
-  if (argument.fidelity != Fidelity::kept) return;
+  if (fidelity_ != Fidelity::kept) return;
   if (type.is_dense) {
     lent_.address = memory_->data() - type.plan->layout.true_lower_bound;
     return;
-  }
-  std::int64_t n_read = 0, n_written = 0;
-  for (const Placed& one : placed_) {
-    if (one.block.role.reads) n_read += one.block.count;
-    if (one.block.role.writes) n_written += one.block.count;
   }
   lent_.address = image_.emplace(type, memory_->data(), n_read, n_written).address();
 }
@@ -207,7 +213,7 @@ void StagedArgument::lend_bytes(const Argument& argument) {
 
 Handle StagedArgument::library_type(const Argument& argument, const Block& block) {
   const KnownType& type = *block.type;
-  if (argument.fidelity == Fidelity::kept || (type.is_named && type.is_dense)) return argument.type_of(block.first);
+  if (fidelity_ == Fidelity::kept || (type.is_named && type.is_dense)) return argument.type_of(block.first);
   return own_types_.emplace_back(packed_element(type.size()))->handle();
 }
 

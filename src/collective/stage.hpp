@@ -38,6 +38,7 @@ class StagedArgument {
     pack::End end;
   };
 
+  void choose_fidelity(const Argument& argument);
   void place(const Argument& argument, Handle comm, device::Device* device);
   void choose_strategy(const Argument& argument, Handle comm);
   void take_memory(device::Device* device, device::Limit limit, device::Overrun overrun);
@@ -54,6 +55,7 @@ class StagedArgument {
   std::int64_t bytes_ = 0;
   device::Location worker_{};  // of the GPU that packs
   bool is_on_one_gpu_ = true;
+  Fidelity fidelity_{};
   message::Strategy strategy_{};
   std::shared_ptr<device::Staging> memory_;
   device::Location location_{};

@@ -46,7 +46,7 @@ TEMPI_COLLECTIVE(MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init, TEMPI_SCATTERV,
                  Rooted<describe_scatter>{root}, TEMPI_SEVERAL_TO_ONE, (root, comm))
 TEMPI_COLLECTIVE(MPI_Allgather, MPI_Iallgather, MPI_Allgather_init, TEMPI_ALLGATHER, exchange, &describe_allgather,
                  TEMPI_ONE, (comm))
-TEMPI_COLLECTIVE(MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init, TEMPI_ALLGATHERV, exchange, &describe_allgather,
+TEMPI_COLLECTIVE(MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init, TEMPI_ALLGATHERV, exchange, &describe_allgatherv,
                  TEMPI_ONE_TO_SEVERAL, (comm))
 TEMPI_COLLECTIVE(MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init, TEMPI_ALLGATHER, exchange, &describe_alltoall,
                  TEMPI_ONE, (comm))

@@ -9,7 +9,7 @@ from functools import cache
 from mpi4py import MPI
 
 from support.collective_calls import LIFETIMES, name_of
-from support.defects import copies_wrongly, gathers_wrongly, library_name, mixes_blocks_in_place
+from support.defects import copies_wrongly, library_name, mixes_blocks_in_place
 from support.messages import LEAVES
 from support.p2p import FORMS, Form, has
 
@@ -60,8 +60,6 @@ def draw_case(seed: int) -> Case:
     lifetime = draw.choice([one for one in LIFETIMES if has(name_of(operation, one))])
     if copies_wrongly(operation, lifetime, size):
         operation = "Alltoallv"
-    if gathers_wrongly(operation, lifetime, where):
-        operation = "Gatherv"
     n_blocks = max(4, size) + 1
     scale = draw.choice((1, 1, 10, 400))
     units = [[draw.choice((0, 1, 2, 3)) * scale for _ in range(n_blocks)] for _ in range(n_blocks)]

@@ -17,6 +17,7 @@ from mpi4py import MPI
 from support.building import Builder
 from support.collective_calls import IN_PLACE, Call, check_drawn
 from support.collective_layouts import SIZES, Elements, Held, Layout, Several, SeveralTypes, Uniform, random_elements
+from support.defects import wants_one_datatype
 from support.messages import KINDS
 from support.typemap import Bytes
 
@@ -88,7 +89,9 @@ class Rank:
     # ---- layouts
 
     def _elements(self) -> Elements:
-        """Of any datatype that fits the others, or one of the same size on all ranks."""
+        """Of any datatype that fits the others, or one of the same size on all ranks, or the same one."""
+        if wants_one_datatype(self.case.operation, self.case.where):
+            return random_elements(random.Random(self.case.seed), self.case.leaf, UNIT)
         if not wants_one_size(self.case):
             return random_elements(self.draw, self.case.leaf, UNIT)
         n_leaves = random.Random(self.case.seed).choice(SIZES)

@@ -1,5 +1,6 @@
 """Collective calls beside messages, ranks without the shim and failing devices; views; windows that are refused."""
 
+import large_blocks_worker
 import mixed_worker as worker
 import movement_worker
 import pytest
@@ -16,6 +17,13 @@ pytestmark = needs.fake_device("arrays and failures of the fake device")
 
 def test_collectives_and_messages_complete_in_any_order(ranks):
     assert ranks(3, **FAKE).call(worker.collectives_among_messages, 20, timeout=60) == [20] * 3
+
+
+@pytest.mark.parametrize("on_host", [{0: "host"}, {1: "host"}, {0: "host", 2: "host"}])
+@pytest.mark.parametrize("name", large_blocks_worker.CALLS)
+def test_large_blocks_on_host_and_gpu(ranks, name, on_host):
+    """Libraries cut them, each rank by the datatype that it was given."""
+    assert ranks(3, TEMPI_NO_DIRECT="1", **FAKE).call(large_blocks_worker.call, name, on_host) == [True] * 3
 
 
 def test_ranks_without_the_shim_take_part(drawn):

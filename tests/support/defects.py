@@ -151,9 +151,14 @@ def mixes_blocks_in_place(operation: str, lifetime: str) -> bool:
     return library_name() == "openmpi" and operation.startswith("Alltoall") and lifetime != "blocking"
 
 
-def gathers_wrongly(operation: str, lifetime: str, where: str) -> bool:
-    """MPICH's nonblocking and persistent MPI_Gather between groups mixes up blocks of the root, in host memory, too."""
-    return library_name() == "mpich" and operation == "Gather" and lifetime != "blocking" and where == "inter"
+def wants_one_datatype(operation: str, where: str) -> bool:
+    """MPICH takes it that the datatypes of all ranks are alike, in host memory, too.
+
+    It cuts blocks of MPI_Allgatherv over 32 KiB by the extent of each rank's own: where those differ, ranks fail
+    ("Message truncated") or wait for ever. Between groups MPI_Gather and MPI_Scatter wait, or deliver other bytes.
+    """
+    is_between = where == "inter" and operation in ("Gather", "Scatter")
+    return library_name() == "mpich" and (operation == "Allgatherv" or is_between)
 
 
 def restarts_collectives_wrongly() -> bool:

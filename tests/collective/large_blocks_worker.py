@@ -1,0 +1,86 @@
+"""Large blocks with gaps, in host memory on some ranks and in GPU memory on others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from by_messages_worker import filled, ints, spec
+from mpi4py import MPI
+
+N = 20_000  # elements a block: two ints of data, a gap of two
+
+
+def _values(rank: int, n_blocks: int) -> np.ndarray:
+    return (np.arange(n_blocks * N * 4) + 10_000_000 * rank).astype("i4")
+
+
+def _expected(before: np.ndarray, blocks: list[np.ndarray]) -> np.ndarray:
+    after = before.copy().reshape(len(blocks), N, 4)
+    for mine, theirs in zip(after, blocks, strict=True):
+        mine[:, ::2] = theirs.reshape(N, 4)[:, ::2]
+    return after.ravel()
+
+
+class Buffers:
+    def __init__(self, kinds: dict[int, str]) -> None:
+        self.comm = MPI.COMM_WORLD
+        self.rank, self.size = self.comm.rank, self.comm.size
+        self.element = MPI.INT.Create_vector(2, 1, 2).Create_resized(0, 16).Commit()
+        kind = kinds.get(self.rank, "device")
+        self.before = _values(self.rank + 100, self.size)
+        self.out, self.into = filled(_values(self.rank, self.size), kind), filled(self.before, kind)
+
+    def one(self, buffer: Any) -> list[Any]:
+        return spec(buffer, N, self.element)
+
+    def several(self, buffer: Any) -> list[Any]:
+        return spec(buffer, ([N] * self.size, [N * i for i in range(self.size)]), self.element)
+
+    def check(self, blocks: list[np.ndarray]) -> None:
+        np.testing.assert_array_equal(ints(self.into), _expected(self.before, blocks))
+
+
+def _own(of: Buffers) -> list[np.ndarray]:
+    """The first block of each rank."""
+    return [_values(rank, of.size)[: 4 * N] for rank in range(of.size)]
+
+
+def allgather(of: Buffers) -> None:
+    of.comm.Allgather(of.one(of.out), of.one(of.into))
+    of.check(_own(of))
+
+
+def allgatherv(of: Buffers) -> None:
+    of.comm.Allgatherv(of.one(of.out), of.several(of.into))
+    of.check(_own(of))
+
+
+def iallgatherv(of: Buffers) -> None:
+    of.comm.Iallgatherv(of.one(of.out), of.several(of.into)).Wait()
+    of.check(_own(of))
+
+
+def allgatherv_in_place(of: Buffers) -> None:
+    of.comm.Allgatherv(MPI.IN_PLACE, of.several(of.into))
+    of.check([_values(rank + 100, of.size).reshape(of.size, -1)[rank] for rank in range(of.size)])
+
+
+def alltoallv(of: Buffers) -> None:
+    of.comm.Alltoallv(of.several(of.out), of.several(of.into))
+    of.check([_values(rank, of.size).reshape(of.size, -1)[of.rank] for rank in range(of.size)])
+
+
+def bcast(of: Buffers) -> None:
+    of.comm.Bcast(of.several(of.into)[:1] + [N * of.size, of.element], 0)
+    of.check(list(_values(100, of.size).reshape(of.size, -1)))
+
+
+CALLS = {one.__name__: one for one in (allgather, allgatherv, iallgatherv, allgatherv_in_place, alltoallv, bcast)}
+
+
+def call(name: str, kinds: dict[int, str]) -> bool:
+    of = Buffers(kinds)
+    CALLS[name](of)
+    of.element.Free()
+    return True
