@@ -2,7 +2,6 @@
 
 #include <climits>
 
-#include "base/log.hpp"
 #include "message/strategy.hpp"
 
 namespace tempi::collective {
@@ -136,30 +135,21 @@ void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
 }
 
 void StagedArgument::take_memory(device::Device* device, device::Limit limit, device::Overrun overrun) {
-  if (strategy_ == Strategy::device && has_taken(*device, MemoryKind::device, limit, device::Overrun::impossible))
-    return;
+  const auto has_taken = [&](MemoryKind kind, device::Overrun its) {
+    return memory_.take(*device, worker_, kind, bytes_, limit, its);
+  };
+  if (strategy_ == Strategy::device && has_taken(MemoryKind::device, device::Overrun::impossible)) return;
   if (strategy_ != Strategy::host) {
     strategy_ = Strategy::oneshot;
-    if (has_taken(*device, MemoryKind::pinned, limit, overrun)) return;
+    if (has_taken(MemoryKind::pinned, overrun)) return;
   }
-  memory_ = std::make_shared<device::Staging>(device, bytes_, overrun);
-}
-
-bool StagedArgument::has_taken(device::Device& device, MemoryKind kind, device::Limit limit,
-                               device::Overrun overrun) try {
-  memory_ = std::make_shared<device::Staging>(device, worker_.context, kind, bytes_, limit, overrun);
-  location_ = {kind, worker_.ordinal, worker_.context};
-  return true;
-} catch (...) {
-  warn_fallback("the bytes of a collective call travel through other memory", caught_error().what());
-  return false;
+  memory_.take_ordinary(device, bytes_, overrun);
 }
 
 void StagedArgument::add_parts(Message& message, device::Device* device) const {
   for (const auto& [block, offset, end] : placed_) {
     const auto add = [&](message::Parts& parts, pack::Direction direction) {
-      parts.add(Side{direction, block.type->prepared, block.count, end, strategy_}, device,
-                message::Stretch{memory_, location_, offset});
+      parts.add(Side{direction, block.type->prepared, block.count, end, strategy_}, device, memory_.from(offset));
     };
     if (block.role.reads) add(message.outs, pack::Direction::pack);
     if (block.role.writes) add(message.ins, pack::Direction::unpack);
@@ -168,7 +158,7 @@ void StagedArgument::add_parts(Message& message, device::Device* device) const {
 
 void StagedArgument::lend(const Argument& argument) {
   lent_ = as_given(argument);
-  lent_.address = memory_->data();
+  lent_.address = memory_.data();
   if (argument.unit == Unit::bytes) lend_bytes(argument);
   else lend_elements(argument);
 }
@@ -189,10 +179,10 @@ void StagedArgument::lend_elements(const Argument& argument) {
   }
   if (fidelity_ != Fidelity::kept) return;
   if (type.is_dense) {
-    lent_.address = memory_->data() - type.plan->layout.true_lower_bound;
+    lent_.address = memory_.data() - type.plan->layout.true_lower_bound;
     return;
   }
-  lent_.address = image_.emplace(type, memory_->data(), n_read, n_written).address();
+  lent_.address = image_.emplace(type, memory_.data(), n_read, n_written).address();
 }
 
 // Each block has a datatype of its own; of blocks without data they are the program's.

@@ -10,6 +10,7 @@
 #include "collective/blocks.hpp"
 #include "collective/element_type.hpp"
 #include "collective/image.hpp"
+#include "collective/packed_memory.hpp"
 #include "message/message.hpp"
 
 namespace tempi::collective {
@@ -42,7 +43,6 @@ class StagedArgument {
   void place(const Argument& argument, Handle comm, device::Device* device);
   void choose_strategy(const Argument& argument, Handle comm);
   void take_memory(device::Device* device, device::Limit limit, device::Overrun overrun);
-  bool has_taken(device::Device& device, device::MemoryKind kind, device::Limit limit, device::Overrun overrun);
   void add_parts(message::Message& message, device::Device* device) const;
   void lend(const Argument& argument);
   void lend_elements(const Argument& argument);
@@ -57,8 +57,7 @@ class StagedArgument {
   bool is_on_one_gpu_ = true;
   Fidelity fidelity_{};
   message::Strategy strategy_{};
-  std::shared_ptr<device::Staging> memory_;
-  device::Location location_{};
+  PackedMemory memory_;
   std::optional<Image> image_;
   std::vector<OwnTypePtr> own_types_;
   std::vector<int> small_;

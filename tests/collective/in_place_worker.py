@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ from by_messages_worker import CELLS, DEVICE, filled, ints, rows_of, spec, strid
 from mpi4py import MPI
 
 from support import outcomes
+from support.defects import mixes_blocks_in_place
 from support.direct_counts import DIRECT
 
+BY_MESSAGES = DIRECT[1]
 OPERATIONS = ("Alltoall", "Alltoallv", "Alltoallw")
 
 
@@ -81,7 +84,30 @@ def swaps(operation: str, lifetime: str, rounds: int, kinds: dict[int, str]) -> 
     before = outcomes.rows()
     _repeat(swap, lifetime, rounds)
     function = FUNCTIONS[lifetime].format(operation.lower() if lifetime == "nonblocking" else operation)
-    counted = rows_of(function, before).get(DIRECT[1], 0), went(before)[0]
+    counted = rows_of(function, before).get(BY_MESSAGES, 0), went(before)[0]
     swap.free()
     comm.Free()
     return counted
+
+
+def memory_changes(seed: int, rounds: int) -> int:
+    """Nonblocking calls, each in memory that every rank draws alone: how many were by messages."""
+    comm = MPI.COMM_WORLD.Dup()
+    draw, own = random.Random(seed), random.Random(f"{seed} {comm.rank}")
+    transpose(comm)  # the members agree
+    n = 0
+    for turn in range(rounds):
+        operation = draw.choice(OPERATIONS)
+        kinds = (DEVICE,) if draw.random() < 0.6 else ("host", DEVICE, "device 1", "managed", "pinned")
+        swap, before = Swap(comm, operation, own.choice(kinds)), outcomes.rows()
+        swap.fill(turn)
+        _once(swap, "nonblocking")
+        is_by_messages = any(
+            comm.allgather(BY_MESSAGES in rows_of(FUNCTIONS["nonblocking"].format(operation.lower()), before))
+        )
+        n += is_by_messages
+        if is_by_messages or not mixes_blocks_in_place(operation, "nonblocking"):
+            swap.check(turn)
+        swap.free()
+    comm.Free()
+    return n

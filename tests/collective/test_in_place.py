@@ -3,7 +3,7 @@
 import in_place_worker as worker
 import pytest
 
-from support import needs
+from support import effort, needs
 from support.ranks import Ranks
 
 PATIENT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
@@ -20,10 +20,17 @@ def test_blocks_change_places(ranks, operation, lifetime, size):
         assert found == (n_calls, ROUNDS * (size - 1))
 
 
-def test_with_host_memory_on_a_rank_it_is_the_library_s(ranks):
-    """Blocking: Open MPI's other forms mix up blocks (support/defects.py)."""
-    for n_by_messages, _ in ranks(3, **PATIENT).call(worker.swaps, "Alltoallw", "blocking", ROUNDS, {1: "host"}):
-        assert n_by_messages == 0
+def test_host_memory_on_a_rank(ranks):
+    found = ranks(3, **PATIENT).call(worker.swaps, "Alltoallw", "blocking", ROUNDS, {1: "host"})
+    assert [n_by_messages for n_by_messages, _ in found] == [ROUNDS, 0, ROUNDS]
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_memory_changes_from_call_to_call(ranks, drawn, size):
+    """Nonblocking calls go the way of those before them, wherever their memory is."""
+    seed, rounds = drawn.getrandbits(30), effort.scaled(100, least=30)
+    for n_by_messages in ranks(size, **PATIENT).call(worker.memory_changes, seed, rounds, timeout=60):
+        assert n_by_messages > 0
 
 
 @needs.fake_device("failures of the fake device")

@@ -1,0 +1,28 @@
+// Memory for the packed bytes of a buffer argument, all of whose payloads share it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "message/payload.hpp"
+
+namespace tempi::collective {
+
+class PackedMemory {
+ public:
+  // Of the worker's GPU, or pinned for it. False: there is none.
+  bool take(device::Device& device, const device::Location& worker, device::MemoryKind kind, std::int64_t bytes,
+            device::Limit limit, device::Overrun overrun);
+  // Ordinary memory; the device may be null. Throws Error (no_memory).
+  void take_ordinary(device::Device* device, std::int64_t bytes, device::Overrun overrun);
+
+  std::byte* data() const { return memory_->data(); }
+  bool is_on_gpu() const { return location_.on_gpu(); }
+  message::Stretch from(std::int64_t offset) const { return {memory_, location_, offset}; }
+
+ private:
+  std::shared_ptr<device::Staging> memory_{};
+  device::Location location_{};
+};
+
+}  // namespace tempi::collective
