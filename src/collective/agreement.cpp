@@ -188,14 +188,14 @@ Pieces Agreement::pieces_for(const Call& call, const Group& group, const Ends& e
 }
 
 // One that fits, else a new one.
-Agreement::ExchangePtr Agreement::kept_exchange(Pieces&& pieces) {
+Agreement::ExchangePtr Agreement::kept_exchange(Pieces&& pieces, device::Limit limit) {
   const auto found =
       std::find_if(exchanges_.begin(), exchanges_.end(), [&](const ExchangePtr& one) { return one->fits(pieces); });
   if (found != exchanges_.end()) {
     std::rotate(exchanges_.begin(), found, found + 1);
     return exchanges_.front();
   }
-  auto made = std::make_shared<Exchange>(real_pmpi(), comm_, std::move(pieces));
+  auto made = std::make_shared<Exchange>(real_pmpi(), comm_, std::move(pieces), limit);
   std::erase_if(exchanges_, [](const ExchangePtr& one) { return !one->may_be_kept(); });
   if (!made->may_be_kept()) return made;
   if (exchanges_.size() >= kMostExchanges) exchanges_.pop_back();
@@ -219,8 +219,8 @@ Agreement::Prepared Agreement::prepare(const Call& call, const Group& group, con
 std::optional<int> Agreement::call_blocking(const Call& call, const Group& group, const Ends& ends) {
   Gap& gap = gaps_[place_of(call.function)];
   if (is_between_votes(gap)) return {};
-  const Prepared prepared =
-      prepare(call, group, ends, [&](Pieces&& pieces) { return kept_exchange(std::move(pieces)); });
+  const Prepared prepared = prepare(
+      call, group, ends, [&](Pieces&& pieces) { return kept_exchange(std::move(pieces), device::Limit::none); });
   const unsigned all = vote(gap, prepared.memory);
   if (prepared.refusal) return prepared.refusal;
   if (!are_messages(all)) return left_to_library(prepared);
@@ -232,8 +232,8 @@ std::optional<int> Agreement::call_blocking(const Call& call, const Group& group
 
 // The others may have sent their messages: what fails here is an error.
 std::optional<int> Agreement::call_nonblocking(const Call& call, const Group& group, const Ends& ends) {
-  const Prepared prepared =
-      prepare(call, group, ends, [&](Pieces&& pieces) { return kept_exchange(std::move(pieces)); });
+  const Prepared prepared = prepare(
+      call, group, ends, [&](Pieces&& pieces) { return kept_exchange(std::move(pieces), device::Limit::pool); });
   const bool is_by_messages = ballot_->way_of_next(place_of(call.function), prepared.memory, &are_messages);
   if (prepared.refusal) return prepared.refusal;
   if (!is_by_messages) return left_to_library(prepared);
@@ -254,7 +254,7 @@ std::optional<int> Agreement::call_persistent(const Call& call, const Group& gro
   const std::size_t place = n_persistent_++ % kOwnTags;
   const Prepared prepared = prepare(call, group, ends, [&](Pieces&& pieces) {
     const int tag = Exchange::kFirstOwn + static_cast<int>(place);
-    return std::make_shared<Exchange>(real_pmpi(), comm_, std::move(pieces), tag);
+    return std::make_shared<Exchange>(real_pmpi(), comm_, std::move(pieces), device::Limit::pool, tag);
   });
   const bool may_be_kept = prepared.exchange && prepared.exchange->may_be_repeated() && persistent_[place].expired();
   const unsigned all = ballot_->joined(may_be_kept ? prepared.memory : kImpossible);

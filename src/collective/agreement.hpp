@@ -62,7 +62,7 @@ class Agreement final : public peer::Attachment {
   unsigned vote(Gap& gap, unsigned own);
   using ExchangePtr = std::shared_ptr<Exchange>;
   Pieces pieces_for(const Call& call, const Group& group, const Ends& ends);
-  ExchangePtr kept_exchange(Pieces&& pieces);
+  ExchangePtr kept_exchange(Pieces&& pieces, device::Limit limit);
   struct Prepared {
     ExchangePtr exchange;  // null: there is none
     unsigned memory;

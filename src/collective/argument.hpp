@@ -4,7 +4,8 @@
 //   block      a piece of the buffer with its own count and datatype; the buffer of MPI_Bcast is one, the receive
 //              buffer of MPI_Gather one for each rank
 //   role       the library reads a block, writes it, both (MPI_IN_PLACE) or neither
-//   fidelity   the bytes alone count to the library (packed), or it computes with elements of the datatype (kept)
+//   fidelity   the bytes alone count to the library (packed), the extent of the datatype does, too, for large blocks
+//              (extent), or it computes with elements of the datatype (kept)
 //
 // Example: MPI_Gatherv with MPI_IN_PLACE on rank 1 of 3, the root: the receive buffer has 3 blocks; 0 and 2 are
 // written, 1 has no role.
@@ -57,7 +58,7 @@ struct Roles {
   }
 };
 
-enum class Fidelity : bool { packed, kept };
+enum class Fidelity : std::uint8_t { packed, extent, kept };
 enum class Unit : bool { elements, bytes };
 
 struct Argument {
@@ -72,7 +73,6 @@ struct Argument {
   int n_blocks = 0;
   Roles roles{};
   Fidelity fidelity = Fidelity::packed;
-  bool keeps_extent = false;   // elements have the datatype's extent for the library, too
   bool stays_on_host = false;  // the library takes no GPU memory there, even if it is CUDA-aware
   int own_block = -1;          // a block that is copied already (own_block.hpp): empty for the library; negative: none
 

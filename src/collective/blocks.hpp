@@ -34,13 +34,6 @@ struct Block {
 
 bool is_contiguous(const Block& block);
 
-// Packed blocks begin at multiples of the widest word of a kernel.
-constexpr std::int64_t aligned(std::int64_t bytes) { return (bytes + 15) / 16 * 16; }
-
-inline const void* moved_by(const void* address, std::int64_t bytes) {
-  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
-}
-
 // The block's place in the buffer.
 pack::End end_of(const Argument& argument, const Block& block);
 

@@ -52,11 +52,9 @@ void describe_allgather(const Group& group, Ends& ends) {
   else use(ends.out, 1, kRead);
 }
 
-// MPICH cuts blocks of more than 32 KiB, each rank by the extent of its own datatype: where those differ, ranks fail
-// ("Message truncated") or wait for ever.
 void describe_allgatherv(const Group& group, Ends& ends) {
   describe_allgather(group, ends);
-  ends.in.keeps_extent = !TEMPI_MPI_ABI_OPENMPI;  // a library of the standard ABI may be MPICH
+  if (!TEMPI_MPI_ABI_OPENMPI) ends.in.fidelity = Fidelity::extent;  // a library of the standard ABI may be MPICH
 }
 
 void describe_alltoall(const Group& group, Ends& ends) {

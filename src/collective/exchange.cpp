@@ -47,10 +47,10 @@ int receive(const Real& real, const Half& half, const Given& given, void* made) 
 
 }  // namespace
 
-Exchange::Exchange(const Real& real, Handle comm, Pieces&& pieces, int tag)
+Exchange::Exchange(const Real& real, Handle comm, Pieces&& pieces, device::Limit limit, int tag)
     : real_(real), comm_(comm), tag_(tag), pieces_(std::move(pieces)) {
   add(pieces_.ins, false, pieces_.to);
-  if (pieces_.is_replaced) copy_.emplace(real_, comm_, pieces_);
+  if (pieces_.is_replaced) copy_ = std::make_shared<SentCopy>(real_, comm_, pieces_, limit);
   if (copy_) add(copy_->pieces(), true, copy_->address());
   else add(pieces_.outs, true, pieces_.from);
   requests_.resize(messages_.size() * kRequestBytes);
@@ -102,6 +102,7 @@ void Exchange::look(Message& message) {
   message.is_looked_at = true;
   message.found = message::find_side(message.half.buffer, message.half.peer);
   if (message.found.refusal) throw Refused{*message.found.refusal};
+  if (copy_ && message.is_sent && message.found.side) copy_->adapt(*message.found.side, message.half.peer);
   const bool is_on_gpu = message.found.side && message.found.side->end.place.touches_gpu();
   if (!is_on_gpu) {
     memory_ |= kOnHost;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -29,8 +30,8 @@ enum class Fallback : bool { ready, follows };
 
 class Exchange {
  public:
-  // No request is made. `comm` carries the messages, with this tag. Throws Refused.
-  Exchange(const Real& real, Handle comm, Pieces&& pieces, int tag = kAnyCall);
+  // No request is made. `comm` carries the messages, with this tag; the limit is that of a copy. Throws Refused.
+  Exchange(const Real& real, Handle comm, Pieces&& pieces, device::Limit limit, int tag = kAnyCall);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -40,8 +41,8 @@ class Exchange {
   std::int64_t bytes_sent() const;
 
   bool may_be_repeated() const { return is_all_on_gpu_ && !has_failed_; }
-  // Between calls it takes no memory but its own.
-  bool may_be_kept() const { return may_be_repeated() && !copy_; }
+  // For the next call. A large copy ends with its call: a GPU's memory is the program's.
+  bool may_be_kept() const { return may_be_repeated() && (!copy_ || copy_->bytes() <= kMostKeptBytes); }
   // The same arguments again: their buffers are still where they were.
   bool fits(const Pieces& pieces) const;
   // The codes that follow are the library's; the first one that is not MPI_SUCCESS counts.
@@ -58,6 +59,8 @@ class Exchange {
   static constexpr int kAnyCall = 0, kFollowing = 1, kFirstOwn = 2;  // tags
 
  private:
+  static constexpr std::int64_t kMostKeptBytes = 16 << 20;
+
   struct Message {
     message::Half half;
     message::FoundSide found;
@@ -90,7 +93,7 @@ class Exchange {
   const Handle comm_;
   const int tag_;
   Pieces pieces_;
-  std::optional<SentCopy> copy_{};  // of a call in place that sends and receives the same blocks
+  std::shared_ptr<SentCopy> copy_{};  // if blocks that are sent make room for those that are received
   std::vector<OwnTypePtr> joined_types_;
   std::vector<Message> messages_;  // received ones first
   std::vector<char> requests_;     // of each

@@ -5,23 +5,46 @@
 #include "pack/engine.hpp"
 
 namespace tempi::collective {
+namespace {
 
-Image::Image(const KnownType& type, std::byte* packed, std::int64_t n_read, std::int64_t n_written)
+pack::Span span_of(const pack::End& elements, const std::vector<Image::Block>& blocks) {
+  pack::Span all{blocks.front().displacement, blocks.front().displacement};
+  for (const Image::Block& block : blocks) {
+    const pack::Span span = pack::span_of(elements, block.count);
+    all = {std::min(all.begin, block.displacement + span.begin), std::max(all.end, block.displacement + span.end)};
+  }
+  return all;
+}
+
+}  // namespace
+
+Image::Image(const KnownType& type, std::vector<Block> blocks)
     : prepared_(type.prepared),
-      packed_(packed),
-      n_read_(n_read),
-      n_written_(n_written),
+      blocks_(std::move(blocks)),
       elements_(pack::laid_out_end(type.plan->layout, nullptr, type.extent)) {
-  const pack::Span span = pack::span_of(elements_, std::max(n_read, n_written));
-  bytes_.resize(static_cast<std::size_t>(span.bytes()));
-  elements_.address = bytes_.data();
+  const pack::Span span = span_of(elements_, blocks_);
+  bytes_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(span.bytes()));
+  elements_.address = bytes_.get();
   elements_.address = elements_.at(-span.begin);
 }
 
-void Image::move(pack::Direction direction, std::int64_t count) const {
-  if (count == 0) return;
-  pack::move_on_host(
-      pack::transfer_of(direction, *prepared_, count, elements_, pack::dense_end(*elements_.layout, packed_)));
+void Image::spread() const {
+  for (const Block& block : blocks_) {
+    if (block.role.reads) move(pack::Direction::unpack, block);
+  }
+}
+
+void Image::collect() const {
+  for (const Block& block : blocks_) {
+    if (block.role.writes) move(pack::Direction::pack, block);
+  }
+}
+
+void Image::move(pack::Direction direction, const Block& block) const {
+  pack::End elements = elements_;
+  elements.address = elements_.at(block.displacement);
+  pack::move_on_host(pack::transfer_of(direction, *prepared_, block.count, elements,
+                                       pack::dense_end(*elements_.layout, block.packed)));
 }
 
 }  // namespace tempi::collective

@@ -8,9 +8,12 @@
 
 namespace tempi::collective {
 
+// A multiple of the widest word of a kernel: the next block may begin there.
+constexpr std::int64_t aligned(std::int64_t bytes) { return (bytes + 15) / 16 * 16; }
+
 class PackedMemory {
  public:
-  // Of the worker's GPU, or pinned for it. False: there is none.
+  // On the worker's GPU, or pinned for it. False: there is none.
   bool take(device::Device& device, const device::Location& worker, device::MemoryKind kind, std::int64_t bytes,
             device::Limit limit, device::Overrun overrun);
   // Ordinary memory; the device may be null. Throws Error (no_memory).

@@ -23,6 +23,10 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
+inline const void* moved_by(const void* address, std::int64_t bytes) {
+  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
+}
+
 // The pieces of each side, in the order in which the messages between two processes are matched.
 struct Pieces {
   const void* from = nullptr;

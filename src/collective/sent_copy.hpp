@@ -1,5 +1,5 @@
 // The bytes that a call in place sends, packed into memory of ours: a peer may write over the blocks that they come
-// from. Of MPI_Alltoall and its relatives with MPI_IN_PLACE.
+// from. For MPI_Alltoall and its relatives with MPI_IN_PLACE, which have one block for each peer.
 #pragma once
 
 #include <vector>
@@ -13,33 +13,49 @@ namespace tempi::collective {
 
 class SentCopy {
  public:
-  // Takes memory of the GPU that has all blocks, else memory of the host; nothing is packed. Throws LeftToLibrary for a
-  // datatype that is not understood, and Error (no_memory).
-  SentCopy(const Real& real, Handle comm, const Pieces& pieces);
+  // Takes memory of the GPU that has all blocks, else memory of the host; nothing is packed. Throws LeftToLibrary, and
+  // Error (no_memory).
+  SentCopy(const Real& real, Handle comm, const Pieces& pieces, device::Limit limit);
   SentCopy(const SentCopy&) = delete;
   SentCopy& operator=(const SentCopy&) = delete;
 
   // The pieces that are sent, in the copy.
   const void* address() const { return packed_.empty() ? nullptr : memory_.data(); }
   const std::vector<Piece>& pieces() const { return packed_; }
+  std::int64_t bytes() const { return bytes_; }
+
+  // `side`: the copy's piece for this peer. It travels as the program's block would.
+  void adapt(message::Side& side, int peer) const;
 
   // What lies in the program's buffer now; complete on return. Throws Error.
   void renew();
 
  private:
   struct Source {
-    pack::End end;
-    std::int64_t offset;  // of its packed bytes
+    pack::End end{};  // none of a foreign block
+    std::int64_t offset = 0, bytes = 0;
+    message::Choice choice{};
   };
-  std::vector<Source> find_sources(const Pieces& pieces, device::Device* device);
-  void take_memory(device::Device* device);
-  void add(const Piece& piece, const Source& source, device::Device* device);
+  // A block whose datatype is not understood: the library packs it.
+  struct Foreign {
+    const void* address;
+    int count, bytes;
+    Handle type;
+    std::int64_t offset;
+  };
+  void find_source(const Piece& piece, const void* address, device::Device* device);
+  void find_place(Source& source, const Piece& piece, const void* address, device::Device* device);
+  void take_memory(device::Device* device, device::Limit limit);
+  void add(const Piece& piece, const void* address, const Source& source, device::Device* device);
+  void pack(const Foreign& block) const;
 
-  const message::MessagePtr message_;  // of which only the parts that are sent are used
+  const message::MessagePtr message_;  // only its parts that are sent are used
+  std::vector<Source> sources_{};
+  std::vector<Foreign> foreign_{};
   PackedMemory memory_{};
   std::int64_t bytes_ = 0;
   bool is_on_one_gpu_ = true;
-  device::Location worker_{};  // of the GPU that packs
+  device::Location worker_{};  // the GPU that packs
   std::vector<OwnTypePtr> types_{};
   std::vector<Piece> packed_{};
 };

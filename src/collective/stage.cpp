@@ -1,11 +1,17 @@
 #include "collective/stage.hpp"
 
+#include <algorithm>
 #include <climits>
+#include <cstdlib>
 
 #include "message/strategy.hpp"
 
 namespace tempi::collective {
 namespace {
+
+// MPICH's MPI_Allgatherv cuts larger blocks, each rank by the extent of its own datatype (its
+// MPIR_CVAR_ALLGATHERV_PIPELINE_MSG_SIZE): where those differ, ranks fail ("Message truncated") or wait for ever.
+constexpr std::int64_t kCutBytes = 32 << 10;
 
 using device::MemoryKind;
 using message::Message;
@@ -83,7 +89,7 @@ bool needs_staging(const Argument& argument, Handle comm, device::Device* device
 
 StagedArgument::StagedArgument(const Argument& argument, Message& message, device::Device* device) {
   place(argument, message.comm, device);
-  choose_fidelity(argument);
+  keeps_elements_ = keeps_elements(argument);
   choose_strategy(argument, message.comm);
   const bool is_written =
       std::any_of(placed_.begin(), placed_.end(), [](const Placed& one) { return one.block.role.writes; });
@@ -108,11 +114,14 @@ void StagedArgument::place(const Argument& argument, Handle comm, device::Device
   });
 }
 
-// An argument that keeps the extent has one datatype. Packed elements have the extent of one without gaps.
-void StagedArgument::choose_fidelity(const Argument& argument) {
-  const auto has_gaps = [](const KnownType& type) { return type.extent != type.size(); };
-  const bool differs = argument.keeps_extent && !placed_.empty() && has_gaps(*placed_.front().block.type);
-  fidelity_ = differs ? Fidelity::kept : argument.fidelity;
+// Packed elements have the extent of those without gaps.
+bool StagedArgument::keeps_elements(const Argument& argument) const {
+  if (argument.fidelity != Fidelity::extent || placed_.empty()) return argument.fidelity == Fidelity::kept;
+  const KnownType& type = *placed_.front().block.type;  // of all blocks
+  const std::int64_t widest = std::max(std::abs(type.extent), type.size());
+  return type.extent != type.size() && std::any_of(placed_.begin(), placed_.end(), [&](const Placed& one) {
+           return one.block.count > kCutBytes / widest;
+         });
 }
 
 void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
@@ -129,7 +138,7 @@ void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
     shape.features.pages += one.pages;
     shape.is_indexed = shape.is_indexed || block.type->plan->traffic.is_indexed;
   }
-  const bool may_be_device = is_on_one_gpu_ && fidelity_ == Fidelity::packed && !argument.stays_on_host;
+  const bool may_be_device = is_on_one_gpu_ && !keeps_elements_ && !argument.stays_on_host;
   const bool is_device = may_be_device && message::choose(shape).strategy == Strategy::device;
   strategy_ = is_device ? Strategy::device : Strategy::oneshot;
 }
@@ -167,22 +176,24 @@ void StagedArgument::lend(const Argument& argument) {
 void StagedArgument::lend_elements(const Argument& argument) {
   const KnownType& type = *placed_.front().block.type;
   lent_.type = library_type(argument, placed_.front().block);
-  std::int64_t n_read = 0, n_written = 0;  // elements, up to the last of them
-  for (Placed& one : placed_) {
-    one.offset /= type.size();
-    if (one.block.role.reads) n_read = one.offset + one.block.count;
-    if (one.block.role.writes) n_written = one.offset + one.block.count;
-  }
-  if (argument.displacements.any()) {
-    if (argument.displacements.are_ints()) write(small_, argument);
-    else write(large_, argument);
-  }
-  if (fidelity_ != Fidelity::kept) return;
+  if (keeps_elements_) return lend_image(type);
+  if (!argument.displacements.any()) return;
+  for (Placed& one : placed_) one.offset /= type.size();
+  if (argument.displacements.are_ints()) write(small_, argument);
+  else write(large_, argument);
+}
+
+// Displacements stay the program's. There are none where a dense datatype is kept.
+void StagedArgument::lend_image(const KnownType& type) {
   if (type.is_dense) {
     lent_.address = memory_.data() - type.plan->layout.true_lower_bound;
     return;
   }
-  lent_.address = image_.emplace(type, memory_.data(), n_read, n_written).address();
+  std::vector<Image::Block> blocks;
+  for (const auto& [block, offset, end] : placed_) {
+    blocks.push_back({memory_.data() + offset, block.displacement, block.count, block.role});
+  }
+  lent_.address = image_.emplace(type, std::move(blocks)).address();
 }
 
 // Each block has a datatype of its own; of blocks without data they are the program's.
@@ -203,7 +214,7 @@ void StagedArgument::lend_bytes(const Argument& argument) {
 
 Handle StagedArgument::library_type(const Argument& argument, const Block& block) {
   const KnownType& type = *block.type;
-  if (fidelity_ == Fidelity::kept || (type.is_named && type.is_dense)) return argument.type_of(block.first);
+  if (keeps_elements_ || (type.is_named && type.is_dense)) return argument.type_of(block.first);
   return own_types_.emplace_back(packed_element(type.size()))->handle();
 }
 

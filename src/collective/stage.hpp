@@ -39,13 +39,14 @@ class StagedArgument {
     pack::End end;
   };
 
-  void choose_fidelity(const Argument& argument);
   void place(const Argument& argument, Handle comm, device::Device* device);
+  bool keeps_elements(const Argument& argument) const;
   void choose_strategy(const Argument& argument, Handle comm);
   void take_memory(device::Device* device, device::Limit limit, device::Overrun overrun);
   void add_parts(message::Message& message, device::Device* device) const;
   void lend(const Argument& argument);
   void lend_elements(const Argument& argument);
+  void lend_image(const KnownType& type);
   void lend_bytes(const Argument& argument);
   Handle library_type(const Argument& argument, const Block& block);
   template <class Number>
@@ -55,7 +56,7 @@ class StagedArgument {
   std::int64_t bytes_ = 0;
   device::Location worker_{};  // of the GPU that packs
   bool is_on_one_gpu_ = true;
-  Fidelity fidelity_{};
+  bool keeps_elements_ = false;  // the library is given the program's datatype
   message::Strategy strategy_{};
   PackedMemory memory_;
   std::optional<Image> image_;

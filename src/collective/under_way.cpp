@@ -1,6 +1,7 @@
 // Exchanges that are under way: their start, what follows, their end.
 #include <algorithm>
 #include <list>
+#include <new>
 
 #include "collective/exchange.hpp"
 #include "message/completion.hpp"
@@ -116,9 +117,10 @@ int Exchange::carry_out(Fallback fallback) {
   return code;
 }
 
-// Messages under way end without us: the engine keeps their memory.
+// Messages under way end without us: the engine keeps their memory, but for a copy, which is never given back.
 void Exchange::give_up(int code) noexcept {
   free_requests();
+  if (copy_) new (std::nothrow) std::shared_ptr(copy_);
   failure_ = code;
   has_failed_ = true;
 }

@@ -50,6 +50,22 @@ class Swap:
         self.element.Free()
 
 
+FUNCTIONS = {"blocking": "MPI_{}", "nonblocking": "MPI_I{}", "persistent": "MPI_{}_init"}
+
+
+def _by_messages(swap: Swap, lifetime: str, before: outcomes.Rows) -> int:
+    """Calls of this rank since then."""
+    operation = swap.operation.lower() if lifetime == "nonblocking" else swap.operation
+    return rows_of(FUNCTIONS[lifetime].format(operation), before).get(BY_MESSAGES, 0)
+
+
+def _may_be_checked(swap: Swap, lifetime: str, before: outcomes.Rows) -> bool:
+    """False: the call was a library's that is known to be wrong."""
+    if not mixes_blocks_in_place(swap.operation, lifetime):
+        return True
+    return any(swap.comm.allgather(_by_messages(swap, lifetime, before) > 0))
+
+
 def _once(swap: Swap, lifetime: str) -> None:
     if lifetime == "blocking":
         getattr(swap.comm, swap.operation)(MPI.IN_PLACE, swap.argument)
@@ -57,22 +73,25 @@ def _once(swap: Swap, lifetime: str) -> None:
         getattr(swap.comm, "I" + swap.operation.lower())(MPI.IN_PLACE, swap.argument).Wait()
 
 
-def _repeat(swap: Swap, lifetime: str, rounds: int) -> None:
-    is_persistent = lifetime == "persistent"
-    request = getattr(swap.comm, swap.operation + "_init")(MPI.IN_PLACE, swap.argument) if is_persistent else None
+def _started(swap: Swap, rounds: int) -> None:
+    before = outcomes.rows()
+    request = getattr(swap.comm, swap.operation + "_init")(MPI.IN_PLACE, swap.argument)
     for turn in range(rounds):
         swap.fill(turn)
-        if request is None:
-            _once(swap, lifetime)
-        else:
-            request.Start()
-            request.Wait()
-        swap.check(turn)
-    if request is not None:
-        request.Free()
+        request.Start()
+        request.Wait()
+        if _may_be_checked(swap, "persistent", before):
+            swap.check(turn)
+    request.Free()
 
 
-FUNCTIONS = {"blocking": "MPI_{}", "nonblocking": "MPI_I{}", "persistent": "MPI_{}_init"}
+def _repeated(swap: Swap, lifetime: str, rounds: int) -> None:
+    for turn in range(rounds):
+        before = outcomes.rows()
+        swap.fill(turn)
+        _once(swap, lifetime)
+        if _may_be_checked(swap, lifetime, before):
+            swap.check(turn)
 
 
 def swaps(operation: str, lifetime: str, rounds: int, kinds: dict[int, str]) -> tuple[int, int]:
@@ -82,16 +101,18 @@ def swaps(operation: str, lifetime: str, rounds: int, kinds: dict[int, str]) -> 
     transpose(comm, kind)  # the members agree
     swap = Swap(comm, operation, kind)
     before = outcomes.rows()
-    _repeat(swap, lifetime, rounds)
-    function = FUNCTIONS[lifetime].format(operation.lower() if lifetime == "nonblocking" else operation)
-    counted = rows_of(function, before).get(BY_MESSAGES, 0), went(before)[0]
+    if lifetime == "persistent":
+        _started(swap, rounds)
+    else:
+        _repeated(swap, lifetime, rounds)
+    counted = _by_messages(swap, lifetime, before), went(before)[0]
     swap.free()
     comm.Free()
     return counted
 
 
 def memory_changes(seed: int, rounds: int) -> int:
-    """Nonblocking calls, each in memory that every rank draws alone: how many were by messages."""
+    """Nonblocking calls, each in memory that every rank draws alone: how many of this rank's were by messages."""
     comm = MPI.COMM_WORLD.Dup()
     draw, own = random.Random(seed), random.Random(f"{seed} {comm.rank}")
     transpose(comm)  # the members agree
@@ -102,12 +123,9 @@ def memory_changes(seed: int, rounds: int) -> int:
         swap, before = Swap(comm, operation, own.choice(kinds)), outcomes.rows()
         swap.fill(turn)
         _once(swap, "nonblocking")
-        is_by_messages = any(
-            comm.allgather(BY_MESSAGES in rows_of(FUNCTIONS["nonblocking"].format(operation.lower()), before))
-        )
-        n += is_by_messages
-        if is_by_messages or not mixes_blocks_in_place(operation, "nonblocking"):
+        if _may_be_checked(swap, "nonblocking", before):
             swap.check(turn)
+        n += _by_messages(swap, "nonblocking", before)
         swap.free()
     comm.Free()
     return n

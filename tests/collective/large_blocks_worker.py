@@ -9,6 +9,7 @@ from by_messages_worker import filled, ints, spec
 from mpi4py import MPI
 
 N = 20_000  # elements a block: two ints of data, a gap of two
+TILE = 100  # ints: a tile has over 32 KiB
 
 
 def _values(rank: int, n_blocks: int) -> np.ndarray:
@@ -27,7 +28,7 @@ class Buffers:
         self.comm = MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
         self.element = MPI.INT.Create_vector(2, 1, 2).Create_resized(0, 16).Commit()
-        kind = kinds.get(self.rank, "device")
+        self.kind = kind = kinds.get(self.rank, "device")
         self.before = _values(self.rank + 100, self.size)
         self.out, self.into = filled(_values(self.rank, self.size), kind), filled(self.before, kind)
 
@@ -76,7 +77,35 @@ def bcast(of: Buffers) -> None:
     of.check(list(_values(100, of.size).reshape(of.size, -1)))
 
 
-CALLS = {one.__name__: one for one in (allgather, allgatherv, iallgatherv, allgatherv_in_place, alltoallv, bcast)}
+def tiles(of: Buffers) -> None:
+    """Blocks of a matrix whose datatype is narrower than its data: those of a row of blocks lie between each other."""
+    _gather_tiles(of, False)
+
+
+def tiles_in_place(of: Buffers) -> None:
+    _gather_tiles(of, True)
+
+
+def _gather_tiles(of: Buffers, is_in_place: bool) -> None:
+    """Rank r has the r-th tile of a row of tiles; each is TILE x TILE ints, of extent TILE ints."""
+    width = of.size * TILE
+    tile = MPI.INT.Create_vector(TILE, TILE, width).Create_resized(0, 4 * TILE).Commit()
+    before, theirs = _values(of.rank + 100, 1)[: TILE * width], _values(of.rank, 1)[: TILE * width]
+    of.into = filled(theirs if is_in_place else before, of.kind)
+    of.out = filled(theirs, of.kind)
+    sent = MPI.IN_PLACE if is_in_place else spec(of.out, 1, tile)
+    of.comm.Allgatherv(sent, spec(of.into, ([1] * of.size, list(range(of.size))), tile))
+    matrix = np.empty((TILE, width), "i4")
+    for rank in range(of.size):
+        first = rank * TILE if is_in_place else 0
+        whole = _values(rank, 1)[: TILE * width].reshape(TILE, width)
+        matrix[:, rank * TILE : (rank + 1) * TILE] = whole[:, first : first + TILE]
+    np.testing.assert_array_equal(ints(of.into), matrix.ravel())
+    tile.Free()
+
+
+_ALL = (allgather, allgatherv, iallgatherv, allgatherv_in_place, alltoallv, bcast, tiles, tiles_in_place)
+CALLS = {one.__name__: one for one in _ALL}
 
 
 def call(name: str, kinds: dict[int, str]) -> bool:

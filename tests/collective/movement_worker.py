@@ -88,9 +88,9 @@ class Rank:
 
     # ---- layouts
 
-    def _elements(self) -> Elements:
-        """Of any datatype that fits the others, or one of the same size on all ranks, or the same one."""
-        if wants_one_datatype(self.case.operation, self.case.where):
+    def _elements(self, receives: bool) -> Elements:
+        """Any datatype that fits the others, or one of the same size on all ranks, or the same one."""
+        if wants_one_datatype(self.case.operation, self.case.where, receives, 8 * max(self.case.n_leaves[0])):
             return random_elements(random.Random(self.case.seed), self.case.leaf, UNIT)
         if not wants_one_size(self.case):
             return random_elements(self.draw, self.case.leaf, UNIT)
@@ -98,16 +98,16 @@ class Rank:
         return random_elements(self.draw, self.case.leaf, UNIT, n_leaves)
 
     def _one(self, n_leaves: int, n_blocks: int = 1) -> Uniform:
-        return Uniform(self._elements(), n_leaves, n_blocks, self.builder)
+        return Uniform(self._elements(False), n_leaves, n_blocks, self.builder)
 
     def _several(self, sends: bool) -> Layout:
         leaves = self.amounts(sends)
         if self.case.operation.endswith("w"):
-            elements = [self._elements() for _ in leaves]
+            elements = [self._elements(not sends) for _ in leaves]
             is_wide = self.case.operation.startswith("Neighbor")
             return SeveralTypes(elements, leaves, is_wide, self.draw, self.builder)
         if self.case.operation.endswith("v"):
-            return Several(self._elements(), leaves, self.draw, self.builder)
+            return Several(self._elements(not sends), leaves, self.draw, self.builder)
         return self._one(self.case.n_leaves[0][0], len(leaves))
 
     def _lay_out(self) -> None:

@@ -33,8 +33,20 @@ def test_memory_changes_from_call_to_call(ranks, drawn, size):
         assert n_by_messages > 0
 
 
+FAILURES = ["map:1", "share:1", "launch:2", *(f"{kind}:{n}" for kind in ("allocate", "pinned") for n in (1, 2, 3))]
+
+
 @needs.fake_device("failures of the fake device")
-@pytest.mark.parametrize("failure", ["map:1", "share:1", "launch:2"])
-def test_memory_out_of_reach(failure):
+@pytest.mark.parametrize("lifetime", LIFETIMES)
+@pytest.mark.parametrize("failure", FAILURES)
+def test_failing_devices(failure, lifetime):
+    """Memory out of reach, and no memory for what is sent."""
     with Ranks(2, PATIENT, {0: {"TEMPI_FAKE_FAIL": failure}}) as job:
-        job.call(worker.swaps, "Alltoallw", "blocking", 8, {}, timeout=60)
+        job.call(worker.swaps, "Alltoallw", lifetime, 8, {}, timeout=60)
+
+
+@pytest.mark.parametrize("lifetime", LIFETIMES)
+def test_a_library_that_takes_gpu_memory(ranks, lifetime):
+    n_calls = 1 if lifetime == "persistent" else ROUNDS
+    for found in ranks(2, TEMPI_CUDA_AWARE="1", **PATIENT).call(worker.swaps, "Alltoallw", lifetime, ROUNDS, {}):
+        assert found == (n_calls, ROUNDS)

@@ -151,14 +151,16 @@ def mixes_blocks_in_place(operation: str, lifetime: str) -> bool:
     return library_name() == "openmpi" and operation.startswith("Alltoall") and lifetime != "blocking"
 
 
-def wants_one_datatype(operation: str, where: str) -> bool:
+def wants_one_datatype(operation: str, where: str, receives: bool, n_bytes: int) -> bool:
     """MPICH takes it that the datatypes of all ranks are alike, in host memory, too.
 
-    It cuts blocks of MPI_Allgatherv over 32 KiB by the extent of each rank's own: where those differ, ranks fail
-    ("Message truncated") or wait for ever. Between groups MPI_Gather and MPI_Scatter wait, or deliver other bytes.
+    It cuts received blocks of MPI_Allgatherv over 32 KiB, gaps included, by the extent of each rank's own: where those
+    differ, ranks fail ("Message truncated") or wait for ever. Between groups MPI_Gather and MPI_Scatter wait, or
+    deliver other bytes.
     """
+    is_cut = operation == "Allgatherv" and receives and n_bytes > 8 << 10
     is_between = where == "inter" and operation in ("Gather", "Scatter")
-    return library_name() == "mpich" and (operation == "Allgatherv" or is_between)
+    return library_name() == "mpich" and (is_cut or is_between)
 
 
 def restarts_collectives_wrongly() -> bool:
