@@ -250,6 +250,6 @@ def test_a_failing_gpu(failure, at, options):
     """Whatever fails: the bytes are right."""
     with Ranks(2, PATIENT | options, {at: {"TEMPI_FAKE_FAIL": failure}}) as job:
         pairs = [ends(*SOME[k % 2], seed=10 * k) for k in range(4)]
-        for completion in ("Waitall", "Wait"):
+        for completion in ("Waitall", "Wait", "Waitall", "Wait"):
             counts = went(job, pairs, completion)
         assert counts == (4, 0, 0, 0), "behind the failure all is as before"
