@@ -5,10 +5,16 @@
 
 namespace tempi::collective {
 
-bool PackedMemory::take(device::Device& device, const device::Location& worker, device::MemoryKind kind,
-                        std::int64_t bytes, device::Limit limit, device::Overrun overrun) try {
-  memory_ = std::make_shared<device::Staging>(device, worker.context, kind, bytes, limit, overrun);
-  location_ = {kind, worker.ordinal, worker.context};
+void PackedMemory::serve(const pack::Place& place) {
+  if (place.touches_gpu() && !worker_.on_gpu()) worker_ = place.gpu();
+  const bool is_on_worker = !place.is_split() && place.first.on_gpu() && place.first.context == worker_.context;
+  is_all_on_worker_ = is_all_on_worker_ && is_on_worker;
+}
+
+bool PackedMemory::take(device::Device& device, device::MemoryKind kind, std::int64_t bytes, device::Limit limit,
+                        device::Overrun overrun) try {
+  memory_ = std::make_shared<device::Staging>(device, worker_.context, kind, bytes, limit, overrun);
+  location_ = {kind, worker_.ordinal, worker_.context};
   return true;
 } catch (...) {
   warn_fallback("the bytes of a collective call travel through other memory", caught_error().what());

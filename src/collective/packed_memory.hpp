@@ -13,9 +13,15 @@ constexpr std::int64_t aligned(std::int64_t bytes) { return (bytes + 15) / 16 * 
 
 class PackedMemory {
  public:
+  // A block lies there. The GPU of the first one that touches any packs them all.
+  void serve(const pack::Place& place);
+  const device::Location& worker() const { return worker_; }
+  // All blocks lie in memory of the worker's GPU.
+  bool is_all_on_worker() const { return worker_.on_gpu() && is_all_on_worker_; }
+
   // On the worker's GPU, or pinned for it. False: there is none.
-  bool take(device::Device& device, const device::Location& worker, device::MemoryKind kind, std::int64_t bytes,
-            device::Limit limit, device::Overrun overrun);
+  bool take(device::Device& device, device::MemoryKind kind, std::int64_t bytes, device::Limit limit,
+            device::Overrun overrun);
   // Ordinary memory; the device may be null. Throws Error (no_memory).
   void take_ordinary(device::Device* device, std::int64_t bytes, device::Overrun overrun);
 
@@ -24,6 +30,8 @@ class PackedMemory {
   message::Stretch from(std::int64_t offset) const { return {memory_, location_, offset}; }
 
  private:
+  device::Location worker_{};
+  bool is_all_on_worker_ = true;
   std::shared_ptr<device::Staging> memory_{};
   device::Location location_{};
 };

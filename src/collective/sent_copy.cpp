@@ -47,7 +47,7 @@ void SentCopy::find_source(const Piece& piece, const void* address, device::Devi
   source.offset = bytes_;
   source.bytes = piece.count * (piece.structure ? piece.structure->plan.layout.size : size_of(piece.type));
   if (piece.structure) find_place(source, piece, address, device);
-  else is_on_one_gpu_ = false;
+  else memory_.serve({});  // the library packs it, into memory that the CPU reaches
   bytes_ = aligned(bytes_ + source.bytes);
   sources_.push_back(source);
 }
@@ -56,17 +56,15 @@ void SentCopy::find_place(Source& source, const Piece& piece, const void* addres
   source.end = pack::laid_out_end(piece.structure->plan.layout, address, piece.extent);
   pack::Place& place = source.end.place;
   if (device != nullptr) place = pack::locate(source.end, piece.count, *device);
-  if (place.touches_gpu() && !worker_.on_gpu()) worker_ = place.gpu();
-  is_on_one_gpu_ =
-      is_on_one_gpu_ && !place.is_split() && place.first.on_gpu() && place.first.context == worker_.context;
+  memory_.serve(place);
   source.choice = choice_of(piece, place, message_->comm);
 }
 
 void SentCopy::take_memory(device::Device* device, device::Limit limit) {
   constexpr auto kOverrun = device::Overrun::impossible;  // nothing is received there
-  const auto has_taken = [&](MemoryKind kind) { return memory_.take(*device, worker_, kind, bytes_, limit, kOverrun); };
-  if (is_on_one_gpu_ && has_taken(MemoryKind::device)) return;
-  if (worker_.on_gpu() && has_taken(MemoryKind::pinned)) return;
+  const auto has_taken = [&](MemoryKind kind) { return memory_.take(*device, kind, bytes_, limit, kOverrun); };
+  if (memory_.is_all_on_worker() && has_taken(MemoryKind::device)) return;
+  if (memory_.worker().on_gpu() && has_taken(MemoryKind::pinned)) return;
   memory_.take_ordinary(device, bytes_, kOverrun);
 }
 

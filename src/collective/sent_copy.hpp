@@ -54,8 +54,6 @@ class SentCopy {
   std::vector<Foreign> foreign_{};
   PackedMemory memory_{};
   std::int64_t bytes_ = 0;
-  bool is_on_one_gpu_ = true;
-  device::Location worker_{};  // the GPU that packs
   std::vector<OwnTypePtr> types_{};
   std::vector<Piece> packed_{};
 };

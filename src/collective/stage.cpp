@@ -105,10 +105,8 @@ void StagedArgument::place(const Argument& argument, Handle comm, device::Device
     Placed placed{block, bytes_, end_of(argument, block)};
     if (__builtin_add_overflow(bytes_, block.bytes(), &bytes_)) throw LeftToLibrary{};
     if (block.role.any() && device != nullptr) {
-      const pack::Place& found = placed.end.place = pack::locate(placed.end, block.count, *device);
-      if (found.touches_gpu() && !worker_.on_gpu()) worker_ = found.gpu();
-      is_on_one_gpu_ =
-          is_on_one_gpu_ && !found.is_split() && found.first.on_gpu() && found.first.context == worker_.context;
+      placed.end.place = pack::locate(placed.end, block.count, *device);
+      memory_.serve(placed.end.place);
     }
     placed_.push_back(std::move(placed));
   });
@@ -126,7 +124,7 @@ bool StagedArgument::keeps_elements(const Argument& argument) const {
 
 void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
   message::Shape shape{MemoryKind::device, false, {}, false, comm, MPI_ANY_SOURCE};
-  if (!worker_.on_gpu()) {
+  if (!memory_.worker().on_gpu()) {
     strategy_ = Strategy::host;
     return;
   }
@@ -138,14 +136,14 @@ void StagedArgument::choose_strategy(const Argument& argument, Handle comm) {
     shape.features.pages += one.pages;
     shape.is_indexed = shape.is_indexed || block.type->plan->traffic.is_indexed;
   }
-  const bool may_be_device = is_on_one_gpu_ && !keeps_elements_ && !argument.stays_on_host;
+  const bool may_be_device = memory_.is_all_on_worker() && !keeps_elements_ && !argument.stays_on_host;
   const bool is_device = may_be_device && message::choose(shape).strategy == Strategy::device;
   strategy_ = is_device ? Strategy::device : Strategy::oneshot;
 }
 
 void StagedArgument::take_memory(device::Device* device, device::Limit limit, device::Overrun overrun) {
   const auto has_taken = [&](MemoryKind kind, device::Overrun its) {
-    return memory_.take(*device, worker_, kind, bytes_, limit, its);
+    return memory_.take(*device, kind, bytes_, limit, its);
   };
   if (strategy_ == Strategy::device && has_taken(MemoryKind::device, device::Overrun::impossible)) return;
   if (strategy_ != Strategy::host) {

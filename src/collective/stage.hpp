@@ -54,8 +54,6 @@ class StagedArgument {
 
   std::vector<Placed> placed_;
   std::int64_t bytes_ = 0;
-  device::Location worker_{};  // of the GPU that packs
-  bool is_on_one_gpu_ = true;
   bool keeps_elements_ = false;  // the library is given the program's datatype
   message::Strategy strategy_{};
   PackedMemory memory_;
