@@ -129,3 +129,25 @@ def memory_changes(seed: int, rounds: int) -> int:
         swap.free()
     comm.Free()
     return n
+
+
+def unknown_datatype(rounds: int) -> int:
+    """Nonblocking calls of host memory whose datatype a tool hides, between those of GPU memory: how many of all were
+    by messages."""
+    comm = MPI.COMM_WORLD.Dup()
+    transpose(comm)  # the members agree
+    n = 0
+    for turn in range(rounds):
+        swap, before = Swap(comm, "Alltoallw", "host" if turn % 3 == 2 else DEVICE), outcomes.rows()
+        if turn % 3 == 2:
+            swap.element.Free()
+            every_other = [8 * i for i in range(CELLS // 2)]
+            swap.element = MPI.INT.Create_hindexed_block(1, every_other).Commit()
+        swap.fill(turn)
+        _once(swap, "nonblocking")
+        if _may_be_checked(swap, "nonblocking", before):
+            swap.check(turn)
+        n += _by_messages(swap, "nonblocking", before)
+        swap.free()
+    comm.Free()
+    return n

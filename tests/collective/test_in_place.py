@@ -1,9 +1,12 @@
 """MPI_Alltoall and its relatives with MPI_IN_PLACE: what is sent is read before a peer writes over it."""
 
+from pathlib import Path
+
 import in_place_worker as worker
 import pytest
 
-from support import effort, needs
+from support import effort, needs, shim
+from support.programs import compiled, mpicc
 from support.ranks import Ranks
 
 PATIENT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
@@ -31,6 +34,13 @@ def test_memory_changes_from_call_to_call(ranks, drawn, size):
     seed, rounds = drawn.getrandbits(30), effort.scaled(100, least=30)
     for n_by_messages in ranks(size, **PATIENT).call(worker.memory_changes, seed, rounds, timeout=60):
         assert n_by_messages > 0
+
+
+def test_a_datatype_that_is_not_understood(tmp_path):
+    tool = compiled(mpicc(), Path(__file__).parent / "unknown_types_tool.c", tmp_path, "-shared", "-fPIC", "-ldl")
+    preload = {"LD_PRELOAD": f"{shim.preload()} {tool}"}
+    with Ranks(2, PATIENT, {0: preload, 1: preload}) as job:
+        assert all(n > 0 for n in job.call(worker.unknown_datatype, 12, timeout=60))
 
 
 FAILURES = ["map:1", "share:1", "launch:2", *(f"{kind}:{n}" for kind in ("allocate", "pinned") for n in (1, 2, 3))]
