@@ -1,6 +1,6 @@
 // Datatypes of packed elements: as many bytes as an element of the program's datatype has data, one right after the
 // other. The library counts in elements of the program then: ranks that pack and ranks that do not cut a buffer at the
-// same places.
+// same places. (But MPICH cuts some by the datatype's extent: see stage.cpp.)
 #pragma once
 
 #include <cstdint>

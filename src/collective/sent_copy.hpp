@@ -31,12 +31,13 @@ class SentCopy {
   void renew();
 
  private:
+  // A block of the program's, and its bytes in the copy. A foreign block has no end and no choice.
   struct Source {
-    pack::End end{};  // none of a foreign block
+    pack::End end{};
     std::int64_t offset = 0, bytes = 0;
     message::Choice choice{};
   };
-  // A block whose datatype is not understood: the library packs it.
+  // Its datatype is not understood: the library packs it.
   struct Foreign {
     const void* address;
     int count, bytes;
