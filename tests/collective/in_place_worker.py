@@ -12,6 +12,7 @@ from mpi4py import MPI
 from support import outcomes
 from support.defects import mixes_blocks_in_place
 from support.direct_counts import DIRECT
+from support.messages import KINDS
 
 BY_MESSAGES = DIRECT[1]
 OPERATIONS = ("Alltoall", "Alltoallv", "Alltoallw")
@@ -120,7 +121,7 @@ def memory_changes(seed: int, rounds: int) -> int:
     n = 0
     for turn in range(rounds):
         operation = draw.choice(OPERATIONS)
-        kinds = (DEVICE,) if draw.random() < 0.6 else ("host", DEVICE, "device 1", "managed", "pinned")
+        kinds = (DEVICE,) if draw.random() < 0.6 else KINDS
         swap, before = Swap(comm, operation, own.choice(kinds)), outcomes.rows()
         swap.fill(turn)
         _once(swap, "nonblocking")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import ways
 
 from support import constructors as c
-from support.messages import Carried, End
+from support.messages import KINDS, Carried, End
 from support.p2p import FORMS
 from support.typemap import Named
 
@@ -32,15 +32,20 @@ UNEVEN = c.Indexed(tuple(1 + k % 2 for k in range(66)) + (1,), tuple(range(0, 20
 
 
 class Flavour(NamedTuple):
-    kinds: tuple[str, ...] = ("device",) * 6 + ("device 1",)
+    kinds: tuple[str, ...]
     rare: float = 0.0  # share of steps that end direct messages: wildcards, probes, cancels
     sizes: tuple[int, ...] = SIZES
     most: int = 20  # messages of a phase
 
 
-PLAINLY = Flavour()
-MIXED = Flavour(("device",) * 5 + ("device 1", "managed", "host", "pinned"), 0.06)
-LANDING = Flavour(("device", "device 1", "managed"), 0.01, (24, 6000, *SHORT_BLOCKS), 8)
+def there(*kinds: str) -> tuple[str, ...]:
+    """Those that this machine has."""
+    return tuple(kind for kind in kinds if kind in KINDS)
+
+
+PLAINLY = Flavour(there(*("device",) * 6, "device 1"))
+MIXED = Flavour(there(*("device",) * 5, "device 1", "managed", "host", "pinned"), 0.06)
+LANDING = Flavour(there("device", "device 1", "managed"), 0.01, (24, 6000, *SHORT_BLOCKS), 8)
 
 
 @dataclass

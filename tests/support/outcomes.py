@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -64,7 +65,7 @@ def is_contiguous(message: TypeMap) -> bool:
 
 def is_gpu_memory(kind: str) -> bool:
     """True for memory that only a GPU packs; pinned memory is the library's."""
-    return kind in memory.GPU_KINDS and kind != "pinned"
+    return kind not in (memory.HOST, "pinned")
 
 
 def is_preloaded() -> bool:
@@ -176,7 +177,8 @@ class claimed:
 
 
 def _has_device() -> bool:
-    return os.environ.get("TEMPI_DEVICE") == "fake" or memory.on_real_gpu()
+    """This process uses a GPU: a real one from its first buffer there on."""
+    return os.environ.get("TEMPI_DEVICE") == "fake" or (memory.on_real_gpu() and "cupy" in sys.modules)
 
 
 def check(claims: Iterable[Claim], found: Rows, counts_all: bool) -> None:
