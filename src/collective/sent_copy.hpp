@@ -27,7 +27,7 @@ class SentCopy {
   // `side`: the copy's piece for this peer. It travels as the program's block would.
   void adapt(message::Side& side, int peer) const;
 
-  // What lies in the program's buffer now; complete on return. Throws Error.
+  // The program's blocks are packed anew; complete on return. Throws Error.
   void renew();
 
  private:

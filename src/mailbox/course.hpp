@@ -1,4 +1,4 @@
-// How the nonblocking calls of one function, on one communicator, are carried out: by messages, or by the library. All
+// The nonblocking calls of one function, on one communicator, are carried out by messages, or by the library. All
 // members must take the same way in the same call, and none may wait for another one to agree on it.
 //
 // The members count their calls. Whoever comes to a call first decides on it, by what the members' last calls were:

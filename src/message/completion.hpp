@@ -9,7 +9,7 @@ namespace tempi::message {
 
 int wait(const Real& real, void* request, MPI_Status* status);
 int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses);
-// Of messages of our own: each error is told to the handler of its communicator. (MPICH's MPI_Waitall tells that of
+// For messages of our own: each error is told to the handler of its communicator. (MPICH's MPI_Waitall tells that of
 // MPI_COMM_WORLD.) The statuses have the codes.
 int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses);
 int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status);

@@ -92,7 +92,7 @@ class Engine {
   std::vector<MessagePtr> take(int count, const void* requests);
   std::vector<MessagePtr> find(int count, const void* requests);
   void put_back(std::vector<MessagePtr>& messages);
-  // Of those that a call has completed, the ones whose requests stay.
+  // Messages that a call has completed: those whose requests stay are managed again.
   void put_back_persistent(const std::vector<Completed>& done);
 
   // A request that the program has freed: kept until it is complete.

@@ -194,7 +194,7 @@ class Meetings : public peer::Attachment {
 
 // Null: it cannot be found out when the communicator ends.
 Meetings* meetings_on(Handle comm) noexcept;
-// Of any handle, if they have been made. Null: not yet.
+// The handle may be any. Null: they have not been made.
 Meetings* known_meetings(Handle comm) noexcept;
 
 }  // namespace tempi::message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,19 @@ from support.memory import Buffer, at_hand
 
 DEVICE = "device"
 CELLS = 64  # ints a block, every other one of which is data
+
+
+PATIENT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
+
+
+def check_launches(of_ranks: Iterable[tuple[dict[str, int], tuple[int, int]]], n_calls: int, rounds: int) -> None:
+    """All calls were by messages, and all messages to all direct: one launch a round, or as many as there are peers
+    that come one after the other."""
+    found = list(of_ranks)
+    for by_outcome, (n_direct, n_launches) in found:
+        assert by_outcome == {DIRECT[1]: n_calls}
+        assert n_direct == rounds * len(found)
+        assert rounds <= n_launches <= rounds * len(found)
 
 
 def filled(values: np.ndarray, kind: str) -> Buffer:

@@ -87,13 +87,14 @@ def _started(swap: Swap, rounds: int) -> None:
     request.Free()
 
 
-def _repeated(swap: Swap, lifetime: str, rounds: int) -> None:
-    for turn in range(rounds):
-        before = outcomes.rows()
-        swap.fill(turn)
-        _once(swap, lifetime)
-        if _may_be_checked(swap, lifetime, before):
-            swap.check(turn)
+def _call(swap: Swap, lifetime: str, turn: int) -> int:
+    """One call; 1 if it was by messages on this rank."""
+    before = outcomes.rows()
+    swap.fill(turn)
+    _once(swap, lifetime)
+    if _may_be_checked(swap, lifetime, before):
+        swap.check(turn)
+    return _by_messages(swap, lifetime, before)
 
 
 def swaps(operation: str, lifetime: str, rounds: int, kinds: dict[int, str]) -> tuple[int, int]:
@@ -106,7 +107,8 @@ def swaps(operation: str, lifetime: str, rounds: int, kinds: dict[int, str]) -> 
     if lifetime == "persistent":
         _started(swap, rounds)
     else:
-        _repeated(swap, lifetime, rounds)
+        for turn in range(rounds):
+            _call(swap, lifetime, turn)
     counted = _by_messages(swap, lifetime, before), went(before)[0]
     swap.free()
     comm.Free()
@@ -122,12 +124,8 @@ def memory_changes(seed: int, rounds: int) -> int:
     for turn in range(rounds):
         operation = draw.choice(OPERATIONS)
         kinds = (DEVICE,) if draw.random() < 0.6 else KINDS
-        swap, before = Swap(comm, operation, own.choice(kinds)), outcomes.rows()
-        swap.fill(turn)
-        _once(swap, "nonblocking")
-        if _may_be_checked(swap, "nonblocking", before):
-            swap.check(turn)
-        n += _by_messages(swap, "nonblocking", before)
+        swap = Swap(comm, operation, own.choice(kinds))
+        n += _call(swap, "nonblocking", turn)
         swap.free()
     comm.Free()
     return n
@@ -140,16 +138,12 @@ def unknown_datatype(rounds: int) -> int:
     transpose(comm)  # the members agree
     n = 0
     for turn in range(rounds):
-        swap, before = Swap(comm, "Alltoallw", "host" if turn % 3 == 2 else DEVICE), outcomes.rows()
+        swap = Swap(comm, "Alltoallw", "host" if turn % 3 == 2 else DEVICE)
         if turn % 3 == 2:
             swap.element.Free()
             every_other = [8 * i for i in range(CELLS // 2)]
             swap.element = MPI.INT.Create_hindexed_block(1, every_other).Commit()
-        swap.fill(turn)
-        _once(swap, "nonblocking")
-        if _may_be_checked(swap, "nonblocking", before):
-            swap.check(turn)
-        n += _by_messages(swap, "nonblocking", before)
+        n += _call(swap, "nonblocking", turn)
         swap.free()
     comm.Free()
     return n

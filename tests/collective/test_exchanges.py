@@ -3,14 +3,13 @@
 import by_messages_worker as worker
 import movement_worker
 import pytest
-from by_messages_worker import DIRECT
+from by_messages_worker import DIRECT, PATIENT
 
 from support import effort, needs
 from support.ranks import Ranks
 
 PER_TEST = 100
 BY_MESSAGES = DIRECT[1]
-PATIENT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
 
 
 @pytest.fixture
@@ -26,12 +25,7 @@ def test_random_calls(job, drawn, size):
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_all_messages_are_direct_and_share_launches(job, size):
-    """A launch takes all that have met: one a call, or as many as there are peers that come one after the other."""
-    rounds = 5
-    for by_outcome, (n_direct, n_launches) in job(size).call(worker.transposes, rounds):
-        assert by_outcome == {BY_MESSAGES: rounds}
-        assert n_direct == rounds * size
-        assert rounds <= n_launches <= rounds * size
+    worker.check_launches(job(size).call(worker.transposes, 5), n_calls=5, rounds=5)
 
 
 def test_a_periodic_grid_of_two(job):

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import in_place_worker as worker
 import pytest
+from by_messages_worker import PATIENT
 
 from support import effort, needs, shim
 from support.programs import compiled, mpicc
 from support.ranks import Ranks
 
-PATIENT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
 ROUNDS = 5
 LIFETIMES = ["blocking", "nonblocking", pytest.param("persistent", marks=needs.function("Alltoallw_init"))]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import unfinished_corners_worker as corners
 import unfinished_worker as worker
+from by_messages_worker import PATIENT, check_launches
 from mpi4py import MPI
 from unfinished_worker import BY_MESSAGES
 
@@ -13,7 +14,6 @@ from support.programs import compiled, cxx, succeed
 from support.ranks import Ranks
 
 HERE = Path(__file__).parent
-PATIENT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
 has_persistent = needs.function("Alltoallw_init")
 
 
@@ -24,21 +24,13 @@ def job(ranks):
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_nonblocking_calls_are_direct_and_share_launches(job, size):
-    rounds = 5
-    for by_outcome, (n_direct, n_launches) in job(size).call(worker.nonblocking, rounds):
-        assert by_outcome == {BY_MESSAGES: rounds}
-        assert n_direct == rounds * size
-        assert rounds <= n_launches <= rounds * size
+    check_launches(job(size).call(worker.nonblocking, 5), n_calls=5, rounds=5)
 
 
 @has_persistent
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_persistent_calls_are_direct_and_share_launches(job, size):
-    rounds = 5
-    for by_outcome, (n_direct, n_launches) in job(size).call(worker.persistent, rounds):
-        assert by_outcome == {BY_MESSAGES: 1}
-        assert n_direct == rounds * size
-        assert rounds <= n_launches <= rounds * size
+    check_launches(job(size).call(worker.persistent, 5), n_calls=1, rounds=5)
 
 
 @pytest.mark.parametrize("size", [1, 3])

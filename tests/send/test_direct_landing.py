@@ -12,11 +12,11 @@ from test_direct import DIRECT, FACES, INT
 from support import constructors as c
 from support import needs
 from support.effort import IS_QUICK
-from support.messages import KINDS, End
+from support.messages import End
 from support.ranks import Ranks
 from support.typemap import Named
 
-pytestmark = pytest.mark.skipif("device 1" not in KINDS, reason="needs two GPUs: put 'device 1' into TESTS_SEND_KINDS")
+pytestmark = needs.second_gpu()
 
 # Ranks of their own: some of these tests end direct messages on a communicator, as MPI_Cancel does.
 PATIENT = DIRECT | {"TEMPI_PATIENCE": "5000000", "TEMPI_LANDING_SPAN": "1"}
