@@ -40,7 +40,7 @@ std::optional<pack::End> end_in(const Moved& memory, const Slot& slot, const Com
   const std::uint64_t address = memory.here + (slot.address - memory.begin);
   const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, memory.here,
                                memory.here + static_cast<std::uint64_t>(bytes)};
-  return pack::End{reinterpret_cast<void*>(address), 0, &composed.far, {there}, true};
+  return pack::End{reinterpret_cast<void*>(address), 0, &composed.far, {there}};
 }
 
 using DirectPtr = std::shared_ptr<Direct>;
@@ -77,7 +77,6 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
   pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(reached->begin() + first));
   to.place = {{device::MemoryKind::device, sender.ordinal, sender.context, reached->begin(),
                reached->begin() + slot.landing.bytes}};
-  to.is_elsewhere = true;
   const pack::PreparedPtr& prepared = part.payload.prepared();
   return make_recycled<Direct>(claim, prepared, std::vector{std::move(reached)},
                                pack::transfer_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to),
@@ -105,7 +104,7 @@ DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName
   const ComposedPtr composed = composition(sent, name, place, [&] { return boxes_of(*turn.receiver, slot); });
   if (!composed->mapping) return nullptr;
   const std::optional<pack::End> to =
-      is_one ? end_in(first, slot, *composed, sender.first) : pack::End{nullptr, 0, &composed->far, sender, true};
+      is_one ? end_in(first, slot, *composed, sender.first) : pack::End{nullptr, 0, &composed->far, sender};
   return to ? make_direct(claim, composed, part, *to, std::move(there.kept)) : nullptr;
 }
 

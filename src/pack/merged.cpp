@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <numeric>
 
 #include "pack/cache.hpp"
 #include "pack/kernels.hpp"
 #include "pack/mover.hpp"
 #include "pack/tuning.hpp"
+#include "pack/woven.hpp"
 
 namespace tempi::pack {
 namespace {
@@ -38,41 +40,30 @@ Keys keys_of(const std::vector<Member>& members) {
   return keys;
 }
 
-struct Placed {
-  std::vector<KernelBox> boxes;
-  std::vector<TileOfList> near, far;  // far: over a link
-};
-
-void append_tiles(std::vector<TileOfList>& tiles, const KernelBox& box, std::uint32_t index, Depth depth) {
-  const std::uint32_t n = tiles_of(box, depth, tuning()[Knob::threads]);
-  for (std::uint32_t i = 0; i < n; ++i) tiles.push_back({index, i});
-}
-
-// In proportion: each part of the list has the same share of far tiles.
-std::vector<TileOfList> mixed(const Placed& placed) {
-  const auto &near = placed.near, &far = placed.far;
-  std::vector<TileOfList> all;
-  all.reserve(near.size() + far.size());
-  std::size_t n = 0, f = 0;
-  while (n < near.size() || f < far.size()) {
-    const bool takes_far = n == near.size() || (f < far.size() && f * near.size() <= n * far.size());
-    all.push_back(takes_far ? far[f++] : near[n++]);
-  }
+// In proportion: each part of the list has the same share of each box.
+std::vector<TileOfList> mixed(const std::vector<std::uint32_t>& tiles_of_boxes) {
+  const std::uint64_t n = std::accumulate(tiles_of_boxes.begin(), tiles_of_boxes.end(), std::uint64_t{0});
+  const auto each_tile = [&](auto use) {
+    for (std::uint32_t box = 0; box < tiles_of_boxes.size(); ++box) {
+      for (std::uint32_t i = 0; i < tiles_of_boxes[box]; ++i) use(i * n / tiles_of_boxes[box], TileOfList{box, i});
+    }
+  };
+  std::vector<std::uint32_t> places(n + 1);  // of the next tile of each share
+  each_tile([&](std::uint64_t share, TileOfList) { ++places[share + 1]; });
+  std::partial_sum(places.begin(), places.end(), places.begin());
+  std::vector<TileOfList> all(n);
+  each_tile([&](std::uint64_t share, TileOfList tile) { all[places[share]++] = tile; });
   return all;
 }
 
 void make(const Scope& here, const std::vector<Member>& members, List& list) {
   std::vector<KernelBox> boxes;
-  std::vector<bool> is_far;
-  for (const Member& member : members) {
-    add_kernel_boxes(here, member.transfer, boxes);
-    is_far.resize(boxes.size(), member.transfer.destination.is_elsewhere);
-  }
+  for (const Member& member : members) add_kernel_boxes(here, member.transfer, boxes);
+  boxes = woven(std::move(boxes));
   const auto [kernel, depth] = kernel_of_list(boxes);
-  Placed placed;
-  for (std::uint32_t b = 0; b < boxes.size(); ++b)
-    append_tiles(is_far[b] ? placed.far : placed.near, boxes[b], b, depth);
-  const std::vector<TileOfList> tiles = mixed(placed);
+  std::vector<std::uint32_t> tiles_of_boxes;
+  for (const KernelBox& box : boxes) tiles_of_boxes.push_back(tiles_of(box, depth, tuning()[Knob::threads]));
+  const std::vector<TileOfList> tiles = mixed(tiles_of_boxes);
   auto boxes_there = std::make_unique<DeviceCopy>(here, boxes.data(), boxes.size() * sizeof(KernelBox));
   auto tiles_there = std::make_unique<DeviceCopy>(here, tiles.data(), tiles.size() * sizeof(TileOfList));
   ManyBoxes params{};

@@ -1,6 +1,7 @@
 // Transfers from layout to layout in one launch: their tiles are mixed, so that those that go over a link to another
 // GPU and those that stay run side by side. (Measured with prototypes on H200s: a halo of 74 MiB, of which 50 go over
-// NVLink, takes 173-200 us mixed, 260-270 one behind the other.)
+// NVLink, takes 173-200 us mixed, 260-270 one behind the other.) Boxes that meet in the same lines of memory, as
+// opposite faces of an array do, are moved at about the same time, too.
 //
 // A set of transfers that comes again keeps its list of boxes on the device. At its first time each runs alone.
 #pragma once

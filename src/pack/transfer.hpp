@@ -48,7 +48,6 @@ struct End {
   std::int64_t extent;             // bytes from one element to the next
   const datatype::Layout* layout;  // null: dense
   Place place = {};                // host memory until located
-  bool is_elsewhere = false;       // memory of another process, mapped
   bool is_dense() const { return layout == nullptr; }
   // The address may be null (MPI_BOTTOM).
   void* at(std::int64_t bytes) const {

@@ -1,11 +1,15 @@
 """Direct messages: bytes straight into the receiver's layout, wherever MPI's matching allows it, and nowhere else."""
 
+import itertools
+
 import direct_worker as worker
+import own_halo_worker
 import pytest
 import sets_worker
 from direct_worker import ANY, Event
 from hypothesis import given
 from hypothesis import strategies as st
+from own_halo_worker import OwnHalo
 
 from support import constructors as c
 from support import needs, shim
@@ -76,6 +80,28 @@ def test_sets_of_messages_that_come_and_go(ranks, drawn):
     job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="0", TEMPI_PROGRESS="calls", TEMPI_FAKE_SEED="5")
     much = c.Vector(400, 100, 130, INT)
     assert job.call(sets_worker.take_turns, gpu_end(much), gpu_end(much, 9), 90, 300, drawn.getrandbits(30)) == [300]
+
+
+DIRECTIONS = [d for d in itertools.product((-1, 0, 1), repeat=3) if any(d)]
+
+
+@st.composite
+def own_halos(draw):
+    """Faces along x meet in the same lines of memory: their boxes are woven."""
+    radius = draw(st.integers(1, 3))
+    others = draw(st.lists(st.sampled_from(DIRECTIONS), max_size=12))
+    directions = draw(st.permutations(sorted({(0, 0, -1), (0, 0, 1), *others})))
+    edges = draw(st.tuples(*[st.integers(radius, 9)] * 3))
+    dtype = draw(st.sampled_from(("u1", "i2", "i4", "i8", "c16")))
+    return OwnHalo(draw(st.integers(1, 3)), edges, radius, dtype, tuple(directions), draw(st.booleans()))
+
+
+@examples(60, shrinks=False)
+@given(halo=own_halos())
+def test_a_halo_of_a_rank_with_itself(ranks, halo):
+    """The list of boxes is made at the second time."""
+    job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="0", TEMPI_PROGRESS="calls")
+    assert job.call(own_halo_worker.exchange, halo, 3) == [3 * len(halo.directions)]
 
 
 NOT_DIRECT = {
