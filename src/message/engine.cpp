@@ -26,6 +26,11 @@ constexpr std::int64_t kBytesPerMicrosecond = 1 << 20;  // half of what a kernel
 // Largest pack that is waited for in its own call, if it is the first of a row: it takes little more than its launch.
 constexpr std::int64_t kMostAwaitedBytes = 256 << 10;
 
+bool are_direct(const std::vector<MessagePtr>& messages) {
+  return std::all_of(messages.begin(), messages.end(),
+                     [](const MessagePtr& message) { return message->outs.first().direct != nullptr; });
+}
+
 }  // namespace
 
 Engine& Engine::get() {
@@ -111,7 +116,9 @@ void Engine::queue(const MessagePtr& message) {
   if (n_holds_ > 0 && message->outs.first().direct) return;
   const bool is_first = pending_.size() == 1 && n_holds_ == 0 && !row_.expects_several();
   const bool is_much = not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes;
-  if (is_first || (is_much && !is_launched_running())) launch();
+  const bool waits = is_much && row_.ends_soon() && are_direct(not_launched_);
+  if (is_first || (is_much && !waits && !is_launched_running())) launch();
+  if (is_much) row_.note_enough();
 }
 
 // Only the first of a row of sends is waited for: the others share a launch.

@@ -1,10 +1,14 @@
 // A row: sends that the program posts one after the other, before a call that waits for them or looks at them.
 //
 // The first send of a row starts in its call, the others wait for each other and share launches. A row that begins as
-// the last one of several did is taken to have several again: its first send, too, waits for the others.
+// the last one of several did is taken to have several again: its first send, too, waits for the others. Direct messages
+// wait for the end of such a row, however many bytes they have: in one launch they share lines of memory. Not so if the
+// program computes between its sends and the call that ends the row: the last row tells.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <optional>
 
 #include "message/message.hpp"
 
@@ -20,8 +24,13 @@ class Row {
   bool may_await() const { return !was_awaited_ && !expects_several(); }
   bool expects_several() const { return first_ == first_of_several_; }
   bool is_open() const { return n_ > 0; }
+  bool ends_soon() const { return expects_several() && !ends_late_; }
+  // Called behind each send that finds enough for a launch.
+  void note_enough() { enough_at_ = Clock::now(); }
 
   void end() {
+    if (enough_at_) ends_late_ = Clock::now() - *enough_at_ > kSoon;
+    enough_at_.reset();
     if (n_ > 1) first_of_several_ = first_;
     else if (n_ == 1 && expects_several()) first_of_several_ = {};
     n_ = 0;
@@ -39,8 +48,12 @@ class Row {
     return {key_of(message.comm), part.peer, part.tag};
   }
 
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::microseconds kSoon{100};  // what a large launch takes
+
   std::size_t n_ = 0;
-  bool was_awaited_ = false;
+  bool was_awaited_ = false, ends_late_ = false;
+  std::optional<Clock::time_point> enough_at_{};
   Name first_{}, first_of_several_{};
 };
 

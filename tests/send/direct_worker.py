@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -201,6 +202,12 @@ def launches(ends: list[tuple[End, End]]) -> tuple[int, int]:
     return found[outcomes.LAUNCHES], found[DIRECT]
 
 
+def send_row(sides: list[tuple[Side, Side]], first: int, requests: Requests, comm: MPI.Comm) -> None:
+    """From a first message on."""
+    for k, (out, _) in enumerate(sides[first:]):
+        PLAIN("Isend", out.piece, 0, first + k, comm, requests.at(len(sides) - first + k))
+
+
 def launches_of_rows(ends: list[tuple[End, End]], firsts: tuple[int, ...]) -> list[tuple[int, int]]:
     """Kernel launches of rows of nonblocking sends, from a first one on: before its MPI_Waitall, and all."""
     comm = MPI.COMM_SELF.Dup()
@@ -213,11 +220,31 @@ def launches_of_rows(ends: list[tuple[End, End]], firsts: tuple[int, ...]) -> li
             for k, (_, into) in enumerate(sides[first:]):
                 PLAIN("Irecv", into.piece, 0, first + k, comm, requests.at(k))
             before = outcomes.rows()
-            for k, (out, _) in enumerate(sides[first:]):
-                PLAIN("Isend", out.piece, 0, first + k, comm, requests.at(n + k))
+            send_row(sides, first, requests, comm)
             early = outcomes.rows() - before
             ways.complete(PLAIN, "Waitall", requests)
             found.append((early[outcomes.LAUNCHES], (outcomes.rows() - before)[outcomes.LAUNCHES]))
+        for out, into in sides:
+            into.check_received(out.payload())
+    comm.Free()
+    return found
+
+
+def launches_of_equal_rows(ends: list[tuple[End, End]], n_rows: int, computes: float) -> list[int]:
+    """Kernel launches of each; the program computes for so many seconds before its MPI_Waitall."""
+    comm = MPI.COMM_SELF.Dup()
+    found = []
+    with Builder() as builder:
+        sides = [(Side(out, builder), Side(into, builder)) for out, into in ends]
+        for _ in range(n_rows):
+            requests, before = Requests(2 * len(sides)), outcomes.rows()
+            for k, (_, into) in enumerate(sides):
+                PLAIN("Irecv", into.piece, 0, k, comm, requests.at(k))
+            send_row(sides, 0, requests, comm)
+            if computes:
+                time.sleep(computes)
+            ways.complete(PLAIN, "Waitall", requests)
+            found.append((outcomes.rows() - before)[outcomes.LAUNCHES])
         for out, into in sides:
             into.check_received(out.payload())
     comm.Free()

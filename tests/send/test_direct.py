@@ -75,6 +75,16 @@ def test_a_row_that_repeats_is_one_launch_and_a_send_alone_starts_in_its_call(ra
     assert rows == [(2, 12), (0, 12), (0, 1), (1, 1), (0, 1), (1, 1)]
 
 
+def test_a_row_of_large_messages_waits_for_its_end_unless_the_program_computes_before(ranks):
+    job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="0")
+    much = c.Vector(400, 200, 230, INT)
+    ends = [(gpu_end(much, k), gpu_end(much, 50 + k)) for k in range(6)]
+    [at_once] = job.call(worker.launches_of_equal_rows, ends, 20, 0.0)
+    assert 1 in at_once  # a machine with other work may be late now and then
+    [computing] = job.call(worker.launches_of_equal_rows, ends, 6, 0.005)
+    assert min(computing[1:]) > 1
+
+
 def test_sets_of_messages_that_come_and_go(ranks, drawn):
     """The lists of boxes of sets are kept for those that come again, and while their kernels run."""
     job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="0", TEMPI_PROGRESS="calls", TEMPI_FAKE_SEED="5")
