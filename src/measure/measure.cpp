@@ -233,9 +233,24 @@ std::vector<double> meet(const Measurement& what, const DirectEnd& message) {
   return samples;
 }
 
+bool is_direct(const Measurement& what) {
+  const auto strategy = model::strategy_named(what.strategy);
+  return strategy && model::needs_both_ends(*strategy);
+}
+
+std::vector<double> measure_direct_to_oneself(const Measurement& mine) {
+  const message::ForceDirect forced;
+  DirectMessage message(mine);
+  const std::uint64_t n_before = DirectMessage::n_sent();
+  const std::vector<double> samples = repeat_timed(limit_of(mine), [&] { message.to_oneself(); });
+  if (DirectMessage::n_sent() - n_before + kNotCounted < samples.size()) throw std::runtime_error("the messages did not go direct");
+  return samples;
+}
+
 std::vector<double> measure_to_oneself(const Measurement& what) {
   Measurement mine = what;
   mine.peer = world_rank();
+  if (is_direct(what)) return measure_direct_to_oneself(mine);
   HostMessage message(mine, strategy_on_host(what));
   return repeat_timed(limit_of(what), [&] { message.to_oneself(); });
 }

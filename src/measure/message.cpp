@@ -25,6 +25,14 @@ int shim_waitall(int, void*, MPI_Status*) __asm__("PMPI_Waitall");
 
 constexpr int kTag = 3;  // other than those by which two ends of a measurement talk (measure.cpp)
 
+void message_to_oneself(const void* out, void* in, int count, Handle type, int self) {
+  alignas(Handle) std::array<char, 2 * kRequestBytes> requests{};
+  std::array<MPI_Status, 2> statuses{};
+  check(shim_irecv(in, count, type, self, kTag, comm_world(), requests.data()), "MPI_Irecv");
+  check(shim_isend(out, count, type, self, kTag, comm_world(), requests.data() + kRequestBytes), "MPI_Isend");
+  check(shim_waitall(2, requests.data(), statuses.data()), "MPI_Waitall");
+}
+
 }  // namespace
 
 HostMessage::HostMessage(const Measurement& what, message::Strategy strategy)
@@ -51,12 +59,7 @@ int HostMessage::receive() {
 
 void HostMessage::to_oneself() {
   const message::OnHost chosen(strategy_);
-  alignas(Handle) std::array<char, 2 * kRequestBytes> requests{};
-  std::array<MPI_Status, 2> statuses{};
-  check(shim_irecv(in_.data(), count_, type_, peer_, kTag, comm_world(), requests.data()), "MPI_Irecv");
-  check(shim_isend(out_.data(), count_, type_, peer_, kTag, comm_world(), requests.data() + kRequestBytes),
-        "MPI_Isend");
-  check(shim_waitall(2, requests.data(), statuses.data()), "MPI_Waitall");
+  message_to_oneself(out_.data(), in_.data(), count_, type_, peer_);
 }
 
 DirectMessage::DirectMessage(const Measurement& what)
@@ -79,6 +82,8 @@ void DirectMessage::receive() {
   MPI_Status status{};
   check(shim_wait(request_.data(), &status), "MPI_Wait");
 }
+
+void DirectMessage::to_oneself() { message_to_oneself(out_.data(), in_.data(), count_, type_, peer_); }
 
 std::uint64_t DirectMessage::n_sent() {
   std::uint64_t n = 0;

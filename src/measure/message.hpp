@@ -25,8 +25,7 @@ class HostMessage {
   message::Strategy strategy_;
 };
 
-// From one buffer of GPU memory to another, each in its process: straight, if the receive is posted first. Its calls
-// name the other rank and the tag, since a wildcard would end the offers of the communicator.
+// From one buffer of GPU memory to another: straight, if the receive is posted first. Its calls name the other rank and the tag, since a wildcard would end the offers of the communicator.
 class DirectMessage {
  public:
   explicit DirectMessage(const Measurement& what);
@@ -34,6 +33,7 @@ class DirectMessage {
   void post();  // a receive
   void send();
   void receive();  // the end of the one that was posted
+  void to_oneself();
 
   // Those of this process that were written straight into the receiver's buffer, so far.
   static std::uint64_t n_sent();

@@ -71,25 +71,30 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
   const device::Location& sender = own.laid_out().place.first;
   const std::uint64_t first = slot.landing_address - slot.landing.begin;
   if (first > slot.landing.bytes || slot.landing.bytes - first < static_cast<std::uint64_t>(slot.bytes)) return nullptr;
-  ReachedPtr reached = reach(part.payload.device(), sender.context, turn.rank, slot.landing);
-  if (!reached) return nullptr;
+  std::vector<ReachedPtr> kept;
+  std::uint64_t begin = slot.landing.begin;
+  if (!turn.is_own) {
+    kept.push_back(reach(part.payload.device(), sender.context, turn.rank, slot.landing));
+    if (!kept.front()) return nullptr;
+    begin = kept.front()->begin();
+  }
   slot.is_landed.store(1, std::memory_order_relaxed);
-  pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(reached->begin() + first));
-  to.place = {{device::MemoryKind::device, sender.ordinal, sender.context, reached->begin(),
-               reached->begin() + slot.landing.bytes}};
+  pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(begin + first));
+  to.place = {{device::MemoryKind::device, sender.ordinal, sender.context, begin, begin + slot.landing.bytes}};
   const pack::PreparedPtr& prepared = part.payload.prepared();
-  return make_recycled<Direct>(claim, prepared, std::vector{std::move(reached)},
+  return make_recycled<Direct>(claim, prepared, std::move(kept),
                                pack::transfer_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to),
                                true);
 }
 
-DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
+DirectPtr direct_to_oneself(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
   const auto& offer = *static_cast<const Offer*>(claim.slot->own);
   const device::Location& sender = part.payload.transfer().laid_out().place.first;
   if (offer.end.place.first.context != sender.context) return nullptr;
   const auto boxes = [&] { return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes(); };
   const ComposedPtr composed = composition(sent, name, {}, boxes);
-  return composed->mapping ? make_direct(claim, composed, part, offer.end, {}) : nullptr;
+  if (composed->mapping) return make_direct(claim, composed, part, offer.end, {});
+  return offer.landing ? direct_to_landing(turn, claim, part) : nullptr;
 }
 
 DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent,
@@ -119,7 +124,7 @@ DirectPtr direct_to(const Turn& turn, const Claim& claim, const Part& part) {
     if (direct || slot.n_boxes == 0) return direct;  // else the buffer may be in reach
   }
   const LayoutName name{turn.rank, slot.layout};
-  return turn.is_own ? direct_to_oneself(claim, name, sent, part) : direct_to_other(turn, claim, name, sent, part);
+  return turn.is_own ? direct_to_oneself(turn, claim, name, sent, part) : direct_to_other(turn, claim, name, sent, part);
 }
 
 // After a failure chunks may be under way; the landing is the receiver's again when the claim has ended.

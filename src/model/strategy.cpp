@@ -11,11 +11,12 @@ Part by_host(Locality locality) {
 }
 
 Part by_device(Locality locality) {
-  if (locality == Locality::same_gpu) return Part::message_device_same_gpu;
+  if (locality == Locality::self || locality == Locality::same_gpu) return Part::message_device_same_gpu;
   return locality == Locality::other_gpu ? Part::message_device_other_gpu : Part::message_device_other_node;
 }
 
 Part by_marker(Locality locality) {
+  if (locality == Locality::self) return Part::message_direct_self;
   if (locality == Locality::same_gpu) return Part::message_direct_same_gpu;
   return locality == Locality::other_gpu ? Part::message_direct_other_gpu : Part::none;
 }
@@ -54,6 +55,7 @@ bool direct_is_forced() {
 }
 
 std::optional<Locality> locality_named(std::string_view text) {
+  if (text == "self") return Locality::self;
   if (text == "same_gpu") return Locality::same_gpu;
   if (text == "other_gpu") return Locality::other_gpu;
   if (text == "other_node") return Locality::other_node;

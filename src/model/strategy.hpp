@@ -3,7 +3,7 @@
 // Glossary
 //   end       one side of a message: packing at the sender, unpacking at the receiver
 //   locality  location of the peer of a message of GPU memory
-//   peer      the same for a message of host memory, which may also go to oneself
+//   peer      the same for a message of host memory
 #pragma once
 
 #include <array>
@@ -67,7 +67,7 @@ constexpr bool packs_nothing(Strategy strategy) { return row(strategy).packs == 
 constexpr bool needs_both_ends(Strategy strategy) { return row(strategy).packs == Packs::layout_to_layout; }
 constexpr bool packs_on_host(Strategy strategy) { return row(strategy).packs == Packs::host_packer; }
 
-enum class Locality : std::uint8_t { same_gpu, other_gpu, other_node };
+enum class Locality : std::uint8_t { self, same_gpu, other_gpu, other_node };
 std::optional<Locality> locality_named(std::string_view text);
 
 enum class Peer : std::uint8_t { self, same_node, other_node };

@@ -137,6 +137,7 @@ Locality locality(Handle comm, int rank) noexcept {
   const World* const all = world();
   if (all == nullptr) return Locality::other_node;
   const KnownPeer* const peer = find_in(*all, comm, rank);
+  if (peer != nullptr && peer->place == Peer::self) return Locality::self;
   const bool is_near = peer != nullptr ? peer->on_node >= 0 : all->is_all;
   if (!is_near) return Locality::other_node;
   const bool shares = peer != nullptr ? share_gpu(peer->on_node, all->mine()) : count_gpus() == 1;

@@ -17,6 +17,7 @@ from tempi._version import __version__
 from tempi.check.report import Run, show, write_report
 from tempi.cuda.gpus import gpus
 from tempi.measure.ranks import words_of
+from tempi.run.environment import is_inside_job
 from tempi.run.launchers import Launch, find_mpirun, kind_of
 from tempi.run.records import records_of
 from tempi.run.with_shim import with_shim
@@ -118,6 +119,8 @@ def main(
     to 16 ranks (else between those whose distance is a power of two), once with each strategy. Exit code 1:
     something is wrong; send the file that it writes with the bug.
     """
+    if is_inside_job():
+        raise click.UsageError("it starts ranks itself: leave mpirun out, or use --ranks-command")
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
     names, runs = wanted(strategies), []
     try:

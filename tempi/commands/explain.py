@@ -11,7 +11,7 @@ from tempi.commands.prediction import count_for, print_prediction
 from tempi.cuda.gpus import gpus
 from tempi.explanation import MOST_COUNT, ExplainError, explain
 from tempi.model.profile_check import ProfileError
-from tempi.model.terms import LOCALITIES, PEERS
+from tempi.model.terms import LOCALITIES
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -37,7 +37,7 @@ def evaluate(expression: str) -> MPI.Datatype:
 @click.option("--count", default=1, show_default=True, type=click.IntRange(0, MOST_COUNT), help="Elements.")
 @click.option("--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Payload, instead of --count.")
 @click.option(
-    "--peer", type=click.Choice([*LOCALITIES, *PEERS[:2]]), help="Predict a message's time to a peer there."
+    "--peer", type=click.Choice([*LOCALITIES, "same_node"]), help="Predict a message's time to a peer there."
 )
 @click.option("--profile", type=click.Path(path_type=Path), help="From this one, not the one in use here.")
 def main(expression: str, count: int, n_bytes: int | None, peer: str | None, profile: Path | None) -> None:
@@ -51,6 +51,6 @@ def main(expression: str, count: int, n_bytes: int | None, peer: str | None, pro
     try:
         explain(datatype, n_elements).print()
         if peer or profile or n_bytes is not None:
-            print_prediction(datatype, n_elements, peer or LOCALITIES[0], profile)
+            print_prediction(datatype, n_elements, peer or LOCALITIES[1], profile)
     except (ExplainError, ProfileError, RuntimeError) as error:
         raise click.ClickException(str(error)) from error

@@ -56,7 +56,7 @@ def peer_of(locality: str) -> str:
 
 def locality_of(peer: str) -> str:
     """Locality of a peer to a message of GPU memory."""
-    return {"self": "same_gpu", "same_node": "other_gpu"}.get(peer, peer)
+    return "other_gpu" if peer == "same_node" else peer
 
 
 def on_host(profile: Profile, transfer: Explanation, peer: str) -> Prediction:

@@ -144,7 +144,7 @@ def message_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
     ]
 
 
-def direct_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
+def direct_rows(peers: Mapping[str, int], has_gpu: bool, quick: bool) -> list[Row]:
     """Messages that a kernel writes straight into the receiver's GPU buffer.
 
     Contiguous ones are the library's, if it is CUDA-aware, and hence no part of the grid.
@@ -152,16 +152,25 @@ def direct_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
     Parameters
     ----------
     peers : dict of str to int
-        As in `message_rows`: ``{"direct.other_gpu": 1}``.
+        As in `message_rows`: ``{"direct.other_gpu": 1}``. Messages of a rank to itself are measured by one
+        rank alone.
     """
     return [
-        Row(f"message.{name}", "direct", strategy, shape, peer)
-        for name, peer in peers.items()
+        Row(f"message.{strategy}.{where}", strategy if peer else "self", strategy, shape, peer)
         for strategy in DIRECT_STRATEGIES
-        if name.startswith(f"{strategy}.")
+        for where, peer in direct_ends(peers, has_gpu, strategy)
         for shape in shapes(quick, on_gpu=True)
         if not shape.is_dense
     ]
+
+
+def direct_ends(peers: Mapping[str, int], has_gpu: bool, strategy: str) -> Iterator[tuple[str, int | None]]:
+    """The localities of the peers of a strategy's messages, and their ranks; none for a rank and itself."""
+    if has_gpu:
+        yield "self", None
+    for name, peer in peers.items():
+        if name.startswith(f"{strategy}."):
+            yield name.partition(".")[2], peer
 
 
 def typed_shapes(quick: bool) -> Iterator[Shape]:

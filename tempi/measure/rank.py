@@ -127,7 +127,7 @@ def records(job: Job) -> Iterator[Record]:
         name: peer for name, peer in peers.items() if job.device_messages or not name.startswith("device")
     }
     # Typed messages end the offers of MPI_COMM_WORLD, with wildcards: direct ones come before them.
-    messages = [*message_rows(wanted, job.quick), *direct_rows(wanted, job.quick)]
+    messages = [*message_rows(wanted, job.quick), *direct_rows(wanted, machine.has_gpu, job.quick)]
     typed = typed_rows(wanted, job.quick)
     if job.comm.rank == 0:
         rows = [*messages, *local_rows(machine.has_gpu, job.quick), *typed]

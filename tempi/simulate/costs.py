@@ -112,7 +112,7 @@ class Costs:
 
     def _goes_direct(self, message: OneMessage) -> bool:
         """One that was not measured has no time here, though the shim would take it; to oneself it has."""
-        if (message.contiguous and self._aware) or self._locality(message) not in NEAR_LOCALITIES:
+        if (message.contiguous and self._aware) or message.locality not in NEAR_LOCALITIES:
             return False
         if self._direct_to_self_is_estimated(message):
             return True
@@ -121,21 +121,18 @@ class Costs:
         return self._wish == DIRECT or self._fit.choose(*self._question(message), True) == DIRECT
 
     def _question(self, message: OneMessage) -> tuple[int, int, int, int, bool, str, bool]:
-        return (*message.features, message.contiguous, self._locality(message), self._aware)
-
-    def _locality(self, message: OneMessage) -> str:
-        """A rank and itself are taken to be two GPUs: the terms of one were measured between two processes,
-        which the GPU serves in turns."""
-        return "other_gpu" if message.locality == SELF else message.locality
+        return (*message.features, message.contiguous, message.locality, self._aware)
 
     def _direct_to_self_is_estimated(self, message: OneMessage) -> bool:
-        """A direct message to oneself is one kernel that does the work of packing and of unpacking."""
+        """Where it was not measured, a direct message to oneself is one kernel that does the work of packing
+        and of unpacking."""
         needed = {"message.direct.other_gpu", "pack.device", "unpack.device"}
-        return message.locality == SELF and needed <= set(self._terms)
+        is_known = "message.direct.self" in self._terms
+        return message.locality == SELF and not is_known and needed <= set(self._terms)
 
     def _direct(self, message: OneMessage) -> Cost:
         """All that meet share a launch; the rest of each, its marker too, adds up."""
-        seconds = self._seconds(f"message.direct.{self._locality(message)}", message.features)
+        seconds = self._seconds(f"message.direct.{message.locality}", message.features)
         launch = min(seconds, self._seconds("launch", Features(0)))
         return Cost(DIRECT, launch, seconds - launch, crosses=False)
 
@@ -164,9 +161,9 @@ class Costs:
         return Cost(strategy, *pack, latency, stream, *unpack)
 
     def _on_the_way(self, memory: str, message: OneMessage) -> tuple[float, float]:
-        """Bytes that a rank sends itself stay on its GPU: they move at the rate measured between two ranks of
-        one GPU, without the wait for each other's turns."""
-        where = self._locality(message)
+        """A rank and itself are taken to be two GPUs: terms of one were measured between two processes, which
+        the GPU serves in turns. Bytes that a rank sends itself move at the rate within a GPU, though."""
+        where = "other_gpu" if message.locality == SELF else message.locality
         place = "same_node" if memory == "host" and where == "other_gpu" else where
         bytes_only = Features(message.features.bytes)
         latency, stream = self._split(f"message.{memory}.{place}", bytes_only)

@@ -119,6 +119,12 @@ def test_an_unknown_strategy(check):
     assert "--strategies fastest" in done.text
 
 
+def test_a_launcher_around_it_is_refused(check):
+    done, report = check("--strategies", "auto", PMI_RANK="0")
+    assert (done.code, report) == (2, None)
+    assert "leave mpirun out" in done.text
+
+
 def test_the_same_as_tests_of_pytest_under_the_users_launcher(tmp_path):
     """Elsewhere than here, where pytest loads tests/conftest.py."""
     selected = ["-k", "not MiB and not 64", "-q", "-p", "no:cacheprovider"]

@@ -2,7 +2,9 @@
 
 from fractions import Fraction
 
-MESSAGE_ON_HOST = {"same_gpu": "same_gpu", "other_gpu": "same_node", "other_node": "other_node"}
+MESSAGE_ON_HOST = {"self": "same_node", "same_gpu": "same_gpu", "other_gpu": "same_node", "other_node": "other_node"}
+
+MESSAGE_ON_GPU = {"self": "same_gpu"}
 
 
 def term_seconds(term, features):
@@ -20,7 +22,8 @@ def term_seconds(term, features):
 
 def terms_on_gpu(contiguous, locality, cuda_aware, reaches_peer):
     """The table of strategies and their sums."""
-    host, device = f"message.host.{MESSAGE_ON_HOST[locality]}", f"message.device.{locality}"
+    host = f"message.host.{MESSAGE_ON_HOST[locality]}"
+    device = f"message.device.{MESSAGE_ON_GPU.get(locality, locality)}"
     sums = {strategy: (f"pack.{strategy}", host, f"unpack.{strategy}") for strategy in ("oneshot", "staged")}
     if cuda_aware:
         sums["device"] = ("pack.device", device, "unpack.device")

@@ -19,7 +19,7 @@ TERMS = (
     *(f"{side}.{how}" for side in ("pack", "unpack") for how in ("device", "oneshot", "staged", "host", "library")),
     *(f"message.host.{where}" for where in ("same_gpu", "same_node", "other_node")),
     *(f"message.device.{where}" for where in ("same_gpu", "other_gpu", "other_node")),
-    *(f"message.direct.{where}" for where in ("same_gpu", "other_gpu")),
+    *(f"message.direct.{where}" for where in ("self", "same_gpu", "other_gpu")),
     *(f"message.{how}.{layout}.{peer}" for how in HOST_STRATEGIES for layout in ("typed", "indexed") for peer in PEERS),
     "chunks",
 )

@@ -29,18 +29,22 @@ def test_the_grid_fits_into_memory_and_has_every_term(quick):
 @pytest.mark.parametrize("quick", [True, False])
 def test_exactly_the_terms_of_the_model_are_measured(quick):
     peers = {f"{memory}.{place}": 1 for memory, places in PLACES.items() for place in places}
-    between = [*message_rows(peers, quick), *direct_rows(peers, quick), *typed_rows(peers, quick)]
+    between = [*message_rows(peers, quick), *direct_rows(peers, True, quick), *typed_rows(peers, quick)]
     assert {row.term for row in (*local_rows(True, quick), *between)} == NAMES
 
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_direct_messages_are_measured_on_the_shapes_of_gpu_memory(quick):
-    rows = direct_rows({"host.same_node": 1, "direct.same_gpu": 2, "direct.other_gpu": 1}, quick)
+    rows = direct_rows({"host.same_node": 1, "direct.same_gpu": 2, "direct.other_gpu": 1}, True, quick)
     wanted = [shape for shape in shapes(quick, on_gpu=True) if not shape.is_dense]
-    for where, peer in (("same_gpu", 2), ("other_gpu", 1)):
+    for where, peer in (("self", None), ("same_gpu", 2), ("other_gpu", 1)):
         assert [row.shape for row in rows if (row.term, row.peer) == (f"message.direct.{where}", peer)] == wanted
-    assert {(row.what, row.strategy, row.is_nominal) for row in rows} == {("direct", "direct", False)}
-    assert len(rows) == 2 * len(wanted)
+    assert {(row.what, row.strategy, row.is_nominal) for row in rows} == {
+        ("direct", "direct", False),
+        ("self", "direct", False),
+    }
+    assert len(rows) == 3 * len(wanted)
+    assert direct_rows({"host.same_node": 1}, False, quick) == []
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -107,6 +107,7 @@ BY_HAND = {
         (False, "other_gpu", True, {"device": 24.5, "oneshot": 7.0}, "oneshot"),
         (True, "other_gpu", True, {"library": 0.5, "device": 24.5, "oneshot": 7.0}, "library"),
         (True, "same_gpu", True, {"oneshot": 35.0}, "oneshot"),
+        (False, "self", False, {"oneshot": 7.0}, "oneshot"),
         (True, "other_gpu", False, {"oneshot": 7.0}, "oneshot"),
         (False, "other_node", True, {}, None),
     ],

@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 from support import outcomes
 from support.building import Builder
-from support.direct_counts import DIRECT, direct_since
+from support.direct_counts import DIRECT, direct_since, landed_since
 from support.messages import End, Image, Side
 from support.p2p import PLAIN, Requests
 
@@ -173,12 +173,17 @@ class Schedule:
 
 def run(events: tuple[Event, ...]) -> int:
     """The number of messages that were written straight into their receiver."""
+    return written_and_landed(events)[0]
+
+
+def written_and_landed(events: tuple[Event, ...]) -> tuple[int, int]:
+    """The numbers of messages that were written straight into their receiver, and packed into memory of its GPU."""
     comm = MPI.COMM_SELF.Dup()
     before = outcomes.rows()
     with Builder() as builder:
         Schedule(comm, builder).run(events)
     comm.Free()
-    return direct_since(before)
+    return direct_since(before), landed_since(before)
 
 
 def launches(ends: list[tuple[End, End]]) -> tuple[int, int]:

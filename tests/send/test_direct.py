@@ -1,6 +1,7 @@
 """Direct messages: bytes straight into the receiver's layout, wherever MPI's matching allows it, and nowhere else."""
 
 import itertools
+import random
 
 import direct_worker as worker
 import own_halo_worker
@@ -112,6 +113,19 @@ def test_a_halo_of_a_rank_with_itself(ranks, halo):
     """The list of boxes is made at the second time."""
     job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="0", TEMPI_PROGRESS="calls")
     assert job.call(own_halo_worker.exchange, halo, 3) == [3 * len(halo.directions)]
+
+
+def irregular(order_seed):
+    """More blocks than two layouts are composed of."""
+    order = random.Random(order_seed).sample(range(2000), 2000)
+    return c.Indexed((3,) * 2000, tuple(5 * k + k % 2 for k in order), INT)
+
+
+@pytest.mark.parametrize("way", ["Isend", "Send_init"])
+def test_irregular_layouts_go_by_memory_of_the_gpu(job, way):
+    outs = irregular(1), irregular(2), c.Vector(1500, 4, 7, INT), c.Contiguous(6000, INT)
+    events = [(receive(spec=irregular(1), seed=k), send(spec=out, way=way, seed=50 + k)) for k, out in enumerate(outs)]
+    assert job.call(worker.written_and_landed, tuple(itertools.chain(*events))) == [(1, 3)]
 
 
 NOT_DIRECT = {
