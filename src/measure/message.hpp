@@ -25,7 +25,8 @@ class HostMessage {
   message::Strategy strategy_;
 };
 
-// From one buffer of GPU memory to another: straight, if the receive is posted first. Its calls name the other rank and the tag, since a wildcard would end the offers of the communicator.
+// From one buffer of GPU memory to another: straight, if the receive is posted first. Its calls name the other rank and
+// the tag, since a wildcard would end the offers of the communicator.
 class DirectMessage {
  public:
   explicit DirectMessage(const Measurement& what);

@@ -87,7 +87,8 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
                                true);
 }
 
-DirectPtr direct_to_oneself(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
+DirectPtr direct_to_oneself(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent,
+                            const Part& part) {
   const auto& offer = *static_cast<const Offer*>(claim.slot->own);
   const device::Location& sender = part.payload.transfer().laid_out().place.first;
   if (offer.end.place.first.context != sender.context) return nullptr;
@@ -124,7 +125,8 @@ DirectPtr direct_to(const Turn& turn, const Claim& claim, const Part& part) {
     if (direct || slot.n_boxes == 0) return direct;  // else the buffer may be in reach
   }
   const LayoutName name{turn.rank, slot.layout};
-  return turn.is_own ? direct_to_oneself(turn, claim, name, sent, part) : direct_to_other(turn, claim, name, sent, part);
+  return turn.is_own ? direct_to_oneself(turn, claim, name, sent, part)
+                     : direct_to_other(turn, claim, name, sent, part);
 }
 
 // After a failure chunks may be under way; the landing is the receiver's again when the claim has ended.

@@ -1,6 +1,6 @@
 // Boxes that meet: one reads in the lines of memory in which another one of the same loops writes, as opposite faces of
-// an array do. Woven into one box they are moved in turn, and each line is fetched once. (Measured on an H200: a halo of
-// 74 MiB to oneself takes 90 us, 118 with such boxes side by side, 144 with one behind the other.)
+// an array do. Woven into one box they are moved in turn, and each line is fetched once. (Measured on an H200: a halo
+// of 74 MiB to oneself takes 90 us, 118 with such boxes side by side, 144 with one behind the other.)
 #pragma once
 
 #include <vector>

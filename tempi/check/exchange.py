@@ -71,20 +71,23 @@ def exchange(
 ) -> Found:
     """Exchange messages with a peer, which may be the calling rank itself."""
     out, into = make(sent.span), make(received.span)
+    sent_places, received_places = sent.places, received.places
     wrong, seconds, before = 0, float("inf"), _sends()
     with sent.datatype() as of_sent, received.datatype() as of_received:
+        given_from = _mpi_buffer(out, sent.span, of_sent)
+        asked_into = _mpi_buffer(into, received.span, of_received)
         for turn in range(n_times):
             seed = 1000 * turn + sent.n_bytes
             out.write(_cells(seed + comm.rank, sent.span))
             junk = _cells(seed + 500, received.span)
             into.write(junk)
             begun = time.perf_counter()
-            asked = comm.Irecv(_mpi_buffer(into, received.span, of_received), peer, TAG)
-            given = comm.Isend(_mpi_buffer(out, sent.span, of_sent), peer, TAG)
+            asked = comm.Irecv(asked_into, peer, TAG)
+            given = comm.Isend(given_from, peer, TAG)
             asked.Wait()
             given.Wait()
             seconds = min(seconds, time.perf_counter() - begun)
             expected = junk
-            expected[received.places] = _cells(seed + peer, sent.span)[sent.places]
+            expected[received_places] = _cells(seed + peer, sent.span)[sent_places]
             wrong += int(np.count_nonzero(into.read() != expected))
     return Found(wrong, seconds, _went(_sends() - before))

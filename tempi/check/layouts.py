@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Layout:
     name: str
     n_bytes: int
 
-    @property
+    @cached_property
     def places(self) -> NDArray[np.int64]:
         """The offsets of all bytes, in the order in which MPI packs them."""
         if self.name == "face":
@@ -45,7 +46,7 @@ class Layout:
         blocks = [np.arange(begin, begin + length) for begin, length in self._blocks]
         return np.concatenate(blocks)
 
-    @property
+    @cached_property
     def span(self) -> int:
         """Bytes of memory that an element needs."""
         return int(self.places.max()) + 1
@@ -55,7 +56,7 @@ class Layout:
         """Rows of each of two planes, and the bytes of a row."""
         return self.n_bytes // 256, 128
 
-    @property
+    @cached_property
     def _blocks(self) -> list[tuple[int, int]]:
         """The offset and the length of each block."""
         n = self.n_bytes
