@@ -1,7 +1,7 @@
 """Simulated beside measured: the halo exchanges of `bench.halo3d` on one node of NVIDIA H200.
 
-The time of a call is not in a profile: it is taken from the smallest exchange on one GPU, for each way, and
-that row is left out of the comparison.
+The time of a call is not in a profile: it is taken from the smallest exchange on one GPU by the same version,
+for each way, and that row is left out of the comparison.
 """
 
 from __future__ import annotations
@@ -26,14 +26,46 @@ SMALLEST = (32, 1, 1)
 
 
 @dataclass(frozen=True)
+class Source:
+    """Measured exchanges of one version.
+
+    Attributes
+    ----------
+    name : str
+        Their file in `results/h200`.
+    profile : str
+        Of their library, as that version had it.
+    strategy : str or None
+        If there was only one.
+    calibrated_by : str
+        The file with the smallest exchange of that version.
+    """
+
+    label: str
+    name: str
+    profile: str
+    strategy: str | None
+    calibrated_by: str
+
+
+DIRECT, PACKED = "nvidia-h200-openmpi-4.1.6", "nvidia-h200-openmpi-5.0.7-cuda"
+DIRECT_THEN = str(RESULTS / "h200" / f"{DIRECT}-20261122.fit")
+NEWEST, OLDER = "halo3d-sizes-1gpu-openmpi4", "halo3d-direct-openmpi4"
+SOURCES = (
+    Source("direct", NEWEST, DIRECT, None, NEWEST),
+    Source("direct, an older version", OLDER, DIRECT_THEN, None, OLDER),
+    Source("packed, CUDA-aware", "halo3d-gpu-openmpi", PACKED, "device", OLDER),
+)
+
+
+@dataclass(frozen=True)
 class Case:
     """A measured exchange; microseconds are the median of its launches."""
 
+    source: Source
     ranks: int
     size: Size
     way: str
-    profile: str
-    strategy: str | None
     measured_us: float
 
     @property
@@ -43,17 +75,11 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """The measured exchanges with a GPU for each rank, with the profile of their library.
-
-    Those of the CUDA-aware library were measured before there were direct messages.
-    """
-    for name, profile, strategy in (
-        ("halo3d-direct-openmpi4", "nvidia-h200-openmpi-4.1.6", None),
-        ("halo3d-gpu-openmpi", "nvidia-h200-openmpi-5.0.7-cuda", "device"),
-    ):
-        for (ranks, gpus, size, way), times in _measured(name).items():
+    """The measured exchanges with a GPU for each rank."""
+    for source in SOURCES:
+        for (ranks, gpus, size, way), times in _measured(source.name).items():
             if ranks == gpus:
-                yield Case(ranks, size, way, profile, strategy, median(times))
+                yield Case(source, ranks, size, way, median(times))
 
 
 def _measured(name: str) -> dict[tuple[int, int, Size, str], list[float]]:
@@ -72,21 +98,26 @@ def simulated_us(case: Case, call_us: float) -> float:
     node = replace(read_network("fat-tree"), ranks_per_node=case.ranks, gpus_per_node=case.ranks)
     edge, radius, quantities = case.size
     halo = Problem((edge,) * 3, True, radius, quantities).on(case.ranks)
-    scenario = Scenario(node, read_profile(case.profile), case.way, call_us=call_us, strategy=case.strategy)
+    scenario = Scenario(
+        node, read_profile(case.source.profile), case.way, call_us=call_us, strategy=case.source.strategy
+    )
     return scenario.of_halo(halo, True).seconds / MICRO
 
 
-def call_times() -> dict[str, float]:
-    """Microseconds of a call by each way, from the smallest exchange on one GPU."""
-    smallest = [case for case in cases() if case.is_calibration]
-    return {case.way: (case.measured_us - simulated_us(case, 0.0)) / CALLS[case.way] for case in smallest}
+def call_times() -> dict[tuple[str, str], float]:
+    """Microseconds of a call by file and way, from the smallest exchange on one GPU."""
+    return {
+        (case.source.name, case.way): (case.measured_us - simulated_us(case, 0.0)) / CALLS[case.way]
+        for case in cases()
+        if case.is_calibration
+    }
 
 
 @dataclass(frozen=True)
 class Row:
     """A case with its simulated time."""
 
-    library: str
+    source: str
     ranks: int
     size: str
     way: str
@@ -99,23 +130,24 @@ class Row:
 def compare() -> list[Row]:
     """Print the table, and the median errors."""
     calls = call_times()
-    rows = [_row(case, simulated_us(case, calls[case.way])) for case in cases()]
-    words = ", ".join(f"{way} {us:.2f} us" for way, us in calls.items())
-    table = Table(title=f"one node of H200; a call takes {words}")
-    for name in ("library", "GPUs", "size", "way", "measured (us)", "simulated (us)", "ratio"):
+    rows = [_row(case, simulated_us(case, calls[case.source.calibrated_by, case.way])) for case in cases()]
+    table = Table(title="one node of H200")
+    for name in ("source", "GPUs", "size", "way", "measured (us)", "simulated (us)", "ratio"):
         table.add_column(name, justify="right")
     for row in rows:
         times = (f"{row.measured_us:.4g}", f"{row.simulated_us:.4g}")
         note = " (calibration)" if row.calibration else ""
-        table.add_row(row.library, str(row.ranks), row.size, row.way, *times, f"{row.ratio:.2f}{note}")
+        table.add_row(row.source, str(row.ranks), row.size, row.way, *times, f"{row.ratio:.2f}{note}")
     CONSOLE.print(table)
-    for library in dict.fromkeys(row.library for row in rows):
-        errors = [abs(row.ratio - 1) for row in rows if row.library == library and not row.calibration]
-        CONSOLE.print(f"{library}: median error of {len(errors)}: {median(errors):.0%}")
+    for source in SOURCES:
+        errors = [abs(row.ratio - 1) for row in rows if row.source == source.label and not row.calibration]
+        used = [f"{way} {us:.2f} us" for (name, way), us in calls.items() if name == source.calibrated_by]
+        error = f"{source.label}: median error of {len(errors)}: {median(errors):.0%}"
+        CONSOLE.print(f"{error}; a call takes {', '.join(used)}")
     return rows
 
 
 def _row(case: Case, us: float) -> Row:
-    library, size = case.profile.removeprefix("nvidia-h200-"), ":".join(map(str, case.size))
-    ratio = us / case.measured_us
-    return Row(library, case.ranks, size, case.way, case.measured_us, us, ratio, case.is_calibration)
+    size, ratio = ":".join(map(str, case.size)), us / case.measured_us
+    label = case.source.label
+    return Row(label, case.ranks, size, case.way, case.measured_us, us, ratio, case.is_calibration)

@@ -1,9 +1,9 @@
 // A row: sends that the program posts one after the other, before a call that waits for them or looks at them.
 //
 // The first send of a row starts in its call, the others wait for each other and share launches. A row that begins as
-// the last one of several did is taken to have several again: its first send, too, waits for the others. Direct messages
-// wait for the end of such a row, however many bytes they have: in one launch they share lines of memory. Not so if the
-// program computes between its sends and the call that ends the row: the last row tells.
+// the last one of several did is taken to have several again: its first send, too, waits for the others. Direct
+// messages wait for the end of such a row, however many bytes they have: in one launch they share lines of memory. Not
+// so if the program computes between its sends and the call that ends the row: the last row tells.
 #pragma once
 
 #include <chrono>
