@@ -32,7 +32,7 @@ This page is made from `src/base/strategies.def` by `make docs`.
 """
 PREDICTIONS = """
 A prediction is a sum of terms ([perfmodel](../perfmodel/README.md)); both ends are taken to be alike.
-L: `same_gpu`, `other_gpu` (of host memory `same_node`) or `other_node`. Y: `typed` or `indexed`.
+L: `self`, `same_gpu`, `other_gpu` (of host memory `same_node`) or `other_node`. Y: `typed` or `indexed`.
 P: `self`, `same_node` or `other_node`.
 
 | strategy | a message of GPU memory | of a derived datatype in host memory |

@@ -1,7 +1,7 @@
 """Simulated beside measured: the halo exchanges of `bench.halo3d` on one node of NVIDIA H200.
 
-The time of a call is not in a profile: it is taken from the smallest exchange on one GPU by the same version,
-for each way, and that row is left out of the comparison.
+The time of a call is not in a profile: it is taken from the smallest exchange on one GPU for each way, and
+that row is left out of the comparison.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ class Source:
 
     Attributes
     ----------
+    label : str
+        In the table.
     name : str
         Their file in `results/h200`.
     profile : str
         Of their library, as that version had it.
     strategy : str or None
-        If there was only one.
+        The only one that there was; None: the predicted ones.
     calibrated_by : str
-        The file with the smallest exchange of that version.
+        The file with the smallest exchange; of packed messages, for want of one, that of another library.
     """
 
     label: str

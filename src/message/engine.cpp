@@ -26,11 +26,6 @@ constexpr std::int64_t kBytesPerMicrosecond = 1 << 20;  // half of what a kernel
 // Largest pack that is waited for in its own call, if it is the first of a row: it takes little more than its launch.
 constexpr std::int64_t kMostAwaitedBytes = 256 << 10;
 
-bool are_direct(const std::vector<MessagePtr>& messages) {
-  return std::all_of(messages.begin(), messages.end(),
-                     [](const MessagePtr& message) { return message->outs.first().direct != nullptr; });
-}
-
 }  // namespace
 
 Engine& Engine::get() {
@@ -72,6 +67,7 @@ void Engine::join(const std::vector<MessagePtr>& messages) noexcept {
     pending_.push_back(message);
     not_launched_.push_back(message);
     not_launched_bytes_ += message->outs.bytes();
+    only_direct_ = only_direct_ && message->outs.first().direct != nullptr;
   }
 }
 
@@ -113,12 +109,14 @@ void Engine::release() noexcept {
 void Engine::queue(const MessagePtr& message) {
   not_launched_.push_back(message);
   not_launched_bytes_ += message->outs.bytes();
+  only_direct_ = only_direct_ && message->outs.first().direct != nullptr;
   if (n_holds_ > 0 && message->outs.first().direct) return;
   const bool is_first = pending_.size() == 1 && n_holds_ == 0 && !row_.expects_several();
   const bool is_much = not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes;
-  const bool waits = is_much && row_.ends_soon() && are_direct(not_launched_);
+  const bool waits = is_much && only_direct_ && row_.may_wait();
+  const bool is_direct = message->outs.first().direct != nullptr;
   if (is_first || (is_much && !waits && !is_launched_running())) launch();
-  if (is_much) row_.note_enough();
+  if (is_direct && n_holds_ == 0) row_.note_direct(is_much);
 }
 
 // Only the first of a row of sends is waited for: the others share a launch.
@@ -137,6 +135,7 @@ void Engine::launch() noexcept {
   launched_ = not_launched_.back()->outs.first().queued.mark;
   not_launched_.clear();
   not_launched_bytes_ = 0;
+  only_direct_ = true;
 }
 
 // Other threads may have the lock while early sends wait.

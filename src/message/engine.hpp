@@ -131,6 +131,7 @@ class Engine {
   EarlySends early_;
   std::vector<MessagePtr> not_launched_;  // of the pending ones
   std::int64_t not_launched_bytes_ = 0;
+  bool only_direct_ = true;      // of those
   device::MarkPtr launched_{};   // the end of the last launch
   int n_holds_ = 0;              // objects of Together
   std::int64_t held_bytes_ = 0;  // posted under them

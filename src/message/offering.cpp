@@ -65,8 +65,7 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   slot->is_landed.store(0, std::memory_order_relaxed);
   slot->landed.store(0, std::memory_order_relaxed);
   const bool is_described = place.is_own || describe(*slot, *offer, *layout, payload.device());
-  const bool may_compose = place.is_own ? !layout->boxes.empty() : is_described && !suits_landing(payload);
-  if (!may_compose) offer->landing = Landing::make(payload, *slot);
+  if (!is_described || (!place.is_own && suits_landing(payload))) offer->landing = Landing::make(payload, *slot);
   return is_described || offer->landing ? offer : nullptr;
 }
 

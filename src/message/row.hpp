@@ -2,8 +2,8 @@
 //
 // The first send of a row starts in its call, the others wait for each other and share launches. A row that begins as
 // the last one of several did is taken to have several again: its first send, too, waits for the others. Direct
-// messages wait for the end of such a row, however many bytes they have: in one launch they share lines of memory. Not
-// so if the program computes between its sends and the call that ends the row: the last row tells.
+// messages wait for the end of such a row, however many bytes they have: in one launch they share lines of memory. They
+// do not wait if the program computed between the sends of the last row and its end; nor longer than kLongest.
 #pragma once
 
 #include <chrono>
@@ -24,13 +24,20 @@ class Row {
   bool may_await() const { return !was_awaited_ && !expects_several(); }
   bool expects_several() const { return first_ == first_of_several_; }
   bool is_open() const { return n_ > 0; }
-  bool ends_soon() const { return expects_several() && !ends_late_; }
-  // Called behind each send that finds enough for a launch.
-  void note_enough() { enough_at_ = Clock::now(); }
+  // Whether direct messages that are enough for a launch wait for the end.
+  bool may_wait() const {
+    return expects_several() && !ends_late_ && (!enough_since_ || Clock::now() - *enough_since_ < kLongest);
+  }
+  // Behind each direct send; once there is enough, the time of the last one counts.
+  void note_direct(bool is_enough) {
+    if (!enough_since_ && !is_enough) return;
+    last_direct_ = Clock::now();
+    if (!enough_since_) enough_since_ = last_direct_;
+  }
 
   void end() {
-    if (enough_at_) ends_late_ = Clock::now() - *enough_at_ > kSoon;
-    enough_at_.reset();
+    if (enough_since_) ends_late_ = Clock::now() - last_direct_ > kSoon;
+    enough_since_.reset();
     if (n_ > 1) first_of_several_ = first_;
     else if (n_ == 1 && expects_several()) first_of_several_ = {};
     n_ = 0;
@@ -49,11 +56,13 @@ class Row {
   }
 
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::microseconds kSoon{100};  // what a large launch takes
+  static constexpr std::chrono::microseconds kSoon{100};      // what a large launch takes
+  static constexpr std::chrono::microseconds kLongest{1000};  // what the calls of a row of many sends take
 
   std::size_t n_ = 0;
   bool was_awaited_ = false, ends_late_ = false;
-  std::optional<Clock::time_point> enough_at_{};
+  std::optional<Clock::time_point> enough_since_{};
+  Clock::time_point last_direct_{};
   Name first_{}, first_of_several_{};
 };
 

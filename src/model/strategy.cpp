@@ -11,8 +11,8 @@ Part by_host(Locality locality) {
 }
 
 Part by_device(Locality locality) {
-  if (locality == Locality::self || locality == Locality::same_gpu) return Part::message_device_same_gpu;
-  return locality == Locality::other_gpu ? Part::message_device_other_gpu : Part::message_device_other_node;
+  if (locality == Locality::same_gpu) return Part::message_device_same_gpu;
+  return locality == Locality::other_node ? Part::message_device_other_node : Part::message_device_other_gpu;
 }
 
 Part by_marker(Locality locality) {

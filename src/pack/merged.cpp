@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 #include <numeric>
+#include <tuple>
 
 #include "pack/cache.hpp"
 #include "pack/kernels.hpp"
@@ -16,10 +17,13 @@ namespace {
 
 using device::Scope;
 
-// A member, by the addresses of its ends. The owner is kept: its address is not used again meanwhile.
+// A member, by all that its boxes depend on. The owner is kept: its mapping's address is not used again meanwhile.
 struct Key {
   std::shared_ptr<const void> owner;
-  const void *source, *destination;
+  const Mapping* mapping;
+  std::int64_t count;
+  Ends<std::int64_t> extents;
+  Ends<const void*> addresses;
   bool operator==(const Key&) const = default;
 };
 using Keys = std::vector<Key>;
@@ -35,8 +39,14 @@ using ListPtr = std::shared_ptr<List>;
 Keys keys_of(const std::vector<Member>& members) {
   Keys keys;
   keys.reserve(members.size());
-  for (const auto& [transfer, owner] : members)
-    keys.push_back({owner, transfer.source.address, transfer.destination.address});
+  for (const auto& [transfer, owner] : members) {
+    const auto& [source, destination] = std::tie(transfer.source, transfer.destination);
+    keys.push_back({owner,
+                    transfer.mapping,
+                    transfer.count,
+                    {source.extent, destination.extent},
+                    {source.address, destination.address}});
+  }
   return keys;
 }
 
@@ -59,7 +69,7 @@ std::vector<TileOfList> mixed(const std::vector<std::uint32_t>& tiles_of_boxes) 
 void make(const Scope& here, const std::vector<Member>& members, List& list) {
   std::vector<KernelBox> boxes;
   for (const Member& member : members) add_kernel_boxes(here, member.transfer, boxes);
-  boxes = woven(std::move(boxes));
+  boxes = woven(boxes);
   const auto [kernel, depth] = kernel_of_list(boxes);
   std::vector<std::uint32_t> tiles_of_boxes;
   for (const KernelBox& box : boxes) tiles_of_boxes.push_back(tiles_of(box, depth, tuning()[Knob::threads]));

@@ -10,6 +10,6 @@
 namespace tempi::pack {
 
 // Boxes with absolute addresses as their offsets. Those that do not meet stay as they are.
-std::vector<KernelBox> woven(std::vector<KernelBox> boxes);
+std::vector<KernelBox> woven(const std::vector<KernelBox>& boxes);
 
 }  // namespace tempi::pack

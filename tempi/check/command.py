@@ -119,7 +119,7 @@ def main(
     to 16 ranks (else between those whose distance is a power of two), once with each strategy. Exit code 1:
     something is wrong; send the file that it writes with the bug.
     """
-    if is_inside_job():
+    if is_inside_job() and not ranks_command:
         raise click.UsageError("it starts ranks itself: leave mpirun out, or use --ranks-command")
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
     names, runs = wanted(strategies), []

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 TAG = 77
-STRAIGHT = "taken: straight into the receiver"
+DIRECT = frozenset(
+    {"taken: straight into the receiver", "taken: packed straight into memory of the receiver's GPU"}
+)
 Maker = Callable[[int], Buffer]
 
 
@@ -53,17 +55,17 @@ def _mpi_buffer(buffer: Buffer, n_bytes: int, datatype: MPI.Datatype) -> list[An
 
 def _sends() -> Counter[str]:
     """The number of sends by outcome. A direct one is counted as what it would have been else, too."""
-    rows = [row for row in stats() if row.function == "MPI_Isend" or row.outcome == STRAIGHT]
+    rows = [row for row in stats() if row.function == "MPI_Isend" or row.outcome in DIRECT]
     return Counter({row.outcome: row.calls for row in rows})
 
 
 def _went(sends: Counter[str]) -> dict[str, int]:
     """The same with each send counted once."""
-    n_direct = sends[STRAIGHT]
-    others = Counter({outcome: n for outcome, n in sends.items() if outcome != STRAIGHT})
+    direct = Counter({outcome: n for outcome, n in sends.items() if outcome in DIRECT})
+    others = sends - direct
     for outcome, _ in others.most_common(1):
-        others[outcome] -= n_direct
-    return dict(+(others + Counter({STRAIGHT: n_direct})))
+        others[outcome] -= direct.total()
+    return dict(+(others + direct))
 
 
 def exchange(

@@ -19,8 +19,8 @@ _ROWS = _native.strategy_rows()
 STRATEGIES = tuple(name for name, packs, *_ in _ROWS if packs.startswith("kernel"))  # of GPU memory
 DIRECT_STRATEGIES = tuple(name for name, packs, *_ in _ROWS if packs == "layout_to_layout")
 NEED_CUDA_AWARE = frozenset(name for name, _, carries, *_ in _ROWS if carries == "device_memory")
-LOCALITIES = ("self", "same_gpu", "other_gpu", "other_node")
-NEAR_LOCALITIES = LOCALITIES[:3]  # on the same node
+NEAR_LOCALITIES = ("self", "same_gpu", "other_gpu")  # on the same node
+LOCALITIES = (*NEAR_LOCALITIES, "other_node")
 HOST_STRATEGIES = tuple(name for name, _, _, on_host, *_ in _ROWS if on_host)
 PEERS = ("self", "same_node", "other_node")
 

@@ -37,7 +37,7 @@ class Cost(NamedTuple):
 
 
 class OneMessage(NamedTuple):
-    """A message by all that its cost depends on; `locality` as in `tempi.model.terms`, or "self"."""
+    """A message by all that its cost depends on; `locality` as in `tempi.model.terms`."""
 
     features: Features
     contiguous: bool
@@ -111,7 +111,7 @@ class Costs:
         return self._fit.choose(*self._question(message)) or rule
 
     def _goes_direct(self, message: OneMessage) -> bool:
-        """One that was not measured has no time here, though the shim would take it; to oneself it has."""
+        """One that was not measured has no time here, though the shim would take it: but to oneself."""
         if (message.contiguous and self._aware) or message.locality not in NEAR_LOCALITIES:
             return False
         if self._direct_to_self_is_estimated(message):

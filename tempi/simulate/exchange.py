@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tempi.model.features import Features
+from tempi.model.terms import LOCALITIES
 from tempi.simulate.costs import DIRECT, Cost, OneMessage
 from tempi.simulate.engine import Plan, Times, run
 from tempi.simulate.messages import Floats, Integers, Messages, order_within
 from tempi.simulate.network import Network
 from tempi.simulate.paths import NO_LINK, Fabric, Paths
 
-LOCALITIES = ("self", "same_gpu", "other_gpu", "other_node")
 SELF, SAME_GPU, OTHER_GPU, OTHER_NODE = range(len(LOCALITIES))
 PORTS = 4  # of a rank: out and in, within the node and beyond it
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 MESSAGE_ON_HOST = {"self": "same_node", "same_gpu": "same_gpu", "other_gpu": "same_node", "other_node": "other_node"}
 
-MESSAGE_ON_GPU = {"self": "same_gpu"}
+MESSAGE_ON_GPU = {"self": "other_gpu"}
 
 
 def term_seconds(term, features):

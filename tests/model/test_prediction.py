@@ -129,13 +129,17 @@ def test_the_wire_carries_bytes_alone():
     ("locality", "reaches_peer", "expected"),
     [
         ("other_gpu", True, {"message.direct.other_gpu": 2345.0}),
+        ("self", True, {"message.direct.self": 1234.0}),
         ("same_gpu", True, None),  # not measured
         ("other_node", True, None),
         ("other_gpu", False, None),
     ],
 )
 def test_a_direct_message_is_one_term_of_its_layout(locality, reaches_peer, expected):
-    fit = fit_of({"message.direct.other_gpu": Term((Segment(0, 0, 1.0, 10.0, 100.0, 1000.0),))})
+    of_self = Term((Segment(0, 0, 2.0, 6.0, 400.0, 0.0),))
+    fit = fit_of(
+        {"message.direct.other_gpu": Term((Segment(0, 0, 1.0, 10.0, 100.0, 1000.0),)), "message.direct.self": of_self}
+    )
     parts = fit.parts(5, 4, 3, 2, False, locality, False, reaches_peer)
     assert parts == ({"direct": expected} if expected else {})
 

@@ -15,6 +15,7 @@ from support.building import Builder
 from support.direct_counts import DIRECT, direct_since, landed_since
 from support.messages import End, Image, Side
 from support.p2p import PLAIN, Requests
+from support.typemap import Spec
 
 ANY = "any"
 
@@ -233,6 +234,28 @@ def launches_of_rows(ends: list[tuple[End, End]], firsts: tuple[int, ...]) -> li
             into.check_received(out.payload())
     comm.Free()
     return found
+
+
+def rows_with_counts(spec: Spec, counts: tuple[int, ...]) -> int:
+    """Rows of two messages between the same buffers, with a count each; the number of those that landed."""
+    comm, before = MPI.COMM_SELF.Dup(), outcomes.rows()
+    with Builder() as builder:
+        most = max(counts)
+        sides = [(Side(End("device", spec, most, k), builder), Side(End("device", spec, most, 9 + k), builder))
+                 for k in range(2)]  # fmt: skip
+        for count in counts:
+            requests = Requests(4)
+            for k, (_, into) in enumerate(sides):
+                PLAIN("Irecv", into.piece._replace(count=count), 0, k, comm, requests.at(k))
+            for k, (out, _) in enumerate(sides):
+                PLAIN("Isend", out.piece._replace(count=count), 0, k, comm, requests.at(2 + k))
+            ways.complete(PLAIN, "Waitall", requests)
+            for out, into in sides:
+                payload = out.payload()
+                into.check_received(payload[: len(payload) // most * count])
+                into.refill(7 * count)
+    comm.Free()
+    return landed_since(before)
 
 
 def launches_of_equal_rows(ends: list[tuple[End, End]], n_rows: int, computes: float) -> list[int]:

@@ -22,7 +22,7 @@ def profile(folder, direct_s):
     names += [f"message.host.{where}" for where in ("same_gpu", "same_node", "other_node")]
     lines = ["tempi-fit 1", "host -", "gpu fake", *(f"term {name} 0 1 0 0 0 0" for name in names)]
     if direct_s is not None:
-        lines += [f"term message.direct.{where} 0 {direct_s} 0 0 0 0" for where in ("same_gpu", "other_gpu")]
+        lines += [f"term message.direct.{where} 0 {direct_s} 0 0 0 0" for where in ("self", "same_gpu", "other_gpu")]
     path = folder / "machine.fit"
     path.write_text("\n".join([*lines, f"end {len(lines)}"]) + "\n")
     return str(path)

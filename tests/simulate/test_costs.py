@@ -70,6 +70,13 @@ def test_a_direct_message_to_oneself_is_one_kernel_that_packs_and_unpacks():
     assert cost.pack_work == pytest.approx(2 * PACK_PER_BYTE * MIB)
 
 
+def test_a_direct_message_to_oneself_takes_its_measured_time():
+    terms = DIRECT_TERMS | {"message.direct.self": line(8e-6, 1e-12)}
+    cost = costs(fit(terms=terms)).of(strided(MIB, "self"))
+    assert (cost.strategy, cost.pack_setup) == ("direct", LAUNCH_S)
+    assert cost.pack_setup + cost.pack_work == pytest.approx(8e-6 + 1e-12 * MIB)
+
+
 def test_a_missing_term_is_named():
     terms = {name: term for name, term in TERMS.items() if name != "unpack.device"}
     with pytest.raises(SimulationError, match=r"no term unpack\.device"):
