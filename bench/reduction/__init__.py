@@ -1,0 +1,1 @@
+"""``python -m bench.reduction``: MPI_Reduce_local on GPU memory."""
