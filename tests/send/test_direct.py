@@ -121,13 +121,13 @@ def irregular(order_seed):
     return c.Indexed((3,) * 2000, tuple(5 * k + k % 2 for k in order), INT)
 
 
-@pytest.mark.parametrize("way", ["Isend", "Send_init"])
-def test_irregular_layouts_go_by_memory_of_the_gpu(job, way):
+@pytest.mark.parametrize(("recv", "way"), [("Irecv", "Isend"), ("Recv_init", "Send_init")])
+def test_irregular_layouts_go_by_memory_of_the_gpu(job, recv, way):
     outs = irregular(1), irregular(2), c.Vector(1500, 4, 7, INT), c.Contiguous(6000, INT)
     events = []
     for k, out in enumerate(outs):
-        events += [receive(spec=irregular(1), seed=k), send(spec=out, way=way, seed=50 + k)]
-        events += [receive(spec=out, seed=k), send(spec=irregular(1), way=way, seed=70 + k)]
+        events += [receive(spec=irregular(1), way=recv, seed=k), send(spec=out, way=way, seed=50 + k)]
+        events += [receive(spec=out, way=recv, seed=k), send(spec=irregular(1), way=way, seed=70 + k)]
     events += [receive(spec=c.Indexed((5, 7, 12), (0, 9, 20), INT)), send(spec=c.Vector(6, 4, 7, INT), way=way)]
     assert job.call(worker.written_and_landed, tuple(events)) == [(2, 7)]
 
