@@ -91,7 +91,7 @@ OfferPtr offer_of(const MessagePtr& message) {
 // False: all has arrived in the landing of this receive, or the message comes otherwise.
 bool may_arrive(const Real& real, const MessagePtr& message) noexcept {
   const OfferPtr offer = offer_of(message);
-  if (!offer || offer->is_own() || !offer->landing || !offer->is_open() || !offer->unpack_arrived()) return false;
+  if (!offer || !offer->landing || !offer->is_open() || !offer->unpack_arrived()) return false;
   int has_come = 0;
   return get_status_of(real, message, &has_come, MPI_STATUS_IGNORE) == MPI_SUCCESS && !has_come;
 }

@@ -63,8 +63,6 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool is_open() const;
   // Queues the unpacking of what has arrived in the landing. False: that has failed.
   bool unpack_arrived() noexcept;
-  // Of a message to oneself.
-  bool is_own() const { return slot_.own != nullptr; }
   // The receive is complete.
   bool is_ended() const { return is_ended_.load(); }
   // Revokes all that are published. Those returned have been claimed, or are complete.

@@ -65,14 +65,6 @@ bool goes_to_landing(const Turn& turn, const Slot& slot, const Part& part) {
   return slot.n_boxes == 0 || is_on_other_gpu(slot, sender, part.payload.device());
 }
 
-DirectPtr make_landed(const Claim& claim, const Part& part, const pack::End& to, std::vector<ReachedPtr> reached) {
-  const pack::PreparedPtr& prepared = part.payload.prepared();
-  const pack::Transfer& own = part.payload.transfer();
-  return make_recycled<Direct>(claim, prepared, std::move(reached),
-                               pack::transfer_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to),
-                               true);
-}
-
 DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& part) {
   Slot& slot = *claim.slot;
   const pack::Transfer& own = part.payload.transfer();
@@ -85,28 +77,19 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
   pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(reached->begin() + first));
   to.place = {{device::MemoryKind::device, sender.ordinal, sender.context, reached->begin(),
                reached->begin() + slot.landing.bytes}};
-  return make_landed(claim, part, to, {std::move(reached)});
-}
-
-// The receiver takes a landing for the bytes now that the layouts are known not to compose.
-DirectPtr direct_to_own_landing(const Claim& claim, Offer& offer, const Part& part) {
-  const device::Scope here(part.payload.device(), offer.end.place.first.context);
-  const datatype::Layout& layout = offer.prepared->plan.layout;
-  offer.landing =
-      std::make_unique<Landing>(here, pack::transfer_of(pack::Direction::unpack, *offer.prepared, offer.count,
-                                                        offer.end, pack::dense_end(layout, nullptr)));
-  claim.slot->is_landed.store(1, std::memory_order_relaxed);
-  return make_landed(claim, part, offer.landing->end(), {});
+  const pack::PreparedPtr& prepared = part.payload.prepared();
+  return make_recycled<Direct>(claim, prepared, std::vector{std::move(reached)},
+                               pack::transfer_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to),
+                               true);
 }
 
 DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
-  auto& offer = *static_cast<Offer*>(claim.slot->own);
+  const auto& offer = *static_cast<const Offer*>(claim.slot->own);
   const device::Location& sender = part.payload.transfer().laid_out().place.first;
   if (offer.end.place.first.context != sender.context) return nullptr;
   const auto boxes = [&] { return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes(); };
   const ComposedPtr composed = composition(sent, name, {}, boxes);
-  if (composed->mapping) return make_direct(claim, composed, part, offer.end, {});
-  return direct_to_own_landing(claim, offer, part);
+  return composed->mapping ? make_direct(claim, composed, part, offer.end, {}) : nullptr;
 }
 
 DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent,
@@ -170,8 +153,7 @@ std::shared_ptr<Direct> write_to(const Turn& turn, const Claim& claim, const Par
 
 bool goes_in_chunks(const Direct& direct) {
   const std::int64_t bytes = direct.transfer.bytes();
-  const bool is_to_other = direct.claim.slot->own == nullptr;  // a receiver that unpacks meanwhile
-  return direct.lands && is_to_other && bytes >= 2 * landed_chunk_bytes(bytes);
+  return direct.lands && bytes >= 2 * landed_chunk_bytes(bytes);
 }
 
 pack::Queued queue_chunks(Direct& direct, device::Device& device) {
