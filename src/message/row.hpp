@@ -24,11 +24,11 @@ class Row {
   bool may_await() const { return !was_awaited_ && !expects_several(); }
   bool expects_several() const { return first_ == first_of_several_; }
   bool is_open() const { return n_ > 0; }
-  // Whether direct messages that are enough for a launch wait for the end.
+  // Direct messages that are enough for a launch wait for the end.
   bool may_wait() const {
     return expects_several() && !ends_late_ && (!enough_since_ || Clock::now() - *enough_since_ < kLongest);
   }
-  // Behind each direct send; once there is enough, the time of the last one counts.
+  // Called behind each direct send: the time of the last one counts, from the one on that makes enough for a launch.
   void note_direct(bool is_enough) {
     if (!enough_since_ && !is_enough) return;
     last_direct_ = Clock::now();

@@ -124,8 +124,8 @@ class Costs:
         return (*message.features, message.contiguous, message.locality, self._aware)
 
     def _direct_to_self_is_estimated(self, message: OneMessage) -> bool:
-        """Where it was not measured, a direct message to oneself is one kernel that does the work of packing
-        and of unpacking."""
+        """A direct message to oneself that was not measured is one kernel, which does the work of packing and
+        of unpacking."""
         needed = {"message.direct.other_gpu", "pack.device", "unpack.device"}
         is_known = "message.direct.self" in self._terms
         return message.locality == SELF and not is_known and needed <= set(self._terms)

@@ -3,6 +3,7 @@
 import itertools
 import random
 
+import direct_rows_worker
 import direct_worker as worker
 import own_halo_worker
 import pytest
@@ -66,13 +67,13 @@ def test_a_send_that_meets_a_posted_receive_is_direct(job, way):
 
 def test_a_row_is_direct_in_one_launch(job):
     ends = [(gpu_end(FACES[k % 2], k), gpu_end(FACES[1 - k % 2], 50 + k)) for k in range(12)]
-    assert job.call(worker.launches, ends) == [(1, 12)]
+    assert job.call(direct_rows_worker.launches, ends) == [(1, 12)]
 
 
 def test_a_row_that_repeats_is_one_launch_and_a_send_alone_starts_in_its_call(ranks):
     job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="0")  # no thread launches a part of it
     ends = [(gpu_end(FACES[k % 2], k), gpu_end(FACES[1 - k % 2], 50 + k)) for k in range(12)]
-    rows = job.call(worker.launches_of_rows, ends, (0, 0, 0, 11, 0, 11))[0]
+    rows = job.call(direct_rows_worker.launches_of_rows, ends, (0, 0, 0, 11, 0, 11))[0]
     assert rows == [(2, 12), (0, 12), (0, 1), (1, 1), (0, 1), (1, 1)]
 
 
@@ -80,9 +81,9 @@ def test_a_row_of_large_messages_waits_for_its_end_unless_the_program_computes_b
     job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="0")
     much = c.Vector(400, 200, 230, INT)
     ends = [(gpu_end(much, k), gpu_end(much, 50 + k)) for k in range(6)]
-    [at_once] = job.call(worker.launches_of_equal_rows, ends, 20, 0.0)
+    [at_once] = job.call(direct_rows_worker.launches_of_equal_rows, ends, 20, 0.0)
     assert 1 in at_once  # a machine with other work may be late now and then
-    [computing] = job.call(worker.launches_of_equal_rows, ends, 6, 0.005)
+    [computing] = job.call(direct_rows_worker.launches_of_equal_rows, ends, 6, 0.005)
     assert min(computing[1:]) > 1
 
 
@@ -125,7 +126,7 @@ def test_rows_of_the_same_buffers_with_other_counts(ranks):
     """A list of boxes is one of a count: memory where messages land is used again."""
     job = ranks(2, **DIRECT, TESTS_THREAD_LEVEL="0", TEMPI_PATIENCE="5000000")
     counts = (1, 1, 1, 1, 2, 2, 1, 2, 3, 1)
-    assert job.call(worker.rows_with_counts, irregular(1), counts) == [2 * len(counts)] * 2
+    assert job.call(direct_rows_worker.rows_with_counts, irregular(1), counts) == [2 * len(counts)] * 2
 
 
 NOT_DIRECT = {
