@@ -6,6 +6,7 @@
 #include "base/recycled.hpp"
 #include "base/trace.hpp"
 #include "message/engine.hpp"
+#include "message/resting.hpp"
 
 namespace tempi::message {
 namespace {
@@ -90,21 +91,50 @@ void keep_while_sent(const MessagePtr& message) {
   if (!flag) Engine::get().manage(message);
 }
 
-// Starts the message, unless the program's own request is persistent: that waits for MPI_Start.
-void begin(const Call& call, const MessagePtr& message) {
+void start_send(const Call& call, const MessagePtr& message) {
+  store_handle(call.result, message->request);
+  Engine::get().manage(message);
+  Engine::get().post(message);
+}
+
+int start_receive(const Call& call, const MessagePtr& message) {
+  const int code = post_noted(*message, [&] { return message->mpi.MPI_Start(&message->request); });
+  if (code != MPI_SUCCESS) {
+    message->state.become(MessageState::ended);
+    message->mpi.MPI_Request_free(&message->request);
+    return code;
+  }
+  message->state.become(MessageState::started);
+  Engine::get().manage(message);
+  store_handle(call.result, message->request);
+  return MPI_SUCCESS;
+}
+
+// Starts an inactive message of ours.
+int begin(const Call& call, const MessagePtr& message) {
+  if (call.out == nullptr) return start_receive(call, message);
+  start_send(call, message);
+  return MPI_SUCCESS;
+}
+
+// A message whose request is the program's: active when it is made, or at MPI_Start.
+void hand_over(const Call& call, const MessagePtr& message) {
   const bool is_active_now = call.lifetime == Lifetime::plain;  // the request of a receive, or of MPI_Ibsend
+  store_handle(call.result, message->request);
   if (is_active_now) message->state.become(MessageState::started);
   if (is_active_now && call.out != nullptr) return keep_while_sent(message);
   Engine::get().manage(message);
-  if (call.lifetime == Lifetime::ours) Engine::get().post(message);
 }
 
 int run_nonblocking(const Call& call, FoundSide&& found, Over over) {
   const auto [message, code] = make_message(call, std::move(found), over);
   if (!message) return code;
-  store_handle(call.result, message->request);
-  begin(call, message);
-  return MPI_SUCCESS;
+  if (call.lifetime != Lifetime::ours) {
+    hand_over(call, message);
+    return MPI_SUCCESS;
+  }
+  give_resting_place(call, *message);
+  return begin(call, message);
 }
 
 }  // namespace
@@ -146,7 +176,10 @@ int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over) {
 }
 
 int run_closely(const Call& call, Untouched untouched, Over over) noexcept {
-  const int code = guarded(call.comm(), [&] { return run_found(call, find_sides(call), untouched, over); });
+  const int code = guarded(call.comm(), [&] {
+    if (const MessagePtr rested = take_resting(call)) return begin(call, rested);
+    return run_found(call, find_sides(call), untouched, over);
+  });
   return call.blocks() ? Engine::tended(code) : code;
 }
 

@@ -6,6 +6,7 @@
 #include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/grouped.hpp"
+#include "message/resting.hpp"
 #include "mpi/errors.hpp"
 
 namespace tempi::message {
@@ -70,18 +71,28 @@ int outcome(const Completed& done) noexcept {
   return message.start_code;
 }
 
+void become_inactive(Message& message) noexcept {
+  if (message.is_active()) message.state.become(MessageState::inactive);
+  message.failure.reset();
+  message.start_code = MPI_SUCCESS;
+}
+
+// True: the message rests, and its request with it.
+bool has_come_to_rest(const Completed& done) noexcept {
+  if (!done.message->resting_place || done.slot == nullptr || done.code != MPI_SUCCESS) return false;
+  become_inactive(*done.message);
+  return rest(done.message);
+}
+
 void release(const Completed& done) noexcept {
   Message& message = *done.message;
-  if (message.lifetime == Lifetime::programs) {
-    if (message.is_active()) message.state.become(MessageState::inactive);
-    message.failure.reset();
-    message.start_code = MPI_SUCCESS;
-    return;
+  if (message.lifetime == Lifetime::programs) return become_inactive(message);
+  if (!has_come_to_rest(done)) {
+    message.state.become(MessageState::ended);
+    if (message.lifetime != Lifetime::ours) return;
+    message.mpi.MPI_Request_free(&message.request);
   }
-  message.state.become(MessageState::ended);
-  if (message.lifetime != Lifetime::ours) return;
-  message.mpi.MPI_Request_free(&message.request);
-  if (done.slot != nullptr) store_handle(done.slot, request_null());
+  if (message.lifetime == Lifetime::ours && done.slot != nullptr) store_handle(done.slot, request_null());
 }
 
 // Unpacks received payloads and releases requests; sets each code to the program's. True: no error.

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/counters.hpp"
 #include "base/error.hpp"
 #include "message/parts.hpp"
 #include "message/state.hpp"
@@ -28,6 +29,12 @@
 namespace tempi::message {
 
 struct Message;
+
+// Where a message waits for the next call of its kind: the number of its communicator among those that have such ones.
+struct RestingPlace {
+  std::uint64_t comm;
+  Function function;
+};
 
 class Rest {
  public:
@@ -51,7 +58,7 @@ class Beside {
 enum class Lifetime : std::uint8_t {
   call,      // no request: as long as the call
   plain,     // the library frees its request at completion
-  ours,      // persistent, unknown to the program: we free it at completion
+  ours,      // persistent, unknown to the program: at completion we free it, or the message rests (resting.hpp)
   programs,  // persistent, made so by the program
 };
 
@@ -68,6 +75,7 @@ struct Message {
   bool is_buffered = false;           // MPI_Bsend_init: each start is an MPI_Ibsend
   bool is_blocking = false;           // the program's call ends with the message
   bool receives_from_nobody = false;  // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
+  std::optional<RestingPlace> resting_place{};  // none: it ends when it is complete
   std::shared_ptr<Beside> beside{};   // of a collective call
   StateMachine state{};
   std::shared_ptr<Rest> rest{};    // not complete yet

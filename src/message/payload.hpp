@@ -51,6 +51,7 @@ class Payload {
   std::int64_t bytes() const { return transfer_.bytes(); }
   const pack::Transfer& transfer() const { return transfer_; }
   const pack::PreparedPtr& prepared() const { return prepared_; }
+  Strategy strategy() const { return strategy_; }
   bool may_be_direct() const { return may_be_direct_; }
   // There is nothing to pack into, or to unpack.
   bool is_empty() const { return is_bare_ && !own_dense_; }

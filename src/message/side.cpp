@@ -9,7 +9,6 @@
 #include "message/strategy.hpp"
 #include "mpi/active.hpp"
 #include "peer/peer.hpp"
-#include "types/types.hpp"
 
 namespace tempi::message {
 namespace {
@@ -77,12 +76,12 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
 }
 
 // Into the timeline, for `tempi simulate trace`: a span of no length at the call.
-void note_message(const Buffer& buffer, int peer, const KnownType& type, const FoundSide& found) {
+void note_message(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy) {
   if (!trace::is_on.load(std::memory_order_relaxed)) return;
   const model::Features features = features_of(*type.plan, {buffer.count, type.extent});
   const trace::Span span(buffer.direction == pack::Direction::pack ? "send" : "receive",
                          {.bytes = features.bytes,
-                          .strategy = model::text(found.side ? found.side->strategy : Strategy::library),
+                          .strategy = model::text(strategy),
                           .peer = peer::rank_in_world(buffer.comm, peer),
                           .blocks = features.blocks,
                           .touched = features.touched,
@@ -122,10 +121,13 @@ FoundSide find_side(const Buffer& buffer, int peer) {
   if (type == nullptr) type = analyse_type(buffer.datatype).type;
   if (type == nullptr || type->size() == 0 || overflows(buffer.count, type->size())) return {};
   FoundSide found{side_of(buffer, peer, *type, device)};
-  const auto bytes = static_cast<std::uint64_t>(buffer.count * type->size());
-  count_call(buffer.function, found.side ? outcome_of(found.side->strategy) : Outcome::passed_faster, bytes);
-  note_message(buffer, peer, *type, found);
+  count_side(buffer, peer, *type, found.side ? found.side->strategy : Strategy::library);
   return found;
+}
+
+void count_side(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy) {
+  count_call(buffer.function, outcome_of(strategy), static_cast<std::uint64_t>(buffer.count * type.size()));
+  note_message(buffer, peer, type, strategy);
 }
 
 // Probed by sending one element to MPI_PROC_NULL: with a count of 0 MPICH does not check the datatype.

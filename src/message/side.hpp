@@ -6,6 +6,7 @@
 #include "base/counters.hpp"
 #include "message/payload.hpp"
 #include "mpi/real.hpp"
+#include "types/types.hpp"
 
 namespace tempi::message {
 
@@ -30,6 +31,9 @@ struct FoundSide {
 };
 // `peer` is the rank at the other end, negative for any. With MPI_PROC_NULL no buffer is touched.
 FoundSide find_side(const Buffer& buffer, int peer);
+
+// Into the report and the timeline: a call whose message travels by `strategy`.
+void count_side(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy);
 
 // Messages are the library's by an option.
 bool is_switched_off() noexcept;

@@ -11,6 +11,7 @@
 #include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/quiet.hpp"
+#include "message/resting.hpp"
 #include "message/starter.hpp"
 #include "mpi/active.hpp"
 #include "mpi/real.hpp"
@@ -57,6 +58,7 @@ void end_session() noexcept {
   message::Engine::flush();
   if (--n_up > 0) return;
   message::Engine::get().tend_orphans(true);
+  message::end_resting();
   forget_handles();
 }
 

@@ -1,0 +1,33 @@
+// Messages that rest between calls. Programs repeat their calls: an MPI_Isend or MPI_Irecv of GPU memory with the
+// arguments of an earlier one, which is complete, takes its message over, with its memory and the library's persistent
+// request. (That is half the time of a call, and of its completion.)
+//
+// Glossary
+//   resting        inactive between two calls; the program has no request of it
+//   resting place  a communicator and a function, whose next call may take the message over
+//
+// Invariants
+//   A message rests with its communicator, and ends with it: the program's messages on a later communicator of the same
+//   handle are others.
+//   It is taken over by a call with the same arguments, if the buffer lies in the same allocation, of a datatype of the
+//   same layout and extent. It keeps the layout alive.
+//   Only small messages rest: their memory is nobody else's meanwhile.
+#pragma once
+
+#include "message/call.hpp"
+
+namespace tempi::message {
+
+// A message of this call, active before: null if there is none.
+MessagePtr take_resting(const Call& call);
+
+// The new message of this call will rest when it is complete, if it may.
+void give_resting_place(const Call& call, Message& message);
+
+// A message whose request is complete rests from now on. False: it has no place, and ends.
+bool rest(const MessagePtr& message) noexcept;
+
+// All that rest end: MPI is about to shut down.
+void end_resting() noexcept;
+
+}  // namespace tempi::message
