@@ -133,7 +133,7 @@ int run_nonblocking(const Call& call, FoundSide&& found, Over over) {
     hand_over(call, message);
     return MPI_SUCCESS;
   }
-  give_resting_place(call, *message);
+  let_recur(call, *message);
   return begin(call, message);
 }
 

@@ -79,7 +79,7 @@ void become_inactive(Message& message) noexcept {
 
 // True: the message rests, and its request with it.
 bool has_come_to_rest(const Completed& done) noexcept {
-  if (!done.message->resting_place || done.slot == nullptr || done.code != MPI_SUCCESS) return false;
+  if (!done.message->recurs_as || done.slot == nullptr || done.code != MPI_SUCCESS) return false;
   become_inactive(*done.message);
   return rest(done.message);
 }

@@ -30,12 +30,6 @@ namespace tempi::message {
 
 struct Message;
 
-// Where a message waits for the next call of its kind: the number of its communicator among those that have such ones.
-struct RestingPlace {
-  std::uint64_t comm;
-  Function function;
-};
-
 class Rest {
  public:
   virtual ~Rest() = default;
@@ -71,12 +65,12 @@ struct Message {
   Handle comm;  // whose error handler is told
   Lifetime lifetime;
   Handle request = request_null();
-  Parts outs{}, ins{};                // sent and received; neither for a half that is the library's
-  bool is_buffered = false;           // MPI_Bsend_init: each start is an MPI_Ibsend
-  bool is_blocking = false;           // the program's call ends with the message
-  bool receives_from_nobody = false;  // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
-  std::optional<RestingPlace> resting_place{};  // none: it ends when it is complete
-  std::shared_ptr<Beside> beside{};   // of a collective call
+  Parts outs{}, ins{};                  // sent and received; neither for a half that is the library's
+  bool is_buffered = false;             // MPI_Bsend_init: each start is an MPI_Ibsend
+  bool is_blocking = false;             // the program's call ends with the message
+  bool receives_from_nobody = false;    // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
+  std::optional<Function> recurs_as{};  // whose next call may take it over; none: it ends when it is complete
+  std::shared_ptr<Beside> beside{};     // of a collective call
   StateMachine state{};
   std::shared_ptr<Rest> rest{};    // not complete yet
   MPI_Status told{};               // by MPI_Request_get_status, of a message that it has seen

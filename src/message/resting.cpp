@@ -33,7 +33,8 @@ struct HashOfArguments {
     constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;  // golden ratio
     std::uint64_t hash = reinterpret_cast<std::uintptr_t>(of.address) + static_cast<std::uint64_t>(of.count);
     hash = hash * kFactor + reinterpret_cast<std::uintptr_t>(of.prepared);
-    hash = hash * kFactor + (std::uint64_t{static_cast<std::uint32_t>(of.peer)} << 32 | static_cast<std::uint32_t>(of.tag));
+    hash = hash * kFactor +
+           (std::uint64_t{static_cast<std::uint32_t>(of.peer)} << 32 | static_cast<std::uint32_t>(of.tag));
     return (hash * kFactor) >> 20;
   }
 };
@@ -44,8 +45,6 @@ class Resting final : public peer::Attachment {
   Resting();
   ~Resting() override;
   void communicator_ends() noexcept override { end(); }
-
-  std::uint64_t number() const { return number_; }
 
   MessagePtr take(const Arguments& arguments) {
     const CallLock lock(mutex_);
@@ -66,7 +65,6 @@ class Resting final : public peer::Attachment {
   void end() noexcept;
 
  private:
-  const std::uint64_t number_;
   std::mutex mutex_;
   std::unordered_map<Arguments, MessagePtr, HashOfArguments> by_arguments_;
 };
@@ -81,17 +79,12 @@ Registry& registry() {
   return the_registry;
 }
 
-std::uint64_t next_number() {
-  static std::atomic<std::uint64_t> last{0};
-  return ++last;
-}
-
 void end(Message& message) noexcept {
   message.state.become(MessageState::ended);
   message.mpi.MPI_Request_free(&message.request);
 }
 
-Resting::Resting() : number_(next_number()) {
+Resting::Resting() {
   const CallLock lock(registry().mutex);
   registry().all.insert(this);
 }
@@ -123,8 +116,8 @@ Arguments arguments_of(Message& message) {
   const Part& part = only_part(message);
   const pack::Transfer& transfer = part.payload.transfer();
   const pack::End& end = transfer.laid_out();
-  return {&message.mpi,   message.resting_place->function, end.address, transfer.count,
-          part.payload.prepared().get(), end.extent,       part.peer,   part.tag};
+  return {&message.mpi, *message.recurs_as, end.address, transfer.count, part.payload.prepared().get(),
+          end.extent,   part.peer,          part.tag};
 }
 
 // The memory at the buffer's address may be another one than it was.
@@ -159,22 +152,20 @@ MessagePtr take_resting(const Call& call) {
   return message;
 }
 
-void give_resting_place(const Call& call, Message& message) {
+void let_recur(const Call& call, Message& message) {
   const Buffer& buffer = call.half().buffer;
   if (!recurs(buffer.function) || message.lifetime != Lifetime::ours) return;
   const pack::Transfer& transfer = only_part(message).payload.transfer();
   const pack::Place& place = transfer.laid_out().place;
   if (transfer.bytes() > kMostBytes || !place.first.on_gpu() || place.is_split()) return;
   const auto make = [](Handle) -> std::unique_ptr<peer::Attachment> { return std::make_unique<Resting>(); };
-  const auto* const here = static_cast<Resting*>(peer::attachment(buffer.comm, peer::Attached::resting, make));
-  if (here != nullptr) message.resting_place = {here->number(), buffer.function};
+  if (peer::attachment(buffer.comm, peer::Attached::resting, make) != nullptr) message.recurs_as = buffer.function;
 }
 
 bool rest(const MessagePtr& message) noexcept try {
-  if (!message->resting_place) return false;
+  if (!message->recurs_as) return false;
   auto* const here = static_cast<Resting*>(peer::known_attachment(message->comm, peer::Attached::resting));
-  return here != nullptr && here->number() == message->resting_place->comm &&
-         here->keep(arguments_of(*message), message);
+  return here != nullptr && here->keep(arguments_of(*message), message);
 } catch (...) {
   warn_fallback("a message is not kept for the next call", caught_error().what());
   return false;

@@ -3,12 +3,12 @@
 // request. (That is half the time of a call, and of its completion.)
 //
 // Glossary
-//   resting        inactive between two calls; the program has no request of it
-//   resting place  a communicator and a function, whose next call may take the message over
+//   resting  inactive between two calls; the program has no request of it
+//   recurs   a call recurs if its arguments are those of an earlier one
 //
 // Invariants
-//   A message rests with its communicator, and ends with it: the program's messages on a later communicator of the same
-//   handle are others.
+//   A message rests with its communicator, and ends with it: no other communicator has its handle before, as the
+//   request holds it.
 //   It is taken over by a call with the same arguments, if the buffer lies in the same allocation, of a datatype of the
 //   same layout and extent. It keeps the layout alive.
 //   Only small messages rest: their memory is nobody else's meanwhile.
@@ -22,9 +22,9 @@ namespace tempi::message {
 MessagePtr take_resting(const Call& call);
 
 // The new message of this call will rest when it is complete, if it may.
-void give_resting_place(const Call& call, Message& message);
+void let_recur(const Call& call, Message& message);
 
-// A message whose request is complete rests from now on. False: it has no place, and ends.
+// A message whose request is complete rests from now on. False: it ends.
 bool rest(const MessagePtr& message) noexcept;
 
 // All that rest end: MPI is about to shut down.

@@ -1,0 +1,55 @@
+"""Messages that rest between equal calls: what a call takes over is of its own arguments, and of nothing older."""
+
+import pytest
+import resting_worker as worker
+from hypothesis import given
+from hypothesis import strategies as st
+from resting_worker import Life, Round
+from test_direct import DIRECT
+
+from support import constructors as c
+from support.effort import examples
+from support.messages import KINDS
+from support.typemap import Named
+
+INT = Named("INT")
+SPECS = (
+    c.Vector(6, 4, 7, INT),
+    c.Vector(24, 1, 3, INT),
+    c.Vector(3, 8, 9, INT),
+    c.Resized(0, 400, c.Vector(6, 4, 7, INT)),
+    c.Indexed((5, 7, 12), (0, 9, 20), INT),
+    c.Contiguous(24, INT),
+)
+WAYS = {
+    "direct": DIRECT,
+    "packed": {"TEMPI_DEVICE": "fake"},
+    "packed in device memory": {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "device", "TEMPI_CUDA_AWARE": "1"},
+}
+N_DATATYPES = 3  # of a life: few, so that calls come again
+
+
+def rounds():
+    which = st.integers(0, N_DATATYPES - 1)
+    kinds = st.sampled_from(("exchange",) * 6 + ("twice", "cancelled", "freed", "truncated", "renewed"))
+    completions = st.sampled_from(("Waitall", "Testall", "Waitsome", "Waitany", "Wait", "Request_get_status, Wait"))
+    sends = st.sampled_from(("Isend", "Isend", "Isend", "Issend"))
+    shifts, counts = st.sampled_from((0, 0, 64)), st.sampled_from((1, 1, 2))
+    return st.builds(Round, kinds, which, which, shifts, counts, st.integers(0, 1), sends, completions)
+
+
+def lives():
+    specs = st.permutations(SPECS).map(lambda all_: tuple(all_[:N_DATATYPES]))
+    memory = st.sampled_from([kind for kind in ("device", "device", "managed", "device 1", "host") if kind in KINDS])
+    some = st.lists(rounds(), min_size=4, max_size=20).map(tuple)
+    return st.builds(Life, specs, st.tuples(memory, memory), some)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("way", WAYS)
+@examples(60, shrinks=False)
+@given(played=st.lists(lives(), min_size=1, max_size=4).map(tuple))
+def test_calls_that_come_again(ranks, n, way, played):
+    """Whatever was freed, cancelled or refused between them."""
+    n_rounds = sum(len(life.rounds) for life in played)
+    assert ranks(n, **WAYS[way]).call(worker.run, played) == [n_rounds] * n
