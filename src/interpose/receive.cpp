@@ -23,20 +23,15 @@ int recv(const Real& real, SmallRecv small, LargeRecv large, const Half& in, MPI
 using SmallIrecv = int (*)(void*, int, Handle, int, int, Handle, void*);
 using LargeIrecv = int (*)(void*, Count, Handle, int, int, Handle, void*);
 
-struct Forms {
-  SmallIrecv small;
-  LargeIrecv large;  // null: the program called the other form
-  SmallIrecv make;   // by which the request of a managed one is made, over the payload
-};
-
-int irecv(const Real& real, const Forms& forms, Lifetime lifetime, const Half& in, void* request) noexcept {
+int irecv(const Real& real, SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Half& in,
+          void* request) noexcept {
   const Handle comm = in.buffer.comm;
+  const auto receive = [&](const Given& given, void* made) {
+    return call_given(small, large, comm, given, in.peer, in.tag, comm, made);
+  };
   return run(
-      {real, lifetime, nullptr, &in, request},
-      [&] { return call_given(forms.small, forms.large, comm, as_given(in.buffer), in.peer, in.tag, comm, request); },
-      [&](const Given&, const Given& given, void* made) {
-        return forms.make(given.writable(), static_cast<int>(given.count), given.type, in.peer, in.tag, comm, made);
-      });
+      {real, lifetime, nullptr, &in, request}, [&] { return receive(as_given(in.buffer), request); },
+      [&](const Given&, const Given& given, void* made) { return receive(given, made); });
 }
 
 // A matched message, whose communicator is not among the arguments. A refused receive leaves the message.
@@ -94,20 +89,20 @@ TEMPI_ENTRY(MPI_Recv_c,
 TEMPI_ENTRY(MPI_Irecv, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, void* request),
             passes(datatype, count, source, comm)
                 ? real.MPI_Irecv(buffer, count, datatype, source, tag, comm, request)
-                : irecv(real, {real.MPI_Irecv, nullptr, real.MPI_Recv_init}, Lifetime::ours,
+                : irecv(real, real.MPI_Irecv, nullptr, Lifetime::plain,
                         {incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag}, request))
 TEMPI_ENTRY(MPI_Irecv_c, (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, void* request),
             real.MPI_Irecv_c != nullptr && passes(datatype, count, source, comm)
                 ? real.MPI_Irecv_c(buffer, count, datatype, source, tag, comm, request)
-                : irecv(real, {real.MPI_Irecv, real.MPI_Irecv_c, real.MPI_Recv_init}, Lifetime::ours,
+                : irecv(real, real.MPI_Irecv, real.MPI_Irecv_c, Lifetime::plain,
                         {incoming(Function::MPI_Irecv, buffer, count, datatype, comm), source, tag}, request))
 
 TEMPI_ENTRY(MPI_Recv_init, (void* buffer, int count, Handle datatype, int source, int tag, Handle comm, void* request),
-            irecv(real, {real.MPI_Recv_init, nullptr, real.MPI_Recv_init}, Lifetime::programs,
+            irecv(real, real.MPI_Recv_init, nullptr, Lifetime::programs,
                   {incoming(Function::MPI_Recv_init, buffer, count, datatype, comm), source, tag}, request))
 TEMPI_ENTRY(MPI_Recv_init_c,
             (void* buffer, Count count, Handle datatype, int source, int tag, Handle comm, void* request),
-            irecv(real, {real.MPI_Recv_init, real.MPI_Recv_init_c, real.MPI_Recv_init}, Lifetime::programs,
+            irecv(real, real.MPI_Recv_init, real.MPI_Recv_init_c, Lifetime::programs,
                   {incoming(Function::MPI_Recv_init, buffer, count, datatype, comm), source, tag}, request))
 
 TEMPI_ENTRY(MPI_Mrecv, (void* buffer, int count, Handle datatype, void* message, MPI_Status* status),

@@ -91,50 +91,42 @@ void keep_while_sent(const MessagePtr& message) {
   if (!flag) Engine::get().manage(message);
 }
 
-void start_send(const Call& call, const MessagePtr& message) {
+// The library's request over the payload; a receive is posted, unless its request is persistent.
+int make_request(const Call& call, Message& message, Payload* payload, Over over) {
+  const Lent lent(&call.half(), payload);
+  const auto make = [&] { return over(lent.given(), lent.given(), &message.request); };
+  const bool is_posted = call.out == nullptr && call.lifetime == Lifetime::plain;
+  const int code = is_posted ? post_noted(message, make) : make();
+  if (!is_made(code, message.request)) close_meetings(message.comm);
+  return code;
+}
+
+// Starts the message, unless the program's own request is persistent: that waits for MPI_Start.
+void begin(const Call& call, const MessagePtr& message) {
   store_handle(call.result, message->request);
-  Engine::get().manage(message);
-  Engine::get().post(message);
-}
-
-int start_receive(const Call& call, const MessagePtr& message) {
-  const int code = post_noted(*message, [&] { return message->mpi.MPI_Start(&message->request); });
-  if (code != MPI_SUCCESS) {
-    message->state.become(MessageState::ended);
-    message->mpi.MPI_Request_free(&message->request);
-    return code;
-  }
-  message->state.become(MessageState::started);
-  Engine::get().manage(message);
-  store_handle(call.result, message->request);
-  return MPI_SUCCESS;
-}
-
-// Starts an inactive message of ours.
-int begin(const Call& call, const MessagePtr& message) {
-  if (call.out == nullptr) return start_receive(call, message);
-  start_send(call, message);
-  return MPI_SUCCESS;
-}
-
-// A message whose request is the program's: active when it is made, or at MPI_Start.
-void hand_over(const Call& call, const MessagePtr& message) {
   const bool is_active_now = call.lifetime == Lifetime::plain;  // the request of a receive, or of MPI_Ibsend
-  store_handle(call.result, message->request);
   if (is_active_now) message->state.become(MessageState::started);
   if (is_active_now && call.out != nullptr) return keep_while_sent(message);
   Engine::get().manage(message);
+  if (call.lifetime == Lifetime::ours) Engine::get().post(message);
 }
 
 int run_nonblocking(const Call& call, FoundSide&& found, Over over) {
   const auto [message, code] = make_message(call, std::move(found), over);
   if (!message) return code;
-  if (call.lifetime != Lifetime::ours) {
-    hand_over(call, message);
-    return MPI_SUCCESS;
-  }
   let_recur(call, *message);
-  return begin(call, message);
+  begin(call, message);
+  return MPI_SUCCESS;
+}
+
+// The same with the message of an earlier call.
+int run_again(const Call& call, const MessagePtr& message, Over over) {
+  if (call.out == nullptr) {
+    const int code = make_request(call, *message, &message->ins.first().payload, over);
+    if (!is_made(code, message->request)) return code;
+  }
+  begin(call, message);
+  return MPI_SUCCESS;
 }
 
 }  // namespace
@@ -155,14 +147,8 @@ Made make_message(const Call& call, FoundSide&& found, Over over) {
     payload->move();
     note_untouched(call.out, nullptr, false);
   }
-  const Lent lent(&half, payload);
-  const auto post = [&] { return over(lent.given(), lent.given(), &message->request); };
-  const bool is_posted = call.out == nullptr && call.lifetime == Lifetime::plain;
-  const int code = is_posted ? post_noted(*message, post) : post();
-  if (!is_made(code, message->request)) {
-    close_meetings(message->comm);
-    return {nullptr, code};
-  }
+  const int code = make_request(call, *message, payload, over);
+  if (!is_made(code, message->request)) return {nullptr, code};
   return {std::move(message), MPI_SUCCESS};
 }
 
@@ -177,7 +163,7 @@ int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over) {
 
 int run_closely(const Call& call, Untouched untouched, Over over) noexcept {
   const int code = guarded(call.comm(), [&] {
-    if (const MessagePtr rested = take_resting(call)) return begin(call, rested);
+    if (const MessagePtr rested = take_resting(call)) return run_again(call, rested, over);
     return run_found(call, find_sides(call), untouched, over);
   });
   return call.blocks() ? Engine::tended(code) : code;

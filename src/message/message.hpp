@@ -52,7 +52,7 @@ class Beside {
 enum class Lifetime : std::uint8_t {
   call,      // no request: as long as the call
   plain,     // the library frees its request at completion
-  ours,      // persistent, unknown to the program: at completion we free it, or the message rests (resting.hpp)
+  ours,      // persistent, unknown to the program: we free it at completion, unless the message rests (resting.hpp)
   programs,  // persistent, made so by the program
 };
 

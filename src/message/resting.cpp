@@ -44,7 +44,14 @@ class Resting final : public peer::Attachment {
  public:
   Resting();
   ~Resting() override;
-  void communicator_ends() noexcept override { end(); }
+  // Messages that are under way end later, and the library's communicator with the last of them.
+  void communicator_ends() noexcept override {
+    {
+      const CallLock lock(mutex_);
+      has_ended_ = true;
+    }
+    end();
+  }
 
   MessagePtr take(const Arguments& arguments) {
     const CallLock lock(mutex_);
@@ -52,12 +59,12 @@ class Resting final : public peer::Attachment {
     return found != by_arguments_.end() ? std::move(found->second) : nullptr;
   }
 
-  // False: another one of the same arguments rests already.
+  // False: another one of the same arguments rests already, or the communicator is freed.
   bool keep(const Arguments& arguments, const MessagePtr& message) {
-    if (by_arguments_.size() >= kMostCalls) end();
+    if (is_full()) end();
     const CallLock lock(mutex_);
     MessagePtr& resting = by_arguments_[arguments];
-    if (resting) return false;
+    if (has_ended_ || resting) return false;
     resting = message;
     return true;
   }
@@ -65,7 +72,13 @@ class Resting final : public peer::Attachment {
   void end() noexcept;
 
  private:
+  bool is_full() {
+    const CallLock lock(mutex_);
+    return by_arguments_.size() >= kMostCalls;
+  }
+
   std::mutex mutex_;
+  bool has_ended_ = false;
   std::unordered_map<Arguments, MessagePtr, HashOfArguments> by_arguments_;
 };
 
@@ -81,7 +94,7 @@ Registry& registry() {
 
 void end(Message& message) noexcept {
   message.state.become(MessageState::ended);
-  message.mpi.MPI_Request_free(&message.request);
+  if (message.lifetime == Lifetime::ours) message.mpi.MPI_Request_free(&message.request);
 }
 
 Resting::Resting() {
@@ -154,7 +167,7 @@ MessagePtr take_resting(const Call& call) {
 
 void let_recur(const Call& call, Message& message) {
   const Buffer& buffer = call.half().buffer;
-  if (!recurs(buffer.function) || message.lifetime != Lifetime::ours) return;
+  if (!recurs(buffer.function)) return;
   const pack::Transfer& transfer = only_part(message).payload.transfer();
   const pack::Place& place = transfer.laid_out().place;
   if (transfer.bytes() > kMostBytes || !place.first.on_gpu() || place.is_split()) return;
@@ -165,7 +178,9 @@ void let_recur(const Call& call, Message& message) {
 bool rest(const MessagePtr& message) noexcept try {
   if (!message->recurs_as) return false;
   auto* const here = static_cast<Resting*>(peer::known_attachment(message->comm, peer::Attached::resting));
-  return here != nullptr && here->keep(arguments_of(*message), message);
+  if (here == nullptr || !here->keep(arguments_of(*message), message)) return false;
+  if (message->lifetime == Lifetime::plain) message->request = request_null();
+  return true;
 } catch (...) {
   warn_fallback("a message is not kept for the next call", caught_error().what());
   return false;

@@ -1,14 +1,13 @@
 // Messages that rest between calls. Programs repeat their calls: an MPI_Isend or MPI_Irecv of GPU memory with the
-// arguments of an earlier one, which is complete, takes its message over, with its memory and the library's persistent
-// request. (That is half the time of a call, and of its completion.)
+// arguments of an earlier one, which is complete, takes its message over, with its memory and, of a send, the library's
+// persistent request. (That halves the time of a call, and of its completion.)
 //
 // Glossary
 //   resting  inactive between two calls; the program has no request of it
 //   recurs   a call recurs if its arguments are those of an earlier one
 //
 // Invariants
-//   A message rests with its communicator, and ends with it: no other communicator has its handle before, as the
-//   request holds it.
+//   A message rests with its communicator, and ends when the program frees that: its request would keep it alive.
 //   It is taken over by a call with the same arguments, if the buffer lies in the same allocation, of a datatype of the
 //   same layout and extent. It keeps the layout alive.
 //   Only small messages rest: their memory is nobody else's meanwhile.
