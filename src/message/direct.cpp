@@ -58,14 +58,13 @@ void note(const Half& half, bool is_sent, bool is_persistent) {
 
 }  // namespace
 
-bool notes_messages() noexcept { return peer::counts_creations() && device::may_come(); }
-
 void open_mailbox() noexcept {
+  counts_messages.store(peer::counts_creations() && device::may_come());
   if (notes_messages()) Mailbox::own().publish(job_on_node(), peer::own_rank());
 }
 
 void close_mailbox() noexcept {
-  if (notes_messages()) Mailbox::own().withdraw();
+  if (counts_messages.exchange(false)) Mailbox::own().withdraw();
 }
 
 void note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept try {
@@ -93,7 +92,7 @@ void promise_no_probes(Handle comm) noexcept {
   if (Meetings* const all = notes_messages() ? meetings_on(comm) : nullptr) all->never_probe();
 }
 
-OfferPtr note_receive(Handle comm, const Part& part) noexcept try {
+OfferPtr note_receive(Handle comm, Part& part) noexcept try {
   if (!notes_messages()) return nullptr;
   Meetings* const all = meetings_of(comm);
   if (all == nullptr) return nullptr;

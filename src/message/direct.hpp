@@ -3,6 +3,8 @@
 // matching, order and cancellation stay its own.
 #pragma once
 
+#include <atomic>
+
 #include "message/message.hpp"
 #include "message/offers.hpp"
 
@@ -11,7 +13,8 @@ namespace tempi::message {
 struct Half;
 
 // True: this process counts its messages. Constant from MPI_Init on: one that is not counted would shift later ones.
-bool notes_messages() noexcept;
+inline std::atomic<bool> counts_messages{false};
+inline bool notes_messages() noexcept { return counts_messages.load(std::memory_order_relaxed); }
 
 // MPI is up: other processes may look for the mailbox of this one. And down: they may not.
 void open_mailbox() noexcept;
@@ -28,7 +31,7 @@ void note_probe() noexcept;
 void promise_no_probes(Handle comm) noexcept;
 
 // A receive that is about to be posted. Null: it is not offered.
-OfferPtr note_receive(Handle comm, const Part& part) noexcept;
+OfferPtr note_receive(Handle comm, Part& part) noexcept;
 void post_offer(Handle comm, Offer& offer) noexcept;
 
 // Posts a receive of ours by post(), which returns a code.

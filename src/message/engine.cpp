@@ -164,7 +164,7 @@ void Engine::start_before(Handle comm, int peer) noexcept {
 // A start may add to the queue, through the program's error handler.
 void Engine::start_packed(bool waits) noexcept {
   for (launch(); !pending_.empty() && is_packed(*pending_.front(), waits); launch()) {
-    const MessagePtr message = pending_.front();
+    const MessagePtr message = std::move(pending_.front());
     pending_.pop_front();
     start(*message);
   }

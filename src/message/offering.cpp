@@ -47,7 +47,7 @@ bool lies_on_one_gpu(const Payload& payload) {
   return place.first.on_gpu() && !place.is_split();
 }
 
-OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
+OfferPtr make_offer(const Meetings::Place& place, Part& part) {
   const Payload& payload = part.payload;
   Slot* const slot = lies_on_one_gpu(payload) ? Mailbox::own().take_slot() : nullptr;
   if (slot == nullptr) return nullptr;
@@ -56,15 +56,16 @@ OfferPtr make_offer(const Meetings::Place& place, const Part& part) {
   offer->prepared = payload.prepared();
   offer->count = transfer.count;
   offer->end = transfer.laid_out();
-  const OfferedLayoutPtr layout =
-      offered_layout({offer->prepared, offer->count, offer->end.extent}, offer->end, payload.device());
+  if (!part.offered)
+    part.offered = offered_layout({offer->prepared, offer->count, offer->end.extent}, offer->end, payload.device());
+  const OfferedLayout& layout = *part.offered;
   slot->own = place.is_own ? offer.get() : nullptr;
   slot->bytes = offer->bytes();
-  slot->layout = layout->number;
+  slot->layout = layout.number;
   slot->landing = {};
   slot->is_landed.store(0, std::memory_order_relaxed);
   slot->landed.store(0, std::memory_order_relaxed);
-  const bool is_described = place.is_own || describe(*slot, *offer, *layout, payload.device());
+  const bool is_described = place.is_own || describe(*slot, *offer, layout, payload.device());
   if (!is_described || (!place.is_own && suits_landing(payload))) offer->landing = Landing::make(payload, *slot);
   return is_described || offer->landing ? offer : nullptr;
 }

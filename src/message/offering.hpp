@@ -9,6 +9,6 @@ namespace tempi::message {
 bool lies_on_one_gpu(const Payload& payload);
 
 // Null: the receive is not offered.
-OfferPtr make_offer(const Meetings::Place& place, const Part& part);
+OfferPtr make_offer(const Meetings::Place& place, Part& part);
 
 }  // namespace tempi::message

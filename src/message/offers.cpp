@@ -132,8 +132,8 @@ bool Offer::unpack_arrived() noexcept try {
 
 // A sender that has claimed it decides first: the buffer is not the program's before.
 bool Offer::end_it() noexcept {
-  if (is_ended_.exchange(true) || !is_posted_) return was_written_;
-  slot_.step(word(OfferState::offered), OfferState::revoked);
+  if (is_ended_.load(std::memory_order_relaxed) || is_ended_.exchange(true) || !is_posted_) return was_written_;
+  if (slot_.state() == OfferState::offered) slot_.step(word(OfferState::offered), OfferState::revoked);
   if (!wait_for_claim(slot_)) return false;
   const OfferState state = slot_.state();
   was_written_ = state == OfferState::written;

@@ -16,6 +16,7 @@
 namespace tempi::message {
 
 struct Direct;
+struct OfferedLayout;
 
 struct Part {
   Part(Side&& side, device::Device* device, int its_peer, int its_tag)
@@ -26,12 +27,13 @@ struct Part {
       : payload(std::move(side), device, std::move(stretch)), peer(MPI_PROC_NULL), tag(MPI_ANY_TAG) {}
 
   Payload payload;
-  int peer, tag;                     // in the message's communicator; a negative peer: any
-  pack::Queued queued{};             // the packing or unpacking under way, if any
-  OfferPtr offer{};                  // of a receive, if the sender may write into its buffer
-  std::optional<Turn> early{};       // of a send whose receive has not been posted
-  std::shared_ptr<Direct> direct{};  // of a send that has claimed an offer
-  bool was_direct = false;           // the message that was complete last
+  int peer, tag;                                   // in the message's communicator; a negative peer: any
+  pack::Queued queued{};                           // the packing or unpacking under way, if any
+  OfferPtr offer{};                                // of a receive, if the sender may write into its buffer
+  std::shared_ptr<const OfferedLayout> offered{};  // of a receive that was offered
+  std::optional<Turn> early{};                     // of a send whose receive has not been posted
+  std::shared_ptr<Direct> direct{};                // of a send that has claimed an offer
+  bool was_direct = false;                         // the message that was complete last
 };
 
 // Parts of one direction, in the order of the call's arguments. The first takes no memory but the message's.

@@ -45,12 +45,11 @@ std::optional<pack::End> end_in(const Moved& memory, const Slot& slot, const Com
 
 using DirectPtr = std::shared_ptr<Direct>;
 
-DirectPtr make_direct(const Claim& claim, const ComposedPtr& composed, const Part& part, const pack::End& to,
+DirectPtr make_direct(const Claim& claim, ComposedPtr&& composed, const Part& part, const pack::End& to,
                       std::vector<ReachedPtr> reached) {
   const pack::End& from = part.payload.transfer().laid_out();
-  return make_recycled<Direct>(
-      claim, composed, std::move(reached),
-      pack::Transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to});
+  const pack::Transfer transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to};
+  return make_recycled<Direct>(claim, std::move(composed), std::move(reached), transfer);
 }
 
 // The GPU that has the landing is not the sender's: its own memory takes short blocks as well.
@@ -88,8 +87,8 @@ DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const Bu
   const device::Location& sender = part.payload.transfer().laid_out().place.first;
   if (offer.end.place.first.context != sender.context) return nullptr;
   const auto boxes = [&] { return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes(); };
-  const ComposedPtr composed = composition(sent, name, {}, boxes);
-  return composed->mapping ? make_direct(claim, composed, part, offer.end, {}) : nullptr;
+  ComposedPtr composed = composition(sent, name, {}, boxes);
+  return composed->mapping ? make_direct(claim, std::move(composed), part, offer.end, {}) : nullptr;
 }
 
 DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent,
@@ -101,11 +100,11 @@ DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName
   const bool is_one = there.memories.size() == 1;
   const Moved first = there.memories.front();
   const MovedBuffer place = is_one ? MovedBuffer{} : MovedBuffer{slot.address, std::move(there.memories)};
-  const ComposedPtr composed = composition(sent, name, place, [&] { return boxes_of(*turn.receiver, slot); });
+  ComposedPtr composed = composition(sent, name, place, [&] { return boxes_of(*turn.receiver, slot); });
   if (!composed->mapping) return nullptr;
   const std::optional<pack::End> to =
       is_one ? end_in(first, slot, *composed, sender.first) : pack::End{nullptr, 0, &composed->far, sender};
-  return to ? make_direct(claim, composed, part, *to, std::move(there.kept)) : nullptr;
+  return to ? make_direct(claim, std::move(composed), part, *to, std::move(there.kept)) : nullptr;
 }
 
 // Null: the kernel cannot write there.
