@@ -27,7 +27,7 @@ from tempi._native import Fit, read_fit
 from tempi.measure.ranks import launcher, n_ranks
 from tempi.measure.shapes import Shape
 from tempi.model.features import Features
-from tempi.model.terms import HOST_STRATEGIES, STRATEGIES
+from tempi.model.terms import DIRECT_STRATEGIES, HOST_STRATEGIES, STRATEGIES
 from tempi.run.launchers import find_mpirun
 from tempi.run.records import records_of
 from tempi.run.shims import any_shim
@@ -87,7 +87,7 @@ def predictions(fit: Fit, case: Case) -> dict[str, float]:
         }
         return {name: seconds for name, seconds in terms.items() if seconds is not None}
     aware = fit.machine()["cuda_aware"] == "1"
-    return fit.predict(f.bytes, f.blocks, f.touched, f.pages, False, where, aware)
+    return fit.predict(f.bytes, f.blocks, f.touched, f.pages, False, where, aware, reaches_peer=True)
 
 
 def measure(
@@ -150,7 +150,7 @@ def show(outcomes: Sequence[Outcome]) -> None:
 
 def row(outcome: Outcome) -> dict[str, object]:
     """A line of the CSV; microseconds."""
-    strategies = HOST_STRATEGIES if outcome.case.on_host else STRATEGIES
+    strategies = HOST_STRATEGIES if outcome.case.on_host else (*STRATEGIES, *DIRECT_STRATEGIES)
     times = {f"{name}_us": outcome.measured_s.get(name, 0.0) * 1e6 for name in strategies}
     return {
         **asdict(outcome.case.shape),

@@ -14,7 +14,7 @@ import click
 from tempi.measure.grid import Row
 from tempi.measure.rank import Meter, find_machine, preloaded_meter, receive_asleep, sleep_until_all_are_here
 from tempi.measure.shapes import Shape
-from tempi.model.terms import HOST_STRATEGIES, NEED_CUDA_AWARE, STRATEGIES
+from tempi.model.terms import DIRECT_STRATEGIES, HOST_STRATEGIES, NEED_CUDA_AWARE, STRATEGIES
 from tempi.run.records import write
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def lead(
 
 def message(shape: Shape, strategy: str) -> Row:
     """A whole message of the shape."""
-    return Row("", "strided", strategy, shape)
+    return Row("", "direct" if strategy in DIRECT_STRATEGIES else "strided", strategy, shape)
 
 
 def follow(comm: MPI.Intracomm, meter: Meter) -> None:
@@ -102,7 +102,7 @@ def main(cases: int, seed: int, host: bool) -> None:
         follow(comm, meter)
     else:
         drawn = random.Random(seed)
-        strategies = [name for name in STRATEGIES if machine.cuda_aware or name not in NEED_CUDA_AWARE]
+        packing = [name for name in STRATEGIES if machine.cuda_aware or name not in NEED_CUDA_AWARE]
         for i in range(cases):
             shape = draw(drawn)
             if host:
@@ -110,7 +110,7 @@ def main(cases: int, seed: int, host: bool) -> None:
                 report(meter, shape, what, on_host(meter, shape, what))
             else:
                 where = localities[i % len(localities)]
-                report(meter, shape, where, lead(comm, meter, shape, strategies, peers[where]))
+                report(meter, shape, where, lead(comm, meter, shape, [*packing, *DIRECT_STRATEGIES], peers[where]))
         for peer in range(1, comm.size):
             comm.send(None, peer)
     sleep_until_all_are_here(comm)
