@@ -103,6 +103,7 @@ def main(cases: int, seed: int, host: bool) -> None:
     else:
         drawn = random.Random(seed)
         packing = [name for name in STRATEGIES if machine.cuda_aware or name not in NEED_CUDA_AWARE]
+        strategies = [*packing, *DIRECT_STRATEGIES]
         for i in range(cases):
             shape = draw(drawn)
             if host:
@@ -110,7 +111,7 @@ def main(cases: int, seed: int, host: bool) -> None:
                 report(meter, shape, what, on_host(meter, shape, what))
             else:
                 where = localities[i % len(localities)]
-                report(meter, shape, where, lead(comm, meter, shape, [*packing, *DIRECT_STRATEGIES], peers[where]))
+                report(meter, shape, where, lead(comm, meter, shape, strategies, peers[where]))
         for peer in range(1, comm.size):
             comm.send(None, peer)
     sleep_until_all_are_here(comm)

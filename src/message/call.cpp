@@ -6,7 +6,7 @@
 #include "base/recycled.hpp"
 #include "base/trace.hpp"
 #include "message/engine.hpp"
-#include "message/resting.hpp"
+#include "message/parked.hpp"
 
 namespace tempi::message {
 namespace {
@@ -114,12 +114,12 @@ void begin(const Call& call, const MessagePtr& message) {
 int run_nonblocking(const Call& call, FoundSide&& found, Over over) {
   const auto [message, code] = make_message(call, std::move(found), over);
   if (!message) return code;
-  let_recur(call, *message);
+  choose_lot(call, *message);
   begin(call, message);
   return MPI_SUCCESS;
 }
 
-// The same with the message of an earlier call.
+// A recurring call, with the message of an earlier one.
 int run_again(const Call& call, const MessagePtr& message, Over over) {
   if (call.out == nullptr) {
     const int code = make_request(call, *message, &message->ins.first().payload, over);
@@ -163,7 +163,7 @@ int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over) {
 
 int run_closely(const Call& call, Untouched untouched, Over over) noexcept {
   const int code = guarded(call.comm(), [&] {
-    if (const MessagePtr rested = take_resting(call)) return run_again(call, rested, over);
+    if (const MessagePtr parked = take_parked(call)) return run_again(call, parked, over);
     return run_found(call, find_sides(call), untouched, over);
   });
   return call.blocks() ? Engine::tended(code) : code;

@@ -6,7 +6,7 @@
 #include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/grouped.hpp"
-#include "message/resting.hpp"
+#include "message/parked.hpp"
 #include "mpi/errors.hpp"
 
 namespace tempi::message {
@@ -77,22 +77,18 @@ void become_inactive(Message& message) noexcept {
   message.start_code = MPI_SUCCESS;
 }
 
-// True: the message rests, and its request with it.
-bool has_come_to_rest(const Completed& done) noexcept {
-  if (!done.message->recurs_as || done.slot == nullptr || done.code != MPI_SUCCESS) return false;
+bool was_parked(const Completed& done) noexcept {
+  if (done.slot == nullptr || done.code != MPI_SUCCESS || !done.message->lot) return false;
   become_inactive(*done.message);
-  return rest(done.message);
+  return park(done.message);
 }
 
 void release(const Completed& done) noexcept {
   Message& message = *done.message;
   if (message.lifetime == Lifetime::programs) return become_inactive(message);
-  if (!has_come_to_rest(done)) {
-    message.state.become(MessageState::ended);
-    if (message.lifetime != Lifetime::ours) return;
-    message.mpi.MPI_Request_free(&message.request);
-  }
-  if (message.lifetime == Lifetime::ours && done.slot != nullptr) store_handle(done.slot, request_null());
+  const bool is_ours = message.lifetime == Lifetime::ours;  // asked before another call may take it over
+  if (!was_parked(done)) end_message(message);
+  if (is_ours && done.slot != nullptr) store_handle(done.slot, request_null());
 }
 
 // Unpacks received payloads and releases requests; sets each code to the program's. True: no error.
@@ -139,6 +135,11 @@ int code_in(const MPI_Status& status, int code) {
 }
 
 }  // namespace
+
+void end_message(Message& message) noexcept {
+  message.state.become(MessageState::ended);
+  if (message.lifetime == Lifetime::ours) message.mpi.MPI_Request_free(&message.request);
+}
 
 void say_nobody(MPI_Status& status) noexcept {
   status.MPI_SOURCE = MPI_PROC_NULL;

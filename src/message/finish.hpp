@@ -88,6 +88,9 @@ int finish_any(Requests& requests, int index, MPI_Status* status, int code) noex
 // Ends a request that the program has freed. True: it was complete, and is released; always so with `waits`.
 bool end_orphan(const MessagePtr& message, bool waits) noexcept;
 
+// An inactive message is done with, and its request.
+void end_message(Message& message) noexcept;
+
 // The status of a receive from MPI_PROC_NULL.
 void say_nobody(MPI_Status& status) noexcept;
 

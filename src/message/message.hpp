@@ -29,6 +29,7 @@
 namespace tempi::message {
 
 struct Message;
+class Lot;
 
 class Rest {
  public:
@@ -52,7 +53,7 @@ class Beside {
 enum class Lifetime : std::uint8_t {
   call,      // no request: as long as the call
   plain,     // the library frees its request at completion
-  ours,      // persistent, unknown to the program: we free it at completion, unless the message rests (resting.hpp)
+  ours,      // persistent, unknown to the program: we free it at completion, unless the message is parked
   programs,  // persistent, made so by the program
 };
 
@@ -69,7 +70,8 @@ struct Message {
   bool is_buffered = false;             // MPI_Bsend_init: each start is an MPI_Ibsend
   bool is_blocking = false;             // the program's call ends with the message
   bool receives_from_nobody = false;    // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
-  std::optional<Function> recurs_as{};  // whose next call may take it over; none: it ends when it is complete
+  std::optional<Function> recurs_as{};  // whose next call may take it over
+  std::shared_ptr<Lot> lot{};           // where it is parked when it is complete; null: it ends (parked.hpp)
   std::shared_ptr<Beside> beside{};     // of a collective call
   StateMachine state{};
   std::shared_ptr<Rest> rest{};    // not complete yet

@@ -98,6 +98,13 @@ void Payload::take_stage(Limit limit) {
   }
 }
 
+bool Payload::has_wanted_memory() const {
+  const Packs packs = model::row(strategy_).packs;
+  const bool is_staged_as_wanted = packs != Packs::kernel_and_copies || on_device_;
+  return is_programs() ||
+         (transfer_.dense().place.first.gpu_reaches() && is_staged_as_wanted && !sets_last_byte_apart());
+}
+
 device::Overrun Payload::overrun() const { return is_received() ? kLibrarysOverrun : Overrun::impossible; }
 
 void Payload::use(void* dense, const device::Location& location) {

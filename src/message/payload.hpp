@@ -53,6 +53,8 @@ class Payload {
   const pack::PreparedPtr& prepared() const { return prepared_; }
   Strategy strategy() const { return strategy_; }
   bool may_be_direct() const { return may_be_direct_; }
+  // It did not fall back to other memory, or to a slower guard, as others had used up what there is.
+  bool has_wanted_memory() const;
   // There is nothing to pack into, or to unpack.
   bool is_empty() const { return is_bare_ && !own_dense_; }
 

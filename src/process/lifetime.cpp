@@ -10,8 +10,8 @@
 #include "device/staging.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
+#include "message/parked.hpp"
 #include "message/quiet.hpp"
-#include "message/resting.hpp"
 #include "message/starter.hpp"
 #include "mpi/active.hpp"
 #include "mpi/real.hpp"
@@ -56,9 +56,9 @@ void announce(World world) noexcept {
 void end_session() noexcept {
   if (!active()) return;
   message::Engine::flush();
+  message::end_parked();
   if (--n_up > 0) return;
   message::Engine::get().tend_orphans(true);
-  message::end_resting();
   forget_handles();
 }
 

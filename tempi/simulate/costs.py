@@ -111,7 +111,7 @@ class Costs:
         return self._fit.choose(*self._question(message)) or rule
 
     def _goes_direct(self, message: OneMessage) -> bool:
-        """A message that was not measured has no time here (the shim takes it); one to oneself is estimated."""
+        """A message that was not measured has no time here, though the shim takes it; one to oneself has."""
         if (message.contiguous and self._aware) or message.locality not in NEAR_LOCALITIES:
             return False
         if self._direct_to_self_is_estimated(message):

@@ -1,4 +1,4 @@
-"""Calls that come again with the same arguments, or almost: between them datatypes, memory and communicators change."""
+"""Calls with the same arguments, or almost: between them datatypes, memory and communicators change."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Round(NamedTuple):
     ----------
     kind : str
         "exchange"; "twice": two equal sends at once; "cancelled": a receive that never comes is cancelled before;
-        "freed": the program frees the send's request; "truncated": there is too little room; "renewed": the communicator
-        is freed while the message is under way, and another one takes its place.
+        "freed": the program frees the send's request; "truncated": there is too little room; "renewed": the
+        communicator is freed while the message is under way, and another one takes its place.
     sent, received : int
         Datatypes of the life.
     shift : int
@@ -141,11 +141,12 @@ class Player:
 
     def complete_truncated(self, requests: Requests) -> None:
         """Of a message to oneself Open MPI does not always tell."""
+        code = MPI.SUCCESS
         try:
             PLAIN("Wait", requests.at(0), MPI.Status())
-            assert self.peer == self.comm.rank, "a message that is too long was received"
         except MPI.Exception as error:
-            assert error.Get_error_class() == MPI.ERR_TRUNCATE
+            code = error.Get_error_class()
+        assert code == MPI.ERR_TRUNCATE or (code == MPI.SUCCESS and self.peer == self.comm.rank)
         PLAIN("Wait", requests.at(1), MPI.Status())
 
 

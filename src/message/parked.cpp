@@ -1,0 +1,221 @@
+#include "message/parked.hpp"
+
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/call_lock.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "peer/peer.hpp"
+#include "types/types.hpp"
+
+namespace tempi::message {
+
+// The arguments of a call, and the layer that made its request.
+struct Arguments {
+  const Real* real;
+  Function function;
+  const void* address;
+  Count count;
+  const pack::Prepared* prepared;
+  std::int64_t extent;
+  int peer, tag;
+  bool operator==(const Arguments&) const = default;
+};
+
+struct HashOfArguments {
+  std::size_t operator()(const Arguments& of) const noexcept {
+    constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;  // golden ratio
+    const auto upper = std::uint64_t{static_cast<std::uint32_t>(of.peer)} << 32;
+    std::uint64_t hash = reinterpret_cast<std::uintptr_t>(of.address) + static_cast<std::uint64_t>(of.count);
+    hash = hash * kFactor + reinterpret_cast<std::uintptr_t>(of.prepared);
+    hash = hash * kFactor + (upper | static_cast<std::uint32_t>(of.tag));
+    return (hash * kFactor) >> 20;
+  }
+};
+
+// A call keeps its place, its message comes and goes.
+class Lot {
+ public:
+  MessagePtr take(const Arguments& arguments) {
+    const CallLock lock(mutex_);
+    const auto found = places_.find(arguments);
+    return found != places_.end() ? std::move(found->second) : nullptr;
+  }
+
+  // False: the lot is closed, or has another message of the same arguments. A full one starts afresh: the program has
+  // gone on to other calls.
+  bool keep(const Arguments& arguments, const MessagePtr& message) {
+    Places left;
+    {
+      const CallLock lock(mutex_);
+      if (is_closed_) return false;
+      if (places_.size() >= kMostCalls && !places_.contains(arguments)) left.swap(places_);
+      MessagePtr& place = places_[arguments];
+      if (place) return false;
+      place = message;
+    }
+    end(left);
+    return true;
+  }
+
+  void close() {
+    const CallLock lock(mutex_);
+    is_closed_ = true;
+  }
+
+  void end_all() noexcept { end(emptied()); }
+  void drop_all() noexcept { emptied(); }
+
+ private:
+  static constexpr std::size_t kMostCalls = 256;
+  using Places = std::unordered_map<Arguments, MessagePtr, HashOfArguments>;
+  Places emptied() noexcept {
+    const CallLock lock(mutex_);
+    return std::exchange(places_, {});
+  }
+  // Without the lock: the library may destroy a communicator in it, or call the program.
+  static void end(const Places& places) noexcept {
+    for (const auto& [arguments, message] : places) {
+      if (message) end_message(*message);
+    }
+  }
+
+  std::mutex mutex_;
+  bool is_closed_ = false;
+  Places places_;
+};
+
+namespace {
+
+using LotPtr = std::shared_ptr<Lot>;
+
+constexpr std::int64_t kMostBytes = 256 << 10;  // of a parked message
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Lot>> all;
+};
+
+Registry& registry() {
+  static auto& the_registry = *new Registry;  // never destroyed: communicators end while the process exits
+  return the_registry;
+}
+
+class LotOfCommunicator final : public peer::Attachment {
+ public:
+  LotOfCommunicator() {
+    const CallLock lock(registry().mutex);
+    std::erase_if(registry().all, [](const auto& one) { return one.expired(); });
+    registry().all.push_back(lot_);
+  }
+  // Messages that are under way end later, and the library's communicator with the last of them: none is left here.
+  ~LotOfCommunicator() override {
+    lot_->close();
+    lot_->drop_all();
+  }
+  void communicator_ends() noexcept override {
+    lot_->close();
+    lot_->end_all();
+  }
+  const LotPtr& lot() const { return lot_; }
+
+ private:
+  const LotPtr lot_ = std::make_shared<Lot>();
+};
+
+bool recurs(Function function) {
+  return function == Function::MPI_Isend || function == Function::MPI_Issend || function == Function::MPI_Irsend ||
+         function == Function::MPI_Irecv;
+}
+
+Part& only_part(Message& message) { return message.outs.empty() ? message.ins.first() : message.outs.first(); }
+
+Arguments arguments_of(const Call& call, const pack::Prepared* prepared, std::int64_t extent) {
+  const auto& [buffer, peer, tag] = call.half();
+  return {&call.real, buffer.function, buffer.address, buffer.count, prepared, extent, peer, tag};
+}
+
+Arguments arguments_of(Message& message) {
+  const Part& part = only_part(message);
+  const pack::End& buffer = part.payload.transfer().laid_out();
+  return {
+      &message.mpi,  *message.recurs_as, buffer.address, part.payload.transfer().count, part.payload.prepared().get(),
+      buffer.extent, part.peer,          part.tag};
+}
+
+bool lies_in_one_allocation(const pack::Transfer& transfer) {
+  const pack::End& buffer = transfer.laid_out();
+  return !buffer.place.is_split() &&
+         pack::lies_in_one_place(buffer.place.first, buffer.address, pack::span_of(buffer, transfer.count));
+}
+
+// The memory at the buffer's address may be another one than it was.
+bool is_where_it_was(const Payload& payload) noexcept try {
+  if (device::current() != &payload.device()) return false;
+  const pack::End& buffer = payload.transfer().laid_out();
+  const device::Location& was = buffer.place.first;
+  const device::Location is = pack::locate(buffer, payload.transfer().count, payload.device()).first;
+  return is.kind == was.kind && is.ordinal == was.ordinal && is.context == was.context && is.begin == was.begin &&
+         is.end == was.end && is.id == was.id;
+} catch (...) {
+  return false;  // whoever moves it is told
+}
+
+}  // namespace
+
+MessagePtr take_parked(const Call& call) {
+  const bool has_one_half = call.out == nullptr || call.in == nullptr;
+  if (!has_one_half || !recurs(call.half().buffer.function)) return nullptr;
+  const Buffer& buffer = call.half().buffer;
+  const peer::Attachment* const known = peer::known_attachment(buffer.comm, peer::Attached::parked);
+  const KnownType* const type = known != nullptr ? find_type(buffer.datatype) : nullptr;
+  if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed)) return nullptr;
+  Lot& lot = *static_cast<const LotOfCommunicator*>(known)->lot();
+  MessagePtr message = lot.take(arguments_of(call, type->prepared.get(), type->extent));
+  if (!message) return nullptr;
+  const Payload& payload = only_part(*message).payload;
+  if (!is_where_it_was(payload)) {
+    end_message(*message);
+    return nullptr;
+  }
+  count_side(buffer, call.half().peer, *type, payload.strategy());
+  return message;
+}
+
+void choose_lot(const Call& call, Message& message) {
+  const Buffer& buffer = call.half().buffer;
+  const Payload& payload = only_part(message).payload;
+  if (!recurs(buffer.function) || !payload.transfer().laid_out().place.first.on_gpu()) return;
+  if (!payload.has_wanted_memory()) return end_parked();
+  if (payload.bytes() > kMostBytes || !lies_in_one_allocation(payload.transfer())) return;
+  const auto make = [](Handle) -> std::unique_ptr<peer::Attachment> { return std::make_unique<LotOfCommunicator>(); };
+  const auto* const here = static_cast<LotOfCommunicator*>(peer::attachment(buffer.comm, peer::Attached::parked, make));
+  if (here == nullptr) return;
+  message.recurs_as = buffer.function;
+  message.lot = here->lot();
+}
+
+bool park(const MessagePtr& message) noexcept try {
+  if (!message->lot) return false;
+  if (message->lifetime == Lifetime::plain) message->request = request_null();  // before anyone may take it
+  return message->lot->keep(arguments_of(*message), message);
+} catch (...) {
+  warn_fallback("a message is not kept for the next call", caught_error().what());
+  return false;
+}
+
+void end_parked() noexcept {
+  std::vector<LotPtr> lots;
+  {
+    const CallLock lock(registry().mutex);
+    for (const auto& one : registry().all) {
+      if (LotPtr lot = one.lock()) lots.push_back(std::move(lot));
+    }
+  }
+  for (const LotPtr& lot : lots) lot->end_all();
+}
+
+}  // namespace tempi::message
