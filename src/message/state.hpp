@@ -9,7 +9,8 @@
 //   inactive ──▶ replaced ──────────────────────▶ inactive | ended     a collective call, by messages
 //
 // A message whose request is the program's own persistent one goes back to "inactive" and starts anew, as one does that
-// a later call takes over (parked.hpp); every other one ends. MPI_Request_free changes no state of an active message: the engine completes it in place of the program.
+// a later call takes over (parked.hpp); every other one ends. MPI_Request_free changes no state of an active message:
+// the engine completes it in place of the program.
 //
 // Invariants
 //   Only the engine, under its lock, makes and leaves "pending": the state of a message in its queue, and of one that
