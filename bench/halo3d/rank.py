@@ -6,6 +6,7 @@ Rank 0 writes a line of JSON when a way begins and one with its result: a missin
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -131,7 +132,8 @@ def run_tasks(n_ranks: int, tasks: list[Task], memory: Memory, seconds: float) -
 def main(tasks: str, ranks: int, kind: str, gpus: int, seconds: float) -> None:
     """An exception on one rank ends all: the others would wait for it."""
     memory = Memory(kind, gpus)
-    MPI.Init_thread()
+    level = os.environ.get("MPI4PY_RC_THREAD_LEVEL", mpi4py.rc.thread_level)
+    MPI.Init_thread(getattr(MPI, f"THREAD_{level.upper()}"))
     try:
         run_tasks(ranks, json.loads(tasks), memory, seconds)
     except Exception:
