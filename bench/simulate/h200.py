@@ -55,6 +55,7 @@ DIRECT_THEN = str(RESULTS / "h200" / f"{DIRECT}-20261122.fit")
 NEWEST, OLDER = "halo3d-sizes-1gpu-openmpi4", "halo3d-direct-openmpi4"
 SOURCES = (
     Source("direct", NEWEST, DIRECT, None, NEWEST),
+    Source("direct, two GPUs", "halo3d-collective-2gpu-openmpi4", DIRECT, None, NEWEST),
     Source("direct, an older version", OLDER, DIRECT_THEN, None, OLDER),
     Source("packed, CUDA-aware", "halo3d-gpu-openmpi", PACKED, "device", OLDER),
 )
