@@ -227,7 +227,7 @@ int request_free(const Real& real, void* request) {
 
 int cancel(const Real& real, void* request) {
   if (request == nullptr) return real.MPI_Cancel(request);
-  if (const MessagePtr cancelled = Engine::get().find(load_handle(request))) cancelled->lot.reset();
+  if (const MessagePtr cancelled = Engine::get().find(load_handle(request))) cancelled->lot.reset();  // it ends
   if (notes_messages()) {  // the order of what is left is not known
     Engine::flush();
     close_all_meetings();

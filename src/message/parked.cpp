@@ -13,32 +13,32 @@
 
 namespace tempi::message {
 
-// The arguments of a call, and the layer that made its request.
-struct Arguments {
-  const Real* real;
-  Function function;
-  const void* address;
-  Count count;
-  const pack::Prepared* prepared;
-  std::int64_t extent;
-  int peer, tag;
-  bool operator==(const Arguments&) const = default;
-};
-
-struct HashOfArguments {
-  std::size_t operator()(const Arguments& of) const noexcept {
-    constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;  // golden ratio
-    const auto upper = std::uint64_t{static_cast<std::uint32_t>(of.peer)} << 32;
-    std::uint64_t hash = reinterpret_cast<std::uintptr_t>(of.address) + static_cast<std::uint64_t>(of.count);
-    hash = hash * kFactor + reinterpret_cast<std::uintptr_t>(of.prepared);
-    hash = hash * kFactor + (upper | static_cast<std::uint32_t>(of.tag));
-    return (hash * kFactor) >> 20;
-  }
-};
-
 // A call keeps its place, its message comes and goes.
 class Lot {
  public:
+  // The arguments of a call, and the layer that made its request.
+  struct Arguments {
+    const Real* real;
+    Function function;
+    const void* address;
+    Count count;
+    const pack::Prepared* prepared;
+    std::int64_t extent;
+    int peer, tag;
+    bool operator==(const Arguments&) const = default;
+  };
+
+  struct HashOfArguments {
+    std::size_t operator()(const Arguments& of) const noexcept {
+      constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;  // golden ratio
+      const auto upper = std::uint64_t{static_cast<std::uint32_t>(of.peer)} << 32;
+      std::uint64_t hash = reinterpret_cast<std::uintptr_t>(of.address) + static_cast<std::uint64_t>(of.count);
+      hash = hash * kFactor + reinterpret_cast<std::uintptr_t>(of.prepared);
+      hash = hash * kFactor + (upper | static_cast<std::uint32_t>(of.tag));
+      return (hash * kFactor) >> 20;
+    }
+  };
+
   MessagePtr take(const Arguments& arguments) {
     const CallLock lock(mutex_);
     const auto found = places_.find(arguments);
@@ -133,12 +133,12 @@ bool recurs(Function function) {
 
 Part& only_part(Message& message) { return message.outs.empty() ? message.ins.first() : message.outs.first(); }
 
-Arguments arguments_of(const Call& call, const pack::Prepared* prepared, std::int64_t extent) {
+Lot::Arguments arguments_of(const Call& call, const pack::Prepared* prepared, std::int64_t extent) {
   const auto& [buffer, peer, tag] = call.half();
   return {&call.real, buffer.function, buffer.address, buffer.count, prepared, extent, peer, tag};
 }
 
-Arguments arguments_of(Message& message) {
+Lot::Arguments arguments_of(Message& message) {
   const Part& part = only_part(message);
   const pack::End& buffer = part.payload.transfer().laid_out();
   return {
