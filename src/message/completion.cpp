@@ -113,7 +113,7 @@ int wait(const Real& real, void* request, MPI_Status* status) {
   end_rest(*message, true);
   unpack_arriving(real, {&message, 1});
   SeenStatus seen(status);
-  const int code = trace::traced("library wait", [&] { return real.MPI_Wait(request, seen.get()); });
+  const int code = trace::traced("library wait", [&] { return library_wait(real, message.get(), request, seen.get()); });
   return finish_or_put_back(std::move(message), request, seen, code);
 }
 
@@ -139,7 +139,8 @@ int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses)
   int code = MPI_SUCCESS;
   trace::traced("library wait", [&] {
     for (int i = 0; i < count; ++i) {
-      seen.at(i)->MPI_ERROR = real.MPI_Wait(all.slot(i), seen.at(i));
+      const Message* const message = all.any_managed() ? all.message(i).get() : nullptr;
+      seen.at(i)->MPI_ERROR = library_wait(real, message, all.slot(i), seen.at(i));
       if (seen.at(i)->MPI_ERROR != MPI_SUCCESS) code = MPI_ERR_IN_STATUS;
     }
   });
@@ -215,7 +216,7 @@ int request_free(const Real& real, void* request) {
   Engine::flush();
   MessagePtr message = take(true, request);
   if (!message) return real.MPI_Request_free(request);
-  if (!message->is_active() || message->ends_without_library()) {
+  if (message->is_inactive_to_library()) {
     message->state.become(MessageState::ended);
     return real.MPI_Request_free(request);
   }

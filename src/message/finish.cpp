@@ -241,6 +241,12 @@ int finish_any(Requests& requests, int index, MPI_Status* status, int code) noex
   return finish_one(requests.take(index), requests.slot(index), status, code);
 }
 
+int library_wait(const Real& real, const Message* message, void* slot, MPI_Status* status) noexcept {
+  int flag = 0;
+  const bool answers_at_once = message != nullptr && message->is_inactive_to_library();
+  return answers_at_once ? real.MPI_Test(slot, &flag, status) : real.MPI_Wait(slot, status);
+}
+
 void end_rest(Message& message, bool waits) noexcept {
   if (message.rest && message.rest->has_ended(message, waits)) message.rest = nullptr;
 }
@@ -252,7 +258,8 @@ bool end_orphan(const MessagePtr& message, bool waits) noexcept {
   Handle request = message->request;
   int flag = 0;
   const Real& real = message->mpi;
-  const int code = waits ? real.MPI_Wait(&request, status.get()) : real.MPI_Test(&request, &flag, status.get());
+  const int code = waits ? library_wait(real, message.get(), &request, status.get())
+                         : real.MPI_Test(&request, &flag, status.get());
   if (!waits && code == MPI_SUCCESS && !flag) return false;
   finish_one(message, nullptr, status.get(), code);
   return true;

@@ -94,6 +94,10 @@ void end_message(Message& message) noexcept;
 // The status of a receive from MPI_PROC_NULL.
 void say_nobody(MPI_Status& status) noexcept;
 
+// The library's MPI_Wait; `message` is null if the request is not ours. Of a request that was never started Open MPI 5
+// reads the status, which nobody has written: a 76 there is MPI_ERR_PROC_FAILED_PENDING. MPI_Test answers at once.
+int library_wait(const Real& real, const Message* message, void* slot, MPI_Status* status) noexcept;
+
 // Ends the rest, if there is one.
 void end_rest(Message& message, bool waits) noexcept;
 

@@ -57,7 +57,7 @@ int get_status_of(const Real& real, const MessagePtr& message, int* flag, MPI_St
     *again.get() = message->told;
     return MPI_SUCCESS;
   }
-  if (!message->is_active() || message->ends_without_library()) {  // the state of its own request does not matter
+  if (message->is_inactive_to_library()) {
     Handle null = request_null();
     const int code = real.MPI_Test(&null, flag, status);
     if (message->is(MessageState::withdrawn) && !is_ignored(status)) {

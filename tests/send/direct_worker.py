@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
 import ways
 from mpi4py import MPI
 
@@ -206,4 +207,23 @@ def threads_take_turns(end: End, n: int) -> int:
         for out, into in pairs:
             into.check_received(out.payload())
     comm.Free()
+    return direct_since(before)
+
+
+def each_waited_for(end: End, n: int) -> int:
+    """Messages whose requests lie in memory that was full of MPI_ERR_PROC_FAILED_PENDING of Open MPI 5."""
+    last = [np.full(1 << 13, 76, np.int32) for _ in range(512)].pop()  # which keeps the heap from being trimmed
+    comm = MPI.COMM_SELF.Dup()
+    before = outcomes.rows()
+    with Builder() as builder:
+        pairs = [(Side(end.later(k), builder), Side(end.later(n + k), builder)) for k in range(n)]
+        requests = Requests(2 * n)
+        for k, (out, into) in enumerate(pairs):
+            PLAIN("Irecv", into.piece, 0, 5, comm, requests.at(2 * k))
+            PLAIN("Isend", out.piece, 0, 5, comm, requests.at(2 * k + 1))
+        ways.complete(PLAIN, "Wait", requests)
+        for out, into in pairs:
+            into.check_received(out.payload())
+    comm.Free()
+    del last
     return direct_since(before)

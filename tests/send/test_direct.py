@@ -221,3 +221,9 @@ def test_random_schedules(ranks, events):
 @given(events=schedules())
 def test_random_schedules_with_late_packs(ranks, events):
     run(ranks(1, **DIRECT, TEMPI_PROGRESS="calls", TESTS_THREAD_LEVEL="0", TEMPI_FAKE_SEED="7"), *events)
+
+
+def test_no_wait_reads_a_status_that_nobody_wrote():
+    """Open MPI 5's MPI_Wait does, of a persistent request that was never started: a direct send has one."""
+    with Ranks(1, DIRECT) as fresh:  # whose library has not made its requests yet
+        assert fresh.call(worker.each_waited_for, gpu_end(FACES[0]), 400) == [400]
