@@ -109,6 +109,13 @@ def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Turns of all ways.")
 @click.option("--seconds", default=0.5, show_default=True, help="Of samples, a way and round.")
 @click.option("--limit", "limit_s", default=60.0, show_default=True, help="Seconds that a way may take.")
+@click.option(
+    "--thread-level",
+    type=click.Choice(["single", "funneled", "serialized", "multiple"]),
+    default="multiple",
+    show_default=True,
+    help="Of the ranks: C programs mostly ask for single, mpi4py for multiple.",
+)
 @click.option("--mpirun", help="The launcher.  [default: the one beside this Python, else in PATH]")
 @click.option(
     "--launcher-args", default="", help="Further options of it, e.g. '--mca pml ucx -x LD_LIBRARY_PATH'."
@@ -124,6 +131,7 @@ def main(
     rounds: int,
     seconds: float,
     limit_s: float,
+    thread_level: str,
     mpirun: str | None,
     launcher_args: str,
     out: Path,
@@ -133,7 +141,7 @@ def main(
     chosen = parse_ways(ways, memory) if ways else WAYS
     wanted = [parse_size(text) for text in sizes or (BAR_SIZES[memory] if bars else DEFAULT_SIZES)]
     setups = setups_of(ranks, memory, found, bars)
-    plan = Plan(mpirun or find_mpirun(), launcher_args, memory, seconds, limit_s)
+    plan = Plan(mpirun or find_mpirun(), launcher_args, memory, seconds, limit_s, thread_level)
     with CONSOLE.status("the ranks are at work"):
         outcomes = measure(plan, setups, wanted, chosen, rounds, partial(CONSOLE.print, highlight=False))
     for failure in plan.failures:

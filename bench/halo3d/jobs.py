@@ -104,13 +104,20 @@ class Plan:
     memory: str
     seconds: float
     limit_s: float
+    thread_level: str = "multiple"
     failures: list[str] = field(default_factory=list)  # the last output of crashed launches
 
     def command(self, setup: Setup, tasks: Sequence[Task]) -> Launch:
         """The command that starts ranks, with the shim for the ways that need it."""
         start = [self.mpirun, *shlex.split(self.launcher_args), "-n", str(setup.ranks)]
         wanted = json.dumps([{"way": task.way, "size": str(task.size)} for task in tasks])
-        options = {"ranks": setup.ranks, "memory": self.memory, "gpus": setup.gpus, "seconds": self.seconds}
+        options = {
+            "ranks": setup.ranks,
+            "memory": self.memory,
+            "gpus": setup.gpus,
+            "seconds": self.seconds,
+            "thread-level": self.thread_level,
+        }
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         rank = [sys.executable, "-m", "bench.halo3d.rank", *words, "--tasks", wanted]
         if tasks[0].way in WITH_SHIM:

@@ -6,7 +6,6 @@ Rank 0 writes a line of JSON when a way begins and one with its result: a missin
 from __future__ import annotations
 
 import json
-import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -129,11 +128,11 @@ def run_tasks(n_ranks: int, tasks: list[Task], memory: Memory, seconds: float) -
 @click.option("--memory", "kind", type=click.Choice(["host", "gpu"]), required=True)
 @click.option("--gpus", type=int, default=0, help="Use the first so many of them; 0: all.")
 @click.option("--seconds", type=float, required=True, help="For the samples of one way.")
-def main(tasks: str, ranks: int, kind: str, gpus: int, seconds: float) -> None:
+@click.option("--thread-level", default="multiple", help="For MPI_Init_thread.")
+def main(tasks: str, ranks: int, kind: str, gpus: int, seconds: float, thread_level: str) -> None:
     """An exception on one rank ends all: the others would wait for it."""
     memory = Memory(kind, gpus)
-    level = os.environ.get("MPI4PY_RC_THREAD_LEVEL", mpi4py.rc.thread_level)
-    MPI.Init_thread(getattr(MPI, f"THREAD_{level.upper()}"))
+    MPI.Init_thread(getattr(MPI, f"THREAD_{thread_level.upper()}"))
     try:
         run_tasks(ranks, json.loads(tasks), memory, seconds)
     except Exception:

@@ -113,7 +113,8 @@ int wait(const Real& real, void* request, MPI_Status* status) {
   end_rest(*message, true);
   unpack_arriving(real, {&message, 1});
   SeenStatus seen(status);
-  const int code = trace::traced("library wait", [&] { return library_wait(real, message.get(), request, seen.get()); });
+  const int code =
+      trace::traced("library wait", [&] { return library_wait(real, message.get(), request, seen.get()); });
   return finish_or_put_back(std::move(message), request, seen, code);
 }
 

@@ -258,8 +258,8 @@ bool end_orphan(const MessagePtr& message, bool waits) noexcept {
   Handle request = message->request;
   int flag = 0;
   const Real& real = message->mpi;
-  const int code = waits ? library_wait(real, message.get(), &request, status.get())
-                         : real.MPI_Test(&request, &flag, status.get());
+  const int code =
+      waits ? library_wait(real, message.get(), &request, status.get()) : real.MPI_Test(&request, &flag, status.get());
   if (!waits && code == MPI_SUCCESS && !flag) return false;
   finish_one(message, nullptr, status.get(), code);
   return true;
