@@ -34,10 +34,13 @@ def test_threads_pack_at_the_same_time(binaries, memory):
 
 
 @pytest.mark.usefixtures("thread_multiple")
+@pytest.mark.parametrize("arguments", ["own", "shared"])
+@pytest.mark.parametrize("strategy", ["auto", "direct"])
 @pytest.mark.parametrize("progress", ["auto", "calls"])
-def test_threads_send_at_the_same_time(binaries, progress):
+def test_threads_send_at_the_same_time(binaries, progress, strategy, arguments):
     program = compiled(mpicc(), "threads_send.c", binaries, "-pthread", "-ldl")
-    output = succeed([str(program)], shim.preloaded(TEMPI_DEVICE="fake", TEMPI_PROGRESS=progress))
+    options = {"TEMPI_DEVICE": "fake", "TEMPI_PROGRESS": progress, "TEMPI_STRATEGY": strategy, "TEMPI_NO_DIRECT": "0"}
+    output = succeed([str(program), arguments], shim.preloaded(**options))
     assert output.out.strip() == "ok"
 
 
