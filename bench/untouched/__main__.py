@@ -1,7 +1,7 @@
 """The cost of the shim to a message that it leaves to the library: Isend, Recv and Wait of one rank.
 
     python -m bench.untouched --lib build/libtempi.so
-    python -m bench.untouched --lib build/libtempi.so --gpu     # in a process that uses a GPU
+    python -m bench.untouched --lib build/libtempi.so --device gpu     # in a process that uses a GPU
 
 The library's own functions are called in turn with the shim's, in one process; processes differ (address
 layout, the core they land on), so there are several, and their median counts.
@@ -22,6 +22,7 @@ from bench.common.sides import Timings, read_rows
 from bench.common.tables import machine_facts, write_csv
 
 MOST_NS = 20.0  # a message, in a process without a GPU
+MOST_DIRECT_NS = 40.0  # more than without direct messages, in a process with one
 
 
 def rows_of(runs: Sequence[Timings]) -> list[dict[str, object]]:
@@ -53,32 +54,53 @@ def show(rows: Sequence[dict[str, object]]) -> None:
     CONSOLE.print(table)
 
 
+def judge(row: dict[str, object], name: str, most_ns: float) -> None:
+    """A line that compares a case with its bar."""
+    value = float(str(row[name]))
+    verdict = "PASS" if value <= most_ns else "FAIL"
+    CONSOLE.print(f"{verdict}: {row['case']}: {name} {value:.1f} (<= {most_ns:.0f})", highlight=False)
+
+
 @click.command(help=(__doc__ or "").split("\n\n")[0])
 @click.option("--lib", type=click.Path(exists=True, path_type=Path), required=True, help="libtempi.so")
-@click.option("--gpu", is_flag=True, help="the process uses a GPU")
+@click.option(
+    "--device",
+    type=click.Choice(["none", "gpu", "fake"]),
+    default="none",
+    show_default=True,
+    help="In use: every other process then goes without direct messages.",
+)
 @click.option("--processes", default=9, show_default=True)
 @click.option("--mpirun", default="mpirun", show_default=True)
 @click.option("--mpicc", default="mpicc", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
-def main(lib: Path, gpu: bool, processes: int, mpirun: str, mpicc: str, out: Path) -> None:
+def main(lib: Path, device: str, processes: int, mpirun: str, mpicc: str, out: Path) -> None:
     """Measure, show, write a CSV."""
     build = (out / "build").resolve()
     build.mkdir(parents=True, exist_ok=True)
     driver = compile_mpi("untouched/driver.cpp", build / "untouched_driver", mpicc)
-    program = [str(driver), *(["--gpu"] if gpu else [])]
-    command = [*launch_command(mpirun, 1), *preloaded(lib), *program]
-    rows = rows_of([read_rows(rows_printed(command)) for _ in range(processes)])
-    facts = machine_facts(mpirun, lib)
+    program = [str(driver), *(["--gpu"] if device == "gpu" else [])]
+    start = [*launch_command(mpirun, 1), *preloaded(lib)]
+    settings = ["TEMPI_DEVICE=fake"] if device == "fake" else []
+
+    def run(*further: str) -> Timings:
+        return read_rows(rows_printed([*start, *settings, *further, *program]))
+
+    if device == "none":
+        rows = rows_of([run() for _ in range(processes)])
+    else:
+        turns = [(run("TEMPI_NO_DIRECT=0"), run("TEMPI_NO_DIRECT=1")) for _ in range(processes)]
+        rows = rows_of([direct for direct, _ in turns])
+        for row, without in zip(rows, rows_of([other for _, other in turns]), strict=True):
+            row["direct_ns"] = float(str(row["added_ns"])) - float(str(without["added_ns"]))
     show(rows)
-    path = out / f"untouched-{'gpu' if gpu else 'host'}.csv"
-    write_csv(path, rows, facts)
+    path = out / f"untouched-{device}.csv"
+    write_csv(path, rows, machine_facts(mpirun, lib))
     CONSOLE.print(f"written: {path}", highlight=False)
-    added = float(str(rows[0]["added_ns"]))
-    if not gpu:
-        verdict = "PASS" if added <= MOST_NS else "FAIL"
-        CONSOLE.print(
-            f"{verdict}: {rows[0]['case']}: {added:.1f} ns added (<= {MOST_NS:.0f})", highlight=False
-        )
+    if device == "none":
+        judge(rows[0], "added_ns", MOST_NS)
+    else:
+        judge(rows[0], "direct_ns", MOST_DIRECT_NS)
 
 
 if __name__ == "__main__":
