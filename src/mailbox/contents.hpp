@@ -84,7 +84,7 @@ struct LineKey {
 
 struct Slot {
   std::atomic<std::uint64_t> word{};
-  const void* own = nullptr;     // for senders in the receiver's process: its Offer
+  void* own = nullptr;           // for senders in the receiver's process: its Offer
   std::uint32_t n_memories = 0;  // allocations that hold the buffer
   std::array<device::SharedAllocation, kMemories> memories{};
   std::uint64_t address = 0;                 // of the buffer, in the receiver's process

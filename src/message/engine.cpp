@@ -26,6 +26,15 @@ constexpr std::int64_t kBytesPerMicrosecond = 1 << 20;  // half of what a kernel
 // Largest pack that is waited for in its own call, if it is the first of a row: it takes little more than its launch.
 constexpr std::int64_t kMostAwaitedBytes = 256 << 10;
 
+// The marker. It is not looked at again: it is complete when the receive is, which it meets. False: it is not sent.
+bool send_marker(Message& message) noexcept {
+  const Part& part = message.outs.first();
+  Handle marker = request_null();
+  message.start_code = message.mpi.MPI_Isend(nullptr, 0, type_byte(), part.peer, part.tag, message.comm, &marker);
+  if (is_made(message.start_code, marker)) message.mpi.MPI_Request_free(&marker);
+  return message.start_code == MPI_SUCCESS;
+}
+
 }  // namespace
 
 Engine& Engine::get() {
@@ -147,6 +156,7 @@ void Engine::start_pending(bool waits) noexcept {
 bool Engine::start_what_can_be(bool waits) noexcept {
   const CallLock lock(mutex_);
   row_.end();
+  end_marked(false);
   meet_early(waits);
   start_packed(waits && early_.empty());
   tend_orphans(false);
@@ -163,7 +173,12 @@ void Engine::start_before(Handle comm, int peer) noexcept {
 
 // A start may add to the queue, through the program's error handler.
 void Engine::start_packed(bool waits) noexcept {
-  for (launch(); !pending_.empty() && is_packed(*pending_.front(), waits); launch()) {
+  const auto may_start = [&] {
+    launch();
+    if (waits) mark_own();
+    return !pending_.empty() && is_packed(*pending_.front(), waits);
+  };
+  while (may_start()) {
     const MessagePtr message = std::move(pending_.front());
     pending_.pop_front();
     start(*message);
@@ -173,17 +188,18 @@ void Engine::start_packed(bool waits) noexcept {
 bool Engine::look_after_pending() noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return true;
+  end_marked(false);
   if (!early_.empty()) join(early_.take_met(false));
   start_packed(false);
   count_work();
-  return !pending_.empty() || !early_.empty();
+  return has_pending();
 }
 
 void Engine::settle() noexcept { start_pending(true); }
 
 bool Engine::has_pending() noexcept {
   const CallLock lock(mutex_);
-  return !pending_.empty() || !early_.empty();
+  return !pending_.empty() || !marked_.empty() || !early_.empty();
 }
 
 void Engine::forget_all() noexcept {
@@ -192,21 +208,59 @@ void Engine::forget_all() noexcept {
 }
 
 void Engine::count_work() noexcept {
-  n_work_.store(pending_.size() + early_.size() + orphans_.size() + std::size_t{row_.is_open()},
-                std::memory_order_release);
+  const std::size_t n_sends = pending_.size() + marked_.size() + early_.size();
+  n_work_.store(n_sends + orphans_.size() + std::size_t{row_.is_open()}, std::memory_order_release);
 }
 
-// The marker. It is not looked at again: it is complete when the receive is, which it meets.
 void Engine::deliver(Message& message) noexcept {
   Part& part = message.outs.first();
   conclude(*part.direct, true);
-  Handle marker = request_null();
-  message.start_code = message.mpi.MPI_Isend(nullptr, 0, type_byte(), part.peer, part.tag, message.comm, &marker);
-  if (is_made(message.start_code, marker)) message.mpi.MPI_Request_free(&marker);
   part.direct.reset();
-  part.was_direct = message.start_code == MPI_SUCCESS;
-  if (message.start_code != MPI_SUCCESS) end_order(message);
-  message.state.become(message.start_code == MPI_SUCCESS ? MessageState::delivered : MessageState::failed);
+  part.was_direct = send_marker(message);
+  if (!part.was_direct) end_order(message);
+  message.state.become(part.was_direct ? MessageState::delivered : MessageState::failed);
+}
+
+// Those that are queued behind packed messages wait for these: they may be of the same line.
+void Engine::mark_own() noexcept {
+  for (std::size_t i = 0; i < pending_.size();) {
+    const MessagePtr message = pending_[i];
+    const Part& part = message->outs.first();
+    if (!part.direct) return;
+    if (part.direct->own == nullptr) {
+      ++i;
+      continue;
+    }
+    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
+    mark(message);
+    i = 0;  // an error handler of the program may have called MPI
+  }
+}
+
+void Engine::mark(const MessagePtr& message) noexcept {
+  if (send_marker(*message)) {
+    message->state.become(MessageState::marked);
+    marked_.push_back(message);
+    return;
+  }
+  is_packed(*message, true);
+  if (const auto direct = std::exchange(message->outs.first().direct, nullptr)) conclude(*direct, true);
+  end_order(*message);
+  message->state.become(MessageState::failed);
+}
+
+void Engine::end_marked(bool waits) noexcept {
+  const CallLock lock(mutex_);
+  while (!marked_.empty() && is_packed(*marked_.front(), waits)) {
+    const MessagePtr message = std::move(marked_.front());
+    marked_.pop_front();
+    Part& part = message->outs.first();
+    if (part.direct) conclude(*part.direct, true);
+    part.direct.reset();
+    part.was_direct = !message->failure;
+    message->state.become(part.was_direct ? MessageState::delivered : MessageState::failed);
+  }
+  count_work();
 }
 
 // A message that is not sent shifts those behind it: they meet other receives than those that they have claimed.

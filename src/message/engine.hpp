@@ -3,7 +3,8 @@
 // Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
 // the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
 // short; other messages stay pending until the program's next call or a thread starts them (starter.hpp). Early sends
-// stand outside of the queue (early.hpp). A lock that may be taken again by its holder guards all state
+// stand outside of the queue (early.hpp). A message to this process itself leaves it as soon as its kernel is queued: its
+// marker is sent while the kernel runs, and nobody is told of its end, nor of the receive's, before both are done. A lock that may be taken again by its holder guards all state
 // (base/call_lock.hpp): error handlers of the program, called by the library while it starts our requests, may call
 // MPI.
 #pragma once
@@ -47,7 +48,15 @@ class Engine {
   // Finishes all packing and starts all pending sends; early ones wait for their receives, while they have patience.
   // Every call that may block does this first.
   static void flush() noexcept {
+    flush_to_markers();
+    end_marked();
+  }
+  // The same, but kernels that write into this process, behind their markers, may run on until end_marked().
+  static void flush_to_markers() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
+  }
+  static void end_marked() noexcept {
+    if (n_work_.load(std::memory_order_acquire) != 0) get().end_marked(true);
   }
   // Starts the pending sends whose packing is done.
   static void progress() noexcept {
@@ -120,14 +129,18 @@ class Engine {
   void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
   void start(Message& message) noexcept;
   void deliver(Message& message) noexcept;
+  void mark_own() noexcept;
+  void mark(const MessagePtr& message) noexcept;
+  void end_marked(bool waits) noexcept;
   void end_order(Message& failed) noexcept;
   bool is_met(const OfferPtr& offer) noexcept;
 
-  // Pending sends, freed requests and an open row; managed requests. Most calls look at nothing else. Counted when a
+  // Pending and marked sends, freed requests and an open row; managed requests. Most calls look at nothing else. Counted when a
   // message has been started, not before: another thread's send may not pass a start that is under way.
   inline static std::atomic<std::size_t> n_work_{0}, n_managed_{0};
   std::recursive_mutex mutex_;
   std::deque<MessagePtr> pending_;  // but the early ones
+  std::deque<MessagePtr> marked_;
   EarlySends early_;
   std::vector<MessagePtr> not_launched_;  // of the pending ones
   std::int64_t not_launched_bytes_ = 0;

@@ -33,11 +33,17 @@ enum class Came : std::uint8_t {
   packed,   // as a message of the library
   written,  // straight into the buffer; the message was the marker
   landed,   // the same, but into the landing of the offer, which is kept
+  lost,     // the message was the marker, but the bytes could not be written
 };
 
-Came how_it_came(Part& part, MPI_Status& status) {
+Came how_it_came(Message& message, MPI_Status& status) {
+  Part& part = message.ins.first();
   OfferPtr offer = std::exchange(part.offer, nullptr);
   part.was_direct = offer && offer->end_it();
+  if (offer && offer->failure) {
+    message.failure = std::move(offer->failure);
+    return Came::lost;
+  }
   if (!part.was_direct) return Came::packed;
   if (is_filled(status)) real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), offer->bytes());
   if (offer->slot().is_landed.load(std::memory_order_relaxed) == 0) return Came::written;
@@ -171,8 +177,8 @@ void unpack(const std::vector<Completed>& all) noexcept {
       else device::discard_overruns();
       continue;
     }
-    const Came how = how_it_came(message.ins.first(), *done.status);
-    if (how == Came::written) continue;
+    const Came how = how_it_came(message, *done.status);
+    if (how == Came::written || how == Came::lost) continue;
     if (how == Came::landed) {
       whole.push_back(done.message);
     } else if (can_be_unpacked(done.code, *done.status)) {

@@ -40,6 +40,16 @@ void move_now(const Work& work) noexcept {
   }
 }
 
+// The marker of a message to oneself is sent: its bytes cannot come packed.
+void write_now(const Work& work) noexcept {
+  const auto direct = std::exchange(work.part->direct, nullptr);
+  try {
+    write_again(*direct, *work.part);
+  } catch (...) {
+    work.message->failure.emplace(caught_error());
+  }
+}
+
 void queue_batch(const Works& works) {
   const trace::Span span("queue batch", {.messages = static_cast<std::int64_t>(works.size())});
   const Payload& first = works.front().payload();
@@ -116,7 +126,7 @@ bool is_moved(Message& message, Part& part, bool waits) noexcept {
     if (waits) trace::traced("wait for batch", [&] { mark.wait(); });
   } catch (...) {
     warn_fallback("a message is packed or unpacked again", caught_error().what());
-    move_now({&message, &part});
+    message.is(MessageState::marked) ? write_now({&message, &part}) : move_now({&message, &part});
   }
   part.queued = {};
   return true;

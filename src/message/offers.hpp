@@ -24,6 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/error.hpp"
 #include "mailbox/mailbox.hpp"
 #include "message/landing.hpp"
 #include "pack/transfer.hpp"
@@ -49,6 +50,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   pack::End end{};  // the program's buffer, which is the receive's until it is complete
 
   std::unique_ptr<Landing> landing{};  // the other place for its bytes
+  std::optional<Error> failure{};      // of a message to oneself whose bytes are lost
 
   std::int64_t bytes() const { return count * end.layout->size; }
   mailbox::Slot& slot() { return slot_; }

@@ -13,6 +13,7 @@ namespace tempi::message {
 namespace {
 
 using mailbox::Slot;
+using pack::Direction;
 
 // The allocations of a receiver's buffer as kernels of the sender's context reach them; none: they do not.
 struct Reach {
@@ -46,10 +47,10 @@ std::optional<pack::End> end_in(const Moved& memory, const Slot& slot, const Com
 using DirectPtr = std::shared_ptr<Direct>;
 
 DirectPtr make_direct(const Claim& claim, ComposedPtr&& composed, const Part& part, const pack::End& to,
-                      std::vector<ReachedPtr> reached) {
+                      std::vector<ReachedPtr> reached, Offer* own = nullptr) {
   const pack::End& from = part.payload.transfer().laid_out();
   const pack::Transfer transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to};
-  return make_recycled<Direct>(claim, std::move(composed), std::move(reached), transfer);
+  return make_recycled<Direct>(claim, std::move(composed), std::move(reached), transfer, own);
 }
 
 // The GPU that has the landing is not the sender's: its own memory takes short blocks as well.
@@ -79,16 +80,16 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
   const pack::PreparedPtr& prepared = part.payload.prepared();
   return make_recycled<Direct>(claim, prepared, std::vector{std::move(reached)},
                                pack::transfer_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to),
-                               true);
+                               nullptr, true);
 }
 
 DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
-  const auto& offer = *static_cast<const Offer*>(claim.slot->own);
+  Offer& offer = *static_cast<Offer*>(claim.slot->own);
   const device::Location& sender = part.payload.transfer().laid_out().place.first;
   if (offer.end.place.first.context != sender.context) return nullptr;
   const auto boxes = [&] { return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes(); };
   ComposedPtr composed = composition(sent, name, {}, boxes);
-  return composed->mapping ? make_direct(claim, std::move(composed), part, offer.end, {}) : nullptr;
+  return composed->mapping ? make_direct(claim, std::move(composed), part, offer.end, {}, &offer) : nullptr;
 }
 
 DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent,
@@ -184,6 +185,27 @@ void conclude(Direct& direct, bool is_written) noexcept {
   direct.claim.end(is_written);
   const Outcome how = direct.lands ? Outcome::landed : Outcome::sent_direct;
   count_direct(is_written ? how : Outcome::fell_back, direct.transfer.bytes());
+}
+
+void write_again(Direct& direct, const Part& part) {
+  Offer& offer = *direct.own;
+  device::Device* const device = &part.payload.device();
+  const pack::Transfer& sent = part.payload.transfer();
+  try {
+    Payload packed({Direction::pack, part.payload.prepared(), sent.count, sent.laid_out(), Strategy::host}, device,
+                   device::Limit::none);
+    packed.move();
+    Payload arrived({Direction::unpack, offer.prepared, offer.count, offer.end, Strategy::host, 0, true}, device,
+                    device::Limit::none);
+    arrived.take_from(packed.transfer().dense());
+    arrived.move();
+  } catch (...) {
+    offer.failure.emplace(caught_error());
+    conclude(direct, false);
+    throw;
+  }
+  direct.claim.end(true);
+  count_direct(Outcome::fell_back, sent.bytes());
 }
 
 }  // namespace tempi::message

@@ -25,6 +25,7 @@ struct Direct {
   std::shared_ptr<const void> owner;  // keeps the mapping of `transfer`
   std::vector<ReachedPtr> reached;    // keeps the memory that it writes
   pack::Transfer transfer;
+  Offer* own = nullptr;       // its offer, if this process made it
   bool lands = false;         // it packs, into the receiver's landing
   std::list<Sent> sent = {};  // chunks under way into the landing, but the receiver has not been told
 };
@@ -42,5 +43,9 @@ void tell_arrived(Direct& direct, bool waits);
 
 // The end of a claim: the bytes are where the receiver has offered, or will come packed.
 void conclude(Direct& direct, bool is_written) noexcept;
+
+// A message to oneself, whose kernel has failed behind its marker: its bytes go by way of host memory. Throws Error: both
+// ends fail.
+void write_again(Direct& direct, const Part& part);
 
 }  // namespace tempi::message
