@@ -41,6 +41,7 @@ struct Location {
   bool on_gpu() const { return kind == MemoryKind::device || kind == MemoryKind::managed; }
   bool cpu_reaches() const { return kind != MemoryKind::device; }
   bool gpu_reaches() const { return kind != MemoryKind::host; }
+  bool operator==(const Location&) const = default;
 };
 
 // An allocation of device memory as another process of the node maps it. Plain data: it travels through shared memory.
@@ -111,6 +112,9 @@ class Device {
   // The location of `address`. Never initialises the driver and never fails: unknown memory is host memory. For GPU
   // memory, returns after the program's finished synchronous copies have arrived, whatever stream they used.
   virtual Location locate(const void* address) noexcept = 0;
+
+  // True: locate() would return `known`, as it has before. May be faster.
+  virtual bool is_still(const Location& known, const void* address) noexcept { return locate(address) == known; }
 
   // Facts about the GPUs. Never initialises the driver: until the program has, there are none.
   virtual Facts facts() noexcept = 0;

@@ -143,6 +143,11 @@ Slot* Mailbox::take_slot() noexcept {
   return slot;
 }
 
+bool Mailbox::has_many_slots() noexcept {
+  const CallLock lock(mutex_);
+  return vacant_.size() > kSlots / 2;
+}
+
 void Mailbox::give_back(Slot& slot) noexcept {
   assert(slot.state() == OfferState::vacant);
   const CallLock lock(mutex_);

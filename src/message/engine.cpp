@@ -35,6 +35,14 @@ bool send_marker(Message& message) noexcept {
   return message.start_code == MPI_SUCCESS;
 }
 
+// The bytes are written, unless the kernel failed.
+void end_direct(Part& part) noexcept {
+  if (!part.direct) return;
+  conclude(*part.direct, true);
+  if (part.direct->own != nullptr) part.last_direct = part.direct;
+  part.direct.reset();
+}
+
 }  // namespace
 
 Engine& Engine::get() {
@@ -156,7 +164,7 @@ void Engine::start_pending(bool waits) noexcept {
 bool Engine::start_what_can_be(bool waits) noexcept {
   const CallLock lock(mutex_);
   row_.end();
-  end_marked(false);
+  if (!waits) end_marked(false);
   meet_early(waits);
   start_packed(waits && early_.empty());
   tend_orphans(false);
@@ -214,8 +222,7 @@ void Engine::count_work() noexcept {
 
 void Engine::deliver(Message& message) noexcept {
   Part& part = message.outs.first();
-  conclude(*part.direct, true);
-  part.direct.reset();
+  end_direct(part);
   part.was_direct = send_marker(message);
   if (!part.was_direct) end_order(message);
   message.state.become(part.was_direct ? MessageState::delivered : MessageState::failed);
@@ -244,7 +251,7 @@ void Engine::mark(const MessagePtr& message) noexcept {
     return;
   }
   is_packed(*message, true);
-  if (const auto direct = std::exchange(message->outs.first().direct, nullptr)) conclude(*direct, true);
+  end_direct(message->outs.first());
   end_order(*message);
   message->state.become(MessageState::failed);
 }
@@ -255,8 +262,7 @@ void Engine::end_marked(bool waits) noexcept {
     const MessagePtr message = std::move(marked_.front());
     marked_.pop_front();
     Part& part = message->outs.first();
-    if (part.direct) conclude(*part.direct, true);
-    part.direct.reset();
+    end_direct(part);
     part.was_direct = !message->failure;
     message->state.become(part.was_direct ? MessageState::delivered : MessageState::failed);
   }

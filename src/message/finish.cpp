@@ -40,6 +40,7 @@ Came how_it_came(Message& message, MPI_Status& status) {
   Part& part = message.ins.first();
   OfferPtr offer = std::exchange(part.offer, nullptr);
   part.was_direct = offer && offer->end_it();
+  if (offer && offer.use_count() == 1 && offer->may_be_renewed()) part.last_offer = offer;
   if (offer && offer->failure) {
     message.failure = std::move(offer->failure);
     return Came::lost;

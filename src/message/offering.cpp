@@ -1,6 +1,7 @@
 #include "message/offering.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/recycled.hpp"
 #include "message/composition.hpp"
@@ -48,6 +49,10 @@ bool lies_on_one_gpu(const Payload& payload) {
 }
 
 OfferPtr make_offer(const Meetings::Place& place, Part& part) {
+  if (OfferPtr last = std::exchange(part.last_offer, nullptr); last && place.is_own) {
+    last->renew(*place.line, place.n);
+    return last;
+  }
   const Payload& payload = part.payload;
   Slot* const slot = lies_on_one_gpu(payload) ? Mailbox::own().take_slot() : nullptr;
   if (slot == nullptr) return nullptr;

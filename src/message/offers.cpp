@@ -82,7 +82,7 @@ std::uint16_t Offer::slot_number() const {
   return static_cast<std::uint16_t>(&slot_ - Mailbox::own().contents().slots.data());
 }
 
-OfferWord Offer::word(OfferState state) const { return {n_, Mailbox::own().contents().number_of(line_), state}; }
+OfferWord Offer::word(OfferState state) const { return {n_, Mailbox::own().contents().number_of(*line_), state}; }
 
 // With the lock: a cancellation closes the receives first, and finds all that were published before.
 bool Offer::post(const Meetings& meetings) noexcept {
@@ -97,8 +97,8 @@ void Offer::publish() noexcept {
   is_posted_ = true;
   slot_.word.store(word(OfferState::vacant).bits(), std::memory_order_relaxed);
   slot_.step(word(OfferState::vacant), OfferState::offered);
-  line_.slots[n_ % mailbox::kWindow].store(slot_number(), std::memory_order_release);
-  line_.n_posted.store(n_, std::memory_order_release);
+  line_->slots[n_ % mailbox::kWindow].store(slot_number(), std::memory_order_release);
+  line_->n_posted.store(n_, std::memory_order_release);
 }
 
 // False: it is claimed, or was; or the receive is complete.
@@ -111,7 +111,7 @@ std::vector<OfferPtr> Offer::revoke_all() noexcept {
   std::vector<OfferPtr> left;
   const CallLock lock(published().mutex);
   for (Offer* const offer : published().by_slot) {
-    if (offer == nullptr || offer->revoke()) continue;
+    if (offer == nullptr || offer->is_ended() || offer->revoke()) continue;
     if (OfferPtr alive = offer->weak_from_this().lock()) left.push_back(std::move(alive));
   }
   return left;
@@ -141,6 +141,20 @@ bool Offer::end_it() noexcept {
   was_written_ = state == OfferState::written;
   slot_.step(word(state), OfferState::vacant);
   return was_written_;
+}
+
+bool Offer::may_be_renewed() const {
+  return slot_.own != nullptr && slot_.state() == OfferState::vacant && Mailbox::own().has_many_slots();
+}
+
+void Offer::renew(Line& line, std::uint64_t n) {
+  const CallLock lock(published().mutex);
+  published().by_slot[slot_number()] = nullptr;
+  line_ = &line;
+  n_ = n;
+  is_posted_ = was_written_ = false;
+  failure.reset();
+  is_ended_.store(false);
 }
 
 Offer::~Offer() {

@@ -39,7 +39,7 @@ class Meetings;
 // A started receive whose buffer may be written by the sender. Its slot is given back when the receive is complete.
 class Offer : public std::enable_shared_from_this<Offer> {
  public:
-  Offer(mailbox::Slot& slot, mailbox::Line& line, std::uint64_t n) : slot_(slot), line_(line), n_(n) {}
+  Offer(mailbox::Slot& slot, mailbox::Line& line, std::uint64_t n) : slot_(slot), line_(&line), n_(n) {}
   ~Offer();
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;
@@ -54,7 +54,9 @@ class Offer : public std::enable_shared_from_this<Offer> {
 
   std::int64_t bytes() const { return count * end.layout->size; }
   mailbox::Slot& slot() { return slot_; }
-  mailbox::Line& line() { return line_; }
+  // The receive has ended, and is posted again: the same buffer, for this process alone.
+  void renew(mailbox::Line& line, std::uint64_t n);
+  bool may_be_renewed() const;
   // The library has the receive. False: it is not published.
   bool post(const Meetings& meetings) noexcept;
   // The receive is complete, or will be by a packed message. True: the sender has written the bytes.
@@ -77,8 +79,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool revoke() noexcept;
 
   mailbox::Slot& slot_;
-  mailbox::Line& line_;
-  const std::uint64_t n_;
+  mailbox::Line* line_;
+  std::uint64_t n_;
   bool is_posted_ = false, was_written_ = false;
   std::atomic<bool> is_ended_{false};
 };

@@ -50,7 +50,8 @@ DirectPtr make_direct(const Claim& claim, ComposedPtr&& composed, const Part& pa
                       std::vector<ReachedPtr> reached, Offer* own = nullptr) {
   const pack::End& from = part.payload.transfer().laid_out();
   const pack::Transfer transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to};
-  return make_recycled<Direct>(claim, std::move(composed), std::move(reached), transfer, own);
+  return make_recycled<Direct>(claim, std::move(composed), std::move(reached), transfer, own,
+                               claim.slot->layout);
 }
 
 // The GPU that has the landing is not the sender's: its own memory takes short blocks as well.
@@ -80,13 +81,26 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
   const pack::PreparedPtr& prepared = part.payload.prepared();
   return make_recycled<Direct>(claim, prepared, std::vector{std::move(reached)},
                                pack::transfer_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to),
-                               nullptr, true);
+                               nullptr, slot.layout, true);
+}
+
+// The transfer to the same buffer as last time; null: it is another one.
+DirectPtr last_direct(const Part& part, const Slot& slot, const pack::End& to) {
+  const DirectPtr& last = part.last_direct;
+  if (!last || last->layout != slot.layout) return nullptr;
+  const pack::End& was = last->transfer.destination;
+  return was.address == to.address && was.place.first == to.place.first ? last : nullptr;
 }
 
 DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
   Offer& offer = *static_cast<Offer*>(claim.slot->own);
   const device::Location& sender = part.payload.transfer().laid_out().place.first;
   if (offer.end.place.first.context != sender.context) return nullptr;
+  if (DirectPtr last = last_direct(part, *claim.slot, offer.end)) {
+    last->claim = claim;
+    last->own = &offer;
+    return last;
+  }
   const auto boxes = [&] { return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes(); };
   ComposedPtr composed = composition(sent, name, {}, boxes);
   return composed->mapping ? make_direct(claim, std::move(composed), part, offer.end, {}, &offer) : nullptr;

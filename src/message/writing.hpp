@@ -26,6 +26,7 @@ struct Direct {
   std::vector<ReachedPtr> reached;    // keeps the memory that it writes
   pack::Transfer transfer;
   Offer* own = nullptr;       // its offer, if this process made it
+  std::uint64_t layout = 0;   // of that
   bool lands = false;         // it packs, into the receiver's landing
   std::list<Sent> sent = {};  // chunks under way into the landing, but the receiver has not been told
 };

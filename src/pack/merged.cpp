@@ -4,7 +4,6 @@
 #include <deque>
 #include <mutex>
 #include <numeric>
-#include <tuple>
 
 #include "pack/cache.hpp"
 #include "pack/kernels.hpp"
@@ -24,7 +23,19 @@ struct Key {
   std::int64_t count;
   Ends<std::int64_t> extents;
   Ends<const void*> addresses;
-  bool operator==(const Key&) const = default;
+
+  explicit Key(const Member& of)
+      : owner(*of.owner),
+        mapping(of.transfer->mapping),
+        count(of.transfer->count),
+        extents{of.transfer->source.extent, of.transfer->destination.extent},
+        addresses{of.transfer->source.address, of.transfer->destination.address} {}
+  bool is_of(const Member& member) const {
+    const Transfer& its = *member.transfer;
+    return owner == *member.owner && mapping == its.mapping && count == its.count &&
+           extents == Ends<std::int64_t>{its.source.extent, its.destination.extent} &&
+           addresses == Ends<const void*>{its.source.address, its.destination.address};
+  }
 };
 using Keys = std::vector<Key>;
 
@@ -36,18 +47,9 @@ struct List {
 };
 using ListPtr = std::shared_ptr<List>;
 
-Keys keys_of(const std::vector<Member>& members) {
-  Keys keys;
-  keys.reserve(members.size());
-  for (const auto& [transfer, owner] : members) {
-    const auto& [source, destination] = std::tie(transfer.source, transfer.destination);
-    keys.push_back({owner,
-                    transfer.mapping,
-                    transfer.count,
-                    {source.extent, destination.extent},
-                    {source.address, destination.address}});
-  }
-  return keys;
+bool are_of(const Keys& keys, const std::vector<Member>& members) {
+  return std::equal(keys.begin(), keys.end(), members.begin(), members.end(),
+                    [](const Key& key, const Member& member) { return key.is_of(member); });
 }
 
 // In proportion: each part of the list has the same share of each box.
@@ -68,7 +70,7 @@ std::vector<TileOfList> mixed(const std::vector<std::uint32_t>& tiles_of_boxes) 
 
 void make(const Scope& here, const std::vector<Member>& members, List& list) {
   std::vector<KernelBox> boxes;
-  for (const Member& member : members) add_kernel_boxes(here, member.transfer, boxes);
+  for (const Member& member : members) add_kernel_boxes(here, *member.transfer, boxes);
   boxes = woven(boxes);
   const auto [kernel, depth] = kernel_of_list(boxes);
   std::vector<std::uint32_t> tiles_of_boxes;
@@ -90,12 +92,13 @@ class Lists {
  public:
   // Null: the set is new.
   ListPtr find_or_remember(const Scope& here, const std::vector<Member>& members) {
-    Keys keys = keys_of(members);
     const std::lock_guard lock(mutex_);
-    const auto is_it = [&](const ListPtr& list) { return list->context == here.context() && list->keys == keys; };
+    const auto is_it = [&](const ListPtr& list) {
+      return list->context == here.context() && are_of(list->keys, members);
+    };
     const auto known = std::find_if(kept_.begin(), kept_.end(), is_it);
     if (known == kept_.end()) {
-      kept_.push_front(std::make_shared<List>(List{here.context(), std::move(keys)}));
+      kept_.push_front(std::make_shared<List>(List{here.context(), Keys(members.begin(), members.end())}));
       if (kept_.size() > kKept) kept_.pop_back();
       return nullptr;
     }
@@ -124,7 +127,7 @@ std::shared_ptr<const void> queue_merged(const Scope& here, const std::vector<Me
   if (list) {
     list->launch.run(here, nullptr, nullptr);
   } else {
-    for (const Member& member : members) queue(here, member.transfer);
+    for (const Member& member : members) queue(here, *member.transfer);
   }
   return list;
 }

@@ -13,9 +13,10 @@
 
 namespace tempi::pack {
 
+// Both are the caller's.
 struct Member {
-  Transfer transfer;
-  std::shared_ptr<const void> owner;  // of its mapping and launches
+  const Transfer* transfer;
+  const std::shared_ptr<const void>* owner;  // of its mapping and launches
 };
 
 // Queues the transfers, which the kernels of the entered context reach. What is returned is in use until they are done.

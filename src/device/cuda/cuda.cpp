@@ -129,6 +129,15 @@ class CudaDevice final : public Device {
     return found;
   }
 
+  bool is_still(const Location& known, const void* address) noexcept override {
+    if (!is_ordered(known.id)) return locate(address) == known;
+    CUpointer_attribute wanted = CU_POINTER_ATTRIBUTE_BUFFER_ID;
+    unsigned long long buffer_id = 0;
+    void* value = &buffer_id;
+    return driver->cuPointerGetAttributes(1, &wanted, &value, as_device(address)) == CUDA_SUCCESS &&
+           buffer_id == known.id;
+  }
+
   Facts facts() noexcept override {
     int count = 0, version = 0;
     char gpu[256] = {};

@@ -67,16 +67,19 @@ bool wait_for_other_gpus(const CudaDriver& driver, CUcontext own) noexcept {
 
 }  // namespace
 
+bool is_ordered(unsigned long long buffer_id) noexcept {
+  return buffer_id != 0 && place_of(buffer_id).load(std::memory_order_acquire) == buffer_id;
+}
+
 void order_after_program(const CudaDriver& driver, const CudaAllocation& allocation) noexcept {
-  std::atomic<unsigned long long>& place = place_of(allocation.buffer_id);
-  if (allocation.buffer_id != 0 && place.load(std::memory_order_acquire) == allocation.buffer_id) return;
+  if (is_ordered(allocation.buffer_id)) return;
   const RelaxedCapture relaxed(driver);
   unsigned on = 1;
   const CUresult set = driver.cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, allocation.address);
   const bool is_done = wait_for_legacy_stream(driver, allocation.context);
   const bool others_done = wait_for_other_gpus(driver, allocation.context);
   if (set == CUDA_SUCCESS && !allocation.is_of_pool && is_done && others_done)
-    place.store(allocation.buffer_id, std::memory_order_release);
+    place_of(allocation.buffer_id).store(allocation.buffer_id, std::memory_order_release);
 }
 
 }  // namespace tempi::device

@@ -21,6 +21,9 @@ struct CudaAllocation {
   bool is_of_pool;  // cudaMallocAsync, virtual memory management: takes the attribute, and copies return early still
 };
 
+// True: order_after_program() would return at once.
+bool is_ordered(unsigned long long buffer_id) noexcept;
+
 // Returns when the bytes of all synchronous copies that have returned are in the allocation. A few ns for one that was
 // seen before. While the program captures a graph on a blocking stream it does not wait.
 void order_after_program(const CudaDriver& driver, const CudaAllocation& allocation) noexcept;
