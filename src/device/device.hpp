@@ -76,6 +76,7 @@ struct Kernel {
   HostBody host_body;
   int phases = 1;
   std::size_t shared_bytes = 0;  // of a tile
+  bool tells_its_end = false;    // it takes a second argument (done.hpp)
 };
 
 struct Grid {
@@ -141,6 +142,7 @@ class Device {
   virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;
   virtual void finish() = 0;
   virtual MarkPtr mark() = 0;
+  virtual MarkPtr mark_for_cpu() { return mark(); }
   virtual void wait_for(const Mark& mark) = 0;
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* address) noexcept = 0;
@@ -178,6 +180,7 @@ class Scope {
   // After a failure: none of it runs on memory that is about to be used again. Failed work is not running either.
   void settle() const noexcept;
   MarkPtr mark() const { return device_.mark(); }
+  MarkPtr mark_for_cpu() const { return device_.mark_for_cpu(); }    // not for wait_for(); it may tell sooner
   void wait_for(const Mark& mark) const { device_.wait_for(mark); }  // work queued from now on starts after the mark
 
   // Raw device memory for caches and pools. Freed memory must not be in use by queued work.

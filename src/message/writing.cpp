@@ -50,8 +50,7 @@ DirectPtr make_direct(const Claim& claim, ComposedPtr&& composed, const Part& pa
                       std::vector<ReachedPtr> reached, Offer* own = nullptr) {
   const pack::End& from = part.payload.transfer().laid_out();
   const pack::Transfer transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to};
-  return make_recycled<Direct>(claim, std::move(composed), std::move(reached), transfer, own,
-                               claim.slot->layout);
+  return make_recycled<Direct>(claim, std::move(composed), std::move(reached), transfer, own, claim.slot->layout);
 }
 
 // The GPU that has the landing is not the sender's: its own memory takes short blocks as well.

@@ -34,7 +34,7 @@ Queued Batch::queue() {
     queued.list = queue_merged(here_, direct_);
     direct_.clear();
     queue_boxes(queued);
-    queued.mark = here_.mark();
+    queued.mark = here_.mark_for_cpu();
   } catch (...) {
     here_.settle();  // kernels that are queued read what is about to go
     throw;

@@ -34,11 +34,12 @@ struct Row {
   device::Kernel kernel;
 };
 
-#define TEMPI_KERNEL(Params, depth, word) \
-  {#Params,                               \
-   Depth::depth,                          \
-   word,                                  \
-   {"tempi_" #Params "_" #depth "_" #word, kMostThreads, sizeof(Params), run_on_cpu<Params, Depth::depth, word>}},
+#define TEMPI_KERNEL(Params, depth, word)                                                                              \
+  {#Params,                                                                                                            \
+   Depth::depth,                                                                                                       \
+   word,                                                                                                               \
+   {"tempi_" #Params "_" #depth "_" #word, kMostThreads, sizeof(Params), run_on_cpu<Params, Depth::depth, word>, 1, 0, \
+    true}},
 #define TEMPI_WINDOWED_KERNEL(form, word)
 constexpr Row kRows[] = {
 #include "pack/kernels.def"

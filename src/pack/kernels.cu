@@ -1,4 +1,5 @@
 // The only __global__ code.
+#include "device/done.hpp"
 #include "pack/reduction_body.hpp"
 #include "pack/window_body.hpp"
 
@@ -46,10 +47,23 @@ constexpr int tiles_per_multiprocessor(Depth depth, std::uint32_t word_bytes) {
 template <Depth kDepth, std::uint32_t kWordBytes>
 inline constexpr int kTilesPerMultiprocessor = tiles_per_multiprocessor(kDepth, kWordBytes);
 
+// The fence of each tile orders the bytes of all its threads, wherever they go, before the flag.
+__device__ __forceinline__ void tell(const device::Done& done) {
+  if (done.flag == nullptr) return;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence_system();
+  if (atomicAdd(done.n_tiles, 1) != gridDim.x - 1) return;
+  *done.n_tiles = 0;
+  __threadfence_system();
+  *static_cast<volatile std::uint32_t*>(done.flag) = 1;
+}
+
 #define TEMPI_KERNEL(Params, depth, word)                                                                 \
   extern "C" __global__ void __launch_bounds__(kMostThreads, kTilesPerMultiprocessor<Depth::depth, word>) \
-      tempi_##Params##_##depth##_##word(const __grid_constant__ Params list) {                            \
+      tempi_##Params##_##depth##_##word(const __grid_constant__ Params list, const device::Done done) {   \
     run<Depth::depth, word>(list, Tile{blockIdx.x, threadIdx.x, blockDim.x}, GpuMemory{});                \
+    tell(done);                                                                                           \
   }
 #define TEMPI_WINDOWED_KERNEL(form, word)                                        \
   extern "C" __global__ void __launch_bounds__(kWindowThreads)                   \

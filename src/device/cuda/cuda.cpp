@@ -34,6 +34,7 @@ struct Queue {
   CUmodule module = nullptr;
   std::vector<std::pair<const Kernel*, CUfunction>> functions = {};
   Replays replays = {};
+  Told last = {};  // what was queued last tells its end
 };
 
 struct ThreadQueues {
@@ -176,19 +177,35 @@ class CudaDevice final : public Device {
 
   void launch(const Kernel& kernel, Grid grid, const void* params) override {
     Queue& here = queue();
-    const KernelCall call{function(here, kernel), grid, params, kernel.param_bytes};
-    here.replays.launch(*driver, call, here.stream);
+    const KernelCall call{function(here, kernel), grid, params, kernel.param_bytes, kernel.tells_its_end};
+    here.last = {};
+    here.last = here.replays.launch(*driver, call, here.stream);
   }
 
   void copy(void* dst, const void* src, std::size_t bytes) override {
-    check(driver->cuMemcpyAsync(as_device(dst), as_device(src), bytes, queue().stream), "cuMemcpyAsync");
+    Queue& here = queue();
+    here.last = {};
+    check(driver->cuMemcpyAsync(as_device(dst), as_device(src), bytes, here.stream), "cuMemcpyAsync");
   }
 
   MarkPtr mark() override { return cuda_mark(*driver, queue().stream); }
 
-  void wait_for(const Mark& mark) override { make_wait(queue().stream, mark); }
+  MarkPtr mark_for_cpu() override {
+    const Queue& here = queue();
+    return here.last ? mark_of(here.last) : cuda_mark(*driver, here.stream);
+  }
 
-  void finish() override { check(driver->cuStreamSynchronize(queue().stream), "cuStreamSynchronize"); }
+  void wait_for(const Mark& mark) override {
+    Queue& here = queue();
+    here.last = {};
+    make_wait(here.stream, mark);
+  }
+
+  void finish() override {
+    const Queue& here = queue();
+    if (here.last) here.last.wait();
+    else check(driver->cuStreamSynchronize(here.stream), "cuStreamSynchronize");
+  }
 
   void* allocate(std::size_t bytes) override {
     CUdeviceptr address = 0;

@@ -9,16 +9,19 @@
 namespace tempi::device {
 namespace {
 
-void launch_kernel(const CudaDriver& driver, const KernelCall& call, CUstream stream) {
-  void* arguments[] = {const_cast<void*>(call.params)};
+// A kernel that takes no Done does not look at the second argument.
+Told launch_kernel(const CudaDriver& driver, const KernelCall& call, CUstream stream) {
+  Done nobody;
+  void* arguments[] = {const_cast<void*>(call.params), &nobody};
   check(driver,
         driver.cuLaunchKernel(call.function, call.grid.tiles, 1, 1, call.grid.threads, 1, 1, 0, stream, arguments,
                               nullptr),
         "cuLaunchKernel");
+  return {};
 }
 
-CUgraphExec graph_of(const CudaDriver& driver, const KernelCall& call) {
-  void* arguments[] = {const_cast<void*>(call.params)};
+CUgraphExec graph_of(const CudaDriver& driver, const KernelCall& call, Done done) {
+  void* arguments[] = {const_cast<void*>(call.params), &done};
   CUDA_KERNEL_NODE_PARAMS_v2 node{};
   node.func = call.function;
   node.gridDimX = call.grid.tiles;
@@ -54,26 +57,39 @@ void Replays::remember(const CudaDriver& driver, const KernelCall& call) {
   oldest_ = (oldest_ + 1) % kKept;
   if (const CUgraphExec graph = std::exchange(place.graph, nullptr)) driver.cuGraphExecDestroy(graph);
   const auto* params = static_cast<const std::byte*>(call.params);
-  place = {call.function, call.grid, {params, params + call.param_bytes}, nullptr};
+  place = {call.function, call.grid, {params, params + call.param_bytes}, nullptr, false};
 }
 
-void Replays::launch(const CudaDriver& driver, const KernelCall& call, CUstream stream) {
+bool Replays::may_tell(const CudaDriver& driver, const KernelCall& call, CUstream stream) noexcept {
+  if (!call.tells_its_end || call.grid.tiles > kMostTilesThatTell || has_no_flags_) return false;
+  if (flags_ == nullptr) flags_ = Flags::take(driver, stream);
+  has_no_flags_ = flags_ == nullptr;
+  return !has_no_flags_;
+}
+
+Told Replays::launch(const CudaDriver& driver, const KernelCall& call, CUstream stream) {
   Replay* known = find(call);
   if (known == nullptr) {
     remember(driver, call);
     return launch_kernel(driver, call, stream);
   }
+  const auto i = static_cast<std::size_t>(known - kept_.data());
   if (known->graph == nullptr) {  // the second time: worth a graph
-    known->graph = graph_of(driver, call);
+    known->tells = may_tell(driver, call, stream);
+    known->graph = graph_of(driver, call, known->tells ? flags_->done(i) : Done());
     return launch_kernel(driver, call, stream);
   }
+  if (known->tells && !flags_->is_free(i)) return launch_kernel(driver, call, stream);
+  const Told told = known->tells ? Told{flags_, i, flags_->arm(i)} : Told();
   check(driver, driver.cuGraphLaunch(known->graph, stream), "cuGraphLaunch");
+  return told;
 }
 
 void Replays::destroy(const CudaDriver& driver) noexcept {
   for (const Replay& kept : kept_) {
     if (kept.graph != nullptr) driver.cuGraphExecDestroy(kept.graph);
   }
+  if (flags_ != nullptr) Flags::give_back(flags_);
 }
 
 }  // namespace tempi::device

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "device/cuda/driver.hpp"
+#include "device/cuda/flags.hpp"
 #include "device/device.hpp"
 
 namespace tempi::device {
@@ -16,13 +16,14 @@ struct KernelCall {
   Grid grid;
   const void* params;
   std::size_t param_bytes;
+  bool tells_its_end;
 };
 
 // The last few launches of one queue, identified by all parameters, addresses included.
 class Replays {
  public:
-  // Launches the kernel, as a graph from the third time on.
-  void launch(const CudaDriver& driver, const KernelCall& call, CUstream stream);
+  // Launches the kernel, as a graph from the third time on. That may tell its end.
+  Told launch(const CudaDriver& driver, const KernelCall& call, CUstream stream);
   void destroy(const CudaDriver& driver) noexcept;
 
  private:
@@ -31,15 +32,19 @@ class Replays {
     Grid grid = {};
     std::vector<std::byte> params = {};
     CUgraphExec graph = nullptr;
+    bool tells = false;
 
     bool is_for(const KernelCall& call) const;
   };
 
   Replay* find(const KernelCall& call);
+  bool may_tell(const CudaDriver& driver, const KernelCall& call, CUstream stream) noexcept;
   void remember(const CudaDriver& driver, const KernelCall& call);
 
-  static constexpr std::size_t kKept = 16;
+  static constexpr std::size_t kKept = kFlags;
   std::array<Replay, kKept> kept_{};
+  Flags* flags_ = nullptr;  // one for each of them
+  bool has_no_flags_ = false;
   std::size_t oldest_ = 0;
 };
 
