@@ -145,7 +145,7 @@ Slot* Mailbox::take_slot() noexcept {
 
 bool Mailbox::has_many_slots() noexcept {
   const CallLock lock(mutex_);
-  return vacant_.size() > kSlots / 2;
+  return vacant_.size() > kSlots * 3 / 4;
 }
 
 void Mailbox::give_back(Slot& slot) noexcept {

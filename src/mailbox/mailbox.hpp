@@ -49,7 +49,7 @@ class Mailbox {
   // A vacant slot, which is the caller's until it is given back, vacant again; null: there is none.
   Slot* take_slot() noexcept;
   void give_back(Slot& slot) noexcept;
-  // More than half are vacant: who is done with one may keep it.
+  // Most are vacant: who is done with one may keep it.
   bool has_many_slots() noexcept;
 
   // Puts the boxes of a layout where other processes read them, until the slot is given back. False: there is no room.

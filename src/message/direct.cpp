@@ -103,16 +103,16 @@ OfferPtr note_receive(Handle comm, Part& part) noexcept try {
   const Meetings::Place place = all->place_receive(part.peer, part.tag, part.payload.may_be_direct());
   if (place.line == nullptr) return nullptr;
   OfferPtr offer = part.payload.may_be_direct() ? make_offer(place, part) : nullptr;
-  if (!offer) place.line->n_posted.store(place.n, std::memory_order_release);
+  if (offer) offer->counted_by = all;
+  else place.line->n_posted.store(place.n, std::memory_order_release);
   return offer;
 } catch (...) {
   close_after(caught_error(), comm);
   return nullptr;
 }
 
-void post_offer(Handle comm, Offer& offer) noexcept {
-  const Meetings* const all = meetings_on(comm);
-  if (all != nullptr && offer.post(*all)) count_direct(Outcome::offered, offer.bytes());
+void post_offer(Offer& offer) noexcept {
+  if (offer.post()) count_direct(Outcome::offered, offer.bytes());
 }
 
 void note_send(Handle comm, Part& part, bool may_write) noexcept try {

@@ -33,7 +33,7 @@ void promise_no_probes(Handle comm) noexcept;
 
 // A receive that is about to be posted. Null: it is not offered.
 OfferPtr note_receive(Handle comm, Part& part) noexcept;
-void post_offer(Handle comm, Offer& offer) noexcept;
+void post_offer(Offer& offer) noexcept;
 
 // Posts a receive of ours by post(), which returns a code.
 template <class Fn>
@@ -42,7 +42,7 @@ int post_noted(Message& message, const Fn& post) {
   part.offer = note_receive(message.comm, part);
   const int code = post();
   if (code != MPI_SUCCESS) close_meetings(message.comm);
-  else if (part.offer) post_offer(message.comm, *part.offer);
+  else if (part.offer) post_offer(*part.offer);
   return code;
 }
 

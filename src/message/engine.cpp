@@ -39,7 +39,7 @@ bool send_marker(Message& message) noexcept {
 void end_direct(Part& part) noexcept {
   if (!part.direct) return;
   conclude(*part.direct, true);
-  if (part.direct->own != nullptr) part.last_direct = part.direct;
+  if (part.direct->own != nullptr) part.last_direct = std::move(part.direct);
   part.direct.reset();
 }
 
@@ -65,10 +65,10 @@ void Engine::post(const MessagePtr& message) {
   const bool starts_now = starts_in_its_call(*message);
   if (starts_now) row_.note_awaited();
   pending_.push_back(message);
-  if (!is_packed) queue(message);
+  if (!is_packed) queue(*message);
   held_bytes_ += message->outs.bytes();
   if (n_holds_ == 0) start_or_leave(starts_now);
-  count_work();
+  if (n_holds_ == 0 || n_work_.load(std::memory_order_relaxed) == 0) count_work();
 }
 
 void Engine::leave_early(const MessagePtr& message) {
@@ -82,7 +82,7 @@ void Engine::leave_early(const MessagePtr& message) {
 void Engine::join(const std::vector<MessagePtr>& messages) noexcept {
   for (const MessagePtr& message : messages) {
     pending_.push_back(message);
-    not_launched_.push_back(message);
+    not_launched_.push_back(message.get());
     not_launched_bytes_ += message->outs.bytes();
     only_direct_ = only_direct_ && message->outs.first().direct != nullptr;
   }
@@ -123,15 +123,15 @@ void Engine::release() noexcept {
 }
 
 // The first pack starts the GPU, unless others are known to follow; those that do while it runs share the next launch.
-void Engine::queue(const MessagePtr& message) {
-  not_launched_.push_back(message);
-  not_launched_bytes_ += message->outs.bytes();
-  only_direct_ = only_direct_ && message->outs.first().direct != nullptr;
-  if (n_holds_ > 0 && message->outs.first().direct) return;
+void Engine::queue(Message& message) {
+  const bool is_direct = message.outs.first().direct != nullptr;
+  not_launched_.push_back(&message);
+  not_launched_bytes_ += message.outs.bytes();
+  only_direct_ = only_direct_ && is_direct;
+  if (n_holds_ > 0 && is_direct) return;
   const bool is_first = pending_.size() == 1 && n_holds_ == 0 && !row_.expects_several();
   const bool is_much = not_launched_.size() >= kMostWaiting || not_launched_bytes_ >= kMostWaitingBytes;
   const bool waits = is_much && only_direct_ && row_.may_wait();
-  const bool is_direct = message->outs.first().direct != nullptr;
   if (is_first || (is_much && !waits && !is_launched_running())) launch();
   if (is_direct && n_holds_ == 0) row_.note_direct(is_much);
 }
@@ -149,7 +149,8 @@ bool Engine::is_launched_running() const noexcept try { return launched_ && !lau
 void Engine::launch() noexcept {
   if (not_launched_.empty()) return;
   pack_grouped(not_launched_);
-  launched_ = not_launched_.back()->outs.first().queued.mark;
+  const auto& last = not_launched_.back()->outs.first().queued;
+  launched_ = last ? last->mark : nullptr;
   not_launched_.clear();
   not_launched_bytes_ = 0;
   only_direct_ = true;
@@ -231,23 +232,23 @@ void Engine::deliver(Message& message) noexcept {
 // Those that are queued behind packed messages wait for these: they may be of the same line.
 void Engine::mark_own() noexcept {
   for (std::size_t i = 0; i < pending_.size();) {
-    const MessagePtr message = pending_[i];
-    const Part& part = message->outs.first();
+    const Part& part = pending_[i]->outs.first();
     if (!part.direct) return;
     if (part.direct->own == nullptr) {
       ++i;
       continue;
     }
+    MessagePtr message = std::move(pending_[i]);
     pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
-    mark(message);
+    mark(std::move(message));
     i = 0;  // an error handler of the program may have called MPI
   }
 }
 
-void Engine::mark(const MessagePtr& message) noexcept {
+void Engine::mark(MessagePtr message) noexcept {
   if (send_marker(*message)) {
     message->state.become(MessageState::marked);
-    marked_.push_back(message);
+    marked_.push_back(std::move(message));
     return;
   }
   is_packed(*message, true);

@@ -102,7 +102,7 @@ class Engine {
   std::vector<MessagePtr> find(int count, const void* requests);
   void put_back(std::vector<MessagePtr>& messages);
   // Messages that a call has completed: those whose requests stay are managed again.
-  void put_back_persistent(const std::vector<Completed>& done);
+  void put_back_persistent(std::vector<Completed>& done);
 
   // A request that the program has freed: kept until it is complete.
   void adopt(const MessagePtr& message) noexcept;
@@ -119,7 +119,7 @@ class Engine {
   bool is_launched_running() const noexcept;
   void join(const std::vector<MessagePtr>& messages) noexcept;
   void start_or_leave(bool starts_now) noexcept;
-  void queue(const MessagePtr& message);
+  void queue(Message& message);
   bool starts_in_its_call(const Message& message) const noexcept;
   void start_pending(bool waits) noexcept;
   bool start_what_can_be(bool waits) noexcept;
@@ -130,7 +130,7 @@ class Engine {
   void start(Message& message) noexcept;
   void deliver(Message& message) noexcept;
   void mark_own() noexcept;
-  void mark(const MessagePtr& message) noexcept;
+  void mark(MessagePtr message) noexcept;
   void end_marked(bool waits) noexcept;
   void end_order(Message& failed) noexcept;
   bool is_met(const OfferPtr& offer) noexcept;
@@ -142,7 +142,7 @@ class Engine {
   std::deque<MessagePtr> pending_;  // but the early ones
   std::deque<MessagePtr> marked_;
   EarlySends early_;
-  std::vector<MessagePtr> not_launched_;  // of the pending ones
+  std::vector<Message*> not_launched_;  // of the pending ones
   std::int64_t not_launched_bytes_ = 0;
   bool only_direct_ = true;      // of those
   device::MarkPtr launched_{};   // the end of the last launch

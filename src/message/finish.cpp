@@ -40,14 +40,16 @@ Came how_it_came(Message& message, MPI_Status& status) {
   Part& part = message.ins.first();
   OfferPtr offer = std::exchange(part.offer, nullptr);
   part.was_direct = offer && offer->end_it();
-  if (offer && offer.use_count() == 1 && offer->may_be_renewed()) part.last_offer = offer;
   if (offer && offer->failure) {
     message.failure = std::move(offer->failure);
     return Came::lost;
   }
   if (!part.was_direct) return Came::packed;
   if (is_filled(status)) real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), offer->bytes());
-  if (offer->slot().is_landed.load(std::memory_order_relaxed) == 0) return Came::written;
+  if (offer->slot().is_landed.load(std::memory_order_relaxed) == 0) {
+    if (offer.use_count() == 1 && offer->may_be_renewed()) part.last_offer = std::move(offer);
+    return Came::written;
+  }
   part.payload.take_from(offer->landing->end());
   part.offer = std::move(offer);
   return Came::landed;

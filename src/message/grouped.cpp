@@ -1,7 +1,7 @@
 #include "message/grouped.hpp"
 
-#include <map>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -21,10 +21,12 @@ struct Work {
 };
 using Works = std::vector<Work>;
 
-Works works_of(const std::vector<MessagePtr>& messages, Parts Message::* parts) {
+template <class Pointer>
+Works works_of(const std::vector<Pointer>& messages, Parts Message::* parts) {
   Works works;
-  for (const MessagePtr& message : messages) {
-    ((*message).*parts).each([&](Part& part) { works.push_back({message.get(), &part}); });
+  works.reserve(messages.size());
+  for (const Pointer& message : messages) {
+    ((*message).*parts).each([&](Part& part) { works.push_back({&*message, &part}); });
   }
   return works;
 }
@@ -59,7 +61,7 @@ void queue_batch(const Works& works) {
     if (const auto& direct = work.part->direct) batch.add_direct({&direct->transfer, &direct->owner});
     else work.payload().join(batch);
   }
-  const pack::Queued queued = batch.queue();
+  const auto queued = std::make_shared<const pack::Queued>(batch.queue());
   for (const Work& work : works) work.part->queued = queued;
 }
 
@@ -72,19 +74,26 @@ Landing* begun_landing(const Part& part) {
 // False: it is for a batch.
 bool is_queued_alone(const Work& work) {
   Part& part = *work.part;
-  if (Landing* const landing = begun_landing(part)) part.queued = landing->queue_rest();
-  else if (part.direct && goes_in_chunks(*part.direct)) part.queued = queue_chunks(*part.direct, part.payload.device());
-  else if (!part.direct && part.payload.is_empty()) part.queued = {};
-  else if (!part.direct && !part.payload.can_join_a_batch()) part.queued = part.payload.queue();
+  const auto keep = [&](pack::Queued&& queued) { part.queued = std::make_shared<const pack::Queued>(queued); };
+  if (Landing* const landing = begun_landing(part)) keep(landing->queue_rest());
+  else if (part.direct && goes_in_chunks(*part.direct)) keep(queue_chunks(*part.direct, part.payload.device()));
+  else if (!part.direct && part.payload.is_empty()) part.queued = nullptr;
+  else if (!part.direct && !part.payload.can_join_a_batch()) keep(part.payload.queue());
   else return false;
   return true;
 }
 
 void queue_grouped(const Works& works) noexcept {
-  std::map<Context, Works> batches;
+  std::vector<std::pair<Context, Works>> batches;  // most programs use one GPU
+  const auto batch_of = [&](Context context) -> Works& {
+    for (auto& [its, batch] : batches) {
+      if (its == context) return batch;
+    }
+    return batches.emplace_back(context, Works()).second;
+  };
   for (const Work& work : works) {
     try {
-      if (!is_queued_alone(work)) batches[work.payload().context()].push_back(work);
+      if (!is_queued_alone(work)) batch_of(work.payload().context()).push_back(work);
     } catch (...) {
       warn_fallback("a message is packed in its call, not behind it", caught_error().what());
       move_now(work);
@@ -118,8 +127,8 @@ void pack_now(Message& message) noexcept {
 }
 
 bool is_moved(Message& message, Part& part, bool waits) noexcept {
-  if (!part.queued.mark) return true;
-  device::Mark& mark = *part.queued.mark;
+  if (!part.queued) return true;
+  device::Mark& mark = *part.queued->mark;
   try {
     if (part.direct) tell_arrived(*part.direct, waits);
     if (!waits && !mark.reached()) return false;
@@ -128,7 +137,7 @@ bool is_moved(Message& message, Part& part, bool waits) noexcept {
     warn_fallback("a message is packed or unpacked again", caught_error().what());
     message.is(MessageState::marked) ? write_now({&message, &part}) : move_now({&message, &part});
   }
-  part.queued = {};
+  part.queued = nullptr;
   return true;
 }
 
@@ -136,7 +145,7 @@ bool is_packed(Message& message, bool waits) noexcept {
   return message.outs.all([&](Part& part) { return is_moved(message, part, waits); });
 }
 
-void pack_grouped(const std::vector<MessagePtr>& messages) noexcept {
+void pack_grouped(const std::vector<Message*>& messages) noexcept {
   queue_grouped(works_of(messages, &Message::outs));
 }
 

@@ -11,7 +11,7 @@ namespace tempi::message {
 void pack_now(Message& message) noexcept;
 
 // Queues the packing of all, few launches a context. A payload that cannot be queued is packed at once.
-void pack_grouped(const std::vector<MessagePtr>& messages) noexcept;
+void pack_grouped(const std::vector<Message*>& messages) noexcept;
 
 // True when the queued packing or unpacking is done, if there is any; `waits`: waits for it. Work that has failed is
 // done again at once; a failure of that is kept in the message.

@@ -56,10 +56,10 @@ std::vector<MessagePtr> Engine::find(int count, const void* requests) {
   return of_array(count, requests, [&](Handle request) { return managed_.find(request); });
 }
 
-void Engine::put_back_persistent(const std::vector<Completed>& done) {
+void Engine::put_back_persistent(std::vector<Completed>& done) {
   const CallLock lock(mutex_);
-  for (const Completed& one : done) {
-    if (one.message->lifetime == Lifetime::programs) managed_.put(one.message);
+  for (Completed& one : done) {
+    if (one.message->lifetime == Lifetime::programs) managed_.put(std::move(one.message));
   }
   count_managed();
 }

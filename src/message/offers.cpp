@@ -85,9 +85,9 @@ std::uint16_t Offer::slot_number() const {
 OfferWord Offer::word(OfferState state) const { return {n_, Mailbox::own().contents().number_of(*line_), state}; }
 
 // With the lock: a cancellation closes the receives first, and finds all that were published before.
-bool Offer::post(const Meetings& meetings) noexcept {
+bool Offer::post() noexcept {
   const CallLock lock(published().mutex);
-  if (!meetings.offers()) return false;
+  if (!counted_by->offers()) return false;
   published().by_slot[slot_number()] = this;
   publish();
   return true;
@@ -154,7 +154,7 @@ void Offer::renew(Line& line, std::uint64_t n) {
   n_ = n;
   is_posted_ = was_written_ = false;
   failure.reset();
-  is_ended_.store(false);
+  is_ended_.store(false, std::memory_order_release);
 }
 
 Offer::~Offer() {

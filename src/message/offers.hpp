@@ -44,6 +44,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;
 
+  const Meetings* counted_by = nullptr;
+
   // For senders in this process.
   pack::PreparedPtr prepared{};
   std::int64_t count = 0;
@@ -58,7 +60,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   void renew(mailbox::Line& line, std::uint64_t n);
   bool may_be_renewed() const;
   // The library has the receive. False: it is not published.
-  bool post(const Meetings& meetings) noexcept;
+  bool post() noexcept;
   // The receive is complete, or will be by a packed message. True: the sender has written the bytes.
   bool end_it() noexcept;
   // Its sender has begun, and not ended.

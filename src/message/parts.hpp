@@ -28,7 +28,7 @@ struct Part {
 
   Payload payload;
   int peer, tag;                                   // in the message's communicator; a negative peer: any
-  pack::Queued queued{};                           // the packing or unpacking under way, if any
+  std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking under way, if any
   OfferPtr offer{};                                // of a receive, if the sender may write into its buffer
   OfferPtr last_offer{};                           // of a receive from this process: for its next start
   std::shared_ptr<const OfferedLayout> offered{};  // of a receive that was offered

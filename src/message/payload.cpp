@@ -45,6 +45,8 @@ Payload::Payload(Side&& side, device::Device* device)
       is_bare_(side.is_bare),
       may_be_direct_(side.may_be_direct),
       transfer_(pack::transfer_of(direction_, *prepared_, side.count, side.end, pack::dense_end(*side.end.layout, {}))),
+      is_in_one_allocation_(pack::lies_in_one_place(side.end.place.first, side.end.address,
+                                                    pack::span_of(side.end, side.count))),
       device_(device) {}
 
 Payload::Payload(Side side, device::Device* device, Limit limit) : Payload(std::move(side), device) {
@@ -118,6 +120,7 @@ model::Features Payload::features() const {
 
 void Payload::look_again(device::Location& seen) const {
   const pack::End& end = transfer_.laid_out();
+  if (is_in_one_allocation_ && seen.id != 0 && seen.id == end.place.first.id) return;
   if (!transfer_.touches_gpu()) return;
   if (seen.on_gpu() && pack::lies_in_one_place(seen, end.address, pack::span_of(end, transfer_.count))) return;
   seen = pack::locate(end, transfer_.count, *device_).first;

@@ -110,6 +110,7 @@ class Payload {
   std::int64_t chunk_bytes_;
   bool is_bare_, may_be_direct_;
   pack::Transfer transfer_;               // between the program's buffer and the packed bytes
+  bool is_in_one_allocation_;             // the program's buffer
   std::optional<pack::End> own_dense_{};  // while its packed bytes are elsewhere
   device::Device* device_;
   std::optional<device::Staging> staging_,

@@ -84,18 +84,18 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
 }
 
 // The transfer to the same buffer as last time; null: it is another one.
-DirectPtr last_direct(const Part& part, const Slot& slot, const pack::End& to) {
-  const DirectPtr& last = part.last_direct;
+DirectPtr take_last(Part& part, const Slot& slot, const pack::End& to) {
+  DirectPtr last = std::move(part.last_direct);
   if (!last || last->layout != slot.layout) return nullptr;
   const pack::End& was = last->transfer.destination;
   return was.address == to.address && was.place.first == to.place.first ? last : nullptr;
 }
 
-DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
+DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, Part& part) {
   Offer& offer = *static_cast<Offer*>(claim.slot->own);
   const device::Location& sender = part.payload.transfer().laid_out().place.first;
   if (offer.end.place.first.context != sender.context) return nullptr;
-  if (DirectPtr last = last_direct(part, *claim.slot, offer.end)) {
+  if (DirectPtr last = take_last(part, *claim.slot, offer.end)) {
     last->claim = claim;
     last->own = &offer;
     return last;
@@ -122,7 +122,7 @@ DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName
 }
 
 // Null: the kernel cannot write there.
-DirectPtr direct_to(const Turn& turn, const Claim& claim, const Part& part) {
+DirectPtr direct_to(const Turn& turn, const Claim& claim, Part& part) {
   const Slot& slot = *claim.slot;
   if (part.payload.bytes() != slot.bytes) return nullptr;
   const pack::Transfer& transfer = part.payload.transfer();
@@ -151,7 +151,7 @@ void count_direct(Outcome outcome, std::int64_t bytes) {
   count_call(Function::direct, outcome, static_cast<std::uint64_t>(bytes));
 }
 
-std::shared_ptr<Direct> write_to(const Turn& turn, const Claim& claim, const Part& part) {
+std::shared_ptr<Direct> write_to(const Turn& turn, const Claim& claim, Part& part) {
   DirectPtr direct;
   try {
     direct = direct_to(turn, claim, part);

@@ -34,7 +34,7 @@ struct Direct {
 void count_direct(Outcome outcome, std::int64_t bytes);
 
 // Null: the claim has been declined, for the kernel cannot write there.
-std::shared_ptr<Direct> write_to(const Turn& turn, const Claim& claim, const Part& part);
+std::shared_ptr<Direct> write_to(const Turn& turn, const Claim& claim, Part& part);
 
 // The transfer is large enough to be unpacked while it arrives: it is queued in chunks.
 bool goes_in_chunks(const Direct& direct);

@@ -1,0 +1,151 @@
+"""The rank of test_own_messages.py: messages to itself, whose markers go while their kernels run."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+from typing import NamedTuple
+
+import ways
+from errors_worker import error_class
+from mpi4py import MPI
+
+from support import outcomes
+from support.building import Builder
+from support.direct_counts import direct_since
+from support.messages import End, Side
+from support.p2p import PLAIN, Requests
+from tempi._library import library
+
+
+class Left(NamedTuple):
+    """What a call left to the next one.
+
+    Attributes
+    ----------
+    unfinished : bool
+        Work of the device was queued, and not done.
+    direct : int
+        Messages that went straight into their receiver.
+    """
+
+    unfinished: bool
+    direct: int
+
+
+def left_by_a_send(out: End, into: End, completion: str) -> Left:
+    comm = MPI.COMM_SELF.Dup()
+    before = outcomes.rows()
+    with Builder() as builder:
+        source, target = Side(out, builder), Side(into, builder)
+        requests = Requests(2)
+        PLAIN("Irecv", target.piece, 0, 5, comm, requests.at(0))
+        PLAIN("Isend", source.piece, 0, 5, comm, requests.at(1))
+        unfinished = library().fake_unfinished() > 0
+        ways.complete(PLAIN, completion, requests)
+        target.check_received(source.payload())
+    comm.Free()
+    return Left(unfinished, direct_since(before))
+
+
+def lost(out: End, into: End) -> list[int]:
+    """The classes of the errors that the receive and the send end with, when no kernel and no copy works."""
+    comm = MPI.COMM_SELF.Dup()
+    comm.Set_errhandler(MPI.ERRORS_RETURN)
+    with Builder() as builder:
+        source, target = Side(out, builder), Side(into, builder)
+        receive, send = Requests(), Requests()
+        PLAIN("Irecv", target.piece, 0, 5, comm, receive.at(0))
+        PLAIN("Isend", source.piece, 0, 5, comm, send.at(0))
+        classes = [error_class(ways.complete, PLAIN, "Wait", requests) for requests in (receive, send)]
+        again = Requests(2)
+        PLAIN("Irecv", target.piece, 0, 5, comm, again.at(0))
+        PLAIN("Isend", source.piece, 0, 5, comm, again.at(1))
+        ways.complete(PLAIN, "Waitall", again)
+        target.check_received(source.payload())
+    comm.Free()
+    return classes
+
+
+def one_waits_for_the_other(out: End, into: End) -> int:
+    """A thread waits for messages of which one is sent by another, behind the end of a receive that the first posted."""
+    comm, other = MPI.COMM_SELF.Dup(), MPI.COMM_SELF.Dup()
+    before = outcomes.rows()
+    with Builder() as builder:
+        sides = [(Side(out.later(k), builder), Side(into.later(100 + k), builder)) for k in range(2)]
+        posted, failures = Event(), []
+        receive, sends, last = Requests(), Requests(2), Requests()
+
+        def second() -> None:
+            try:
+                posted.wait()
+                ways.complete(PLAIN, "Wait", receive)
+                sides[0][1].check_received(sides[0][0].payload())
+                PLAIN("Isend", sides[1][0].piece, 0, 6, other, last.at(0))
+                ways.complete(PLAIN, "Wait", last)
+            except BaseException as failure:  # for the first thread
+                failures.append(failure)
+
+        thread = Thread(target=second)
+        thread.start()
+        PLAIN("Irecv", sides[0][1].piece, 0, 5, comm, receive.at(0))
+        PLAIN("Irecv", sides[1][1].piece, 0, 6, other, sends.at(0))
+        PLAIN("Isend", sides[0][0].piece, 0, 5, comm, sends.at(1))
+        posted.set()
+        ways.complete(PLAIN, "Waitall", sends)
+        thread.join()
+        if failures:
+            raise failures[0]
+        sides[1][1].check_received(sides[1][0].payload())
+    other.Free()
+    comm.Free()
+    return direct_since(before)
+
+
+def started_again(ends: list[tuple[End, End]], rounds: int, at_once: int) -> int:
+    """Persistent pairs, some of them at a time: more than there are offers to keep."""
+    comm = MPI.COMM_SELF.Dup()
+    before = outcomes.rows()
+    with Builder() as builder:
+        sides = [(Side(out, builder), Side(into, builder)) for out, into in ends]
+        pairs = []
+        for tag, (out, into) in enumerate(sides):
+            pair = Requests(2)
+            PLAIN("Recv_init", into.piece, 0, tag, comm, pair.at(0))
+            PLAIN("Send_init", out.piece, 0, tag, comm, pair.at(1))
+            pairs.append(pair)
+        for _ in range(rounds):
+            for first in range(0, len(pairs), at_once):
+                some = pairs[first : first + at_once]
+                for pair in some:
+                    PLAIN("Startall", 2, pair.handles)
+                for pair in some:
+                    ways.complete(PLAIN, "Waitall", pair)
+            for out, into in sides:
+                into.check_received(out.payload())
+                into.buffer.write(into.before)
+        for pair in pairs:
+            ways.free(PLAIN, pair)
+    comm.Free()
+    return direct_since(before)
+
+
+def meets_other_buffers(ends: list[End], out: End, rounds: int) -> int:
+    """A persistent send meets the receives of several buffers in turn."""
+    comm = MPI.COMM_SELF.Dup()
+    before = outcomes.rows()
+    with Builder() as builder:
+        source, targets = Side(out, builder), [Side(end, builder) for end in ends]
+        send = Requests()
+        PLAIN("Send_init", source.piece, 0, 3, comm, send.at(0))
+        for k in range(rounds):
+            target = targets[k * k % len(targets)]
+            target.buffer.write(target.before)
+            receive = Requests()
+            PLAIN("Irecv", target.piece, 0, 3, comm, receive.at(0))
+            PLAIN("Start", send.at(0))
+            ways.complete(PLAIN, "Wait", receive)
+            ways.complete(PLAIN, "Wait", send)
+            target.check_received(source.payload())
+        ways.free(PLAIN, send)
+    comm.Free()
+    return direct_since(before)

@@ -1,0 +1,53 @@
+"""Direct messages of a rank to itself: the marker goes while the kernel runs; offers and transfers are used again."""
+
+import own_messages_worker as worker
+import pytest
+from test_direct import DIRECT, FACES, INT, gpu_end
+
+from support import constructors as c
+from support import needs
+from support.ranks import Ranks
+
+pytestmark = needs.fake_device("its work runs when somebody asks for it, or fails on demand")
+OUT, INTO = gpu_end(FACES[0], 1), gpu_end(FACES[1], 2)
+COMPLETIONS = ("Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany", "Testsome")
+
+
+@pytest.mark.parametrize("completion", COMPLETIONS)
+def test_a_send_returns_while_its_kernel_runs(ranks, completion):
+    [left] = ranks(1, **DIRECT).call(worker.left_by_a_send, OUT, INTO, completion)
+    assert left == (True, 1)
+
+
+@pytest.mark.parametrize("completion", ["Wait", "Waitall", "Waitany", "Waitsome"])
+def test_a_kernel_that_fails_behind_its_marker(completion):
+    with Ranks(1, {**DIRECT, "TEMPI_FAKE_FAIL": "finish:1"}) as fresh:
+        assert fresh.call(worker.left_by_a_send, OUT, INTO, completion) == [(True, 0)]
+
+
+def test_bytes_that_are_lost_are_an_error_of_both_ends(ranks):
+    job = ranks(1, **DIRECT, TEMPI_FAKE_FAIL="finish:1,launch:2,copy:1")
+    [(receive, send)] = job.call(worker.lost, OUT, INTO)
+    assert receive != 0 and send != 0
+
+
+@pytest.mark.parametrize("progress", ["thread", "calls"])
+def test_threads_that_wait_for_each_other(progress):
+    with Ranks(1, {**DIRECT, "TEMPI_PROGRESS": progress, "TEMPI_FAKE_SEED": "7", "TESTS_THREAD_LEVEL": "3"}) as fresh:
+        for _ in range(20):
+            [n_direct] = fresh.call(worker.one_waits_for_the_other, OUT, INTO, timeout=20)
+            assert n_direct >= 1
+
+
+@pytest.mark.parametrize(("n", "at_once"), [(20, 20), (300, 1), (700, 350)])
+def test_receives_that_are_started_again(ranks, n, at_once):
+    ends = [(gpu_end(FACES[k % 2], k), gpu_end(FACES[k // 2 % 2], 1000 + k)) for k in range(n)]
+    [n_direct] = ranks(1, **DIRECT).call(worker.started_again, ends, 3, at_once, timeout=60)
+    assert n_direct == 3 * n
+
+
+def test_a_send_that_meets_other_buffers(ranks):
+    specs = (*FACES, c.Contiguous(24, INT), FACES[1])
+    ends = [gpu_end(spec, k) for k, spec in enumerate(specs)]
+    [n_direct] = ranks(1, **DIRECT).call(worker.meets_other_buffers, ends, OUT, 30)
+    assert n_direct == 30
