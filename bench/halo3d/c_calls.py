@@ -1,4 +1,4 @@
-"""The ways of derived types with all calls of an exchange made from C."""
+"""The ways of derived types with all calls of an exchange made, and timed, in C."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def compiled(folder: Path) -> Path:
 def library() -> ctypes.CDLL:
     """The calls, compiled by this process."""
     with tempfile.TemporaryDirectory() as folder:
-        return ctypes.CDLL(str(compiled(Path(folder))))
+        calls = ctypes.CDLL(str(compiled(Path(folder))))
+    calls.exchange.restype = calls.exchange_prepared.restype = ctypes.c_double
+    return calls
 
 
 def _ints(values: Sequence[int]) -> Any:
@@ -92,12 +94,12 @@ class CTypes:
         self._is_persistent = is_persistent
         if is_persistent:
             library().prepare(self._all)
-        self._exchange: Callable[[Any], int] = (
+        self._exchange: Callable[[Any], float] = (
             library().exchange_prepared if is_persistent else library().exchange
         )
 
-    def __call__(self) -> None:
-        self._exchange(self._all)
+    def __call__(self) -> float:
+        return self._exchange(self._all)
 
     def free(self) -> None:
         if self._is_persistent:

@@ -52,9 +52,9 @@ class Setting:
 
 
 class Way(Protocol):
-    """One way of exchanging."""
+    """One way of exchanging; one that is timed in C returns its seconds."""
 
-    def __call__(self) -> None: ...
+    def __call__(self) -> float | None: ...
 
     def free(self) -> None:
         """Give back what MPI holds for it."""

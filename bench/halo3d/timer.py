@@ -25,8 +25,8 @@ class Timer:
         """Seconds of this rank for one exchange that all begin together."""
         self._comm.Barrier()
         begin = perf_counter()
-        way()
-        return perf_counter() - begin
+        timed = way()
+        return perf_counter() - begin if timed is None else timed
 
     def slowest(self, samples: list[float]) -> list[float]:
         """The times of all ranks, sample by sample: an exchange ends when it has ended everywhere."""

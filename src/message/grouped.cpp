@@ -145,9 +145,7 @@ bool is_packed(Message& message, bool waits) noexcept {
   return message.outs.all([&](Part& part) { return is_moved(message, part, waits); });
 }
 
-void pack_grouped(const std::vector<Message*>& messages) noexcept {
-  queue_grouped(works_of(messages, &Message::outs));
-}
+void pack_grouped(const std::vector<Message*>& messages) noexcept { queue_grouped(works_of(messages, &Message::outs)); }
 
 void pack_together(const std::vector<MessagePtr>& messages) noexcept {
   move_together(works_of(messages, &Message::outs));

@@ -45,8 +45,8 @@ Payload::Payload(Side&& side, device::Device* device)
       is_bare_(side.is_bare),
       may_be_direct_(side.may_be_direct),
       transfer_(pack::transfer_of(direction_, *prepared_, side.count, side.end, pack::dense_end(*side.end.layout, {}))),
-      is_in_one_allocation_(pack::lies_in_one_place(side.end.place.first, side.end.address,
-                                                    pack::span_of(side.end, side.count))),
+      is_in_one_allocation_(
+          pack::lies_in_one_place(side.end.place.first, side.end.address, pack::span_of(side.end, side.count))),
       device_(device) {}
 
 Payload::Payload(Side side, device::Device* device, Limit limit) : Payload(std::move(side), device) {

@@ -67,7 +67,7 @@ def lost(out: End, into: End) -> list[int]:
 
 
 def one_waits_for_the_other(out: End, into: End) -> int:
-    """A thread waits for messages of which one is sent by another, behind the end of a receive that the first posted."""
+    """A thread waits for a message that another sends behind the end of a receive that the first posted."""
     comm, other = MPI.COMM_SELF.Dup(), MPI.COMM_SELF.Dup()
     before = outcomes.rows()
     with Builder() as builder:
