@@ -3,10 +3,10 @@
 // Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
 // the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
 // short; other messages stay pending until the program's next call or a thread starts them (starter.hpp). Early sends
-// stand outside of the queue (early.hpp). A message to this process itself leaves it as soon as its kernel is queued: its
-// marker is sent while the kernel runs, and nobody is told of its end, nor of the receive's, before both are done. A lock that may be taken again by its holder guards all state
-// (base/call_lock.hpp): error handlers of the program, called by the library while it starts our requests, may call
-// MPI.
+// stand outside of the queue (early.hpp). A direct message of this process to itself is marked when its kernel is
+// queued: its marker is sent while the kernel runs, and nobody is told of the message's end before both are done. A
+// lock that may be taken again by its holder guards all state (base/call_lock.hpp): error handlers of the program,
+// called by the library while it starts our requests, may call MPI.
 #pragma once
 
 #include <atomic>
@@ -135,8 +135,8 @@ class Engine {
   void end_order(Message& failed) noexcept;
   bool is_met(const OfferPtr& offer) noexcept;
 
-  // Pending and marked sends, freed requests and an open row; managed requests. Most calls look at nothing else. Counted when a
-  // message has been started, not before: another thread's send may not pass a start that is under way.
+  // Pending and marked sends, freed requests and an open row; managed requests. Most calls look at nothing else.
+  // Counted when a message has been started, not before: another thread's send may not pass a start that is under way.
   inline static std::atomic<std::size_t> n_work_{0}, n_managed_{0};
   std::recursive_mutex mutex_;
   std::deque<MessagePtr> pending_;  // but the early ones
