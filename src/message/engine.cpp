@@ -65,10 +65,11 @@ void Engine::post(const MessagePtr& message) {
   const bool starts_now = starts_in_its_call(*message);
   if (starts_now) row_.note_awaited();
   pending_.push_back(message);
+  if (n_work_.load(std::memory_order_relaxed) == 0) count_work();  // before a marker is sent
   if (!is_packed) queue(*message);
   held_bytes_ += message->outs.bytes();
   if (n_holds_ == 0) start_or_leave(starts_now);
-  if (n_holds_ == 0 || n_work_.load(std::memory_order_relaxed) == 0) count_work();
+  if (n_holds_ == 0) count_work();
 }
 
 void Engine::leave_early(const MessagePtr& message) {
@@ -241,7 +242,8 @@ void Engine::mark_own() noexcept {
     MessagePtr message = std::move(pending_[i]);
     pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
     mark(std::move(message));
-    i = 0;  // an error handler of the program may have called MPI
+    launch();  // an error handler of the program may have sent more
+    i = 0;
   }
 }
 

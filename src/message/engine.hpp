@@ -46,7 +46,7 @@ class Engine {
   };
 
   // Finishes all packing and starts all pending sends; early ones wait for their receives, while they have patience.
-  // Every call that may block does this first.
+  // Every call that may block does this first, but MPI_Wait and MPI_Waitall: flush_to_markers().
   static void flush() noexcept {
     flush_to_markers();
     end_marked();
@@ -58,7 +58,9 @@ class Engine {
   static void end_marked() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().end_marked(true);
   }
-  // Starts the pending sends whose packing is done.
+  // The same for the end of a receive, whose marker another thread may have sent just now.
+  void settle_marked() noexcept { end_marked(true); }
+  // Starts the pending sends whose packing is done, and ends the marked ones whose kernels are.
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
   }
@@ -71,7 +73,7 @@ class Engine {
     progress();
     return code;
   }
-  // As flush(), behind the call of another thread that is queueing its message.
+  // As flush_to_markers(), behind the call of another thread that is queueing its message.
   void settle() noexcept;
   // Revokes the offers that nobody has claimed; the messages of the others arrive before it returns.
   void withdraw_offers() noexcept;

@@ -127,7 +127,7 @@ void pack_now(Message& message) noexcept {
 }
 
 bool is_moved(Message& message, Part& part, bool waits) noexcept {
-  if (!part.queued) return true;
+  if (!part.queued || !part.queued->mark) return true;
   device::Mark& mark = *part.queued->mark;
   try {
     if (part.direct) tell_arrived(*part.direct, waits);

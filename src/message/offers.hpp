@@ -36,7 +36,8 @@ using mailbox::OfferState;
 
 class Meetings;
 
-// A started receive whose buffer may be written by the sender. Its slot is given back when the receive is complete.
+// A started receive whose buffer may be written by the sender. Its slot is given back when the receive is complete, or
+// when the part that keeps the offer for its next start ends (Part::last_offer).
 class Offer : public std::enable_shared_from_this<Offer> {
  public:
   Offer(mailbox::Slot& slot, mailbox::Line& line, std::uint64_t n) : slot_(slot), line_(&line), n_(n) {}
@@ -44,7 +45,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;
 
-  const Meetings* counted_by = nullptr;
+  const Meetings* counted_by = nullptr;  // set before each post()
 
   // For senders in this process.
   pack::PreparedPtr prepared{};
@@ -61,7 +62,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool may_be_renewed() const;
   // The library has the receive. False: it is not published.
   bool post() noexcept;
-  // The receive is complete, or will be by a packed message. True: the sender has written the bytes.
+  // The receive is complete, or will be by a packed message. True: the sender has written the bytes. Waits for
+  // the kernel of a sender in this process, in MPI_Test, too: its marker was sent before.
   bool end_it() noexcept;
   // Its sender has begun, and not ended.
   bool is_claimed() const { return slot_.word.load() == word(OfferState::claimed).bits(); }

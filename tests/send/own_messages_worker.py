@@ -66,6 +66,28 @@ def lost(out: End, into: End) -> list[int]:
     return classes
 
 
+def lost_half(out: End, into: End) -> tuple[int, int]:
+    """Errors that are told by the end of an Isendrecv whose sent bytes are lost; by the end of their receive."""
+    comm = MPI.COMM_SELF.Dup()
+    told: list[int] = []
+    comm.Set_errhandler(MPI.Comm.Create_errhandler(lambda _, code: told.append(code)))
+    with Builder() as builder:
+        sources = [Side(out.later(k), builder) for k in range(2)]
+        targets = [Side(into.later(100 + k), builder) for k in range(2)]
+        receive, both, send = Requests(), Requests(), Requests()
+        PLAIN("Irecv", targets[0].piece, 0, 1, comm, receive.at(0))
+        half = (sources[0].piece, 0, 1, targets[1].piece, 0, 2)
+        PLAIN("Isendrecv", *half, comm, both.at(0))
+        PLAIN("Isend", sources[1].piece, 0, 2, comm, send.at(0))
+        ways.complete(PLAIN, "Wait", both)
+        by_both = len(told)
+        error_class(ways.complete, PLAIN, "Wait", receive)
+        ways.complete(PLAIN, "Wait", send)
+        targets[1].check_received(sources[1].payload())
+    comm.Free()
+    return by_both, len(told)
+
+
 def one_waits_for_the_other(out: End, into: End) -> int:
     """A thread waits for a message that another sends behind the end of a receive that the first posted."""
     comm, other = MPI.COMM_SELF.Dup(), MPI.COMM_SELF.Dup()

@@ -1,7 +1,6 @@
 #include "device/cuda/flags.hpp"
 
 #include <map>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -69,7 +68,7 @@ Flags::Flags(const CudaDriver& driver, CUstream stream) : driver_(driver) {
   for (std::size_t i = 0; i < kFlags; ++i) word(i) = 1;
 }
 
-// Memory of a failed attempt is left: there is one for each thread at most.
+// Memory of a failed attempt is left: there is one for each queue at most.
 Flags* Flags::take(const CudaDriver& driver, CUstream stream) noexcept try {
   CUcontext context = nullptr;
   if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS) return nullptr;
