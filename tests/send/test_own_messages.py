@@ -6,7 +6,6 @@ from test_direct import DIRECT, FACES, INT, gpu_end
 
 from support import constructors as c
 from support import needs
-from support.p2p import has
 from support.ranks import Ranks
 
 pytestmark = needs.fake_device("its work runs when somebody asks for it, or fails on demand")
@@ -33,7 +32,7 @@ def test_bytes_that_are_lost_are_an_error_of_both_ends(ranks):
     assert send != 0
 
 
-@pytest.mark.skipif(not has("Isendrecv"), reason="this MPI has no MPI_Isendrecv: take one of MPI-4")
+@needs.function("Isendrecv")
 def test_a_half_whose_bytes_are_lost_is_an_error_of_its_call():
     failures = "finish:1,launch:3,copy:1"
     with Ranks(1, {**DIRECT, "TEMPI_PROGRESS": "calls", "TEMPI_FAKE_FAIL": failures}) as fresh:

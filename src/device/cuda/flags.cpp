@@ -88,7 +88,7 @@ Done Flags::done(std::size_t i) const { return {reinterpret_cast<std::uint32_t*>
 
 bool Flags::is_free(std::size_t i) const { return std::atomic_ref(word(i)).load(std::memory_order_acquire) == 1; }
 
-// Who finds the word of the launch before sees the number of this one, too.
+// The number first: a reader that finds this launch's word finds its number, too.
 std::uint64_t Flags::arm(std::size_t i) {
   const std::uint64_t number = numbers_.at(i).fetch_add(1, std::memory_order_release) + 1;
   std::atomic_ref(word(i)).store(0, std::memory_order_release);
