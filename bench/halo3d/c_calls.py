@@ -60,7 +60,7 @@ def library() -> ctypes.CDLL:
     """The calls, compiled by this process."""
     with tempfile.TemporaryDirectory() as folder:
         calls = ctypes.CDLL(str(compiled(Path(folder))))
-    calls.exchange.restype = calls.exchange_prepared.restype = ctypes.c_double
+    calls.exchange.restype = calls.exchange_prepared.restype = None
     return calls
 
 
@@ -94,12 +94,17 @@ class CTypes:
         self._is_persistent = is_persistent
         if is_persistent:
             library().prepare(self._all)
-        self._exchange: Callable[[Any], float] = (
+        self._exchange: Callable[..., None] = (
             library().exchange_prepared if is_persistent else library().exchange
         )
 
-    def __call__(self) -> float:
-        return self._exchange(self._all)
+    def __call__(self) -> None:
+        self.times(1)
+
+    def times(self, n: int) -> list[float]:
+        seconds = (ctypes.c_double * n)()
+        self._exchange(self._all, n, seconds)
+        return list(seconds)
 
     def free(self) -> None:
         if self._is_persistent:

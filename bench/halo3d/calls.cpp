@@ -1,20 +1,8 @@
-// The MPI calls of one halo exchange, as a C program makes them and times them: in seconds.
+// The MPI calls of halo exchanges, as a C program makes them one after the other, and times them: in seconds.
 #include <chrono>
 #include <mpi.h>
 
-namespace {
-
-template <class Fn>
-double seconds_of(const Fn& exchange) {
-  const auto begin = std::chrono::steady_clock::now();
-  exchange();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-}  // namespace
-
 extern "C" {
-
 struct Messages {
   int n;
   void* data;
@@ -23,9 +11,27 @@ struct Messages {
   MPI_Comm comm;
   MPI_Request* requests;  // 2 n, receives first
 };
+}
 
-double exchange(const Messages* all) {
-  return seconds_of([all] {
+namespace {
+
+// The ranks meet before each exchange.
+template <class Fn>
+void each_timed(const Messages* all, int n_times, double* seconds, const Fn& exchange) {
+  for (int k = 0; k < n_times; ++k) {
+    MPI_Barrier(all->comm);
+    const auto begin = std::chrono::steady_clock::now();
+    exchange();
+    seconds[k] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+void exchange(const Messages* all, int n_times, double* seconds) {
+  each_timed(all, n_times, seconds, [all] {
     for (int i = 0; i < all->n; ++i) {
       MPI_Irecv(all->data, 1, all->received[i], all->sources[i], all->tags[i], all->comm, all->requests + i);
     }
@@ -44,8 +50,8 @@ void prepare(const Messages* all) {
   }
 }
 
-double exchange_prepared(const Messages* all) {
-  return seconds_of([all] {
+void exchange_prepared(const Messages* all, int n_times, double* seconds) {
+  each_timed(all, n_times, seconds, [all] {
     MPI_Startall(2 * all->n, all->requests);
     MPI_Waitall(2 * all->n, all->requests, MPI_STATUSES_IGNORE);
   });

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from mpi4py import MPI
@@ -52,12 +52,20 @@ class Setting:
 
 
 class Way(Protocol):
-    """One way of exchanging; one that is timed in C returns its seconds."""
+    """One way of exchanging."""
 
-    def __call__(self) -> float | None: ...
+    def __call__(self) -> None: ...
 
     def free(self) -> None:
         """Give back what MPI holds for it."""
+
+
+@runtime_checkable
+class TimesItself(Protocol):
+    """A way whose exchanges follow each other in C, as those of a C program."""
+
+    def times(self, n: int) -> list[float]:
+        """Seconds of this rank for each of `n` exchanges, before which all ranks meet."""
 
 
 def address_of(array: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from bench.halo3d.grid import fill, n_wrong
-from bench.halo3d.setting import Setting, Way
+from bench.halo3d.setting import Setting, TimesItself, Way
 
 MOST_SAMPLES, LEAST_SAMPLES, SLOW_SECONDS = 300, 5, 2.0
 
@@ -21,12 +21,15 @@ class Timer:
     def __init__(self, comm: MPI.Comm, seconds: float) -> None:
         self._comm, self._seconds = comm, seconds
 
-    def one(self, way: Way) -> float:
-        """Seconds of this rank for one exchange that all begin together."""
+    def some(self, way: Way, n: int) -> list[float]:
+        """Seconds of this rank for each of `n` exchanges that all begin together."""
+        return way.times(n) if isinstance(way, TimesItself) else [self._one(way) for _ in range(n)]
+
+    def _one(self, way: Way) -> float:
         self._comm.Barrier()
         begin = perf_counter()
-        timed = way()
-        return perf_counter() - begin if timed is None else timed
+        way()
+        return perf_counter() - begin
 
     def slowest(self, samples: list[float]) -> list[float]:
         """The times of all ranks, sample by sample: an exchange ends when it has ended everywhere."""
@@ -36,16 +39,16 @@ class Timer:
 
     def series(self, way: Way) -> list[float]:
         """As many samples as fit the time."""
-        warm = self.slowest([self.one(way) for _ in range(2)])[1]
+        warm = self.slowest(self.some(way, 2))[1]
         wanted = min(MOST_SAMPLES, max(LEAST_SAMPLES, ceil(self._seconds / warm)))
-        return self.slowest([self.one(way) for _ in range(wanted)])
+        return self.slowest(self.some(way, wanted))
 
 
 def checked(setting: Setting, wait: Callable[[], None], timer: Timer, way: Way) -> tuple[float, int]:
     """Exchange known data; returns the seconds, and the number of wrong cells of all ranks."""
     fill(setting.data, setting.size, setting.place, setting.xp)
     wait()  # for the GPU: MPI and other streams do not
-    seconds = timer.slowest([timer.one(way)])[0]
+    seconds = timer.slowest(timer.some(way, 1))[0]
     wrong = n_wrong(setting.data, setting.size, setting.place, setting.xp)
     return seconds, int(setting.comm.allreduce(wrong))
 
