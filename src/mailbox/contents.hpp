@@ -28,6 +28,7 @@
 
 #include "datatype/box.hpp"
 #include "device/device.hpp"
+#include "mailbox/freed.hpp"
 
 namespace tempi::mailbox {
 
@@ -56,7 +57,7 @@ struct OfferedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16, kPolls = 256,
                              kCourses = 11;
 inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time
@@ -156,6 +157,7 @@ struct Contents {
   std::array<OfferedBox, kBoxes> boxes{};  // of the layouts of offers
   std::array<Poll, kPolls> polls{};
   std::atomic<std::uint32_t> polls_are_full{0};  // a communicator without a poll will have none
+  FreedMemory freed{};
 
   // The line of the key; null: there is none yet.
   Line* find(const LineKey& key);

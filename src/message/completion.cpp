@@ -107,7 +107,7 @@ void unpack_arriving(const Real& real, std::span<const MessagePtr> messages) noe
 }  // namespace
 
 int wait(const Real& real, void* request, MPI_Status* status) {
-  Engine::flush_to_markers();
+  Engine::flush_to_announced();
   MessagePtr message = take(is_status(status), request);
   if (!message) return real.MPI_Wait(request, status);
   end_rest(*message, true);
@@ -115,24 +115,24 @@ int wait(const Real& real, void* request, MPI_Status* status) {
   SeenStatus seen(status);
   const int code =
       trace::traced("library wait", [&] { return library_wait(real, message.get(), request, seen.get()); });
-  Engine::end_marked();
+  Engine::end_announced();
   return finish_or_put_back(std::move(message), request, seen, code);
 }
 
 int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) {
-  Engine::flush_to_markers();
+  Engine::flush_to_announced();
   Requests all(are_statuses(statuses), count, requests);
   if (!all.any_managed()) return real.MPI_Waitall(count, requests, statuses);
   all.look(true);
   unpack_arriving(real, all.messages());
   const SeenStatuses seen(count, statuses);
   const int code = trace::traced("library wait", [&] { return real.MPI_Waitall(count, requests, seen.at(0)); });
-  Engine::end_marked();
+  Engine::end_announced();
   return finish_all(all, seen, code);
 }
 
 int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses) {
-  Engine::flush_to_markers();
+  Engine::flush_to_announced();
   Requests all(true, count, requests);
   if (all.any_managed()) {
     all.look(true);
@@ -147,7 +147,7 @@ int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses)
       if (seen.at(i)->MPI_ERROR != MPI_SUCCESS) code = MPI_ERR_IN_STATUS;
     }
   });
-  Engine::end_marked();
+  Engine::end_announced();
   return all.any_managed() ? finish_all(all, seen, code) : code;
 }
 

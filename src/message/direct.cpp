@@ -65,6 +65,7 @@ void open_mailbox() noexcept {
 
 void close_mailbox() noexcept {
   if (counts_messages.exchange(false)) Mailbox::own().withdraw();
+  end_all_mappings();
 }
 
 void note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept try {

@@ -166,7 +166,7 @@ void Engine::start_pending(bool waits) noexcept {
 bool Engine::start_what_can_be(bool waits) noexcept {
   const CallLock lock(mutex_);
   row_.end();
-  if (!waits) end_marked(false);
+  if (!waits) end_announced(false);
   meet_early(waits);
   start_packed(waits && early_.empty());
   tend_orphans(false);
@@ -185,7 +185,7 @@ void Engine::start_before(Handle comm, int peer) noexcept {
 void Engine::start_packed(bool waits) noexcept {
   const auto may_start = [&] {
     launch();
-    if (waits) mark_own();
+    if (waits) announce_own();
     return !pending_.empty() && is_packed(*pending_.front(), waits);
   };
   while (may_start()) {
@@ -198,7 +198,7 @@ void Engine::start_packed(bool waits) noexcept {
 bool Engine::look_after_pending() noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return true;
-  end_marked(false);
+  end_announced(false);
   if (!early_.empty()) join(early_.take_met(false));
   start_packed(false);
   count_work();
@@ -209,7 +209,7 @@ void Engine::settle() noexcept { start_pending(true); }
 
 bool Engine::has_pending() noexcept {
   const CallLock lock(mutex_);
-  return !pending_.empty() || !marked_.empty() || !early_.empty();
+  return !pending_.empty() || !announced_.empty() || !early_.empty();
 }
 
 void Engine::forget_all() noexcept {
@@ -218,7 +218,7 @@ void Engine::forget_all() noexcept {
 }
 
 void Engine::count_work() noexcept {
-  const std::size_t n_sends = pending_.size() + marked_.size() + early_.size();
+  const std::size_t n_sends = pending_.size() + announced_.size() + early_.size();
   n_work_.store(n_sends + orphans_.size() + std::size_t{row_.is_open()}, std::memory_order_release);
 }
 
@@ -231,7 +231,7 @@ void Engine::deliver(Message& message) noexcept {
 }
 
 // Those that are queued behind packed messages wait for these: they may be of the same line.
-void Engine::mark_own() noexcept {
+void Engine::announce_own() noexcept {
   for (std::size_t i = 0; i < pending_.size();) {
     const Part& part = pending_[i]->outs.first();
     if (!part.direct) return;
@@ -241,16 +241,16 @@ void Engine::mark_own() noexcept {
     }
     MessagePtr message = std::move(pending_[i]);
     pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
-    mark(std::move(message));
+    announce(std::move(message));
     launch();  // an error handler of the program may have sent more
     i = 0;
   }
 }
 
-void Engine::mark(MessagePtr message) noexcept {
+void Engine::announce(MessagePtr message) noexcept {
   if (send_marker(*message)) {
-    message->state.become(MessageState::marked);
-    marked_.push_back(std::move(message));
+    message->state.become(MessageState::announced);
+    announced_.push_back(std::move(message));
     return;
   }
   is_packed(*message, true);
@@ -259,11 +259,11 @@ void Engine::mark(MessagePtr message) noexcept {
   message->state.become(MessageState::failed);
 }
 
-void Engine::end_marked(bool waits) noexcept {
+void Engine::end_announced(bool waits) noexcept {
   const CallLock lock(mutex_);
-  while (!marked_.empty() && is_packed(*marked_.front(), waits)) {
-    const MessagePtr message = std::move(marked_.front());
-    marked_.pop_front();
+  while (!announced_.empty() && is_packed(*announced_.front(), waits)) {
+    const MessagePtr message = std::move(announced_.front());
+    announced_.pop_front();
     Part& part = message->outs.first();
     end_direct(part);
     part.was_direct = !message->failure;

@@ -3,7 +3,7 @@
 // Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
 // the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
 // short; other messages stay pending until the program's next call or a thread starts them (starter.hpp). Early sends
-// stand outside of the queue (early.hpp). A direct message of this process to itself is marked when its kernel is
+// stand outside of the queue (early.hpp). A direct message of this process to itself is announced when its kernel is
 // queued: its marker is sent while the kernel runs, and nobody is told of the message's end before both are done. A
 // lock that may be taken again by its holder guards all state (base/call_lock.hpp): error handlers of the program,
 // called by the library while it starts our requests, may call MPI.
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "message/early.hpp"
+#include "message/lent.hpp"
 #include "message/message_table.hpp"
 #include "message/row.hpp"
 
@@ -46,21 +47,22 @@ class Engine {
   };
 
   // Finishes all packing and starts all pending sends; early ones wait for their receives, while they have patience.
-  // Every call that may block does this first, but MPI_Wait and MPI_Waitall: flush_to_markers().
+  // Every call that may block does this first, but MPI_Wait and MPI_Waitall: flush_to_announced().
   static void flush() noexcept {
-    flush_to_markers();
-    end_marked();
+    flush_to_announced();
+    end_announced();
   }
-  // The same, but kernels that write into this process, behind their markers, may run on until end_marked().
-  static void flush_to_markers() noexcept {
+  // The same, but kernels that write into this process, behind their markers, may run on until end_announced().
+  static void flush_to_announced() noexcept {
+    tend_shared_memory();
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
   }
-  static void end_marked() noexcept {
-    if (n_work_.load(std::memory_order_acquire) != 0) get().end_marked(true);
+  static void end_announced() noexcept {
+    if (n_work_.load(std::memory_order_acquire) != 0) get().end_announced(true);
   }
   // The same for the end of a receive, whose marker another thread may have sent just now.
-  void settle_marked() noexcept { end_marked(true); }
-  // Starts the pending sends whose packing is done, and ends the marked ones whose kernels are.
+  void settle_announced() noexcept { end_announced(true); }
+  // Starts the pending sends whose packing is done, and ends the announced ones whose kernels are.
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
   }
@@ -73,7 +75,7 @@ class Engine {
     progress();
     return code;
   }
-  // As flush_to_markers(), behind the call of another thread that is queueing its message.
+  // As flush_to_announced(), behind the call of another thread that is queueing its message.
   void settle() noexcept;
   // Revokes the offers that nobody has claimed; the messages of the others arrive before it returns.
   void withdraw_offers() noexcept;
@@ -131,18 +133,18 @@ class Engine {
   void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
   void start(Message& message) noexcept;
   void deliver(Message& message) noexcept;
-  void mark_own() noexcept;
-  void mark(MessagePtr message) noexcept;
-  void end_marked(bool waits) noexcept;
+  void announce_own() noexcept;
+  void announce(MessagePtr message) noexcept;
+  void end_announced(bool waits) noexcept;
   void end_order(Message& failed) noexcept;
   bool is_met(const OfferPtr& offer) noexcept;
 
-  // Pending and marked sends, freed requests and an open row; managed requests. Most calls look at nothing else.
+  // Pending and announced sends, freed requests and an open row; managed requests. Most calls look at nothing else.
   // Counted when a message has been started, not before: another thread's send may not pass a start that is under way.
   inline static std::atomic<std::size_t> n_work_{0}, n_managed_{0};
   std::recursive_mutex mutex_;
   std::deque<MessagePtr> pending_;  // but the early ones
-  std::deque<MessagePtr> marked_;
+  std::deque<MessagePtr> announced_;
   EarlySends early_;
   std::vector<Message*> not_launched_;  // of the pending ones
   std::int64_t not_launched_bytes_ = 0;

@@ -261,7 +261,7 @@ void end_rest(Message& message, bool waits) noexcept {
 }
 
 bool end_orphan(const MessagePtr& message, bool waits) noexcept {
-  if (waits) Engine::end_marked();
+  if (waits) Engine::end_announced();
   end_rest(*message, waits);
   if (message->is_pending()) return false;
   SeenStatus status(MPI_STATUS_IGNORE);

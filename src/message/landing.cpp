@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "message/lent.hpp"
 #include "message/strategy.hpp"
 
 namespace tempi::message {
@@ -56,6 +57,7 @@ std::unique_ptr<Landing> Landing::make(const Payload& payload, mailbox::Slot& sl
   auto landing = std::make_unique<Landing>(here, payload.transfer());
   const auto shared = here.device().share(landing->end().place.first);
   if (!shared) return nullptr;
+  lend(here.device(), landing->end().place.first);
   slot.landing = *shared;
   slot.landing_address = reinterpret_cast<std::uintptr_t>(landing->end().address);
   return landing;

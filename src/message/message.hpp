@@ -88,7 +88,7 @@ struct Message {
   // Complete, although the library's request was never started.
   bool ends_without_library() const { return !rest && completes(Completion::done); }
   // The state of the library's request does not matter.
-  bool is_inactive_to_library() const { return !is_active() || ends_without_library() || is(MessageState::marked); }
+  bool is_inactive_to_library() const { return !is_active() || ends_without_library() || is(MessageState::announced); }
 };
 
 }  // namespace tempi::message

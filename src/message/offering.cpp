@@ -6,6 +6,7 @@
 #include "base/recycled.hpp"
 #include "message/composition.hpp"
 #include "message/landing.hpp"
+#include "message/lent.hpp"
 
 namespace tempi::message {
 namespace {
@@ -27,8 +28,10 @@ bool share_memories(Slot& slot, const Offer& offer, const OfferedLayout& layout,
     if (std::any_of(slot.memories.begin(), slot.memories.begin() + slot.n_memories, is_in)) continue;
     const device::Location& known = offer.end.place.first;
     const bool is_known = first >= known.begin && first < known.end;
-    const auto memory = device.share(is_known ? known : device.locate(reinterpret_cast<const void*>(first)));
+    const device::Location found = is_known ? known : device.locate(reinterpret_cast<const void*>(first));
+    const auto memory = device.share(found);
     if (!memory || slot.n_memories == mailbox::kMemories || !is_in(*memory)) return false;
+    lend(device, found);
     slot.memories[slot.n_memories++] = *memory;
   }
   return true;

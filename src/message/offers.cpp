@@ -135,7 +135,7 @@ bool Offer::unpack_arrived() noexcept try {
 bool Offer::end_it() noexcept {
   if (is_ended_.load(std::memory_order_relaxed) || is_ended_.exchange(true) || !is_posted_) return was_written_;
   if (slot_.state() == OfferState::offered) slot_.step(word(OfferState::offered), OfferState::revoked);
-  if (slot_.own != nullptr && slot_.state() == OfferState::claimed) Engine::get().settle_marked();
+  if (slot_.own != nullptr && slot_.state() == OfferState::claimed) Engine::get().settle_announced();
   if (!wait_for_claim(slot_)) return false;
   const OfferState state = slot_.state();
   was_written_ = state == OfferState::written;

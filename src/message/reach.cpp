@@ -3,23 +3,26 @@
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "message/lent.hpp"
 
 namespace tempi::message {
 namespace {
 
 struct Mapped {
-  int rank;
+  const mailbox::Contents* owner;
   device::Context context;
   std::uint64_t begin, end, id;  // of the allocation, in its process
   ReachedPtr reached;
 
   // It lies at some of the allocation's addresses.
-  bool is_at(int its_rank, device::Context its_context, const device::SharedAllocation& allocation) const {
+  bool is_at(const mailbox::Contents& its_owner, device::Context its_context,
+             const device::SharedAllocation& allocation) const {
     const bool overlaps = begin < allocation.begin + allocation.bytes && allocation.begin < end;
-    return rank == its_rank && context == its_context && overlaps;
+    return owner == &its_owner && context == its_context && overlaps;
   }
 };
 
@@ -28,6 +31,7 @@ constexpr std::size_t kMostMapped = 256;
 struct AllMapped {
   std::mutex mutex;
   std::deque<Mapped> all;  // newest first
+  std::unordered_map<const mailbox::Contents*, std::uint64_t> n_freed_seen;
 };
 
 AllMapped& mapped() {
@@ -51,29 +55,51 @@ Reached::Reached(device::Device& device, device::Context context, const device::
 Reached::~Reached() {
   try {
     device::Scope(device_, context_).unmap(begin_);
-  } catch (...) {
-    warn_fallback("memory of another process stays mapped", caught_error().what());
+  } catch (...) {  // the context is gone, and its mappings with it
   }
 }
 
 // Another allocation at some of its addresses: the owner has freed the one before it, and nobody writes to that.
-ReachedPtr reach(device::Device& device, device::Context context, int rank,
+ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
                  const device::SharedAllocation& allocation) noexcept try {
   const std::lock_guard lock(mapped().mutex);
   auto& all = mapped().all;
-  const auto is_it = [&](const Mapped& one) { return one.is_at(rank, context, allocation) && one.id == allocation.id; };
+  const auto is_it = [&](const Mapped& one) {
+    return one.is_at(owner, context, allocation) && one.id == allocation.id;
+  };
   if (const auto known = std::find_if(all.begin(), all.end(), is_it); known != all.end()) {
     std::rotate(all.begin(), known, known + 1);
     return all.front().reached;
   }
-  std::erase_if(all, [&](const Mapped& one) { return one.is_at(rank, context, allocation); });
+  std::erase_if(all, [&](const Mapped& one) { return one.is_at(owner, context, allocation); });
   if (all.size() >= kMostMapped) all.pop_back();
   const std::uint64_t end = allocation.begin + allocation.bytes;
-  all.push_front({rank, context, allocation.begin, end, allocation.id, map(device, context, allocation)});
+  mapped().n_freed_seen.try_emplace(&owner, owner.freed.count());
+  shares_memory.store(true, std::memory_order_relaxed);
+  all.push_front({&owner, context, allocation.begin, end, allocation.id, map(device, context, allocation)});
   return all.front().reached;
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());
   return nullptr;
+}
+
+void end_freed_mappings() noexcept {
+  const std::unique_lock lock(mapped().mutex, std::try_to_lock);
+  if (!lock) return;
+  auto& all = mapped().all;
+  for (auto& [its_owner, seen] : mapped().n_freed_seen) {
+    const auto* const owner = its_owner;
+    const auto end = [&](std::uint64_t id) {
+      std::erase_if(all, [&](const Mapped& one) { return one.owner == owner && one.id == id; });
+    };
+    if (!owner->freed.each_since(seen, end)) std::erase_if(all, [&](const Mapped& one) { return one.owner == owner; });
+  }
+}
+
+void end_all_mappings() noexcept {
+  const std::lock_guard lock(mapped().mutex);
+  mapped().all.clear();
+  mapped().n_freed_seen.clear();
 }
 
 }  // namespace tempi::message

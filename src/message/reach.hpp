@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "device/device.hpp"
+#include "mailbox/contents.hpp"
 
 namespace tempi::message {
 
@@ -23,8 +24,14 @@ class Reached {
 };
 using ReachedPtr = std::shared_ptr<const Reached>;
 
-// Mapped once, and kept until its owner has freed it or many others have been mapped since. Null: it cannot be mapped.
-ReachedPtr reach(device::Device& device, device::Context context, int rank,
+// Memory of the mailbox's process. Mapped once, and kept until its owner has freed it or many others have been mapped
+// since. Null: it cannot be mapped.
+ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
                  const device::SharedAllocation& allocation) noexcept;
+
+// Ends the mappings of memory whose owners have told that it is freed. Work that uses it keeps it until its own end.
+void end_freed_mappings() noexcept;
+// MPI is down.
+void end_all_mappings() noexcept;
 
 }  // namespace tempi::message

@@ -2,7 +2,7 @@
 //
 //   inactive ──▶ pending ──▶ started ──▶ seen ──▶ inactive | ended     a send; get_status leads to "seen"
 //                   ├──────▶ delivered ─────────▶ inactive | ended     straight into the receiver's buffer
-//                   ├──────▶ marked ──▶ delivered | failed             the same, to oneself
+//                   ├──────▶ announced ──▶ delivered | failed          the same, to oneself
 //                   ├──────▶ withdrawn ─────────▶ inactive | ended     MPI_Cancel before it was started
 //                   └──────▶ failed ────────────▶ inactive | ended     packing or MPI_Start failed
 //   inactive ──▶ started ──▶ ...                                       a receive, MPI_Ibsend
@@ -14,8 +14,8 @@
 // the engine completes it in place of the program.
 //
 // Invariants
-//   Only the engine, under its lock, makes and leaves "pending" and "marked": the states of a message in its queue, of
-//   one that it is starting, and of one whose kernel it waits for.
+//   Only the engine, under its lock, makes and leaves "pending" and "announced": the states of a message in its queue,
+//   of one that it is starting, and of one whose kernel it waits for.
 //   All other steps are made by the thread that makes the message, or that calls MPI with its request: one at a time.
 //   Nobody but the library touches the payload of a started message.
 #pragma once

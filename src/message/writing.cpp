@@ -24,7 +24,7 @@ Reach reach_memories(const Turn& turn, const Slot& slot, device::Context context
   Reach all;
   for (std::uint32_t i = 0; i < slot.n_memories; ++i) {
     const device::SharedAllocation& memory = slot.memories[i];
-    ReachedPtr reached = reach(device, context, turn.rank, memory);
+    ReachedPtr reached = reach(device, context, *turn.receiver, memory);
     if (!reached) return {};
     all.memories.push_back({memory.begin, memory.begin + memory.bytes, reached->begin()});
     all.kept.push_back(std::move(reached));
@@ -71,7 +71,7 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
   const device::Location& sender = own.laid_out().place.first;
   const std::uint64_t first = slot.landing_address - slot.landing.begin;
   if (first > slot.landing.bytes || slot.landing.bytes - first < static_cast<std::uint64_t>(slot.bytes)) return nullptr;
-  ReachedPtr reached = reach(part.payload.device(), sender.context, turn.rank, slot.landing);
+  ReachedPtr reached = reach(part.payload.device(), sender.context, *turn.receiver, slot.landing);
   if (!reached) return nullptr;
   slot.is_landed.store(1, std::memory_order_relaxed);
   pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(reached->begin() + first));

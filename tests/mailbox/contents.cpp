@@ -74,12 +74,32 @@ static void closed() {
   CHECK(box->is_closed(4));
 }
 
+// Ids come once and in order; whoever looks too rarely is told that some are missing.
+static void freed() {
+  FreedMemory memory;
+  std::uint64_t seen = 0, next = 1;
+  const auto look = [&] { return memory.each_since(seen, [&](std::uint64_t id) { CHECK(id == next++); }); };
+  CHECK(look() && next == 1);
+  std::uint64_t id = 0;
+  for (const std::size_t n : {std::size_t{1}, std::size_t{2}, FreedMemory::kKept - 1}) {
+    for (std::size_t k = 0; k < n; ++k) memory.add(++id);
+    CHECK(look() && next == id + 1 && seen == memory.count());
+  }
+  for (const std::size_t n : {FreedMemory::kKept, FreedMemory::kKept + 1, 3 * FreedMemory::kKept}) {
+    for (std::size_t k = 0; k < n; ++k) memory.add(++id);
+    next = id + 1 - FreedMemory::kKept;
+    CHECK(!look() && next == id + 1);
+    CHECK(look());
+  }
+}
+
 int main(int count, char** arguments) {
   const std::string_view wanted = count > 1 ? arguments[1] : "";
   if (wanted == "words") words();
   else if (wanted == "claims") claims();
   else if (wanted == "lines") lines();
   else if (wanted == "closed") closed();
+  else if (wanted == "freed") freed();
   else return 2;
   std::puts("well");
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from support import memory
 
 def in_use() -> dict[str, int]:
     """Bytes of memory, open files and threads of this process; of a real GPU also the bytes that are taken in all."""
+    gc.collect()  # buffers of the schedules that have ended
     found = {
         "resident": resident_bytes(),
         "files": len(os.listdir("/proc/self/fd")),

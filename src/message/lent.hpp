@@ -1,0 +1,25 @@
+// Memory that processes of a node share for direct messages, and that its owner frees. A mapping outlives the memory
+// of its owner, and keeps it from being free: the owner looks after what it has lent, its mailbox tells what has been
+// freed, and whoever has mapped that ends the mapping.
+#pragma once
+
+#include <atomic>
+
+#include "device/device.hpp"
+
+namespace tempi::message {
+
+// This process has lent memory, or mapped some.
+inline std::atomic<bool> shares_memory{false};
+
+// Other processes may map this allocation of ours.
+void lend(device::Device& device, const device::Location& memory) noexcept;
+
+void look_after_shared_memory() noexcept;
+
+// Costs nothing without shared memory, else a look at the clock; ten milliseconds later it does its work again.
+inline void tend_shared_memory() noexcept {
+  if (shares_memory.load(std::memory_order_relaxed)) look_after_shared_memory();
+}
+
+}  // namespace tempi::message

@@ -1,0 +1,74 @@
+"""The two ranks of test_freed_memory.py: rank 0 writes into many buffers of rank 1, which frees them."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+
+from support import memory, outcomes
+from support.direct_counts import direct_since
+
+LOOK_SECONDS = 0.012  # a little more than lies between two looks after shared memory (src/message/lent.cpp)
+LOOKS = 4
+TAG = 3  # mpi4py would receive any: such receives are not offered
+
+
+def mapped_bytes() -> int:
+    """Memory of the fake device that belongs to other processes and is mapped here."""
+    found, own = 0, {os.stat(f"/proc/self/fd/{fd}").st_ino for fd in _fake_files()}
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        place, _, _, _, inode, *name = line.split(maxsplit=5)
+        if name and "memfd:tempi_fake_device" in name[0] and int(inode) not in own:
+            begin, end = (int(number, 16) for number in place.split("-"))
+            found += end - begin
+    return found
+
+
+def _fake_files() -> list[str]:
+    links = {fd: f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")}
+    return [fd for fd, link in links.items() if os.path.islink(link) and "tempi_fake_device" in os.readlink(link)]
+
+
+def taken_bytes() -> int:
+    """GPU memory that is not free; of the fake device what is mapped of other processes."""
+    if not memory.on_real_gpu():
+        return mapped_bytes()
+    import cupy  # type: ignore[import-not-found, unused-ignore]
+
+    free, total = cupy.cuda.runtime.memGetInfo()
+    return int(total - free)
+
+
+def exchange(n_buffers: int, n_bytes: int, seed: int) -> tuple[int, int]:
+    """A message into each buffer; the bytes taken while all of them live, and the messages that were direct."""
+    world, before = MPI.COMM_WORLD, outcomes.rows()
+    datatype = MPI.BYTE.Create_vector(n_bytes // 1024, 512, 1024).Commit()
+    contents = np.random.default_rng(seed).integers(0, 256, n_bytes, np.uint8)
+    buffers = [memory.at_hand("device", contents if world.rank == 0 else contents * 0) for _ in range(n_buffers)]
+    for buffer in buffers:
+        world.Barrier()  # the send meets its receive
+        place = [MPI.buffer.fromaddress(buffer.address, n_bytes), 1, datatype]
+        if world.rank == 0:
+            world.Ssend(place, dest=1, tag=TAG)
+        else:
+            world.Recv(place, source=0, tag=TAG)
+            got = buffer.read().reshape(-1, 1024)
+            assert (got[:, :512] == contents.reshape(-1, 1024)[:, :512]).all()
+            assert not got[:, 512:].any()
+    world.Barrier()
+    taken = taken_bytes()
+    world.Barrier()
+    datatype.Free()
+    return taken, direct_since(before)
+
+
+def rest() -> int:
+    """Calls that may wait, for some time; then the bytes taken."""
+    for _ in range(LOOKS):
+        time.sleep(LOOK_SECONDS)
+        MPI.COMM_WORLD.Barrier()
+    return taken_bytes()
