@@ -25,6 +25,13 @@ possible: a kernel and an empty message replace two kernels and the library's tr
 `TEMPI_STRATEGY`, and `TEMPI_NO_DIRECT=1`, switch it off; `tempi info` says whether it is on, and
 `TEMPI_REPORT=1` counts such messages.
 
+A receive is offered if the program names its source, and either a tag in all receives from there on the
+communicator, or `MPI_ANY_TAG`, mpi4py's default, in all of them. After one from `MPI_ANY_SOURCE`, one of the other
+kind, a matched probe or a cancelled receive, none of this rank on this communicator is.
+
+The sender maps the receiver's memory once, and keeps it mapped: what the program frees is free some ten
+milliseconds later, in the next calls of both that may wait, such as `MPI_Barrier` or `MPI_Waitall`.
+
 This page is made from `src/base/strategies.def` by `make docs`.
 
 | strategy | meaning | who packs | the library carries | in the report |

@@ -4,7 +4,8 @@
 //   offer   a posted receive into whose buffer the sender of its message may write
 //   slot    room for one offer
 //   line    the messages of one (communicator, source, tag), in the order in which MPI matches them; its receives and
-//           its messages are counted from 1 on both sides
+//           its messages are counted from 1 on both sides. Or those of all tags, of a source whose messages are received
+//           with MPI_ANY_TAG: it has no other lines on the communicator then
 //   base    the last number of the communicator that had the line before: the numbers of a line never come again
 //   landing memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
 //   poll    votes of this process before the collective calls of one communicator, and its nonblocking ones
@@ -63,6 +64,7 @@ inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClo
 inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
 inline constexpr std::size_t kMostUnoffered = kLines / 4;  // lines in use when only receives that are offered get one
+inline constexpr std::int32_t kAllTags = -1;               // of a line
 inline constexpr std::uint64_t kEnded = ~std::uint64_t{0};
 inline constexpr std::uint64_t kMostNumber =
     (std::uint64_t{1} << 40) - 1;  // later ones are neither offered nor claimed

@@ -11,7 +11,7 @@ namespace {
 
 bool may_be_direct(const Half* half, const FoundSide& found) {
   if (half == nullptr || !found.side || half->buffer.function == Function::MPI_Bsend) return false;
-  if (!found.side->may_be_direct || half->tag == MPI_ANY_TAG) return false;
+  if (!found.side->may_be_direct) return false;
   const peer::KnownPeer* const peer = peer::find(half->buffer.comm, half->peer);
   return peer != nullptr && peer->on_node >= 0;
 }

@@ -45,7 +45,7 @@ void note(const Half& half, bool is_sent, bool is_persistent) {
   Meetings* all = known_meetings(comm);  // closed ones, too: claimed sends of another thread go first
   if (all == nullptr && is_valid(comm, half.buffer.datatype)) all = meetings_on(comm);
   if (all == nullptr) return;
-  const bool is_wild = !is_sent && (half.peer < 0 || half.tag == MPI_ANY_TAG);
+  const bool is_wild = !is_sent && half.peer < 0;
   if (is_sent) {
     if (is_persistent) all->close_sends();
     else all->note_send(half.peer, half.tag);
@@ -97,7 +97,7 @@ OfferPtr note_receive(Handle comm, Part& part) noexcept try {
   if (!notes_messages()) return nullptr;
   Meetings* const all = meetings_of(comm);
   if (all == nullptr) return nullptr;
-  if (part.peer < 0 || part.tag == MPI_ANY_TAG) {
+  if (part.peer < 0) {
     all->close_receives();
     return nullptr;
   }
@@ -128,8 +128,8 @@ void note_send(Handle comm, Part& part, bool may_write) noexcept try {
   close_after(caught_error(), comm);
 }
 
-bool look(Part& part) noexcept {
-  const Meeting meeting = meet(*part.early);
+bool look(Part& part, bool is_next) noexcept {
+  const Meeting meeting = meet(*part.early, is_next);
   if (meeting.met == Met::early) return false;
   if (meeting.met == Met::claimed) part.direct = write_to(*part.early, meeting.claim, part);
   part.early.reset();

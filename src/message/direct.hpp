@@ -49,7 +49,8 @@ int post_noted(Message& message, const Fn& post) {
 // A send that is about to be queued: it is early (part.early) until it has looked for its receive. With the engine's
 // lock: a second thread that closes the meetings waits for claimed sends.
 void note_send(Handle comm, Part& part, bool may_write) noexcept;
-// An early send looks for its receive, and may get a transfer (part.direct). False: it is early still.
-bool look(Part& part) noexcept;
+// An early send looks for its receive, and may get a transfer (part.direct). False: it is early still. `is_next`: no
+// early one to its peer is before it.
+bool look(Part& part, bool is_next) noexcept;
 
 }  // namespace tempi::message

@@ -34,11 +34,15 @@ bool is_to(Message& message, Handle comm, int peer) {
 
 void EarlySends::add(const MessagePtr& message) { all_.push_back({message, Clock::now() + patience(*message)}); }
 
-bool EarlySends::holds_back(Message& message) const {
+Before EarlySends::before(Message& message) const {
   const Part& part = message.outs.first();
-  return std::any_of(all_.begin(), all_.end(), [&](const Early& early) {
-    return is_to(*early.message, message.comm, part.peer) && early.message->outs.first().tag == part.tag;
-  });
+  Before found = Before::none;
+  for (const Early& early : all_) {
+    if (!is_to(*early.message, message.comm, part.peer)) continue;
+    if (early.message->outs.first().tag == part.tag) return Before::its_tag;
+    found = Before::other_tags;
+  }
+  return found;
 }
 
 bool EarlySends::is_over(Early& early, Clock::time_point now, bool waits) const {
@@ -52,7 +56,8 @@ bool EarlySends::is_over(Early& early, Clock::time_point now, bool waits) const 
 // Those of `all_` are before it.
 bool EarlySends::is_met(Early& early, Clock::time_point now, bool waits) const {
   Part& part = early.message->outs.first();
-  if (!holds_back(*early.message) && look(part)) return true;
+  const Before others = before(*early.message);
+  if (others != Before::its_tag && look(part, others == Before::none)) return true;
   if (!is_over(early, now, waits)) return false;
   count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(part.payload.bytes()));
   part.early.reset();

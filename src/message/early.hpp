@@ -3,7 +3,7 @@
 // Invariants
 //   A send is packed at the end of its patience at the latest, which begins with the first call that may block for it;
 //   without such a call it begins with the send.
-//   Of the sends to one peer on one communicator only direct ones of other tags pass an early one: their receives were
+//   Of the sends to one peer on one communicator only direct ones of other tags pass an early one, if their receives were
 //   posted with a specific tag, which MPI matches with no other message. A send does not look for its receive while an
 //   early one of its communicator, peer and tag is before it.
 #pragma once
@@ -16,13 +16,15 @@
 
 namespace tempi::message {
 
+// The early sends of its communicator and peer that are before a send.
+enum class Before : std::uint8_t { none, other_tags, its_tag };
+
 class EarlySends {
  public:
   bool empty() const { return all_.empty(); }
   std::size_t size() const { return all_.size(); }
   void add(const MessagePtr& message);
-  // One of the same communicator, peer and tag is among them: it looks for its receive first.
-  bool holds_back(Message& message) const;
+  Before before(Message& message) const;
   // Takes those out that are early no more: with a transfer, or to be packed. In the order in which they are to start.
   std::vector<MessagePtr> take_met(bool waits);
   // Takes those of one peer out, to be packed.

@@ -58,7 +58,8 @@ void Engine::post(const MessagePtr& message) {
   Part& part = message->outs.first();
   note_send(message->comm, part, !is_packed);
   message->state.become(MessageState::pending);
-  if (part.early && !early_.holds_back(*message)) look(part);
+  const Before others = part.early ? early_.before(*message) : Before::none;
+  if (part.early && others != Before::its_tag) look(part, others == Before::none);
   if (part.early) return leave_early(message);
   if (!part.direct) pack_early(message->comm, part.peer);
   if (is_packed && pending_.empty()) return start(*message);

@@ -168,10 +168,16 @@ Offer::~Offer() {
   else static_cast<void>(landing.release());  // its sender has died with it, or may still be writing there
 }
 
-Meeting meet(const Turn& turn) noexcept {
+Meeting meet(const Turn& turn, bool is_next) noexcept {
   Contents& there = *turn.receiver;
+  std::uint64_t n = turn.n;
   const Line* line = there.find(turn.key);
-  const std::uint64_t n = turn.n + (line != nullptr ? line->base.load() : 0);
+  if (line == nullptr) {
+    line = there.find({turn.key.comm, turn.key.source, mailbox::kAllTags});
+    if (line != nullptr && !is_next) return {Met::early};
+    n = turn.n_of_all_tags;
+  }
+  if (line != nullptr) n += line->base.load();
   if (line != nullptr && line->comm.load() != turn.key.comm) line = nullptr;  // used again
   if (line == nullptr || line->n_posted.load(std::memory_order_acquire) < n) {
     const bool may_come = !turn.is_own && (turn.is_never_probed || there.probes.load(std::memory_order_acquire) == 0);
@@ -211,8 +217,12 @@ const Meetings::Sent* Meetings::count_send(int peer, int tag) {
   if (!claims()) return nullptr;
   Sent* const known = sent_.find(key_of(peer, tag));
   Sent& sent = known != nullptr ? *known : sent_.add(key_of(peer, tag));
-  if (known == nullptr) sent.rank = peer::rank_in_world(comm_, peer);
+  if (known == nullptr) {
+    sent.rank = peer::rank_in_world(comm_, peer);
+    sent.n_of_all_tags = &sent_to_[peer];
+  }
   ++sent.n;
+  ++*sent.n_of_all_tags;
   const bool may_have_line = sent.rank >= 0 && id_for(sent.rank) != 0;
   if (sent.receiver == nullptr && may_have_line) sent.receiver = mailbox_of(sent.rank, sent.n);
   return &sent;
@@ -220,19 +230,26 @@ const Meetings::Sent* Meetings::count_send(int peer, int tag) {
 
 std::optional<Turn> Meetings::place_send(int peer, int tag) {
   const Sent* const sent = count_send(peer, tag);
-  if (sent == nullptr || sent->receiver == nullptr || sent->n > mailbox::kMostNumber) return {};
+  if (sent == nullptr || sent->receiver == nullptr || *sent->n_of_all_tags > mailbox::kMostNumber) return {};
   const LineKey key{id_for(sent->rank), peer::own_rank(), tag};
-  return Turn{sent->receiver, key, sent->n, sent->rank, sent->rank == peer::own_rank(), is_never_probed_.load()};
+  const bool is_own = sent->rank == peer::own_rank();
+  return Turn{sent->receiver, key, sent->n, *sent->n_of_all_tags, sent->rank, is_own, is_never_probed_.load()};
 }
 
-Meetings::Received& Meetings::count_receive(int peer, int tag, bool is_offered) {
-  Received* const known = received_.find(key_of(peer, tag));
+// A new one of the other kind than the first from this peer.
+bool Meetings::mixes_tags(int peer, int tag) {
+  const bool is_any = tag == MPI_ANY_TAG;
+  return receives_any_tag_.try_emplace(peer, is_any).first->second != is_any;
+}
+
+Meetings::Received& Meetings::count_receive(Received* known, int peer, int tag, bool is_offered) {
   Received& received = known != nullptr ? *known : received_.add(key_of(peer, tag));
   if (known == nullptr) received.rank = peer::rank_in_world(comm_, peer);
   ++received.n;
   const bool may_have_line = received.rank >= 0 && id_for(received.rank) != 0;
   if (received.line == nullptr && may_have_line && mailbox_of(received.rank, received.n) != nullptr) {
-    received.line = Mailbox::own().line({id_for(received.rank), received.rank, tag}, is_offered);
+    const int line_tag = tag == MPI_ANY_TAG ? mailbox::kAllTags : tag;
+    received.line = Mailbox::own().line({id_for(received.rank), received.rank, line_tag}, is_offered);
   }
   return received;
 }
@@ -245,7 +262,12 @@ void Meetings::note_receive(int peer, int tag) {
 Meetings::Place Meetings::place_receive(int peer, int tag, bool is_offered) {
   if (!is_in_turn(receiver_) || received_.size() > kMostTags) close_receives();
   if (!offers()) return {};
-  const Received& received = count_receive(peer, tag, is_offered);
+  Received* const known = received_.find(key_of(peer, tag));
+  if (known == nullptr && mixes_tags(peer, tag)) {
+    close_receives();
+    return {};
+  }
+  const Received& received = count_receive(known, peer, tag, is_offered);
   const std::uint64_t base = received.line != nullptr ? received.line->base.load() : 0;
   if (base + received.n > mailbox::kMostNumber) return {};
   return {received.line, base + received.n, received.rank == peer::own_rank()};

@@ -1,17 +1,19 @@
 // The order of messages on a communicator, as both ends count it, and the offers that receives make.
 //
 // Glossary
-//   turn    the place of a send in its line: "the n-th message of this communicator, peer and tag"
+//   turn    the place of a send in its line: "the n-th message of this communicator, peer and tag", or of all tags
 //   meets   MPI matches the n-th message of a line with its n-th receive: they meet
 //   early   a send whose receive has not been posted yet
 //   (offer, slot, line, claim: mailbox/contents.hpp)
 //
 // Invariants
-//   Every message and every receive with a specific source and tag is counted, in the order of the calls and before the
-//   library sees it, whoever carries it; else the communicator is closed to claims (sends) or offers (receives).
-//   Receives are closed by the first wildcard, matched probe, cancelled receive, failed call or persistent request of
-//   the library's, and by a second thread that receives; sends by the same among sends. Offers made before a close
-//   stay good: MPI matches their receives first.
+//   Every message and every receive with a specific source is counted, in the order of the calls and before the library
+//   sees it, whoever carries it; else the communicator is closed to claims (sends) or offers (receives).
+//   The receives from one source have each a tag, or all MPI_ANY_TAG: then their line is of all tags, and a message's
+//   turn in it is that among all messages to the receiver. The first receive decides.
+//   Receives are closed by the first MPI_ANY_SOURCE, receive of the other kind, matched probe, cancelled receive, failed
+//   call or persistent request of the library's, and by a second thread that receives; sends by the same among sends.
+//   Offers made before a close stay good: MPI matches their receives first.
 //   An offer can be claimed only after the library has its receive. It is not published if the receives have been
 //   closed since it was counted: another thread's receive may have slipped in before.
 //   Messages of a process to itself use its own mailbox, and a key that no other process uses.
@@ -94,7 +96,7 @@ using OfferPtr = std::shared_ptr<Offer>;
 struct Turn {
   mailbox::Contents* receiver;  // its mailbox
   mailbox::LineKey key;
-  std::uint64_t n;
+  std::uint64_t n, n_of_all_tags;
   int rank;  // of the receiver, in MPI_COMM_WORLD
   bool is_own;
   bool is_never_probed;
@@ -118,8 +120,9 @@ struct Meeting {
   Met met;
   Claim claim{};
 };
-// Looks for the receive of a message, and claims its offer.
-Meeting meet(const Turn& turn) noexcept;
+// Looks for the receive of a message, and claims its offer. One in a line of all tags is the message's only if `is_next`:
+// no message to its receiver goes later that was sent before.
+Meeting meet(const Turn& turn, bool is_next) noexcept;
 
 // The counts on one communicator. Any thread may ask: the first that sends, or receives, is the only one that counts.
 class Meetings : public peer::Attachment {
@@ -154,6 +157,7 @@ class Meetings : public peer::Attachment {
     int rank = -1;  // in MPI_COMM_WORLD; -1: no direct messages
     mailbox::Contents* receiver = nullptr;
     std::uint64_t n = 0;
+    std::uint64_t* n_of_all_tags = nullptr;  // in sent_to_
   };
   struct Received {
     int rank = -1;
@@ -189,8 +193,9 @@ class Meetings : public peer::Attachment {
   }
   static bool is_in_turn(std::atomic<std::thread::id>& user);
   std::uint64_t id_for(int rank) const;
+  bool mixes_tags(int peer, int tag);
   const Sent* count_send(int peer, int tag);  // null: sends are closed
-  Received& count_receive(int peer, int tag, bool is_offered);
+  Received& count_receive(Received* known, int peer, int tag, bool is_offered);
 
   const Handle comm_;
   const std::uint64_t id_, own_id_;  // among processes (0: none), and of messages to oneself
@@ -198,6 +203,8 @@ class Meetings : public peer::Attachment {
   std::atomic<std::thread::id> sender_{}, receiver_{};  // the threads that count
   Counts<Sent> sent_;
   Counts<Received> received_;
+  std::unordered_map<int, std::uint64_t> sent_to_;  // messages of all tags, by peer
+  std::unordered_map<int, bool> receives_any_tag_;  // by peer
 };
 
 // Null: it cannot be found out when the communicator ends.

@@ -3,7 +3,9 @@
 Keys of a state, beside the library's (library.py):
     todo, thread                         actions to come
     lock, publishing, process            the thread that has the engine's lock, or that of published offers; or None
-    sent | received, process, line       counts (Meetings); a line is (communicator, other process, tag)
+    sent | received, process, line       counts (Meetings); a line is (communicator, other process, tag or ANY)
+    sent to, process, comm, other        messages of all tags
+    any tag, process, comm, other        receives from there have any tag; None: there was none
     sender | receiver, process, comm     the thread that sends or receives first
     closed sends | receives, process, comm
     early | pending | orphans, process   the engine's messages; freed receives; `has work`, process
@@ -14,7 +16,8 @@ Keys of a state, beside the library's (library.py):
     vacant, probes, shut, process        vacant slots; a probe was announced; closed communicators in the mailbox
     offer, receive                       (slot, line, n) or None; `live`: it is published; `taken`: a call completes it
     done | bytes, receive                complete to the program; the message that was written into its buffer
-    turn | look, message                 n (0: none); "early", "claimed" or "nothing"
+    turn | turn of all, message          n (0: none), of its line and of all tags
+    look | line of all, message          "early", "claimed" or "nothing"; the line that it found is of all tags
     claim, message                       (process, slot, (n, line), receive) or None
     await, thread                        receives whose offers a cancellation could not revoke
 """
@@ -80,7 +83,8 @@ class Model:
             state["packed", r] = state["unpacked", r] = NO_CHUNKS
             state.update({(key, r): False for key in ("live", "taken", "done")})
         for m in self.calls.messages:
-            state.update({("turn", m): 0, ("look", m): "", ("claim", m): None})
+            state.update({("turn", m): 0, ("turn of all", m): 0, ("look", m): "", ("claim", m): None})
+            state["line of all", m] = False
         for thread, (_, ops) in enumerate(self.program.threads):
             state["await", thread] = ()
             state["todo", thread] = (*(("call", thread, place) for place in range(len(ops))), ("end", thread))
@@ -93,6 +97,8 @@ class Model:
         outgoing = {(m.comm, m.destination, m.tag) for m in self.calls.messages.values() if m.source == process}
         state.update({("sent", process, line): 0 for line in outgoing})
         state.update({("received", process, line): 0 for line in self._incoming(process)})
+        state.update({("sent to", process, line[0], line[1]): 0 for line in outgoing})
+        state.update({("any tag", process, line[0], line[1]): None for line in self._incoming(process)})
         for comm in {one.comm for one in (*self.calls.receives.values(), *self.calls.messages.values())}:
             state.update({(key, process, comm): None for key in ("sender", "receiver")})
             state.update({(key, process, comm): False for key in ("closed sends", "closed receives")})

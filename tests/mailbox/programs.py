@@ -109,7 +109,7 @@ def _op(word: str) -> Op:
 
 # One direction: process 0 sends, process 1 receives.
 _SENT = ("S10", "S11", "L10", "H10", "M10", "F10")
-_RECEIVED = ("R00", "R01", "Q00", "R0*", "I00", "T00", "C", "W")
+_RECEIVED = ("R00", "R01", "Q00", "R0*", "R*0", "I00", "T00", "C", "W")
 
 
 def _orders(letters: tuple[str, ...], most: int) -> Iterator[tuple[str, ...]]:
@@ -145,11 +145,14 @@ def one_way(most: int) -> list[Program]:
 
 def _random_calls(rng: random.Random, me: int, n_processes: int, n: int) -> tuple[str, ...]:
     others = [k for k in range(n_processes) if k != me or rng.random() < 0.15]
+    takes_any_tag = rng.random() < 0.25
     words = []
     for _ in range(n):
         kind = rng.choices("SLHMFKRQITCWB", (8, 3, 3, 1, 1, 1, 10, 3, 1, 1, 1, 1, 1))[0]
         peer = str(rng.choice(others))
         tag = rng.choice("001")
+        if kind in "RQ" and takes_any_tag:
+            tag = "*"
         if kind == "R" and rng.random() < 0.15:
             peer, tag = rng.choice((("*", tag), (peer, "*")))
         second = "'" if rng.random() < 0.15 else ""

@@ -24,7 +24,9 @@ CASES = {
     "direct passes its line": "S10 S10|R00 R00",
     "host receives not counted": "S10 S10|Q00 R00",
     "host sends not counted": "H10 S10|R00 R00",
-    "open after a wildcard": "S10 S10|R0* R00",
+    "open after a wildcard": "S10 S10|R*0 R00",
+    "tags are mixed": "S11|R0* R01",
+    "all tags pass early": "S10 S11|R0* R0*",
     "open after a matched probe": "S10 S10 S10|T00 R00 R00",
     "cancel closes nothing": "S10 S10|R00=a Ca R00",
     "cancel withdraws nothing": "S10 S10|R00=a R00=b Ca",
@@ -44,7 +46,7 @@ CASES_OF_THREADS = {
     "open after a second sender": "H10|&S10|R00 R00",
     "no settling": "S10|&H10|R00 R00",
     "settles only while open": "S10|&T10 H10|R00 R00 H00",
-    "offers after a close": "S10 S10|R00|&R0*",
+    "offers after a close": "S10 S10|R00|&R*0",
 }
 
 LISTED = (
@@ -58,6 +60,10 @@ LISTED = (
     "R00 S00 S00 R00",
     "S10 S10' X|R00=a X R00'",
     "S10 S11'|R00=a X R01' Q01'",
+    "S10 H11 S11 S10|R0* R0* Q0* R0*",
+    "S10 S11 S10|R00 R0* R0*",
+    "S11 S10 S11|R0* W R01 R0*",
+    "S10 S11'|R0*=a X R0*'",
 )
 OF_THREE = (
     "S10|R00 S20|R10",

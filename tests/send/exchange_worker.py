@@ -39,9 +39,9 @@ def ring(out: End, into: End, n: int, receives_first: bool = True) -> int:
     return direct_since(before)
 
 
-def posted_between_two_sends(out: End, into: End) -> None:
-    """Rank 1 posts both receives between two sends of rank 0 to it, of one tag. No call of MPI tells the sender."""
-    comm = MPI.COMM_WORLD
+def posted_between_two_sends(out: End, into: End, sent: tuple[int, int], received: int) -> None:
+    """Rank 1 posts both receives between two sends of rank 0 to it, of these tags. No call of MPI tells the sender."""
+    comm = MPI.COMM_WORLD.Dup()
     with Builder() as builder:
         requests = Requests(2)
         sides = [Side((into if comm.rank else out).later(k), builder) for k in range(2)]
@@ -49,35 +49,44 @@ def posted_between_two_sends(out: End, into: End) -> None:
         if comm.rank == 1:
             time.sleep(0.3)
         for k, side in enumerate(sides):
-            PLAIN("Irecv" if comm.rank else "Isend", side.piece, 1 - comm.rank, 5, comm, requests.at(k))
+            way, tag = ("Irecv", received) if comm.rank else ("Isend", sent[k])
+            PLAIN(way, side.piece, 1 - comm.rank, tag, comm, requests.at(k))
             if comm.rank == 0:
                 time.sleep(0.6)
-        ways.complete(PLAIN, "Wait", requests)
+        statuses = ways.complete(PLAIN, "Wait", requests)
         if comm.rank == 1:
             for k, side in enumerate(sides):
+                assert statuses[k].Get_tag() == sent[k]
                 side.check_received(Side(out.later(k), builder).payload())
+    comm.Free()
 
 
-def rows_of_messages(out: End, into: End, tags: list[int], at_once: int) -> Counts:
-    """One message for each tag, `at_once` receives being posted before their sends."""
+def rows_of_messages(
+    out: End, into: End, tags: list[int], at_once: int, received: list[int] | None = None, recv: str = "Irecv"
+) -> Counts:
+    """One message for each tag, `at_once` receives being posted before their sends, of the same tags or those given."""
     comm = MPI.COMM_WORLD.Dup()
     before = outcomes.rows()
     with Builder() as builder:
         for first in range(0, len(tags), at_once):
-            row = tags[first : first + at_once]
+            row = (received if received and comm.rank == RECEIVER else tags)[first : first + at_once]
             end = out if comm.rank == SENDER else into
             sides, requests = [Side(end.later(first + k), builder) for k in range(len(row))], Requests(len(row))
             if comm.rank == SENDER:
                 comm.Barrier()
             for k, (side, tag) in enumerate(zip(sides, row, strict=True)):
-                way = "Isend" if comm.rank == SENDER else "Irecv"
+                way = "Isend" if comm.rank == SENDER else recv
                 PLAIN(way, side.piece, 1 - comm.rank, tag, comm, requests.at(k))
+                if way == "Recv_init":
+                    PLAIN("Start", requests.at(k))
             if comm.rank == RECEIVER:
                 comm.Barrier()
-            ways.complete(PLAIN, "Waitall", requests)
+            statuses = ways.complete(PLAIN, "Waitall", requests)
             if comm.rank == RECEIVER:
                 for k, side in enumerate(sides):
+                    assert statuses[k].Get_tag() == tags[first + k]
                     side.check_received(Image(out.later(first + k), builder).payload())
+            ways.free(PLAIN, requests)
     comm.Free()
     return counts_since(before)
 

@@ -55,6 +55,7 @@ class Message(Carried):
     comm: int
     tag: int
     is_wild: bool = False
+    is_untagged: bool = False  # received from its source with any tag
     place: int = 0  # of its receive's posting among the messages
 
     def line(self) -> tuple[int, int, int, int]:
@@ -99,6 +100,7 @@ class Plan:
             kind = self.draw.choice(("dup", "split", "halves"))
             self.comms.append((kind, self.draw.randrange(-1, len(self.comms)), self.draw.random() < 0.5))
         self.freed_early = {k for k in range(len(self.comms)) if self.draw.random() < 0.15}
+        self.untagged: dict[tuple[int, int, int], bool] = {}  # by communicator, source and target
         self.sends_first = [self.draw.random() < 0.5 for _ in range(16)]
         self.phases = [self._phase() for _ in range(self.draw.choice((1, 1, 2, 3)))]
 
@@ -112,6 +114,8 @@ class Plan:
         n = min(draw.choice((1, 2, 4, 8, 12, 20)), self.flavour.most)
         lines = [self._line() for _ in range(draw.choice((1, 2, 4)))]
         messages = [self._message(*draw.choice(lines)) for _ in range(n)]
+        for message in messages:
+            self._choose_tag(message)
         rare = [
             (draw.randrange(n + 1), draw.randrange(self.size), draw.choice(("peek", "take", "cancel", "cancel one")))
             for _ in range(n)
@@ -141,6 +145,22 @@ class Plan:
             recv = "Irecv"
         return Message(sent, received, send, recv, draw.choice(FORMS), source, target, comm, tag)
 
+    def _choose_tag(self, message: Message) -> None:
+        """All receives of one rank from another one on a communicator have any tag, or none has."""
+        line = message.line()[:3]
+        if line not in self.untagged:
+            self.untagged[line] = self.draw.random() < 0.2
+        message.is_untagged = self.untagged[line]
+        if message.is_untagged:
+            message.recv = self.draw.choice(("Irecv", "Irecv", "Recv_init", "Recv"))
+        if message.is_untagged and self.flavour.rare:  # what is cancelled or probed shifts the order
+            self._make_long(message)
+
+    def _make_long(self, message: Message) -> None:
+        """It may receive any other."""
+        end = message.received
+        message.received = End(end.kind, layout(self.draw, max(self.flavour.sizes)), 1, end.seed)
+
     def _make_wild(self, messages: list[Message]) -> None:
         """From some message on, all receives of one rank on one communicator."""
         comm, target = self.draw.randrange(len(self.comms)), self.draw.randrange(self.size)
@@ -148,9 +168,7 @@ class Plan:
             if (message.comm, message.target) == (comm, target):
                 message.is_wild = True
                 message.recv = self.draw.choice(("Irecv", "Recv_init"))
-                message.received = End(
-                    message.received.kind, layout(self.draw, max(self.flavour.sizes)), 1, message.received.seed
-                )
+                self._make_long(message)
 
     def _place(self, messages: list[Message]) -> None:
         """Ahead of its place, but not of an earlier receive that could match the same messages."""

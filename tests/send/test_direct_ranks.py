@@ -26,6 +26,7 @@ SOON = 4.0  # seconds: less than the patience
 N_WINDOW, N_SLOTS, MOST_LINES, MOST_TAGS, N_CLOSED = 16, 512, 768, 4096, 64  # src/mailbox/contents.hpp, offers.cpp
 BIG = c.Vector(30_000, 2, 5, INT)
 NOBODY = 65534
+ANY_TAG = MPI.ANY_TAG
 
 
 @pytest.fixture
@@ -41,9 +42,28 @@ def test_a_ring_is_direct(ranks, n_ranks, receives_first):
         assert job.call(worker.ring, gpu_end(FACES[0]), gpu_end(FACES[1]), n, receives_first) == [n] * n_ranks
 
 
-def test_a_direct_message_does_not_pass_an_early_one_of_its_tag(ranks):
+@pytest.mark.parametrize(("sent", "received"), [((5, 5), 5), ((5, 6), ANY_TAG)])
+def test_a_direct_message_does_not_pass_an_early_one_that_its_receive_may_match(ranks, sent, received):
     job = ranks(2, **DIRECT, TEMPI_PATIENCE="5000000", TESTS_THREAD_LEVEL="0")
-    job.call(worker.posted_between_two_sends, gpu_end(FACES[0]), gpu_end(FACES[1]))
+    job.call(worker.posted_between_two_sends, gpu_end(FACES[0]), gpu_end(FACES[1]), sent, received)
+
+
+@pytest.mark.parametrize("recv", ["Irecv", "Recv_init"])
+@pytest.mark.parametrize("at_once", [1, 4])
+@pytest.mark.parametrize(
+    ("received", "n_direct"),
+    [
+        ([ANY_TAG] * 8, 8),
+        ([ANY_TAG, ANY_TAG, 1, 2, 3, 1, 1, 2], 2),
+        ([3, 1, ANY_TAG, ANY_TAG, 3, 1, 1, 2], 2),
+    ],
+    ids=["all any", "any first", "any later"],
+)
+def test_receives_of_any_tag(pair, recv, at_once, received, n_direct):
+    """mpi4py's default. Receives from one source with tags and without: direct up to the first of the other kind."""
+    sent = [3, 1, 1, 2, 3, 1, 1, 2]
+    counts, _ = pair.call(worker.rows_of_messages, gpu_end(FACES[0]), gpu_end(FACES[1]), sent, at_once, received, recv)
+    assert counts.direct == n_direct
 
 
 SENDS = [way for way in ways.SENDS if "Bsend" not in way and way != "Ibsend"]

@@ -8,12 +8,17 @@ from model_state import Model
 
 
 def holds_back(model: Model, state: State, m: str) -> bool:
-    """An early message of its line is before it."""
+    """An early message of its tag is before it."""
     if "direct passes its line" in model.faults:
         return False
+    return any(model.line_of(one) == model.line_of(m) for one in before(model, state, m))
+
+
+def before(model: Model, state: State, m: str) -> tuple[str, ...]:
+    """EarlySends::before: the early messages to its peer that are before it."""
     early = state["early", model.calls.messages[m].source]
-    before = early[: early.index(m)] if m in early else early
-    return any(model.line_of(one) == model.line_of(m) for one in before)
+    earlier = early[: early.index(m)] if m in early else early
+    return tuple(one for one in earlier if model.line_of(one)[:2] == model.line_of(m)[:2])
 
 
 def take(model: Model, state: State, process: int, comm: int, peer: int, before: str = "") -> None:

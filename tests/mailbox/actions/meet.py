@@ -3,40 +3,48 @@
 from __future__ import annotations
 
 from actions.action import DONE, Next, action, local
+from actions.early import before
 from library import State, Violation
 from model_state import WINDOW, Model
-from programs import LANDED
+from programs import ANY, LANDED
 
 
 @local
 def look(model: Model, state: State, thread: int, m: str) -> Next:
     """Where no communicator is freed, no line is used again: then it is found by one action."""
-    return [(("find", m),)] if model.frees else [(("read_n_posted", m, _find(model, state, m), 0),)]
+    tag = model.calls.messages[m].tag
+    return [(("find", m, tag),)] if model.frees else [(("read_n_posted", m, _find(model, state, m), 0),)]
 
 
 def _find(model: Model, state: State, m: str) -> int | None:
+    """Its own line, else that of all tags."""
     message = model.calls.messages[m]
-    key = (message.comm, message.source, message.tag)
     lines = range(model.n_lines[message.destination])
-    return next((number for number in lines if state["line", message.destination, number] == key), None)
+    for tag in (message.tag, ANY):
+        key = (message.comm, message.source, tag)
+        state["line of all", m] = tag == ANY
+        if found := [number for number in lines if state["line", message.destination, number] == key]:
+            return found[0]
+    return None
 
 
 @action
-def find(model: Model, state: State, thread: int, m: str) -> Next:
+def find(model: Model, state: State, thread: int, m: str, tag: int) -> Next:
     """Contents::find reads the communicators of the lines."""
     comm, process = model.calls.messages[m].comm, model.calls.messages[m].destination
     lines = [number for number in range(model.n_lines[process]) if state["line", process, number][0] == comm]
-    return [(("read_keys", m, tuple(lines)),)]
+    return [(("read_keys", m, tag, tuple(lines)),)]
 
 
 @action
-def read_keys(model: Model, state: State, thread: int, m: str, lines: tuple[int, ...]) -> Next:
+def read_keys(model: Model, state: State, thread: int, m: str, tag: int, lines: tuple[int, ...]) -> Next:
     """And then the rest of their keys."""
     message = model.calls.messages[m]
+    state["line of all", m] = tag == ANY
     for number in lines:
-        if state["line", message.destination, number][1:] == (message.source, message.tag):
+        if state["line", message.destination, number][1:] == (message.source, tag):
             return [(("read_base", m, number),)]
-    return [(("read_n_posted", m, None, 0),)]
+    return [(("read_n_posted", m, None, 0) if tag == ANY else ("find", m, ANY),)]
 
 
 @action
@@ -56,15 +64,23 @@ def look_twice(model: Model, state: State, thread: int, m: str, number: int, bas
 def read_n_posted(model: Model, state: State, thread: int, m: str, number: int | None, base: int) -> Next:
     """The receive has been posted, or may come. (A line that appears later is seen when the sender looks again.)"""
     message = model.calls.messages[m]
-    process, n = message.destination, base + state["turn", m]
+    process = message.destination
     if number is None and not model.frees:
         number = _find(model, state, m)
+    if number is not None and state["line of all", m] and not _is_next(model, state, m):
+        state["look", m] = "early"
+        return DONE
+    n = base + state["turn of all" if state["line of all", m] else "turn", m]
     if number is not None and state["n_posted", process, number] >= n:
         return [(("read_slot", m, number, n),)]
     if process == message.source:
         state["look", m] = "nothing"
         return DONE
     return [(("read_probes", m),)]
+
+
+def _is_next(model: Model, state: State, m: str) -> bool:
+    return not before(model, state, m) or "all tags pass early" in model.faults
 
 
 @action

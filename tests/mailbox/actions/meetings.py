@@ -5,6 +5,7 @@ from __future__ import annotations
 from actions.action import DONE, Next, action, local
 from library import State
 from model_state import Model
+from programs import ANY
 
 
 def count_send(model: Model, state: State, thread: int, m: str) -> None:
@@ -18,8 +19,10 @@ def count_send(model: Model, state: State, thread: int, m: str) -> None:
     if state["closed sends", process, line[0]]:
         return
     is_counted = model.calls.messages[m].kind != "host_send" or "host sends not counted" not in model.faults
+    to_all = ("sent to", process, line[0], line[1])
     state["sent", process, line] += is_counted
-    state["turn", m] = state["sent", process, line]
+    state[to_all] += is_counted
+    state["turn", m], state["turn of all", m] = state["sent", process, line], state[to_all]
 
 
 def is_another_receiver(model: Model, state: State, thread: int, comm: int) -> bool:
@@ -27,6 +30,16 @@ def is_another_receiver(model: Model, state: State, thread: int, comm: int) -> b
     key = ("receiver", model.process(thread), comm)
     first = state[key] = thread if state[key] is None else state[key]
     return first != thread and "open after a second receiver" not in model.faults
+
+
+def mixes_tags(model: Model, state: State, thread: int, r: str) -> bool:
+    """Meetings::mixes_tags: receives from one source have each a tag, or all any."""
+    process, receive = model.process(thread), model.calls.receives[r]
+    key, is_any = ("any tag", process, receive.comm, receive.source), receive.tag == ANY
+    if state["closed receives", process, receive.comm] or "tags are mixed" in model.faults:
+        return False
+    first = state[key] = is_any if state[key] is None else state[key]
+    return bool(first != is_any)
 
 
 def count_receive(model: Model, state: State, thread: int, r: str) -> int | None:

@@ -6,7 +6,7 @@ import library
 from actions import landing
 from actions.action import BLOCKED, DONE, Next, action, local_if_alone
 from actions.lines import line
-from actions.meetings import count_receive, is_another_receiver
+from actions.meetings import count_receive, is_another_receiver, mixes_tags
 from checks import check_matches
 from library import State
 from model_state import WINDOW, Model
@@ -19,9 +19,9 @@ def note_receive(model: Model, state: State, thread: int, r: str) -> Next:
     """note_receive(); of host memory note_untouched(). Then the library's call, and post_offer()."""
     receive = model.calls.receives[r]
     closing = (("close_receives", receive.comm), ("post_library", r))
-    if ANY in (receive.source, receive.tag):
+    if receive.source == ANY:
         return [closing[1:] if "open after a wildcard" in model.faults else closing]
-    if is_another_receiver(model, state, thread, receive.comm):
+    if is_another_receiver(model, state, thread, receive.comm) or mixes_tags(model, state, thread, r):
         return [closing]
     n = count_receive(model, state, thread, r)
     return [(("post_library", r),)] if n is None else _placed(model, state, model.process(thread), r, n)
