@@ -25,11 +25,11 @@ possible: a kernel and an empty message replace two kernels and the library's tr
 `TEMPI_STRATEGY`, and `TEMPI_NO_DIRECT=1`, switch it off; `tempi info` says whether it is on, and
 `TEMPI_REPORT=1` counts such messages.
 
-A receive is offered if the program names its source, and either a tag in all receives from there on the
-communicator, or `MPI_ANY_TAG`, mpi4py's default, in all of them. After one from `MPI_ANY_SOURCE`, one of the other
-kind, a matched probe or a cancelled receive, none of this rank on this communicator is.
+A receive is offered if the program names its source. Its tag may be `MPI_ANY_TAG`, mpi4py's default, if that
+of all receives from this source on the communicator is. After a receive of the other kind, one from
+`MPI_ANY_SOURCE`, a matched probe or a cancelled receive this rank offers none on the communicator any more.
 
-The sender maps the receiver's memory once, and keeps it mapped: what the program frees is free some ten
+The sender maps the receiver's memory once, and keeps it mapped. What the program frees is free some ten
 milliseconds later, in the next calls of both that may wait, such as `MPI_Barrier` or `MPI_Waitall`.
 
 This page is made from `src/base/strategies.def` by `make docs`.
