@@ -4,8 +4,8 @@
 //   offer   a posted receive into whose buffer the sender of its message may write
 //   slot    room for one offer
 //   line    the messages of one (communicator, source, tag), in the order in which MPI matches them; its receives and
-//           its messages are counted from 1 on both sides. Or those of all tags, of a source whose messages are received
-//           with MPI_ANY_TAG: it has no other lines on the communicator then
+//           its messages are counted from 1 on both sides. Or those of all tags, from a source whose messages are all
+//           received with MPI_ANY_TAG: it has no other line on the communicator
 //   base    the last number of the communicator that had the line before: the numbers of a line never come again
 //   landing memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
 //   poll    votes of this process before the collective calls of one communicator, and its nonblocking ones

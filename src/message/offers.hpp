@@ -11,9 +11,9 @@
 //   sees it, whoever carries it; else the communicator is closed to claims (sends) or offers (receives).
 //   The receives from one source have each a tag, or all MPI_ANY_TAG: then their line is of all tags, and a message's
 //   turn in it is that among all messages to the receiver. The first receive decides.
-//   Receives are closed by the first MPI_ANY_SOURCE, receive of the other kind, matched probe, cancelled receive, failed
-//   call or persistent request of the library's, and by a second thread that receives; sends by the same among sends.
-//   Offers made before a close stay good: MPI matches their receives first.
+//   Receives are closed by the first MPI_ANY_SOURCE, receive of the other kind, matched probe, cancelled receive,
+//   failed call or persistent request of the library's, and by a second thread that receives; sends by the same among
+//   sends. Offers made before a close stay good: MPI matches their receives first.
 //   An offer can be claimed only after the library has its receive. It is not published if the receives have been
 //   closed since it was counted: another thread's receive may have slipped in before.
 //   Messages of a process to itself use its own mailbox, and a key that no other process uses.
@@ -120,8 +120,8 @@ struct Meeting {
   Met met;
   Claim claim{};
 };
-// Looks for the receive of a message, and claims its offer. One in a line of all tags is the message's only if `is_next`:
-// no message to its receiver goes later that was sent before.
+// Looks for the receive of a message, and claims its offer. In a line of all tags it does so only if `is_next`: no
+// message to its receiver that was sent before goes later.
 Meeting meet(const Turn& turn, bool is_next) noexcept;
 
 // The counts on one communicator. Any thread may ask: the first that sends, or receives, is the only one that counts.
