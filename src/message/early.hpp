@@ -4,8 +4,8 @@
 //   A send is packed at the end of its patience at the latest, which begins with the first call that may block for it;
 //   without such a call it begins with the send.
 //   Of the sends to one peer on one communicator only direct ones of other tags pass an early one, if their receives
-//   were posted with a specific tag, which MPI matches with no other message. A send does not look for its receive while
-//   an early one of its communicator, peer and tag is before it.
+//   were posted with a specific tag, which MPI matches with no other message. A send does not look for its receive
+//   while an early one of its communicator, peer and tag is before it.
 #pragma once
 
 #include <chrono>
