@@ -29,8 +29,9 @@ A receive is offered if the program names its source. Its tag may be `MPI_ANY_TA
 of all receives from this source on the communicator is. After a receive of the other kind, one from
 `MPI_ANY_SOURCE`, a matched probe or a cancelled receive this rank offers none on the communicator any more.
 
-The sender maps the receiver's memory once, and keeps it mapped. What the program frees is free some ten
-milliseconds later, in the next calls of both that may wait, such as `MPI_Barrier` or `MPI_Waitall`.
+The sender maps the receiver's memory once, and keeps it mapped. What the program frees then stays taken, up
+to `TEMPI_FREED_LIMIT`. When it is more, the mappings end some ten milliseconds later, with the next calls of
+both that may wait, such as `MPI_Barrier` or `MPI_Waitall`, and with the kernels that run then.
 
 This page is made from `src/base/strategies.def` by `make docs`.
 

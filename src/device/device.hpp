@@ -117,6 +117,9 @@ class Device {
   // True: locate() would return `known`, as it has before. May be faster.
   virtual bool is_still(const Location& known, const void* address) noexcept { return locate(address) == known; }
 
+  // True: an allocation that locate() has found is there still. Neither waits nor orders anything.
+  virtual bool exists(const Location& known) noexcept = 0;
+
   // Facts about the GPUs. Never initialises the driver: until the program has, there are none.
   virtual Facts facts() noexcept = 0;
 
@@ -192,9 +195,11 @@ class Scope {
   // Maps an allocation of another process for kernels and copies of this context; locate() finds it there, too. Returns
   // the address of its first byte here. Throws Error: the GPU does not reach it, its process is gone, or it is an
   // allocation of this process. Up to milliseconds. CUDA wants all mappings of another process in one context of a GPU,
-  // and every mapping ended before the owner frees the memory; what is written behind that is lost.
+  // and every mapping ended before the owner frees the memory: until then it is not free, and what is written there is
+  // lost.
   std::uintptr_t map(const SharedAllocation& allocation) const { return device_.map(allocation); }
-  // Ends what map() returned; each call of map() has its own end. No queued work may use the memory any more.
+  // Ends what map() returned; each call of map() has its own end. No queued work may use the memory any more. CUDA waits
+  // for all kernels of the context, and holds up launches meanwhile.
   void unmap(std::uintptr_t address) const noexcept { device_.unmap(address); }
 
  private:

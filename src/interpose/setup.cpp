@@ -16,9 +16,9 @@ const Real& before(const Real& real) {
   return real;
 }
 
-int announced(int code, World world) {
+int begun(int code, World world) {
   if (code != MPI_SUCCESS || !active()) return code;
-  announce(world);
+  begin(world);
   begin_report();
   return code;
 }
@@ -42,10 +42,10 @@ int finalize(const Real& real) {
 
 }  // namespace
 
-TEMPI_ENTRY(MPI_Init, (int* argc, char*** argv), announced(init(before(real), argc, argv), World::yes))
+TEMPI_ENTRY(MPI_Init, (int* argc, char*** argv), begun(init(before(real), argc, argv), World::yes))
 
 TEMPI_ENTRY(MPI_Init_thread, (int* argc, char*** argv, int required, int* provided),
-            announced(init_thread(before(real), argc, argv, required, provided), World::yes))
+            begun(init_thread(before(real), argc, argv, required, provided), World::yes))
 
 #if TEMPI_HAVE_MPI_Session_init
 namespace {
@@ -53,7 +53,7 @@ namespace {
 int session_init(const Real& real, Handle info, Handle errhandler, void* session) {
   if (real.MPI_Session_init == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;  // an older library of this ABI
   message::let_calls_meet();
-  return announced(before(real).MPI_Session_init(info, errhandler, session), World::no);
+  return begun(before(real).MPI_Session_init(info, errhandler, session), World::no);
 }
 
 int session_finalize(const Real& real, void* session) {

@@ -159,7 +159,7 @@ struct Contents {
   std::array<OfferedBox, kBoxes> boxes{};  // of the layouts of offers
   std::array<Poll, kPolls> polls{};
   std::atomic<std::uint32_t> polls_are_full{0};  // a communicator without a poll will have none
-  FreedMemory freed{};
+  FreedMemory freed{};                           // what its process has lent
 
   // The line of the key; null: there is none yet.
   Line* find(const LineKey& key);

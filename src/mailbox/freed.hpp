@@ -12,8 +12,9 @@ namespace tempi::mailbox {
 // The last ids (device::SharedAllocation::id), in a ring. One thread of its process at a time adds, any process reads.
 class FreedMemory {
  public:
-  static constexpr std::size_t kKept = 64;
+  static constexpr std::size_t kKept = 512;
 
+  // A reader that sees an id of the next round sees the count before it, too, and answers false.
   void add(std::uint64_t id) {
     const std::uint64_t n = n_.load(std::memory_order_relaxed);
     ids_[n % kKept].store(id, std::memory_order_release);

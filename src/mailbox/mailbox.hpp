@@ -40,7 +40,7 @@ class Mailbox {
   void close(std::uint64_t comm) noexcept;
   // The communicator has ended: its lines are free.
   void end(std::uint64_t comm) noexcept;
-  void announce_probes() noexcept { contents_->probes.store(1, std::memory_order_release); }
+  void tell_of_probes() noexcept { contents_->probes.store(1, std::memory_order_release); }
 
   // A vacant poll, which is the communicator's until it is given back. Null: there is none.
   Poll* take_poll(std::uint64_t comm) noexcept;

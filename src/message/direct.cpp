@@ -65,7 +65,6 @@ void open_mailbox() noexcept {
 
 void close_mailbox() noexcept {
   if (counts_messages.exchange(false)) Mailbox::own().withdraw();
-  end_all_mappings();
 }
 
 void note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept try {
@@ -86,7 +85,7 @@ void close_meetings(Handle comm) noexcept {
 }
 
 void note_probe() noexcept {
-  if (notes_messages()) Mailbox::own().announce_probes();
+  if (notes_messages()) Mailbox::own().tell_of_probes();
 }
 
 void promise_no_probes(Handle comm) noexcept {

@@ -1,6 +1,10 @@
 // Memory that processes of a node share for direct messages, and that its owner frees. A mapping outlives the memory
 // of its owner, and keeps it from being free: the owner looks after what it has lent, its mailbox tells what has been
 // freed, and whoever has mapped that ends the mapping.
+//
+// The driver waits for all running kernels of a context before it ends a mapping there, and holds up launches meanwhile
+// (H200, driver 580). So freed memory is told when it is much, more than TEMPI_FREED_LIMIT, and no call of the program
+// waits for the end of a mapping (reach.hpp).
 #pragma once
 
 #include <atomic>
@@ -12,8 +16,8 @@ namespace tempi::message {
 // This process has lent memory, or mapped some.
 inline std::atomic<bool> shares_memory{false};
 
-// Other processes may map this allocation of ours.
-void lend(device::Device& device, const device::Location& memory) noexcept;
+// Other processes may map this allocation of ours. False: they may not, for too many have been lent.
+bool lend(device::Device& device, const device::Location& memory) noexcept;
 
 void look_after_shared_memory() noexcept;
 

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "message/lent.hpp"
+#include "message/unmapping.hpp"
 
 namespace tempi::message {
 namespace {
@@ -52,12 +53,7 @@ ReachedPtr map(device::Device& device, device::Context context, const device::Sh
 Reached::Reached(device::Device& device, device::Context context, const device::SharedAllocation& allocation)
     : device_(device), context_(context), begin_(device::Scope(device, context).map(allocation)) {}
 
-Reached::~Reached() {
-  try {
-    device::Scope(device_, context_).unmap(begin_);
-  } catch (...) {  // the context is gone, and its mappings with it
-  }
-}
+Reached::~Reached() { unmap_later(device_, context_, begin_); }
 
 // Another allocation at some of its addresses: the owner has freed the one before it, and nobody writes to that.
 ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
@@ -94,12 +90,6 @@ void end_freed_mappings() noexcept {
     };
     if (!owner->freed.each_since(seen, end)) std::erase_if(all, [&](const Mapped& one) { return one.owner == owner; });
   }
-}
-
-void end_all_mappings() noexcept {
-  const std::lock_guard lock(mapped().mutex);
-  mapped().all.clear();
-  mapped().n_freed_seen.clear();
 }
 
 }  // namespace tempi::message

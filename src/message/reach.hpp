@@ -31,7 +31,5 @@ ReachedPtr reach(device::Device& device, device::Context context, const mailbox:
 
 // Ends the mappings of memory whose owners have told that it is freed. Work that uses it keeps it until its own end.
 void end_freed_mappings() noexcept;
-// MPI is down.
-void end_all_mappings() noexcept;
 
 }  // namespace tempi::message

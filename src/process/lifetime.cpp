@@ -37,7 +37,7 @@ void forget_handles() noexcept {
 
 }  // namespace
 
-void announce(World world) noexcept {
+void begin(World world) noexcept {
   if (!active()) return;
   ++n_up;
   if (world == World::yes) {

@@ -5,7 +5,7 @@ namespace tempi::process {
 
 // After MPI_Init or MPI_Session_init: warns once of configuration problems (on rank 0, if there is a world).
 enum class World { yes, no };
-void announce(World world) noexcept;
+void begin(World world) noexcept;
 
 // Before MPI_Finalize and MPI_Session_finalize. The last of them shuts MPI down, which destroys datatypes and
 // communicators without notice: nothing is known of them from then on. The world's releases all our resources.

@@ -17,6 +17,8 @@ from support.messages import End, Image, Side
 from support.p2p import PLAIN, Requests
 
 ANY = "any"
+ANYONE = "any of anyone"
+ANYTHING = (ANY, ANYONE)
 
 
 class Event(NamedTuple):
@@ -28,7 +30,7 @@ class Event(NamedTuple):
         "send", "receive", "cancel", "take" (Improbe and Mrecv), "peek" (Iprobe) or "sync".
     end : End
         Of a send or a receive.
-    tag : int or "any"
+    tag : int, ANY or ANYONE
     way : str
         "Isend", "Issend", "Send_init", "Irecv", "Recv_init" or "Recv".
     which : int
@@ -54,7 +56,7 @@ class Receive:
     status: MPI.Status = field(default_factory=MPI.Status)
 
     def accepts(self, tag: int) -> bool:
-        return self.tag in (ANY, tag)
+        return self.tag in (*ANYTHING, tag)
 
 
 class Schedule:
@@ -96,7 +98,8 @@ class Schedule:
     def receive(self, event: Event) -> None:
         assert event.end is not None
         side, requests = Side(event.end, self.builder), Requests()
-        tag = MPI.ANY_TAG if event.tag == ANY else event.tag
+        tag = MPI.ANY_TAG if event.tag in ANYTHING else event.tag
+        source = MPI.ANY_SOURCE if event.tag == ANYONE else 0
         receive = Receive(side, event.tag, requests, event.way.endswith("_init"))
         met = next(((t, image) for t, image in self.early if receive.accepts(t)), None)
         if met:
@@ -105,10 +108,10 @@ class Schedule:
         if event.way == "Recv":
             if not met:
                 return  # it would wait for ever
-            PLAIN("Recv", side.piece, 0, tag, self.comm, receive.status)
+            PLAIN("Recv", side.piece, source, tag, self.comm, receive.status)
             self._check(receive)
             return
-        PLAIN(event.way, side.piece, 0, tag, self.comm, requests.at(0))
+        PLAIN(event.way, side.piece, source, tag, self.comm, requests.at(0))
         if receive.is_persistent:
             PLAIN("Start", requests.handles)
         self.receives.append(receive)
@@ -123,12 +126,12 @@ class Schedule:
         receive.is_cancelled = True
 
     def take(self, event: Event, must: bool = False) -> None:
-        tag = MPI.ANY_TAG if event.tag == ANY else event.tag
+        tag = MPI.ANY_TAG if event.tag in ANYTHING else event.tag
         status = MPI.Status()
         message = self.comm.Mprobe(0, tag, status) if must else self.comm.Improbe(0, tag, status)
         if message is None:
             return  # a message that is still packed is not seen yet
-        found = next((t, image) for t, image in self.early if event.tag in (ANY, t))
+        found = next((t, image) for t, image in self.early if event.tag in (*ANYTHING, t))
         self.early.remove(found)
         into = bytearray(found[1].size)
         message.Recv([into, MPI.PACKED], status)
@@ -136,10 +139,10 @@ class Schedule:
         assert bytes(into) == found[1].payload().tobytes()
 
     def peek(self, event: Event) -> None:
-        tag = MPI.ANY_TAG if event.tag == ANY else event.tag
+        tag = MPI.ANY_TAG if event.tag in ANYTHING else event.tag
         status = MPI.Status()
         if self.comm.Iprobe(0, tag, status):
-            found_tag, image = next((t, image) for t, image in self.early if event.tag in (ANY, t))
+            found_tag, image = next((t, image) for t, image in self.early if event.tag in (*ANYTHING, t))
             assert (status.Get_tag(), status.Get_count(MPI.BYTE)) == (found_tag, image.size)
 
     def sync(self, _: Event) -> None:

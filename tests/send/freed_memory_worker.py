@@ -13,7 +13,8 @@ from support import memory, outcomes
 from support.direct_counts import direct_since
 
 LOOK_SECONDS = 0.012  # a little more than lies between two looks after shared memory (src/message/lent.cpp)
-LOOKS = 4
+LOOKS = 6
+KERNEL_SECONDS = 3.0
 TAG = 3  # mpi4py would receive any: such receives are not offered
 
 
@@ -72,3 +73,20 @@ def rest() -> int:
         time.sleep(LOOK_SECONDS)
         MPI.COMM_WORLD.Barrier()
     return taken_bytes()
+
+
+def seconds_beside_a_kernel() -> float:
+    """Of rest(), while a kernel of rank 0 runs that the barriers do not wait for."""
+    import cupy
+
+    exchange(4, 1 << 20, 5)
+    source = 'extern "C" __global__ void spin(long long n) { for (long long t = clock64(); clock64() - t < n;); }'
+    stream, spin = cupy.cuda.Stream(non_blocking=True), cupy.RawKernel(source, "spin")
+    kilohertz = cupy.cuda.Device().attributes["ClockRate"]
+    if MPI.COMM_WORLD.rank == 0:
+        spin((1,), (1,), (int(KERNEL_SECONDS * kilohertz * 1000),), stream=stream)
+    begin = time.monotonic()
+    rest()
+    seconds = time.monotonic() - begin
+    stream.synchronize()
+    return seconds

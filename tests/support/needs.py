@@ -128,6 +128,10 @@ def fake_device(why: str) -> pytest.MarkDecorator:
     return _unless(not memory.on_real_gpu(), f"{why}: run it without TESTS_MEMORY=gpu")
 
 
+def real_gpu(why: str) -> pytest.MarkDecorator:
+    return _unless(memory.on_real_gpu(), f"{why}: run it with TESTS_MEMORY=gpu")
+
+
 # ---- the run
 
 

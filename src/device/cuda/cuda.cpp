@@ -131,12 +131,11 @@ class CudaDevice final : public Device {
   }
 
   bool is_still(const Location& known, const void* address) noexcept override {
-    if (!is_ordered(known.id)) return locate(address) == known;
-    CUpointer_attribute wanted = CU_POINTER_ATTRIBUTE_BUFFER_ID;
-    unsigned long long buffer_id = 0;
-    void* value = &buffer_id;
-    return driver->cuPointerGetAttributes(1, &wanted, &value, as_device(address)) == CUDA_SUCCESS &&
-           buffer_id == known.id;
+    return is_ordered(known.id) ? has_id(address, known.id) : locate(address) == known;
+  }
+
+  bool exists(const Location& known) noexcept override {
+    return has_id(reinterpret_cast<const void*>(known.begin), known.id);
   }
 
   Facts facts() noexcept override {
@@ -162,6 +161,13 @@ class CudaDevice final : public Device {
   void unpin(void* pages) noexcept override { driver->cuMemHostUnregister(pages); }
 
  private:
+  bool has_id(const void* address, std::uint64_t id) noexcept {
+    CUpointer_attribute wanted = CU_POINTER_ATTRIBUTE_BUFFER_ID;
+    unsigned long long buffer_id = 0;
+    void* value = &buffer_id;
+    return driver->cuPointerGetAttributes(1, &wanted, &value, as_device(address)) == CUDA_SUCCESS && buffer_id == id;
+  }
+
   void enter(Context context, Lane lane) override {
     check(driver->cuCtxPushCurrent_v2(static_cast<CUcontext>(context)), "cuCtxPushCurrent");
     entered.push_back({context, lane, CU_STREAM_CAPTURE_MODE_RELAXED});

@@ -52,6 +52,11 @@ class Fake final : public Device {
     return found;
   }
 
+  bool exists(const Location& known) noexcept override {
+    const std::lock_guard lock(mutex_);
+    return memory_.locate(reinterpret_cast<const void*>(known.begin)) == known;
+  }
+
   Facts facts() noexcept override { return {"fake", kFakeOrdinals, "fake"}; }
   Context primary(int ordinal) override { return fake_context(ordinal); }
   bool reaches(int, int) noexcept override { return true; }
