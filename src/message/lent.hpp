@@ -3,8 +3,8 @@
 // freed, and whoever has mapped that ends the mapping.
 //
 // The driver waits for all running kernels of a context before it ends a mapping there, and holds up launches meanwhile
-// (H200, driver 580). So freed memory is told when it is much, more than TEMPI_FREED_LIMIT, and no call of the program
-// waits for the end of a mapping (reach.hpp).
+// (H200, driver 580). So freed memory is told when it is much, more than TEMPI_FREED_LIMIT, and a thread ends the
+// mappings (unmapping.hpp).
 #pragma once
 
 #include <atomic>

@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -53,7 +54,13 @@ ReachedPtr map(device::Device& device, device::Context context, const device::Sh
 Reached::Reached(device::Device& device, device::Context context, const device::SharedAllocation& allocation)
     : device_(device), context_(context), begin_(device::Scope(device, context).map(allocation)) {}
 
-Reached::~Reached() { unmap_later(device_, context_, begin_); }
+Reached::~Reached() {
+  try {
+    device::Scope(device_, context_).unmap(begin_);
+  } catch (...) {  // if the context is gone, its mappings are, too
+    warn_fallback("memory of another process may stay mapped", caught_error().what());
+  }
+}
 
 // Another allocation at some of its addresses: the owner has freed the one before it, and nobody writes to that.
 ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
@@ -67,6 +74,7 @@ ReachedPtr reach(device::Device& device, device::Context context, const mailbox:
     std::rotate(all.begin(), known, known + 1);
     return all.front().reached;
   }
+  if (is_ending_mappings()) return nullptr;  // not for long
   std::erase_if(all, [&](const Mapped& one) { return one.is_at(owner, context, allocation); });
   if (all.size() >= kMostMapped) all.pop_back();
   const std::uint64_t end = allocation.begin + allocation.bytes;
@@ -79,17 +87,36 @@ ReachedPtr reach(device::Device& device, device::Context context, const mailbox:
   return nullptr;
 }
 
-void end_freed_mappings() noexcept {
+namespace {
+
+template <class Fn>
+void take_out(const Fn& is_one, std::vector<ReachedPtr>& taken) {
+  std::erase_if(mapped().all, [&](Mapped& one) {
+    const bool is_taken = is_one(one);
+    if (is_taken && one.reached) taken.push_back(std::move(one.reached));
+    return is_taken;
+  });
+}
+
+// Nothing, if another thread has the lock.
+std::vector<ReachedPtr> take_freed() {
+  std::vector<ReachedPtr> taken;
   const std::unique_lock lock(mapped().mutex, std::try_to_lock);
-  if (!lock) return;
-  auto& all = mapped().all;
+  if (!lock) return taken;
   for (auto& [its_owner, seen] : mapped().n_freed_seen) {
     const auto* const owner = its_owner;
-    const auto end = [&](std::uint64_t id) {
-      std::erase_if(all, [&](const Mapped& one) { return one.owner == owner && one.id == id; });
+    const auto take = [&](std::uint64_t id) {
+      take_out([&](const Mapped& one) { return one.owner == owner && one.id == id; }, taken);
     };
-    if (!owner->freed.each_since(seen, end)) std::erase_if(all, [&](const Mapped& one) { return one.owner == owner; });
+    if (!owner->freed.each_since(seen, take)) take_out([&](const Mapped& one) { return one.owner == owner; }, taken);
   }
+  return taken;
+}
+
+}  // namespace
+
+void end_freed_mappings() noexcept try { end_later(take_freed()); } catch (...) {
+  warn_fallback("memory that another process has freed stays mapped", caught_error().what());
 }
 
 }  // namespace tempi::message

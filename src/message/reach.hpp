@@ -25,7 +25,7 @@ class Reached {
 using ReachedPtr = std::shared_ptr<const Reached>;
 
 // Memory of the mailbox's process. Mapped once, and kept until its owner has freed it or many others have been mapped
-// since. Null: it cannot be mapped.
+// since. Null: it cannot be mapped, or not now.
 ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
                  const device::SharedAllocation& allocation) noexcept;
 

@@ -1,10 +1,11 @@
 #include "message/unmapping.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <mutex>
 #include <pthread.h>
-#include <vector>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -12,17 +13,11 @@
 namespace tempi::message {
 namespace {
 
-struct Mapping {
-  device::Device* device;
-  device::Context context;
-  std::uintptr_t begin;
-};
-
 // Never destroyed: the process may exit while the thread runs.
 struct Shared {
-  std::mutex mutex;  // guards the members below; never held while a mapping ends
-  std::vector<Mapping> waiting{};
-  bool has_thread = false;
+  std::mutex mutex;  // guards the list; never held while a mapping ends
+  std::vector<ReachedPtr> waiting{};
+  std::atomic<bool> has_thread{false};
 };
 
 Shared& shared() {
@@ -30,30 +25,20 @@ Shared& shared() {
   return the_shared;
 }
 
-void unmap(const Mapping& mapping) noexcept {
-  try {
-    device::Scope(*mapping.device, mapping.context).unmap(mapping.begin);
-  } catch (...) {  // if the context is gone, its mappings are, too
-    warn_fallback("memory of another process may stay mapped", caught_error().what());
-  }
-}
-
-std::vector<Mapping> take_waiting() {
+std::vector<ReachedPtr> take_waiting() {
   const std::lock_guard lock(shared().mutex);
-  std::vector<Mapping> taken;
+  std::vector<ReachedPtr> taken;
   taken.swap(shared().waiting);
-  shared().has_thread = !taken.empty();
+  shared().has_thread.store(!taken.empty());
   return taken;
 }
 
 void* run(void*) noexcept {
-  for (auto some = take_waiting(); !some.empty(); some = take_waiting()) {
-    for (const Mapping& one : some) unmap(one);
-  }
+  for (auto some = take_waiting(); !some.empty(); some = take_waiting()) some.clear();
   return nullptr;
 }
 
-// The program's signals are for its own threads. False: there is no thread; the next mapping that ends tries again.
+// The program's signals are for its own threads.
 bool create_thread() noexcept {
   sigset_t every, before;
   sigfillset(&every);
@@ -61,19 +46,23 @@ bool create_thread() noexcept {
   pthread_t thread{};
   const int error = pthread_create(&thread, nullptr, run, nullptr);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) warn_fallback("memory of another process stays mapped for now", std::strerror(error));
+  if (error != 0) warn_fallback("a call waits for the end of a mapping", std::strerror(error));
   else pthread_detach(thread);
   return error == 0;
 }
 
 }  // namespace
 
-void unmap_later(device::Device& device, device::Context context, std::uintptr_t begin) noexcept try {
+void end_later(std::vector<ReachedPtr> mappings) noexcept try {
+  if (mappings.empty()) return;
   const std::lock_guard lock(shared().mutex);
-  shared().waiting.push_back({&device, context, begin});
-  if (!shared().has_thread) shared().has_thread = create_thread();
-} catch (...) {
-  warn_fallback("memory of another process stays mapped", caught_error().what());
+  if (!shared().has_thread.load() && !create_thread()) return;
+  shared().has_thread.store(true);  // the thread waits for the lock
+  for (ReachedPtr& one : mappings) shared().waiting.push_back(std::move(one));
+} catch (...) {  // no memory: they end here
+  warn_fallback("a call waits for the end of a mapping", caught_error().what());
 }
+
+bool is_ending_mappings() noexcept { return shared().has_thread.load(); }
 
 }  // namespace tempi::message

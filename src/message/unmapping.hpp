@@ -2,11 +2,17 @@
 // first, and the program's may be waiting for other processes, which wait for this one's next call.
 #pragma once
 
-#include "device/device.hpp"
+#include <vector>
+
+#include "message/reach.hpp"
 
 namespace tempi::message {
 
-// Ends what Scope::map() has returned. Kernels that use it have ended.
-void unmap_later(device::Device& device, device::Context context, std::uintptr_t begin) noexcept;
+// Lets go of mappings. One that work still uses ends with that.
+void end_later(std::vector<ReachedPtr> mappings) noexcept;
+
+// Some have not ended. What their owner has allocated at the same addresses since may not be mapped meanwhile: the
+// driver refuses it (seen on an H200).
+bool is_ending_mappings() noexcept;
 
 }  // namespace tempi::message
