@@ -54,8 +54,8 @@ class Engine {
   }
   // The same, but kernels that write into this process, behind their markers, may run on until end_announced().
   static void flush_to_announced() noexcept {
-    tend_shared_memory();
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
+    tend_shared_memory();
   }
   static void end_announced() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().end_announced(true);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/call_lock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
@@ -73,7 +74,7 @@ bool is_due() noexcept {
 }  // namespace
 
 bool lend(device::Device& device, const device::Location& memory) noexcept try {
-  const std::lock_guard lock(lent().mutex);
+  const CallLock lock(lent().mutex);
   auto& by_id = lent().by_id;
   if (by_id.contains(memory.id)) return true;
   if (by_id.size() >= kMostLent && is_due()) find_freed();

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -15,6 +14,7 @@
 
 #include "base/log.hpp"
 #include "message/engine.hpp"
+#include "message/own_thread.hpp"
 #include "mpi/inside.hpp"
 
 namespace tempi::message {
@@ -99,16 +99,11 @@ void forget_in_child() {
   Engine::forget_all();
 }
 
-// The program's signals are for its own threads.
 bool create(Shared& all) noexcept {
   static const bool prepared = std::atexit(stop_at_exit) == 0 && pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
-  sigset_t every, before;
-  sigfillset(&every);
-  pthread_sigmask(SIG_BLOCK, &every, &before);
   all.stops = false;
-  const int error = prepared ? pthread_create(&all.thread, nullptr, run, nullptr) : ENOMEM;
+  const int error = prepared ? create_own_thread(all.thread, run) : ENOMEM;
   all.exists = error == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (all.exists) pthread_setname_np(all.thread, "tempi");
   else warn_fallback("pending sends start with the program's next MPI call, not by a thread", std::strerror(error));
   return all.exists;

@@ -74,7 +74,7 @@ ReachedPtr reach(device::Device& device, device::Context context, const mailbox:
     std::rotate(all.begin(), known, known + 1);
     return all.front().reached;
   }
-  if (is_ending_mappings()) return nullptr;  // not for long
+  if (!have_mappings_ended()) return nullptr;  // not now
   std::erase_if(all, [&](const Mapped& one) { return one.is_at(owner, context, allocation); });
   if (all.size() >= kMostMapped) all.pop_back();
   const std::uint64_t end = allocation.begin + allocation.bytes;

@@ -1,17 +1,20 @@
 #include "message/unmapping.hpp"
 
 #include <atomic>
-#include <csignal>
+#include <chrono>
 #include <cstring>
 #include <mutex>
-#include <pthread.h>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "message/own_thread.hpp"
 
 namespace tempi::message {
 namespace {
+
+constexpr std::chrono::milliseconds kMappingTakes{10};
 
 // Never destroyed: the process may exit while the thread runs.
 struct Shared {
@@ -38,14 +41,9 @@ void* run(void*) noexcept {
   return nullptr;
 }
 
-// The program's signals are for its own threads.
 bool create_thread() noexcept {
-  sigset_t every, before;
-  sigfillset(&every);
-  pthread_sigmask(SIG_BLOCK, &every, &before);
   pthread_t thread{};
-  const int error = pthread_create(&thread, nullptr, run, nullptr);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const int error = create_own_thread(thread, run);
   if (error != 0) warn_fallback("a call waits for the end of a mapping", std::strerror(error));
   else pthread_detach(thread);
   return error == 0;
@@ -63,6 +61,11 @@ void end_later(std::vector<ReachedPtr> mappings) noexcept try {
   warn_fallback("a call waits for the end of a mapping", caught_error().what());
 }
 
-bool is_ending_mappings() noexcept { return shared().has_thread.load(); }
+bool have_mappings_ended() noexcept {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + kMappingTakes;
+  while (shared().has_thread.load() && Clock::now() < end) std::this_thread::yield();
+  return !shared().has_thread.load();
+}
 
 }  // namespace tempi::message

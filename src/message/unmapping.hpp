@@ -11,8 +11,8 @@ namespace tempi::message {
 // Lets go of mappings. One that work still uses ends with that.
 void end_later(std::vector<ReachedPtr> mappings) noexcept;
 
-// Some have not ended. What their owner has allocated at the same addresses since may not be mapped meanwhile: the
-// driver refuses it (seen on an H200).
-bool is_ending_mappings() noexcept;
+// False: some have not ended, though they were waited for, as long as making a mapping takes. What their owner has
+// allocated at the same addresses since may not be mapped meanwhile: the driver refuses it (seen on an H200).
+bool have_mappings_ended() noexcept;
 
 }  // namespace tempi::message
