@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from support import memory, outcomes
+from support import gpu_memory, memory, outcomes
 from support.direct_counts import direct_since
 
 LOOK_SECONDS = 0.012  # a little more than lies between two looks after shared memory (src/message/lent.cpp)
 LOOKS = 6
 KERNEL_SECONDS = 3.0
-TAG = 3  # mpi4py would receive any: such receives are not offered
+TAG = 3
 
 
 def mapped_bytes() -> int:
@@ -38,10 +38,7 @@ def taken_bytes() -> int:
     """GPU memory that is not free; of the fake device what is mapped of other processes."""
     if not memory.on_real_gpu():
         return mapped_bytes()
-    import cupy  # type: ignore[import-not-found, unused-ignore]
-
-    free, total = cupy.cuda.runtime.memGetInfo()
-    return int(total - free)
+    return gpu_memory.taken_bytes()
 
 
 def exchange(n_buffers: int, n_bytes: int, seed: int) -> tuple[int, int]:

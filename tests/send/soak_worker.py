@@ -8,7 +8,7 @@ from pathlib import Path
 
 from leaks_worker import resident_bytes
 
-from support import memory
+from support import gpu_memory, memory
 
 
 def in_use() -> dict[str, int]:
@@ -20,8 +20,5 @@ def in_use() -> dict[str, int]:
         "threads": len(list(Path("/proc/self/task").iterdir())),
     }
     if memory.on_real_gpu():
-        import cupy  # type: ignore[import-not-found, unused-ignore]
-
-        free, total = cupy.cuda.runtime.memGetInfo()
-        found["gpu"] = total - free
+        found["gpu"] = gpu_memory.taken_bytes()
     return found

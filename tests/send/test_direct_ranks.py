@@ -48,24 +48,6 @@ def test_a_direct_message_does_not_pass_an_early_one_that_its_receive_may_match(
     job.call(worker.posted_between_two_sends, gpu_end(FACES[0]), gpu_end(FACES[1]), sent, received)
 
 
-@pytest.mark.parametrize("recv", ["Irecv", "Recv_init"])
-@pytest.mark.parametrize("at_once", [1, 4])
-@pytest.mark.parametrize(
-    ("received", "n_direct"),
-    [
-        ([ANY_TAG] * 8, 8),
-        ([ANY_TAG, ANY_TAG, 1, 2, 3, 1, 1, 2], 2),
-        ([3, 1, ANY_TAG, ANY_TAG, 3, 1, 1, 2], 2),
-    ],
-    ids=["all any", "any first", "any later"],
-)
-def test_receives_of_any_tag(pair, recv, at_once, received, n_direct):
-    """mpi4py's default. Receives from one source with tags and without: direct up to the first of the other kind."""
-    sent = [3, 1, 1, 2, 3, 1, 1, 2]
-    counts, _ = pair.call(worker.rows_of_messages, gpu_end(FACES[0]), gpu_end(FACES[1]), sent, at_once, received, recv)
-    assert counts.direct == n_direct
-
-
 SENDS = [way for way in ways.SENDS if "Bsend" not in way and way != "Ibsend"]
 RECVS = [way for way in ("Recv", "Irecv", "Recv_init", "Sendrecv", "Isendrecv") if way in ways.RECVS]
 

@@ -49,7 +49,7 @@ def test_random_messages_without_growth(ranks, drawn, name):
     MPICH 5.0.2 grows by some KiB for each cancelled receive or probed message, whether the shim takes part or not.
     """
     flavour, most_resident = FLAVOURS[name]
-    job = ranks(2, **DIRECT)
+    job = ranks(2, **DIRECT, TEMPI_FREED_LIMIT="0")
     load = Load(job, drawn, flavour)
     load.run(SECONDS / 3)
     first = job.call(soak_worker.in_use)

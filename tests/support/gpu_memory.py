@@ -25,6 +25,14 @@ def gpu_count() -> int:
     return count.value
 
 
+def taken_bytes() -> int:
+    """Of the current GPU, by all processes."""
+    import cupy
+
+    free, total = cupy.cuda.runtime.memGetInfo()
+    return int(total - free)
+
+
 class Gpu:
     """`pool` is CuPy's own pool, `async` is cudaMallocAsync, `device` is plain cudaMalloc."""
 
