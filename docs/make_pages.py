@@ -25,13 +25,16 @@ possible: a kernel and an empty message replace two kernels and the library's tr
 `TEMPI_STRATEGY`, and `TEMPI_NO_DIRECT=1`, switch it off; `tempi info` says whether it is on, and
 `TEMPI_REPORT=1` counts such messages.
 
-A receive is offered if the program names its source. Its tag may be `MPI_ANY_TAG`, mpi4py's default, if that
-of all receives from this source on the communicator is. After a receive of the other kind, one from
+A receive is offered if the program names its source. Its tag may be `MPI_ANY_TAG`, mpi4py's default, if all
+receives from this source on the communicator have it. After a receive of the other kind, one from
 `MPI_ANY_SOURCE`, a matched probe or a cancelled receive this rank offers none on the communicator any more.
 
-The sender maps the receiver's memory once, and keeps it mapped. What the program frees then stays taken, up
-to `TEMPI_FREED_LIMIT`. When it is more, the mappings end some ten milliseconds later, with the next calls of
-both that may wait, such as `MPI_Barrier` or `MPI_Waitall`, and with the kernels that run then.
+The sender maps the receiver's memory once, and keeps it mapped. Memory that the program frees then stays
+taken, up to `TEMPI_FREED_LIMIT` bytes, or 256 allocations. When it is more, the mappings end some ten
+milliseconds later, with the next calls of both that complete or wait, such as `MPI_Test` or `MPI_Barrier`,
+and with the kernels that run then. The CUDA driver may hold up new kernels until those have ended. A program
+whose kernels wait for messages of other processes sets `TEMPI_FREED_LIMIT=-1`: a mapping ends then when 256
+others have been made since, or when its place is allocated again.
 
 This page is made from `src/base/strategies.def` by `make docs`.
 

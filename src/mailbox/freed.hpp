@@ -12,7 +12,7 @@ namespace tempi::mailbox {
 // The last ids (device::SharedAllocation::id), in a ring. One thread of its process at a time adds, any process reads.
 class FreedMemory {
  public:
-  static constexpr std::size_t kKept = 512;
+  static constexpr std::size_t kKept = 2048;
 
   // A reader that sees an id of the next round sees the count before it, too, and answers false.
   void add(std::uint64_t id) {

@@ -234,8 +234,8 @@ int cancel(const Real& real, void* request) {
   if (request == nullptr) return real.MPI_Cancel(request);
   if (const MessagePtr cancelled = Engine::get().find(load_handle(request))) cancelled->lot.reset();  // it ends
   if (notes_messages()) {  // the order of what is left is not known
-    Engine::flush();
     close_all_meetings();
+    Engine::get().settle();
     Engine::get().withdraw_offers();
   }
   if (Engine::get().withdraw(load_handle(request))) return MPI_SUCCESS;

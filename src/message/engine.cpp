@@ -282,6 +282,7 @@ void Engine::end_order(Message& failed) noexcept {
     is_packed(*message, true);
     pack_now(*message);
   }
+  pack_early(failed.comm, failed.outs.first().peer);
 }
 
 void Engine::start(Message& message) noexcept {

@@ -65,6 +65,7 @@ class Engine {
   // Starts the pending sends whose packing is done, and ends the announced ones whose kernels are.
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
+    tend_shared_memory();
   }
   // The same before a send of the library's to this peer, but other early ones stay.
   static void go_before(Handle comm, int peer) noexcept {

@@ -56,7 +56,8 @@ std::unique_ptr<Landing> Landing::make(const Payload& payload, mailbox::Slot& sl
   const Scope here(payload.device(), payload.transfer().laid_out().place.first.context);
   auto landing = std::make_unique<Landing>(here, payload.transfer());
   const auto shared = here.device().share(landing->end().place.first);
-  if (!shared || !lend(here.device(), landing->end().place.first)) return nullptr;
+  if (!shared) return nullptr;
+  lend(here.device(), landing->end().place.first);
   slot.landing = *shared;
   slot.landing_address = reinterpret_cast<std::uintptr_t>(landing->end().address);
   return landing;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <mutex>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/call_lock.hpp"
@@ -16,48 +16,62 @@
 namespace tempi::message {
 namespace {
 
-constexpr std::size_t kMostLent = 1024;  // a look at each takes 34 ns
+constexpr std::size_t kLookedAt = 256;  // at a time; each takes 34 ns
 constexpr std::size_t kMostUntold = 256;
+static_assert(kLookedAt + kMostUntold <= mailbox::FreedMemory::kKept);
 constexpr std::int64_t kMilliseconds = 10;
 
-struct Lent {
+struct Loan {
   device::Device* device;
   device::Location memory;
 };
 
-struct AllLent {
+struct Loans {
   std::mutex mutex;
-  std::unordered_map<std::uint64_t, Lent> by_id{};
+  std::vector<Loan> all{};
+  std::size_t next = 0;  // to be looked at
+  std::unordered_set<std::uint64_t> ids{};
   std::vector<std::uint64_t> untold{};  // freed
   std::uint64_t untold_bytes = 0;
 };
 
-AllLent& lent() {
-  static auto& all = *new AllLent;  // never destroyed: threads may use it while the process exits
-  return all;
+Loans& loans() {
+  static auto& the_loans = *new Loans;  // never destroyed: threads may use it while the process exits
+  return the_loans;
+}
+
+// Negative: freed memory is never told.
+std::int64_t freed_limit() {
+  static const std::int64_t limit = number(Option::FREED_LIMIT);
+  return limit;
 }
 
 void tell_freed() {
-  for (const std::uint64_t id : lent().untold) mailbox::Mailbox::own().contents().freed.add(id);
-  lent().untold.clear();
-  lent().untold_bytes = 0;
+  for (const std::uint64_t id : loans().untold) mailbox::Mailbox::own().contents().freed.add(id);
+  loans().untold.clear();
+  loans().untold_bytes = 0;
 }
 
 // Memory of a device that is gone is left to it.
+bool is_freed(const Loan& loan) { return device::current() == loan.device && !loan.device->exists(loan.memory); }
+
+void take_out(Loan& freed) {
+  Loans& of = loans();
+  of.untold.push_back(freed.memory.id);
+  of.untold_bytes += freed.memory.end - freed.memory.begin;
+  of.ids.erase(freed.memory.id);
+  freed = of.all.back();
+  of.all.pop_back();
+}
+
 void find_freed() {
-  auto& [mutex, by_id, untold, untold_bytes] = lent();
-  for (auto one = by_id.begin(); one != by_id.end();) {
-    const auto& [id, memory] = *one;
-    if (device::current() != memory.device || memory.device->exists(memory.memory)) {
-      ++one;
-      continue;
-    }
-    untold.push_back(id);
-    untold_bytes += memory.memory.end - memory.memory.begin;
-    one = by_id.erase(one);
+  auto& [mutex, all, next, ids, untold, untold_bytes] = loans();
+  for (std::size_t left = std::min(all.size(), kLookedAt); left > 0; --left) {
+    if (next >= all.size()) next = 0;
+    if (is_freed(all[next])) take_out(all[next]);
+    else ++next;
   }
-  static const auto limit = static_cast<std::uint64_t>(std::max<std::int64_t>(0, number(Option::FREED_LIMIT)));
-  if (untold_bytes > limit || untold.size() > kMostUntold) tell_freed();
+  if (untold_bytes > static_cast<std::uint64_t>(freed_limit()) || untold.size() > kMostUntold) tell_freed();
 }
 
 // The coarse clock of the kernel moves every few milliseconds, and is read in a few nanoseconds.
@@ -73,23 +87,17 @@ bool is_due() noexcept {
 
 }  // namespace
 
-bool lend(device::Device& device, const device::Location& memory) noexcept try {
-  const CallLock lock(lent().mutex);
-  auto& by_id = lent().by_id;
-  if (by_id.contains(memory.id)) return true;
-  if (by_id.size() >= kMostLent && is_due()) find_freed();
-  if (by_id.size() >= kMostLent) return false;
-  by_id.emplace(memory.id, Lent{&device, memory});
+void lend(device::Device& device, const device::Location& memory) {
+  if (freed_limit() < 0) return;
+  const CallLock lock(loans().mutex);
+  if (!loans().ids.insert(memory.id).second) return;
+  loans().all.push_back({&device, memory});
   shares_memory.store(true, std::memory_order_relaxed);
-  return true;
-} catch (...) {
-  warn_fallback("messages from other processes come packed", caught_error().what());
-  return false;
 }
 
 void look_after_shared_memory() noexcept try {
   if (!is_due()) return;
-  if (const std::unique_lock lock(lent().mutex, std::try_to_lock); lock) find_freed();
+  if (const std::unique_lock lock(loans().mutex, std::try_to_lock); lock) find_freed();
   end_freed_mappings();
 } catch (...) {
   warn_fallback("others may keep memory that this process has freed", caught_error().what());

@@ -16,8 +16,8 @@ namespace tempi::message {
 // This process has lent memory, or mapped some.
 inline std::atomic<bool> shares_memory{false};
 
-// Other processes may map this allocation of ours. False: they may not, for too many have been lent.
-bool lend(device::Device& device, const device::Location& memory) noexcept;
+// Other processes may map this allocation of ours.
+void lend(device::Device& device, const device::Location& memory);
 
 void look_after_shared_memory() noexcept;
 

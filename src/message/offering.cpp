@@ -30,7 +30,8 @@ bool share_memories(Slot& slot, const Offer& offer, const OfferedLayout& layout,
     const bool is_known = first >= known.begin && first < known.end;
     const device::Location found = is_known ? known : device.locate(reinterpret_cast<const void*>(first));
     const auto memory = device.share(found);
-    if (!memory || slot.n_memories == mailbox::kMemories || !is_in(*memory) || !lend(device, found)) return false;
+    if (!memory || slot.n_memories == mailbox::kMemories || !is_in(*memory)) return false;
+    lend(device, found);
     slot.memories[slot.n_memories++] = *memory;
   }
   return true;

@@ -178,8 +178,9 @@ Meeting meet(const Turn& turn, bool is_next) noexcept {
     n = turn.n_of_all_tags;
   }
   if (line != nullptr) n += line->base.load();
+  const std::uint64_t n_posted = line != nullptr ? line->n_posted.load(std::memory_order_acquire) : 0;
   if (line != nullptr && line->comm.load() != turn.key.comm) line = nullptr;  // used again
-  if (line == nullptr || line->n_posted.load(std::memory_order_acquire) < n) {
+  if (line == nullptr || n_posted < n) {
     const bool may_come = !turn.is_own && (turn.is_never_probed || there.probes.load(std::memory_order_acquire) == 0);
     const bool may_be_offered = (line != nullptr || there.has_room()) && !there.is_closed(turn.key.comm);
     return {may_come && may_be_offered ? Met::early : Met::nothing};
@@ -236,8 +237,8 @@ std::optional<Turn> Meetings::place_send(int peer, int tag) {
   return Turn{sent->receiver, key, sent->n, *sent->n_of_all_tags, sent->rank, is_own, is_never_probed_.load()};
 }
 
-// A new one of the other kind than the first from this peer.
-bool Meetings::mixes_tags(int peer, int tag) {
+// The first receive from a peer decides the kind of all: with tags, or with MPI_ANY_TAG.
+bool Meetings::is_of_other_kind(int peer, int tag) {
   const bool is_any = tag == MPI_ANY_TAG;
   return receives_any_tag_.try_emplace(peer, is_any).first->second != is_any;
 }
@@ -263,7 +264,7 @@ Meetings::Place Meetings::place_receive(int peer, int tag, bool is_offered) {
   if (!is_in_turn(receiver_) || received_.size() > kMostTags) close_receives();
   if (!offers()) return {};
   Received* const known = received_.find(key_of(peer, tag));
-  if (known == nullptr && mixes_tags(peer, tag)) {
+  if (known == nullptr && is_of_other_kind(peer, tag)) {
     close_receives();
     return {};
   }

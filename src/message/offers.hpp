@@ -121,7 +121,7 @@ struct Meeting {
   Claim claim{};
 };
 // Looks for the receive of a message, and claims its offer. In a line of all tags it does so only if `is_next`: no
-// message to its receiver that was sent before goes later.
+// early message to its receiver is before it.
 Meeting meet(const Turn& turn, bool is_next) noexcept;
 
 // The counts on one communicator. Any thread may ask: the first that sends, or receives, is the only one that counts.
@@ -193,7 +193,7 @@ class Meetings : public peer::Attachment {
   }
   static bool is_in_turn(std::atomic<std::thread::id>& user);
   std::uint64_t id_for(int rank) const;
-  bool mixes_tags(int peer, int tag);
+  bool is_of_other_kind(int peer, int tag);
   const Sent* count_send(int peer, int tag);  // null: sends are closed
   Received& count_receive(Received* known, int peer, int tag, bool is_offered);
 

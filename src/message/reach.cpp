@@ -1,10 +1,10 @@
 #include "message/reach.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -14,21 +14,17 @@
 namespace tempi::message {
 namespace {
 
-struct Mapped {
-  const mailbox::Contents* owner;
-  device::Context context;
-  std::uint64_t begin, end, id;  // of the allocation, in its process
-  ReachedPtr reached;
+using Clock = std::chrono::steady_clock;
 
-  // It lies at some of the allocation's addresses.
-  bool is_at(const mailbox::Contents& its_owner, device::Context its_context,
-             const device::SharedAllocation& allocation) const {
-    const bool overlaps = begin < allocation.begin + allocation.bytes && allocation.begin < end;
-    return owner == &its_owner && context == its_context && overlaps;
-  }
+struct Mapped {
+  RemoteRange range;
+  std::uint64_t id;    // of the allocation, in its process
+  ReachedPtr reached;  // null: the driver has refused it, and is not asked again for a while
+  Clock::time_point since;
 };
 
 constexpr std::size_t kMostMapped = 256;
+constexpr std::chrono::seconds kRefusalLasts{1};  // an attempt takes milliseconds
 
 struct AllMapped {
   std::mutex mutex;
@@ -41,22 +37,29 @@ AllMapped& mapped() {
   return the_mapped;
 }
 
-ReachedPtr map(device::Device& device, device::Context context, const device::SharedAllocation& allocation) noexcept
+template <class Fn>
+void end_if(const Fn& is_one) noexcept {
+  std::erase_if(mapped().all, is_one);
+}
+
+// Null: refused. Then another mapping of the block may be in its way, of memory that its owner has freed and not told.
+ReachedPtr map(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation) noexcept
     try {
-  return std::make_shared<const Reached>(device, context, allocation);
+  return {new Reached(device, range, allocation), end_later};
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());
+  end_if([&](const Mapped& one) { return one.range.touches(range); });
   return nullptr;
 }
 
 }  // namespace
 
-Reached::Reached(device::Device& device, device::Context context, const device::SharedAllocation& allocation)
-    : device_(device), context_(context), begin_(device::Scope(device, context).map(allocation)) {}
+Reached::Reached(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation)
+    : device_(device), range_(range), begin_(device::Scope(device, range.context).map(allocation)) {}
 
 Reached::~Reached() {
   try {
-    device::Scope(device_, context_).unmap(begin_);
+    device::Scope(device_, range_.context).unmap(begin_);
   } catch (...) {  // if the context is gone, its mappings are, too
     warn_fallback("memory of another process may stay mapped", caught_error().what());
   }
@@ -65,58 +68,41 @@ Reached::~Reached() {
 // Another allocation at some of its addresses: the owner has freed the one before it, and nobody writes to that.
 ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
                  const device::SharedAllocation& allocation) noexcept try {
+  const RemoteRange range{&owner, context, allocation.begin, allocation.begin + allocation.bytes};
   const std::lock_guard lock(mapped().mutex);
   auto& all = mapped().all;
-  const auto is_it = [&](const Mapped& one) {
-    return one.is_at(owner, context, allocation) && one.id == allocation.id;
-  };
+  const auto is_it = [&](const Mapped& one) { return one.id == allocation.id && one.range.overlaps(range); };
   if (const auto known = std::find_if(all.begin(), all.end(), is_it); known != all.end()) {
-    std::rotate(all.begin(), known, known + 1);
-    return all.front().reached;
+    if (!known->reached && Clock::now() < known->since + kRefusalLasts) return nullptr;
+    if (known->reached) {
+      std::rotate(all.begin(), known, known + 1);
+      return all.front().reached;
+    }
   }
-  if (!have_mappings_ended()) return nullptr;  // not now
-  std::erase_if(all, [&](const Mapped& one) { return one.is_at(owner, context, allocation); });
+  end_if([&](const Mapped& one) { return one.range.overlaps(range); });
+  if (!has_ended(range)) return nullptr;
   if (all.size() >= kMostMapped) all.pop_back();
-  const std::uint64_t end = allocation.begin + allocation.bytes;
   mapped().n_freed_seen.try_emplace(&owner, owner.freed.count());
   shares_memory.store(true, std::memory_order_relaxed);
-  all.push_front({&owner, context, allocation.begin, end, allocation.id, map(device, context, allocation)});
-  return all.front().reached;
+  ReachedPtr reached = map(device, range, allocation);
+  all.push_front({range, allocation.id, reached, Clock::now()});
+  return reached;
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());
   return nullptr;
 }
 
-namespace {
-
-template <class Fn>
-void take_out(const Fn& is_one, std::vector<ReachedPtr>& taken) {
-  std::erase_if(mapped().all, [&](Mapped& one) {
-    const bool is_taken = is_one(one);
-    if (is_taken && one.reached) taken.push_back(std::move(one.reached));
-    return is_taken;
-  });
-}
-
-// Nothing, if another thread has the lock.
-std::vector<ReachedPtr> take_freed() {
-  std::vector<ReachedPtr> taken;
+// Not while another thread has the lock.
+void end_freed_mappings() noexcept {
   const std::unique_lock lock(mapped().mutex, std::try_to_lock);
-  if (!lock) return taken;
+  if (!lock) return;
   for (auto& [its_owner, seen] : mapped().n_freed_seen) {
     const auto* const owner = its_owner;
-    const auto take = [&](std::uint64_t id) {
-      take_out([&](const Mapped& one) { return one.owner == owner && one.id == id; }, taken);
+    const auto end = [&](std::uint64_t id) {
+      end_if([&](const Mapped& one) { return one.range.owner == owner && one.id == id; });
     };
-    if (!owner->freed.each_since(seen, take)) take_out([&](const Mapped& one) { return one.owner == owner; }, taken);
+    if (!owner->freed.each_since(seen, end)) end_if([&](const Mapped& one) { return one.range.owner == owner; });
   }
-  return taken;
-}
-
-}  // namespace
-
-void end_freed_mappings() noexcept try { end_later(take_freed()); } catch (...) {
-  warn_fallback("memory that another process has freed stays mapped", caught_error().what());
 }
 
 }  // namespace tempi::message

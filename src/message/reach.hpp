@@ -1,6 +1,7 @@
 // Memory of other processes that kernels of this one reach.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "device/device.hpp"
@@ -8,20 +9,42 @@
 
 namespace tempi::message {
 
+// Addresses of another process, as a context of this one maps them.
+struct RemoteRange {
+  const mailbox::Contents* owner;
+  device::Context context;
+  std::uint64_t begin, end;
+
+  bool overlaps(const RemoteRange& other) const {
+    return owner == other.owner && context == other.context && begin < other.end && other.begin < end;
+  }
+  // The driver shares memory by whole blocks, in which several allocations may lie.
+  bool touches(const RemoteRange& other) const { return blocks().overlaps(other.blocks()); }
+
+ private:
+  static constexpr std::uint64_t kBlockBytes = 2 << 20;
+
+  RemoteRange blocks() const {
+    return {owner, context, begin / kBlockBytes * kBlockBytes, (end + kBlockBytes - 1) / kBlockBytes * kBlockBytes};
+  }
+};
+
 // An allocation of another rank, mapped into a context while it lives: kernels that use it hold it.
 class Reached {
  public:
-  Reached(device::Device& device, device::Context context, const device::SharedAllocation& allocation);
+  Reached(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation);
   ~Reached();
   Reached(const Reached&) = delete;
   Reached& operator=(const Reached&) = delete;
+  const RemoteRange& range() const { return range_; }
   std::uintptr_t begin() const { return begin_; }
 
  private:
   device::Device& device_;
-  const device::Context context_;
+  const RemoteRange range_;
   const std::uintptr_t begin_;
 };
+// Whoever lets go of the last one does not wait for the mapping's end (unmapping.hpp).
 using ReachedPtr = std::shared_ptr<const Reached>;
 
 // Memory of the mailbox's process. Mapped once, and kept until its owner has freed it or many others have been mapped

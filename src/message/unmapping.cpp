@@ -1,8 +1,12 @@
 #include "message/unmapping.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <list>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -14,36 +18,65 @@
 namespace tempi::message {
 namespace {
 
-constexpr std::chrono::milliseconds kMappingTakes{10};
+using Clock = std::chrono::steady_clock;
+using OwnedMapping = std::unique_ptr<const Reached>;
 
-// Never destroyed: the process may exit while the thread runs.
-struct Shared {
-  std::mutex mutex;  // guards the list; never held while a mapping ends
-  std::vector<ReachedPtr> waiting{};
-  std::atomic<bool> has_thread{false};
+constexpr std::chrono::milliseconds kEndTakes{50};  // ten, and some for a busy machine; more: kernels run
+constexpr std::chrono::seconds kMostWaited{1};
+
+struct Ending {
+  RemoteRange range;
+  OwnedMapping mapping;  // null: its end is under way
 };
 
-Shared& shared() {
-  static auto& the_shared = *new Shared;
-  return the_shared;
+// Never destroyed: the process may exit while the thread runs.
+struct AllEnding {
+  std::mutex mutex;  // never held while a mapping ends
+  std::list<Ending> all{};
+  Clock::time_point began{};  // the end of the first one, if it is under way
+  bool has_thread = false;
+};
+
+AllEnding& ending() {
+  static auto& the_ending = *new AllEnding;
+  return the_ending;
 }
 
-std::vector<ReachedPtr> take_waiting() {
-  const std::lock_guard lock(shared().mutex);
-  std::vector<ReachedPtr> taken;
-  taken.swap(shared().waiting);
-  shared().has_thread.store(!taken.empty());
-  return taken;
+std::atomic<bool> is_forked{false};  // a child has neither the thread nor the mappings
+
+bool has_thread() {
+  const std::lock_guard lock(ending().mutex);
+  return ending().has_thread;
+}
+
+// The driver does not end below the thread.
+void wait_at_exit() {
+  const auto end = Clock::now() + kMostWaited;
+  while (!is_forked.load() && has_thread() && Clock::now() < end) std::this_thread::yield();
+}
+
+// Null: none is left, and the thread ends.
+OwnedMapping take_next() {
+  const std::lock_guard lock(ending().mutex);
+  ending().has_thread = !ending().all.empty();
+  ending().began = Clock::now();
+  return ending().has_thread ? std::move(ending().all.front().mapping) : nullptr;
 }
 
 void* run(void*) noexcept {
-  for (auto some = take_waiting(); !some.empty(); some = take_waiting()) some.clear();
+  while (OwnedMapping mapping = take_next()) {
+    mapping.reset();
+    const std::lock_guard lock(ending().mutex);
+    ending().all.pop_front();
+  }
   return nullptr;
 }
 
 bool create_thread() noexcept {
+  static const bool prepared =
+      std::atexit(wait_at_exit) == 0 && pthread_atfork(nullptr, nullptr, [] { is_forked.store(true); }) == 0;
   pthread_t thread{};
-  const int error = create_own_thread(thread, run);
+  const int error = prepared ? create_own_thread(thread, run) : ENOMEM;
   if (error != 0) warn_fallback("a call waits for the end of a mapping", std::strerror(error));
   else pthread_detach(thread);
   return error == 0;
@@ -51,21 +84,29 @@ bool create_thread() noexcept {
 
 }  // namespace
 
-void end_later(std::vector<ReachedPtr> mappings) noexcept try {
-  if (mappings.empty()) return;
-  const std::lock_guard lock(shared().mutex);
-  if (!shared().has_thread.load() && !create_thread()) return;
-  shared().has_thread.store(true);  // the thread waits for the lock
-  for (ReachedPtr& one : mappings) shared().waiting.push_back(std::move(one));
-} catch (...) {  // no memory: they end here
-  warn_fallback("a call waits for the end of a mapping", caught_error().what());
+void end_later(const Reached* mapping) noexcept {
+  OwnedMapping owned(mapping);
+  if (!owned) return;
+  try {
+    const std::lock_guard lock(ending().mutex);
+    if (!ending().has_thread && !create_thread()) return;
+    ending().has_thread = true;  // the thread waits for the lock
+    Ending& added = ending().all.emplace_back(Ending{owned->range(), nullptr});
+    added.mapping = std::move(owned);
+  } catch (...) {  // no memory: it ends here
+    warn_fallback("a call waits for the end of a mapping", caught_error().what());
+  }
 }
 
-bool have_mappings_ended() noexcept {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + kMappingTakes;
-  while (shared().has_thread.load() && Clock::now() < end) std::this_thread::yield();
-  return !shared().has_thread.load();
+bool has_ended(const RemoteRange& range) noexcept {
+  const auto is_there = [&](const Ending& one) { return one.range.touches(range); };
+  for (const auto end = Clock::now() + kMostWaited;; std::this_thread::yield()) {
+    const std::lock_guard lock(ending().mutex);
+    const auto& all = ending().all;
+    if (std::none_of(all.begin(), all.end(), is_there)) return true;
+    const bool is_held_up = all.front().mapping == nullptr && Clock::now() > ending().began + kEndTakes;
+    if (is_held_up || Clock::now() > end) return false;
+  }
 }
 
 }  // namespace tempi::message

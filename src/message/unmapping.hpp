@@ -2,17 +2,15 @@
 // first, and the program's may be waiting for other processes, which wait for this one's next call.
 #pragma once
 
-#include <vector>
-
 #include "message/reach.hpp"
 
 namespace tempi::message {
 
-// Lets go of mappings. One that work still uses ends with that.
-void end_later(std::vector<ReachedPtr> mappings) noexcept;
+// Takes the mapping over.
+void end_later(const Reached* mapping) noexcept;
 
-// False: some have not ended, though they were waited for, as long as making a mapping takes. What their owner has
-// allocated at the same addresses since may not be mapped meanwhile: the driver refuses it (seen on an H200).
-bool have_mappings_ended() noexcept;
+// False: a mapping of the same memory has not ended, and kernels hold up its end. The driver refuses to map what has
+// been allocated there since (seen on an H200). Waits for one that is not held up.
+bool has_ended(const RemoteRange& range) noexcept;
 
 }  // namespace tempi::message

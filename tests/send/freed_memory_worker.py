@@ -15,6 +15,8 @@ from support.direct_counts import direct_since
 LOOK_SECONDS = 0.012  # a little more than lies between two looks after shared memory (src/message/lent.cpp)
 LOOKS = 6
 KERNEL_SECONDS = 3.0
+ENDING_SECONDS = 1.1  # more than a slow "unmap" of the fake device takes
+PATIENCE_SECONDS = 20.0
 TAG = 3
 
 
@@ -41,22 +43,33 @@ def taken_bytes() -> int:
     return gpu_memory.taken_bytes()
 
 
+def datatype_of(n_bytes: int) -> MPI.Datatype:
+    """Every second half KiB."""
+    return MPI.BYTE.Create_vector(n_bytes // 1024, 512, 1024).Commit()
+
+
+def write(buffer: memory.Buffer, contents: np.ndarray, datatype: MPI.Datatype) -> None:
+    """A message from rank 0 into the buffer of rank 1, where the bytes between its blocks are 0."""
+    world = MPI.COMM_WORLD
+    place = [MPI.buffer.fromaddress(buffer.address, contents.size), 1, datatype]
+    world.Barrier()  # the send meets its receive
+    if world.rank == 0:
+        world.Ssend(place, dest=1, tag=TAG)
+        return
+    world.Recv(place, source=0, tag=TAG)
+    got = buffer.read().reshape(-1, 1024)
+    assert (got[:, :512] == contents.reshape(-1, 1024)[:, :512]).all()
+    assert not got[:, 512:].any()
+
+
 def exchange(n_buffers: int, n_bytes: int, seed: int) -> tuple[int, int]:
     """A message into each buffer; the bytes taken while all of them live, and the messages that were direct."""
     world, before = MPI.COMM_WORLD, outcomes.rows()
-    datatype = MPI.BYTE.Create_vector(n_bytes // 1024, 512, 1024).Commit()
+    datatype = datatype_of(n_bytes)
     contents = np.random.default_rng(seed).integers(0, 256, n_bytes, np.uint8)
     buffers = [memory.at_hand("device", contents if world.rank == 0 else contents * 0) for _ in range(n_buffers)]
     for buffer in buffers:
-        world.Barrier()  # the send meets its receive
-        place = [MPI.buffer.fromaddress(buffer.address, n_bytes), 1, datatype]
-        if world.rank == 0:
-            world.Ssend(place, dest=1, tag=TAG)
-        else:
-            world.Recv(place, source=0, tag=TAG)
-            got = buffer.read().reshape(-1, 1024)
-            assert (got[:, :512] == contents.reshape(-1, 1024)[:, :512]).all()
-            assert not got[:, 512:].any()
+        write(buffer, contents, datatype)
     world.Barrier()
     taken = taken_bytes()
     world.Barrier()
@@ -70,6 +83,45 @@ def rest() -> int:
         time.sleep(LOOK_SECONDS)
         MPI.COMM_WORLD.Barrier()
     return taken_bytes()
+
+
+def rest_until(most: int) -> int:
+    """Calls that may wait, until no rank has more bytes taken; then those."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while (taken := MPI.COMM_WORLD.allreduce(taken_bytes(), MPI.MAX)) > most:
+        if MPI.COMM_WORLD.bcast(time.monotonic() > end):
+            break
+        time.sleep(LOOK_SECONDS)
+    return int(taken)
+
+
+def beside_an_ending_mapping(n_bytes: int) -> list[tuple[bool, float]]:
+    """Of messages into another buffer, into one at the freed memory's place, and there again when that mapping has
+    ended: the message was direct, and the longest time that its calls took."""
+    world, datatype = MPI.COMM_WORLD, datatype_of(n_bytes)
+    contents = np.random.default_rng(7).integers(0, 256, n_bytes, np.uint8)
+    start = contents if world.rank == 0 else contents * 0
+    found = []
+
+    def timed(buffer: memory.Buffer) -> None:
+        before, begin = outcomes.rows(), time.monotonic()
+        write(buffer, contents, datatype)
+        seconds = world.allreduce(time.monotonic() - begin, MPI.MAX)
+        found.append((bool(world.allreduce(direct_since(before))), seconds))
+
+    freed, _apart, other = (memory.at_hand("device", start) for _ in range(3))
+    place = freed.address
+    write(freed, contents, datatype)
+    del freed
+    rest()
+    timed(other)
+    again = memory.at_hand("device", start)
+    assert again.address == place, "the case is void"
+    timed(again)
+    time.sleep(ENDING_SECONDS)
+    timed(again)
+    datatype.Free()
+    return found
 
 
 def seconds_beside_a_kernel() -> float:

@@ -5,15 +5,17 @@ import pytest
 from test_direct import DIRECT
 
 from support import memory, needs
+from support.ranks import Ranks
 
 MIB = 1 << 20
 MOST_MAPPED = 256  # src/message/reach.cpp
-KEPT = 512  # freed allocations of which others are told singly (src/mailbox/freed.hpp)
+LOOKED_AT = 256  # of what is lent, at a time (src/message/lent.cpp)
 SLACK = 64 * MIB if memory.on_real_gpu() else MIB  # a GPU's memory is everyone's
+SOON = 0.5  # seconds
 PATIENT = {**DIRECT, "TEMPI_PATIENCE": "5000000"}
 
 
-@pytest.mark.parametrize(("n_buffers", "n_bytes"), [(3, 128 * MIB), (2 * KEPT, MIB // 4)])
+@pytest.mark.parametrize(("n_buffers", "n_bytes"), [(3, 128 * MIB), (3 * LOOKED_AT, MIB // 4)])
 def test_freed_buffers_are_mapped_no_longer(ranks, n_buffers, n_bytes):
     job = ranks(2, **PATIENT, TEMPI_FREED_LIMIT="0")
     job.call(worker.exchange, 1, n_bytes, 1)
@@ -22,7 +24,7 @@ def test_freed_buffers_are_mapped_no_longer(ranks, n_buffers, n_bytes):
         (most, n_direct), _ = job.call(worker.exchange, n_buffers, n_bytes, seed, timeout=60)
         assert n_direct == n_buffers
         assert most - before >= min(n_buffers, MOST_MAPPED) * n_bytes
-        after = max(job.call(worker.rest))
+        after = max(job.call(worker.rest_until, before + SLACK, timeout=60))
         assert after - before < SLACK, (before, most, after)
 
 
@@ -33,7 +35,24 @@ def test_little_is_kept_until_it_is_much(ranks):
     kept = max(job.call(worker.rest)) - before
     assert abs(kept - 3 * 64 * MIB) < SLACK
     job.call(worker.exchange, 1, 65 * MIB, 2)
-    assert max(job.call(worker.rest)) - before < SLACK
+    assert max(job.call(worker.rest_until, before + SLACK, timeout=60)) - before < SLACK
+
+
+def test_nothing_is_told_with_a_negative_limit(ranks):
+    job = ranks(2, **PATIENT, TEMPI_FREED_LIMIT="-1")
+    before = max(job.call(worker.rest))
+    job.call(worker.exchange, 300, MIB // 4, 1, timeout=60)
+    assert max(job.call(worker.rest)) - before > MOST_MAPPED // 2 * (MIB // 4)
+
+
+@needs.fake_device("a mapping whose end takes a second")
+def test_no_message_waits_for_the_end_of_a_mapping():
+    """Another buffer is mapped meanwhile; one at the same place is not, and its message comes packed."""
+    slow = {"TEMPI_FREED_LIMIT": "0", "TEMPI_FAKE_FAIL": "unmap:1"}
+    with Ranks(2, PATIENT, {0: slow, 1: {"TEMPI_FREED_LIMIT": "0"}}) as job:
+        found, _ = job.call(worker.beside_an_ending_mapping, 4 * MIB, timeout=60)
+    assert [is_direct for is_direct, _ in found] == [True, False, True]
+    assert max(seconds for _, seconds in found) < SOON
 
 
 @needs.real_gpu("the fake device's kernels run when somebody asks for them")

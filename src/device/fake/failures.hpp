@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <map>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -18,7 +20,8 @@
 namespace tempi::device {
 
 // TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once; the N-th "flip" is a copy with a wrong byte,
-// the N-th "share" shares nothing, the N-th "run" is a kernel that begins, which only the kind "kill" ends.
+// the N-th "share" shares nothing, the N-th "run" is a kernel that begins, which only the kind "kill" ends; the N-th
+// "unmap" takes a second, as behind a kernel that runs.
 // NAME:N:KIND fails with another exception than the device would throw: an Error of that kind ("internal"), one of the
 // C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int"). KIND "kill" ends the process with
 // SIGKILL at this call.
@@ -40,6 +43,9 @@ class Failures {
   }
   void pass(std::string_view name, ErrorKind kind) {
     if (is_due(name)) fail(kinds_[std::string(name)], kind, "fake device: " + std::string(name) + " failed on demand");
+  }
+  void pause(std::string_view name) {
+    if (is_due(name)) std::this_thread::sleep_for(std::chrono::seconds(1));
   }
 
  private:
@@ -66,7 +72,7 @@ class Failures {
 
   std::map<std::string, std::string> kinds_;
   std::map<std::string_view, long long> left_{{"allocate", 0}, {"pinned", 0}, {"launch", 0}, {"copy", 0}, {"finish", 0},
-                                              {"map", 0},      {"flip", 0},   {"share", 0},  {"run", 0}};
+                                              {"map", 0},      {"flip", 0},   {"share", 0},  {"run", 0},  {"unmap", 0}};
 };
 
 }  // namespace tempi::device

@@ -124,6 +124,7 @@ class Fake final : public Device {
     return memory_.map(fake_ordinal(current_context()), allocation);
   }
   void unmap(std::uintptr_t address) noexcept override {
+    failures_.pause("unmap");
     const std::lock_guard lock(mutex_);
     memory_.unmap(address);
   }

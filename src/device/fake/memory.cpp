@@ -35,6 +35,12 @@ void* allocate_on_host(std::size_t bytes) {
   return static_cast<std::byte*>(begin) + kHostGapBytes;
 }
 
+FilePlace place_of(const SharedAllocation& allocation) {
+  FilePlace place{};
+  std::memcpy(&place, allocation.handle.data(), sizeof place);
+  return place;
+}
+
 std::uintptr_t map_file(int file, int protection) {
   void* address = ::mmap(nullptr, kArenaBytes, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
   if (address == MAP_FAILED) throw Error(ErrorKind::no_memory, "fake device: mmap failed");
@@ -117,10 +123,18 @@ std::optional<SharedAllocation> FakeMemory::share(std::uintptr_t begin) const {
   return shared;
 }
 
+// CUDA maps no memory that lies where another allocation was, while that is mapped.
 std::uintptr_t FakeMemory::map(int ordinal, const SharedAllocation& allocation) {
-  FilePlace place{};
-  std::memcpy(&place, allocation.handle.data(), sizeof place);
+  const FilePlace place = place_of(allocation);
+  const auto is_in_its_way = [&](const auto& known) {
+    const SharedAllocation& other = known.second;
+    return other.id != allocation.id && place_of(other).inode == place.inode &&
+           other.begin < allocation.begin + allocation.bytes && allocation.begin < other.begin + other.bytes;
+  };
+  if (std::any_of(mapped_.begin(), mapped_.end(), is_in_its_way))
+    throw Error(ErrorKind::device, "fake device: an allocation that was there is still mapped");
   const std::uintptr_t address = map_place(place, allocation.bytes);
+  mapped_[address] = allocation;
   allocations_[address] = {allocation.bytes, MemoryKind::device, ordinal, ++last_id_, true};
   return address;
 }
@@ -129,6 +143,7 @@ void FakeMemory::unmap(std::uintptr_t address) {
   const auto found = allocations_.find(address);
   if (found == allocations_.end() || !found->second.is_mapped) return;
   unmap_place(address, found->second.bytes);
+  mapped_.erase(address);
   allocations_.erase(found);
 }
 

@@ -77,6 +77,7 @@ class FakeMemory {
   int file_ = -1;
   std::uint64_t last_id_ = 0;
   Allocations allocations_;
+  std::map<std::uintptr_t, SharedAllocation> mapped_;  // of other processes, by the address here
   Spans free_[kFakeOrdinals];
 };
 
