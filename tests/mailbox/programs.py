@@ -18,7 +18,8 @@ class Op(NamedTuple):
     ----------
     kind : str
         Sends: "send" (GPU memory), "landed" (into the landing of its receive), "misfit" (its layout does not compose
-        with any receive's), "failing" (its kernel fails), "failing_landed" (its second chunk does), "host_send".
+        with any receive's), "failing" (its kernel fails), "failing_landed" (its second chunk does), "lost" (packed, its
+        start fails: the library never has it), "host_send".
         Receives: "receive" (GPU memory), "host_receive". "probe", "iprobe", "mprobe" (with its
         Mrecv), "wait" (for `names`, or for all receives of the thread so far), "cancel" and "drop" (MPI_Request_free)
         of `names`, "free" (MPI_Comm_free), "flush" (another call that blocks).
@@ -43,7 +44,7 @@ class Op(NamedTuple):
         return f"{self.kind} {where.replace('-1', 'any')}{' = ' + self.names if self.names else ''}"
 
 
-SENDS = ("send", "landed", "misfit", "failing", "failing_landed", "host_send")
+SENDS = ("send", "landed", "misfit", "failing", "failing_landed", "lost", "host_send")
 LANDED = ("landed", "failing_landed")
 RECEIVES = ("receive", "host_receive")
 
@@ -76,9 +77,9 @@ def parsed(text: str) -> Program:
     """A program in short form: calls of a thread by blanks, threads by "|", "&" before a further thread of a process.
 
     A call: letter, peer, tag, and "'" for the second communicator. S send, L landed, M misfit, F failing, K failing
-    landed, H host send; R receive, Q host receive; P probe, I iprobe, T matched probe; any tag or peer is "*". With a
-    name instead: C cancel, D drop, W wait. X free of the communicator, B a call that blocks, "W" alone waits for all.
-    "R10=a": a receive with a name.
+    landed, Z lost, H host send; R receive, Q host receive; P probe, I iprobe, T matched probe; any tag or peer is "*".
+    With a name instead: C cancel, D drop, W wait. X free of the communicator, B a call that blocks, "W" alone waits for
+    all. "R10=a": a receive with a name.
     """
     threads, process = [], -1
     for part in text.split("|"):
@@ -89,7 +90,7 @@ def parsed(text: str) -> Program:
 
 
 _KINDS = {
-    "S": "send", "L": "landed", "M": "misfit", "F": "failing", "K": "failing_landed", "H": "host_send",
+    "S": "send", "L": "landed", "M": "misfit", "F": "failing", "K": "failing_landed", "Z": "lost", "H": "host_send",
     "R": "receive", "Q": "host_receive", "P": "probe", "I": "iprobe", "T": "mprobe",
     "C": "cancel", "D": "drop", "W": "wait", "X": "free", "B": "flush",
 }  # fmt: skip
@@ -109,7 +110,7 @@ def _op(word: str) -> Op:
 
 # One direction: process 0 sends, process 1 receives.
 _SENT = ("S10", "S11", "L10", "H10", "M10", "F10")
-_RECEIVED = ("R00", "R01", "Q00", "R0*", "R*0", "I00", "T00", "C", "W")
+_RECEIVED = ("R00", "R01", "Q00", "R0*", "Q0*", "R*0", "I00", "T00", "C", "W")
 
 
 def _orders(letters: tuple[str, ...], most: int) -> Iterator[tuple[str, ...]]:
@@ -141,6 +142,26 @@ def one_way(most: int) -> list[Program]:
     received = [text for words in _orders(_RECEIVED, most) if (text := _named(words)) is not None]
     sent = [" ".join(words) for words in _orders(_SENT, most)]
     return [parsed(f"{first}|{second}") for first, second in itertools.product(sent, received)]
+
+
+def freed_and_used_again() -> list[Program]:
+    """Programs that free a communicator whose messages are all received, and use another one behind it."""
+    sent = list(itertools.product(("S10", "S11", "H10"), repeat=2))
+    received = list(itertools.product(("R00", "R01", "Q00", "R0*", "Q*0"), repeat=2))
+    return [
+        parsed(f"{' '.join(out)} {last}' X|{into[0]}=a {into[1]}=b X R0{tag}'")
+        for (out, into), last, tag in itertools.product(itertools.product(sent, received), ("S10", "S11"), "01*")
+        if _takes_all(into, out) and tag in ("*", last[2])
+    ]
+
+
+def _takes_all(received: tuple[str, ...], sent: tuple[str, ...]) -> bool:
+    left = [word[2] for word in sent]
+    for word in received:
+        found = next((tag for tag in left if word[2] in ("*", tag)), None)
+        if found is not None:
+            left.remove(found)
+    return not left
 
 
 def _random_calls(rng: random.Random, me: int, n_processes: int, n: int) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import random
 import pytest
 from faults import FAULTS
 from offer_table import STATES, STEPS, n_rows
-from programs import one_way, parsed, random_programs
+from programs import freed_and_used_again, one_way, parsed, random_programs
 from search import search
 
 from support.effort import IS_QUICK, scaled
@@ -25,7 +25,8 @@ CASES = {
     "host receives not counted": "S10 S10|Q00 R00",
     "host sends not counted": "H10 S10|R00 R00",
     "open after a wildcard": "S10 S10|R*0 R00",
-    "tags are mixed": "S11|R0* R01",
+    "any tag behind tags": "S10 S11|Q00 R0* R0*",
+    "tags behind any tag": "S11|R0* R01",
     "all tags pass early": "S10 S11|R0* R0*",
     "open after a matched probe": "S10 S10 S10|T00 R00 R00",
     "cancel closes nothing": "S10 S10|R00=a Ca R00",
@@ -38,6 +39,8 @@ CASES = {
     "arrivals not forgotten": "L10 L10|R00 W R00",
     "arrivals before the bytes": "L10|R00",
     "claims end under chunks": "K10|R00",
+    "early behind a lost one": "Z10 S11|R0* R0*",
+    "lines are counted late": "S10 S10 S10'|R00=a Q*0=b X R00'",
     "lines are not looked at twice": "S10 S10'|R00=a X R00'",
 }
 CASES_OF_THREADS = {
@@ -64,6 +67,10 @@ LISTED = (
     "S10 S11 S10|R00 R0* R0*",
     "S11 S10 S11|R0* W R01 R0*",
     "S10 S11'|R0*=a X R0*'",
+    "S10 S10 S10' X|R00=a R*0=b X R00'",
+    "S10 S11 S10' X|R0*=a R01=b X R0*'",
+    "Z10 S10 S11|R00 R00 R01",
+    "S10 Z11 S10|R0* R0* R0*",
 )
 OF_THREE = (
     "S10|R00 S20|R10",
@@ -104,6 +111,12 @@ def test_programs_of_a_sender_and_a_receiver():
     rng = random.Random(SEED)
     two, three = one_way(2), one_way(3)
     for program in rng.sample(two, min(len(two), scaled(600))) + rng.sample(three, scaled(150)):
+        check(program, most_states=MOST_STATES)
+
+
+def test_communicators_that_are_freed():
+    programs = freed_and_used_again()
+    for program in random.Random(SEED).sample(programs, min(len(programs), scaled(100))):
         check(program, most_states=MOST_STATES)
 
 

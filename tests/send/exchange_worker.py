@@ -91,8 +91,10 @@ def rows_of_messages(
     return counts_since(before)
 
 
-def one_message(out: End, into: End, send: str, recv: str, receives_first: bool = False) -> tuple[Counts, float]:
-    """One message, its status, and the seconds that it takes."""
+def one_message(
+    out: End, into: End, send: str, recv: str, receives_first: bool = False, received: int = 4
+) -> tuple[Counts, float]:
+    """One message of tag 4, which its receive calls `received`; its status, and the seconds that it takes."""
     comm, start = MPI.COMM_WORLD.Dup(), time.monotonic()
     before = outcomes.rows()
     with Builder() as builder:
@@ -107,7 +109,7 @@ def one_message(out: End, into: End, send: str, recv: str, receives_first: bool 
             side.check_untouched()
         else:
             side, status = Side(into, builder), MPI.Status()
-            request = ways.receive(PLAIN, recv, side.piece, ways.Place(comm, SENDER, 4), status)
+            request = ways.receive(PLAIN, recv, side.piece, ways.Place(comm, SENDER, received), status)
             if receives_first:
                 comm.Barrier()
             if request:

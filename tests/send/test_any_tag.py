@@ -2,6 +2,7 @@
 
 import exchange_worker as worker
 import pytest
+import ways
 from mpi4py import MPI
 from test_direct import DIRECT, FACES, gpu_end
 
@@ -26,3 +27,11 @@ def test_receives_of_any_tag(ranks, recv, at_once, received, n_direct):
     ends = gpu_end(FACES[0]), gpu_end(FACES[1])
     counts, _ = ranks(2, **PATIENT).call(worker.rows_of_messages, *ends, sent, at_once, received, recv)
     assert counts.direct == n_direct
+
+
+@pytest.mark.parametrize("recv", [way for way in ("Recv", "Irecv", "Recv_init", "Sendrecv") if way in ways.RECVS])
+def test_every_call_that_receives_any_tag_is_direct(ranks, recv):
+    job, ends = ranks(2, **PATIENT), (gpu_end(FACES[0]), gpu_end(FACES[1]))
+    for send in ("Isend", "Send", "Ssend"):
+        (counts, _), _ = job.call(worker.one_message, *ends, send, recv, False, ANY_TAG)
+        assert counts == (1, 0, 0), send

@@ -89,12 +89,12 @@ def note_untouched(model: Model, state: State, thread: int, m: str) -> Next:
     count_send(model, state, thread, m)
     is_left = is_all_closed and "settles only while open" in model.faults
     settles = state["closed sends", process, comm] and not is_left and "no settling" not in model.faults
-    return [(("start_pending",),) if settles else ()]
+    return [(("settle",),) if settles else ()]
 
 
 @action
 def note_probe(model: Model, state: State, thread: int) -> Next:
-    """Mailbox::announce_probes."""
+    """Mailbox::tell_of_probes."""
     state["probes", model.process(thread)] = True
     return DONE
 

@@ -87,6 +87,8 @@ def start(model: Model, state: State, thread: int) -> Next:
     process = model.process(thread)
     m, *rest = state["pending", process]
     state["pending", process] = tuple(rest)
+    if model.calls.messages[m].kind == "lost":
+        return [(("lose", m),)]
     if state["claim", m] is None:
         return [(("send_packed", m),)]
     if model.calls.messages[m].kind in LANDED:
@@ -118,12 +120,35 @@ def send_packed(model: Model, state: State, thread: int, m: str) -> Next:
     return DONE
 
 
+@action
+def lose(model: Model, state: State, thread: int, m: str) -> Next:
+    """The start of a packed message fails: end_order()."""
+    state["met", m] = "lost"
+    return [(("close_meetings", model.calls.messages[m].comm), ("end_order", m))]
+
+
+@local
+def end_order(model: Model, state: State, thread: int, lost: str) -> Next:
+    """Messages behind a lost one meet other receives than those that they have claimed."""
+    process, (comm, peer, _) = model.process(thread), model.line_of(lost)
+    claimed = [m for m in state["pending", process] if state["claim", m] is not None and model.line_of(m)[0] == comm]
+    if "early behind a lost one" not in model.faults:
+        early.take(model, state, process, comm, peer)
+    return [tuple(("end_claim", m, False) for m in claimed)]
+
+
 # ---- calls start pending sends
 
 
 @local_if_alone
 def flush(model: Model, state: State, thread: int) -> Next:
     return [(("start_pending",),)] if state["has work", model.process(thread)] else DONE
+
+
+@local
+def settle(model: Model, state: State, thread: int) -> Next:
+    """Engine::settle: behind the call of another thread that is queueing its message."""
+    return [(("start_pending",),)]
 
 
 @local

@@ -13,7 +13,7 @@ from programs import ANY, LANDED
 def look(model: Model, state: State, thread: int, m: str) -> Next:
     """Where no communicator is freed, no line is used again: then it is found by one action."""
     tag = model.calls.messages[m].tag
-    return [(("find", m, tag),)] if model.frees else [(("read_n_posted", m, _find(model, state, m), 0),)]
+    return [(("find", m, tag),)] if model.frees else [(("read_line", m),)]
 
 
 def _find(model: Model, state: State, m: str) -> int | None:
@@ -44,36 +44,57 @@ def read_keys(model: Model, state: State, thread: int, m: str, tag: int, lines: 
     for number in lines:
         if state["line", message.destination, number][1:] == (message.source, tag):
             return [(("read_base", m, number),)]
-    return [(("read_n_posted", m, None, 0) if tag == ANY else ("find", m, ANY),)]
+    return [(("judge", m, None, 0, 0) if tag == ANY else ("find", m, ANY),)]
 
 
 @action
 def read_base(model: Model, state: State, thread: int, m: str, number: int) -> Next:
-    return [(("look_twice", m, number, state["base", model.calls.messages[m].destination, number]),)]
+    return [(("read_n_posted", m, number, state["base", model.calls.messages[m].destination, number]),)]
 
 
 @action
-def look_twice(model: Model, state: State, thread: int, m: str, number: int, base: int) -> Next:
+def read_n_posted(model: Model, state: State, thread: int, m: str, number: int, base: int) -> Next:
+    return [(("look_twice", m, number, base, _n_posted(model, state, m, number)),)]
+
+
+def _n_posted(model: Model, state: State, m: str, number: int) -> int:
+    return int(state["n_posted", model.calls.messages[m].destination, number])
+
+
+@action
+def look_twice(model: Model, state: State, thread: int, m: str, number: int, base: int, n_posted: int) -> Next:
     """A line that was used again has another communicator."""
     comm = state["line", model.calls.messages[m].destination, number][0]
     is_same = comm == model.calls.messages[m].comm or "lines are not looked at twice" in model.faults
-    return [(("read_n_posted", m, number if is_same else None, base),)]
+    if is_same and "lines are counted late" in model.faults:
+        return [(("count_late", m, number, base),)]
+    return [(("judge", m, number if is_same else None, base, n_posted),)]
 
 
 @action
-def read_n_posted(model: Model, state: State, thread: int, m: str, number: int | None, base: int) -> Next:
-    """The receive has been posted, or may come. (A line that appears later is seen when the sender looks again.)"""
+def count_late(model: Model, state: State, thread: int, m: str, number: int, base: int) -> Next:
+    """A mistake."""
+    return [(("judge", m, number, base, _n_posted(model, state, m, number)),)]
+
+
+@action
+def read_line(model: Model, state: State, thread: int, m: str) -> Next:
+    """A line that appears later is seen when the sender looks again."""
+    number = _find(model, state, m)
+    return [(("judge", m, number, 0, 0 if number is None else _n_posted(model, state, m, number)),)]
+
+
+@local
+def judge(model: Model, state: State, thread: int, m: str, number: int | None, base: int, n_posted: int) -> Next:
+    """The receive has been posted, or may come."""
     message = model.calls.messages[m]
-    process = message.destination
-    if number is None and not model.frees:
-        number = _find(model, state, m)
     if number is not None and state["line of all", m] and not _is_next(model, state, m):
         state["look", m] = "early"
         return DONE
     n = base + state["turn of all" if state["line of all", m] else "turn", m]
-    if number is not None and state["n_posted", process, number] >= n:
+    if number is not None and n_posted >= n:
         return [(("read_slot", m, number, n),)]
-    if process == message.source:
+    if message.destination == message.source:
         state["look", m] = "nothing"
         return DONE
     return [(("read_probes", m),)]
@@ -130,7 +151,7 @@ def store_claim(model: Model, state: State, thread: int, m: str, number: int, n:
 
 
 def _claimed(model: Model, state: State, m: str, slot: int) -> Next:
-    """settle_claim(): a transfer is made, or the layouts do not compose."""
+    """write_to(): a transfer is made, or the layouts do not compose."""
     message = model.calls.messages[m]
     process = message.destination
     model.step(state, process, slot, "claimed", "sender")
@@ -138,7 +159,7 @@ def _claimed(model: Model, state: State, m: str, slot: int) -> Next:
     state["claim", m] = (process, slot, state["word", process, slot][:2], state["owner", process, slot])
     if message.kind in LANDED:
         return [(("choose_landing", m),)]
-    return [(("end_claim", m, False),)] if message.kind == "misfit" else DONE
+    return [(("end_claim", m, False),)] if message.kind in ("misfit", "lost") else DONE
 
 
 @action

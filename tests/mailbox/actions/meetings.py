@@ -32,14 +32,15 @@ def is_another_receiver(model: Model, state: State, thread: int, comm: int) -> b
     return first != thread and "open after a second receiver" not in model.faults
 
 
-def mixes_tags(model: Model, state: State, thread: int, r: str) -> bool:
-    """Meetings::mixes_tags: receives from one source have each a tag, or all any."""
+def is_of_other_kind(model: Model, state: State, thread: int, r: str) -> bool:
+    """Meetings::is_of_other_kind: receives from one source have each a tag, or all any."""
     process, receive = model.process(thread), model.calls.receives[r]
     key, is_any = ("any tag", process, receive.comm, receive.source), receive.tag == ANY
-    if state["closed receives", process, receive.comm] or "tags are mixed" in model.faults:
+    if state["closed receives", process, receive.comm]:
         return False
     first = state[key] = is_any if state[key] is None else state[key]
-    return bool(first != is_any)
+    fault = "any tag behind tags" if is_any else "tags behind any tag"
+    return bool(first != is_any) and fault not in model.faults
 
 
 def count_receive(model: Model, state: State, thread: int, r: str) -> int | None:

@@ -6,7 +6,7 @@ import library
 from actions import landing
 from actions.action import BLOCKED, DONE, Next, action, local_if_alone
 from actions.lines import line
-from actions.meetings import count_receive, is_another_receiver, mixes_tags
+from actions.meetings import count_receive, is_another_receiver, is_of_other_kind
 from checks import check_matches
 from library import State
 from model_state import WINDOW, Model
@@ -21,7 +21,7 @@ def note_receive(model: Model, state: State, thread: int, r: str) -> Next:
     closing = (("close_receives", receive.comm), ("post_library", r))
     if receive.source == ANY:
         return [closing[1:] if "open after a wildcard" in model.faults else closing]
-    if is_another_receiver(model, state, thread, receive.comm) or mixes_tags(model, state, thread, r):
+    if is_another_receiver(model, state, thread, receive.comm) or is_of_other_kind(model, state, thread, r):
         return [closing]
     n = count_receive(model, state, thread, r)
     return [(("post_library", r),)] if n is None else _placed(model, state, model.process(thread), r, n)

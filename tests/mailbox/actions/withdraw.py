@@ -11,7 +11,7 @@ from model_state import Model
 def cancelling(model: Model, r: str) -> tuple[Action, ...]:
     closing: tuple[Action, ...] = () if "cancel closes nothing" in model.faults else (("close_all_meetings",),)
     withdrawing = () if "cancel withdraws nothing" in model.faults else (("revoke_all",),)
-    return (("flush",), *closing, *withdrawing, ("cancel_library", r))
+    return (*closing, ("settle",), *withdrawing, ("cancel_library", r))
 
 
 @local_if_alone
