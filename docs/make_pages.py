@@ -30,11 +30,12 @@ receives from this source on the communicator have it. After a receive of the ot
 `MPI_ANY_SOURCE`, a matched probe or a cancelled receive this rank offers none on the communicator any more.
 
 The sender maps the receiver's memory once, and keeps it mapped. Memory that the program frees then stays
-taken, up to `TEMPI_FREED_LIMIT` bytes, or 256 allocations. When it is more, the mappings end some ten
-milliseconds later, with the next calls of both that complete or wait, such as `MPI_Test` or `MPI_Barrier`,
-and with the kernels that run then. The CUDA driver may hold up new kernels until those have ended. A program
-whose kernels wait for messages of other processes sets `TEMPI_FREED_LIMIT=-1`: a mapping ends then when 256
-others have been made since, or when its place is allocated again.
+taken, up to `TEMPI_FREED_LIMIT` bytes, or 256 allocations. When it is more, the mappings end soon after: ten
+milliseconds for each 256 allocations that others may map, with the next calls of both that complete or wait,
+such as `MPI_Test` or `MPI_Barrier`, and with the kernels that run then. The CUDA driver may hold up new
+kernels until those have ended. A program whose kernels wait for messages of other processes sets
+`TEMPI_FREED_LIMIT=-1` on all ranks: a mapping ends then when 256 others have been used since, or when its
+place is allocated again.
 
 This page is made from `src/base/strategies.def` by `make docs`.
 

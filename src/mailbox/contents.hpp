@@ -15,8 +15,8 @@
 // Invariants
 //   The receiver alone writes lines and the fields of slots; both sides change the state of an offer, by
 //   compare-and-swap of a word that holds its number and its line, too: a slot that has been used again differs.
-//   A line that is used again has another communicator before its base changes, and its own one after: a sender that
-//   finds its communicator before and behind the base and n_posted has its own; later numbers of the line are beyond.
+//   A line that is used again has another communicator before its numbers change, and its own one after. A sender reads
+//   base and n_posted between two looks at the communicator; if both show its own, so are the two numbers.
 //   Fields are read by a sender between its claim and the end of it only.
 //   n_posted is at least n when the receive n is with the library; the slot of an offer n is in its line by then.
 //   Plain data of fixed size: processes of different builds agree on it or do not meet (kVersion).

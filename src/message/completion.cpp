@@ -236,6 +236,7 @@ int cancel(const Real& real, void* request) {
   if (notes_messages()) {  // the order of what is left is not known
     close_all_meetings();
     Engine::get().settle();
+    Engine::get().settle_announced();
     Engine::get().withdraw_offers();
   }
   if (Engine::get().withdraw(load_handle(request))) return MPI_SUCCESS;

@@ -225,9 +225,13 @@ void Engine::count_work() noexcept {
 
 void Engine::deliver(Message& message) noexcept {
   Part& part = message.outs.first();
+  const Claim claim = part.direct->claim;
   end_direct(part);
   part.was_direct = send_marker(message);
-  if (!part.was_direct) end_order(message);
+  if (!part.was_direct) {
+    claim.take_back();
+    end_order(message);
+  }
   message.state.become(part.was_direct ? MessageState::delivered : MessageState::failed);
 }
 
@@ -254,8 +258,11 @@ void Engine::announce(MessagePtr message) noexcept {
     announced_.push_back(std::move(message));
     return;
   }
+  Part& part = message->outs.first();
+  const Claim claim = part.direct->claim;
   is_packed(*message, true);
-  end_direct(message->outs.first());
+  end_direct(part);
+  claim.take_back();
   end_order(*message);
   message->state.become(MessageState::failed);
 }

@@ -60,7 +60,7 @@ class Engine {
   static void end_announced() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().end_announced(true);
   }
-  // The same for the end of a receive, whose marker another thread may have sent just now.
+  // The same behind another thread, which may have sent a marker just now.
   void settle_announced() noexcept { end_announced(true); }
   // Starts the pending sends whose packing is done, and ends the announced ones whose kernels are.
   static void progress() noexcept {

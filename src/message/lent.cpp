@@ -90,8 +90,9 @@ bool is_due() noexcept {
 void lend(device::Device& device, const device::Location& memory) {
   if (freed_limit() < 0) return;
   const CallLock lock(loans().mutex);
-  if (!loans().ids.insert(memory.id).second) return;
+  if (loans().ids.contains(memory.id)) return;
   loans().all.push_back({&device, memory});
+  loans().ids.insert(memory.id);
   shares_memory.store(true, std::memory_order_relaxed);
 }
 

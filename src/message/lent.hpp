@@ -16,7 +16,7 @@ namespace tempi::message {
 // This process has lent memory, or mapped some.
 inline std::atomic<bool> shares_memory{false};
 
-// Other processes may map this allocation of ours.
+// Other processes may map this allocation of ours: it is looked after, unless freed memory is never told.
 void lend(device::Device& device, const device::Location& memory);
 
 void look_after_shared_memory() noexcept;

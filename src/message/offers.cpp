@@ -177,6 +177,7 @@ Meeting meet(const Turn& turn, bool is_next) noexcept {
     if (line != nullptr && !is_next) return {Met::early};
     n = turn.n_of_all_tags;
   }
+  // Both numbers are read between two looks at the communicator: a line that is used again counts on.
   if (line != nullptr) n += line->base.load();
   const std::uint64_t n_posted = line != nullptr ? line->n_posted.load(std::memory_order_acquire) : 0;
   if (line != nullptr && line->comm.load() != turn.key.comm) line = nullptr;  // used again

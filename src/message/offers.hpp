@@ -109,6 +109,8 @@ struct Claim {
 
   // The bytes are written, or will come packed.
   void end(bool is_written) const { slot->step(word, is_written ? OfferState::written : OfferState::declined); }
+  // Its marker has not been sent, though the bytes are written.
+  void take_back() const { slot->step(word.in(OfferState::written), OfferState::declined); }
 };
 
 enum class Met : std::uint8_t {

@@ -16,15 +16,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Until the driver is asked again for what it has refused: an attempt takes milliseconds.
+using Pause = std::chrono::seconds;
+constexpr Pause kFirstPause{1}, kLongestPause{64};
+
 struct Mapped {
   RemoteRange range;
   std::uint64_t id;    // of the allocation, in its process
-  ReachedPtr reached;  // null: the driver has refused it, and is not asked again for a while
+  ReachedPtr reached;  // null: refused, until the pause is over
   Clock::time_point since;
+  Pause pause;
 };
 
 constexpr std::size_t kMostMapped = 256;
-constexpr std::chrono::seconds kRefusalLasts{1};  // an attempt takes milliseconds
 
 struct AllMapped {
   std::mutex mutex;
@@ -42,14 +46,27 @@ void end_if(const Fn& is_one) noexcept {
   std::erase_if(mapped().all, is_one);
 }
 
-// Null: refused. Then another mapping of the block may be in its way, of memory that its owner has freed and not told.
 ReachedPtr map(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation) noexcept
     try {
   return {new Reached(device, range, allocation), end_later};
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());
-  end_if([&](const Mapped& one) { return one.range.touches(range); });
   return nullptr;
+}
+
+// A new one. What else is mapped there its owner has freed, or may have: of the same block, if the driver refuses this.
+ReachedPtr add(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation,
+               Pause pause) {
+  auto& [mutex, all, n_freed_seen] = mapped();
+  end_if([&](const Mapped& one) { return one.id != allocation.id && one.range.overlaps(range); });
+  if (!has_ended(range)) return nullptr;
+  if (all.size() >= kMostMapped) all.pop_back();
+  n_freed_seen.try_emplace(range.owner, range.owner->freed.count());
+  shares_memory.store(true, std::memory_order_relaxed);
+  ReachedPtr reached = map(device, range, allocation);
+  if (!reached && pause == kFirstPause) end_if([&](const Mapped& one) { return one.range.touches(range); });
+  all.push_front({range, allocation.id, reached, Clock::now(), pause});
+  return reached;
 }
 
 }  // namespace
@@ -65,28 +82,24 @@ Reached::~Reached() {
   }
 }
 
-// Another allocation at some of its addresses: the owner has freed the one before it, and nobody writes to that.
 ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
                  const device::SharedAllocation& allocation) noexcept try {
   const RemoteRange range{&owner, context, allocation.begin, allocation.begin + allocation.bytes};
   const std::lock_guard lock(mapped().mutex);
   auto& all = mapped().all;
-  const auto is_it = [&](const Mapped& one) { return one.id == allocation.id && one.range.overlaps(range); };
-  if (const auto known = std::find_if(all.begin(), all.end(), is_it); known != all.end()) {
-    if (!known->reached && Clock::now() < known->since + kRefusalLasts) return nullptr;
-    if (known->reached) {
-      std::rotate(all.begin(), known, known + 1);
-      return all.front().reached;
-    }
+  const auto is_it = [&](const Mapped& one) {
+    return one.id == allocation.id && one.range.context == context && one.range.overlaps(range);
+  };
+  const auto known = std::find_if(all.begin(), all.end(), is_it);
+  if (known == all.end()) return add(device, range, allocation, kFirstPause);
+  if (known->reached) {
+    std::rotate(all.begin(), known, known + 1);
+    return all.front().reached;
   }
-  end_if([&](const Mapped& one) { return one.range.overlaps(range); });
-  if (!has_ended(range)) return nullptr;
-  if (all.size() >= kMostMapped) all.pop_back();
-  mapped().n_freed_seen.try_emplace(&owner, owner.freed.count());
-  shares_memory.store(true, std::memory_order_relaxed);
-  ReachedPtr reached = map(device, range, allocation);
-  all.push_front({range, allocation.id, reached, Clock::now()});
-  return reached;
+  if (Clock::now() < known->since + known->pause) return nullptr;
+  const Pause next = std::min(2 * known->pause, kLongestPause);
+  all.erase(known);
+  return add(device, range, allocation, next);
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());
   return nullptr;

@@ -15,8 +15,9 @@ struct RemoteRange {
   device::Context context;
   std::uint64_t begin, end;
 
+  // In any context: memory that its owner has freed is so for all.
   bool overlaps(const RemoteRange& other) const {
-    return owner == other.owner && context == other.context && begin < other.end && other.begin < end;
+    return owner == other.owner && begin < other.end && other.begin < end;
   }
   // The driver shares memory by whole blocks, in which several allocations may lie.
   bool touches(const RemoteRange& other) const { return blocks().overlaps(other.blocks()); }

@@ -21,8 +21,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using OwnedMapping = std::unique_ptr<const Reached>;
 
-constexpr std::chrono::milliseconds kEndTakes{50};  // ten, and some for a busy machine; more: kernels run
-constexpr std::chrono::seconds kMostWaited{1};
+constexpr std::chrono::milliseconds kEndTakes{50};  // ten on an idle machine; longer: kernels hold it up
+constexpr std::chrono::seconds kExitWaits{1};
 
 struct Ending {
   RemoteRange range;
@@ -51,7 +51,7 @@ bool has_thread() {
 
 // The driver does not end below the thread.
 void wait_at_exit() {
-  const auto end = Clock::now() + kMostWaited;
+  const auto end = Clock::now() + kExitWaits;
   while (!is_forked.load() && has_thread() && Clock::now() < end) std::this_thread::yield();
 }
 
@@ -82,6 +82,18 @@ bool create_thread() noexcept {
   return error == 0;
 }
 
+// They end next.
+template <class Fn>
+void bring_forward(const Fn& is_one) {
+  auto& all = ending().all;
+  auto next = all.begin();
+  if (next != all.end() && next->mapping == nullptr) ++next;
+  for (auto one = next; one != all.end();) {
+    const auto here = one++;
+    if (is_one(*here)) all.splice(next, all, here);
+  }
+}
+
 }  // namespace
 
 void end_later(const Reached* mapping) noexcept {
@@ -100,12 +112,14 @@ void end_later(const Reached* mapping) noexcept {
 
 bool has_ended(const RemoteRange& range) noexcept {
   const auto is_there = [&](const Ending& one) { return one.range.touches(range); };
-  for (const auto end = Clock::now() + kMostWaited;; std::this_thread::yield()) {
+  for (const auto end = Clock::now() + 2 * kEndTakes;; std::this_thread::yield()) {
     const std::lock_guard lock(ending().mutex);
     const auto& all = ending().all;
     if (std::none_of(all.begin(), all.end(), is_there)) return true;
-    const bool is_held_up = all.front().mapping == nullptr && Clock::now() > ending().began + kEndTakes;
-    if (is_held_up || Clock::now() > end) return false;
+    bring_forward(is_there);
+    const auto now = Clock::now();
+    const bool is_held_up = all.front().mapping == nullptr && now > ending().began + kEndTakes;
+    if (is_held_up || now > end) return false;
   }
 }
 

@@ -32,6 +32,7 @@ FAULTS = {
     "arrivals before the bytes": "a sender tells of a chunk whose kernel has not finished",
     "claims end under chunks": "a claim ends while a chunk is under way into the landing",
     "early behind a lost one": "early messages behind one that the library does not take keep their turn",
+    "lost markers count": "bytes whose marker the library does not take count as those of their receive",
     "lines are counted late": "a sender reads a line's last number after it has looked whether the line was used again",
     "lines are not looked at twice": "a sender does not look whether the line that it found was used again",
 }

@@ -19,7 +19,7 @@ class Op(NamedTuple):
     kind : str
         Sends: "send" (GPU memory), "landed" (into the landing of its receive), "misfit" (its layout does not compose
         with any receive's), "failing" (its kernel fails), "failing_landed" (its second chunk does), "lost" (packed, its
-        start fails: the library never has it), "host_send".
+        start fails: the library never has it), "lost_marker" (the same behind the bytes), "host_send".
         Receives: "receive" (GPU memory), "host_receive". "probe", "iprobe", "mprobe" (with its
         Mrecv), "wait" (for `names`, or for all receives of the thread so far), "cancel" and "drop" (MPI_Request_free)
         of `names`, "free" (MPI_Comm_free), "flush" (another call that blocks).
@@ -44,7 +44,7 @@ class Op(NamedTuple):
         return f"{self.kind} {where.replace('-1', 'any')}{' = ' + self.names if self.names else ''}"
 
 
-SENDS = ("send", "landed", "misfit", "failing", "failing_landed", "lost", "host_send")
+SENDS = ("send", "landed", "misfit", "failing", "failing_landed", "lost", "lost_marker", "host_send")
 LANDED = ("landed", "failing_landed")
 RECEIVES = ("receive", "host_receive")
 
@@ -77,9 +77,9 @@ def parsed(text: str) -> Program:
     """A program in short form: calls of a thread by blanks, threads by "|", "&" before a further thread of a process.
 
     A call: letter, peer, tag, and "'" for the second communicator. S send, L landed, M misfit, F failing, K failing
-    landed, Z lost, H host send; R receive, Q host receive; P probe, I iprobe, T matched probe; any tag or peer is "*".
-    With a name instead: C cancel, D drop, W wait. X free of the communicator, B a call that blocks, "W" alone waits for
-    all. "R10=a": a receive with a name.
+    landed, Z lost, Y lost marker, H host send; R receive, Q host receive; P probe, I iprobe, T matched probe; any tag
+    or peer is "*". With a name instead: C cancel, D drop, W wait. X free of the communicator, B a call that blocks, "W"
+    alone waits for all. "R10=a": a receive with a name.
     """
     threads, process = [], -1
     for part in text.split("|"):
@@ -90,7 +90,8 @@ def parsed(text: str) -> Program:
 
 
 _KINDS = {
-    "S": "send", "L": "landed", "M": "misfit", "F": "failing", "K": "failing_landed", "Z": "lost", "H": "host_send",
+    "S": "send", "L": "landed", "M": "misfit", "F": "failing", "K": "failing_landed",
+    "Z": "lost", "Y": "lost_marker", "H": "host_send",
     "R": "receive", "Q": "host_receive", "P": "probe", "I": "iprobe", "T": "mprobe",
     "C": "cancel", "D": "drop", "W": "wait", "X": "free", "B": "flush",
 }  # fmt: skip

@@ -40,6 +40,7 @@ CASES = {
     "arrivals before the bytes": "L10|R00",
     "claims end under chunks": "K10|R00",
     "early behind a lost one": "Z10 S11|R0* R0*",
+    "lost markers count": "Y10 H10|R00",
     "lines are counted late": "S10 S10 S10'|R00=a Q*0=b X R00'",
     "lines are not looked at twice": "S10 S10'|R00=a X R00'",
 }
@@ -71,6 +72,9 @@ LISTED = (
     "S10 S11 S10' X|R0*=a R01=b X R0*'",
     "Z10 S10 S11|R00 R00 R01",
     "S10 Z11 S10|R0* R0* R0*",
+    "Y10 S10 S11|R00 R00 R01",
+    "S10 Y11 S10|R0* R0* R0*",
+    "Y10 S10|R00=a Ca R00",
 )
 OF_THREE = (
     "S10|R00 S20|R10",

@@ -15,7 +15,7 @@ from support.direct_counts import direct_since
 LOOK_SECONDS = 0.012  # a little more than lies between two looks after shared memory (src/message/lent.cpp)
 LOOKS = 6
 KERNEL_SECONDS = 3.0
-ENDING_SECONDS = 1.1  # more than a slow "unmap" of the fake device takes
+ENDING_SECONDS = 2.1  # more than a slow "unmap" of the fake device takes
 PATIENCE_SECONDS = 20.0
 TAG = 3
 

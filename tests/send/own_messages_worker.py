@@ -47,6 +47,22 @@ def left_by_a_send(out: End, into: End, completion: str) -> Left:
     return Left(unfinished, direct_since(before))
 
 
+def cancelled(out: End, into: End) -> int:
+    """MPI_Cancel of a send that its receive has met: it is too late. The direct messages."""
+    comm = MPI.COMM_SELF.Dup()
+    before = outcomes.rows()
+    with Builder() as builder:
+        source, target = Side(out, builder), Side(into, builder)
+        requests = Requests(2)
+        PLAIN("Irecv", target.piece, 0, 5, comm, requests.at(0))
+        PLAIN("Isend", source.piece, 0, 5, comm, requests.at(1))
+        PLAIN("Cancel", requests.at(1))
+        ways.complete(PLAIN, "Waitall", requests)
+        target.check_received(source.payload())
+    comm.Free()
+    return direct_since(before)
+
+
 def lost(out: End, into: End) -> list[int]:
     """The classes of the errors that the receive and the send end with, when no kernel and no copy works."""
     comm = MPI.COMM_SELF.Dup()

@@ -1,17 +1,20 @@
 """Memory that the program frees is free, though other processes have written into it."""
 
+from pathlib import Path
+
 import freed_memory_worker as worker
 import pytest
 from test_direct import DIRECT
 
-from support import memory, needs
+from support import memory, needs, shim
+from support.programs import compiled, cxx, succeed
 from support.ranks import Ranks
 
 MIB = 1 << 20
 MOST_MAPPED = 256  # src/message/reach.cpp
 LOOKED_AT = 256  # of what is lent, at a time (src/message/lent.cpp)
 SLACK = 64 * MIB if memory.on_real_gpu() else MIB  # a GPU's memory is everyone's
-SOON = 0.5  # seconds
+SOON = 1.0  # seconds
 PATIENT = {**DIRECT, "TEMPI_PATIENCE": "5000000"}
 
 
@@ -24,7 +27,7 @@ def test_freed_buffers_are_mapped_no_longer(ranks, n_buffers, n_bytes):
         (most, n_direct), _ = job.call(worker.exchange, n_buffers, n_bytes, seed, timeout=60)
         assert n_direct == n_buffers
         assert most - before >= min(n_buffers, MOST_MAPPED) * n_bytes
-        after = max(job.call(worker.rest_until, before + SLACK, timeout=60))
+        after = max(job.call(worker.rest_until, before + SLACK // 2, timeout=60))
         assert after - before < SLACK, (before, most, after)
 
 
@@ -35,7 +38,7 @@ def test_little_is_kept_until_it_is_much(ranks):
     kept = max(job.call(worker.rest)) - before
     assert abs(kept - 3 * 64 * MIB) < SLACK
     job.call(worker.exchange, 1, 65 * MIB, 2)
-    assert max(job.call(worker.rest_until, before + SLACK, timeout=60)) - before < SLACK
+    assert max(job.call(worker.rest_until, before + SLACK // 2, timeout=60)) - before < SLACK
 
 
 def test_nothing_is_told_with_a_negative_limit(ranks):
@@ -45,7 +48,7 @@ def test_nothing_is_told_with_a_negative_limit(ranks):
     assert max(job.call(worker.rest)) - before > MOST_MAPPED // 2 * (MIB // 4)
 
 
-@needs.fake_device("a mapping whose end takes a second")
+@needs.fake_device("a mapping whose end takes two seconds")
 def test_no_message_waits_for_the_end_of_a_mapping():
     """Another buffer is mapped meanwhile; one at the same place is not, and its message comes packed."""
     slow = {"TEMPI_FREED_LIMIT": "0", "TEMPI_FAKE_FAIL": "unmap:1"}
@@ -60,3 +63,8 @@ def test_running_kernels_hold_up_no_call(ranks):
     """The driver waits for them before it ends a mapping."""
     job = ranks(2, **PATIENT, TEMPI_FREED_LIMIT="0")
     assert max(job.call(worker.seconds_beside_a_kernel, timeout=60)) < worker.KERNEL_SECONDS / 2
+
+
+def test_addresses_that_meet(tmp_path):
+    program = compiled(cxx(), Path(__file__).parent / "remote_ranges.cpp", tmp_path, "-std=c++20")
+    assert succeed([str(program)], shim.clean_environment()).out == "well\n"

@@ -19,6 +19,10 @@ def test_a_send_returns_while_its_kernel_runs(ranks, completion):
     assert left == (True, 1)
 
 
+def test_a_send_that_is_cancelled_too_late(ranks):
+    assert ranks(1, **DIRECT).call(worker.cancelled, OUT, INTO) == [1]
+
+
 @pytest.mark.parametrize("completion", ["Wait", "Waitall", "Waitany", "Waitsome"])
 def test_a_kernel_that_fails_behind_its_marker(completion):
     with Ranks(1, {**DIRECT, "TEMPI_FAKE_FAIL": "finish:1"}) as fresh:

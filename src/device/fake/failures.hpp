@@ -21,7 +21,7 @@ namespace tempi::device {
 
 // TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once; the N-th "flip" is a copy with a wrong byte,
 // the N-th "share" shares nothing, the N-th "run" is a kernel that begins, which only the kind "kill" ends; the N-th
-// "unmap" takes a second, as behind a kernel that runs.
+// "unmap" takes two seconds, as behind a kernel that runs.
 // NAME:N:KIND fails with another exception than the device would throw: an Error of that kind ("internal"), one of the
 // C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int"). KIND "kill" ends the process with
 // SIGKILL at this call.
@@ -45,7 +45,7 @@ class Failures {
     if (is_due(name)) fail(kinds_[std::string(name)], kind, "fake device: " + std::string(name) + " failed on demand");
   }
   void pause(std::string_view name) {
-    if (is_due(name)) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (is_due(name)) std::this_thread::sleep_for(std::chrono::seconds(2));
   }
 
  private:

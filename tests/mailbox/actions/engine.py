@@ -96,7 +96,8 @@ def start(model: Model, state: State, thread: int) -> Next:
     if model.calls.messages[m].kind == "failing":
         hasty = (("send_marker", m),) if "marker before the bytes" in model.faults else ()
         return [(*hasty, ("write", m), ("end_claim", m, False), ("send_packed", m))]
-    return [(("write", m), ("end_claim", m, True), ("send_marker", m))]
+    is_sent = model.calls.messages[m].kind != "lost_marker"
+    return [(("write", m), ("end_claim", m, True), ("send_marker", m) if is_sent else ("lose_marker", m))]
 
 
 @action
@@ -125,6 +126,16 @@ def lose(model: Model, state: State, thread: int, m: str) -> Next:
     """The start of a packed message fails: end_order()."""
     state["met", m] = "lost"
     return [(("close_meetings", model.calls.messages[m].comm), ("end_order", m))]
+
+
+@action
+def lose_marker(model: Model, state: State, thread: int, m: str) -> Next:
+    """The library does not take it: Claim::take_back."""
+    process, slot, word, _ = state["claim", m]
+    if state["word", process, slot] == (*word, "written") and "lost markers count" not in model.faults:
+        model.step(state, process, slot, "declined", "sender")
+    state["claim", m] = None
+    return [(("lose", m),)]
 
 
 @local
