@@ -32,14 +32,19 @@ class Left(NamedTuple):
     direct: int
 
 
+def started(out: End, into: End, builder: Builder, comm: MPI.Intracomm) -> tuple[Side, Side, Requests]:
+    """A receive and its message: both buffers, and the requests in this order."""
+    source, target, requests = Side(out, builder), Side(into, builder), Requests(2)
+    PLAIN("Irecv", target.piece, 0, 5, comm, requests.at(0))
+    PLAIN("Isend", source.piece, 0, 5, comm, requests.at(1))
+    return source, target, requests
+
+
 def left_by_a_send(out: End, into: End, completion: str) -> Left:
     comm = MPI.COMM_SELF.Dup()
     before = outcomes.rows()
     with Builder() as builder:
-        source, target = Side(out, builder), Side(into, builder)
-        requests = Requests(2)
-        PLAIN("Irecv", target.piece, 0, 5, comm, requests.at(0))
-        PLAIN("Isend", source.piece, 0, 5, comm, requests.at(1))
+        source, target, requests = started(out, into, builder, comm)
         unfinished = library().fake_unfinished() > 0
         ways.complete(PLAIN, completion, requests)
         target.check_received(source.payload())
@@ -52,10 +57,7 @@ def cancelled(out: End, into: End) -> int:
     comm = MPI.COMM_SELF.Dup()
     before = outcomes.rows()
     with Builder() as builder:
-        source, target = Side(out, builder), Side(into, builder)
-        requests = Requests(2)
-        PLAIN("Irecv", target.piece, 0, 5, comm, requests.at(0))
-        PLAIN("Isend", source.piece, 0, 5, comm, requests.at(1))
+        source, target, requests = started(out, into, builder, comm)
         PLAIN("Cancel", requests.at(1))
         ways.complete(PLAIN, "Waitall", requests)
         target.check_received(source.payload())
