@@ -146,12 +146,10 @@ class Plan:
         return Message(sent, received, send, recv, draw.choice(FORMS), source, target, comm, tag)
 
     def _choose_tag(self, message: Message) -> None:
-        """All receives of a rank from another one on a communicator have any tag, or none has; rarely that changes."""
+        """All receives of one rank from another one on a communicator have any tag, or none has."""
         line = message.line()[:3]
         if line not in self.untagged:
             self.untagged[line] = self.draw.random() < 0.2
-        elif self.draw.random() < self.flavour.rare:
-            self.untagged[line] = not self.untagged[line]
         message.is_untagged = self.untagged[line]
         if message.is_untagged:
             message.recv = self.draw.choice(("Irecv", "Irecv", "Recv_init", "Recv"))
