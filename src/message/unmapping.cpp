@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <list>
@@ -13,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/options.hpp"
 #include "message/own_thread.hpp"
 
 namespace tempi::message {
@@ -21,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using OwnedMapping = std::unique_ptr<const Reached>;
 
-constexpr std::chrono::milliseconds kEndTakes{50};  // ten on an idle machine; longer: kernels hold it up
+constexpr std::chrono::microseconds kEndTakes{50'000};  // ten thousand on an idle machine; longer: kernels hold it up
 constexpr std::chrono::seconds kExitWaits{1};
 
 struct Ending {
@@ -32,6 +34,7 @@ struct Ending {
 // Never destroyed: the process may exit while the thread runs.
 struct AllEnding {
   std::mutex mutex;  // never held while a mapping ends
+  std::condition_variable one_has_ended{};
   std::list<Ending> all{};
   Clock::time_point began{};  // the end of the first one, if it is under way
   bool has_thread = false;
@@ -68,6 +71,7 @@ void* run(void*) noexcept {
     mapping.reset();
     const std::lock_guard lock(ending().mutex);
     ending().all.pop_front();
+    ending().one_has_ended.notify_all();
   }
   return nullptr;
 }
@@ -112,14 +116,16 @@ void end_later(const Reached* mapping) noexcept {
 
 bool has_ended(const RemoteRange& range) noexcept {
   const auto is_there = [&](const Ending& one) { return one.range.touches(range); };
-  for (const auto end = Clock::now() + 2 * kEndTakes;; std::this_thread::yield()) {
-    const std::lock_guard lock(ending().mutex);
+  static const auto kPatience = std::max(kEndTakes, std::chrono::microseconds(number(Option::PATIENCE)));
+  const auto end = Clock::now() + 2 * kPatience;
+  for (std::unique_lock lock(ending().mutex);;) {
     const auto& all = ending().all;
     if (std::none_of(all.begin(), all.end(), is_there)) return true;
     bring_forward(is_there);
-    const auto now = Clock::now();
-    const bool is_held_up = all.front().mapping == nullptr && now > ending().began + kEndTakes;
-    if (is_held_up || now > end) return false;
+    const bool is_under_way = all.front().mapping == nullptr;
+    const auto held_up_from = is_under_way ? std::min(end, ending().began + kPatience) : end;
+    if (Clock::now() >= held_up_from) return false;
+    ending().one_has_ended.wait_until(lock, held_up_from);
   }
 }
 

@@ -52,7 +52,7 @@ def test_nothing_is_told_with_a_negative_limit(ranks):
 def test_no_message_waits_for_the_end_of_a_mapping():
     """Another buffer is mapped meanwhile; one at the same place is not, and its message comes packed."""
     slow = {"TEMPI_FREED_LIMIT": "0", "TEMPI_FAKE_FAIL": "unmap:1"}
-    with Ranks(2, PATIENT, {0: slow, 1: {"TEMPI_FREED_LIMIT": "0"}}) as job:
+    with Ranks(2, DIRECT | {"TEMPI_PATIENCE": "500000"}, {0: slow, 1: {"TEMPI_FREED_LIMIT": "0"}}) as job:
         found, _ = job.call(worker.beside_an_ending_mapping, 4 * MIB, timeout=60)
     assert [is_direct for is_direct, _ in found] == [True, False, True]
     assert max(seconds for _, seconds in found) < SOON
