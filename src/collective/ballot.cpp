@@ -9,6 +9,7 @@
 #include "collective/blocks.hpp"
 #include "mailbox/course.hpp"
 #include "message/engine.hpp"
+#include "mpi/progress.hpp"
 #include "peer/peer.hpp"
 
 namespace tempi::collective {
@@ -27,15 +28,6 @@ mailbox::Answer answer(std::uint64_t comm, std::uint64_t attempt, Consent consen
   return {comm, attempt, static_cast<std::uint8_t>(consent)};
 }
 
-// A communicator of ours on which no message is ever sent: a probe that finds one would not let the library go on.
-Handle own_comm() {
-  static const Handle comm = [] {
-    Handle made = 0;
-    return real_pmpi().MPI_Comm_dup(comm_self(), &made) == MPI_SUCCESS ? made : comm_self();
-  }();
-  return comm;
-}
-
 // Looks until is_done(), or until the end of time. The library and our sends go on meanwhile: other members may depend
 // on them. False: the time is over.
 template <class Fn>
@@ -47,9 +39,7 @@ bool wait_until(Clock::time_point end, const Fn& is_done) {
     if (is_done()) return true;
     if (Clock::now() > end) return false;
     message::Engine::progress();
-    int flag = 0;
-    const int code = real_pmpi().MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, own_comm(), &flag, MPI_STATUS_IGNORE);
-    if (code != MPI_SUCCESS) throw Refused{code};
+    if (const int code = let_library_go_on(); code != MPI_SUCCESS) throw Refused{code};
   }
 }
 

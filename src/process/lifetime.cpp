@@ -14,6 +14,7 @@
 #include "message/quiet.hpp"
 #include "message/starter.hpp"
 #include "mpi/active.hpp"
+#include "mpi/progress.hpp"
 #include "mpi/real.hpp"
 #include "peer/ids.hpp"
 #include "peer/world.hpp"
@@ -71,6 +72,7 @@ void end_world() noexcept {
   message::end_starter();
   end_session();
   message::close_mailbox();
+  end_library_progress();
   peer::end_ids();
   peer::forget_world();
   device::release_staging(device::current());

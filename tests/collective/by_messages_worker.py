@@ -98,6 +98,25 @@ def late_member(seconds: float) -> list[dict[str, int]]:
     return found
 
 
+def sent_before_a_vote(n: int, n_bytes: int) -> int:
+    """Messages of host memory to the next rank, complete only behind a call in which their sender waits for it."""
+    comm = MPI.COMM_WORLD.Dup()
+    transpose(comm)
+    there, back = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    data, got = np.arange(n_bytes, dtype="u1"), np.zeros(n_bytes, "u1")
+    sent = [comm.Isend(data, there) for _ in range(n)]
+    if comm.rank == 0:
+        transpose(comm, turn=1)
+    for _ in range(n):
+        comm.Recv(got, back)
+        np.testing.assert_array_equal(got, data)
+    if comm.rank != 0:
+        transpose(comm, turn=1)
+    MPI.Request.Waitall(sent)
+    comm.Free()
+    return n
+
+
 def many_communicators(n: int) -> int:
     """Calls on one communicator after the other: those that were by messages."""
     before = outcomes.rows()

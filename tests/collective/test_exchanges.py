@@ -28,6 +28,12 @@ def test_all_messages_are_direct_and_share_launches(job, size):
     worker.check_launches(job(size).call(worker.transposes, 5), n_calls=5, rounds=5)
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_library_goes_on_during_a_vote(job, size):
+    """Messages that the library has queued wait for calls of their sender, which waits in a vote."""
+    assert job(size).call(worker.sent_before_a_vote, 300, 8000) == [300] * size
+
+
 def test_a_periodic_grid_of_two(job):
     """Blocks to the peer in both directions are one message: two messages a call."""
     for n_direct, n_launches in job(2).call(worker.grid_of_two):

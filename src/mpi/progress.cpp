@@ -1,0 +1,56 @@
+#include "mpi/progress.hpp"
+
+#include <mutex>
+#include <utility>
+
+#include "base/call_lock.hpp"
+#include "mpi/real.hpp"
+
+namespace tempi {
+namespace {
+
+// A receive of this process from itself, on a communicator of ours: no message ever comes. Its status is asked for,
+// because probes do not always let the library go on: one that finds a message does not, nor does one of messages to
+// oneself (MPICH 5.0.2).
+struct Endless {
+  std::mutex mutex;
+  Handle comm = comm_null(), receive = request_null();
+
+  int begin() {
+    const Real& mpi = real_pmpi();
+    // A duplicate would call the program's attribute functions.
+    const int code = mpi.MPI_Comm_split(comm_self(), 0, 0, &comm);
+    return code == MPI_SUCCESS ? mpi.MPI_Irecv(nullptr, 0, type_byte(), 0, 0, comm, &receive) : code;
+  }
+};
+
+Endless& endless() {
+  static auto& the_receive = *new Endless;  // never destroyed: others may wait while the process exits
+  return the_receive;
+}
+
+}  // namespace
+
+int let_library_go_on() noexcept {
+  auto& [mutex, comm, receive] = endless();
+  {
+    const CallLock lock(mutex);
+    if (key_of(receive) == key_of(request_null())) {
+      if (const int code = endless().begin(); code != MPI_SUCCESS) return code;
+    }
+  }
+  int flag = 0;
+  return real_pmpi().MPI_Request_get_status(receive, &flag, MPI_STATUS_IGNORE);
+}
+
+void end_library_progress() noexcept {
+  auto& [mutex, comm, receive] = endless();
+  const CallLock lock(mutex);
+  if (key_of(receive) == key_of(request_null())) return;
+  const Real& mpi = real_pmpi();
+  mpi.MPI_Cancel(&receive);
+  mpi.MPI_Wait(&receive, MPI_STATUS_IGNORE);
+  mpi.MPI_Comm_free(&comm);
+}
+
+}  // namespace tempi
