@@ -58,7 +58,7 @@ struct OfferedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 5;
+inline constexpr std::uint32_t kVersion = 6;
 inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16, kPolls = 256,
                              kCourses = 11;
 inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time

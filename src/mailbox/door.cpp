@@ -71,10 +71,10 @@ int open_door(const std::string& job, int rank) {
   return -1;
 }
 
-std::vector<int> find_files(const std::string& job, int rank) {
+pid_t find_process(const std::string& job, int rank) { return listener(address_of(job, rank)); }
+
+std::vector<int> find_files(pid_t process) {
   std::vector<int> found;
-  const pid_t process = listener(address_of(job, rank));
-  if (process <= 0) return found;
   const std::string folder = "/proc/" + std::to_string(process) + "/fd";
   const std::unique_ptr<DIR, int (*)(DIR*)> files(::opendir(folder.c_str()), ::closedir);
   if (!files) return found;

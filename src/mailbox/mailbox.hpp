@@ -68,5 +68,7 @@ class Mailbox {
 // The mailbox of a rank of this job on this node. Null: there is none, or not yet. A call that searches takes some
 // microseconds.
 Contents* find_neighbour(const std::string& job, int rank) noexcept;
+// Of a rank whose mailbox has been found: its process has not ended.
+bool is_alive(const std::string& job, int rank) noexcept;
 
 }  // namespace tempi::mailbox

@@ -1,8 +1,12 @@
 #include <bit>
+#include <csignal>
 #include <map>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -31,35 +35,62 @@ Contents* map(int file, int rank) {
   return nullptr;
 }
 
-Contents* map_neighbour(const std::string& job, int rank) {
-  Contents* contents = nullptr;
-  for (const int file : find_files(job, rank)) {
-    if (contents == nullptr) contents = map(file, rank);
-    ::close(file);
-  }
-  return contents;
-}
+// A file descriptor that can be read when the process has ended; -1: this system has none.
+int open_process(pid_t process) { return static_cast<int>(::syscall(SYS_pidfd_open, process, 0)); }
 
 // A rank may publish its mailbox later than others look for it: the search is repeated, less and less often.
 struct Neighbour {
   Contents* contents = nullptr;
   std::uint64_t n_asked = 0;
+  pid_t process = 0;
+  int process_file = -1;
 
   bool is_to_be_searched() { return contents == nullptr && std::has_single_bit(++n_asked); }
+
+  void search(const std::string& job, int rank) {
+    process = find_process(job, rank);
+    if (process <= 0) return;
+    process_file = open_process(process);
+    for (const int file : find_files(process)) {
+      if (contents == nullptr) contents = map(file, rank);
+      ::close(file);
+    }
+    if (contents == nullptr && process_file >= 0) ::close(std::exchange(process_file, -1));
+  }
+
+  bool is_alive() const {
+    if (process_file < 0) return ::kill(process, 0) == 0;
+    pollfd ended{process_file, POLLIN, 0};
+    return ::poll(&ended, 1, 0) == 0;
+  }
 };
+
+struct Neighbours {
+  std::mutex mutex;
+  std::map<std::pair<std::string, int>, Neighbour> known;
+};
+
+Neighbours& neighbours() {
+  static auto& the_neighbours = *new Neighbours;
+  return the_neighbours;
+}
 
 }  // namespace
 
 Contents* find_neighbour(const std::string& job, int rank) noexcept try {
-  static auto& mutex = *new std::mutex;
-  static auto& known = *new std::map<std::pair<std::string, int>, Neighbour>;
-  const std::lock_guard lock(mutex);
-  Neighbour& neighbour = known[{job, rank}];
-  if (neighbour.is_to_be_searched()) neighbour.contents = map_neighbour(job, rank);
+  const std::lock_guard lock(neighbours().mutex);
+  Neighbour& neighbour = neighbours().known[{job, rank}];
+  if (neighbour.is_to_be_searched()) neighbour.search(job, rank);
   return neighbour.contents;
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());
   return nullptr;
+}
+
+bool is_alive(const std::string& job, int rank) noexcept {
+  const std::lock_guard lock(neighbours().mutex);
+  const auto found = neighbours().known.find({job, rank});
+  return found != neighbours().known.end() && found->second.is_alive();
 }
 
 }  // namespace tempi::mailbox

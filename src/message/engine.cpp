@@ -35,12 +35,23 @@ bool send_marker(Message& message) noexcept {
   return message.start_code == MPI_SUCCESS;
 }
 
+// The receiver unpacks chunks while they arrive, but not behind the marker.
+bool may_be_announced(const Part& part) { return part.direct && !goes_in_chunks(*part.direct); }
+
 // The bytes are written, unless the kernel failed.
 void end_direct(Part& part) noexcept {
   if (!part.direct) return;
   conclude(*part.direct, true);
   if (part.direct->own != nullptr) part.last_direct = std::move(part.direct);
   part.direct.reset();
+}
+
+// The kernel of an announced message has finished.
+void conclude_announced(Message& message) noexcept {
+  Part& part = message.outs.first();
+  end_direct(part);
+  part.was_direct = !message.failure;
+  message.state.become(part.was_direct ? MessageState::delivered : MessageState::failed);
 }
 
 }  // namespace
@@ -186,7 +197,7 @@ void Engine::start_before(Handle comm, int peer) noexcept {
 void Engine::start_packed(bool waits) noexcept {
   const auto may_start = [&] {
     launch();
-    if (waits) announce_own();
+    if (waits) announce_first();
     return !pending_.empty() && is_packed(*pending_.front(), waits);
   };
   while (may_start()) {
@@ -194,6 +205,7 @@ void Engine::start_packed(bool waits) noexcept {
     pending_.pop_front();
     start(*message);
   }
+  if (waits) end_announced_to_others();
 }
 
 bool Engine::look_after_pending() noexcept {
@@ -235,20 +247,13 @@ void Engine::deliver(Message& message) noexcept {
   message.state.become(part.was_direct ? MessageState::delivered : MessageState::failed);
 }
 
-// Those that are queued behind packed messages wait for these: they may be of the same line.
-void Engine::announce_own() noexcept {
-  for (std::size_t i = 0; i < pending_.size();) {
-    const Part& part = pending_[i]->outs.first();
-    if (!part.direct) return;
-    if (part.direct->own == nullptr) {
-      ++i;
-      continue;
-    }
-    MessagePtr message = std::move(pending_[i]);
-    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
+// Those that are queued behind others wait for these: they may be of the same line.
+void Engine::announce_first() noexcept {
+  while (!pending_.empty() && may_be_announced(pending_.front()->outs.first())) {
+    MessagePtr message = std::move(pending_.front());
+    pending_.pop_front();
     announce(std::move(message));
     launch();  // an error handler of the program may have sent more
-    i = 0;
   }
 }
 
@@ -270,14 +275,20 @@ void Engine::announce(MessagePtr message) noexcept {
 void Engine::end_announced(bool waits) noexcept {
   const CallLock lock(mutex_);
   while (!announced_.empty() && is_packed(*announced_.front(), waits)) {
-    const MessagePtr message = std::move(announced_.front());
+    conclude_announced(*announced_.front());
     announced_.pop_front();
-    Part& part = message->outs.first();
-    end_direct(part);
-    part.was_direct = !message->failure;
-    message->state.become(part.was_direct ? MessageState::delivered : MessageState::failed);
   }
   count_work();
+}
+
+// Their receivers may be waiting, and the library does not look at our kernels while it waits for them.
+void Engine::end_announced_to_others() noexcept {
+  std::erase_if(announced_, [](const MessagePtr& message) {
+    if (message->outs.first().direct->own != nullptr) return false;
+    is_packed(*message, true);
+    conclude_announced(*message);
+    return true;
+  });
 }
 
 // A message that is not sent shifts those behind it: they meet other receives than those that they have claimed.

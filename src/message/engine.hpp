@@ -3,10 +3,11 @@
 // Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
 // the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
 // short; other messages stay pending until the program's next call or a thread starts them (starter.hpp). Early sends
-// stand outside of the queue (early.hpp). A direct message of this process to itself is announced when its kernel is
-// queued: its marker is sent while the kernel runs, and nobody is told of the message's end before both are done. A
-// lock that may be taken again by its holder guards all state (base/call_lock.hpp): error handlers of the program,
-// called by the library while it starts our requests, may call MPI.
+// stand outside of the queue (early.hpp). A direct message is announced when a call waits for its kernel: its marker is
+// sent while the kernel runs, and nobody is told of the message's end before both are done. One to another process does
+// not stay announced: its receiver may be waiting, and the library does not look at our kernels. A lock that may be
+// taken again by its holder guards all state (base/call_lock.hpp): error handlers of the program, called by the library
+// while it starts our requests, may call MPI.
 #pragma once
 
 #include <atomic>
@@ -134,9 +135,10 @@ class Engine {
   void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
   void start(Message& message) noexcept;
   void deliver(Message& message) noexcept;
-  void announce_own() noexcept;
+  void announce_first() noexcept;
   void announce(MessagePtr message) noexcept;
   void end_announced(bool waits) noexcept;
+  void end_announced_to_others() noexcept;
   void end_order(Message& failed) noexcept;
   bool is_met(const OfferPtr& offer) noexcept;
 

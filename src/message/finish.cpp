@@ -36,10 +36,10 @@ enum class Came : std::uint8_t {
   lost,     // the message was the marker, but the bytes could not be written
 };
 
-Came how_it_came(Message& message, MPI_Status& status) {
+Came how_it_came(Message& message, int code, MPI_Status& status) {
   Part& part = message.ins.first();
   OfferPtr offer = std::exchange(part.offer, nullptr);
-  part.was_direct = offer && offer->end_it();
+  part.was_direct = offer && offer->end_it(can_be_unpacked(code, status));
   if (offer && offer->failure) {
     message.failure = std::move(offer->failure);
     return Came::lost;
@@ -180,7 +180,7 @@ void unpack(const std::vector<Completed>& all) noexcept {
       else device::discard_overruns();
       continue;
     }
-    const Came how = how_it_came(message, *done.status);
+    const Came how = how_it_came(message, done.code, *done.status);
     if (how == Came::written || how == Came::lost) continue;
     if (how == Came::landed) {
       whole.push_back(done.message);

@@ -42,7 +42,7 @@ void move_now(const Work& work) noexcept {
   }
 }
 
-// The marker of a message to oneself is sent: its bytes cannot come packed.
+// Its marker is sent: its bytes cannot come packed.
 void write_now(const Work& work) noexcept {
   const auto direct = std::exchange(work.part->direct, nullptr);
   try {

@@ -34,11 +34,15 @@ std::uint64_t next_own_id() {
 // Of the messages of a line that knows no mailbox few ask for one.
 bool is_time_to_ask(std::uint64_t n) { return std::has_single_bit(n); }
 
+const std::string& job() {
+  static const std::string the_job = job_on_node();
+  return the_job;
+}
+
 Contents* mailbox_of(int rank, std::uint64_t n) {
   if (rank == peer::own_rank()) return &Mailbox::own().contents();
   if (!Mailbox::own().is_published() || !is_time_to_ask(n) || !peer::is_on_this_node(rank)) return nullptr;
-  static const std::string job = job_on_node();
-  return mailbox::find_neighbour(job, rank);
+  return mailbox::find_neighbour(job(), rank);
 }
 
 struct Registry {
@@ -61,17 +65,23 @@ Published& published() {
   return offers;
 }
 
-// A claim has ended when its message has arrived. The receive may also be complete by an error, as of a sender that
-// died.
-constexpr std::chrono::seconds kClaimLasts{5};
+using Clock = std::chrono::steady_clock;
+
+// Of a receive that is complete by an error: its sender may have died.
+constexpr std::chrono::milliseconds kClaimLasts{5000};
+// At a sender whose message has come: its kernel runs as long as it takes.
+constexpr std::chrono::milliseconds kBetweenLooks{10};
 
 // False: it stays claimed.
-bool wait_for_claim(const Slot& slot) {
-  if (slot.state() != OfferState::claimed) return true;
-  const auto end = std::chrono::steady_clock::now() + kClaimLasts;
-  while (slot.state() == OfferState::claimed) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
+template <class Fn>
+bool wait_for_claim(const Slot& slot, bool has_come, const Fn& is_sender_alive) {
+  const auto is_claimed = [&] { return slot.state() == OfferState::claimed; };
+  if (!is_claimed()) return true;
+  const auto patience = has_come ? kBetweenLooks : kClaimLasts;
+  for (auto end = Clock::now() + patience; is_claimed(); std::this_thread::yield()) {
+    if (Clock::now() < end) continue;
+    if (!has_come || !is_sender_alive()) return !is_claimed();
+    end = Clock::now() + patience;
   }
   return true;
 }
@@ -131,14 +141,21 @@ bool Offer::unpack_arrived() noexcept try {
   return false;
 }
 
-// A sender that has claimed it decides first: the buffer is not the program's before.
-bool Offer::end_it() noexcept {
+// A sender that has claimed it decides first: the buffer is not the program's before. Its marker may have come while
+// its kernel runs.
+bool Offer::end_it(bool has_come) noexcept {
   if (is_ended_.load(std::memory_order_relaxed) || is_ended_.exchange(true) || !is_posted_) return was_written_;
   if (slot_.state() == OfferState::offered) slot_.step(word(OfferState::offered), OfferState::revoked);
   if (slot_.own != nullptr && slot_.state() == OfferState::claimed) Engine::get().settle_announced();
-  if (!wait_for_claim(slot_)) return false;
+  const bool is_own = slot_.own != nullptr;
+  const auto is_sender_alive = [&] { return is_own || mailbox::is_alive(job(), line_->source.load()); };
+  if (!wait_for_claim(slot_, has_come, is_sender_alive)) {
+    if (has_come) failure.emplace(ErrorKind::unexpected, "the sender of a message died while its GPU wrote it");
+    return false;
+  }
   const OfferState state = slot_.state();
   was_written_ = state == OfferState::written;
+  if (state == OfferState::lost) failure.emplace(ErrorKind::device, "the sender's GPU failed while it wrote a message");
   slot_.step(word(state), OfferState::vacant);
   return was_written_;
 }
@@ -162,7 +179,7 @@ Offer::~Offer() {
     const CallLock lock(published().mutex);
     published().by_slot[slot_number()] = nullptr;
   }
-  end_it();
+  end_it(false);
   slot_.own = nullptr;
   if (slot_.state() == OfferState::vacant) Mailbox::own().give_back(slot_);
   else static_cast<void>(landing.release());  // its sender has died with it, or may still be writing there

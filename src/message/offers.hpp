@@ -55,7 +55,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   pack::End end{};  // the program's buffer, which is the receive's until it is complete
 
   std::unique_ptr<Landing> landing{};  // the other place for its bytes
-  std::optional<Error> failure{};      // of a message to oneself whose bytes are lost
+  std::optional<Error> failure{};      // the bytes are lost
 
   std::int64_t bytes() const { return count * end.layout->size; }
   mailbox::Slot& slot() { return slot_; }
@@ -64,9 +64,10 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool may_be_renewed() const;
   // The library has the receive. False: it is not published.
   bool post() noexcept;
-  // The receive is complete, or will be by a packed message. True: the sender has written the bytes. Waits for
-  // the kernel of a sender in this process, in MPI_Test, too: its marker was sent before.
-  bool end_it() noexcept;
+  // The receive is complete, or will be by a packed message. True: the sender has written the bytes. `has_come`: the
+  // message has, so that a sender that has not ended its claim sent the marker before: waits for its kernel, in
+  // MPI_Test, too.
+  bool end_it(bool has_come) noexcept;
   // Its sender has begun, and not ended.
   bool is_claimed() const { return slot_.word.load() == word(OfferState::claimed).bits(); }
   // Its sender has not ended: it may begin, or has begun.
@@ -109,6 +110,8 @@ struct Claim {
 
   // The bytes are written, or will come packed.
   void end(bool is_written) const { slot->step(word, is_written ? OfferState::written : OfferState::declined); }
+  // They are neither, though the marker has been sent.
+  void lose() const { slot->step(word, OfferState::lost); }
   // Its marker has not been sent, though the bytes are written.
   void take_back() const { slot->step(word.in(OfferState::written), OfferState::declined); }
 };

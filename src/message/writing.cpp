@@ -145,6 +145,26 @@ void settle_chunks(Direct& direct) noexcept {
   }
 }
 
+void write_by_host(const Direct& direct, const Part& part) {
+  Offer& offer = *direct.own;
+  device::Device* const device = &part.payload.device();
+  const pack::Transfer& sent = part.payload.transfer();
+  Payload packed({Direction::pack, part.payload.prepared(), sent.count, sent.laid_out(), Strategy::host}, device,
+                 device::Limit::none);
+  packed.move();
+  Payload arrived({Direction::unpack, offer.prepared, offer.count, offer.end, Strategy::host, 0, true}, device,
+                  device::Limit::none);
+  arrived.take_from(packed.transfer().dense());
+  arrived.move();
+}
+
+void run_again(const Direct& direct, const Part& part) {
+  const device::Scope here(part.payload.device(), direct.transfer.source.place.first.context);
+  pack::Batch batch(here);
+  batch.add_direct({&direct.transfer, &direct.owner});
+  batch.queue().mark->wait();
+}
+
 }  // namespace
 
 void count_direct(Outcome outcome, std::int64_t bytes) {
@@ -200,25 +220,14 @@ void conclude(Direct& direct, bool is_written) noexcept {
   count_direct(is_written ? how : Outcome::fell_back, direct.transfer.bytes());
 }
 
-void write_again(Direct& direct, const Part& part) {
-  Offer& offer = *direct.own;
-  device::Device* const device = &part.payload.device();
-  const pack::Transfer& sent = part.payload.transfer();
-  try {
-    Payload packed({Direction::pack, part.payload.prepared(), sent.count, sent.laid_out(), Strategy::host}, device,
-                   device::Limit::none);
-    packed.move();
-    Payload arrived({Direction::unpack, offer.prepared, offer.count, offer.end, Strategy::host, 0, true}, device,
-                    device::Limit::none);
-    arrived.take_from(packed.transfer().dense());
-    arrived.move();
-  } catch (...) {
-    offer.failure.emplace(caught_error());
-    conclude(direct, false);
-    throw;
-  }
+void write_again(Direct& direct, const Part& part) try {
+  direct.own != nullptr ? write_by_host(direct, part) : run_again(direct, part);
   direct.claim.end(true);
-  count_direct(Outcome::fell_back, sent.bytes());
+  count_direct(Outcome::fell_back, direct.transfer.bytes());
+} catch (...) {
+  direct.claim.lose();
+  count_direct(Outcome::failed, direct.transfer.bytes());
+  throw;
 }
 
 }  // namespace tempi::message

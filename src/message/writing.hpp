@@ -45,8 +45,8 @@ void tell_arrived(Direct& direct, bool waits);
 // The end of a claim: the bytes are where the receiver has offered, or will come packed.
 void conclude(Direct& direct, bool is_written) noexcept;
 
-// A message to oneself whose kernel has failed behind its marker: its bytes go by way of host memory. Throws Error:
-// both ends fail.
+// The kernel has failed behind its marker: to oneself the bytes go by way of host memory, to another process the kernel
+// runs once more. Throws Error: both ends fail.
 void write_again(Direct& direct, const Part& part);
 
 }  // namespace tempi::message

@@ -43,14 +43,18 @@ def check_landing(state: State, r: str, m: str) -> None:
         raise Violation(f"{m} is packed into the landing of {r}, which has been given back")
 
 
-def check_bytes(state: State, r: str, was_written: bool) -> None:
-    """A receive that is complete has the bytes of its message, or was cancelled and has none."""
+def check_bytes(model: Model, state: State, r: str, was_written: bool | None) -> None:
+    """A receive that is complete has the bytes of its message, was cancelled and has none, or (None) has lost them."""
     matched = state["matched", r]
     if matched == "cancelled":
         if was_written:
             raise Violation(f"{r} is cancelled, and written")
         return
     m, kind = matched
+    if was_written is None:
+        if kind != "marker" or model.calls.messages[m].kind != "failing_late":
+            raise Violation(f"{r} has lost the bytes of the {kind} {m}")
+        return
     if was_written != (kind == "marker"):
         raise Violation(f"{r} is {'' if was_written else 'not '}written, and has met the {kind} {m}")
     if was_written and state["bytes", r] != m:

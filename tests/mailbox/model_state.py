@@ -105,7 +105,7 @@ class Model:
 
     def _set_up_mailbox(self, state: State, process: int) -> None:
         state.update({(key, process): None for key in ("lock", "publishing")})
-        state.update({(key, process): () for key in ("early", "pending", "orphans")})
+        state.update({(key, process): () for key in ("early", "pending", "announced", "orphans")})
         for number in range(self.n_lines[process]):
             state["line", process, number] = (NONE, 0, 0)
             state["base", process, number] = state["n_posted", process, number] = 0

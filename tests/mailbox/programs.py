@@ -18,7 +18,8 @@ class Op(NamedTuple):
     ----------
     kind : str
         Sends: "send" (GPU memory), "landed" (into the landing of its receive), "misfit" (its layout does not compose
-        with any receive's), "failing" (its kernel fails), "failing_landed" (its second chunk does), "lost" (packed, its
+        with any receive's), "failing" (its kernel fails before its marker is sent), "failing_late" (behind
+        it, if it goes first), "failing_landed" (its second chunk does), "lost" (packed, its
         start fails: the library never has it), "lost_marker" (the same behind the bytes), "host_send".
         Receives: "receive" (GPU memory), "host_receive". "probe", "iprobe", "mprobe" (with its
         Mrecv), "wait" (for `names`, or for all receives of the thread so far), "cancel" and "drop" (MPI_Request_free)
@@ -44,7 +45,7 @@ class Op(NamedTuple):
         return f"{self.kind} {where.replace('-1', 'any')}{' = ' + self.names if self.names else ''}"
 
 
-SENDS = ("send", "landed", "misfit", "failing", "failing_landed", "lost", "lost_marker", "host_send")
+SENDS = ("send", "landed", "misfit", "failing", "failing_late", "failing_landed", "lost", "lost_marker", "host_send")
 LANDED = ("landed", "failing_landed")
 RECEIVES = ("receive", "host_receive")
 
@@ -76,10 +77,10 @@ def between(*threads: list[Op], is_synchronous: bool = False) -> Program:
 def parsed(text: str) -> Program:
     """A program in short form: calls of a thread by blanks, threads by "|", "&" before a further thread of a process.
 
-    A call: letter, peer, tag, and "'" for the second communicator. S send, L landed, M misfit, F failing, K failing
-    landed, Z lost, Y lost marker, H host send; R receive, Q host receive; P probe, I iprobe, T matched probe; any tag
-    or peer is "*". With a name instead: C cancel, D drop, W wait. X free of the communicator, B a call that blocks, "W"
-    alone waits for all. "R10=a": a receive with a name.
+    A call: letter, peer, tag, and "'" for the second communicator. S send, L landed, M misfit, F failing, G failing
+    late, K failing landed, Z lost, Y lost marker, H host send; R receive, Q host receive; P probe, I iprobe, T matched
+    probe; any tag or peer is "*". With a name instead: C cancel, D drop, W wait. X free of the communicator, B a call
+    that blocks, "W" alone waits for all. "R10=a": a receive with a name.
     """
     threads, process = [], -1
     for part in text.split("|"):
@@ -90,7 +91,7 @@ def parsed(text: str) -> Program:
 
 
 _KINDS = {
-    "S": "send", "L": "landed", "M": "misfit", "F": "failing", "K": "failing_landed",
+    "S": "send", "L": "landed", "M": "misfit", "F": "failing", "G": "failing_late", "K": "failing_landed",
     "Z": "lost", "Y": "lost_marker", "H": "host_send",
     "R": "receive", "Q": "host_receive", "P": "probe", "I": "iprobe", "T": "mprobe",
     "C": "cancel", "D": "drop", "W": "wait", "X": "free", "B": "flush",
@@ -170,7 +171,7 @@ def _random_calls(rng: random.Random, me: int, n_processes: int, n: int) -> tupl
     takes_any_tag = rng.random() < 0.25
     words = []
     for _ in range(n):
-        kind = rng.choices("SLHMFKRQITCWB", (8, 3, 3, 1, 1, 1, 10, 3, 1, 1, 1, 1, 1))[0]
+        kind = rng.choices("SLHMFGKRQITCWB", (8, 3, 3, 1, 1, 1, 1, 10, 3, 1, 1, 1, 1, 1))[0]
         peer = str(rng.choice(others))
         tag = rng.choice("001")
         if kind in "RQ" and takes_any_tag:

@@ -49,30 +49,30 @@ def revoke_own(model: Model, state: State, thread: int, r: str) -> Next:
 
 @action
 def vacate(model: Model, state: State, thread: int, r: str) -> Next:
-    """A sender that has claimed it decides first (wait_for_claim)."""
+    """A sender that has claimed it decides first (wait_for_claim). The bytes of a lost one are an error."""
     process, slot = model.calls.receives[r].process, state["offer", r][0]
     word = state["word", process, slot][2]
     if word == "claimed":
-        return BLOCKED
+        return _complete_as(model, state, process, r, True) if "markers are awaited alone" in model.faults else BLOCKED
     model.step(state, process, slot, FIRST, "receiver")
     if word == "written":
         unpack_rest(model, state, process, slot, r)
-    return _complete_as(state, model.calls.receives[r].process, r, word == "written")
+    return _complete_as(model, state, process, r, None if word == "lost" else word == "written")
 
 
 @local
 def complete(model: Model, state: State, thread: int, r: str) -> Next:
-    return _complete_as(state, model.calls.receives[r].process, r, False)
+    return _complete_as(model, state, model.calls.receives[r].process, r, False)
 
 
-def _complete_as(state: State, process: int, r: str, was_written: bool) -> Next:
-    """The program has the receive back; its slot is given back."""
+def _complete_as(model: Model, state: State, process: int, r: str, was_written: bool | None) -> Next:
+    """The program has the receive back; its slot is given back. None: with an error."""
     if state["offer", r] is not None:
         slot = state["offer", r][0]
         state["vacant", process] = (slot, *state["vacant", process])
         state["owner", process, slot], state["offer", r] = "", None
     state["done", r], state["live", r], state["taken", r] = True, False, False
-    check_bytes(state, r, was_written)
+    check_bytes(model, state, r, was_written)
     if state["matched", r] != "cancelled":
         m, _ = state["matched", r]
         state["bytes", r], state["claim", m] = m, None

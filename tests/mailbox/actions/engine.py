@@ -71,8 +71,41 @@ def start_or_leave(model: Model, state: State, thread: int) -> Next:
 
 @local
 def start_packed(model: Model, state: State, thread: int) -> Next:
-    """start_packed(true): the pending sends in order."""
-    return [(("start",), ("start_packed",))] if state["pending", model.process(thread)] else DONE
+    """start_packed(true): the pending sends in order; the markers of direct ones go while their kernels run."""
+    process = model.process(thread)
+    if not (pending := state["pending", process]):
+        return [(("end_announced",),)]
+    return [(("announce",) if _may_be_announced(model, state, pending[0]) else ("start",), ("start_packed",))]
+
+
+def _may_be_announced(model: Model, state: State, m: str) -> bool:
+    """One whose marker is lost: announce() waits for its kernel, as deliver() does."""
+    return state["claim", m] is not None and model.calls.messages[m].kind in ("send", "failing_late")
+
+
+@local
+def announce(model: Model, state: State, thread: int) -> Next:
+    process = model.process(thread)
+    m, *rest = state["pending", process]
+    state["pending", process] = tuple(rest)
+    state["announced", process] += (m,)
+    return [(("send_marker", m),)]
+
+
+@local
+def end_announced(model: Model, state: State, thread: int) -> Next:
+    """end_announced_to_others()."""
+    process = model.process(thread)
+    announced, state["announced", process] = state["announced", process], ()
+    return [tuple(step for m in announced for step in _ending(model, m))]
+
+
+def _ending(model: Model, m: str) -> tuple[Action, ...]:
+    if model.calls.messages[m].kind == "send":
+        return (("write", m), ("end_claim", m, True))
+    if "packed behind a marker" in model.faults:
+        return (("write", m), ("end_claim", m, False), ("send_packed", m))
+    return (("write", m), ("lose_bytes", m))
 
 
 @action
@@ -93,9 +126,8 @@ def start(model: Model, state: State, thread: int) -> Next:
         return [(("send_packed", m),)]
     if model.calls.messages[m].kind in LANDED:
         return [landing.sending(model, state, m)]
-    if model.calls.messages[m].kind == "failing":
-        hasty = (("send_marker", m),) if "marker before the bytes" in model.faults else ()
-        return [(*hasty, ("write", m), ("end_claim", m, False), ("send_packed", m))]
+    if model.calls.messages[m].kind in ("failing", "failing_late"):
+        return [(("write", m), ("end_claim", m, False), ("send_packed", m))]
     is_sent = model.calls.messages[m].kind != "lost_marker"
     return [(("write", m), ("end_claim", m, True), ("send_marker", m) if is_sent else ("lose_marker", m))]
 
@@ -118,6 +150,14 @@ def send_marker(model: Model, state: State, thread: int, m: str) -> Next:
 def send_packed(model: Model, state: State, thread: int, m: str) -> Next:
     """Or, of host memory, untouched."""
     library.send(model.calls, state, m, "packed")
+    return DONE
+
+
+@action
+def lose_bytes(model: Model, state: State, thread: int, m: str) -> Next:
+    """Claim::lose."""
+    process, slot, _, _ = state["claim", m]
+    model.step(state, process, slot, "lost", "sender")
     return DONE
 
 
