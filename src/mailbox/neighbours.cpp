@@ -1,5 +1,5 @@
 #include <bit>
-#include <csignal>
+#include <fstream>
 #include <map>
 #include <poll.h>
 #include <sys/mman.h>
@@ -36,7 +36,22 @@ Contents* map(int file, int rank) {
 }
 
 // A file descriptor that can be read when the process has ended; -1: this system has none.
-int open_process(pid_t process) { return static_cast<int>(::syscall(SYS_pidfd_open, process, 0)); }
+int open_process([[maybe_unused]] pid_t process) {
+#ifdef SYS_pidfd_open
+  return static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+#else
+  return -1;
+#endif
+}
+
+// In /proc: a process that nobody has waited for has ended, too.
+bool is_running(pid_t process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  const std::size_t name_ends = text.rfind(") ");
+  return name_ends != std::string::npos && text.find_first_of("ZX", name_ends) != name_ends + 2;
+}
 
 // A rank may publish its mailbox later than others look for it: the search is repeated, less and less often.
 struct Neighbour {
@@ -59,9 +74,9 @@ struct Neighbour {
   }
 
   bool is_alive() const {
-    if (process_file < 0) return ::kill(process, 0) == 0;
     pollfd ended{process_file, POLLIN, 0};
-    return ::poll(&ended, 1, 0) == 0;
+    const bool is_told = process_file >= 0 && ::poll(&ended, 1, 0) >= 0 && (ended.revents & POLLNVAL) == 0;
+    return is_told ? ended.revents == 0 : is_running(process);
   }
 };
 
@@ -87,10 +102,12 @@ Contents* find_neighbour(const std::string& job, int rank) noexcept try {
   return nullptr;
 }
 
-bool is_alive(const std::string& job, int rank) noexcept {
+bool is_alive(const std::string& job, int rank) noexcept try {
   const std::lock_guard lock(neighbours().mutex);
   const auto found = neighbours().known.find({job, rank});
   return found != neighbours().known.end() && found->second.is_alive();
+} catch (...) {  // no memory: asked again
+  return true;
 }
 
 }  // namespace tempi::mailbox

@@ -198,6 +198,7 @@ void Engine::start_packed(bool waits) noexcept {
   const auto may_start = [&] {
     launch();
     if (waits) announce_first();
+    if (waits && !pending_.empty()) end_announced_to_others();  // what is behind may take long
     return !pending_.empty() && is_packed(*pending_.front(), waits);
   };
   while (may_start()) {
@@ -263,11 +264,8 @@ void Engine::announce(MessagePtr message) noexcept {
     announced_.push_back(std::move(message));
     return;
   }
-  Part& part = message->outs.first();
-  const Claim claim = part.direct->claim;
   is_packed(*message, true);
-  end_direct(part);
-  claim.take_back();
+  message->outs.first().direct.reset();  // declined
   end_order(*message);
   message->state.become(MessageState::failed);
 }

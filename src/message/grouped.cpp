@@ -134,7 +134,7 @@ bool is_moved(Message& message, Part& part, bool waits) noexcept {
     if (!waits && !mark.reached()) return false;
     if (waits) trace::traced("wait for batch", [&] { mark.wait(); });
   } catch (...) {
-    warn_fallback("a message is packed or unpacked again", caught_error().what());
+    warn_fallback("a message is packed, unpacked or written again", caught_error().what());
     message.is(MessageState::announced) ? write_now({&message, &part}) : move_now({&message, &part});
   }
   part.queued = nullptr;

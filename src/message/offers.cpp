@@ -11,6 +11,7 @@
 #include "base/launcher.hpp"
 #include "base/log.hpp"
 #include "message/engine.hpp"
+#include "mpi/progress.hpp"
 #include "peer/ids.hpp"
 
 namespace tempi::message {
@@ -69,18 +70,18 @@ using Clock = std::chrono::steady_clock;
 
 // Of a receive that is complete by an error: its sender may have died.
 constexpr std::chrono::milliseconds kClaimLasts{5000};
-// At a sender whose message has come: its kernel runs as long as it takes.
-constexpr std::chrono::milliseconds kBetweenLooks{10};
+constexpr std::chrono::milliseconds kBetweenLooks{10};  // at whether the sender lives
 
-// False: it stays claimed.
-template <class Fn>
-bool wait_for_claim(const Slot& slot, bool has_come, const Fn& is_sender_alive) {
+// False: it stays claimed. `source`: the sender's rank in MPI_COMM_WORLD.
+bool wait_for_claim(const Slot& slot, bool has_come, int source) {
   const auto is_claimed = [&] { return slot.state() == OfferState::claimed; };
   if (!is_claimed()) return true;
+  const bool is_remote = has_come && slot.own == nullptr;
   const auto patience = has_come ? kBetweenLooks : kClaimLasts;
   for (auto end = Clock::now() + patience; is_claimed(); std::this_thread::yield()) {
+    if (is_remote) let_library_go_on();  // the sender may still be sending other markers
     if (Clock::now() < end) continue;
-    if (!has_come || !is_sender_alive()) return !is_claimed();
+    if (!has_come || (is_remote && !mailbox::is_alive(job(), source))) return !is_claimed();
     end = Clock::now() + patience;
   }
   return true;
@@ -147,9 +148,7 @@ bool Offer::end_it(bool has_come) noexcept {
   if (is_ended_.load(std::memory_order_relaxed) || is_ended_.exchange(true) || !is_posted_) return was_written_;
   if (slot_.state() == OfferState::offered) slot_.step(word(OfferState::offered), OfferState::revoked);
   if (slot_.own != nullptr && slot_.state() == OfferState::claimed) Engine::get().settle_announced();
-  const bool is_own = slot_.own != nullptr;
-  const auto is_sender_alive = [&] { return is_own || mailbox::is_alive(job(), line_->source.load()); };
-  if (!wait_for_claim(slot_, has_come, is_sender_alive)) {
+  if (!wait_for_claim(slot_, has_come, source_)) {
     if (has_come) failure.emplace(ErrorKind::unexpected, "the sender of a message died while its GPU wrote it");
     return false;
   }
@@ -168,6 +167,7 @@ void Offer::renew(Line& line, std::uint64_t n) {
   const CallLock lock(published().mutex);
   published().by_slot[slot_number()] = nullptr;
   line_ = &line;
+  source_ = line.source.load();
   n_ = n;
   is_posted_ = was_written_ = false;
   failure.reset();

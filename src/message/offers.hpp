@@ -42,7 +42,8 @@ class Meetings;
 // when the part that keeps the offer for its next start ends (Part::last_offer).
 class Offer : public std::enable_shared_from_this<Offer> {
  public:
-  Offer(mailbox::Slot& slot, mailbox::Line& line, std::uint64_t n) : slot_(slot), line_(&line), n_(n) {}
+  Offer(mailbox::Slot& slot, mailbox::Line& line, std::uint64_t n)
+      : slot_(slot), line_(&line), source_(line.source.load()), n_(n) {}
   ~Offer();
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;
@@ -86,7 +87,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool revoke() noexcept;
 
   mailbox::Slot& slot_;
-  mailbox::Line* line_;
+  mailbox::Line* line_;  // another one's when the communicator has ended
+  int source_;           // the line's
   std::uint64_t n_;
   bool is_posted_ = false, was_written_ = false;
   std::atomic<bool> is_ended_{false};

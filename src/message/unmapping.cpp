@@ -24,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 using OwnedMapping = std::unique_ptr<const Reached>;
 
 constexpr std::chrono::microseconds kEndTakes{50'000};  // ten thousand on an idle machine; longer: kernels hold it up
+constexpr std::chrono::microseconds kMostPatience = std::chrono::hours(1);
 constexpr std::chrono::seconds kExitWaits{1};
 
 struct Ending {
@@ -33,8 +34,8 @@ struct Ending {
 
 // Never destroyed: the process may exit while the thread runs.
 struct AllEnding {
-  std::mutex mutex;  // never held while a mapping ends
-  std::condition_variable one_has_ended{};
+  std::mutex mutex;                   // never held while a mapping ends
+  std::condition_variable changed{};  // an end is under way, or over
   std::list<Ending> all{};
   Clock::time_point began{};  // the end of the first one, if it is under way
   bool has_thread = false;
@@ -63,6 +64,7 @@ OwnedMapping take_next() {
   const std::lock_guard lock(ending().mutex);
   ending().has_thread = !ending().all.empty();
   ending().began = Clock::now();
+  ending().changed.notify_all();
   return ending().has_thread ? std::move(ending().all.front().mapping) : nullptr;
 }
 
@@ -71,7 +73,7 @@ void* run(void*) noexcept {
     mapping.reset();
     const std::lock_guard lock(ending().mutex);
     ending().all.pop_front();
-    ending().one_has_ended.notify_all();
+    ending().changed.notify_all();
   }
   return nullptr;
 }
@@ -116,7 +118,8 @@ void end_later(const Reached* mapping) noexcept {
 
 bool has_ended(const RemoteRange& range) noexcept {
   const auto is_there = [&](const Ending& one) { return one.range.touches(range); };
-  static const auto kPatience = std::max(kEndTakes, std::chrono::microseconds(number(Option::PATIENCE)));
+  static const auto kPatience =
+      std::clamp(std::chrono::microseconds(number(Option::PATIENCE)), kEndTakes, kMostPatience);
   const auto end = Clock::now() + 2 * kPatience;
   for (std::unique_lock lock(ending().mutex);;) {
     const auto& all = ending().all;
@@ -125,7 +128,7 @@ bool has_ended(const RemoteRange& range) noexcept {
     const bool is_under_way = all.front().mapping == nullptr;
     const auto held_up_from = is_under_way ? std::min(end, ending().began + kPatience) : end;
     if (Clock::now() >= held_up_from) return false;
-    ending().one_has_ended.wait_until(lock, held_up_from);
+    ending().changed.wait_until(lock, held_up_from);
   }
 }
 

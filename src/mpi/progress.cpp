@@ -13,15 +13,23 @@ namespace {
 // because probes do not always let the library go on: one that finds a message does not, nor does one of messages to
 // oneself (MPICH 5.0.2).
 struct Endless {
-  std::mutex mutex;
+  std::recursive_mutex mutex;  // an error handler of the program may wait in it
   Handle comm = comm_null(), receive = request_null();
 
   int begin() {
     const Real& mpi = real_pmpi();
     // A duplicate would call the program's attribute functions.
-    const int code = mpi.MPI_Comm_split(comm_self(), 0, 0, &comm);
-    return code == MPI_SUCCESS ? mpi.MPI_Irecv(nullptr, 0, type_byte(), 0, 0, comm, &receive) : code;
+    int code = mpi.MPI_Comm_split(comm_self(), 0, 0, &comm);
+    if (code != MPI_SUCCESS || key_of(comm) == key_of(comm_null())) return failed(code);
+    code = mpi.MPI_Irecv(nullptr, 0, type_byte(), 0, 0, comm, &receive);
+    if (is_made(code, receive)) return MPI_SUCCESS;
+    mpi.MPI_Comm_free(&comm);
+    return failed(code);
   }
+
+ private:
+  // A library may say otherwise when the program's error handler has returned.
+  static int failed(int code) { return code != MPI_SUCCESS ? code : MPI_ERR_OTHER; }
 };
 
 Endless& endless() {
@@ -35,7 +43,7 @@ int let_library_go_on() noexcept {
   auto& [mutex, comm, receive] = endless();
   {
     const CallLock lock(mutex);
-    if (key_of(receive) == key_of(request_null())) {
+    if (is_null(receive)) {
       if (const int code = endless().begin(); code != MPI_SUCCESS) return code;
     }
   }
@@ -46,7 +54,7 @@ int let_library_go_on() noexcept {
 void end_library_progress() noexcept {
   auto& [mutex, comm, receive] = endless();
   const CallLock lock(mutex);
-  if (key_of(receive) == key_of(request_null())) return;
+  if (is_null(receive)) return;
   const Real& mpi = real_pmpi();
   mpi.MPI_Cancel(&receive);
   mpi.MPI_Wait(&receive, MPI_STATUS_IGNORE);

@@ -4,7 +4,7 @@
 
 namespace tempi {
 
-// An error code of the library.
+// An error code of the library. While there is MPI_COMM_WORLD.
 int let_library_go_on() noexcept;
 // Before the library ends.
 void end_library_progress() noexcept;

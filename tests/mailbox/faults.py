@@ -5,6 +5,7 @@ FAULTS = {
     "claims compare no number": "a claim compares the line and the state of a slot alone",
     "claims by a store": "a claim reads the word and writes it later",
     "offers before the library": "an offer is published before the library has its receive",
+    "marker before the bytes": "the marker of a message that was not announced is sent before its kernel has finished",
     "packed behind a marker": "a message whose kernel fails behind its marker comes packed, too",
     "markers are awaited alone": "a receive is complete with its marker, while the kernel runs",
     "packed passes early": "a packed message does not take the early ones before it along",

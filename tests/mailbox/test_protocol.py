@@ -19,6 +19,7 @@ CASES = {
     "claims compare no number": "S10 S10 S10|R00 Q00 R00",
     "claims by a store": "S10|R00=a Ca",
     "offers before the library": "S10|R00",
+    "marker before the bytes": "F10|R00",
     "packed behind a marker": "G10|R00",
     "markers are awaited alone": "S10|R00",
     "packed passes early": "S10 H11|R0* R0*",
@@ -41,7 +42,7 @@ CASES = {
     "arrivals before the bytes": "L10|R00",
     "claims end under chunks": "K10|R00",
     "early behind a lost one": "Z10 S11|R0* R0*",
-    "lost markers count": "Y10 H10|R00",
+    "lost markers count": "Y10 I10 H10|R00",
     "lines are counted late": "S10 S10 S10'|R00=a Q*0=b X R00'",
     "lines are not looked at twice": "S10 S10'|R00=a X R00'",
 }

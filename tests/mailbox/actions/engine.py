@@ -79,8 +79,7 @@ def start_packed(model: Model, state: State, thread: int) -> Next:
 
 
 def _may_be_announced(model: Model, state: State, m: str) -> bool:
-    """One whose marker is lost: announce() waits for its kernel, as deliver() does."""
-    return state["claim", m] is not None and model.calls.messages[m].kind in ("send", "failing_late")
+    return state["claim", m] is not None and model.calls.messages[m].kind in ("send", "failing_late", "lost_marker")
 
 
 @local
@@ -88,6 +87,8 @@ def announce(model: Model, state: State, thread: int) -> Next:
     process = model.process(thread)
     m, *rest = state["pending", process]
     state["pending", process] = tuple(rest)
+    if model.calls.messages[m].kind == "lost_marker":
+        return [(("write", m), ("lose_marker", m))]
     state["announced", process] += (m,)
     return [(("send_marker", m),)]
 
@@ -127,7 +128,8 @@ def start(model: Model, state: State, thread: int) -> Next:
     if model.calls.messages[m].kind in LANDED:
         return [landing.sending(model, state, m)]
     if model.calls.messages[m].kind in ("failing", "failing_late"):
-        return [(("write", m), ("end_claim", m, False), ("send_packed", m))]
+        hasty = (("send_marker", m),) if "marker before the bytes" in model.faults else ()
+        return [(*hasty, ("write", m), ("end_claim", m, False), ("send_packed", m))]
     is_sent = model.calls.messages[m].kind != "lost_marker"
     return [(("write", m), ("end_claim", m, True), ("send_marker", m) if is_sent else ("lose_marker", m))]
 
@@ -170,9 +172,10 @@ def lose(model: Model, state: State, thread: int, m: str) -> Next:
 
 @action
 def lose_marker(model: Model, state: State, thread: int, m: str) -> Next:
-    """The library does not take it: Claim::take_back."""
+    """The library does not take it: Claim::take_back, or ~Direct of an announced one."""
     process, slot, word, _ = state["claim", m]
-    if state["word", process, slot] == (*word, "written") and "lost markers count" not in model.faults:
+    is_written = state["word", process, slot] == (*word, "written")
+    if state["word", process, slot] == (*word, "claimed") or (is_written and "lost markers count" not in model.faults):
         model.step(state, process, slot, "declined", "sender")
     state["claim", m] = None
     return [(("lose", m),)]
