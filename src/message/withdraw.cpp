@@ -12,8 +12,8 @@
 namespace tempi::message {
 namespace {
 
-// A message whose offer is claimed is on its way, unless its sender dies. The kernel of one that has come is waited for,
-// however long it runs.
+// A message whose offer is claimed is on its way, unless its sender dies. When it has come, its kernel is waited for,
+// however long that runs.
 constexpr std::chrono::seconds kMessageTakes{5};
 
 bool has_offer(const MessagePtr& message, const OfferPtr& offer) {
