@@ -5,10 +5,10 @@
 #include <mutex>
 #include <thread>
 
-#include "base/launcher.hpp"
 #include "collective/blocks.hpp"
 #include "mailbox/course.hpp"
 #include "message/engine.hpp"
+#include "message/meetings.hpp"
 #include "mpi/progress.hpp"
 #include "peer/peer.hpp"
 
@@ -103,12 +103,11 @@ Ballot::~Ballot() {
 }
 
 bool Ballot::finds_members() {
-  static const std::string job = job_on_node();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (members_[i] != nullptr) continue;
     const int in_world = peer::rank_in_world(comm_, static_cast<int>(i));
     if (in_world < 0 || !peer::is_on_this_node(in_world)) return false;
-    members_[i] = mailbox::find_neighbour(job, in_world);
+    members_[i] = mailbox::find_neighbour(message::own_job(), in_world);
     if (members_[i] == nullptr) return false;
   }
   return true;

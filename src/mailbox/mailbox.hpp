@@ -6,7 +6,7 @@
 // Processes that cannot find each other so (containers with namespaces of their own) do not meet: messages are packed.
 //
 // Invariants
-//   A process has a mailbox before its first message is noted, or never (message/offers.hpp).
+//   A process has a mailbox before its first message is noted, or never (message/meetings.hpp).
 //   The mailbox of another process stays mapped until this one ends: senders may be reading it.
 #pragma once
 

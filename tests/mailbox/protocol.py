@@ -4,7 +4,7 @@ The actions have the names and the order of the code's:
     actions/calls.py        calls of the program                     interpose/
     actions/engine.py       pending sends                            message/engine.cpp
     actions/early.py        sends that wait for their receives       message/early.cpp
-    actions/meetings.py     counts of a communicator, and closing    message/offers.cpp: Meetings
+    actions/meetings.py     counts of a communicator, and closing    message/meetings.cpp
     actions/meet.py         a send claims its receive's offer        message/offers.cpp: meet, direct.cpp: look
     actions/landing.py      bytes that go by way of a landing        message/landing.cpp, writing.cpp: queue_chunks
     actions/receives.py     a receive is offered                     message/direct.cpp, offers.cpp: Offer::post

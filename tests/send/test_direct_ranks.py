@@ -23,7 +23,7 @@ from support.ranks import Ranks
 
 PATIENT = {"TEMPI_PATIENCE": "5000000"}
 SOON = 4.0  # seconds: less than the patience
-N_WINDOW, N_SLOTS, MOST_LINES, MOST_TAGS, N_CLOSED = 16, 512, 768, 4096, 64  # src/mailbox/contents.hpp, offers.cpp
+N_WINDOW, N_SLOTS, MOST_LINES, MOST_TAGS, N_CLOSED = 16, 512, 768, 4096, 64  # src/mailbox/contents.hpp, meetings.cpp
 BIG = c.Vector(30_000, 2, 5, INT)
 NOBODY = 65534
 ANY_TAG = MPI.ANY_TAG

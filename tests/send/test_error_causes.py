@@ -23,7 +23,7 @@ ARRIVES = {
 ON_HOST = "a transfer falls back to copies in host memory"
 ORDINARY = "a message travels through ordinary memory"
 ONE_BY_ONE = "messages are packed one by one, not in one launch"
-AGAIN = "a message is packed or unpacked again"
+AGAIN = "a message is packed, unpacked or written again"
 FALLS_BACK = [
     # the failing function, the call, and the fallback
     ("launch:1", "Recv", ON_HOST),

@@ -1,4 +1,4 @@
-"""Meetings (message/offers.cpp): the counts of one communicator, which calls close for good."""
+"""Meetings (message/meetings.cpp): the counts of one communicator, which calls close for good."""
 
 from __future__ import annotations
 

@@ -1,0 +1,159 @@
+#include "message/meetings.hpp"
+
+#include <bit>
+#include <mutex>
+#include <set>
+
+#include "base/call_lock.hpp"
+#include "base/launcher.hpp"
+#include "peer/ids.hpp"
+
+namespace tempi::message {
+namespace {
+
+using mailbox::Contents;
+using mailbox::LineKey;
+using mailbox::Mailbox;
+
+constexpr std::size_t kMostTags = 4096;  // of a communicator; a program that makes up new tags is not followed
+
+// Lines of messages to oneself differ from all others by their source.
+std::uint64_t next_own_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+// Of the messages of a line that knows no mailbox few ask for one.
+bool is_time_to_ask(std::uint64_t n) { return std::has_single_bit(n); }
+
+Contents* mailbox_of(int rank, std::uint64_t n) {
+  if (rank == peer::own_rank()) return &Mailbox::own().contents();
+  if (!Mailbox::own().is_published() || !is_time_to_ask(n) || !peer::is_on_this_node(rank)) return nullptr;
+  return mailbox::find_neighbour(own_job(), rank);
+}
+
+struct Registry {
+  std::mutex mutex;
+  std::set<Meetings*> all;
+};
+
+Registry& registry() {
+  static auto& the_registry = *new Registry;  // never destroyed: communicators end while the process exits
+  return the_registry;
+}
+
+}  // namespace
+
+const std::string& own_job() {
+  static const std::string job = job_on_node();
+  return job;
+}
+
+Meetings::Meetings(Handle comm) : comm_(comm), id_(peer::comm_id(comm)), own_id_(next_own_id()) {
+  const CallLock lock(registry().mutex);
+  registry().all.insert(this);
+}
+
+Meetings::~Meetings() {
+  {
+    const CallLock lock(registry().mutex);
+    registry().all.erase(this);
+  }
+  Mailbox::own().end(own_id_);
+  if (id_ != 0) Mailbox::own().end(id_);
+}
+
+std::uint64_t Meetings::id_for(int rank) const { return rank == peer::own_rank() ? own_id_ : id_; }
+
+bool Meetings::is_in_turn(std::atomic<std::thread::id>& user) {
+  std::thread::id known = user.load(std::memory_order_relaxed);
+  if (known == std::this_thread::get_id()) return true;
+  return known == std::thread::id{} && user.compare_exchange_strong(known, std::this_thread::get_id());
+}
+
+const Meetings::Sent* Meetings::count_send(int peer, int tag) {
+  if (!is_in_turn(sender_) || sent_.size() > kMostTags) sends_are_closed_.store(true);
+  if (!claims()) return nullptr;
+  Sent* const known = sent_.find(key_of(peer, tag));
+  Sent& sent = known != nullptr ? *known : sent_.add(key_of(peer, tag));
+  if (known == nullptr) {
+    sent.rank = peer::rank_in_world(comm_, peer);
+    sent.n_of_all_tags = &sent_to_[peer];
+  }
+  ++sent.n;
+  ++*sent.n_of_all_tags;
+  const bool may_have_line = sent.rank >= 0 && id_for(sent.rank) != 0;
+  if (sent.receiver == nullptr && may_have_line) sent.receiver = mailbox_of(sent.rank, sent.n);
+  return &sent;
+}
+
+std::optional<Turn> Meetings::place_send(int peer, int tag) {
+  const Sent* const sent = count_send(peer, tag);
+  if (sent == nullptr || sent->receiver == nullptr || *sent->n_of_all_tags > mailbox::kMostNumber) return {};
+  const LineKey key{id_for(sent->rank), peer::own_rank(), tag};
+  const bool is_own = sent->rank == peer::own_rank();
+  return Turn{sent->receiver, key, sent->n, *sent->n_of_all_tags, sent->rank, is_own, is_never_probed_.load()};
+}
+
+// The first receive from a peer decides the kind of all: with tags, or with MPI_ANY_TAG.
+bool Meetings::is_of_other_kind(int peer, int tag) {
+  const bool is_any = tag == MPI_ANY_TAG;
+  return receives_any_tag_.try_emplace(peer, is_any).first->second != is_any;
+}
+
+Meetings::Received& Meetings::count_receive(Received* known, int peer, int tag, bool is_offered) {
+  Received& received = known != nullptr ? *known : received_.add(key_of(peer, tag));
+  if (known == nullptr) received.rank = peer::rank_in_world(comm_, peer);
+  ++received.n;
+  const bool may_have_line = received.rank >= 0 && id_for(received.rank) != 0;
+  if (received.line == nullptr && may_have_line && mailbox_of(received.rank, received.n) != nullptr) {
+    const int line_tag = tag == MPI_ANY_TAG ? mailbox::kAllTags : tag;
+    received.line = Mailbox::own().line({id_for(received.rank), received.rank, line_tag}, is_offered);
+  }
+  return received;
+}
+
+void Meetings::note_receive(int peer, int tag) {
+  const Place place = place_receive(peer, tag, false);
+  if (place.line != nullptr) place.line->n_posted.store(place.n, std::memory_order_release);
+}
+
+Meetings::Place Meetings::place_receive(int peer, int tag, bool is_offered) {
+  if (!is_in_turn(receiver_) || received_.size() > kMostTags) close_receives();
+  if (!offers()) return {};
+  Received* const known = received_.find(key_of(peer, tag));
+  if (known == nullptr && is_of_other_kind(peer, tag)) {
+    close_receives();
+    return {};
+  }
+  const Received& received = count_receive(known, peer, tag, is_offered);
+  const std::uint64_t base = received.line != nullptr ? received.line->base.load() : 0;
+  if (base + received.n > mailbox::kMostNumber) return {};
+  return {received.line, base + received.n, received.rank == peer::own_rank()};
+}
+
+void Meetings::close_receives() {
+  if (!receives_are_closed_.exchange(true) && id_ != 0) Mailbox::own().close(id_);
+}
+
+void Meetings::close() {
+  close_sends();
+  close_receives();
+}
+
+void Meetings::close_all() noexcept {
+  const CallLock lock(registry().mutex);
+  for (Meetings* const one : registry().all) one->close();
+}
+
+Meetings* known_meetings(Handle comm) noexcept {
+  return static_cast<Meetings*>(peer::known_attachment(comm, peer::Attached::meetings));
+}
+
+Meetings* meetings_on(Handle comm) noexcept {
+  return static_cast<Meetings*>(
+      peer::attachment(comm, peer::Attached::meetings,
+                       [](Handle of) -> std::unique_ptr<peer::Attachment> { return std::make_unique<Meetings>(of); }));
+}
+
+}  // namespace tempi::message
