@@ -11,7 +11,7 @@ void end_later(const Reached* mapping) noexcept;
 
 // False: a mapping of the same memory has not ended, and probably kernels hold up its end. The driver refuses to map
 // what has been allocated there since (seen on an H200). Waits up to a tenth of a second for one that is not held up,
-// longer with TEMPI_PATIENCE.
+// up to two seconds with TEMPI_PATIENCE.
 bool has_ended(const RemoteRange& range) noexcept;
 
 }  // namespace tempi::message
