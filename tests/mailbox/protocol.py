@@ -2,7 +2,7 @@
 
 The actions have the names and the order of the code's:
     actions/calls.py        calls of the program                     interpose/
-    actions/engine.py       pending sends                            message/engine.cpp
+    actions/engine.py       pending sends, and their markers         message/engine.cpp, markers.cpp
     actions/early.py        sends that wait for their receives       message/early.cpp
     actions/meetings.py     counts of a communicator, and closing    message/meetings.cpp
     actions/meet.py         a send claims its receive's offer        message/offers.cpp: meet, direct.cpp: look

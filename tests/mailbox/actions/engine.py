@@ -78,15 +78,20 @@ def start_packed(model: Model, state: State, thread: int) -> Next:
     return [(("announce",) if _may_be_announced(model, state, pending[0]) else ("start",), ("start_packed",))]
 
 
+def _take_first(model: Model, state: State, thread: int) -> tuple[int, str]:
+    process = model.process(thread)
+    m, *rest = state["pending", process]
+    state["pending", process] = tuple(rest)
+    return process, m
+
+
 def _may_be_announced(model: Model, state: State, m: str) -> bool:
     return state["claim", m] is not None and model.calls.messages[m].kind in ("send", "failing_late", "lost_marker")
 
 
 @local
 def announce(model: Model, state: State, thread: int) -> Next:
-    process = model.process(thread)
-    m, *rest = state["pending", process]
-    state["pending", process] = tuple(rest)
+    process, m = _take_first(model, state, thread)
     if model.calls.messages[m].kind == "lost_marker":
         return [(("write", m), ("lose_marker", m))]
     state["announced", process] += (m,)
@@ -118,9 +123,7 @@ def start_some(model: Model, state: State, thread: int) -> Next:
 @local
 def start(model: Model, state: State, thread: int) -> Next:
     """Engine::start, or deliver(); a kernel that fails writes something, and its message comes packed (move_now())."""
-    process = model.process(thread)
-    m, *rest = state["pending", process]
-    state["pending", process] = tuple(rest)
+    _, m = _take_first(model, state, thread)
     if model.calls.messages[m].kind == "lost":
         return [(("lose", m),)]
     if state["claim", m] is None:
