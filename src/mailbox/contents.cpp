@@ -14,6 +14,20 @@ Line* Contents::find(const LineKey& key) {
   return nullptr;
 }
 
+// Ended lines that no line is behind are as if never used: else their number would grow with that of the communicators,
+// until no receive got one. Twice round, as the last lines are before the first.
+void Contents::end_lines(std::uint64_t comm) {
+  for (Line& line : lines) {
+    if (line.comm.load() == comm) line.comm.store(kEnded, std::memory_order_release);
+  }
+  for (std::size_t at = 2 * kLines; at-- > 0;) {
+    Line& line = lines[at % kLines];
+    if (line.comm.load() != kEnded || lines[(at + 1) % kLines].comm.load() != 0) continue;
+    line.comm.store(0, std::memory_order_release);
+    n_lines.fetch_sub(1, std::memory_order_release);
+  }
+}
+
 Poll* Contents::find_poll(std::uint64_t comm) {
   const auto found = std::find_if(polls.begin(), polls.end(), [&](const Poll& one) { return one.comm.load() == comm; });
   return found != polls.end() ? &*found : nullptr;

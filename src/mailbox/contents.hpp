@@ -110,7 +110,7 @@ struct Slot {
 };
 
 struct Line {
-  std::atomic<std::uint64_t> comm{};  // written after the rest of the key; 0: never used, kEnded: to be used again
+  std::atomic<std::uint64_t> comm{};  // written after the rest of the key; 0: free; kEnded: free, others may be behind
   std::atomic<std::int32_t> source{}, tag{};
   std::atomic<std::uint64_t> base{};                        // number of a receive: base + its count
   std::atomic<std::uint64_t> n_posted{};                    // the last number
@@ -163,6 +163,8 @@ struct Contents {
 
   // The line of the key; null: there is none yet.
   Line* find(const LineKey& key);
+  // The communicator's lines are free. For the process of the mailbox, one thread at a time.
+  void end_lines(std::uint64_t comm);
   // The poll of the communicator; null: there is none yet.
   Poll* find_poll(std::uint64_t comm);
   // True: no further receive of this communicator is offered.

@@ -102,9 +102,7 @@ void Mailbox::close(std::uint64_t comm) noexcept {
 
 void Mailbox::end(std::uint64_t comm) noexcept {
   const CallLock lock(mutex_);
-  for (Line& line : contents_->lines) {
-    if (line.comm.load() == comm) line.comm.store(kEnded, std::memory_order_release);
-  }
+  contents_->end_lines(comm);
   for (auto& one : contents_->closed) {
     std::uint64_t its = comm;
     one.compare_exchange_strong(its, 0);

@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from support import outcomes
-from support.direct_counts import DIRECT, LANDED
+from support.direct_counts import DIRECT, LANDED, TIMED_OUT
 from support.memory import Buffer, at_hand
 
 DEVICE = "device"
@@ -125,6 +125,14 @@ def many_communicators(n: int) -> int:
         transpose(comm)
         comm.Free()
     return rows_of("MPI_Alltoallw", before).get(DIRECT[1], 0)
+
+
+def host_memory_after_communicators(n: int) -> int:
+    """Messages of later calls that waited in vain for a peer whose memory is the host's."""
+    many_communicators(n)
+    before = outcomes.rows()
+    transposes(4, {1: "host"})
+    return (outcomes.rows() - before)[TIMED_OUT]
 
 
 def communicators_at_once(n: int) -> int:

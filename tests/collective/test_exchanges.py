@@ -84,6 +84,11 @@ def test_polls_are_used_again(job, size):
     assert job(size).call(worker.many_communicators, 300, timeout=120) == [300] * size
 
 
+def test_host_memory_after_many_communicators(job):
+    """Their lines are free: a receive into host memory says that it is no offer, and its sender does not wait."""
+    assert job(3).call(worker.host_memory_after_communicators, 300, timeout=120) == [0] * 3
+
+
 def test_more_communicators_than_polls():
     with Ranks(2, PATIENT) as job:
         one, other = job.call(worker.communicators_at_once, 300, timeout=120)

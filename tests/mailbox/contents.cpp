@@ -1,6 +1,7 @@
 // The memory of a mailbox, without processes: contents CASE. Prints "well", or the line of the check that fails.
 #include "mailbox/contents.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -64,6 +65,28 @@ static void lines() {
   for (std::size_t k = 0; k < kMostLines; ++k) CHECK((box->find(key(k)) == nullptr) == (k % 2 == 0));
 }
 
+// Lines of communicators that end do not add up; those that stay are found.
+static void ends() {
+  const auto box = std::make_unique<Contents>();
+  const auto make = [&](std::uint64_t comm, int n) {
+    for (int tag = 0; tag < n; ++tag) make_line(*box, {comm, 1, tag});
+    box->n_lines.store(static_cast<std::uint32_t>(
+        std::count_if(box->lines.begin(), box->lines.end(), [](const Line& line) { return line.comm.load() != 0; })));
+  };
+  constexpr int kKept = 100, kOthers = 300;
+  make(1, kKept);
+  for (std::uint64_t comm = 2; comm < 500; ++comm) {
+    make(comm, kOthers);
+    for (int tag = 0; tag < kOthers; ++tag) CHECK(box->find({comm, 1, tag}) != nullptr);
+    box->end_lines(comm);
+    for (int tag = 0; tag < kOthers; ++tag) CHECK(box->find({comm, 1, tag}) == nullptr);
+    for (int tag = 0; tag < kKept; ++tag) CHECK(box->find({1, 1, tag}) != nullptr);
+    CHECK(box->n_lines.load() < 2 * kKept);
+  }
+  box->end_lines(1);
+  CHECK(box->n_lines.load() == 0);
+}
+
 static void closed() {
   const auto box = std::make_unique<Contents>();
   CHECK(!box->is_closed(3));
@@ -98,6 +121,7 @@ int main(int count, char** arguments) {
   if (wanted == "words") words();
   else if (wanted == "claims") claims();
   else if (wanted == "lines") lines();
+  else if (wanted == "ends") ends();
   else if (wanted == "closed") closed();
   else if (wanted == "freed") freed();
   else return 2;

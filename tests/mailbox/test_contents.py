@@ -16,6 +16,6 @@ def program(tmp_path_factory):
     return compiled(cxx(), HERE / "contents.cpp", tmp_path_factory.mktemp("mailbox"), "-std=c++20", sources)
 
 
-@pytest.mark.parametrize("case", ["words", "claims", "lines", "closed", "freed"])
+@pytest.mark.parametrize("case", ["words", "claims", "lines", "ends", "closed", "freed"])
 def test_contents(program, case):
     assert succeed([str(program), case], shim.clean_environment()).out == "well\n"

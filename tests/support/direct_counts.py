@@ -9,6 +9,7 @@ from support import outcomes
 DIRECT = ("direct", "taken: straight into the receiver")
 LANDED = ("direct", "taken: packed straight into memory of the receiver's GPU")
 DECLINED = ("direct", "declined: memory out of reach, or layouts that do not compose")
+TIMED_OUT = ("direct", "timed out: the receive came too late")
 FELL_BACK = ("direct", "taken: staged after a GPU failure")
 
 
