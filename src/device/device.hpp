@@ -85,8 +85,9 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
-// Two queues for each thread and context: the second one's copies run beside the first one's kernels.
-enum class Lane : std::uint8_t { kernels, copies };
+// Two queues for each thread and context: what is in one runs beside what is in the other.
+enum class Lane : std::uint8_t { first, second };
+inline constexpr std::array kLanes{Lane::first, Lane::second};
 
 // Any thread may ask. Throws Error (device) when the work before the mark failed.
 class Mark {
@@ -166,7 +167,7 @@ bool may_come() noexcept;
 // and kernels go to the thread's own queue of the context and lane.
 class Scope {
  public:
-  Scope(Device& device, Context context, Lane lane = Lane::kernels) : device_(device), context_(context) {
+  Scope(Device& device, Context context, Lane lane = Lane::first) : device_(device), context_(context) {
     device_.enter(context_, lane);
   }
   ~Scope() { device_.leave(context_); }

@@ -18,8 +18,13 @@ constexpr std::int64_t kEagerBytes = 16 << 10;
 constexpr microseconds kEagerPatience{10};
 constexpr std::int64_t kBytesPerMicrosecond = 5000;
 
+// A receiver that probes may be about to receive, or may wait for the message itself.
+constexpr microseconds kProbedPatience{10};
+constexpr unsigned kMostInVain = 2, kLeftOut = 32;  // waits for such a receiver, and messages until the next one
+
 microseconds patience(Message& message) {
   static const microseconds kWanted{number(Option::PATIENCE)};
+  if (message.outs.first().early->is_probed()) return kProbedPatience;
   if (kWanted.count() > 0) return kWanted;
   const std::int64_t bytes = message.outs.bytes();
   if (message.is_blocking && bytes <= kEagerBytes) return kEagerPatience;
@@ -32,7 +37,15 @@ bool is_to(Message& message, Handle comm, int peer) {
 
 }  // namespace
 
-void EarlySends::add(const MessagePtr& message) { all_.push_back({message, Clock::now() + patience(*message)}); }
+void EarlySends::add(const MessagePtr& message) { all_.push_back({message, Clock::now()}); }
+
+bool EarlySends::may_wait(Message& message) {
+  const Turn& turn = *message.outs.first().early;
+  if (!turn.is_probed()) return true;
+  if (!message.is_blocking) return false;
+  Prober& prober = probers_[turn.receiver];
+  return prober.n_in_vain < kMostInVain || ++prober.n_left_out % kLeftOut == 0;
+}
 
 Before EarlySends::before(Message& message) const {
   const Part& part = message.outs.first();
@@ -45,20 +58,25 @@ Before EarlySends::before(Message& message) const {
   return found;
 }
 
-bool EarlySends::is_over(Early& early, Clock::time_point now, bool waits) const {
+bool EarlySends::is_over(Early& early, Clock::time_point now, bool waits) {
   if (waits && !early.is_awaited) {
     early.is_awaited = true;
-    early.end = now + patience(*early.message);
+    early.begin = now;
   }
-  return now >= early.end;
+  return now >= early.begin + patience(*early.message);
 }
 
 // Those of `all_` are before it.
-bool EarlySends::is_met(Early& early, Clock::time_point now, bool waits) const {
+bool EarlySends::is_met(Early& early, Clock::time_point now, bool waits) {
   Part& part = early.message->outs.first();
+  const Turn turn = *part.early;
   const Before others = before(*early.message);
-  if (others != Before::its_tag && look(part, others == Before::none)) return true;
+  if (others != Before::its_tag && look(part, others == Before::none)) {
+    if (part.direct && turn.is_probed()) probers_[turn.receiver] = {};
+    return true;
+  }
   if (!is_over(early, now, waits)) return false;
+  if (turn.is_probed()) ++probers_[turn.receiver].n_in_vain;
   count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(part.payload.bytes()));
   part.early.reset();
   return true;

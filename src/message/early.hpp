@@ -2,7 +2,8 @@
 //
 // Invariants
 //   A send is packed at the end of its patience at the latest, which begins with the first call that may block for it;
-//   without such a call it begins with the send.
+//   without such a call it begins with the send. For a receiver that probes only blocking sends wait, shortly, and few
+//   where that was in vain.
 //   Of the sends to one peer on one communicator only direct ones of other tags pass an early one, if their receives
 //   were posted with a specific tag, which MPI matches with no other message. A send does not look for its receive
 //   while an early one of its communicator, peer and tag is before it.
@@ -10,6 +11,7 @@
 
 #include <chrono>
 #include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include "message/message.hpp"
@@ -24,6 +26,8 @@ class EarlySends {
   bool empty() const { return all_.empty(); }
   std::size_t size() const { return all_.size(); }
   void add(const MessagePtr& message);
+  // False: its receiver may be probing for it.
+  bool may_wait(Message& message);
   Before before(Message& message) const;
   // Takes those out that are early no more: with a transfer, or to be packed. In the order in which they are to start.
   std::vector<MessagePtr> take_met(bool waits);
@@ -34,13 +38,18 @@ class EarlySends {
   using Clock = std::chrono::steady_clock;
   struct Early {
     MessagePtr message;
-    Clock::time_point end;
+    Clock::time_point begin;
     bool is_awaited = false;
   };
-  bool is_over(Early& early, Clock::time_point now, bool waits) const;
-  bool is_met(Early& early, Clock::time_point now, bool waits) const;
+  struct Prober {
+    unsigned n_in_vain = 0;  // waits, one after the other
+    unsigned n_left_out = 0;
+  };
+  static bool is_over(Early& early, Clock::time_point now, bool waits);
+  bool is_met(Early& early, Clock::time_point now, bool waits);
 
   std::deque<Early> all_;  // in the order of the program's calls
+  std::unordered_map<const mailbox::Contents*, Prober> probers_;
 };
 
 }  // namespace tempi::message

@@ -58,7 +58,8 @@ void queue_batch(const Works& works) {
   const device::Scope here(first.device(), first.context());
   pack::Batch batch(here);
   for (const Work& work : works) {
-    if (const auto& direct = work.part->direct) batch.add_direct({&direct->transfer, &direct->owner});
+    if (const auto& direct = work.part->direct)
+      batch.add_direct({&direct->transfer, &direct->owner, direct->own == nullptr});
     else work.payload().join(batch);
   }
   const auto queued = std::make_shared<const pack::Queued>(batch.queue());

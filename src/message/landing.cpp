@@ -22,7 +22,7 @@ constexpr std::int64_t kShortBlock = 128, kLeastBytesAByte = 64 << 10;
 }  // namespace
 
 std::int64_t landed_chunk_bytes(std::int64_t message_bytes) {
-  constexpr std::int64_t kChunks = 8, kLeast = 1 << 20;
+  constexpr std::int64_t kChunks = 16, kLeast = 1 << 20;
   return std::max(kLeast, message_bytes / kChunks);
 }
 
@@ -35,21 +35,17 @@ bool suits_landing(const Payload& payload) {
 }
 
 Landing::Landing(const Scope& here, const pack::Transfer& transfer)
-    : device_(here.device()),
-      context_(here.context()),
-      memory_(device_, context_, MemoryKind::device, transfer.bytes(), device::Limit::pool),
-      transfer_(transfer.with_dense_at(memory_.data())) {
-  transfer_.dense().place = {device_.locate(memory_.data())};
+    : memory_(here.device(), here.context(), MemoryKind::device, transfer.bytes(), device::Limit::pool),
+      transfer_(transfer.with_dense_at(memory_.data())),
+      lanes_(here.device(), here.context()) {
+  transfer_.dense().place = {here.device().locate(memory_.data())};
   n_all_.fetch_add(1, std::memory_order_relaxed);
 }
 
 // They may be under way though the message has come packed after all.
 Landing::~Landing() {
   n_all_.fetch_sub(1, std::memory_order_relaxed);
-  try {
-    if (last_ && !last_->reached()) last_->wait();
-  } catch (...) {  // failed work is not running either
-  }
+  lanes_.wait();
 }
 
 std::unique_ptr<Landing> Landing::make(const Payload& payload, mailbox::Slot& slot) noexcept try {
@@ -68,25 +64,12 @@ std::unique_ptr<Landing> Landing::make(const Payload& payload, mailbox::Slot& sl
 
 void Landing::unpack(std::int64_t arrived) {
   if (chunks_.empty()) chunks_ = pack::chunks_of(transfer_, landed_chunk_bytes(transfer_.bytes()));
-  if (n_queued_ == chunks_.size() || chunks_[n_queued_].end > arrived) return;
-  const Scope here(device_, context_);
-  try {
-    for (; n_queued_ < chunks_.size() && chunks_[n_queued_].end <= arrived; ++n_queued_)
-      chunks_[n_queued_].queue_kernel(here);
-    last_ = here.mark();
-  } catch (...) {
-    here.settle();
-    throw;
-  }
+  for (; n_queued_ < chunks_.size() && chunks_[n_queued_].end <= arrived; ++n_queued_) lanes_.queue(chunks_[n_queued_]);
 }
 
 pack::Queued Landing::queue_rest() {
-  {
-    const Scope here(device_, context_);
-    if (last_) here.wait_for(*last_);  // another thread's
-  }
   unpack(transfer_.bytes());
-  return {last_, nullptr};
+  return {lanes_.join(), nullptr};
 }
 
 }  // namespace tempi::message

@@ -40,13 +40,11 @@ class Landing {
 
  private:
   inline static std::atomic<int> n_all_{0};
-  device::Device& device_;
-  const device::Context context_;
   const device::Staging memory_;
   pack::Transfer transfer_;  // from the memory to the program's buffer
   std::vector<pack::Chunk> chunks_{};
   std::size_t n_queued_ = 0;
-  device::MarkPtr last_{};
+  pack::ChunkLanes lanes_;
 };
 
 // A large receive of short blocks over much memory.

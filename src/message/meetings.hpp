@@ -34,6 +34,9 @@ struct Turn {
   int rank;  // of the receiver, in MPI_COMM_WORLD
   bool is_own;
   bool is_never_probed;
+
+  // The receiver looks for messages before it receives them: it may wait for this one.
+  bool is_probed() const { return !is_never_probed && receiver->probes.load(std::memory_order_acquire) != 0; }
 };
 
 // The counts on one communicator. Any thread may ask: the first that sends, or receives, is the only one that counts.

@@ -164,9 +164,8 @@ Meeting meet(const Turn& turn, bool is_next) noexcept {
   const std::uint64_t n_posted = line != nullptr ? line->n_posted.load(std::memory_order_acquire) : 0;
   if (line != nullptr && line->comm.load() != turn.key.comm) line = nullptr;  // used again
   if (line == nullptr || n_posted < n) {
-    const bool may_come = !turn.is_own && (turn.is_never_probed || there.probes.load(std::memory_order_acquire) == 0);
     const bool may_be_offered = (line != nullptr || there.has_room()) && !there.is_closed(turn.key.comm);
-    return {may_come && may_be_offered ? Met::early : Met::nothing};
+    return {!turn.is_own && may_be_offered ? Met::early : Met::nothing};
   }
   Slot& slot = there.slots[line->slots[n % mailbox::kWindow].load(std::memory_order_acquire) % mailbox::kSlots];
   const OfferWord offered{n, there.number_of(*line), OfferState::offered};

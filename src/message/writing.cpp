@@ -161,7 +161,7 @@ void write_by_host(const Direct& direct, const Part& part) {
 void run_again(const Direct& direct, const Part& part) {
   const device::Scope here(part.payload.device(), direct.transfer.source.place.first.context);
   pack::Batch batch(here);
-  batch.add_direct({&direct.transfer, &direct.owner});
+  batch.add_direct({&direct.transfer, &direct.owner, true});
   batch.queue().mark->wait();
 }
 
@@ -191,17 +191,12 @@ bool goes_in_chunks(const Direct& direct) {
 
 pack::Queued queue_chunks(Direct& direct, device::Device& device) {
   const pack::Transfer& transfer = direct.transfer;
-  const device::Scope here(device, transfer.source.place.first.context);
-  try {
-    for (const pack::Chunk& chunk : pack::chunks_of(transfer, landed_chunk_bytes(transfer.bytes()))) {
-      chunk.queue_kernel(here);
-      direct.sent.push_back({here.mark(), chunk.end});
-    }
-  } catch (...) {
-    here.settle();
-    throw;
+  pack::ChunkLanes lanes(device, transfer.source.place.first.context);
+  for (const pack::Chunk& chunk : pack::chunks_of(transfer, landed_chunk_bytes(transfer.bytes()))) {
+    direct.sent.push_back({lanes.queue(chunk), chunk.end});
+    tell_arrived(direct, false);
   }
-  return {direct.sent.back().mark};
+  return {lanes.join()};
 }
 
 void tell_arrived(Direct& direct, bool waits) {

@@ -49,6 +49,38 @@ bool can_slice(const Boxes& boxes) {
 
 }  // namespace
 
+device::MarkPtr ChunkLanes::queue(const Chunk& chunk) {
+  const Scope here(device_, context_, device::kLanes[next_]);
+  device::MarkPtr& last = last_[next_];
+  try {
+    if (last) here.wait_for(*last);  // another thread's, perhaps
+    chunk.queue_kernel(here);
+    last = here.mark();
+  } catch (...) {
+    here.settle();
+    throw;
+  }
+  next_ = (next_ + 1) % last_.size();
+  return last;
+}
+
+device::MarkPtr ChunkLanes::join() {
+  const Scope here(device_, context_);
+  for (const device::MarkPtr& last : last_) {
+    if (last) here.wait_for(*last);
+  }
+  return here.mark();
+}
+
+void ChunkLanes::wait() noexcept {
+  for (const device::MarkPtr& last : last_) {
+    try {
+      if (last && !last->reached()) last->wait();
+    } catch (...) {  // failed work is not running either
+    }
+  }
+}
+
 std::vector<Chunk> chunks_of(const Transfer& whole, std::int64_t chunk_bytes) {
   std::vector<Chunk> chunks;
   const Boxes& written = whole.mapping->written();

@@ -43,7 +43,7 @@ namespace {
 // After a failure no work of ours may still run on memory that is about to be reused.
 void settle(device::Device& device, const device::Location& location) noexcept {
   if (!location.on_gpu()) return;
-  for (const device::Lane lane : {device::Lane::kernels, device::Lane::copies}) {
+  for (const device::Lane lane : device::kLanes) {
     try {
       device::Scope(device, location.context, lane).settle();
     } catch (...) {  // the context is gone, and its work with it

@@ -45,7 +45,23 @@ TEMPI_DEVICE std::int64_t table_offset(const KernelBox& box, std::uint32_t index
   return entry * box.table_unit;
 }
 
-template <class Word, Depth kDepth, class Memory>
+// Of a box with aligned rows: the bytes back from the word's place in the loop to its place in the row. An idle word's
+// place is the first of the row; it is not stored.
+struct InRow {
+  std::uint32_t step_back;
+  bool is_idle;
+};
+template <class Word>
+TEMPI_DEVICE InRow in_row(const KernelBox& box, std::uint32_t word, const char* to) {
+  const std::uint32_t rows = box.n_dims == 1 ? 0 : quotient(word, box.dims[0].magic, box.shifts[0]);
+  const std::uint32_t in_loop = (word - rows * box.dims[0].count) * static_cast<std::uint32_t>(sizeof(Word));
+  const std::uint32_t in_line =
+      (static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to)) - in_loop) % kLineBytes;
+  const bool is_idle = in_loop - in_line >= box.row_words * static_cast<std::uint32_t>(sizeof(Word));  // or below zero
+  return {is_idle ? in_loop : in_line, is_idle};
+}
+
+template <class Word, Depth kDepth, bool kMayBeAligned, class Memory>
 TEMPI_DEVICE void move_words(const KernelBox& box, const char* src, char* dst, Tile tile, const Memory& memory) {
   constexpr std::uint32_t kWords = kWordsPerThread<kDepth, sizeof(Word)>;
   const std::uint32_t step = tile.threads;
@@ -73,6 +89,17 @@ TEMPI_DEVICE void move_words(const KernelBox& box, const char* src, char* dst, T
       if (irregular) (box.table_side == TableSide::src ? from[k] : to[k]) += table_offset(box, index, memory);
     }
   }
+  std::uint32_t idle = 0;  // bits
+  if (kMayBeAligned && box.row_words != 0) {
+    TEMPI_UNROLL
+    for (std::uint32_t k = 0; k < kWords; ++k) {
+      const std::uint32_t word = first + k * step;
+      const InRow place = in_row<Word>(box, word < box.n_words ? word : box.n_words - 1, dst + to[k]);
+      from[k] -= place.step_back;
+      to[k] -= place.step_back;
+      idle |= std::uint32_t{place.is_idle} << k;
+    }
+  }
   Word words[kWords];
   TEMPI_UNROLL
   for (std::uint32_t k = 0; k < kWords; ++k) {
@@ -80,7 +107,8 @@ TEMPI_DEVICE void move_words(const KernelBox& box, const char* src, char* dst, T
   }
   TEMPI_UNROLL
   for (std::uint32_t k = 0; k < kWords; ++k) {
-    if (first + k * step < box.n_words) *reinterpret_cast<Word*>(memory.at(dst + to[k])) = words[k];
+    if (first + k * step < box.n_words && (idle >> k & 1) == 0)
+      *reinterpret_cast<Word*>(memory.at(dst + to[k])) = words[k];
   }
 }
 
@@ -107,24 +135,24 @@ struct WordOf<16> {
   using Type = Word16;
 };
 
-template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
+template <Depth kDepth, std::uint32_t kWordBytes, bool kMayBeAligned, class Memory>
 TEMPI_DEVICE void move_tile(const KernelBox& box, const char* src, char* dst, Tile tile, const Memory& memory) {
   if constexpr (kWordBytes != kMixedWords) {
-    move_words<typename WordOf<kWordBytes>::Type, kDepth>(box, src, dst, tile, memory);
+    move_words<typename WordOf<kWordBytes>::Type, kDepth, kMayBeAligned>(box, src, dst, tile, memory);
   } else {
     switch (box.word_bytes) {
-      case 16: return move_words<Word16, kDepth>(box, src, dst, tile, memory);
-      case 8: return move_words<std::uint64_t, kDepth>(box, src, dst, tile, memory);
-      case 4: return move_words<std::uint32_t, kDepth>(box, src, dst, tile, memory);
-      case 2: return move_words<std::uint16_t, kDepth>(box, src, dst, tile, memory);
-      default: return move_words<std::uint8_t, kDepth>(box, src, dst, tile, memory);
+      case 16: return move_words<Word16, kDepth, kMayBeAligned>(box, src, dst, tile, memory);
+      case 8: return move_words<std::uint64_t, kDepth, kMayBeAligned>(box, src, dst, tile, memory);
+      case 4: return move_words<std::uint32_t, kDepth, false>(box, src, dst, tile, memory);
+      case 2: return move_words<std::uint16_t, kDepth, false>(box, src, dst, tile, memory);
+      default: return move_words<std::uint8_t, kDepth, false>(box, src, dst, tile, memory);
     }
   }
 }
 
 template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
 TEMPI_DEVICE void run(const OneBox& list, Tile tile, const Memory& memory) {
-  move_tile<kDepth, kWordBytes>(list.box, list.src, list.dst, tile, memory);
+  move_tile<kDepth, kWordBytes, false>(list.box, list.src, list.dst, tile, memory);
 }
 
 template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
@@ -138,17 +166,28 @@ TEMPI_DEVICE void run(const FewBoxes& list, Tile tile, const Memory& memory) {
       high = middle;
     }
   }
-  move_tile<kDepth, kWordBytes>(list.boxes[low], list.src, list.dst,
-                                {tile.index - list.first_tile[low], tile.thread, tile.threads}, memory);
+  move_tile<kDepth, kWordBytes, false>(list.boxes[low], list.src, list.dst,
+                                       {tile.index - list.first_tile[low], tile.thread, tile.threads}, memory);
+}
+
+template <Depth kDepth, std::uint32_t kWordBytes, bool kMayBeAligned, class Memory>
+TEMPI_DEVICE void run_list(const ManyBoxes& list, Tile tile, const Memory& memory) {
+  const std::uint32_t element = tile.index / list.tiles_per_element;
+  const std::uint32_t in_element = tile.index - element * list.tiles_per_element;
+  const TileOfList here = memory.at(list.tiles)[in_element];
+  move_tile<kDepth, kWordBytes, kMayBeAligned>(
+      memory.fetch(list.boxes + here.box, tile.thread), list.src + element * list.src_extent,
+      list.dst + element * list.dst_extent, {here.index, tile.thread, tile.threads}, memory);
 }
 
 template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
 TEMPI_DEVICE void run(const ManyBoxes& list, Tile tile, const Memory& memory) {
-  const std::uint32_t element = tile.index / list.tiles_per_element;
-  const std::uint32_t in_element = tile.index - element * list.tiles_per_element;
-  const TileOfList here = memory.at(list.tiles)[in_element];
-  move_tile<kDepth, kWordBytes>(memory.fetch(list.boxes + here.box, tile.thread), list.src + element * list.src_extent,
-                                list.dst + element * list.dst_extent, {here.index, tile.thread, tile.threads}, memory);
+  run_list<kDepth, kWordBytes, false>(list, tile, memory);
+}
+
+template <Depth kDepth, std::uint32_t kWordBytes, class Memory>
+TEMPI_DEVICE void run(const AlignedBoxes& list, Tile tile, const Memory& memory) {
+  run_list<kDepth, kWordBytes, true>(list, tile, memory);
 }
 
 }  // namespace tempi::pack

@@ -15,6 +15,7 @@ namespace tempi::pack {
 
 inline constexpr int kMaxKernelDims = 6;                // kMaxBoxDims and the words of a block
 inline constexpr std::uint32_t kMaxWords = 0x7fffffff;  // per box: Divisor needs numerators below 2^31
+inline constexpr std::uint32_t kLineBytes = 128;        // of the L2 cache, and of a link between GPUs
 inline constexpr int kFewBoxes = 8;                     // most boxes passed as kernel parameters
 
 // Division by `count` >= 2 of numerators below 2^31 is a multiplication and a shift (Granlund and Montgomery, PLDI'94).
@@ -26,7 +27,8 @@ struct KernelDim {
 
 enum class TableSide : std::uint8_t { none, src, dst };
 
-// Small, and needed by every thread first: parameters are fetched line by line.
+// Small, and needed by every thread first: parameters are fetched line by line. Launches are compared byte by byte:
+// there is no padding.
 struct KernelBox {
   std::uint32_t n_words;
   std::uint8_t word_bytes;
@@ -39,7 +41,7 @@ struct KernelBox {
   std::uint8_t table_is_narrow;         // entries are int32, else int64
   std::uint8_t shifts[kMaxKernelDims];  // of the divisions by the counts of dims
   std::uint8_t is_far;                  // for the choice of a kernel
-  std::uint8_t unused[4];               // launches are compared byte by byte: there is no padding
+  std::uint32_t row_words;  // of rows that are aligned (aligned_rows.hpp), whose loop has idle words; else 0
   KernelDim dims[kMaxKernelDims];
 };
 
@@ -76,6 +78,10 @@ struct ManyBoxes {
   std::uint32_t tiles_per_element;
   std::uint32_t unused;
 };
+
+// The same, for the kernels of lists some of whose boxes have aligned rows.
+struct AlignedBoxes : ManyBoxes {};
+static_assert(sizeof(AlignedBoxes) == sizeof(ManyBoxes));
 
 static_assert(std::has_unique_object_representations_v<OneBox> && std::has_unique_object_representations_v<FewBoxes> &&
               std::has_unique_object_representations_v<ManyBoxes>);

@@ -82,6 +82,9 @@ const device::Kernel& kernel_of_few(Depth depth, std::uint32_t word_bytes) {
 const device::Kernel& kernel_of_many(Depth depth, std::uint32_t word_bytes) {
   return find("ManyBoxes", depth, word_bytes);
 }
+const device::Kernel& kernel_of_aligned(Depth depth, std::uint32_t word_bytes) {
+  return find("AlignedBoxes", depth, word_bytes);
+}
 
 const device::Kernel& windowed_kernel(Form form, std::uint32_t word_bytes) {
   const WindowedRow* row = std::find_if(

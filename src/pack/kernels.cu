@@ -40,12 +40,13 @@ struct GpuMemory {
 };
 
 // Wide words with few loads in flight want all the threads that fit a multiprocessor; others want registers.
-constexpr int tiles_per_multiprocessor(Depth depth, std::uint32_t word_bytes) {
-  const bool is_wide = word_bytes >= 8 && words_per_thread(depth, word_bytes) * word_bytes <= 32;
+constexpr int tiles_per_multiprocessor(Depth depth, std::uint32_t word_bytes, bool needs_registers) {
+  const bool is_wide = !needs_registers && word_bytes >= 8 && words_per_thread(depth, word_bytes) * word_bytes <= 32;
   return (is_wide ? 2048 : 1024) / static_cast<int>(kMostThreads);
 }
-template <Depth kDepth, std::uint32_t kWordBytes>
-inline constexpr int kTilesPerMultiprocessor = tiles_per_multiprocessor(kDepth, kWordBytes);
+template <class Params, Depth kDepth, std::uint32_t kWordBytes>
+inline constexpr int kTilesPerMultiprocessor =
+    tiles_per_multiprocessor(kDepth, kWordBytes, std::is_same_v<Params, AlignedBoxes>);
 
 // The fence of each tile orders the bytes of all its threads, wherever they go, before the flag.
 __device__ __forceinline__ void tell(const device::Done& done) {
@@ -59,11 +60,11 @@ __device__ __forceinline__ void tell(const device::Done& done) {
   *static_cast<volatile std::uint32_t*>(done.flag) = 1;
 }
 
-#define TEMPI_KERNEL(Params, depth, word)                                                                 \
-  extern "C" __global__ void __launch_bounds__(kMostThreads, kTilesPerMultiprocessor<Depth::depth, word>) \
-      tempi_##Params##_##depth##_##word(const __grid_constant__ Params list, const device::Done done) {   \
-    run<Depth::depth, word>(list, Tile{blockIdx.x, threadIdx.x, blockDim.x}, GpuMemory{});                \
-    tell(done);                                                                                           \
+#define TEMPI_KERNEL(Params, depth, word)                                                                         \
+  extern "C" __global__ void __launch_bounds__(kMostThreads, kTilesPerMultiprocessor<Params, Depth::depth, word>) \
+      tempi_##Params##_##depth##_##word(const __grid_constant__ Params list, const device::Done done) {           \
+    run<Depth::depth, word>(list, Tile{blockIdx.x, threadIdx.x, blockDim.x}, GpuMemory{});                        \
+    tell(done);                                                                                                   \
   }
 #define TEMPI_WINDOWED_KERNEL(form, word)                                        \
   extern "C" __global__ void __launch_bounds__(kWindowThreads)                   \

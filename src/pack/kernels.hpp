@@ -10,6 +10,7 @@ namespace tempi::pack {
 const device::Kernel& kernel_of_one(Depth depth, std::uint32_t word_bytes);
 const device::Kernel& kernel_of_few(Depth depth, std::uint32_t word_bytes);
 const device::Kernel& kernel_of_many(Depth depth, std::uint32_t word_bytes = kMixedWords);
+const device::Kernel& kernel_of_aligned(Depth depth, std::uint32_t word_bytes);
 const device::Kernel& windowed_kernel(Form form, std::uint32_t word_bytes);
 
 }  // namespace tempi::pack

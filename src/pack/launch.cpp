@@ -102,7 +102,9 @@ ListKernel kernel_of_list(const std::vector<KernelBox>& boxes) {
   const std::uint32_t word = common >= kLeastWordOfLists ? common : kMixedWords;
   const Depth of_many = word == kMixedWords ? Depth::irregular : deep(word);
   const Depth depth = one_word_a_thread(boxes) ? Depth::x1 : of_many;
-  return {&kernel_of_many(depth, word), depth};
+  const auto is_aligned = [](const KernelBox& box) { return box.row_words != 0; };
+  const bool has_aligned = std::any_of(boxes.begin(), boxes.end(), is_aligned);
+  return {has_aligned ? &kernel_of_aligned(depth, word) : &kernel_of_many(depth, word), depth};
 }
 
 LongList long_list(std::vector<KernelBox> boxes) {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "pack/aligned_rows.hpp"
 #include "pack/cache.hpp"
 #include "pack/kernels.hpp"
 #include "pack/mover.hpp"
@@ -68,10 +69,22 @@ std::vector<TileOfList> mixed(const std::vector<std::uint32_t>& tiles_of_boxes) 
   return all;
 }
 
+bool is_remote(const KernelBox& box, const std::vector<Member>& members) {
+  const auto is_there = [&](const Member& member) {
+    const device::Location& to = member.transfer->destination.place.first;
+    const auto at = static_cast<std::uintptr_t>(box.dst_offset);
+    return member.is_remote && at >= to.begin && at < to.end;
+  };
+  return std::any_of(members.begin(), members.end(), is_there);
+}
+
 void make(const Scope& here, const std::vector<Member>& members, List& list) {
   std::vector<KernelBox> boxes;
   for (const Member& member : members) add_kernel_boxes(here, *member.transfer, boxes);
   boxes = woven(boxes);
+  for (KernelBox& box : boxes) {
+    if (is_remote(box, members)) box = with_aligned_rows(box);
+  }
   const auto [kernel, depth] = kernel_of_list(boxes);
   std::vector<std::uint32_t> tiles_of_boxes;
   for (const KernelBox& box : boxes) tiles_of_boxes.push_back(tiles_of(box, depth, tuning()[Knob::threads]));

@@ -17,6 +17,7 @@ namespace tempi::pack {
 struct Member {
   const Transfer* transfer;
   const std::shared_ptr<const void>* owner;  // of its mapping and launches
+  bool is_remote = false;                    // to another process: over a link, perhaps
 };
 
 // Queues the transfers, which the kernels of the entered context reach. What is returned is in use until they are done.

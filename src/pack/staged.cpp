@@ -21,12 +21,12 @@ struct Hop {
 };
 
 Hop kernel_hop() {
-  return {Lane::kernels, [](const Scope& here, const Chunk& chunk) { chunk.queue_kernel(here); }};
+  return {Lane::first, [](const Scope& here, const Chunk& chunk) { chunk.queue_kernel(here); }};
 }
 
 // Between dense memory.
 Hop copy_hop(const void* src, void* dst) {
-  return {Lane::copies, [=](const Scope& here, const Chunk& chunk) {
+  return {Lane::second, [=](const Scope& here, const Chunk& chunk) {
             here.copy(static_cast<std::byte*>(dst) + chunk.begin, static_cast<const std::byte*>(src) + chunk.begin,
                       static_cast<std::size_t>(chunk.end - chunk.begin));
           }};

@@ -28,7 +28,6 @@ inline constexpr std::uint32_t kSectorBytes = 32;      // bytes that memory writ
 inline constexpr std::uint32_t kChunkBytes = 16;       // bytes that a thread reads at a time
 inline constexpr std::uint32_t kUnitBytes = 8;         // bytes that a thread stores at a time
 inline constexpr std::uint32_t kMostTileBytes = 8192;  // of the packed side, when packing
-inline constexpr std::uint32_t kLineBytes = 128;       // bytes of one request to the L2 cache
 
 // Bytes of windows that a tile unpacks into, about: those of all tiles at work fit the L2 cache.
 inline constexpr std::uint32_t kUnpackedTileBytes = 6 << 10;

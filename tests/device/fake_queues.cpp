@@ -30,20 +30,20 @@ int main() {
 
   MarkPtr first, second;
   {
-    const Scope copies(device, context, Lane::copies);
+    const Scope copies(device, context, Lane::second);
     copies.copy(between, source, 8);
     first = copies.mark();
   }
   {
-    const Scope kernels(device, context, Lane::kernels);
+    const Scope kernels(device, context, Lane::first);
     kernels.wait_for(*first);
     kernels.copy(target, between, 8);
     second = kernels.mark();
   }
   const auto finish = [&](Lane lane) { return outcome_of([&] { Scope(device, context, lane).finish(); }); };
-  const char* const finished_first = finish(Lane::copies);
+  const char* const finished_first = finish(Lane::second);
   const char* const reached = outcome_of([&] { second->wait(); });
-  const char* const finished_second = finish(Lane::kernels);
+  const char* const finished_second = finish(Lane::first);
   std::printf("first %s, mark %s, second %s, %s\n", finished_first, reached, finished_second, target);
   return 0;
 }

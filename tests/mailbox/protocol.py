@@ -16,8 +16,8 @@ The state that they change is model_state.py's, the library below them library.p
 through the table src/mailbox/offers.def. checks.py has the properties, faults.py the mistakes that break them.
 
 Left out: persistent and buffered requests, cancelled sends, receives that fail, messages that share a launch, the
-progress thread (it does what calls do), full tables of lines, processes that die, and bounds of time: a wait that has
-one lasts for ever here, so that one that needs it is a deadlock.
+progress thread (it does what calls do), full tables of lines, processes that die, the short wait for a receiver that
+probes, and bounds of time: a wait that has one lasts for ever here, so that one that needs it is a deadlock.
 """
 
 from __future__ import annotations

@@ -281,6 +281,12 @@ def test_usual_programs_end(ranks, n_ranks, program, patience):
     job.call(function, gpu_end(FACES[0]), *arguments, timeout=20)
 
 
+def test_sends_to_a_prober_wait_rarely(ranks):
+    """Twice, and once in 32 then."""
+    job = ranks(2, **DIRECT, **PATIENT)
+    assert job.call(usual.sent_to_a_prober, gpu_end(FACES[0]), 98, timeout=60) == [2 + 96 // 32, 0]
+
+
 @needs.function("Isendrecv_replace")
 @pytest.mark.parametrize("spec", [FACES[0], BIG], ids=["eager", "large"])
 def test_a_buffer_that_is_replaced_is_sent_first(ranks, spec):

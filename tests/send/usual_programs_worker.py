@@ -10,7 +10,9 @@ import ways
 from exchange_worker import RECEIVER, SENDER
 from mpi4py import MPI
 
+from support import outcomes
 from support.building import Builder
+from support.direct_counts import TIMED_OUT
 from support.messages import End, Image, Side
 from support.p2p import PLAIN, Requests
 
@@ -57,6 +59,24 @@ def probed(end: End, n: int, way: str) -> None:
         PLAIN("Isend", out.piece, right, TAG, comm, (sent := Requests()).at(0))
         ways.receive(PLAIN, way, into.piece, ways.Place(comm, left, TAG), MPI.Status())
         ways.complete(PLAIN, "Wait", sent)
+
+
+def sent_to_a_prober(end: End, n: int) -> int:
+    """MPI_Send to a rank that looks for each message before it receives it: how many waited for an offer in vain."""
+    comm = MPI.COMM_WORLD
+    comm.Iprobe(MPI.PROC_NULL)
+    comm.Barrier()
+    before = outcomes.rows()
+    with Builder() as builder:
+        for k in range(n):
+            side = Side(end.later(k), builder)
+            if comm.rank == SENDER:
+                PLAIN("Send", side.piece, RECEIVER, TAG, comm)
+            else:
+                into = Side(end.later(100 + k), builder)
+                ways.receive(PLAIN, "Recv probed", into.piece, ways.Place(comm, SENDER, TAG), MPI.Status())
+                into.check_received(side.payload())
+    return (outcomes.rows() - before)[TIMED_OUT]
 
 
 def polled(end: End, n: int) -> None:

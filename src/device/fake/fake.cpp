@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kMostParamBytes = 32764;  // of a CUDA kernel
 
 // The program's synchronous copies that have returned early (fake_copy), as CUDA's do: a queue that no thread owns.
-QueueKey legacy_queue(int ordinal) { return {std::thread::id(), fake_context(ordinal), Lane::kernels}; }
+QueueKey legacy_queue(int ordinal) { return {std::thread::id(), fake_context(ordinal), Lane::first}; }
 
 // The contexts entered by this thread, innermost last.
 struct Entered {

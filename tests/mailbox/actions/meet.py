@@ -106,6 +106,7 @@ def _is_next(model: Model, state: State, m: str) -> bool:
 
 @action
 def read_probes(model: Model, state: State, thread: int, m: str) -> Next:
+    """EarlySends::may_wait."""
     if state["probes", model.calls.messages[m].destination]:
         state["look", m] = "nothing"
         return DONE
