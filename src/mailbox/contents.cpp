@@ -17,9 +17,13 @@ Line* Contents::find(const LineKey& key) {
 // Ended lines that no line is behind are as if never used: else their number would grow with that of the communicators,
 // until no receive got one. Twice round, as the last lines are before the first.
 void Contents::end_lines(std::uint64_t comm) {
+  bool has_ended = false;
   for (Line& line : lines) {
-    if (line.comm.load() == comm) line.comm.store(kEnded, std::memory_order_release);
+    if (line.comm.load() != comm) continue;
+    line.comm.store(kEnded, std::memory_order_release);
+    has_ended = true;
   }
+  if (!has_ended) return;
   for (std::size_t at = 2 * kLines; at-- > 0;) {
     Line& line = lines[at % kLines];
     if (line.comm.load() != kEnded || lines[(at + 1) % kLines].comm.load() != 0) continue;

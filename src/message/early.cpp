@@ -39,7 +39,7 @@ bool is_to(Message& message, Handle comm, int peer) {
 
 void EarlySends::add(const MessagePtr& message) { all_.push_back({message, Clock::now()}); }
 
-bool EarlySends::may_wait(Message& message) {
+bool EarlySends::takes_wait(Message& message) {
   const Turn& turn = *message.outs.first().early;
   if (!turn.is_probed()) return true;
   if (!message.is_blocking) return false;
@@ -76,7 +76,7 @@ bool EarlySends::is_met(Early& early, Clock::time_point now, bool waits) {
     return true;
   }
   if (!is_over(early, now, waits)) return false;
-  if (turn.is_probed()) ++probers_[turn.receiver].n_in_vain;
+  if (early.message->is_blocking && turn.is_probed()) ++probers_[turn.receiver].n_in_vain;
   count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(part.payload.bytes()));
   part.early.reset();
   return true;

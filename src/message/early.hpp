@@ -26,8 +26,8 @@ class EarlySends {
   bool empty() const { return all_.empty(); }
   std::size_t size() const { return all_.size(); }
   void add(const MessagePtr& message);
-  // False: its receiver may be probing for it.
-  bool may_wait(Message& message);
+  // Counts. False: its receiver probes, and it does not block, or such waits were in vain.
+  bool takes_wait(Message& message);
   Before before(Message& message) const;
   // Takes those out that are early no more: with a transfer, or to be packed. In the order in which they are to start.
   std::vector<MessagePtr> take_met(bool waits);
@@ -42,7 +42,7 @@ class EarlySends {
     bool is_awaited = false;
   };
   struct Prober {
-    unsigned n_in_vain = 0;  // waits, one after the other
+    unsigned n_in_vain = 0;  // waits since the last one that was not
     unsigned n_left_out = 0;
   };
   static bool is_over(Early& early, Clock::time_point now, bool waits);

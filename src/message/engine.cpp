@@ -43,7 +43,7 @@ void Engine::post(const MessagePtr& message) {
   message->state.become(MessageState::pending);
   const Before others = part.early ? early_.before(*message) : Before::none;
   if (part.early && others != Before::its_tag) look(part, others == Before::none);
-  if (part.early && !early_.may_wait(*message)) part.early.reset();
+  if (part.early && !early_.takes_wait(*message)) part.early.reset();
   if (part.early) return leave_early(message);
   if (!part.direct) pack_early(message->comm, part.peer);
   if (is_packed && pending_.empty()) return start(*message);

@@ -21,9 +21,10 @@ constexpr std::int64_t kShortBlock = 128, kLeastBytesAByte = 64 << 10;
 
 }  // namespace
 
-std::int64_t landed_chunk_bytes(std::int64_t message_bytes) {
-  constexpr std::int64_t kChunks = 16, kLeast = 1 << 20;
-  return std::max(kLeast, message_bytes / kChunks);
+std::int64_t LandedChunkBytes::operator()(std::int64_t at) const {
+  constexpr std::int64_t kLeast = 1 << 20;
+  const std::int64_t first = std::max(kLeast, bytes_ / 32), most = std::max(kLeast, bytes_ / 8);
+  return std::clamp((bytes_ - at) / 2, kLeast, std::min(most, std::max(first, at)));
 }
 
 bool suits_landing(const Payload& payload) {
@@ -63,7 +64,7 @@ std::unique_ptr<Landing> Landing::make(const Payload& payload, mailbox::Slot& sl
 }
 
 void Landing::unpack(std::int64_t arrived) {
-  if (chunks_.empty()) chunks_ = pack::chunks_of(transfer_, landed_chunk_bytes(transfer_.bytes()));
+  if (chunks_.empty()) chunks_ = pack::chunks_of(transfer_, LandedChunkBytes(transfer_.bytes()));
   for (; n_queued_ < chunks_.size() && chunks_[n_queued_].end <= arrived; ++n_queued_) lanes_.queue(chunks_[n_queued_]);
 }
 

@@ -15,8 +15,21 @@
 
 namespace tempi::message {
 
-// About the bytes of a chunk, at either end: the launch of one takes less time than its way over the link.
-std::int64_t landed_chunk_bytes(std::int64_t message_bytes);
+// A message of at least so many bytes is sent and unpacked in chunks.
+inline constexpr std::int64_t kLeastChunkedBytes = 2 << 20;
+
+// The chunks of a message, at either end: the first ones, which the receiver waits for, and the last ones, whose
+// unpacking nothing runs beside, are small; those between are large, as each kernel costs the link microseconds.
+//
+//     64 MiB: chunks of 2, 2, 4, 8, 8, 8, 8, 8, 8, 4, 2, 1, 1 MiB
+class LandedChunkBytes {
+ public:
+  explicit LandedChunkBytes(std::int64_t message_bytes) : bytes_(message_bytes) {}
+  std::int64_t operator()(std::int64_t at) const;
+
+ private:
+  std::int64_t bytes_;
+};
 
 class Landing {
  public:

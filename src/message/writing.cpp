@@ -184,19 +184,21 @@ std::shared_ptr<Direct> write_to(const Turn& turn, const Claim& claim, Part& par
   return nullptr;
 }
 
-bool goes_in_chunks(const Direct& direct) {
-  const std::int64_t bytes = direct.transfer.bytes();
-  return direct.lands && bytes >= 2 * landed_chunk_bytes(bytes);
-}
+bool goes_in_chunks(const Direct& direct) { return direct.lands && direct.transfer.bytes() >= kLeastChunkedBytes; }
 
 pack::Queued queue_chunks(Direct& direct, device::Device& device) {
   const pack::Transfer& transfer = direct.transfer;
   pack::ChunkLanes lanes(device, transfer.source.place.first.context);
-  for (const pack::Chunk& chunk : pack::chunks_of(transfer, landed_chunk_bytes(transfer.bytes()))) {
-    direct.sent.push_back({lanes.queue(chunk), chunk.end});
-    tell_arrived(direct, false);
+  try {
+    for (const pack::Chunk& chunk : pack::chunks_of(transfer, LandedChunkBytes(transfer.bytes()))) {
+      direct.sent.push_back({lanes.queue(chunk), chunk.end});
+      tell_arrived(direct, false);
+    }
+    return {lanes.join()};
+  } catch (...) {
+    lanes.wait();
+    throw;
   }
-  return {lanes.join()};
 }
 
 void tell_arrived(Direct& direct, bool waits) {

@@ -5,14 +5,14 @@
 namespace tempi::pack {
 namespace {
 
-constexpr std::uint32_t kLeastRow = 512;      // bytes; of shorter ones too many threads would be idle
-constexpr std::uint32_t kMostRow = 1u << 31;  // bytes, which 32 bits count with the idle words
+constexpr std::uint32_t kLeastRowBytes = 512;      // of shorter ones too many threads would be idle
+constexpr std::uint32_t kMostRowBytes = 1u << 31;  // 32 bits count them with the idle words
 
 bool has_long_rows(const KernelBox& box) {
   const KernelDim& row = box.dims[0];
   return box.table_side == TableSide::none && box.word_bytes >= kLeastWordOfLists && row.dst_stride == box.word_bytes &&
-         row.src_stride == box.word_bytes && row.count >= kLeastRow / box.word_bytes &&
-         row.count <= kMostRow / box.word_bytes;
+         row.src_stride == box.word_bytes && row.count >= kLeastRowBytes / box.word_bytes &&
+         row.count <= kMostRowBytes / box.word_bytes;
 }
 
 bool are_aligned(const KernelBox& box) {

@@ -50,16 +50,20 @@ bool can_slice(const Boxes& boxes) {
 }  // namespace
 
 device::MarkPtr ChunkLanes::queue(const Chunk& chunk) {
+  const bool has_changed_thread = user_ != std::this_thread::get_id();  // each has lanes of its own
   const Scope here(device_, context_, device::kLanes[next_]);
   device::MarkPtr& last = last_[next_];
   try {
-    if (last) here.wait_for(*last);  // another thread's, perhaps
+    for (const device::MarkPtr& before : last_) {
+      if (has_changed_thread && before) here.wait_for(*before);
+    }
     chunk.queue_kernel(here);
     last = here.mark();
   } catch (...) {
     here.settle();
     throw;
   }
+  user_ = std::this_thread::get_id();
   next_ = (next_ + 1) % last_.size();
   return last;
 }
@@ -81,21 +85,23 @@ void ChunkLanes::wait() noexcept {
   }
 }
 
-std::vector<Chunk> chunks_of(const Transfer& whole, std::int64_t chunk_bytes) {
+std::vector<Chunk> chunks_of(const Transfer& whole, ChunkBytes bytes_from) {
   std::vector<Chunk> chunks;
+  // A unit stays whole.
+  const auto cut = [&](std::int64_t n_units, std::int64_t unit_bytes, const auto& chunk) {
+    for (std::int64_t at = 0, n = 0; at < n_units; at += n) {
+      n = std::clamp<std::int64_t>(bytes_from(at * unit_bytes) / unit_bytes, 1, n_units - at);
+      chunks.push_back(chunk(at, n));
+    }
+  };
   const Boxes& written = whole.mapping->written();
   if (whole.count == 1 && can_slice(written)) {
     const Box& box = written.front();
     const int dim = outermost_dense_dim(box);
-    const std::int64_t step = std::max<std::int64_t>(1, chunk_bytes / box.dims[dim].dst_stride);
-    for (std::int64_t at = 0; at < box.dims[dim].count; at += step) {
-      chunks.push_back(slice(whole, box, dim, at, std::min(step, box.dims[dim].count - at)));
-    }
-    return chunks;
+    cut(box.dims[dim].count, box.dims[dim].dst_stride, [&](auto at, auto n) { return slice(whole, box, dim, at, n); });
+  } else {
+    cut(whole.count, whole.dense().extent, [&](auto at, auto n) { return elements(whole, at, n); });
   }
-  const std::int64_t step = std::max<std::int64_t>(1, chunk_bytes / whole.dense().extent);
-  for (std::int64_t at = 0; at < whole.count; at += step)
-    chunks.push_back(elements(whole, at, std::min(step, whole.count - at)));
   return chunks;
 }
 

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <functional>
+#include <thread>
 #include <vector>
 
+#include "base/function_ref.hpp"
 #include "pack/transfer.hpp"
 
 namespace tempi::pack {
@@ -17,7 +19,7 @@ struct Chunk {
 };
 
 // The kernels of chunks, in both lanes of their thread in turn: one begins while the last tiles of another run. Threads
-// may take turns. Every function may throw.
+// may take turns. queue() and join() may throw: what was queued before may be under way then.
 class ChunkLanes {
  public:
   ChunkLanes(device::Device& device, device::Context context) : device_(device), context_(context) {}
@@ -33,9 +35,12 @@ class ChunkLanes {
   const device::Context context_;
   std::array<device::MarkPtr, device::kLanes.size()> last_{};
   std::size_t next_ = 0;  // lane
+  std::thread::id user_{};
 };
 
-// Of about `chunk_bytes` each, at least one. Several elements, or a single loop nest, can be cut.
-std::vector<Chunk> chunks_of(const Transfer& transfer, std::int64_t chunk_bytes);
+// The bytes, about, of the chunk that begins at a packed byte.
+using ChunkBytes = FunctionRef<std::int64_t(std::int64_t at)>;
+// At least one chunk. Several elements, or a single loop nest, can be cut.
+std::vector<Chunk> chunks_of(const Transfer& transfer, ChunkBytes bytes_from);
 
 }  // namespace tempi::pack

@@ -89,7 +89,8 @@ TEMPI_DEVICE void move_words(const KernelBox& box, const char* src, char* dst, T
       if (irregular) (box.table_side == TableSide::src ? from[k] : to[k]) += table_offset(box, index, memory);
     }
   }
-  std::uint32_t idle = 0;  // bits
+  static_assert(kWords <= 32);
+  std::uint32_t idle = 0;  // bits, by word
   if (kMayBeAligned && box.row_words != 0) {
     TEMPI_UNROLL
     for (std::uint32_t k = 0; k < kWords; ++k) {

@@ -43,7 +43,8 @@ MarkPtr queue_staged(const Transfer& transfer, const Stage& stage, Device& devic
   const device::Context context = worker_of(transfer).context;
   const auto [first, second] = hops_of(transfer, stage.on_device);
   MarkPtr last;
-  for (const Chunk& chunk : chunks_of(transfer.with_dense_at(stage.on_device), stage.chunk_bytes)) {
+  const auto chunk_bytes = [&](std::int64_t) { return stage.chunk_bytes; };
+  for (const Chunk& chunk : chunks_of(transfer.with_dense_at(stage.on_device), chunk_bytes)) {
     MarkPtr fed;
     {
       const Scope here(device, context, first.lane);

@@ -16,14 +16,16 @@ from support.typemap import Spec
 
 
 def launches(ends: list[tuple[End, End]]) -> tuple[int, int]:
-    """Kernel launches and direct messages of persistent requests that one Startall starts, the second time."""
-    comm = MPI.COMM_SELF.Dup()
+    """Kernel launches and direct messages of persistent requests to the next rank that one Startall starts, the second
+    time."""
+    comm = MPI.COMM_WORLD.Dup()
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     with Builder() as builder:
         sides = [(Side(out, builder), Side(into, builder)) for out, into in ends]
         requests = Requests(2 * len(ends))
         for k, (out, into) in enumerate(sides):
-            PLAIN("Send_init", out.piece, 0, k, comm, requests.at(2 * k))
-            PLAIN("Recv_init", into.piece, 0, k, comm, requests.at(2 * k + 1))
+            PLAIN("Send_init", out.piece, right, k, comm, requests.at(2 * k))
+            PLAIN("Recv_init", into.piece, left, k, comm, requests.at(2 * k + 1))
         for _ in range(2):
             before = outcomes.rows()
             PLAIN("Startall", 2 * len(ends), requests.handles)

@@ -126,7 +126,7 @@ def test_sizes_about_the_limits(pair, n, landed):
 
 @pytest.mark.parametrize("more", [-1, 0, 1, 3])
 def test_sizes_about_a_number_of_chunks(pair, more):
-    n = 9 * MIB // 64 + more  # chunks are an eighth of the message
+    n = 6 * MIB // 64 + more  # chunks of 1 MiB, and the rest
     assert went(pair, [ends(c.Vector(n, 8, 9, DOUBLE))]) == (1, 0, 0, 0)
 
 

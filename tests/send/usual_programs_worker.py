@@ -61,8 +61,8 @@ def probed(end: End, n: int, way: str) -> None:
         ways.complete(PLAIN, "Wait", sent)
 
 
-def sent_to_a_prober(end: End, n: int) -> int:
-    """MPI_Send to a rank that looks for each message before it receives it: how many waited for an offer in vain."""
+def sent_to_a_prober(end: End, n: int, send: str) -> int:
+    """Messages to a rank that looks for each message before it receives it: how many waited for an offer in vain."""
     comm = MPI.COMM_WORLD
     comm.Iprobe(MPI.PROC_NULL)
     comm.Barrier()
@@ -71,7 +71,9 @@ def sent_to_a_prober(end: End, n: int) -> int:
         for k in range(n):
             side = Side(end.later(k), builder)
             if comm.rank == SENDER:
-                PLAIN("Send", side.piece, RECEIVER, TAG, comm)
+                request = ways.send(PLAIN, send, side.piece, ways.Place(comm, RECEIVER, TAG))
+                if request:
+                    ways.complete(PLAIN, "Wait", request)
             else:
                 into = Side(end.later(100 + k), builder)
                 ways.receive(PLAIN, "Recv probed", into.piece, ways.Place(comm, SENDER, TAG), MPI.Status())

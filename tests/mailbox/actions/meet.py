@@ -106,7 +106,7 @@ def _is_next(model: Model, state: State, m: str) -> bool:
 
 @action
 def read_probes(model: Model, state: State, thread: int, m: str) -> Next:
-    """EarlySends::may_wait."""
+    """EarlySends::takes_wait, and patience()."""
     if state["probes", model.calls.messages[m].destination]:
         state["look", m] = "nothing"
         return DONE
