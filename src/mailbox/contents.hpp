@@ -18,8 +18,8 @@
 //   A line that is used again has another communicator before its numbers change, and its own one after. A sender reads
 //   base and n_posted between two looks at the communicator; if both show its own, so are the two numbers.
 //   Fields are read by a sender between its claim and the end of it only.
-//   From the first place of a key to the line that has it no communicator is 0: an ended line's becomes 0 only where the
-//   next line's is.
+//   From the first place of a key to the line that has it no communicator is 0: an ended line's becomes 0 only where
+//   that of the next line is.
 //   n_posted is at least n when the receive n is with the library; the slot of an offer n is in its line by then.
 //   Plain data of fixed size: processes of different builds agree on it or do not meet (kVersion).
 #pragma once

@@ -17,8 +17,8 @@ namespace {
 
 using device::Scope;
 
-// A member, by all that its boxes depend on; one owner is of one process. The owner is kept: its mapping's address is not
-// used again meanwhile.
+// A member, by all that its boxes depend on; one owner is of one process. The owner is kept: its mapping's address is
+// not used again meanwhile.
 struct Key {
   std::shared_ptr<const void> owner;
   const Mapping* mapping;

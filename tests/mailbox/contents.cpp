@@ -68,20 +68,20 @@ static void lines() {
 // Lines of communicators that end do not add up; those that stay are found.
 static void ends() {
   const auto box = std::make_unique<Contents>();
-  const auto make = [&](std::uint64_t comm, int n) {
-    for (int tag = 0; tag < n; ++tag) make_line(*box, {comm, 1, tag});
-    box->n_lines.store(static_cast<std::uint32_t>(
-        std::count_if(box->lines.begin(), box->lines.end(), [](const Line& line) { return line.comm.load() != 0; })));
+  const auto count_used = [&] {
+    const auto is_used = [](const Line& line) { return line.comm.load() != 0; };
+    box->n_lines.store(static_cast<std::uint32_t>(std::count_if(box->lines.begin(), box->lines.end(), is_used)));
   };
-  constexpr int kKept = 100, kOthers = 300;
-  make(1, kKept);
-  for (std::uint64_t comm = 2; comm < 500; ++comm) {
-    make(comm, kOthers);
-    for (int tag = 0; tag < kOthers; ++tag) CHECK(box->find({comm, 1, tag}) != nullptr);
-    box->end_lines(comm);
-    for (int tag = 0; tag < kOthers; ++tag) CHECK(box->find({comm, 1, tag}) == nullptr);
-    for (int tag = 0; tag < kKept; ++tag) CHECK(box->find({1, 1, tag}) != nullptr);
-    CHECK(box->n_lines.load() < 2 * kKept);
+  constexpr int kOthers = 300, kMostKept = 200;
+  for (int n_kept = 1; n_kept <= kMostKept; ++n_kept) {
+    const auto other = static_cast<std::uint64_t>(1 + n_kept);
+    for (int tag = 0; tag < kOthers; ++tag) make_line(*box, {other, 1, tag});
+    make_line(*box, {1, 1, -n_kept});  // perhaps behind some of them
+    count_used();
+    box->end_lines(other);
+    for (int tag = 0; tag < kOthers; ++tag) CHECK(box->find({other, 1, tag}) == nullptr);
+    for (int tag = 1; tag <= n_kept; ++tag) CHECK(box->find({1, 1, -tag}) != nullptr);
+    CHECK(box->n_lines.load() < kOthers / 2 + 2 * static_cast<std::uint32_t>(n_kept));
   }
   box->end_lines(1);
   CHECK(box->n_lines.load() == 0);
