@@ -18,15 +18,16 @@ constexpr std::int64_t kEagerBytes = 16 << 10;
 constexpr microseconds kEagerPatience{10};
 constexpr std::int64_t kBytesPerMicrosecond = 5000;
 
-// A receiver that probes may be about to receive, or may wait for the message itself.
-constexpr microseconds kProbedPatience{10};
-constexpr unsigned kMostInVain = 2, kLeftOut = 32;  // waits for such a receiver, and messages until the next one
+// A receiver that probes may be about to receive, or may wait for the message itself: a small part of what the wait may
+// save.
+constexpr std::int64_t kProbedBytesPerMicrosecond = 4 * kBytesPerMicrosecond;
+constexpr unsigned kMostInVain = 4, kLeftOut = 32;  // waits for such a receiver, and messages until the next one
 
 microseconds patience(Message& message) {
   static const microseconds kWanted{number(Option::PATIENCE)};
-  if (message.outs.first().early->is_probed()) return kProbedPatience;
-  if (kWanted.count() > 0) return kWanted;
   const std::int64_t bytes = message.outs.bytes();
+  if (message.outs.first().early->is_probed()) return kEagerPatience + microseconds(bytes / kProbedBytesPerMicrosecond);
+  if (kWanted.count() > 0) return kWanted;
   if (message.is_blocking && bytes <= kEagerBytes) return kEagerPatience;
   return microseconds(100 + bytes / kBytesPerMicrosecond);
 }
