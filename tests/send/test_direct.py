@@ -70,6 +70,15 @@ def test_a_row_is_direct_in_one_launch(job):
     assert job.call(direct_rows_worker.launches, ends) == [(1, 12)]
 
 
+def test_long_rows_that_begin_anywhere_in_a_line(ranks):
+    """To another process, by a kernel with idle words."""
+    pair = ranks(2, **DIRECT, TEMPI_PATIENCE="5000000")
+    for words in (64, 65, 75, 128, 300):
+        spec = c.Vector(9, words, words + 3, Named("DOUBLE"))
+        found = pair.call(direct_rows_worker.launches, [(gpu_end(spec, k), gpu_end(spec, 10 + k)) for k in range(3)])
+        assert [n_direct for _, n_direct in found] == [3, 3]
+
+
 def test_a_row_that_repeats_is_one_launch_and_a_send_alone_starts_in_its_call(ranks):
     job = ranks(1, **DIRECT, TESTS_THREAD_LEVEL="0")  # no thread launches a part of it
     ends = [(gpu_end(FACES[k % 2], k), gpu_end(FACES[1 - k % 2], 50 + k)) for k in range(12)]

@@ -6,7 +6,6 @@ import socket
 import stat
 from contextlib import contextmanager
 
-import direct_rows_worker as rows
 import exchange_worker as worker
 import pytest
 import renewal_worker as renewal
@@ -21,7 +20,6 @@ from support import constructors as c
 from support import mailboxes, needs
 from support.effort import IS_QUICK
 from support.ranks import Ranks
-from support.typemap import Named
 
 PATIENT = {"TEMPI_PATIENCE": "5000000"}
 SOON = 4.0  # seconds: less than the patience
@@ -48,14 +46,6 @@ def test_a_ring_is_direct(ranks, n_ranks, receives_first):
 def test_a_direct_message_does_not_pass_an_early_one_that_its_receive_may_match(ranks, sent, received):
     job = ranks(2, **DIRECT, TEMPI_PATIENCE="5000000", TESTS_THREAD_LEVEL="0")
     job.call(worker.posted_between_two_sends, gpu_end(FACES[0]), gpu_end(FACES[1]), sent, received)
-
-
-def test_long_rows_that_begin_anywhere_in_a_line(pair):
-    """Their kernel has idle words."""
-    for words in (64, 65, 75, 128, 300):
-        spec = c.Vector(9, words, words + 3, Named("DOUBLE"))
-        found = pair.call(rows.launches, [(gpu_end(spec, k), gpu_end(spec, 10 + k)) for k in range(3)])
-        assert [n_direct for _, n_direct in found] == [3, 3]
 
 
 SENDS = [way for way in ways.SENDS if "Bsend" not in way and way != "Ibsend"]
