@@ -7,19 +7,12 @@
 #include <random>
 #include <vector>
 
+#include "default_tuning.hpp"
 #include "pack/kernel_body.hpp"
 #include "pack/kernel_box.hpp"
-#include "pack/tuning.hpp"
 
 using namespace tempi;
 using namespace tempi::pack;
-
-namespace tempi::pack {
-const Tuning& tuning() {
-  static const Tuning defaults;
-  return defaults;
-}
-}  // namespace tempi::pack
 
 namespace {
 
