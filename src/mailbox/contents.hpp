@@ -18,6 +18,9 @@
 //   A line that is used again has another communicator before its numbers change, and its own one after. A sender reads
 //   base and n_posted between two looks at the communicator; if both show its own, so are the two numbers.
 //   Fields are read by a sender between its claim and the end of it only.
+//   What changes with each message lies in one cache line of a slot, and a line in one of its own: each that the two
+//   processes share costs the time of a message's other work. What describes the buffer is written once for offers of
+//   one buffer that follow each other.
 //   From the first place of a key to the line that has it no communicator is 0: an ended line's becomes 0 only where
 //   that of the next line is.
 //   n_posted is at least n when the receive n is with the library; the slot of an offer n is in its line by then.
@@ -60,7 +63,7 @@ struct OfferedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 6;
+inline constexpr std::uint32_t kVersion = 7;
 inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16, kPolls = 256,
                              kCourses = 11;
 inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time
@@ -87,20 +90,24 @@ struct LineKey {
   bool operator==(const LineKey&) const = default;
 };
 
-struct Slot {
+inline constexpr std::size_t kCacheLine = 64;
+
+struct alignas(kCacheLine) Slot {
   std::atomic<std::uint64_t> word{};
-  void* own = nullptr;           // for senders in the receiver's process: its Offer
-  std::uint32_t n_memories = 0;  // allocations that hold the buffer
-  std::array<device::SharedAllocation, kMemories> memories{};
-  std::uint64_t address = 0;                 // of the buffer, in the receiver's process
-  std::int64_t bytes = 0;                    // packed
-  std::uint64_t layout = 0;                  // names the boxes; never reused in the receiver's process
-  std::uint32_t first_box = 0, n_boxes = 0;  // in `boxes`; none: not for other processes
-  device::SharedAllocation landing{};        // holds the landing; of no bytes: there is none
-  std::uint64_t landing_address = 0;         // in the receiver's process
+  std::uint64_t buffer = 0;  // names all that describes it here; never reused in the receiver's process
+  void* own = nullptr;       // for senders in the receiver's process: its Offer
   // Written by the sender between its claim and the end of it.
   std::atomic<std::uint32_t> is_landed{0};  // the bytes go into the landing, packed, not into the buffer
   std::atomic<std::int64_t> landed{0};      // bytes that have arrived there, in packed order
+
+  alignas(kCacheLine) std::uint64_t address = 0;  // of the buffer, in the receiver's process
+  std::int64_t bytes = 0;                         // packed
+  std::uint64_t layout = 0;                       // names the boxes; never reused in the receiver's process
+  std::uint32_t first_box = 0, n_boxes = 0;       // in `boxes`; none: not for other processes
+  std::uint64_t landing_address = 0;              // in the receiver's process
+  device::SharedAllocation landing{};             // holds the landing; of no bytes: there is none
+  std::uint32_t n_memories = 0;                   // allocations that hold the buffer
+  std::array<device::SharedAllocation, kMemories> memories{};
 
   OfferState state() const { return static_cast<OfferState>(word.load(std::memory_order_acquire) & 0xFF); }
   // False: the offer is in another state, or another offer.
@@ -111,7 +118,7 @@ struct Slot {
   }
 };
 
-struct Line {
+struct alignas(kCacheLine) Line {
   std::atomic<std::uint64_t> comm{};  // written after the rest of the key; 0: free; kEnded: free, others may be behind
   std::atomic<std::int32_t> source{}, tag{};
   std::atomic<std::uint64_t> base{};                        // number of a receive: base + its count
@@ -120,6 +127,7 @@ struct Line {
 
   LineKey key() const { return {comm.load(std::memory_order_acquire), source.load(), tag.load()}; }
 };
+static_assert(sizeof(Line) == kCacheLine);
 
 // The answer to an attempt, in one word. It differs from that of another communicator in a poll that is used again.
 struct Answer {

@@ -10,6 +10,7 @@
 #include "message/progress_thread.hpp"
 #include "message/starter.hpp"
 #include "message/writing.hpp"
+#include "mpi/progress.hpp"
 #include "mpi/real.hpp"
 
 namespace tempi::message {
@@ -142,9 +143,13 @@ void Engine::launch() noexcept {
   only_direct_ = true;
 }
 
-// Other threads may have the lock while early sends wait.
+// Other threads may have the lock while early sends wait, and the library goes on: their receivers may wait for
+// messages, or markers, that it still has.
 void Engine::start_pending(bool waits) noexcept {
-  while (!start_what_can_be(waits) && waits) std::this_thread::yield();
+  while (!start_what_can_be(waits) && waits) {
+    let_library_go_on();
+    std::this_thread::yield();
+  }
 }
 
 // False: sends are early still. Others are not waited for then: early ones are launched as soon as they meet.

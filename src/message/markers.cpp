@@ -24,7 +24,8 @@ bool may_be_announced(const Part& part) { return part.direct && !goes_in_chunks(
 void end_direct(Part& part) noexcept {
   if (!part.direct) return;
   conclude(*part.direct, true);
-  if (part.direct->own != nullptr) part.last_direct = std::move(part.direct);
+  part.direct->reached.let_go();
+  if (!part.direct->lands) part.last_direct = std::move(part.direct);
   part.direct.reset();
 }
 

@@ -49,6 +49,22 @@ const std::string& own_job() {
   return job;
 }
 
+// The line of the next one has come meanwhile, and tells its slot.
+void Meetings::Sent::fetch_ahead() const {
+  if (next == nullptr) return;
+  if (next->line != nullptr) {
+    const std::uint64_t number = next->line->base.load(std::memory_order_relaxed) + next->n + 1;
+    const std::size_t slot = next->line->slots[number % mailbox::kWindow].load(std::memory_order_relaxed);
+    if (next->line->n_posted.load(std::memory_order_relaxed) >= number)
+      __builtin_prefetch(&next->receiver->slots[slot % mailbox::kSlots], 1);
+  }
+  if (next->next != nullptr && next->next->line != nullptr) __builtin_prefetch(next->next->line);
+}
+
+void Meetings::Received::fetch_ahead() const {
+  if (next != nullptr && next->line != nullptr) __builtin_prefetch(next->line, 1);
+}
+
 Meetings::Meetings(Handle comm) : comm_(comm), id_(peer::comm_id(comm)), own_id_(next_own_id()) {
   const CallLock lock(registry().mutex);
   registry().all.insert(this);
@@ -71,7 +87,7 @@ bool Meetings::is_in_turn(std::atomic<std::thread::id>& user) {
   return known == std::thread::id{} && user.compare_exchange_strong(known, std::this_thread::get_id());
 }
 
-const Meetings::Sent* Meetings::count_send(int peer, int tag) {
+Meetings::Sent* Meetings::count_send(int peer, int tag) {
   if (!is_in_turn(sender_) || sent_.size() > kMostTags) sends_are_closed_.store(true);
   if (!claims()) return nullptr;
   Sent* const known = sent_.find(key_of(peer, tag));
@@ -88,11 +104,14 @@ const Meetings::Sent* Meetings::count_send(int peer, int tag) {
 }
 
 std::optional<Turn> Meetings::place_send(int peer, int tag) {
-  const Sent* const sent = count_send(peer, tag);
+  Sent* const sent = count_send(peer, tag);
   if (sent == nullptr || sent->receiver == nullptr || *sent->n_of_all_tags > mailbox::kMostNumber) return {};
   const LineKey key{id_for(sent->rank), peer::own_rank(), tag};
+  if (sent->line == nullptr) sent->line = sent->receiver->find(key);
+  sent->fetch_ahead();
   const bool is_own = sent->rank == peer::own_rank();
-  return Turn{sent->receiver, key, sent->n, *sent->n_of_all_tags, sent->rank, is_own, is_never_probed_.load()};
+  return Turn{sent->receiver,       key,        sent->line, sent->n,
+              *sent->n_of_all_tags, sent->rank, is_own,     is_never_probed_.load()};
 }
 
 // The first receive from a peer decides the kind of all: with tags, or with MPI_ANY_TAG.
@@ -109,7 +128,9 @@ Meetings::Received& Meetings::count_receive(Received* known, int peer, int tag, 
   if (received.line == nullptr && may_have_line && mailbox_of(received.rank, received.n) != nullptr) {
     const int line_tag = tag == MPI_ANY_TAG ? mailbox::kAllTags : tag;
     received.line = Mailbox::own().line({id_for(received.rank), received.rank, line_tag}, is_offered);
+    if (received.line != nullptr) received.base = received.line->base.load();
   }
+  received.fetch_ahead();
   return received;
 }
 
@@ -127,9 +148,9 @@ Meetings::Place Meetings::place_receive(int peer, int tag, bool is_offered) {
     return {};
   }
   const Received& received = count_receive(known, peer, tag, is_offered);
-  const std::uint64_t base = received.line != nullptr ? received.line->base.load() : 0;
-  if (base + received.n > mailbox::kMostNumber) return {};
-  return {received.line, base + received.n, received.rank == peer::own_rank()};
+  const std::uint64_t n = received.base + received.n;
+  if (n > mailbox::kMostNumber) return {};
+  return {received.line, n, received.rank, received.rank == peer::own_rank()};
 }
 
 void Meetings::close_receives() {

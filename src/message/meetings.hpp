@@ -30,6 +30,7 @@ namespace tempi::message {
 struct Turn {
   mailbox::Contents* receiver;  // its mailbox
   mailbox::LineKey key;
+  const mailbox::Line* known_line;  // it may be another one's by now; null: none was found
   std::uint64_t n, n_of_all_tags;
   int rank;  // of the receiver, in MPI_COMM_WORLD
   bool is_own;
@@ -53,6 +54,7 @@ class Meetings : public peer::Attachment {
   struct Place {
     mailbox::Line* line;
     std::uint64_t n;  // its number in the line
+    int source;       // in MPI_COMM_WORLD
     bool is_own;
   };
   Place place_receive(int peer, int tag, bool is_offered);
@@ -71,16 +73,25 @@ class Meetings : public peer::Attachment {
   struct Sent {
     int rank = -1;  // in MPI_COMM_WORLD; -1: no direct messages
     mailbox::Contents* receiver = nullptr;
+    const mailbox::Line* line = nullptr;  // as Turn::known_line
     std::uint64_t n = 0;
     std::uint64_t* n_of_all_tags = nullptr;  // in sent_to_
+    const Sent* next = nullptr;              // came behind it last time
+
+    void fetch_ahead() const;
   };
   struct Received {
     int rank = -1;
     mailbox::Line* line = nullptr;
+    std::uint64_t base = 0;  // of the line
     std::uint64_t n = 0;
+    const Received* next = nullptr;
+
+    void fetch_ahead() const;
   };
   using Key = std::uint64_t;
-  // By key; the last one is at hand.
+  // By key; the last one is at hand. Programs come back in the same order: what the next ones need of the memory that
+  // the processes share is fetched ahead.
   template <class Count>
   class Counts {
    public:
@@ -95,6 +106,7 @@ class Meetings : public peer::Attachment {
 
    private:
     Count* at_hand(Key key, Count& count) {
+      if (last_ != nullptr) last_->next = &count;
       last_key_ = key;
       return last_ = &count;
     }
@@ -109,7 +121,7 @@ class Meetings : public peer::Attachment {
   static bool is_in_turn(std::atomic<std::thread::id>& user);
   std::uint64_t id_for(int rank) const;
   bool is_of_other_kind(int peer, int tag);
-  const Sent* count_send(int peer, int tag);  // null: sends are closed
+  Sent* count_send(int peer, int tag);  // null: sends are closed
   Received& count_receive(Received* known, int peer, int tag, bool is_offered);
 
   const Handle comm_;

@@ -1,6 +1,7 @@
 #include "message/offering.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/recycled.hpp"
@@ -44,6 +45,11 @@ bool describe(Slot& slot, const Offer& offer, const OfferedLayout& layout, devic
   return share_memories(slot, offer, layout, device) && Mailbox::own().share_boxes(slot, layout.boxes);
 }
 
+std::uint64_t next_buffer() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 }  // namespace
 
 bool lies_on_one_gpu(const Payload& payload) {
@@ -52,14 +58,14 @@ bool lies_on_one_gpu(const Payload& payload) {
 }
 
 OfferPtr make_offer(const Meetings::Place& place, Part& part) {
-  if (OfferPtr last = std::exchange(part.last_offer, nullptr); last && place.is_own) {
-    last->renew(*place.line, place.n);
+  if (OfferPtr last = std::exchange(part.last_offer, nullptr)) {
+    last->renew(place);
     return last;
   }
   const Payload& payload = part.payload;
   Slot* const slot = lies_on_one_gpu(payload) ? Mailbox::own().take_slot() : nullptr;
   if (slot == nullptr) return nullptr;
-  auto offer = make_recycled<Offer>(*slot, *place.line, place.n);
+  auto offer = make_recycled<Offer>(*slot, place);
   const pack::Transfer& transfer = payload.transfer();
   offer->prepared = payload.prepared();
   offer->count = transfer.count;
@@ -67,7 +73,9 @@ OfferPtr make_offer(const Meetings::Place& place, Part& part) {
   if (!part.offered)
     part.offered = offered_layout({offer->prepared, offer->count, offer->end.extent}, offer->end, payload.device());
   const OfferedLayout& layout = *part.offered;
+  if (part.buffer == 0) part.buffer = next_buffer();
   slot->own = place.is_own ? offer.get() : nullptr;
+  slot->buffer = part.buffer;
   slot->bytes = offer->bytes();
   slot->layout = layout.number;
   slot->landing = {};

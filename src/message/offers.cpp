@@ -125,15 +125,15 @@ bool Offer::end_it(bool has_come) noexcept {
 }
 
 bool Offer::may_be_renewed() const {
-  return slot_.own != nullptr && slot_.state() == OfferState::vacant && Mailbox::own().has_many_slots();
+  return !landing && slot_.state() == OfferState::vacant && Mailbox::own().has_many_slots();
 }
 
-void Offer::renew(Line& line, std::uint64_t n) {
+void Offer::renew(const Meetings::Place& place) {
   const CallLock lock(published().mutex);
   published().by_slot[slot_number()] = nullptr;
-  line_ = &line;
-  source_ = line.source.load();
-  n_ = n;
+  line_ = place.line;
+  source_ = place.source;
+  n_ = place.n;
   is_posted_ = was_written_ = false;
   failure.reset();
   is_ended_.store(false, std::memory_order_release);
@@ -153,7 +153,8 @@ Offer::~Offer() {
 Meeting meet(const Turn& turn, bool is_next) noexcept {
   Contents& there = *turn.receiver;
   std::uint64_t n = turn.n;
-  const Line* line = there.find(turn.key);
+  const bool is_known = turn.known_line != nullptr && turn.known_line->key() == turn.key;
+  const Line* line = is_known ? turn.known_line : there.find(turn.key);
   if (line == nullptr) {
     line = there.find({turn.key.comm, turn.key.source, mailbox::kAllTags});
     if (line != nullptr && !is_next) return {Met::early};

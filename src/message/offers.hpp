@@ -29,8 +29,8 @@ using mailbox::OfferState;
 // when the part that keeps the offer for its next start ends (Part::last_offer).
 class Offer : public std::enable_shared_from_this<Offer> {
  public:
-  Offer(mailbox::Slot& slot, mailbox::Line& line, std::uint64_t n)
-      : slot_(slot), line_(&line), source_(line.source.load()), n_(n) {}
+  Offer(mailbox::Slot& slot, const Meetings::Place& place)
+      : slot_(slot), line_(place.line), source_(place.source), n_(place.n) {}
   ~Offer();
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;
@@ -47,8 +47,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
 
   std::int64_t bytes() const { return count * end.layout->size; }
   mailbox::Slot& slot() { return slot_; }
-  // The receive has ended, and is posted again: the same buffer, for this process alone.
-  void renew(mailbox::Line& line, std::uint64_t n);
+  // The receive has ended, and is posted again: from the same process into the same buffer.
+  void renew(const Meetings::Place& place);
   bool may_be_renewed() const;
   // The library has the receive. False: it is not published.
   bool post() noexcept;
@@ -75,7 +75,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
 
   mailbox::Slot& slot_;
   mailbox::Line* line_;  // another one's when the communicator has ended
-  int source_;           // the line's
+  int source_;           // in MPI_COMM_WORLD
   std::uint64_t n_;
   bool is_posted_ = false, was_written_ = false;
   std::atomic<bool> is_ended_{false};

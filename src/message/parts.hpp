@@ -30,11 +30,12 @@ struct Part {
   int peer, tag;                                   // in the message's communicator; a negative peer: any
   std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking under way, if any
   OfferPtr offer{};                                // of a receive, if the sender may write into its buffer
-  OfferPtr last_offer{};                           // of a receive from this process: for its next start
+  OfferPtr last_offer{};                           // for its next start
   std::shared_ptr<const OfferedLayout> offered{};  // of a receive that was offered
+  std::uint64_t buffer = 0;                        // names it in its offers; 0: there was none
   std::optional<Turn> early{};                     // of a send whose receive has not been posted
   std::shared_ptr<Direct> direct{};                // of a send that has claimed an offer
-  std::shared_ptr<Direct> last_direct{};           // of a send to this process: it may meet the same buffer again
+  std::shared_ptr<Direct> last_direct{};           // of a send: it may meet the same buffer again
   bool was_direct = false;                         // the message that was complete last
 };
 

@@ -82,6 +82,14 @@ Reached::~Reached() {
   }
 }
 
+void Mappings::let_go() {
+  for (One& one : all_) one.held.reset();
+}
+
+bool Mappings::hold() {
+  return std::all_of(all_.begin(), all_.end(), [](One& one) { return (one.held = one.known.lock()) != nullptr; });
+}
+
 ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
                  const device::SharedAllocation& allocation) noexcept try {
   const RemoteRange range{&owner, context, allocation.begin, allocation.begin + allocation.bytes};

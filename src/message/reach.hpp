@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "device/device.hpp"
 #include "mailbox/contents.hpp"
@@ -47,6 +48,22 @@ class Reached {
 };
 // Whoever lets go of the last one does not wait for the mapping's end (unmapping.hpp).
 using ReachedPtr = std::shared_ptr<const Reached>;
+
+// The mappings that a transfer writes to. Between its starts it does not hold them: freed memory can go.
+class Mappings {
+ public:
+  void add(ReachedPtr mapping) { all_.push_back({mapping, mapping}); }
+  void let_go();
+  // False: one has ended.
+  bool hold();
+
+ private:
+  struct One {
+    std::weak_ptr<const Reached> known;
+    ReachedPtr held;
+  };
+  std::vector<One> all_;
+};
 
 // Memory of the mailbox's process. Mapped once, and kept until its owner has freed it or many others have been mapped
 // since. Null: it cannot be mapped, or not now.

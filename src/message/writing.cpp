@@ -18,7 +18,7 @@ using pack::Direction;
 // The allocations of a receiver's buffer as kernels of the sender's context reach them; none: they do not.
 struct Reach {
   std::vector<Moved> memories{};
-  std::vector<ReachedPtr> kept{};
+  Mappings kept{};
 };
 Reach reach_memories(const Turn& turn, const Slot& slot, device::Context context, device::Device& device) {
   Reach all;
@@ -27,7 +27,7 @@ Reach reach_memories(const Turn& turn, const Slot& slot, device::Context context
     ReachedPtr reached = reach(device, context, *turn.receiver, memory);
     if (!reached) return {};
     all.memories.push_back({memory.begin, memory.begin + memory.bytes, reached->begin()});
-    all.kept.push_back(std::move(reached));
+    all.kept.add(std::move(reached));
   }
   return all;
 }
@@ -47,10 +47,10 @@ std::optional<pack::End> end_in(const Moved& memory, const Slot& slot, const Com
 using DirectPtr = std::shared_ptr<Direct>;
 
 DirectPtr make_direct(const Claim& claim, ComposedPtr&& composed, const Part& part, const pack::End& to,
-                      std::vector<ReachedPtr> reached, Offer* own = nullptr) {
+                      Mappings reached, Offer* own = nullptr) {
   const pack::End& from = part.payload.transfer().laid_out();
   const pack::Transfer transfer{&*composed->mapping, &composed->launches, 1, part.payload.bytes(), from, to};
-  return make_recycled<Direct>(claim, std::move(composed), std::move(reached), transfer, own, claim.slot->layout);
+  return make_recycled<Direct>(claim, std::move(composed), std::move(reached), transfer, own, claim.slot->buffer);
 }
 
 // The GPU that has the landing is not the sender's: its own memory takes short blocks as well.
@@ -78,28 +78,26 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
   to.place = {{device::MemoryKind::device, sender.ordinal, sender.context, reached->begin(),
                reached->begin() + slot.landing.bytes}};
   const pack::PreparedPtr& prepared = part.payload.prepared();
-  return make_recycled<Direct>(claim, prepared, std::vector{std::move(reached)},
+  Mappings mappings;
+  mappings.add(std::move(reached));
+  return make_recycled<Direct>(claim, prepared, std::move(mappings),
                                pack::transfer_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to),
-                               nullptr, slot.layout, true);
+                               nullptr, slot.buffer, true);
 }
 
-// The transfer to the same buffer as last time; null: it is another one.
-DirectPtr take_last(Part& part, const Slot& slot, const pack::End& to) {
+// The transfer to the same buffer as last time; null: it is another one, or out of reach since.
+DirectPtr take_last(Part& part, const Claim& claim) {
   DirectPtr last = std::move(part.last_direct);
-  if (!last || last->layout != slot.layout) return nullptr;
-  const pack::End& was = last->transfer.destination;
-  return was.address == to.address && was.place.first == to.place.first ? last : nullptr;
+  if (!last || last->buffer != claim.slot->buffer || !last->reached.hold()) return nullptr;
+  last->claim = claim;
+  last->own = static_cast<Offer*>(claim.slot->own);
+  return last;
 }
 
-DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, Part& part) {
+DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Part& part) {
   Offer& offer = *static_cast<Offer*>(claim.slot->own);
   const device::Location& sender = part.payload.transfer().laid_out().place.first;
   if (offer.end.place.first.context != sender.context) return nullptr;
-  if (DirectPtr last = take_last(part, *claim.slot, offer.end)) {
-    last->claim = claim;
-    last->own = &offer;
-    return last;
-  }
   const auto boxes = [&] { return BufferLayout{offer.prepared, offer.count, offer.end.extent}.boxes(); };
   ComposedPtr composed = composition(sent, name, {}, boxes);
   return composed->mapping ? make_direct(claim, std::move(composed), part, offer.end, {}, &offer) : nullptr;
@@ -123,6 +121,7 @@ DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName
 
 // Null: the kernel cannot write there.
 DirectPtr direct_to(const Turn& turn, const Claim& claim, Part& part) {
+  if (DirectPtr last = take_last(part, claim)) return last;
   const Slot& slot = *claim.slot;
   if (part.payload.bytes() != slot.bytes) return nullptr;
   const pack::Transfer& transfer = part.payload.transfer();

@@ -23,10 +23,10 @@ struct Direct {
 
   Claim claim;
   std::shared_ptr<const void> owner;  // keeps the mapping of `transfer`
-  std::vector<ReachedPtr> reached;    // keeps the memory that it writes
+  Mappings reached;                   // of the memory that it writes
   pack::Transfer transfer;
   Offer* own = nullptr;       // its offer, if this process made it
-  std::uint64_t layout = 0;   // of that
+  std::uint64_t buffer = 0;   // that of the offer
   bool lands = false;         // it packs, into the receiver's landing
   std::list<Sent> sent = {};  // chunks under way into the landing, but the receiver has not been told
 };

@@ -1,10 +1,9 @@
-"""Direct messages of a rank to itself: the marker goes while the kernel runs; offers and transfers are used again."""
+"""Direct messages of a rank to itself: the marker goes while the kernel runs."""
 
 import own_messages_worker as worker
 import pytest
-from test_direct import DIRECT, FACES, INT, gpu_end
+from test_direct import DIRECT, FACES, gpu_end
 
-from support import constructors as c
 from support import needs
 from support.ranks import Ranks
 
@@ -49,17 +48,3 @@ def test_threads_that_wait_for_each_other(progress):
         for _ in range(20):
             [n_direct] = fresh.call(worker.one_waits_for_the_other, OUT, INTO, timeout=20)
             assert n_direct >= 1
-
-
-@pytest.mark.parametrize(("n", "at_once"), [(20, 20), (300, 1), (700, 350)])
-def test_receives_that_are_started_again(ranks, n, at_once):
-    ends = [(gpu_end(FACES[k % 2], k), gpu_end(FACES[k // 2 % 2], 1000 + k)) for k in range(n)]
-    [n_direct] = ranks(1, **DIRECT).call(worker.started_again, ends, 3, at_once, timeout=60)
-    assert n_direct == 3 * n
-
-
-def test_a_send_that_meets_other_buffers(ranks):
-    specs = (*FACES, c.Contiguous(24, INT), FACES[1])
-    ends = [gpu_end(spec, k) for k, spec in enumerate(specs)]
-    [n_direct] = ranks(1, **DIRECT).call(worker.meets_other_buffers, ends, OUT, 30)
-    assert n_direct == 30
