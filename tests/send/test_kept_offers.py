@@ -2,7 +2,7 @@
 
 import kept_offers_worker as worker
 import pytest
-from test_direct import DIRECT, FACES, INT, gpu_end
+from test_direct import FACES, INT, gpu_end
 from test_freed_memory import MIB, PATIENT, SLACK
 
 from support import constructors as c
