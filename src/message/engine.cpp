@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <tuple>
 
 #include "base/call_lock.hpp"
 #include "message/direct.hpp"
@@ -146,6 +147,7 @@ void Engine::launch() noexcept {
 // Other threads may have the lock while early sends wait, and the library goes on: their receivers may wait for
 // messages, or markers, that it still has.
 void Engine::start_pending(bool waits) noexcept {
+  count_call();
   while (!start_what_can_be(waits) && waits) {
     let_library_go_on();
     std::this_thread::yield();
@@ -187,14 +189,16 @@ void Engine::start_packed(bool waits) noexcept {
   if (waits) end_announced_to_others();
 }
 
-bool Engine::look_after_pending() noexcept {
+Engine::Look Engine::look_after_pending() noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return true;
+  if (!lock) return Look::by_others;
+  const auto left = [&] { return std::tuple(pending_.size() + announced_.size(), early_.size()); };
+  const auto before = left();
   end_announced(false);
   if (!early_.empty()) join(early_.take_met(false));
   start_packed(false);
   count_work();
-  return has_pending();
+  return left() != before ? Look::useful : Look::in_vain;
 }
 
 void Engine::settle() noexcept { start_pending(true); }

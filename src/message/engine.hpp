@@ -82,9 +82,11 @@ class Engine {
   // Revokes the offers that nobody has claimed; the messages of the others arrive before it returns.
   void withdraw_offers() noexcept;
   // For the progress thread: starts the pending sends whose packing is done, unless another thread is in the engine.
-  // False: no send is pending.
-  bool look_after_pending() noexcept;
+  enum class Look : std::uint8_t { by_others, in_vain, useful };
+  Look look_after_pending() noexcept;
   bool has_pending() noexcept;
+  // It changes with each call that looks after pending sends.
+  static std::uint64_t n_calls() { return n_calls_.load(std::memory_order_relaxed); }
   // In a forked child: the messages are its parent's.
   static void forget_all() noexcept;
   // Takes the pending send of this request out of the queue: it will never start. False where there is none, or it has
@@ -132,6 +134,8 @@ class Engine {
   void start_packed(bool waits) noexcept;
   void launch() noexcept;
   void count_work() noexcept;
+  // Not exact where threads meet.
+  static void count_call() noexcept { n_calls_.store(n_calls() + 1, std::memory_order_relaxed); }
   void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
   void start(Message& message) noexcept;
   void deliver(Message& message) noexcept;
@@ -145,6 +149,7 @@ class Engine {
   // Pending and announced sends, freed requests and an open row; managed requests. Most calls look at nothing else.
   // Counted when a message has been started, not before: another thread's send may not pass a start that is under way.
   inline static std::atomic<std::size_t> n_work_{0}, n_managed_{0};
+  inline static std::atomic<std::uint64_t> n_calls_{0};
   std::recursive_mutex mutex_;
   std::deque<MessagePtr> pending_;  // but the early ones
   std::deque<MessagePtr> announced_;

@@ -1,5 +1,6 @@
 #include "message/progress_thread.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -20,7 +21,8 @@
 namespace tempi::message {
 namespace {
 
-constexpr std::chrono::microseconds kInterval{50};
+using std::chrono::microseconds;
+constexpr microseconds kShortest{50}, kLongest{500};
 constexpr long kSecondsAtExit = 1;  // a thread that is stuck in the library must not keep the process
 
 // Never destroyed: the process may exit while the thread runs.
@@ -58,15 +60,44 @@ bool may_sleep(Shared& all) {
   return false;
 }
 
+// The intervals between two looks: 50, 50, 100, 200, 400, 500, 500, ... us.
+class Interval {
+ public:
+  // True: calls of the program have looked after its sends meanwhile.
+  bool sees_calls() const {
+    const std::uint64_t before = Engine::n_calls();
+    std::this_thread::sleep_for(now_);
+    return Engine::n_calls() != before;
+  }
+  void grow() {
+    now_ = next_;
+    next_ = std::min(2 * now_, kLongest);
+  }
+  void reset() { now_ = next_ = kShortest; }
+
+ private:
+  microseconds now_ = kShortest, next_ = kShortest;
+};
+
+// False: nothing is left to do.
+bool look(Interval& interval, bool has_seen_calls) {
+  const auto found = has_seen_calls ? Engine::Look::by_others : Engine::get().look_after_pending();
+  if (found == Engine::Look::by_others) interval.grow();
+  if (found == Engine::Look::useful) interval.reset();
+  return found == Engine::Look::by_others || Engine::get().has_pending() || !may_sleep(shared());
+}
+
 void* run(void*) noexcept {
   const Inside inside;
   Shared& all = shared();
   prctl(PR_SET_TIMERSLACK, 1);  // else each interval is 50 us longer
+  Interval interval;
   while (sleep_until_woken(all)) {
-    do {
-      std::this_thread::sleep_for(kInterval);
+    for (bool may_more = true; may_more;) {
+      const bool has_seen_calls = interval.sees_calls();
       if (is_to_stop(all)) return nullptr;
-    } while (Engine::get().look_after_pending() || !may_sleep(all));
+      may_more = look(interval, has_seen_calls);
+    }
   }
   return nullptr;
 }

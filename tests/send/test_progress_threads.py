@@ -80,6 +80,15 @@ def test_the_thread_exists_only_where_it_may_call_mpi(request, ranks, level, thr
     assert (sender[0], receiver[0]) == (threads, 0), "threads of the sender and of the receiver"
 
 
+@pytest.mark.usefixtures("thread_multiple")
+def test_the_thread_lets_a_busy_program_work(ranks):
+    """It looks rarely while the program waits for its sends itself, and soon when it does not."""
+    pair = ranks(2, **FAKE, TESTS_THREAD_LEVEL=LEVELS["multiple"])
+    looks, _ = pair.call(worker.looks_beside_a_busy_program, "device", 1.0, timeout=60)
+    assert 0 < looks < 2500, "a second; one every 500 us are 2000, one every 50 us some thousands more"
+    pair.call(worker.spin_on_a_flag, "device", 5)
+
+
 def test_calls_make_no_thread(ranks):
     pair = ranks(2, **FAKE, TEMPI_PROGRESS="calls")
     assert [n for n, _ in pair.call(worker.exchange_a_row, "device")] == [0, 0]

@@ -166,6 +166,36 @@ def spin_on_a_flag(kind: str, n_messages: int) -> int:
     return MPI.Query_thread()
 
 
+def looks_beside_a_busy_program(kind: str, seconds: float) -> float:
+    """Looks of the progress thread a second, while the program starts sends and waits for them at once."""
+    comm = comms()["world"]
+    row = Row(kind, (LARGE, LARGE))
+    packed = [np.zeros(n, np.int32) for n in row.sizes]
+    requests = [comm.Recv_init(one, 0, tag) for tag, one in enumerate(packed)]
+    if comm.Get_rank() == 0:
+        pieces = [
+            [MPI.buffer.fromaddress(b.address, a.nbytes), 1, t]
+            for b, a, t in zip(row.buffers, row.arrays, row.types, strict=True)
+        ]
+        requests = [comm.Send_init(piece, 1, tag) for tag, piece in enumerate(pieces)]
+    before, begin, n_exchanges = switches_of_progress_thread(), time.monotonic(), 0
+    while comm.allreduce(time.monotonic() - begin, MPI.MAX) < seconds:
+        MPI.Prequest.Startall(requests)
+        MPI.Prequest.Waitall(requests)
+        n_exchanges += 1
+    looks = (switches_of_progress_thread() - before) / (time.monotonic() - begin)
+    for request in requests:
+        request.Free()
+    row.free()
+    assert n_exchanges > 1
+    return looks
+
+
+def switches_of_progress_thread() -> int:
+    """How often it went to sleep."""
+    return sum(int(fields["voluntary_ctxt_switches"]) for fields in _fields_of_our_threads())
+
+
 def threads_named_tempi() -> int:
     names = []
     for task in os.listdir("/proc/self/task"):
@@ -174,15 +204,20 @@ def threads_named_tempi() -> int:
     return names.count("tempi")
 
 
-def blocked_signals_of_progress_thread() -> list[int]:
-    """The SigBlk masks of the threads of ours."""
-    masks = []
+def _fields_of_our_threads() -> list[dict[str, str]]:
+    """Their status files."""
+    found = []
     for task in os.listdir("/proc/self/task"):
         with open(f"/proc/self/task/{task}/status") as status:
             fields = dict(line.split(":", 1) for line in status if ":" in line)
         if fields["Name"].strip() == "tempi":
-            masks.append(int(fields["SigBlk"], 16))
-    return masks
+            found.append(fields)
+    return found
+
+
+def blocked_signals_of_progress_thread() -> list[int]:
+    """The SigBlk masks of the threads of ours."""
+    return [int(fields["SigBlk"], 16) for fields in _fields_of_our_threads()]
 
 
 def exchange_a_row(kind: str) -> tuple[int, list[int]]:
