@@ -7,13 +7,15 @@ from test_freed_memory import MIB, PATIENT, SLACK
 
 from support import constructors as c
 
+OWN_JOB = {**PATIENT, "TESTS_CASE": "kept"}  # in which nobody has probed: sends wait for their receivers
+
 
 @pytest.mark.parametrize("n_ranks", [1, 2])
 @pytest.mark.parametrize(("n", "at_once"), [(20, 20), (200, 1), (700, 350)])
 def test_requests_that_are_started_again(ranks, n_ranks, n, at_once):
     """More of them than there are offers to keep."""
     ends = [(gpu_end(FACES[k % 2], k), gpu_end(FACES[k // 2 % 2], 1000 + k)) for k in range(n)]
-    n_direct = ranks(n_ranks, **PATIENT).call(worker.started_again, ends, 3, at_once, timeout=60)
+    n_direct = ranks(n_ranks, **OWN_JOB).call(worker.started_again, ends, 3, at_once, timeout=60)
     assert n_direct == [3 * n] * n_ranks
 
 
@@ -22,12 +24,12 @@ def test_requests_that_are_started_again(ranks, n_ranks, n, at_once):
 def test_a_send_that_meets_other_buffers(ranks, n_ranks, is_persistent):
     specs = (*FACES, c.Contiguous(24, INT), FACES[1])
     ends, out = [gpu_end(spec, k) for k, spec in enumerate(specs)], gpu_end(FACES[0], 1)
-    n_direct = ranks(n_ranks, **PATIENT).call(worker.meets_other_buffers, ends, out, 30, is_persistent)
+    n_direct = ranks(n_ranks, **OWN_JOB).call(worker.meets_other_buffers, ends, out, 30, is_persistent)
     assert n_direct == [30] * n_ranks
 
 
 def test_a_request_keeps_no_freed_memory_mapped(ranks):
-    job = ranks(2, **PATIENT, TEMPI_FREED_LIMIT="0")
+    job = ranks(2, **OWN_JOB, TEMPI_FREED_LIMIT="0")
     n_buffers, n_bytes = 3, 128 * MIB
     begin, most, left = job.call(worker.taken_beside_kept_transfers, n_buffers, n_bytes, timeout=60)[0]
     assert most - begin >= n_buffers * n_bytes
