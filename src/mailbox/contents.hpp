@@ -94,7 +94,7 @@ inline constexpr std::size_t kCacheLine = 64;
 
 struct alignas(kCacheLine) Slot {
   std::atomic<std::uint64_t> word{};
-  std::uint64_t buffer = 0;  // names all that describes it here; never reused in the receiver's process
+  std::uint64_t buffer = 0;  // names its address, memory and layout; never reused in the receiver's process
   void* own = nullptr;       // for senders in the receiver's process: its Offer
   // Written by the sender between its claim and the end of it.
   std::atomic<std::uint32_t> is_landed{0};  // the bytes go into the landing, packed, not into the buffer

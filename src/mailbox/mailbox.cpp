@@ -141,16 +141,22 @@ Slot* Mailbox::take_slot() noexcept {
   return slot;
 }
 
-bool Mailbox::has_many_slots() noexcept {
+void Mailbox::withdraw_boxes(Slot& slot) {
+  if (slot.n_boxes > 0) boxes_->give_back(slot.layout);
+  slot.n_boxes = 0;
+}
+
+bool Mailbox::may_keep(Slot& slot) noexcept {
   const CallLock lock(mutex_);
-  return vacant_.size() > kSlots * 3 / 4;
+  if (vacant_.size() <= kSlots * 3 / 4) return false;
+  withdraw_boxes(slot);
+  return true;
 }
 
 void Mailbox::give_back(Slot& slot) noexcept {
   assert(slot.state() == OfferState::vacant);
   const CallLock lock(mutex_);
-  if (slot.n_boxes > 0) boxes_->give_back(slot.layout);
-  slot.n_boxes = 0;
+  withdraw_boxes(slot);
   vacant_.push_back(&slot);  // reserved
 }
 

@@ -49,14 +49,16 @@ class Mailbox {
   // A vacant slot, which is the caller's until it is given back, vacant again; null: there is none.
   Slot* take_slot() noexcept;
   void give_back(Slot& slot) noexcept;
-  // Most are vacant: who is done with one may keep it.
-  bool has_many_slots() noexcept;
+  // False: it must be given back. Else the caller may keep the vacant slot, without its boxes.
+  bool may_keep(Slot& slot) noexcept;
 
-  // Puts the boxes of a layout where other processes read them, until the slot is given back. False: there is no room.
+  // Puts the boxes of a layout where other processes read them, until the slot is given back or kept. False: there is no
+  // room.
   bool share_boxes(Slot& slot, const std::vector<OfferedBox>& boxes) noexcept;
 
  private:
   Mailbox();
+  void withdraw_boxes(Slot& slot);
 
   std::mutex mutex_;
   Contents* contents_ = nullptr;

@@ -192,7 +192,9 @@ void Engine::start_packed(bool waits) noexcept {
 Engine::Look Engine::look_after_pending() noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return Look::by_others;
-  const auto left = [&] { return std::tuple(pending_.size() + announced_.size(), early_.size()); };
+  const auto left = [&] {
+    return std::tuple(pending_.size() + announced_.size(), early_.size(), not_launched_.size());
+  };
   const auto before = left();
   end_announced(false);
   if (!early_.empty()) join(early_.take_met(false));

@@ -47,7 +47,7 @@ Came how_it_came(Message& message, int code, MPI_Status& status) {
   if (!part.was_direct) return Came::packed;
   if (is_filled(status)) real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), offer->bytes());
   if (offer->slot().is_landed.load(std::memory_order_relaxed) == 0) {
-    if (offer.use_count() == 1 && offer->may_be_renewed()) part.last_offer = std::move(offer);
+    if (offer.use_count() == 1 && offer->may_be_kept()) part.last_offer = std::move(offer);
     return Came::written;
   }
   part.payload.take_from(offer->landing->end());

@@ -45,6 +45,11 @@ bool describe(Slot& slot, const Offer& offer, const OfferedLayout& layout, devic
   return share_memories(slot, offer, layout, device) && Mailbox::own().share_boxes(slot, layout.boxes);
 }
 
+// False: there is no room for them.
+bool shows_boxes_again(Slot& kept, const Part& part) {
+  return kept.own != nullptr || Mailbox::own().share_boxes(kept, part.offered->boxes);
+}
+
 std::uint64_t next_buffer() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
@@ -58,7 +63,7 @@ bool lies_on_one_gpu(const Payload& payload) {
 }
 
 OfferPtr make_offer(const Meetings::Place& place, Part& part) {
-  if (OfferPtr last = std::exchange(part.last_offer, nullptr)) {
+  if (OfferPtr last = std::exchange(part.last_offer, nullptr); last && shows_boxes_again(last->slot(), part)) {
     last->renew(place);
     return last;
   }

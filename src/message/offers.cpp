@@ -87,7 +87,7 @@ std::vector<OfferPtr> Offer::revoke_all() noexcept {
   std::vector<OfferPtr> left;
   const CallLock lock(published().mutex);
   for (Offer* const offer : published().by_slot) {
-    if (offer == nullptr || offer->is_ended() || offer->revoke()) continue;
+    if (offer == nullptr || offer->is_ended() || offer->revoke() || offer->is_ended()) continue;
     if (OfferPtr alive = offer->weak_from_this().lock()) left.push_back(std::move(alive));
   }
   return left;
@@ -124,9 +124,7 @@ bool Offer::end_it(bool has_come) noexcept {
   return was_written_;
 }
 
-bool Offer::may_be_renewed() const {
-  return !landing && slot_.state() == OfferState::vacant && Mailbox::own().has_many_slots();
-}
+bool Offer::may_be_kept() { return !landing && slot_.state() == OfferState::vacant && Mailbox::own().may_keep(slot_); }
 
 void Offer::renew(const Meetings::Place& place) {
   const CallLock lock(published().mutex);

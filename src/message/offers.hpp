@@ -49,7 +49,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   mailbox::Slot& slot() { return slot_; }
   // The receive has ended, and is posted again: from the same process into the same buffer.
   void renew(const Meetings::Place& place);
-  bool may_be_renewed() const;
+  // False: it ends.
+  bool may_be_kept();
   // The library has the receive. False: it is not published.
   bool post() noexcept;
   // The receive is complete, or will be by a packed message. True: the sender has written the bytes. `has_come`: the

@@ -93,6 +93,7 @@ void* run(void*) noexcept {
   prctl(PR_SET_TIMERSLACK, 1);  // else each interval is 50 us longer
   Interval interval;
   while (sleep_until_woken(all)) {
+    interval.reset();
     for (bool may_more = true; may_more;) {
       const bool has_seen_calls = interval.sees_calls();
       if (is_to_stop(all)) return nullptr;

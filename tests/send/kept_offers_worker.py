@@ -9,13 +9,16 @@ import numpy as np
 import ways
 from mpi4py import MPI
 
+from support import constructors as c
 from support import memory, outcomes
 from support.building import Builder
 from support.direct_counts import direct_since
 from support.messages import End, Side
 from support.p2p import PLAIN, Piece, Requests
+from support.typemap import Named
 
 TAG = 3
+ORDER = (0, 0, 1, 2, 2, 3, 1, 1, 0, 3)  # of four buffers: one again, and one behind others
 
 
 class Ring(NamedTuple):
@@ -76,10 +79,11 @@ def meets_other_buffers(ends: list[End], out: End, rounds: int, is_persistent: b
     before = outcomes.rows()
     with Builder() as builder:
         source, targets = Side(out, builder), [Side(end, builder) for end in ends]
+        assert len(targets) == len(set(ORDER))
         send = ring.send(source.piece, TAG)
         kept = [ring.receive(target.piece, TAG) for target in targets]
         for k in range(rounds):
-            which = k * k % len(targets)
+            which = ORDER[k % len(ORDER)]
             target, receive = targets[which], kept[which]
             target.buffer.write(target.before)
             if is_persistent:
@@ -96,6 +100,41 @@ def meets_other_buffers(ends: list[End], out: End, rounds: int, is_persistent: b
             ways.free(PLAIN, request)
     ring.comm.Free()
     return direct_since(before)
+
+
+def many_layouts_beside_a_kept_offer(kept: End, n_layouts: int, blocks: int) -> int:
+    """A persistent pair, then a message of each of many irregular layouts. The direct ones of these."""
+    ring = Ring.make()
+    with Builder() as builder:
+        source, into = Side(kept, builder), Side(kept.later(1), builder)
+        receive, send = ring.receive(into.piece, TAG), ring.send(source.piece, TAG)
+
+        def start_kept() -> None:
+            PLAIN("Start", receive.at(0))
+            PLAIN("Start", send.at(0))
+            ways.complete(PLAIN, "Wait", receive)
+            ways.complete(PLAIN, "Wait", send)
+            into.check_received(source.payload())
+
+        start_kept()
+        before = outcomes.rows()
+        for k in range(n_layouts):
+            places = np.cumsum(np.random.default_rng(k).integers(2, 5, blocks))
+            spec = c.Indexed((1,) * blocks, tuple(int(place) for place in places), Named("INT"))
+            with Builder() as inner:
+                out, back = Side(End("device", spec, 1, k), inner), Side(End("device", spec, 1, 1000 + k), inner)
+                requests = Requests(2)
+                PLAIN("Irecv", back.piece, ring.last, TAG + 1, ring.comm, requests.at(0))
+                PLAIN("Isend", out.piece, ring.next, TAG + 1, ring.comm, requests.at(1))
+                ways.complete(PLAIN, "Waitall", requests)
+                back.check_received(out.payload())
+            ring.comm.Barrier()
+        n_direct = direct_since(before)
+        start_kept()
+        ways.free(PLAIN, receive)
+        ways.free(PLAIN, send)
+    ring.comm.Free()
+    return n_direct
 
 
 def taken_beside_kept_transfers(n_buffers: int, n_bytes: int) -> tuple[int, int, int]:

@@ -72,7 +72,7 @@ def test_a_row_is_direct_in_one_launch(job):
 
 def test_long_rows_that_begin_anywhere_in_a_line(ranks):
     """To another process, by a kernel with idle words."""
-    pair = ranks(2, **DIRECT, TEMPI_PATIENCE="5000000")
+    pair = ranks(2, **DIRECT, TEMPI_PATIENCE="5000000", TESTS_CASE="rows")
     for words in (64, 65, 75, 128, 300):
         spec = c.Vector(9, words, words + 3, Named("DOUBLE"))
         found = pair.call(direct_rows_worker.launches, [(gpu_end(spec, k), gpu_end(spec, 10 + k)) for k in range(3)])

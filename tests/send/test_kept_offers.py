@@ -7,6 +7,7 @@ from test_freed_memory import MIB, PATIENT, SLACK
 
 from support import constructors as c
 
+N_BOXES = 1 << 14  # src/mailbox/contents.hpp
 OWN_JOB = {**PATIENT, "TESTS_CASE": "kept"}  # in which nobody has probed: sends wait for their receivers
 
 
@@ -26,6 +27,15 @@ def test_a_send_that_meets_other_buffers(ranks, n_ranks, is_persistent):
     ends, out = [gpu_end(spec, k) for k, spec in enumerate(specs)], gpu_end(FACES[0], 1)
     n_direct = ranks(n_ranks, **OWN_JOB).call(worker.meets_other_buffers, ends, out, 30, is_persistent)
     assert n_direct == [30] * n_ranks
+
+
+def test_a_kept_offer_leaves_room_for_other_layouts(ranks):
+    """More boxes than a mailbox holds, by layouts that come and go."""
+    job = ranks(2, **OWN_JOB)
+    n_layouts, blocks = 40, 900
+    assert n_layouts * blocks > 2 * N_BOXES
+    found = job.call(worker.many_layouts_beside_a_kept_offer, gpu_end(FACES[0]), n_layouts, blocks, timeout=60)
+    assert found == [n_layouts] * 2
 
 
 def test_a_request_keeps_no_freed_memory_mapped(ranks):
