@@ -52,8 +52,7 @@ class Mailbox {
   // False: it must be given back. Else the caller may keep the vacant slot, without its boxes.
   bool may_keep(Slot& slot) noexcept;
 
-  // Puts the boxes of a layout where other processes read them, until the slot is given back or kept. False: there is no
-  // room.
+  // Puts the boxes of a layout where other processes read them, until the slot is given back or kept. False: no room.
   bool share_boxes(Slot& slot, const std::vector<OfferedBox>& boxes) noexcept;
 
  private:
