@@ -18,9 +18,9 @@
 //   A line that is used again has another communicator before its numbers change, and its own one after. A sender reads
 //   base and n_posted between two looks at the communicator; if both show its own, so are the two numbers.
 //   Fields are read by a sender between its claim and the end of it only.
-//   What changes with each message lies in one cache line of a slot, and a line in one of its own: each that the two
-//   processes share costs the time of a message's other work. What describes the buffer is written once for offers of
-//   one buffer that follow each other.
+//   The fields of a slot that change with each message lie in one cache line, and a line has one of its own: each cache
+//   line that two processes share costs as much time as the rest of a message's work. The description of a buffer is
+//   written once for offers of that buffer that follow each other.
 //   From the first place of a key to the line that has it no communicator is 0: an ended line's becomes 0 only where
 //   that of the next line is.
 //   n_posted is at least n when the receive n is with the library; the slot of an offer n is in its line by then.
