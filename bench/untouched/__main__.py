@@ -4,7 +4,9 @@
     python -m bench.untouched --lib build/libtempi.so --device gpu     # in a process that uses a GPU
 
 The library's own functions are called in turn with the shim's, in one process; processes differ (address
-layout, the core they land on), so there are several, and their median counts.
+layout, the core they land on and its speed), so there are several, and their median counts. What direct messages
+add is the difference between processes with and without them: their times are scaled to the speed of the fastest,
+which the library's own functions tell.
 """
 
 from __future__ import annotations
@@ -42,6 +44,22 @@ def rows_of(runs: Sequence[Timings]) -> list[dict[str, object]]:
             }
         )
     return rows
+
+
+def at_one_speed(runs: Sequence[Timings], case: str, library_ns: float) -> float:
+    """The median of what the shim adds, in processes of which the library's own functions take so many ns."""
+
+    def scaled(each: Timings) -> float:
+        return float(each[case, "send"].note) * library_ns / (each[f"{case}@library", "send"].median_us * 1e3)
+
+    return statistics.median(scaled(each) for each in runs)
+
+
+def direct_ns(turns: Sequence[tuple[Timings, Timings]], case: str) -> float:
+    """What direct messages add to a case: of processes with and without them."""
+    fastest = min(each[f"{case}@library", "send"].median_us for both in turns for each in both) * 1e3
+    direct, without = (at_one_speed([turn[k] for turn in turns], case, fastest) for k in range(2))
+    return direct - without
 
 
 def show(rows: Sequence[dict[str, object]]) -> None:
@@ -91,8 +109,8 @@ def main(lib: Path, device: str, processes: int, mpirun: str, mpicc: str, out: P
     else:
         turns = [(run("TEMPI_NO_DIRECT=0"), run("TEMPI_NO_DIRECT=1")) for _ in range(processes)]
         rows = rows_of([direct for direct, _ in turns])
-        for row, without in zip(rows, rows_of([other for _, other in turns]), strict=True):
-            row["direct_ns"] = float(str(row["added_ns"])) - float(str(without["added_ns"]))
+        for row in rows:
+            row["direct_ns"] = direct_ns(turns, str(row["case"]))
     show(rows)
     path = out / f"untouched-{device}.csv"
     write_csv(path, rows, machine_facts(mpirun, lib))

@@ -1,5 +1,6 @@
 #include "message/parked.hpp"
 
+#include <array>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -8,14 +9,23 @@
 #include "base/call_lock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/options.hpp"
 #include "peer/peer.hpp"
 #include "types/types.hpp"
 
 namespace tempi::message {
+namespace {
+
+Part& only_part(Message& message) { return message.outs.empty() ? message.ins.first() : message.outs.first(); }
+std::int64_t bytes_of(Message& message) { return only_part(message).payload.bytes(); }
+
+}  // namespace
 
 // A call keeps its place, its message comes and goes.
 class Lot {
  public:
+  explicit Lot(std::int64_t most_bytes) : most_bytes_(most_bytes) {}
+
   // The arguments of a call, and the layer that made its request.
   struct Arguments {
     const Real* real;
@@ -42,7 +52,9 @@ class Lot {
   MessagePtr take(const Arguments& arguments) {
     const CallLock lock(mutex_);
     const auto found = places_.find(arguments);
-    return found != places_.end() ? std::move(found->second) : nullptr;
+    if (found == places_.end() || !found->second) return nullptr;
+    bytes_ -= bytes_of(*found->second);
+    return std::move(found->second);
   }
 
   // False: the lot is closed, or has another message of the same arguments. A full one starts afresh: the program has
@@ -52,10 +64,11 @@ class Lot {
     {
       const CallLock lock(mutex_);
       if (is_closed_) return false;
-      if (places_.size() >= kMostCalls && !places_.contains(arguments)) left.swap(places_);
+      if (!has_room(arguments, bytes_of(*message))) left = emptied();
       MessagePtr& place = places_[arguments];
       if (place) return false;
       place = message;
+      bytes_ += bytes_of(*message);
     }
     end(left);
     return true;
@@ -66,15 +79,22 @@ class Lot {
     is_closed_ = true;
   }
 
-  void end_all() noexcept { end(emptied()); }
-  void drop_all() noexcept { emptied(); }
+  void end_all() noexcept { end(all_taken()); }
+  void drop_all() noexcept { all_taken(); }
 
  private:
   static constexpr std::size_t kMostCalls = 256;
   using Places = std::unordered_map<Arguments, MessagePtr, HashOfArguments>;
+  bool has_room(const Arguments& arguments, std::int64_t bytes) const {
+    return bytes_ + bytes <= most_bytes_ && (places_.size() < kMostCalls || places_.contains(arguments));
+  }
   Places emptied() noexcept {
-    const CallLock lock(mutex_);
+    bytes_ = 0;
     return std::exchange(places_, {});
+  }
+  Places all_taken() noexcept {
+    const CallLock lock(mutex_);
+    return emptied();
   }
   // Without the lock: the library may destroy a communicator in it, or call the program.
   static void end(const Places& places) noexcept {
@@ -83,16 +103,26 @@ class Lot {
     }
   }
 
+  const std::int64_t most_bytes_;
   std::mutex mutex_;
   bool is_closed_ = false;
   Places places_;
+  std::int64_t bytes_ = 0;  // of the messages that are there
 };
 
 namespace {
 
 using LotPtr = std::shared_ptr<Lot>;
 
-constexpr std::int64_t kMostBytes = 256 << 10;  // of a parked message
+// Large messages have a lot of their own: one that is too small for those of a program leaves the others alone.
+constexpr std::int64_t kLargeBytes = 256 << 10;
+
+bool is_large(Count count, std::int64_t size) { return size > 0 && count > kLargeBytes / size; }
+
+std::int64_t most_bytes() {
+  static const std::int64_t most = number(Option::POOL_LIMIT) / 4;
+  return most;
+}
 
 struct Registry {
   std::mutex mutex;
@@ -109,29 +139,31 @@ class LotOfCommunicator final : public peer::Attachment {
   LotOfCommunicator() {
     const CallLock lock(registry().mutex);
     std::erase_if(registry().all, [](const auto& one) { return one.expired(); });
-    registry().all.push_back(lot_);
+    for (const LotPtr& lot : lots_) registry().all.push_back(lot);
   }
   // Messages that are under way end later, and the library's communicator with the last of them: none is left here.
   ~LotOfCommunicator() override {
-    lot_->close();
-    lot_->drop_all();
+    for (const LotPtr& lot : lots_) {
+      lot->close();
+      lot->drop_all();
+    }
   }
   void communicator_ends() noexcept override {
-    lot_->close();
-    lot_->end_all();
+    for (const LotPtr& lot : lots_) {
+      lot->close();
+      lot->end_all();
+    }
   }
-  const LotPtr& lot() const { return lot_; }
+  const LotPtr& lot_for(Count count, std::int64_t size) const { return lots_[is_large(count, size)]; }
 
  private:
-  const LotPtr lot_ = std::make_shared<Lot>();
+  const std::array<LotPtr, 2> lots_{std::make_shared<Lot>(most_bytes()), std::make_shared<Lot>(most_bytes())};
 };
 
 bool recurs(Function function) {
   return function == Function::MPI_Isend || function == Function::MPI_Issend || function == Function::MPI_Irsend ||
          function == Function::MPI_Irecv;
 }
-
-Part& only_part(Message& message) { return message.outs.empty() ? message.ins.first() : message.outs.first(); }
 
 Lot::Arguments arguments_of(const Call& call, const pack::Prepared* prepared, std::int64_t extent) {
   const auto& [buffer, peer, tag] = call.half();
@@ -168,7 +200,8 @@ MessagePtr take_parked(const Call& call) {
   const peer::Attachment* const known = peer::known_attachment(buffer.comm, peer::Attached::parked);
   const KnownType* const type = known != nullptr ? find_type(buffer.datatype) : nullptr;
   if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed)) return nullptr;
-  Lot& lot = *static_cast<const LotOfCommunicator*>(known)->lot();
+  const std::int64_t size = type->prepared->plan.layout.size;
+  Lot& lot = *static_cast<const LotOfCommunicator*>(known)->lot_for(buffer.count, size);
   MessagePtr message = lot.take(arguments_of(call, type->prepared.get(), type->extent));
   if (!message) return nullptr;
   const Payload& payload = only_part(*message).payload;
@@ -185,12 +218,12 @@ void choose_lot(const Call& call, Message& message) {
   const Payload& payload = only_part(message).payload;
   if (!recurs(buffer.function) || !payload.transfer().laid_out().place.first.on_gpu()) return;
   if (!payload.has_wanted_memory()) return end_parked();
-  if (payload.bytes() > kMostBytes || !lies_in_one_allocation(payload.transfer())) return;
+  if (payload.bytes() > most_bytes() || !lies_in_one_allocation(payload.transfer())) return;
   const auto make = [](Handle) -> std::unique_ptr<peer::Attachment> { return std::make_unique<LotOfCommunicator>(); };
   const auto* const here = static_cast<LotOfCommunicator*>(peer::attachment(buffer.comm, peer::Attached::parked, make));
   if (here == nullptr) return;
   message.recurs_as = buffer.function;
-  message.lot = here->lot();
+  message.lot = here->lot_for(payload.transfer().count, payload.transfer().laid_out().layout->size);
 }
 
 bool park(const MessagePtr& message) noexcept try {

@@ -113,6 +113,11 @@ ReachedPtr reach(device::Device& device, device::Context context, const mailbox:
   return nullptr;
 }
 
+bool is_mapped_in_small_pages(const device::SharedAllocation& allocation) {
+  constexpr std::uint64_t kSmall = 4 << 10, kMedium = 64 << 10;
+  return (allocation.bytes + kSmall - 1) / kSmall * kSmall % kMedium != 0;
+}
+
 // Not while another thread has the lock.
 void end_freed_mappings() noexcept {
   const std::unique_lock lock(mapped().mutex, std::try_to_lock);

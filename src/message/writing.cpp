@@ -1,5 +1,6 @@
 #include "message/writing.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -53,16 +54,18 @@ DirectPtr make_direct(const Claim& claim, ComposedPtr&& composed, const Part& pa
   return make_recycled<Direct>(claim, std::move(composed), std::move(reached), transfer, own, claim.slot->buffer);
 }
 
-// The GPU that has the landing is not the sender's: its own memory takes short blocks as well.
 bool is_on_other_gpu(const Slot& slot, const device::Location& sender, device::Device& device) {
   const auto own = device.share(sender);
   return !own || own->gpu != slot.landing.gpu;
 }
 
+// Within one GPU kernels reach memory of another process as fast as their own, unless it is mapped in small pages.
 bool goes_to_landing(const Turn& turn, const Slot& slot, const Part& part) {
   if (turn.is_own || slot.landing.bytes == 0) return false;
-  const device::Location& sender = part.payload.transfer().laid_out().place.first;
-  return slot.n_boxes == 0 || is_on_other_gpu(slot, sender, part.payload.device());
+  const auto is_small = [](const device::SharedAllocation& memory) { return is_mapped_in_small_pages(memory); };
+  if (slot.n_boxes == 0 || std::any_of(slot.memories.begin(), slot.memories.begin() + slot.n_memories, is_small))
+    return true;
+  return is_on_other_gpu(slot, part.payload.transfer().laid_out().place.first, part.payload.device());
 }
 
 DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& part) {

@@ -48,15 +48,17 @@ template <class Params, Depth kDepth, std::uint32_t kWordBytes>
 inline constexpr int kTilesPerMultiprocessor =
     tiles_per_multiprocessor(kDepth, kWordBytes, std::is_same_v<Params, AlignedBoxes>);
 
-// The fence of each tile orders the bytes of all its threads, wherever they go, before the flag.
+// The fence of each tile orders the bytes of all its threads, wherever they go, before the flag. The last one's count
+// is 0 again. A single tile does not count: that takes 0.7 us.
 __device__ __forceinline__ void tell(const device::Done& done) {
   if (done.flag == nullptr) return;
   __syncthreads();
   if (threadIdx.x != 0) return;
   __threadfence_system();
-  if (atomicAdd(done.n_tiles, 1) != gridDim.x - 1) return;
-  *done.n_tiles = 0;
-  __threadfence_system();
+  if (gridDim.x > 1) {
+    if (atomicInc(done.n_tiles, gridDim.x - 1) != gridDim.x - 1) return;
+    __threadfence_system();
+  }
   *static_cast<volatile std::uint32_t*>(done.flag) = 1;
 }
 

@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from support import memory
 from support.building import Builder
-from support.messages import End, Image
+from support.messages import End, Image, Side
 from support.p2p import PLAIN, Piece, Requests
 from support.typemap import Bytes, Spec, reference_pack
 
@@ -157,3 +157,26 @@ def run(lives: tuple[Life, ...]) -> int:
         player.live(life)
     player.comm.Free()
     return player.n
+
+
+def large(specs: tuple[Spec, ...], n_rounds: int) -> int:
+    """Exchanges a message of each datatype, all at once, again and again. Returns the rounds."""
+    peer = MPI.COMM_WORLD.size - 1 - MPI.COMM_WORLD.rank
+
+    def end(k: int, at: int, rank: int) -> End:
+        return End("device", specs[k], 1, 100 * at + 10 * k + rank)
+
+    with Builder() as builder:
+        outs, intos = ([Side(end(k, 0, way), builder) for k in range(len(specs))] for way in (4, 5))
+        for at in range(1, n_rounds + 1):
+            requests = Requests(2 * len(specs))
+            for k, (out, into) in enumerate(zip(outs, intos, strict=True)):
+                out.refill(end(k, at, MPI.COMM_WORLD.rank).seed)
+                into.refill(end(k, at, 7).seed)
+                PLAIN("Irecv", into.piece, peer, k, MPI.COMM_WORLD, requests.at(k))
+            for k, out in enumerate(outs):
+                PLAIN("Isend", out.piece, peer, k, MPI.COMM_WORLD, requests.at(len(specs) + k))
+            ways.complete(PLAIN, "Waitall", requests)
+            for k, into in enumerate(intos):
+                into.check_received(Image(end(k, at, peer), builder).payload())
+    return n_rounds

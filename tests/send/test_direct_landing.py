@@ -10,16 +10,15 @@ from mpi4py import MPI
 from test_direct import DIRECT, FACES, INT
 
 from support import constructors as c
-from support import needs
+from support import memory, needs
 from support.effort import IS_QUICK
 from support.messages import End
 from support.ranks import Ranks
 from support.typemap import Named
 
-pytestmark = needs.second_gpu()
-
 # Ranks of their own: some of these tests end direct messages on a communicator, as MPI_Cancel does.
 PATIENT = DIRECT | {"TEMPI_PATIENCE": "5000000", "TEMPI_LANDING_SPAN": "1"}
+OTHER = memory.second_gpu()
 DOUBLE = Named("DOUBLE")
 MIB = 1 << 20
 LEAST_BYTES = 256 << 10  # of a message in blocks of 4 bytes (message/landing.cpp): 64 Ki times its block
@@ -40,6 +39,7 @@ def irregular(n_blocks, seed):
 
 
 SHORT = c.Vector(N_INTS, 1, 2, INT)
+IN_LARGE_PAGES = c.Vector(((74 << 16) - 124) // 8, 1, 2, INT)  # with its guards it fills 74 x 64 KiB
 IRREGULAR = irregular(3000, 1), irregular(3000, 2)
 LAYOUTS = {
     "elements": (c.Resized(0, 9000, c.Vector(1000, 1, 2, INT)), 600),
@@ -52,8 +52,8 @@ LAYOUTS = {
 }
 
 
-def ends(spec, count=1, kinds=("device", "device 1"), seed=0, into=None):
-    """A message between two GPUs; `into`: the layout at its receiver."""
+def ends(spec, count=1, kinds=("device", OTHER), seed=0, into=None):
+    """A message between two GPUs, if there are two; `into`: the layout at its receiver."""
     return tuple(
         End(kind, one, count, seed + k) for k, (kind, one) in enumerate(zip(kinds, (spec, into or spec), strict=True))
     )
@@ -75,14 +75,14 @@ def test_large_messages_of_short_blocks_land(pair, layout):
 
 
 def test_layouts_that_differ(pair):
-    n = 120_000
+    n = 121_000  # on one GPU: no allocation is a multiple of 64 KiB
     other = c.Resized(0, 24, c.Vector(5, 1, 1, INT))
-    pairs = [(End("device", c.Vector(n * 5, 1, 2, INT), 1, 1), End("device 1", c.Vector(n, 5, 6, INT), 1, 2))]
-    pairs += [(End("device", other, n, 3), End("device 1", c.Vector(n * 5, 1, 3, INT), 1, 4))]
+    pairs = [(End("device", c.Vector(n * 5, 1, 2, INT), 1, 1), End(OTHER, c.Vector(n, 5, 6, INT), 1, 2))]
+    pairs += [(End("device", other, n, 3), End(OTHER, c.Vector(n * 5, 1, 3, INT), 1, 4))]
     assert went(pair, pairs) == (2, 0, 0, 0)
 
 
-@pytest.mark.parametrize("kinds", [("device", "device"), ("device", "device 1")], ids=["one GPU", "two GPUs"])
+@pytest.mark.parametrize("kinds", [("device", "device"), ("device", OTHER)], ids=["one GPU", "two GPUs"])
 def test_irregular_layouts_land(pair, kinds):
     assert went(pair, [ends(IRREGULAR[0], 1, kinds, 3, IRREGULAR[1])]) == (1, 0, 0, 0)
     assert went(pair, [ends(IRREGULAR[0], 40, kinds, 3, IRREGULAR[1])]) == (1, 0, 0, 0)
@@ -99,8 +99,11 @@ def test_a_buffer_whose_sharing_fails_has_a_landing():
         assert went(job, [ends(FACES[0])] * 3) == (1, 2, 0, 0)
 
 
-def test_within_one_gpu_short_blocks_are_written_where_they_belong(pair):
-    assert went(pair, [ends(SHORT, 1, ("device 1", "device 1"))]) == (0, 1, 0, 0)
+@pytest.mark.parametrize(("more", "landed"), [(-512, 1), (-511, 0), (0, 0), (1, 1), (512, 1)])
+def test_within_one_gpu_short_blocks_land_if_the_mapping_has_small_pages(pair, more, landed):
+    """Pages are of 64 KiB if the allocation, in whole 4 KiB, is a multiple of them: 512 blocks are 4 KiB."""
+    spec = c.Vector(IN_LARGE_PAGES.count + more, 1, 2, INT)
+    assert went(pair, [ends(spec, 1, (OTHER, OTHER))]) == (landed, 1 - landed, 0, 0)
 
 
 def test_small_messages_and_long_blocks_are_written_where_they_belong(pair):
@@ -113,7 +116,8 @@ def test_a_slot_that_is_used_again(pair):
         assert went(pair, [ends(SHORT, seed=k)]) == (1, 0, 0, 0)
         assert went(pair, [ends(FACES[0], seed=k)]) == (0, 1, 0, 0)
         assert went(pair, [ends(SHORT, seed=10 + k)]) == (1, 0, 0, 0)
-        assert went(pair, [ends(SHORT, 1, ("device 1", "device 1"), k)]) == (0, 1, 0, 0)  # it has a landing, too
+        same_gpu = ends(IN_LARGE_PAGES, 1, (OTHER, OTHER), k)
+        assert went(pair, [same_gpu]) == (0, 1, 0, 0)  # it has a landing, too
 
 
 @pytest.mark.parametrize(
@@ -199,7 +203,7 @@ def test_chunks_are_unpacked_while_others_arrive(ranks):
     job = ranks(2, **PATIENT, TEMPI_FAKE_SEED="6")
     for k in range(3 if IS_QUICK else 10):
         pairs = [ends(SHORT, seed=k), ends(*LAYOUTS["elements"], seed=k + 50)]
-        arguments = pairs, End("device 1", FACES[0], 1, k)
+        arguments = pairs, End(OTHER, FACES[0], 1, k)
         assert job.call(worker.row_beside_packing, *arguments, timeout=60)[SENDER] == (2, 0, 0, 0)
 
 

@@ -61,3 +61,14 @@ def test_more_calls_than_are_kept(ranks):
     tags = (*range(300), *range(300), *range(200), *range(200))
     played = tuple(Round("exchange", 0, 1, 0, 1, tag, "Isend", "Waitall") for tag in tags)
     assert ranks(1, **DIRECT).call(worker.run, (Life(SPECS[:2], ("device", "device"), played),)) == [len(tags)]
+
+
+@pytest.mark.parametrize("limit", ["8388608", "100000000"])
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("way", WAYS)
+def test_large_messages(ranks, n, way, limit):
+    """More than their lot holds, a quarter of the limit; with the larger one all are taken over."""
+    kib = (100, 255, 256, 257, 1000, 1800, 2047, 2048, 2049, 3000)
+    specs = tuple(c.Vector(k << 8, 1, 2, INT) for k in kib)
+    job = ranks(n, **WAYS[way], TEMPI_POOL_LIMIT=limit)
+    assert job.call(worker.large, specs, 5, timeout=60) == [5] * n

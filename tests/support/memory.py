@@ -90,6 +90,15 @@ def on_real_gpu() -> bool:
     return os.environ.get("TESTS_MEMORY") == "gpu"
 
 
+def second_gpu() -> str:
+    """Device memory of another GPU than "device", if there is another one. The fake device has two."""
+    if not on_real_gpu():
+        return "device 1"
+    from support.gpu_memory import gpu_count
+
+    return "device 1" if gpu_count() > 1 else "device"
+
+
 def needs_shim(*kinds: str) -> bool:
     """True if the library alone could not do it: it cannot reach device memory."""
     return any(kind.startswith("device") for kind in kinds)

@@ -107,12 +107,6 @@ def gpus(count: int) -> pytest.MarkDecorator:
     return _unless(found >= count, f"needs {count} GPU(s), this machine has {found}: run it on one that has")
 
 
-def second_gpu() -> pytest.MarkDecorator:
-    """The fake device has two."""
-    is_there = not memory.on_real_gpu() or gpu_memory.gpu_count() > 1
-    return _unless(is_there, "needs two GPUs, this machine has one: run it on one that has")
-
-
 def cupy() -> pytest.MarkDecorator:
     is_there = importlib.util.find_spec("cupy") is not None
     return _unless(is_there, "needs CuPy: pip install cupy-cuda12x or cupy-cuda13x")
