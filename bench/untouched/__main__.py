@@ -4,9 +4,9 @@
     python -m bench.untouched --lib build/libtempi.so --device gpu     # in a process that uses a GPU
 
 The library's own functions are called in turn with the shim's, in one process; processes differ (address
-layout, the core they land on and its speed), so there are several, and their median counts. What direct messages
-add is the difference between processes with and without them: their times are scaled to the speed of the fastest,
-which the library's own functions tell.
+layout, the core they land on and its speed), so there are several, and their median counts. What direct
+messages add is the difference between processes with and without them, whose times are scaled to the speed
+of the fastest; the library's own functions tell it.
 """
 
 from __future__ import annotations
