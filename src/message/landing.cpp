@@ -16,8 +16,9 @@ using device::Scope;
 
 // Writes to another process slow down where they are spread over more memory than the GPU keeps translated. (Measured
 // on two H200s: 32-byte blocks 512 bytes apart, 16 MiB of them over 256 MiB take 74 us block by block and 95 packed, 64
-// MiB over 1 GiB take 396 and 242. Within one GPU, of two processes under MPS that exchange 74 MiB over 1.1 GiB: 1,002
-// and 431. Small pages do that, see reach.hpp; whether large ones do, too, between GPUs has not been measured.)
+// MiB over 1 GiB take 396 and 242. Within one GPU, of two processes under MPS: halos of 64 bytes a point, 250 MiB at
+// either end 288 and 369, 432 MiB 462 and 329, 1 GiB 1,002 and 431. Small pages do that, see reach.hpp; whether large
+// ones do, too, between GPUs has not been measured.)
 constexpr std::int64_t kShortBlock = 128, kLeastBytesAByte = 64 << 10;
 
 }  // namespace

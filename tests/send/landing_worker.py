@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import ways
@@ -113,20 +114,17 @@ def send(comm: MPI.Comm, sides: list[Side]) -> None:
 
 
 def exchange(out: End, into: End) -> Went:
-    """MPI_Sendrecv between two ranks with a GPU each."""
+    """MPI_Sendrecv between two ranks, each of which has memory of one kind: that of `out`, and of `into`."""
     comm, before = MPI.COMM_WORLD.Dup(), outcomes.rows()
     peer = 1 - comm.rank
     with Builder() as builder:
-        sent, received = (Side(_on_gpu(comm.rank, end.later(comm.rank)), builder) for end in (out, into))
+        kind = (out, into)[comm.rank].kind
+        sent, received = (Side(replace(end.later(comm.rank), kind=kind), builder) for end in (out, into))
         status = MPI.Status()
         PLAIN("Sendrecv", sent.piece, peer, 3, received.piece, peer, 3, comm, status)
         check(received, status, payload_of(out.later(peer), builder), peer, 3)
     comm.Free()
     return went_since(before)
-
-
-def _on_gpu(ordinal: int, end: End) -> End:
-    return End(f"device {ordinal}" if ordinal else "device", end.spec, end.count, end.seed)
 
 
 def truncated(out: End, into: End) -> tuple[int, Went]:
