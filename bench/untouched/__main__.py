@@ -55,10 +55,15 @@ def at_one_speed(runs: Sequence[Timings], case: str, library_ns: float) -> float
     return statistics.median(scaled(each) for each in runs)
 
 
+def fastest(turns: Sequence[tuple[Timings, Timings]], case: str) -> float:
+    """The library's own time in the fastest process, in ns."""
+    return min(each[f"{case}@library", "send"].median_us for both in turns for each in both) * 1e3
+
+
 def direct_ns(turns: Sequence[tuple[Timings, Timings]], case: str) -> float:
     """What direct messages add to a case: of processes with and without them."""
-    fastest = min(each[f"{case}@library", "send"].median_us for both in turns for each in both) * 1e3
-    direct, without = (at_one_speed([turn[k] for turn in turns], case, fastest) for k in range(2))
+    reference = fastest(turns, case)
+    direct, without = (at_one_speed([turn[k] for turn in turns], case, reference) for k in range(2))
     return direct - without
 
 
@@ -110,7 +115,8 @@ def main(lib: Path, device: str, processes: int, mpirun: str, mpicc: str, out: P
         turns = [(run("TEMPI_NO_DIRECT=0"), run("TEMPI_NO_DIRECT=1")) for _ in range(processes)]
         rows = rows_of([direct for direct, _ in turns])
         for row in rows:
-            row["direct_ns"] = direct_ns(turns, str(row["case"]))
+            case = str(row["case"])
+            row |= {"direct_ns": direct_ns(turns, case), "where_library_ns": fastest(turns, case)}
     show(rows)
     path = out / f"untouched-{device}.csv"
     write_csv(path, rows, machine_facts(mpirun, lib))

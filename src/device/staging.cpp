@@ -1,6 +1,7 @@
 #include "device/staging.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <mutex>
 #include <optional>
@@ -152,10 +153,15 @@ Block take_guarded(const Origin& origin, MemoryKind kind, std::size_t bytes, Lim
   return *take(origin, sort_of(kind, nullptr, bytes + 1), limit);
 }
 
-Block take(const Origin& origin, MemoryKind kind, std::int64_t n, Limit limit, Overrun overrun) {
+std::atomic<std::uint64_t> n_shortages{0};
+
+Block take(const Origin& origin, MemoryKind kind, std::int64_t n, Limit limit, Overrun overrun) try {
   const auto bytes = static_cast<std::size_t>(n);
   if (overrun == Overrun::possible && kind != MemoryKind::device) return take_guarded(origin, kind, bytes, limit);
   return *take(origin, sort_of(kind, origin.context, bytes), limit);
+} catch (...) {
+  n_shortages.fetch_add(1, std::memory_order_relaxed);
+  throw;
 }
 
 // True: the pool keeps it.
@@ -181,6 +187,8 @@ Staging::Staging(Device* device, std::int64_t bytes, Overrun overrun)
 Staging::~Staging() {
   if (!give_back(block_)) deallocate(device_, block_);
 }
+
+std::uint64_t staging_shortages() noexcept { return n_shortages.load(std::memory_order_relaxed); }
 
 void release_staging(Device* device) noexcept {
   std::vector<Block> blocks;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "device/device.hpp"
 
@@ -28,6 +29,8 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
   std::byte* data() const { return static_cast<std::byte*>(block_.data); }
 
+  std::int64_t block_bytes() const { return static_cast<std::int64_t>(block_.sort.bytes); }
+
   // A block with a possible overrun has a tail, else one byte more than asked for.
   bool has_tail() const { return block_.sort.has_tail; }
 
@@ -48,6 +51,9 @@ class Staging {
   Device* device_;
   Block block_;
 };
+
+// The number of times that there was none: whoever holds some for later gives it back.
+std::uint64_t staging_shortages() noexcept;
 
 // Frees all unused staging memory. Safe after the driver has shut down; with a null device, memory that the driver
 // knows is kept.

@@ -14,11 +14,16 @@ namespace {
 using device::MemoryKind;
 using device::Scope;
 
-// Writes to another process slow down where they are spread over more memory than the GPU keeps translated. (Measured
-// on two H200s: 32-byte blocks 512 bytes apart, 16 MiB of them over 256 MiB take 74 us block by block and 95 packed, 64
-// MiB over 1 GiB take 396 and 242. Within one GPU, of two processes under MPS: halos of 64 bytes a point, 250 MiB at
-// either end 288 and 369, 432 MiB 462 and 329, 1 GiB 1,002 and 431. Small pages do that, see reach.hpp; whether large
-// ones do, too, between GPUs has not been measured.)
+// Writes to another GPU slow down where they are spread over much memory. (Measured on two H200s: 32-byte blocks 512
+// bytes apart, 16 MiB of them over 256 MiB take 74 us block by block and 95 packed, 64 MiB over 1 GiB take 396 and 242.)
+// Within one GPU they do in small pages (reach.hpp). Between GPUs the effect of pages has not been measured.
+//
+// Halos of 24-byte rows between two processes on one H200, us block by block and packed, by the memory over which they
+// spread. Without MPS each kernel waits for its turn:
+//
+//              279 MiB    474 MiB    742 MiB    1.1 GiB
+//     MPS      288, 369   462, 329   704, 384   1,002, 431
+//     no MPS   443, 944   743, 988   978, 1,045 1,290, 1,118
 constexpr std::int64_t kShortBlock = 128, kLeastBytesAByte = 64 << 10;
 
 }  // namespace

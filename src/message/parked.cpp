@@ -1,6 +1,6 @@
 #include "message/parked.hpp"
 
-#include <array>
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -10,22 +10,49 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "device/staging.hpp"
 #include "peer/peer.hpp"
 #include "types/types.hpp"
 
 namespace tempi::message {
 namespace {
 
+constexpr std::int64_t kMuchBytes = 256 << 10;  // that a message holds
+
 Part& only_part(Message& message) { return message.outs.empty() ? message.ins.first() : message.outs.first(); }
-std::int64_t bytes_of(Message& message) { return only_part(message).payload.bytes(); }
+
+// A share of the memory that the parked messages of all lots may hold which hold much.
+class Share {
+ public:
+  Share() = default;
+  Share(Share&& other) noexcept : bytes_(std::exchange(other.bytes_, 0)) {}
+  Share& operator=(Share&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Share() { taken_.fetch_sub(bytes_, std::memory_order_relaxed); }
+
+  // False: there is none left.
+  bool take(std::int64_t bytes) {
+    static const std::int64_t all = number(Option::POOL_LIMIT) / 4;
+    if (taken_.fetch_add(bytes, std::memory_order_relaxed) + bytes > all) {
+      taken_.fetch_sub(bytes, std::memory_order_relaxed);
+      return false;
+    }
+    bytes_ = bytes;
+    return true;
+  }
+
+ private:
+  inline static std::atomic<std::int64_t> taken_{0};
+  std::int64_t bytes_ = 0;
+};
 
 }  // namespace
 
 // A call keeps its place, its message comes and goes.
 class Lot {
  public:
-  explicit Lot(std::int64_t most_bytes) : most_bytes_(most_bytes) {}
-
   // The arguments of a call, and the layer that made its request.
   struct Arguments {
     const Real* real;
@@ -52,26 +79,25 @@ class Lot {
   MessagePtr take(const Arguments& arguments) {
     const CallLock lock(mutex_);
     const auto found = places_.find(arguments);
-    if (found == places_.end() || !found->second) return nullptr;
-    bytes_ -= bytes_of(*found->second);
-    return std::move(found->second);
+    if (found == places_.end()) return nullptr;
+    Place taken = std::move(found->second);
+    if (taken.message) n_refused_ = 0;
+    return std::move(taken.message);
   }
 
-  // False: the lot is closed, or has another message of the same arguments. A full one starts afresh: the program has
-  // gone on to other calls.
+  // False: the lot is closed, has another message of the same arguments, or no room for this one. If that goes on the
+  // program has gone on to other calls: the lot starts afresh.
   bool keep(const Arguments& arguments, const MessagePtr& message) {
     Places left;
     {
       const CallLock lock(mutex_);
       if (is_closed_) return false;
-      if (!has_room(arguments, bytes_of(*message))) left = emptied();
-      MessagePtr& place = places_[arguments];
-      if (place) return false;
-      place = message;
-      bytes_ += bytes_of(*message);
+      const bool is_full = places_.size() >= kMostCalls && !places_.contains(arguments);
+      if (!is_full && n_refused_ < kMostCalls) return has_kept(arguments, message);
+      left = emptied();
     }
     end(left);
-    return true;
+    return false;
   }
 
   void close() {
@@ -84,12 +110,25 @@ class Lot {
 
  private:
   static constexpr std::size_t kMostCalls = 256;
-  using Places = std::unordered_map<Arguments, MessagePtr, HashOfArguments>;
-  bool has_room(const Arguments& arguments, std::int64_t bytes) const {
-    return bytes_ + bytes <= most_bytes_ && (places_.size() < kMostCalls || places_.contains(arguments));
+  struct Place {
+    MessagePtr message;
+    Share share;  // of a message that holds much
+  };
+  using Places = std::unordered_map<Arguments, Place, HashOfArguments>;
+
+  bool has_kept(const Arguments& arguments, const MessagePtr& message) {
+    Place& place = places_[arguments];
+    if (place.message) return false;
+    const std::int64_t held = only_part(*message).payload.held_bytes();
+    if (held > kMuchBytes && !place.share.take(held)) {
+      ++n_refused_;
+      return false;
+    }
+    place.message = message;
+    return true;
   }
   Places emptied() noexcept {
-    bytes_ = 0;
+    n_refused_ = 0;
     return std::exchange(places_, {});
   }
   Places all_taken() noexcept {
@@ -98,31 +137,20 @@ class Lot {
   }
   // Without the lock: the library may destroy a communicator in it, or call the program.
   static void end(const Places& places) noexcept {
-    for (const auto& [arguments, message] : places) {
-      if (message) end_message(*message);
+    for (const auto& [arguments, place] : places) {
+      if (place.message) end_message(*place.message);
     }
   }
 
-  const std::int64_t most_bytes_;
   std::mutex mutex_;
   bool is_closed_ = false;
   Places places_;
-  std::int64_t bytes_ = 0;  // of the messages that are there
+  std::size_t n_refused_ = 0;  // for want of a share, since a message was last taken
 };
 
 namespace {
 
 using LotPtr = std::shared_ptr<Lot>;
-
-// Large messages have a lot of their own: one that is too small for those of a program leaves the others alone.
-constexpr std::int64_t kLargeBytes = 256 << 10;
-
-bool is_large(Count count, std::int64_t size) { return size > 0 && count > kLargeBytes / size; }
-
-std::int64_t most_bytes() {
-  static const std::int64_t most = number(Option::POOL_LIMIT) / 4;
-  return most;
-}
 
 struct Registry {
   std::mutex mutex;
@@ -139,25 +167,21 @@ class LotOfCommunicator final : public peer::Attachment {
   LotOfCommunicator() {
     const CallLock lock(registry().mutex);
     std::erase_if(registry().all, [](const auto& one) { return one.expired(); });
-    for (const LotPtr& lot : lots_) registry().all.push_back(lot);
+    registry().all.push_back(lot_);
   }
   // Messages that are under way end later, and the library's communicator with the last of them: none is left here.
   ~LotOfCommunicator() override {
-    for (const LotPtr& lot : lots_) {
-      lot->close();
-      lot->drop_all();
-    }
+    lot_->close();
+    lot_->drop_all();
   }
   void communicator_ends() noexcept override {
-    for (const LotPtr& lot : lots_) {
-      lot->close();
-      lot->end_all();
-    }
+    lot_->close();
+    lot_->end_all();
   }
-  const LotPtr& lot_for(Count count, std::int64_t size) const { return lots_[is_large(count, size)]; }
+  const LotPtr& lot() const { return lot_; }
 
  private:
-  const std::array<LotPtr, 2> lots_{std::make_shared<Lot>(most_bytes()), std::make_shared<Lot>(most_bytes())};
+  const LotPtr lot_ = std::make_shared<Lot>();
 };
 
 bool recurs(Function function) {
@@ -191,6 +215,13 @@ bool is_where_it_was(const Payload& payload) noexcept {
          payload.device().is_still(buffer.place.first, buffer.at(buffer.layout->true_lower_bound));
 }
 
+// Somebody has asked for staging memory in vain since this was asked last.
+bool was_memory_short() noexcept {
+  static std::atomic<std::uint64_t> n_seen{0};
+  const std::uint64_t n = device::staging_shortages();
+  return n_seen.load(std::memory_order_relaxed) != n && n_seen.exchange(n, std::memory_order_relaxed) != n;
+}
+
 }  // namespace
 
 MessagePtr take_parked(const Call& call) {
@@ -200,8 +231,7 @@ MessagePtr take_parked(const Call& call) {
   const peer::Attachment* const known = peer::known_attachment(buffer.comm, peer::Attached::parked);
   const KnownType* const type = known != nullptr ? find_type(buffer.datatype) : nullptr;
   if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed)) return nullptr;
-  const std::int64_t size = type->prepared->plan.layout.size;
-  Lot& lot = *static_cast<const LotOfCommunicator*>(known)->lot_for(buffer.count, size);
+  Lot& lot = *static_cast<const LotOfCommunicator*>(known)->lot();
   MessagePtr message = lot.take(arguments_of(call, type->prepared.get(), type->extent));
   if (!message) return nullptr;
   const Payload& payload = only_part(*message).payload;
@@ -216,18 +246,22 @@ MessagePtr take_parked(const Call& call) {
 void choose_lot(const Call& call, Message& message) {
   const Buffer& buffer = call.half().buffer;
   const Payload& payload = only_part(message).payload;
-  if (!recurs(buffer.function) || !payload.transfer().laid_out().place.first.on_gpu()) return;
+  if (!payload.transfer().laid_out().place.first.on_gpu()) return;
   if (!payload.has_wanted_memory()) return end_parked();
-  if (payload.bytes() > most_bytes() || !lies_in_one_allocation(payload.transfer())) return;
+  if (!recurs(buffer.function) || !lies_in_one_allocation(payload.transfer())) return;
   const auto make = [](Handle) -> std::unique_ptr<peer::Attachment> { return std::make_unique<LotOfCommunicator>(); };
   const auto* const here = static_cast<LotOfCommunicator*>(peer::attachment(buffer.comm, peer::Attached::parked, make));
   if (here == nullptr) return;
   message.recurs_as = buffer.function;
-  message.lot = here->lot_for(payload.transfer().count, payload.transfer().laid_out().layout->size);
+  message.lot = here->lot();
 }
 
 bool park(const MessagePtr& message) noexcept try {
   if (!message->lot) return false;
+  if (was_memory_short()) {
+    end_parked();
+    return false;
+  }
   if (message->lifetime == Lifetime::plain) message->request = request_null();  // before anyone may take it
   return message->lot->keep(arguments_of(*message), message);
 } catch (...) {

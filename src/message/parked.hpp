@@ -5,14 +5,14 @@
 // Glossary
 //   recurring  a call with the arguments of an earlier one
 //   parked     a message that is inactive, and whose request the program does not have; it waits for a recurring call
-//   lot        the parked messages of one communicator, small or large
+//   lot        the parked messages of one communicator
 //
 // Invariants
 //   A message is parked with its communicator, and ends when the program frees that: its request would keep it alive.
 //   It is taken over by a call with the same arguments, if the buffer lies in the same allocation, of a datatype of the
 //   same layout and extent. It keeps the layout alive.
-//   Only messages with the memory that their strategy wants are parked. That memory is nobody else's meanwhile: a lot
-//   holds a quarter of what the pool may hold at most, and all lots end when memory is short.
+//   Only messages with the memory that their strategy wants are parked. That memory is nobody else's meanwhile: those
+//   that hold much of it hold a quarter of what the pool may hold together, and all end when memory has been short.
 #pragma once
 
 #include "message/call.hpp"

@@ -55,6 +55,10 @@ class Payload {
   bool may_be_direct() const { return may_be_direct_; }
   // It did not fall back to other memory, or to a slower guard, as others had used up what there is.
   bool has_wanted_memory() const;
+  // Of staging memory that is its own.
+  std::int64_t held_bytes() const {
+    return (staging_ ? staging_->block_bytes() : 0) + (on_device_ ? on_device_->block_bytes() : 0);
+  }
   // There is nothing to pack into, or to unpack.
   bool is_empty() const { return is_bare_ && !own_dense_; }
 

@@ -62,9 +62,8 @@ bool is_on_other_gpu(const Slot& slot, const device::Location& sender, device::D
 // Within one GPU kernels reach memory of another process as fast as their own, unless it is mapped in small pages.
 bool goes_to_landing(const Turn& turn, const Slot& slot, const Part& part) {
   if (turn.is_own || slot.landing.bytes == 0) return false;
-  const auto is_small = [](const device::SharedAllocation& memory) { return is_mapped_in_small_pages(memory); };
-  if (slot.n_boxes == 0 || std::any_of(slot.memories.begin(), slot.memories.begin() + slot.n_memories, is_small))
-    return true;
+  const auto end = slot.memories.begin() + slot.n_memories;
+  if (slot.n_boxes == 0 || std::any_of(slot.memories.begin(), end, is_mapped_in_small_pages)) return true;
   return is_on_other_gpu(slot, part.payload.transfer().laid_out().place.first, part.payload.device());
 }
 

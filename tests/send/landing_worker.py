@@ -114,7 +114,7 @@ def send(comm: MPI.Comm, sides: list[Side]) -> None:
 
 
 def exchange(out: End, into: End) -> Went:
-    """MPI_Sendrecv between two ranks, each of which has memory of one kind: that of `out`, and of `into`."""
+    """MPI_Sendrecv between two ranks. Rank 0 has memory of the kind of `out`, rank 1 of that of `into`."""
     comm, before = MPI.COMM_WORLD.Dup(), outcomes.rows()
     peer = 1 - comm.rank
     with Builder() as builder:

@@ -163,16 +163,17 @@ def large(specs: tuple[Spec, ...], n_rounds: int) -> int:
     """Exchanges a message of each datatype, all at once, again and again. Returns the rounds."""
     peer = MPI.COMM_WORLD.size - 1 - MPI.COMM_WORLD.rank
 
-    def end(k: int, at: int, rank: int) -> End:
-        return End("device", specs[k], 1, 100 * at + 10 * k + rank)
+    def end(k: int, at: int, rank: int | None) -> End:
+        """Of a round, with the bytes that a rank sends, or other ones."""
+        return End("device", specs[k], 1, 100 * at + 10 * k + (7 if rank is None else rank))
 
     with Builder() as builder:
-        outs, intos = ([Side(end(k, 0, way), builder) for k in range(len(specs))] for way in (4, 5))
+        outs, intos = ([Side(end(k, 0, None), builder) for k in range(len(specs))] for _ in range(2))
         for at in range(1, n_rounds + 1):
             requests = Requests(2 * len(specs))
             for k, (out, into) in enumerate(zip(outs, intos, strict=True)):
                 out.refill(end(k, at, MPI.COMM_WORLD.rank).seed)
-                into.refill(end(k, at, 7).seed)
+                into.refill(end(k, at, None).seed)
                 PLAIN("Irecv", into.piece, peer, k, MPI.COMM_WORLD, requests.at(k))
             for k, out in enumerate(outs):
                 PLAIN("Isend", out.piece, peer, k, MPI.COMM_WORLD, requests.at(len(specs) + k))

@@ -53,7 +53,10 @@ LAYOUTS = {
 
 
 def ends(spec, count=1, kinds=("device", OTHER), seed=0, into=None):
-    """A message between two GPUs, if there are two; `into`: the layout at its receiver."""
+    """A message between two GPUs, if there are two; `into`: the layout at its receiver.
+
+    On one GPU large messages land, too: with guards about them none of the receives here is a multiple of 64 KiB.
+    """
     return tuple(
         End(kind, one, count, seed + k) for k, (kind, one) in enumerate(zip(kinds, (spec, into or spec), strict=True))
     )
@@ -75,17 +78,17 @@ def test_large_messages_of_short_blocks_land(pair, layout):
 
 
 def test_layouts_that_differ(pair):
-    n = 121_000  # on one GPU: no allocation is a multiple of 64 KiB
+    n = 121_000  # 120,000 fill a multiple of 64 KiB
     other = c.Resized(0, 24, c.Vector(5, 1, 1, INT))
     pairs = [(End("device", c.Vector(n * 5, 1, 2, INT), 1, 1), End(OTHER, c.Vector(n, 5, 6, INT), 1, 2))]
     pairs += [(End("device", other, n, 3), End(OTHER, c.Vector(n * 5, 1, 3, INT), 1, 4))]
     assert went(pair, pairs) == (2, 0, 0, 0)
 
 
-@pytest.mark.parametrize("kinds", [("device", "device"), ("device", OTHER)], ids=["one GPU", "two GPUs"])
-def test_irregular_layouts_land(pair, kinds):
-    assert went(pair, [ends(IRREGULAR[0], 1, kinds, 3, IRREGULAR[1])]) == (1, 0, 0, 0)
-    assert went(pair, [ends(IRREGULAR[0], 40, kinds, 3, IRREGULAR[1])]) == (1, 0, 0, 0)
+@pytest.mark.parametrize("to", sorted({"device", OTHER}))
+def test_irregular_layouts_land(pair, to):
+    assert went(pair, [ends(IRREGULAR[0], 1, ("device", to), 3, IRREGULAR[1])]) == (1, 0, 0, 0)
+    assert went(pair, [ends(IRREGULAR[0], 40, ("device", to), 3, IRREGULAR[1])]) == (1, 0, 0, 0)
 
 
 @pytest.mark.parametrize("spec", [FACES[0], SHORT], ids=["small", "large"])

@@ -1,5 +1,8 @@
 """Recurring calls: what one takes over from an earlier call is of its own arguments, and of nothing older."""
 
+import re
+from pathlib import Path
+
 import pytest
 import recurring_worker as worker
 from hypothesis import given
@@ -8,11 +11,13 @@ from recurring_worker import Life, Round
 from test_direct import DIRECT
 
 from support import constructors as c
-from support import memory
+from support import memory, needs, shim
 from support.effort import examples
 from support.messages import KINDS
+from support.programs import compiled, mpicc, succeed
 from support.typemap import Named
 
+HERE = Path(__file__).parent
 INT = Named("INT")
 SPECS = (
     c.Vector(6, 4, 7, INT),
@@ -67,8 +72,54 @@ def test_more_calls_than_are_kept(ranks):
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("way", WAYS)
 def test_large_messages(ranks, n, way, limit):
-    """More than their lot holds, a quarter of the limit; with the larger one all are taken over."""
+    """More of them than may hold memory between their calls, which is a quarter of the limit, and all of them."""
     kib = (100, 255, 256, 257, 1000, 1800, 2047, 2048, 2049, 3000)
     specs = tuple(c.Vector(k << 8, 1, 2, INT) for k in kib)
     job = ranks(n, **WAYS[way], TEMPI_POOL_LIMIT=limit)
     assert job.call(worker.large, specs, 5, timeout=60) == [5] * n
+
+
+@pytest.mark.parametrize(
+    ("strategy", "limit_mib", "n_kept"),
+    [
+        ("oneshot", 80, 10),
+        ("oneshot", 79, 9),
+        ("oneshot", 64, 8),
+        ("staged", 64, 4),
+        ("staged", 1024, 10),
+        ("oneshot", 0, 0),
+    ],
+)
+@needs.fake_device("a C program in its memory")
+def test_messages_that_hold_much_hold_a_quarter_of_the_limit(sends_made, strategy, limit_mib, n_kept):
+    """A send and its receive hold 1 MiB each, staged ones twice that. The other sends make a request each time."""
+    assert sends_made(strategy, limit_mib, 5, 0) == 10 + 4 * (10 - n_kept)
+
+
+@needs.fake_device("a C program in its memory")
+def test_calls_that_have_no_room_get_it_from_those_that_come_no_more(sends_made):
+    """Eight of the first ten hold it all. 256 messages of the next ten, of 13 times, are refused before those end.
+
+    Then half a pair may have room, and three of ten sends have none.
+    """
+    n_first, n_refused, n_later = 10 + 2, 13 * 10, 10 + 26 * 3
+    assert sends_made("oneshot", 64, 2, 40) <= n_first + n_refused + n_later
+
+
+@pytest.fixture(scope="module")
+def sends_made(tmp_path_factory):
+    """The number of calls of MPI_Send_init that the library sees of tests/send/large_sends.c."""
+    folder = tmp_path_factory.mktemp("large_sends")
+    program = compiled(mpicc(), HERE / "large_sends.c", folder, "-ldl")
+    counter = compiled(mpicc(), HERE / "counting_tool.c", folder, "-shared", "-fPIC")
+
+    def count(strategy, limit_mib, *times):
+        environment = shim.preloaded(
+            TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy, TEMPI_POOL_LIMIT=str(limit_mib << 20)
+        )
+        environment["LD_PRELOAD"] += f" {counter}"
+        done = succeed([str(program), *map(str, times)], environment)
+        assert done.out.strip() == "ok"
+        return int(re.search(r"^made (\d+),", done.err, re.MULTILINE)[1])
+
+    return count
