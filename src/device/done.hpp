@@ -4,8 +4,8 @@
 // that asks for an event, which costs 1.3 us when it has been reached. Measured on an H200, a graph of one kernel with
 // 40 tiles: 7.7 us from the launch to the end with an event, 7.1 with a flag; 10.1 and 8.0 with 6 us of work of the CPU
 // between. With thousands of tiles the counting takes half a microsecond more than an event. (Instead of counting, each
-// tile could set a flag of its own: 0.7 us less than counting for 8 tiles; for 64 of them 2 us more with flags of a byte
-// and 0.3 more with flags of a word, as each write takes the line from the CPU that polls it.)
+// tile could set a flag of its own: 0.7 us less than counting for 8 tiles; for 64 of them 2 us more with flags of a
+// byte and 0.3 more with flags of a word, as each write takes the line from the CPU that polls it.)
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,8 @@ using device::MemoryKind;
 using device::Scope;
 
 // Writes to another GPU slow down where they are spread over much memory. (Measured on two H200s: 32-byte blocks 512
-// bytes apart, 16 MiB of them over 256 MiB take 74 us block by block and 95 packed, 64 MiB over 1 GiB take 396 and 242.)
-// Within one GPU they do in small pages (reach.hpp). Between GPUs the effect of pages has not been measured.
+// bytes apart, 16 MiB of them over 256 MiB take 74 us block by block and 95 packed, 64 MiB over 1 GiB take 396 and
+// 242.) Within one GPU they do in small pages (reach.hpp). Between GPUs the effect of pages has not been measured.
 //
 // Halos of 24-byte rows between two processes on one H200, us block by block and packed, by the memory over which they
 // spread. Without MPS each kernel waits for its turn:

@@ -71,9 +71,9 @@ ReachedPtr reach(device::Device& device, device::Context context, const mailbox:
                  const device::SharedAllocation& allocation) noexcept;
 
 // The times of an H200 (driver 580) say that CUDA maps memory of another process in pages of 2 MiB or 64 KiB if the
-// allocation is a multiple of them, counted in whole 4 KiB; else in pages of 4 KiB, which kernels reach slowly where they
-// spread over more than half a GiB. (Rows of 24 bytes 2 KiB apart on one GPU: 54 us over 1 GiB, 24 over 512 MiB; in small
-// pages 415 and 29.)
+// allocation is a multiple of them, counted in whole 4 KiB; else in pages of 4 KiB, which kernels reach slowly where
+// they spread over more than half a GiB. (Rows of 24 bytes 2 KiB apart on one GPU: 54 us over 1 GiB, 24 over 512 MiB;
+// in small pages 415 and 29.)
 bool is_mapped_in_small_pages(const device::SharedAllocation& allocation);
 
 // Ends the mappings of memory whose owners have told that it is freed. Work that uses it keeps it until its own end.

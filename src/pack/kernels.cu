@@ -48,8 +48,8 @@ template <class Params, Depth kDepth, std::uint32_t kWordBytes>
 inline constexpr int kTilesPerMultiprocessor =
     tiles_per_multiprocessor(kDepth, kWordBytes, std::is_same_v<Params, AlignedBoxes>);
 
-// The fence of each tile orders the bytes of all its threads, wherever they go, before the flag. Counting takes 0.7 us: a
-// single tile does not. At the last one atomicInc makes the count 0 again.
+// The fence of each tile orders the bytes of all its threads, wherever they go, before the flag. Counting takes 0.7 us:
+// a single tile does not. At the last one atomicInc makes the count 0 again.
 __device__ __forceinline__ void tell(const device::Done& done) {
   if (done.flag == nullptr) return;
   __syncthreads();

@@ -93,7 +93,7 @@ def test_large_messages(ranks, n, way, limit):
 @needs.fake_device("a C program in its memory")
 def test_messages_that_hold_much_hold_a_quarter_of_the_limit(sends_made, strategy, limit_mib, n_kept):
     """A send and its receive hold 1 MiB each, staged ones twice that. The other sends make a request each time."""
-    assert sends_made(strategy, limit_mib, 5, 0) == 10 + 4 * (10 - n_kept)
+    assert sends_made(strategy, limit_mib, 5, 0, 0) == 10 + 4 * (10 - n_kept)
 
 
 @needs.fake_device("a C program in its memory")
@@ -103,7 +103,14 @@ def test_calls_that_have_no_room_get_it_from_those_that_come_no_more(sends_made)
     Then half a pair may have room, and three of ten sends have none.
     """
     n_first, n_refused, n_later = 10 + 2, 13 * 10, 10 + 26 * 3
-    assert sends_made("oneshot", 64, 2, 40) <= n_first + n_refused + n_later
+    assert sends_made("oneshot", 64, 2, 40, 0) <= n_first + n_refused + n_later
+
+
+@pytest.mark.parametrize(("mib", "n_made"), [(60, 10 + 1 + 5 * 10), (61, 10 + 1 + 10)])
+@needs.fake_device("a C program in its memory")
+def test_all_end_when_another_request_has_no_room(sends_made, mib, n_made):
+    """The first ten hold 20 of 80 MiB; the next ten have no share of that, or they have it all."""
+    assert sends_made("oneshot", 80, 2, 5, mib) == n_made
 
 
 @pytest.fixture(scope="module")
@@ -113,12 +120,12 @@ def sends_made(tmp_path_factory):
     program = compiled(mpicc(), HERE / "large_sends.c", folder, "-ldl")
     counter = compiled(mpicc(), HERE / "counting_tool.c", folder, "-shared", "-fPIC")
 
-    def count(strategy, limit_mib, *times):
+    def count(strategy, limit_mib, *arguments):
         environment = shim.preloaded(
             TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy, TEMPI_POOL_LIMIT=str(limit_mib << 20)
         )
         environment["LD_PRELOAD"] += f" {counter}"
-        done = succeed([str(program), *map(str, times)], environment)
+        done = succeed([str(program), *map(str, arguments)], environment)
         assert done.out.strip() == "ok"
         return int(re.search(r"^made (\d+),", done.err, re.MULTILINE)[1])
 
