@@ -37,6 +37,14 @@ struct Part {
   std::shared_ptr<Direct> direct{};                // of a send that has claimed an offer
   std::shared_ptr<Direct> last_direct{};           // of a send: it may meet the same buffer again
   bool was_direct = false;                         // the message that was complete last
+
+  // There is other memory at its address.
+  void forget_buffer() {
+    last_offer.reset();
+    last_direct.reset();
+    offered.reset();
+    buffer = 0;
+  }
 };
 
 // Parts of one direction, in the order of the call's arguments. The first takes no memory but the message's.

@@ -118,12 +118,18 @@ model::Features Payload::features() const {
   return features_of(prepared_->plan, {transfer_.count, transfer_.laid_out().extent});
 }
 
-void Payload::look_again(device::Location& seen) const {
-  const pack::End& end = transfer_.laid_out();
-  if (is_in_one_allocation_ && seen.id != 0 && seen.id == end.place.first.id) return;
-  if (!transfer_.touches_gpu()) return;
-  if (seen.on_gpu() && pack::lies_in_one_place(seen, end.address, pack::span_of(end, transfer_.count))) return;
-  seen = pack::locate(end, transfer_.count, *device_).first;
+bool Payload::look_again(device::Location& seen) {
+  pack::End& end = transfer_.laid_out();
+  if (is_in_one_allocation_ && seen.id != 0 && seen.id == end.place.first.id) return false;
+  if (!transfer_.touches_gpu()) return false;
+  const pack::Span span = pack::span_of(end, transfer_.count);
+  const bool lies_in_seen = seen.on_gpu() && pack::lies_in_one_place(seen, end.address, span);
+  pack::Place now = lies_in_seen ? pack::Place{seen} : pack::locate(end, transfer_.count, *device_);
+  seen = now.first;
+  if (seen.id == end.place.first.id) return false;
+  end.place = std::move(now);
+  is_in_one_allocation_ = pack::lies_in_one_place(seen, end.address, span);
+  return true;
 }
 
 bool Payload::can_be_queued() const {

@@ -67,9 +67,10 @@ class Payload {
   // Unpacks a message of `received` bytes, which may end anywhere.
   void unpack(std::int64_t received);
 
-  // The program has written to its buffer since the payload was made: its synchronous copies are waited for. `seen`:
-  // the allocation whose copies the same call of the program's has waited for last.
-  void look_again(device::Location& seen) const;
+  // The program has written to its buffer since the payload was made: its synchronous copies are waited for. It may also
+  // have freed the buffer and allocated one at the same address: true. `seen`: the allocation that the same call of the
+  // program's has looked at last.
+  bool look_again(device::Location& seen);
 
   // The packed bytes have come elsewhere: they are unpacked from there, until put_back().
   void take_from(const pack::End& elsewhere) { own_dense_ = std::exchange(transfer_.dense(), elsewhere); }

@@ -43,7 +43,9 @@ int start_one(const Real& real, const MessagePtr& message, void* request, device
     return real.MPI_Start(request);
   }
   if (message->is_active()) return raise(message->comm, MPI_ERR_REQUEST);
-  const auto look_again = [&](const Part& part) { part.payload.look_again(seen); };
+  const auto look_again = [&](Part& part) {
+    if (part.payload.look_again(seen)) part.forget_buffer();
+  };
   message->outs.each(look_again);
   message->ins.each(look_again);
   if (message->is_collective()) return message->beside->start(message);

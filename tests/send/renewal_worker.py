@@ -49,3 +49,32 @@ def close_communicators(out: End, into: End, n: int) -> int:
     for comm in comms:
         comm.Free()
     return direct
+
+
+def renewed_behind_a_request(out: End, into: End, n: int) -> tuple[int, int]:
+    """A persistent message between buffers that are freed and allocated again between its starts: the direct ones, and
+    the starts at an address where another buffer was."""
+    comm, before, n_same = MPI.COMM_WORLD, outcomes.rows(), 0
+    is_sender, side, request = comm.rank == SENDER, None, Requests()
+    peer, init = (RECEIVER, "Send_init") if is_sender else (SENDER, "Recv_init")
+    with Builder() as builder:
+        for k in range(n):
+            address = side.buffer.address if side else 0
+            del side
+            side = Side((out if is_sender else into).later(k), builder)
+            if side.buffer.address == address:
+                n_same += 1
+            else:
+                if address:
+                    PLAIN("Request_free", request.at(0))
+                PLAIN(init, side.piece, peer, 8, comm, request.at(0))
+            if not is_sender:
+                ways.again(PLAIN, request)
+            comm.Barrier()
+            if is_sender:
+                ways.again(PLAIN, request)
+            ways.complete(PLAIN, "Wait", request)
+            if not is_sender:
+                side.check_received(Image(out.later(k), builder).payload())
+        PLAIN("Request_free", request.at(0))
+    return direct_since(before), n_same

@@ -154,6 +154,14 @@ def test_a_buffer_that_is_freed_and_allocated_again(pair):
     assert n_more <= n_addresses
 
 
+@pytest.mark.parametrize("freed_limit", ["0", "1000000000"])
+def test_a_buffer_that_is_freed_behind_a_persistent_request(ranks, freed_limit):
+    job = ranks(2, **DIRECT, **PATIENT, TEMPI_FREED_LIMIT=freed_limit)
+    (direct, n_same), _ = job.call(renewal.renewed_behind_a_request, gpu_end(FACES[0]), gpu_end(FACES[1]), 12)
+    assert n_same >= 6, "the case is void: each buffer had an address of its own"
+    assert direct == 12
+
+
 # Peers that do not take part
 
 PEERS = {

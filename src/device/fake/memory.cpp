@@ -23,6 +23,7 @@ constexpr std::size_t kGuardBytes = 256;                     // on both sides of
 constexpr std::size_t kMostFilled = std::size_t{64} << 20;   // filling more of a large one would cost real memory
 constexpr std::size_t kHostGapBytes = std::size_t{2} << 20;  // memory of different kinds is never closer (places.cpp)
 constexpr int kGuardFill = 0xA5;
+using Tag = std::uint64_t;  // the allocation's id, in the last bytes before it: other processes see that it is there
 constexpr int kFreedFill = 0xDB;
 
 std::size_t padded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -39,6 +40,12 @@ FilePlace place_of(const SharedAllocation& allocation) {
   FilePlace place{};
   std::memcpy(&place, allocation.handle.data(), sizeof place);
   return place;
+}
+
+Tag tag_before(const std::byte* memory) {
+  Tag tag = 0;
+  std::memcpy(&tag, memory - sizeof tag, sizeof tag);
+  return tag;
 }
 
 std::uintptr_t map_file(int file, int protection) {
@@ -69,7 +76,10 @@ void* FakeMemory::allocate(MemoryKind kind, int ordinal, std::size_t bytes) {
   } else {
     address = allocate_on_host(bytes);
   }
-  allocations_[reinterpret_cast<std::uintptr_t>(address)] = {bytes, kind, ordinal, ++last_id_};
+  const Tag id = ++last_id_;
+  allocations_[reinterpret_cast<std::uintptr_t>(address)] = {bytes, kind, ordinal, id};
+  if (kind == MemoryKind::device)
+    std::memcpy(alias(reinterpret_cast<std::uintptr_t>(address)) - sizeof id, &id, sizeof id);
   return address;
 }
 
@@ -108,7 +118,13 @@ AddressShift FakeMemory::shift(int ordinal) const {
 bool FakeMemory::kernels_reach(int ordinal, std::uintptr_t address) const {
   const auto found = find(address);
   if (found == allocations_.end()) return false;
-  return found->second.is_mapped ? found->second.ordinal == ordinal : found->second.kind != MemoryKind::device;
+  if (!found->second.is_mapped) return found->second.kind != MemoryKind::device;
+  return found->second.ordinal == ordinal && is_there_still(found->first);
+}
+
+// What is written into memory that its owner has freed is lost on a real GPU.
+bool FakeMemory::is_there_still(std::uintptr_t mapped) const {
+  return tag_before(reinterpret_cast<const std::byte*>(mapped)) == mapped_.at(mapped).id;
 }
 
 std::optional<SharedAllocation> FakeMemory::share(std::uintptr_t begin) const {
@@ -133,16 +149,22 @@ std::uintptr_t FakeMemory::map(int ordinal, const SharedAllocation& allocation) 
   };
   if (std::any_of(mapped_.begin(), mapped_.end(), is_in_its_way))
     throw Error(ErrorKind::device, "fake device: an allocation that was there is still mapped");
-  const std::uintptr_t address = map_place(place, allocation.bytes);
+  FilePlace with_tag = place;
+  with_tag.offset -= sizeof(Tag);
+  const std::uintptr_t address = map_place(with_tag, sizeof(Tag) + allocation.bytes) + sizeof(Tag);
   mapped_[address] = allocation;
   allocations_[address] = {allocation.bytes, MemoryKind::device, ordinal, ++last_id_, true};
+  if (!is_there_still(address)) {
+    unmap(address);
+    throw Error(ErrorKind::device, "fake device: the allocation has been freed");
+  }
   return address;
 }
 
 void FakeMemory::unmap(std::uintptr_t address) {
   const auto found = allocations_.find(address);
   if (found == allocations_.end() || !found->second.is_mapped) return;
-  unmap_place(address, found->second.bytes);
+  unmap_place(address - sizeof(Tag), sizeof(Tag) + found->second.bytes);
   mapped_.erase(address);
   allocations_.erase(found);
 }
@@ -196,9 +218,9 @@ void* FakeMemory::allocate_in_arena(int ordinal, std::size_t bytes) {
 }
 
 void FakeMemory::deallocate_in_arena(std::uintptr_t address, const Allocation& allocation) {
-  check_guards(address, allocation.bytes);
+  check_guards(address, allocation);
   const std::size_t filled = std::min(allocation.bytes, kMostFilled);
-  std::memset(alias(address), kFreedFill, filled);
+  std::memset(alias(address) - sizeof(Tag), kFreedFill, sizeof(Tag) + filled);
   if (allocation.bytes > filled)
     ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(address + filled - shift_.begin),
                 static_cast<off_t>(allocation.bytes - filled));
@@ -206,11 +228,13 @@ void FakeMemory::deallocate_in_arena(std::uintptr_t address, const Allocation& a
 }
 
 // Aborts: a kernel that writes outside of its memory is a bug that no test may miss.
-void FakeMemory::check_guards(std::uintptr_t address, std::size_t bytes) const {
+void FakeMemory::check_guards(std::uintptr_t address, const Allocation& allocation) const {
   const auto intact = [this](std::uintptr_t begin, std::uintptr_t end) {
     return std::all_of(alias(begin), alias(end), [](std::byte value) { return value == std::byte{kGuardFill}; });
   };
-  if (intact(address - kGuardBytes, address) && intact(address + bytes, address + padded(bytes) + kGuardBytes)) return;
+  const std::uintptr_t end = address + allocation.bytes, end_of_guard = address + padded(allocation.bytes) + kGuardBytes;
+  const bool has_tag = tag_before(alias(address)) == allocation.id;
+  if (has_tag && intact(address - kGuardBytes, address - sizeof(Tag)) && intact(end, end_of_guard)) return;
   warn_once("fake_guard", "fake device: a kernel wrote outside of an allocation");
   std::abort();
 }

@@ -6,7 +6,7 @@
 // memory that the registry knows.
 //
 // Memory of another process is mapped once, where anyone may touch it: kernels and copies use its address as it is, and
-// are stopped where they leave the allocation.
+// are stopped where they leave the allocation, kernels also if its owner has freed it.
 #pragma once
 
 #include <map>
@@ -67,7 +67,8 @@ class FakeMemory {
   void give_span(int ordinal, std::uintptr_t begin, std::size_t bytes);
   void* allocate_in_arena(int ordinal, std::size_t bytes);
   void deallocate_in_arena(std::uintptr_t address, const Allocation& allocation);
-  void check_guards(std::uintptr_t address, std::size_t bytes) const;
+  void check_guards(std::uintptr_t address, const Allocation& allocation) const;
+  bool is_there_still(std::uintptr_t mapped) const;
   bool in_arena(std::uintptr_t address) const { return address >= shift_.begin && address < shift_.end; }
   std::byte* alias(std::uintptr_t address) const;
   Allocations::const_iterator find(std::uintptr_t address) const;
