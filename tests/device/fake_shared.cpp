@@ -156,9 +156,9 @@ void write_late() {
   auto* const seen = static_cast<unsigned char*>(fake_allocate(MemoryKind::pinned, 0, 1));
   here.copy(seen, reinterpret_cast<void*>(memory), 1);
   here.finish();
-  launch(here, {memory, 0x6c6c6c6c, 4});
-  here.unmap(memory);
   tell(static_cast<int>(*seen));
+  hear<bool>();
+  launch(here, {memory, 0x6c6c6c6c, 4});  // aborts
 }
 void free_early() {
   void* const memory = zeros(0);
@@ -170,6 +170,7 @@ void free_early() {
   std::printf("freed memory %02x, ", hear<int>());
   void* const again = zeros(0);
   std::printf("same address %d, new id %d, ", again == memory, shared(again).id > before.id);
+  tell(true);
 }
 
 std::pair<std::ptrdiff_t, std::ptrdiff_t> mappings_and_files() {

@@ -232,7 +232,8 @@ void FakeMemory::check_guards(std::uintptr_t address, const Allocation& allocati
   const auto intact = [this](std::uintptr_t begin, std::uintptr_t end) {
     return std::all_of(alias(begin), alias(end), [](std::byte value) { return value == std::byte{kGuardFill}; });
   };
-  const std::uintptr_t end = address + allocation.bytes, end_of_guard = address + padded(allocation.bytes) + kGuardBytes;
+  const std::uintptr_t end = address + allocation.bytes,
+                       end_of_guard = address + padded(allocation.bytes) + kGuardBytes;
   const bool has_tag = tag_before(alias(address)) == allocation.id;
   if (has_tag && intact(address - kGuardBytes, address - sizeof(Tag)) && intact(end, end_of_guard)) return;
   warn_once("fake_guard", "fake device: a kernel wrote outside of an allocation");
