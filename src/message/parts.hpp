@@ -38,7 +38,7 @@ struct Part {
   std::shared_ptr<Direct> last_direct{};           // of a send: it may meet the same buffer again
   bool was_direct = false;                         // the message that was complete last
 
-  // There is other memory at its address.
+  // There may be other memory at its address.
   void forget_buffer() {
     last_offer.reset();
     last_direct.reset();

@@ -126,7 +126,7 @@ bool Payload::look_again(device::Location& seen) {
   const bool lies_in_seen = seen.on_gpu() && pack::lies_in_one_place(seen, end.address, span);
   pack::Place now = lies_in_seen ? pack::Place{seen} : pack::locate(end, transfer_.count, *device_);
   seen = now.first;
-  if (seen.id == end.place.first.id) return false;
+  if (is_in_one_allocation_ && seen.id == end.place.first.id) return false;  // of several ones any may be another
   end.place = std::move(now);
   is_in_one_allocation_ = pack::lies_in_one_place(seen, end.address, span);
   return true;

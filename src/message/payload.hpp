@@ -68,8 +68,8 @@ class Payload {
   void unpack(std::int64_t received);
 
   // The program has written to its buffer since the payload was made: its synchronous copies are waited for. It may
-  // also have freed the buffer and allocated one at the same address: true. `seen`: the allocation that the same call
-  // of the program's has looked at last.
+  // also have freed the buffer and allocated one at the same address: true if it has, or may have. `seen`: the
+  // allocation that the same call of the program's has looked at last.
   bool look_again(device::Location& seen);
 
   // The packed bytes have come elsewhere: they are unpacked from there, until put_back().

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import ways
 from exchange_worker import RECEIVER, SENDER, ring
 from mpi4py import MPI
 
-from support import outcomes
+from support import memory, outcomes
 from support.building import Builder
 from support.direct_counts import direct_since
 from support.messages import End, Image, Side
-from support.p2p import PLAIN, Requests
+from support.p2p import PLAIN, Piece, Requests
 
 
 def n_mapped() -> int:
@@ -77,4 +78,40 @@ def renewed_behind_a_request(out: End, into: End, n: int) -> tuple[int, int]:
             if not is_sender:
                 side.check_received(Image(out.later(k), builder).payload())
         PLAIN("Request_free", request.at(0))
+    return direct_since(before), n_same
+
+
+def renewed_in_part(n: int) -> tuple[int, int]:
+    """The same of a receive into two allocations, of which the second is freed and allocated again."""
+    comm, before, n_same, bytes_ = MPI.COMM_WORLD, outcomes.rows(), 0, 256
+    first, request = memory.at_hand("device", np.zeros(4096, np.uint8)), Requests()
+    second, datatype = None, MPI.BYTE.Create_vector(2, bytes_, 1024).Commit()
+    if comm.rank == SENDER:
+        PLAIN("Send_init", Piece(first.address, 1, datatype), RECEIVER, 8, comm, request.at(0))
+    for k in range(n):
+        comm.Barrier()
+        sent = np.random.default_rng(k).integers(0, 256, 4096, np.uint8)
+        if comm.rank == SENDER:
+            first.write(sent)
+        else:
+            address = second.address if second else 0
+            del second
+            second = memory.at_hand("device", np.zeros(4096, np.uint8))
+            n_same += second.address == address
+            if second.address != address:
+                if address:
+                    PLAIN("Request_free", request.at(0))
+                datatype.Free()
+                datatype = MPI.BYTE.Create_hindexed([bytes_] * 2, [first.address, second.address]).Commit()
+                PLAIN("Recv_init", Piece(0, 1, datatype), SENDER, 8, comm, request.at(0))
+            ways.again(PLAIN, request)
+        comm.Barrier()
+        if comm.rank == SENDER:
+            ways.again(PLAIN, request)
+        ways.complete(PLAIN, "Wait", request)
+        if comm.rank == RECEIVER:
+            found = np.concatenate((first.read()[:bytes_], second.read()[:bytes_]))
+            np.testing.assert_array_equal(found, np.concatenate((sent[:bytes_], sent[1024:][:bytes_])))
+    PLAIN("Request_free", request.at(0))
+    datatype.Free()
     return direct_since(before), n_same

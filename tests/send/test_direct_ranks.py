@@ -160,6 +160,9 @@ def test_a_buffer_that_is_freed_behind_a_persistent_request(ranks, freed_limit):
     (direct, n_same), _ = job.call(renewal.renewed_behind_a_request, gpu_end(FACES[0]), gpu_end(FACES[1]), 12)
     assert n_same >= 6, "the case is void: each buffer had an address of its own"
     assert direct == 12
+    (direct, _), (_, n_same) = job.call(renewal.renewed_in_part, 12)
+    assert n_same >= 6, "the case is void: each buffer had an address of its own"
+    assert direct == 12
 
 
 # Peers that do not take part
