@@ -111,9 +111,14 @@ bool fits_limit(std::size_t bytes) {
   return pool().all_bytes + bytes <= limit_bytes();
 }
 
+std::atomic<std::uint64_t> n_shortages{0};
+void count_shortage() { n_shortages.fetch_add(1, std::memory_order_relaxed); }
+
 void make_room(Device* device, std::size_t bytes) {
   if (!fits_limit(bytes)) release_staging(device);
-  if (!fits_limit(bytes)) throw Error(ErrorKind::no_memory, "TEMPI_POOL_LIMIT is reached");
+  if (fits_limit(bytes)) return;
+  if (bytes <= limit_bytes()) count_shortage();
+  throw Error(ErrorKind::no_memory, "TEMPI_POOL_LIMIT is reached");
 }
 
 void* allocate_with_room(const Origin& origin, const Sort& sort, TailUse use) {
@@ -122,6 +127,7 @@ void* allocate_with_room(const Origin& origin, const Sort& sort, TailUse use) {
   } catch (...) {
     if (caught_error().kind() != ErrorKind::no_memory) throw;
   }
+  count_shortage();
   release_staging(origin.device);
   return allocate(origin, sort, use);
 }
@@ -153,15 +159,10 @@ Block take_guarded(const Origin& origin, MemoryKind kind, std::size_t bytes, Lim
   return *take(origin, sort_of(kind, nullptr, bytes + 1), limit);
 }
 
-std::atomic<std::uint64_t> n_shortages{0};
-
-Block take(const Origin& origin, MemoryKind kind, std::int64_t n, Limit limit, Overrun overrun) try {
+Block take(const Origin& origin, MemoryKind kind, std::int64_t n, Limit limit, Overrun overrun) {
   const auto bytes = static_cast<std::size_t>(n);
   if (overrun == Overrun::possible && kind != MemoryKind::device) return take_guarded(origin, kind, bytes, limit);
   return *take(origin, sort_of(kind, origin.context, bytes), limit);
-} catch (...) {
-  n_shortages.fetch_add(1, std::memory_order_relaxed);
-  throw;
 }
 
 // True: the pool keeps it.

@@ -52,7 +52,7 @@ class Staging {
   Block block_;
 };
 
-// The number of times that there was none: whoever holds some for later gives it back.
+// Requests for staging memory so far that others would have room for if they gave theirs back.
 std::uint64_t staging_shortages() noexcept;
 
 // Frees all unused staging memory. Safe after the driver has shut down; with a null device, memory that the driver

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,11 +18,11 @@
 namespace tempi::message {
 namespace {
 
-constexpr std::int64_t kMuchBytes = 256 << 10;  // that a message holds
-
 Part& only_part(Message& message) { return message.outs.empty() ? message.ins.first() : message.outs.first(); }
 
-// A share of the memory that the parked messages of all lots may hold which hold much.
+constexpr std::int64_t kMuchBytes = 256 << 10;
+
+// A part of the budget that the process has for parked messages which hold more than that.
 class Share {
  public:
   Share() = default;
@@ -32,21 +33,40 @@ class Share {
   }
   ~Share() { taken_.fetch_sub(bytes_, std::memory_order_relaxed); }
 
-  // False: there is none left.
+  // False: the budget is used up, or smaller.
   bool take(std::int64_t bytes) {
-    static const std::int64_t all = number(Option::POOL_LIMIT) / 4;
-    if (taken_.fetch_add(bytes, std::memory_order_relaxed) + bytes > all) {
-      taken_.fetch_sub(bytes, std::memory_order_relaxed);
-      return false;
+    static const std::int64_t budget = number(Option::POOL_LIMIT) / 4;
+    if (bytes > budget) return false;
+    if (taken_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= budget) {
+      bytes_ = bytes;
+      return true;
     }
-    bytes_ = bytes;
-    return true;
+    taken_.fetch_sub(bytes, std::memory_order_relaxed);
+    n_refused_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  // Its message was of use.
+  void was_used() const {
+    if (bytes_ > 0) forget_refusals();
   }
 
+  static void forget_refusals() { n_refused_.store(0, std::memory_order_relaxed); }
+  // Those who have the budget come no more.
+  static bool are_idle() { return n_refused_.load(std::memory_order_relaxed) >= kMostRefused; }
+
  private:
+  static constexpr int kMostRefused = 256;
   inline static std::atomic<std::int64_t> taken_{0};
+  inline static std::atomic<int> n_refused_{0};  // since one of them was used
   std::int64_t bytes_ = 0;
 };
+
+// Requests for staging memory that failed until parked messages were last ended.
+std::atomic<std::uint64_t> n_shortages_seen{0};
+
+bool is_room_wanted() noexcept {
+  return Share::are_idle() || n_shortages_seen.load(std::memory_order_relaxed) != device::staging_shortages();
+}
 
 }  // namespace
 
@@ -81,20 +101,20 @@ class Lot {
     const auto found = places_.find(arguments);
     if (found == places_.end()) return nullptr;
     Place taken = std::move(found->second);
-    if (taken.message) n_refused_ = 0;
+    taken.share.was_used();
     return std::move(taken.message);
   }
 
-  // False: the lot is closed, has another message of the same arguments, or no room for this one. If that goes on the
-  // program has gone on to other calls: the lot starts afresh.
+  // False: the lot is closed, has another message of the same arguments, or there is no share for this one. A full lot
+  // starts afresh: the program has gone on to other calls.
   bool keep(const Arguments& arguments, const MessagePtr& message) {
     Places left;
     {
       const CallLock lock(mutex_);
       if (is_closed_) return false;
       const bool is_full = places_.size() >= kMostCalls && !places_.contains(arguments);
-      if (!is_full && n_refused_ < kMostCalls) return has_kept(arguments, message);
-      left = emptied();
+      if (!is_full) return has_kept(arguments, message);
+      left.swap(places_);
     }
     end(left);
     return false;
@@ -105,14 +125,14 @@ class Lot {
     is_closed_ = true;
   }
 
-  void end_all() noexcept { end(all_taken()); }
-  void drop_all() noexcept { all_taken(); }
+  void end_all() noexcept { end(emptied()); }
+  void drop_all() noexcept { emptied(); }
 
  private:
   static constexpr std::size_t kMostCalls = 256;
   struct Place {
     MessagePtr message;
-    Share share;  // of a message that holds much
+    Share share;  // none for one that holds little
   };
   using Places = std::unordered_map<Arguments, Place, HashOfArguments>;
 
@@ -120,20 +140,13 @@ class Lot {
     Place& place = places_[arguments];
     if (place.message) return false;
     const std::int64_t held = only_part(*message).payload.held_bytes();
-    if (held > kMuchBytes && !place.share.take(held)) {
-      ++n_refused_;
-      return false;
-    }
+    if (held > kMuchBytes && !place.share.take(held)) return false;
     place.message = message;
     return true;
   }
   Places emptied() noexcept {
-    n_refused_ = 0;
-    return std::exchange(places_, {});
-  }
-  Places all_taken() noexcept {
     const CallLock lock(mutex_);
-    return emptied();
+    return std::exchange(places_, {});
   }
   // Without the lock: the library may destroy a communicator in it, or call the program.
   static void end(const Places& places) noexcept {
@@ -145,7 +158,6 @@ class Lot {
   std::mutex mutex_;
   bool is_closed_ = false;
   Places places_;
-  std::size_t n_refused_ = 0;  // for want of a share, since a message was last taken
 };
 
 namespace {
@@ -215,13 +227,6 @@ bool is_where_it_was(const Payload& payload) noexcept {
          payload.device().is_still(buffer.place.first, buffer.at(buffer.layout->true_lower_bound));
 }
 
-// Somebody has asked for staging memory in vain since this was asked last.
-bool was_memory_short() noexcept {
-  static std::atomic<std::uint64_t> n_seen{0};
-  const std::uint64_t n = device::staging_shortages();
-  return n_seen.load(std::memory_order_relaxed) != n && n_seen.exchange(n, std::memory_order_relaxed) != n;
-}
-
 }  // namespace
 
 MessagePtr take_parked(const Call& call) {
@@ -258,7 +263,7 @@ void choose_lot(const Call& call, Message& message) {
 
 bool park(const MessagePtr& message) noexcept try {
   if (!message->lot) return false;
-  if (was_memory_short()) {
+  if (is_room_wanted()) {
     end_parked();
     return false;
   }
@@ -270,14 +275,15 @@ bool park(const MessagePtr& message) noexcept try {
 }
 
 void end_parked() noexcept {
-  std::vector<LotPtr> lots;
-  {
+  n_shortages_seen.store(device::staging_shortages(), std::memory_order_relaxed);
+  Share::forget_refusals();
+  const auto lot_at = [](std::size_t i) {
     const CallLock lock(registry().mutex);
-    for (const auto& one : registry().all) {
-      if (LotPtr lot = one.lock()) lots.push_back(std::move(lot));
-    }
+    return i < registry().all.size() ? std::optional(registry().all[i].lock()) : std::nullopt;
+  };
+  for (std::size_t i = 0; const auto lot = lot_at(i); ++i) {
+    if (*lot) (*lot)->end_all();
   }
-  for (const LotPtr& lot : lots) lot->end_all();
 }
 
 }  // namespace tempi::message

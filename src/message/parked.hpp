@@ -12,7 +12,9 @@
 //   It is taken over by a call with the same arguments, if the buffer lies in the same allocation, of a datatype of the
 //   same layout and extent. It keeps the layout alive.
 //   Only messages with the memory that their strategy wants are parked. That memory is nobody else's meanwhile: those
-//   that hold much of it hold a quarter of what the pool may hold together, and all end when memory has been short.
+//   that hold much of it hold at most a quarter of what the pool may hold, together. All end at the next message that
+//   could be parked when one has asked for staging memory in vain, or 256 have found no share while none that has one
+//   came again.
 #pragma once
 
 #include "message/call.hpp"

@@ -47,6 +47,7 @@ Payload::Payload(Side&& side, device::Device* device)
       transfer_(pack::transfer_of(direction_, *prepared_, side.count, side.end, pack::dense_end(*side.end.layout, {}))),
       is_in_one_allocation_(
           pack::lies_in_one_place(side.end.place.first, side.end.address, pack::span_of(side.end, side.count))),
+      was_on_gpu_(transfer_.touches_gpu()),
       device_(device) {}
 
 Payload::Payload(Side side, device::Device* device, Limit limit) : Payload(std::move(side), device) {
@@ -103,7 +104,7 @@ void Payload::take_stage(Limit limit) {
 bool Payload::has_wanted_memory() const {
   const Packs packs = model::row(strategy_).packs;
   const bool is_staged_as_wanted = packs != Packs::kernel_and_copies || on_device_;
-  return is_programs() ||
+  return is_programs() || is_empty() ||
          (transfer_.dense().place.first.gpu_reaches() && is_staged_as_wanted && !sets_last_byte_apart());
 }
 
@@ -121,12 +122,13 @@ model::Features Payload::features() const {
 bool Payload::look_again(device::Location& seen) {
   pack::End& end = transfer_.laid_out();
   if (is_in_one_allocation_ && seen.id != 0 && seen.id == end.place.first.id) return false;
-  if (!transfer_.touches_gpu()) return false;
+  if (!was_on_gpu_) return false;
   const pack::Span span = pack::span_of(end, transfer_.count);
   const bool lies_in_seen = seen.on_gpu() && pack::lies_in_one_place(seen, end.address, span);
   pack::Place now = lies_in_seen ? pack::Place{seen} : pack::locate(end, transfer_.count, *device_);
   seen = now.first;
-  if (is_in_one_allocation_ && seen.id == end.place.first.id) return false;  // of several ones any may be another
+  if (is_in_one_allocation_ && seen == end.place.first) return false;  // of several ones any may be another
+  if (seen.context != end.place.first.context) on_device_.reset();
   end.place = std::move(now);
   is_in_one_allocation_ = pack::lies_in_one_place(seen, end.address, span);
   return true;
@@ -134,7 +136,9 @@ bool Payload::look_again(device::Location& seen) {
 
 bool Payload::can_be_queued() const {
   const pack::Place& place = transfer_.laid_out().place;
-  const bool is_reached = is_empty() || ((has_memory() || own_dense_) && transfer_.dense().place.first.gpu_reaches());
+  const device::Location& dense = transfer_.dense().place.first;
+  const bool is_on_other_gpu = dense.kind == MemoryKind::device && dense.context != place.first.context;
+  const bool is_reached = is_empty() || ((has_memory() || own_dense_) && dense.gpu_reaches() && !is_on_other_gpu);
   return is_reached && !place.is_split() && place.first.on_gpu();
 }
 

@@ -116,6 +116,7 @@ class Payload {
   bool is_bare_, may_be_direct_;
   pack::Transfer transfer_;               // between the program's buffer and the packed bytes
   bool is_in_one_allocation_;             // the program's buffer
+  const bool was_on_gpu_;                 // it, or some of it, at first
   std::optional<pack::End> own_dense_{};  // while its packed bytes are elsewhere
   device::Device* device_;
   std::optional<device::Staging> staging_,

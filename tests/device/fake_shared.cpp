@@ -150,9 +150,12 @@ void try_to_share() {
 
 void write_late() {
   const Scope here(*fake_device(), fake_device()->primary(0));
-  const std::uintptr_t memory = here.map(hear<SharedAllocation>());
+  const auto allocation = hear<SharedAllocation>();
+  const std::uintptr_t memory = here.map(allocation);
   tell(true);
   hear<bool>();
+  std::printf("mapped again: %s, ", outcome_of([&] { here.map(allocation); }));
+  std::fflush(stdout);
   auto* const seen = static_cast<unsigned char*>(fake_allocate(MemoryKind::pinned, 0, 1));
   here.copy(seen, reinterpret_cast<void*>(memory), 1);
   here.finish();

@@ -107,7 +107,7 @@ def test_sharing_and_mapping_fail_on_demand_and_for_other_memory(fake_shared, fa
 
 def test_mapping_outlives_the_allocation_but_no_kernel_writes_to_the_next_one(fake_shared):
     output = fake_shared("freed")
-    assert output.out == "freed memory db, same address 1, new id 1, child ended by Aborted\n"
+    assert output.out == "mapped again: failed, freed memory db, same address 1, new id 1, child ended by Aborted\n"
     assert "a kernel used memory that its GPU does not reach" in output.err
 
 

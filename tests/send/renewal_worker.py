@@ -52,11 +52,11 @@ def close_communicators(out: End, into: End, n: int) -> int:
     return direct
 
 
-def renewed_behind_a_request(out: End, into: End, n: int) -> tuple[int, int]:
-    """A persistent message between buffers that are freed and allocated again between its starts: the direct ones, and
-    the starts at an address where another buffer was."""
+def renewed_behind_requests(out: End, into: End, n: int) -> tuple[int, int]:
+    """Persistent messages of an element each between buffers of two, which are freed and allocated again between their
+    starts: the direct ones, and the starts at an address where another buffer was."""
     comm, before, n_same = MPI.COMM_WORLD, outcomes.rows(), 0
-    is_sender, side, request = comm.rank == SENDER, None, Requests()
+    is_sender, side, requests = comm.rank == SENDER, None, Requests(2)
     peer, init = (RECEIVER, "Send_init") if is_sender else (SENDER, "Recv_init")
     with Builder() as builder:
         for k in range(n):
@@ -66,18 +66,21 @@ def renewed_behind_a_request(out: End, into: End, n: int) -> tuple[int, int]:
             if side.buffer.address == address:
                 n_same += 1
             else:
-                if address:
-                    PLAIN("Request_free", request.at(0))
-                PLAIN(init, side.piece, peer, 8, comm, request.at(0))
+                for tag in range(2):
+                    if address:
+                        PLAIN("Request_free", requests.at(tag))
+                    place = side.piece.address + tag * side.datatype.extent
+                    PLAIN(init, Piece(place, 1, side.datatype), peer, tag, comm, requests.at(tag))
             if not is_sender:
-                ways.again(PLAIN, request)
+                ways.again(PLAIN, requests)
             comm.Barrier()
             if is_sender:
-                ways.again(PLAIN, request)
-            ways.complete(PLAIN, "Wait", request)
+                ways.again(PLAIN, requests)
+            ways.complete(PLAIN, "Waitall", requests)
             if not is_sender:
                 side.check_received(Image(out.later(k), builder).payload())
-        PLAIN("Request_free", request.at(0))
+        for tag in range(2):
+            PLAIN("Request_free", requests.at(tag))
     return direct_since(before), n_same
 
 

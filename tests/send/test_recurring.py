@@ -81,36 +81,42 @@ def test_large_messages(ranks, n, way, limit):
 
 @pytest.mark.parametrize(
     ("strategy", "limit_mib", "n_kept"),
-    [
-        ("oneshot", 80, 10),
-        ("oneshot", 79, 9),
-        ("oneshot", 64, 8),
-        ("staged", 64, 4),
-        ("staged", 1024, 10),
-        ("oneshot", 0, 0),
-    ],
+    [("oneshot", 80, 10), ("oneshot", 79, 9), ("oneshot", 64, 8), ("staged", 64, 4), ("staged", 1024, 10)],
 )
 @needs.fake_device("a C program in its memory")
 def test_messages_that_hold_much_hold_a_quarter_of_the_limit(sends_made, strategy, limit_mib, n_kept):
     """A send and its receive hold 1 MiB each, staged ones twice that. The other sends make a request each time."""
-    assert sends_made(strategy, limit_mib, 5, 0, 0) == 10 + 4 * (10 - n_kept)
+    n_small = 1
+    assert sends_made(strategy, limit_mib, 5, 0) == n_small + 10 + 4 * (10 - n_kept)
 
 
 @needs.fake_device("a C program in its memory")
-def test_calls_that_have_no_room_get_it_from_those_that_come_no_more(sends_made):
-    """Eight of the first ten hold it all. 256 messages of the next ten, of 13 times, are refused before those end.
+def test_without_memory_nothing_is_kept(sends_made):
+    assert sends_made("oneshot", 0, 5, 0) == 5 * 11
 
-    Then half a pair may have room, and three of ten sends have none.
+
+@needs.fake_device("a C program in its memory")
+def test_calls_that_have_no_share_get_it_from_those_that_come_no_more(sends_made):
+    """Eight of the first ten have all. 256 messages of the next ten, of 13 times, are refused before those end.
+
+    Then half a pair may have a share, and three of ten sends have none. The small messages come again all the while.
     """
-    n_first, n_refused, n_later = 10 + 2, 13 * 10, 10 + 26 * 3
-    assert sends_made("oneshot", 64, 2, 40, 0) <= n_first + n_refused + n_later
+    n_first, n_refused, n_later, n_small = 10 + 2, 13 * 10, 10 + 26 * 3, 2
+    assert sends_made("oneshot", 64, 2, 40) <= n_first + n_refused + n_later + n_small
 
 
-@pytest.mark.parametrize(("mib", "n_made"), [(60, 10 + 1 + 5 * 10), (61, 10 + 1 + 10)])
+@pytest.mark.parametrize(
+    ("call", "mib", "n_made"),
+    [
+        ("persistent", 56, 1 + 10 + 1 + 5 * 10),  # there is room: the first ten keep 20 of 80 MiB, which is all shares
+        ("persistent", 62, 1 + 10 + 1 + 1 + 10),
+        ("collective", 24, 1 + 10 + 5 * 10),
+        ("collective", 62, 1 + 10 + 10),  # the small message was under way when all ended
+    ],
+)
 @needs.fake_device("a C program in its memory")
-def test_all_end_when_another_request_has_no_room(sends_made, mib, n_made):
-    """The first ten hold 20 of 80 MiB; the next ten have no share of that, or they have it all."""
-    assert sends_made("oneshot", 80, 2, 5, mib) == n_made
+def test_all_end_when_a_call_has_no_room(sends_made, call, mib, n_made):
+    assert sends_made("oneshot", 80, 1, 5, call, mib) == n_made
 
 
 @pytest.fixture(scope="module")
@@ -120,12 +126,12 @@ def sends_made(tmp_path_factory):
     program = compiled(mpicc(), HERE / "large_sends.c", folder, "-ldl")
     counter = compiled(mpicc(), HERE / "counting_tool.c", folder, "-shared", "-fPIC")
 
-    def count(strategy, limit_mib, *arguments):
+    def count(strategy, limit_mib, first, later, call="persistent", mib=0):
         environment = shim.preloaded(
             TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy, TEMPI_POOL_LIMIT=str(limit_mib << 20)
         )
         environment["LD_PRELOAD"] += f" {counter}"
-        done = succeed([str(program), *map(str, arguments)], environment)
+        done = succeed([str(program), str(first), str(later), call, str(mib)], environment)
         assert done.out.strip() == "ok"
         return int(re.search(r"^made (\d+),", done.err, re.MULTILINE)[1])
 

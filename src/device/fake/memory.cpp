@@ -23,8 +23,8 @@ constexpr std::size_t kGuardBytes = 256;                     // on both sides of
 constexpr std::size_t kMostFilled = std::size_t{64} << 20;   // filling more of a large one would cost real memory
 constexpr std::size_t kHostGapBytes = std::size_t{2} << 20;  // memory of different kinds is never closer (places.cpp)
 constexpr int kGuardFill = 0xA5;
-using Tag = std::uint64_t;  // the allocation's id, in the last bytes before it: other processes see that it is there
 constexpr int kFreedFill = 0xDB;
+using Tag = std::uint64_t;  // the allocation's id, in the last bytes before it: other processes see that it is there
 
 std::size_t padded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 std::size_t span_bytes(std::size_t bytes) { return padded(bytes) + 2 * kGuardBytes; }
