@@ -61,7 +61,7 @@ def fastest(turns: Sequence[tuple[Timings, Timings]], case: str) -> float:
 
 
 def direct_ns(turns: Sequence[tuple[Timings, Timings]], case: str) -> float:
-    """What direct messages add to a case: of processes with and without them."""
+    """The time that direct messages add to a case: the difference between processes with and without them."""
     reference = fastest(turns, case)
     direct, without = (at_one_speed([turn[k] for turn in turns], case, reference) for k in range(2))
     return direct - without

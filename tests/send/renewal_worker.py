@@ -1,4 +1,4 @@
-"""Ranks of test_direct_ranks.py: buffers and communicators that come and go."""
+"""Ranks of test_renewed_buffers.py and test_direct_ranks.py: buffers and communicators that come and go."""
 
 from __future__ import annotations
 

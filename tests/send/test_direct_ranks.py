@@ -19,7 +19,6 @@ from test_direct import DIRECT, FACES, INT, gpu_end
 from support import constructors as c
 from support import mailboxes, needs
 from support.effort import IS_QUICK
-from support.messages import End
 from support.ranks import Ranks
 
 PATIENT = {"TEMPI_PATIENCE": "5000000"}
@@ -146,25 +145,6 @@ def test_a_failing_gpu(failure, at, counts):
     with Ranks(2, DIRECT, {at: {"TEMPI_FAKE_FAIL": failure}}) as job:
         ends = gpu_end(FACES[0]), gpu_end(FACES[1], 7)
         assert job.call(worker.rows_of_messages, *ends, [0, 1, 0, 1, 0, 0], 1)[SENDER] == counts
-
-
-def test_a_buffer_that_is_freed_and_allocated_again(pair):
-    (direct, _, n_more), (_, n_addresses, _) = pair.call(renewal.reallocated, gpu_end(FACES[0]), gpu_end(FACES[1]), 24)
-    assert direct == 24
-    assert n_addresses <= 4, "the case is void: each buffer had an address of its own"
-    assert n_more <= n_addresses
-
-
-@pytest.mark.parametrize("freed_limit", ["0", "1000000000"])
-def test_a_buffer_that_is_freed_behind_persistent_requests(ranks, freed_limit):
-    job = ranks(2, **DIRECT, **PATIENT, TEMPI_FREED_LIMIT=freed_limit)
-    ends = End("device", FACES[0], 2), End("device", FACES[1], 2)
-    (direct, n_of_sender), (_, n_of_receiver) = job.call(renewal.renewed_behind_requests, *ends, 12)
-    assert min(n_of_sender, n_of_receiver) >= 6, "the case is void: each buffer had an address of its own"
-    assert direct == 2 * 12
-    (direct, _), (_, n_same) = job.call(renewal.renewed_in_part, 12)
-    assert n_same >= 6, "the case is void: each buffer had an address of its own"
-    assert direct == 12
 
 
 # Peers that do not take part

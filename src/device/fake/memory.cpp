@@ -122,7 +122,7 @@ bool FakeMemory::kernels_reach(int ordinal, std::uintptr_t address) const {
   return found->second.ordinal == ordinal && is_there_still(found->first);
 }
 
-// What is written into memory that its owner has freed is lost on a real GPU.
+// Bytes that are written into memory whose owner has freed it are lost on a real GPU.
 bool FakeMemory::is_there_still(std::uintptr_t mapped) const {
   return tag_before(reinterpret_cast<const std::byte*>(mapped)) == mapped_.at(mapped).id;
 }
