@@ -22,7 +22,7 @@ Part& only_part(Message& message) { return message.outs.empty() ? message.ins.fi
 
 constexpr std::int64_t kMuchBytes = 256 << 10;
 
-// A part of the budget that the process has for parked messages which hold more than that.
+// A part of the process's budget for parked messages that hold more than that.
 class Share {
  public:
   Share() = default;
@@ -31,7 +31,9 @@ class Share {
     std::swap(bytes_, other.bytes_);
     return *this;
   }
-  ~Share() { taken_.fetch_sub(bytes_, std::memory_order_relaxed); }
+  ~Share() {
+    if (bytes_ > 0) taken_.fetch_sub(bytes_, std::memory_order_relaxed);
+  }
 
   // False: the budget is used up, or smaller.
   bool take(std::int64_t bytes) {
