@@ -53,6 +53,7 @@ device::MarkPtr ChunkLanes::queue(const Chunk& chunk) {
   const bool has_changed_thread = user_ != std::this_thread::get_id();  // each has lanes of its own
   const Scope here(device_, context_, device::kLanes[next_]);
   device::MarkPtr& last = last_[next_];
+  if (last) static_cast<void>(last->reached());  // throws if it has failed: a mark behind this chunk would not tell
   try {
     for (const device::MarkPtr& before : last_) {
       if (has_changed_thread && before) here.wait_for(*before);
