@@ -11,7 +11,7 @@
 
 #include "mailbox/contents.hpp"
 #include "message/payload.hpp"
-#include "pack/chunks.hpp"
+#include "pack/chunk_lanes.hpp"
 
 namespace tempi::message {
 

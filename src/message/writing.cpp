@@ -8,7 +8,7 @@
 #include "base/recycled.hpp"
 #include "message/composition.hpp"
 #include "message/landing.hpp"
-#include "pack/chunks.hpp"
+#include "pack/chunk_lanes.hpp"
 
 namespace tempi::message {
 namespace {

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 SIZE = 10000  # of the shared allocation
 
 
-def program_with_fake(tmp_path_factory, name):
+def program_with_fake(tmp_path_factory, name, *more):
     """A program of this folder with its own copy of the fake device: needs neither MPI nor the shim."""
     names = (
         "device/fake/fake",
@@ -24,6 +24,7 @@ def program_with_fake(tmp_path_factory, name):
         "device/host_pages",
         "base/options",
         "base/log",
+        *more,
     )
     sources = [str(INCLUDE / f"{name}.cpp") for name in names]
     folder = tmp_path_factory.mktemp("device")
@@ -33,6 +34,11 @@ def program_with_fake(tmp_path_factory, name):
 @pytest.fixture(scope="module")
 def fake_queues(tmp_path_factory):
     return program_with_fake(tmp_path_factory, "fake_queues.cpp")
+
+
+@pytest.fixture(scope="module")
+def chunk_lanes(tmp_path_factory):
+    return program_with_fake(tmp_path_factory, "chunk_lanes.cpp", "pack/chunk_lanes")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +62,16 @@ def test_queue_goes_on_behind_a_mark_that_is_reached(fake_queues, seed):
 def test_work_behind_a_lost_mark_fails(fake_queues, seed):
     environment = shim.clean_environment() | {"TEMPI_FAKE_SEED": str(seed), "TEMPI_FAKE_FAIL": "finish:1"}
     assert succeed([str(fake_queues)], environment).out == "first failed, mark failed, second failed, nothing\n"
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("failure", "outcome"),
+    [("", "done, done, done, done, all done: abcd"), ("finish:1", "done, done, failed, failed, all failed: ")],
+)
+def test_chunks_behind_one_that_has_failed_do_not_hide_it(chunk_lanes, failure, outcome, seed):
+    environment = shim.clean_environment() | {"TEMPI_FAKE_SEED": str(seed), "TEMPI_FAKE_FAIL": failure}
+    assert succeed([str(chunk_lanes)], environment).out.startswith(outcome)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -69,6 +69,8 @@ class Packing(threading.Thread):
     """Packs GPU memory while it runs: the fake device works on all that is queued only while somebody waits for it."""
 
     def __init__(self, end: End) -> None:
+        import tempi  # noqa: F401 -- not first in two threads at a time: one of them may see half of the package
+
         super().__init__()
         self._ends, self._end = threading.Event(), end
 

@@ -1,0 +1,31 @@
+// The kernels of chunks, in both lanes of their thread in turn: one begins while the last tiles of another run.
+#pragma once
+
+#include <array>
+#include <thread>
+
+#include "pack/chunks.hpp"
+
+namespace tempi::pack {
+
+// Threads may take turns. queue() and join() may throw, if an earlier chunk has failed, too: what was queued before may
+// be under way then.
+class ChunkLanes {
+ public:
+  ChunkLanes(device::Device& device, device::Context context) : device_(device), context_(context) {}
+
+  // The mark behind the chunk, and behind those before it in its lane.
+  device::MarkPtr queue(const Chunk& chunk);
+  // Behind all.
+  device::MarkPtr join();
+  void wait() noexcept;
+
+ private:
+  device::Device& device_;
+  const device::Context context_;
+  std::array<device::MarkPtr, device::kLanes.size()> last_{};
+  std::size_t next_ = 0;  // lane
+  std::thread::id user_{};
+};
+
+}  // namespace tempi::pack
