@@ -28,6 +28,9 @@ from support.programs import mpirun_python
 
 MAIN = Path(__file__).with_name("rank_main.py")
 ADDRESS = "TESTS_RANKS_ADDRESS"  # address of the test process, for the ranks
+# Open MPI's folder of shared memory. It names files by 16 bits of a hash of the job's name: two of a dozen jobs that run
+# at a time may have the same, and crash.
+SEGMENTS = "OMPI_MCA_btl_sm_backing_directory"
 START_SECONDS = 60.0
 
 Environment = Mapping[str, str]
@@ -55,11 +58,14 @@ class Ranks:
         self.size = size
         self.alive = True
         self._folder = tempfile.TemporaryDirectory(prefix="ranks", dir=folder)
+        self._segments = tempfile.TemporaryDirectory(prefix="ranks", dir="/dev/shm", ignore_cleanup_errors=True)
         self._output = tempfile.TemporaryFile()  # noqa: SIM115
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(f"{self._folder.name}/socket")
         self._listener.listen(size)
         outside = shim.clean_environment() | {ADDRESS: f"{self._folder.name}/socket"}
+        if not launcher:
+            outside[SEGMENTS] = self._segments.name
         # Ranks on other hosts do not inherit it.
         common = {name: value for name, value in outside.items() if name.startswith((ADDRESS, "TEMPI_"))}
         if environment.get("TEMPI_STRATEGY") == "direct":
@@ -156,6 +162,7 @@ class Ranks:
         self._listener.close()
         self._output.close()
         self._folder.cleanup()
+        self._segments.cleanup()
 
     def close(self, timeout: float = 30) -> str:
         """Lets the ranks finalize MPI and returns their output."""
