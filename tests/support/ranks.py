@@ -28,8 +28,8 @@ from support.programs import mpirun_python
 
 MAIN = Path(__file__).with_name("rank_main.py")
 ADDRESS = "TESTS_RANKS_ADDRESS"  # address of the test process, for the ranks
-# Open MPI's folder of shared memory. It names files by 16 bits of a hash of the job's name: two of a dozen jobs that run
-# at a time may have the same, and crash.
+# Open MPI's folder of shared memory. It names files by 16 bits of a hash of the job's name: two of a dozen jobs that
+# run at a time may have the same, and crash.
 SEGMENTS = "OMPI_MCA_btl_sm_backing_directory"
 START_SECONDS = 60.0
 
