@@ -3,36 +3,19 @@
 #include "pack/chunk_lanes.hpp"
 
 #include <cstdio>
-#include <cstring>
 
-#include "base/error.hpp"
-#include "device/fake/fake.hpp"
+#include "fake_program.hpp"
 
 using namespace tempi::device;
-
-const char* tempi::device::name(MemoryKind) { return ""; }  // device.cpp has them, which needs a configured build
-void Scope::settle() const noexcept try { finish(); } catch (...) {
-}
-
-static const char* outcome_of(const auto& action) {
-  try {
-    action();
-    return "done";
-  } catch (const tempi::Error&) {
-    return "failed";
-  }
-}
 
 int main() {
   Device& device = *fake_device();
   const Context context = device.primary(0);
-  auto* const source = static_cast<char*>(fake_allocate(MemoryKind::pinned, 0, 5));
-  auto* const target = static_cast<char*>(fake_allocate(MemoryKind::pinned, 0, 5));
-  std::memcpy(source, "abcd", 5);
-  std::memcpy(target, "----", 5);
+  char* const source = pinned_copy("arrived");
+  char* const target = pinned_copy("nothing");
   tempi::pack::ChunkLanes lanes(device, context);
   const auto queue = [&](int k) {
-    const auto copy = [=](const Scope& here) { here.copy(target + k, source + k, 1); };
+    const auto copy = [=](const Scope& here) { here.copy(target + 2 * k, source + 2 * k, 2); };
     std::printf("%s, ", outcome_of([&] { lanes.queue({k, k + 1, copy}); }));
   };
   queue(0);

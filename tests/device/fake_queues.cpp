@@ -1,31 +1,16 @@
 // Two queues of the fake device, one behind a mark of the other: fake_queues. With TEMPI_FAKE_FAIL=finish:1 the first
 // is lost before the mark. Prints the outcome of the work behind it.
 #include <cstdio>
-#include <cstring>
 
-#include "base/error.hpp"
-#include "device/fake/fake.hpp"
+#include "fake_program.hpp"
 
 using namespace tempi::device;
-
-const char* tempi::device::name(MemoryKind) { return ""; }  // device.cpp has it, which needs a configured build
-
-static const char* outcome_of(const auto& wait) {
-  try {
-    wait();
-    return "done";
-  } catch (const tempi::Error&) {
-    return "failed";
-  }
-}
 
 int main() {
   Device& device = *fake_device();
   const Context context = device.primary(0);
-  auto* const source = static_cast<char*>(fake_allocate(MemoryKind::pinned, 0, 8));
-  auto* const target = static_cast<char*>(fake_allocate(MemoryKind::pinned, 0, 8));
-  std::memcpy(source, "arrived", 8);
-  std::memcpy(target, "nothing", 8);
+  char* const source = pinned_copy("arrived");
+  char* const target = pinned_copy("nothing");
   void* const between = fake_allocate(MemoryKind::device, 0, 8);
 
   MarkPtr first, second;

@@ -13,13 +13,10 @@
 #include <utility>
 
 #include "../support/child.hpp"
-#include "base/error.hpp"
-#include "device/fake/fake.hpp"
+#include "fake_program.hpp"
 
 using namespace tempi::device;
 using child::hear, child::tell;
-
-const char* tempi::device::name(MemoryKind) { return ""; }  // device.cpp has it, which needs a configured build
 
 namespace {
 

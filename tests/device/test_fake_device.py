@@ -67,7 +67,7 @@ def test_work_behind_a_lost_mark_fails(fake_queues, seed):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("failure", "outcome"),
-    [("", "done, done, done, done, all done: abcd"), ("finish:1", "done, done, failed, failed, all failed: ")],
+    [("", "done, done, done, done, all done: arrived"), ("finish:1", "done, done, failed, failed, all failed: ")],
 )
 def test_chunks_behind_one_that_has_failed_do_not_hide_it(chunk_lanes, failure, outcome, seed):
     environment = shim.clean_environment() | {"TEMPI_FAKE_SEED": str(seed), "TEMPI_FAKE_FAIL": failure}
