@@ -14,9 +14,13 @@ namespace {
 using device::MemoryKind;
 using device::Scope;
 
-// Writes to another GPU slow down where they are spread over much memory. (Measured on two H200s: 32-byte blocks 512
-// bytes apart, 16 MiB of them over 256 MiB take 74 us block by block and 95 packed, 64 MiB over 1 GiB take 396 and
-// 242.) Within one GPU they do in small pages (reach.hpp). Between GPUs the effect of pages has not been measured.
+// Writes to another process's memory slow down where they are spread over much of it in small pages (reach.hpp), and
+// short blocks take more of a link than lines. Measured between two GPUs, blocks 512 bytes apart, us block by block and
+// packed; H200s, then H100s in large pages:
+//
+//     16 MiB of 32 bytes over 256 MiB     74, 95
+//     64 MiB of 32 bytes over 1 GiB      396, 242; in large pages 264, 245
+//     16 MiB of 8 bytes over 1 GiB       365, 184; in large pages 203, 200
 //
 // Halos of 24-byte rows between two processes on one H200, us block by block and packed, by the memory over which they
 // spread. Without MPS each kernel waits for its turn:

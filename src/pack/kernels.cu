@@ -48,17 +48,19 @@ template <class Params, Depth kDepth, std::uint32_t kWordBytes>
 inline constexpr int kTilesPerMultiprocessor =
     tiles_per_multiprocessor(kDepth, kWordBytes, std::is_same_v<Params, AlignedBoxes>);
 
-// The fence of each tile orders the bytes of all its threads, wherever they go, before the flag. Counting takes 0.7 us:
-// a single tile does not. At the last one atomicInc makes the count 0 again.
+// The last tile's fence orders the bytes of all tiles, wherever they go, before the flag: it has seen the counts of the
+// others, and what they wrote is before those for all of this GPU (fences are cumulative: PTX ISA, "causality order").
+// A fence for the whole system takes 1.2 us, one for the GPU next to nothing; counting 0.6 us, which a single tile does
+// not do. At the last tile atomicInc makes the count 0 again.
 __device__ __forceinline__ void tell(const device::Done& done) {
   if (done.flag == nullptr) return;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  __threadfence_system();
   if (gridDim.x > 1) {
+    __threadfence();
     if (atomicInc(done.n_tiles, gridDim.x - 1) != gridDim.x - 1) return;
-    __threadfence_system();
   }
+  __threadfence_system();
   *static_cast<volatile std::uint32_t*>(done.flag) = 1;
 }
 
