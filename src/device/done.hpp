@@ -10,9 +10,9 @@
 // behind the count; for the GPU before it and for the system behind it:
 //
 //     tiles of 2 KiB                1      2      8     32    128
-//     system, system              7.2    9.0    9.1    9.2   10.2
-//     GPU, system                 7.2    7.8    7.8    8.0    8.2
-//     to another GPU: the same    7.2    7.8    7.8    8.0    9.1
+//     system, system              7.2    9.0    9.1    9.3   10.3
+//     GPU, system                 7.2    7.8    7.8    8.0    8.1
+//     to another GPU: the same    7.2    7.8    8.0    8.1    9.1
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ using device::Scope;
 // packed; H200s, then H100s in large pages:
 //
 //     16 MiB of 32 bytes over 256 MiB     74, 95
-//     64 MiB of 32 bytes over 1 GiB      396, 242; in large pages 264, 243
-//     16 MiB of 8 bytes over 1 GiB       365, 184; in large pages 203, 204
+//     64 MiB of 32 bytes over 1 GiB      396, 242; in large pages 264, 245
+//     16 MiB of 8 bytes over 1 GiB       365, 184; in large pages 203, 205
 //
 // Halos of 24-byte rows between two processes on one H200, us block by block and packed, by the memory over which they
 // spread. Without MPS each kernel waits for its turn:
