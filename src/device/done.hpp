@@ -14,8 +14,8 @@
 //     GPU, system                 7.2    7.8    7.8    8.0    8.1
 //     to another GPU: the same    7.2    7.8    8.0    8.1    9.1
 //
-// With the former fences thousands of tiles took half a microsecond more than an event: hence the limit below, which has
-// not been measured again.
+// With the former fences thousands of tiles took half a microsecond more than an event: hence the limit below, to be
+// measured again.
 #pragma once
 
 #include <cstdint>
