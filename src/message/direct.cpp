@@ -39,21 +39,27 @@ bool is_valid(Handle comm, Handle datatype) {
   return true;
 }
 
-void note(const Half& half, bool is_sent, bool is_persistent) {
-  const Handle comm = half.buffer.comm;
-  if (half.peer == MPI_PROC_NULL) return;
-  Meetings* all = known_meetings(comm);  // closed ones, too: claimed sends of another thread go first
-  if (all == nullptr && is_valid(comm, half.buffer.datatype)) all = meetings_on(comm);
+// Null: nobody counts. Closed ones, too: claimed sends of another thread go first.
+Meetings* meetings_for(const Half& half) {
+  if (half.peer == MPI_PROC_NULL) return nullptr;
+  Meetings* const known = known_meetings(half.buffer.comm);
+  if (known != nullptr) return known;
+  return is_valid(half.buffer.comm, half.buffer.datatype) ? meetings_on(half.buffer.comm) : nullptr;
+}
+
+void note_untouched_send(const Half& half, bool is_persistent) {
+  Meetings* const all = meetings_for(half);
   if (all == nullptr) return;
-  const bool is_wild = !is_sent && half.peer < 0;
-  if (is_sent) {
-    if (is_persistent) all->close_sends();
-    else all->note_send(half.peer, half.tag);
-    settle(*all);
-  } else {
-    if (is_wild || is_persistent) all->close_receives();
-    else all->note_receive(half.peer, half.tag);
-  }
+  if (is_persistent) all->close_sends();
+  else all->note_send(half.peer, half.tag);
+  settle(*all);
+}
+
+void note_untouched_receive(const Half& half, bool is_persistent) {
+  Meetings* const all = meetings_for(half);
+  if (all == nullptr) return;
+  if (half.peer < 0 || is_persistent) all->close_receives();
+  else all->note_receive(half.peer, half.tag);
 }
 
 }  // namespace
@@ -69,8 +75,8 @@ void close_mailbox() noexcept {
 
 void note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept try {
   if (!notes_messages()) return;
-  if (out != nullptr) note(*out, true, is_persistent);
-  if (in != nullptr) note(*in, false, is_persistent);
+  if (out != nullptr) note_untouched_send(*out, is_persistent);
+  if (in != nullptr) note_untouched_receive(*in, is_persistent);
 } catch (...) {
   close_after(caught_error(), (out != nullptr ? out : in)->buffer.comm);
 }

@@ -61,11 +61,8 @@ void Meetings::Sent::fetch_ahead() const {
   if (next->next != nullptr && next->next->line != nullptr) __builtin_prefetch(next->next->line);
 }
 
-void Meetings::Received::fetch_ahead() const {
-  if (next != nullptr && next->line != nullptr) __builtin_prefetch(next->line, 1);
-}
-
-Meetings::Meetings(Handle comm) : comm_(comm), id_(peer::comm_id(comm)), own_id_(next_own_id()) {
+Meetings::Meetings(Handle comm)
+    : comm_(comm), own_rank_(peer::own_rank()), id_(peer::comm_id(comm)), own_id_(next_own_id()) {
   const CallLock lock(registry().mutex);
   registry().all.insert(this);
 }
@@ -79,37 +76,46 @@ Meetings::~Meetings() {
   if (id_ != 0) Mailbox::own().end(id_);
 }
 
-std::uint64_t Meetings::id_for(int rank) const { return rank == peer::own_rank() ? own_id_ : id_; }
-
 bool Meetings::is_in_turn(std::atomic<std::thread::id>& user) {
   std::thread::id known = user.load(std::memory_order_relaxed);
   if (known == std::this_thread::get_id()) return true;
   return known == std::thread::id{} && user.compare_exchange_strong(known, std::this_thread::get_id());
 }
 
-Meetings::Sent* Meetings::count_send(int peer, int tag) {
-  if (!is_in_turn(sender_) || sent_.size() > kMostTags) sends_are_closed_.store(true);
-  if (!claims()) return nullptr;
-  Sent* const known = sent_.find(key_of(peer, tag));
-  Sent& sent = known != nullptr ? *known : sent_.add(key_of(peer, tag));
-  if (known == nullptr) {
-    sent.rank = peer::rank_in_world(comm_, peer);
-    sent.n_of_all_tags = &sent_to_[peer];
+Meetings::Sent* Meetings::first_sent(int peer, int tag) {
+  if (sent_.size() >= kMostTags) {
+    close_sends();
+    return nullptr;
   }
-  ++sent.n;
-  ++*sent.n_of_all_tags;
-  const bool may_have_line = sent.rank >= 0 && id_for(sent.rank) != 0;
-  if (sent.receiver == nullptr && may_have_line) sent.receiver = mailbox_of(sent.rank, sent.n);
+  Sent& sent = sent_.add(key_of(peer, tag));
+  sent.rank = peer::rank_in_world(comm_, peer);
+  sent.n_of_all_tags = &sent_to_[peer];
   return &sent;
+}
+
+void Meetings::look_for_receiver(Sent& sent) const {
+  if (may_have_line(sent.rank)) sent.receiver = mailbox_of(sent.rank, sent.n);
+}
+
+Meetings::Sent* Meetings::count_send(int peer, int tag) {
+  if (!is_in_turn(sender_)) close_sends();
+  if (!claims()) return nullptr;
+  Sent* sent = sent_.find(key_of(peer, tag));
+  if (sent == nullptr) sent = first_sent(peer, tag);
+  if (sent == nullptr) return nullptr;
+  ++sent->n;
+  ++*sent->n_of_all_tags;
+  if (sent->receiver == nullptr) look_for_receiver(*sent);
+  return sent;
 }
 
 std::optional<Turn> Meetings::place_send(int peer, int tag) {
   Sent* const sent = count_send(peer, tag);
   if (sent == nullptr || sent->receiver == nullptr || *sent->n_of_all_tags > mailbox::kMostNumber) return {};
-  const LineKey key{id_for(sent->rank), peer::own_rank(), tag};
+  const LineKey key{id_for(sent->rank), own_rank_, tag};
   if (sent->line == nullptr) sent->line = sent->receiver->find(key);
   sent->fetch_ahead();
-  const bool is_own = sent->rank == peer::own_rank();
+  const bool is_own = sent->rank == own_rank_;
   return Turn{sent->receiver,       key,        sent->line, sent->n,
               *sent->n_of_all_tags, sent->rank, is_own,     is_never_probed_.load()};
 }
@@ -120,37 +126,45 @@ bool Meetings::is_of_other_kind(int peer, int tag) {
   return receives_any_tag_.try_emplace(peer, is_any).first->second != is_any;
 }
 
-Meetings::Received& Meetings::count_receive(Received* known, int peer, int tag, bool is_offered) {
-  Received& received = known != nullptr ? *known : received_.add(key_of(peer, tag));
-  if (known == nullptr) received.rank = peer::rank_in_world(comm_, peer);
-  ++received.n;
-  const bool may_have_line = received.rank >= 0 && id_for(received.rank) != 0;
-  if (received.line == nullptr && may_have_line && mailbox_of(received.rank, received.n) != nullptr) {
-    const int line_tag = tag == MPI_ANY_TAG ? mailbox::kAllTags : tag;
-    received.line = Mailbox::own().line({id_for(received.rank), received.rank, line_tag}, is_offered);
-    if (received.line != nullptr) received.base = received.line->base.load();
+Meetings::Received* Meetings::first_received(int peer, int tag) {
+  if (received_.size() >= kMostTags || is_of_other_kind(peer, tag)) {
+    close_receives();
+    return nullptr;
   }
-  received.fetch_ahead();
-  return received;
+  Received& received = received_.add(key_of(peer, tag));
+  received.rank = peer::rank_in_world(comm_, peer);
+  return &received;
+}
+
+void Meetings::look_for_line(Received& received, int tag, bool is_offered) const {
+  if (!may_have_line(received.rank) || mailbox_of(received.rank, received.n) == nullptr) return;
+  const int line_tag = tag == MPI_ANY_TAG ? mailbox::kAllTags : tag;
+  received.line = Mailbox::own().line({id_for(received.rank), received.rank, line_tag}, is_offered);
+  if (received.line != nullptr) received.base = received.line->base.load();
+}
+
+Meetings::Received* Meetings::count_receive(int peer, int tag, bool is_offered) {
+  if (!is_in_turn(receiver_)) close_receives();
+  if (!offers()) return nullptr;
+  Received* received = received_.find(key_of(peer, tag));
+  if (received == nullptr) received = first_received(peer, tag);
+  if (received == nullptr) return nullptr;
+  ++received->n;
+  if (received->line == nullptr) look_for_line(*received, tag, is_offered);
+  received->fetch_ahead();
+  return received->number() <= mailbox::kMostNumber ? received : nullptr;
 }
 
 void Meetings::note_receive(int peer, int tag) {
-  const Place place = place_receive(peer, tag, false);
-  if (place.line != nullptr) place.line->n_posted.store(place.n, std::memory_order_release);
+  const Received* const received = count_receive(peer, tag, false);
+  if (received == nullptr || received->line == nullptr) return;
+  received->line->n_posted.store(received->number(), std::memory_order_release);
 }
 
 Meetings::Place Meetings::place_receive(int peer, int tag, bool is_offered) {
-  if (!is_in_turn(receiver_) || received_.size() > kMostTags) close_receives();
-  if (!offers()) return {};
-  Received* const known = received_.find(key_of(peer, tag));
-  if (known == nullptr && is_of_other_kind(peer, tag)) {
-    close_receives();
-    return {};
-  }
-  const Received& received = count_receive(known, peer, tag, is_offered);
-  const std::uint64_t n = received.base + received.n;
-  if (n > mailbox::kMostNumber) return {};
-  return {received.line, n, received.rank, received.rank == peer::own_rank()};
+  const Received* const received = count_receive(peer, tag, is_offered);
+  if (received == nullptr) return {};
+  return {received->line, received->number(), received->rank, received->rank == own_rank_};
 }
 
 void Meetings::close_receives() {
@@ -165,10 +179,6 @@ void Meetings::close() {
 void Meetings::close_all() noexcept {
   const CallLock lock(registry().mutex);
   for (Meetings* const one : registry().all) one->close();
-}
-
-Meetings* known_meetings(Handle comm) noexcept {
-  return static_cast<Meetings*>(peer::known_attachment(comm, peer::Attached::meetings));
 }
 
 Meetings* meetings_on(Handle comm) noexcept {

@@ -87,7 +87,10 @@ class Meetings : public peer::Attachment {
     std::uint64_t n = 0;
     const Received* next = nullptr;
 
-    void fetch_ahead() const;
+    std::uint64_t number() const { return base + n; }  // in the line
+    void fetch_ahead() const {
+      if (next != nullptr && next->line != nullptr) __builtin_prefetch(next->line, 1);
+    }
   };
   using Key = std::uint64_t;
   // By key; the last one is at hand. Programs come back in the same order: what the next ones need of the memory that
@@ -119,12 +122,19 @@ class Meetings : public peer::Attachment {
     return std::uint64_t{static_cast<std::uint32_t>(peer)} << 32 | static_cast<std::uint32_t>(tag);
   }
   static bool is_in_turn(std::atomic<std::thread::id>& user);
-  std::uint64_t id_for(int rank) const;
+  std::uint64_t id_for(int rank) const { return rank == own_rank_ ? own_id_ : id_; }
+  bool may_have_line(int rank) const { return rank >= 0 && id_for(rank) != 0; }
   bool is_of_other_kind(int peer, int tag);
-  Sent* count_send(int peer, int tag);  // null: sends are closed
-  Received& count_receive(Received* known, int peer, int tag, bool is_offered);
+  // Null: sends, or receives, are closed.
+  Sent* count_send(int peer, int tag);
+  Sent* first_sent(int peer, int tag);
+  void look_for_receiver(Sent& sent) const;
+  Received* count_receive(int peer, int tag, bool is_offered);
+  Received* first_received(int peer, int tag);
+  void look_for_line(Received& received, int tag, bool is_offered) const;
 
   const Handle comm_;
+  const int own_rank_;               // in MPI_COMM_WORLD
   const std::uint64_t id_, own_id_;  // among processes (0: none), and of messages to oneself
   std::atomic<bool> sends_are_closed_{false}, receives_are_closed_{false}, is_never_probed_{false};
   std::atomic<std::thread::id> sender_{}, receiver_{};  // the threads that count
@@ -137,7 +147,9 @@ class Meetings : public peer::Attachment {
 // Null: it cannot be found out when the communicator ends.
 Meetings* meetings_on(Handle comm) noexcept;
 // The handle may be any. Null: they have not been made.
-Meetings* known_meetings(Handle comm) noexcept;
+inline Meetings* known_meetings(Handle comm) noexcept {
+  return static_cast<Meetings*>(peer::known_attachment(comm, peer::Attached::meetings));
+}
 
 // The job whose mailboxes these are: base/launcher.hpp.
 const std::string& own_job();

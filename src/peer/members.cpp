@@ -25,6 +25,12 @@ Destruction& destruction() {
 
 const Members* known_members(Handle comm) noexcept { return known_comms().find(key_of(comm)); }
 
+Attachment* known_attachment(Handle comm, Attached which) noexcept {
+  const Members* const members = known_members(comm);
+  if (members == nullptr) return nullptr;
+  return members->attached[static_cast<std::size_t>(which)].ready.load(std::memory_order_acquire);
+}
+
 const Members* watched_members(Handle comm) {
   static auto& mutex = *new std::recursive_mutex;  // an error handler of the program may send in it
   const std::lock_guard lock(mutex);

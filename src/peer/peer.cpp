@@ -85,12 +85,6 @@ void get_to_know(Handle comm) noexcept try {
   warn_fallback("a communicator is looked at anew for each message", caught_error().what());
 }
 
-Attachment* known_attachment(Handle comm, Attached which) noexcept {
-  const Members* const members = known_members(comm);
-  if (members == nullptr) return nullptr;
-  return members->attached[static_cast<std::size_t>(which)].ready.load(std::memory_order_acquire);
-}
-
 Attachment* attachment(Handle comm, Attached which, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept try {
   const Members* members = known_members(comm);
   if (members == nullptr) members = watched_members(comm);
