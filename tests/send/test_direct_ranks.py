@@ -277,9 +277,10 @@ def test_usual_programs_end(ranks, n_ranks, program, patience):
 
 
 @pytest.mark.parametrize(("send", "n_waits"), [("Send", 4 + 96 // 32), ("Isend", 0)])
-def test_sends_to_a_prober_wait_rarely(pair, send, n_waits):
+def test_sends_to_a_prober_wait_rarely(ranks, send, n_waits):
     """Blocking ones four times, and once in 32 then."""
-    assert pair.call(usual.sent_to_a_prober, gpu_end(FACES[0]), 100, send, timeout=60) == [n_waits, 0]
+    job = ranks(2, **DIRECT, **PATIENT, TESTS_CASE="probes")  # once it has probed, others find no waiting sends
+    assert job.call(usual.sent_to_a_prober, gpu_end(FACES[0]), 100, send, timeout=60) == [n_waits, 0]
 
 
 @needs.function("Isendrecv_replace")
