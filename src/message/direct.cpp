@@ -39,8 +39,8 @@ bool is_valid(Handle comm, Handle datatype) {
   return true;
 }
 
-// Null: nobody counts. Closed ones, too: claimed sends of another thread go first.
-Meetings* meetings_for(const Half& half) {
+// Null: the message is not counted. Closed ones, too: claimed sends of another thread go first.
+Meetings* meetings_of_untouched(const Half& half) {
   if (half.peer == MPI_PROC_NULL) return nullptr;
   Meetings* const known = known_meetings(half.buffer.comm);
   if (known != nullptr) return known;
@@ -48,7 +48,7 @@ Meetings* meetings_for(const Half& half) {
 }
 
 void note_untouched_send(const Half& half, bool is_persistent) {
-  Meetings* const all = meetings_for(half);
+  Meetings* const all = meetings_of_untouched(half);
   if (all == nullptr) return;
   if (is_persistent) all->close_sends();
   else all->note_send(half.peer, half.tag);
@@ -56,7 +56,7 @@ void note_untouched_send(const Half& half, bool is_persistent) {
 }
 
 void note_untouched_receive(const Half& half, bool is_persistent) {
-  Meetings* const all = meetings_for(half);
+  Meetings* const all = meetings_of_untouched(half);
   if (all == nullptr) return;
   if (half.peer < 0 || is_persistent) all->close_receives();
   else all->note_receive(half.peer, half.tag);

@@ -15,7 +15,7 @@ using mailbox::Contents;
 using mailbox::LineKey;
 using mailbox::Mailbox;
 
-constexpr std::size_t kMostTags = 4096;  // of a communicator; a program that makes up new tags is not followed
+constexpr std::size_t kMostCounts = 4096;  // of a communicator; a program that makes up new tags is not followed
 
 // Lines of messages to oneself differ from all others by their source.
 std::uint64_t next_own_id() {
@@ -26,8 +26,8 @@ std::uint64_t next_own_id() {
 // Of the messages of a line that knows no mailbox few ask for one.
 bool is_time_to_ask(std::uint64_t n) { return std::has_single_bit(n); }
 
-Contents* mailbox_of(int rank, std::uint64_t n) {
-  if (rank == peer::own_rank()) return &Mailbox::own().contents();
+Contents* mailbox_of(int rank, int own_rank, std::uint64_t n) {
+  if (rank == own_rank) return &Mailbox::own().contents();
   if (!Mailbox::own().is_published() || !is_time_to_ask(n) || !peer::is_on_this_node(rank)) return nullptr;
   return mailbox::find_neighbour(own_job(), rank);
 }
@@ -82,8 +82,8 @@ bool Meetings::is_in_turn(std::atomic<std::thread::id>& user) {
   return known == std::thread::id{} && user.compare_exchange_strong(known, std::this_thread::get_id());
 }
 
-Meetings::Sent* Meetings::first_sent(int peer, int tag) {
-  if (sent_.size() >= kMostTags) {
+Meetings::Sent* Meetings::add_sent(int peer, int tag) {
+  if (sent_.size() >= kMostCounts) {
     close_sends();
     return nullptr;
   }
@@ -94,14 +94,14 @@ Meetings::Sent* Meetings::first_sent(int peer, int tag) {
 }
 
 void Meetings::look_for_receiver(Sent& sent) const {
-  if (may_have_line(sent.rank)) sent.receiver = mailbox_of(sent.rank, sent.n);
+  if (may_have_line(sent.rank)) sent.receiver = mailbox_of(sent.rank, own_rank_, sent.n);
 }
 
 Meetings::Sent* Meetings::count_send(int peer, int tag) {
   if (!is_in_turn(sender_)) close_sends();
   if (!claims()) return nullptr;
   Sent* sent = sent_.find(key_of(peer, tag));
-  if (sent == nullptr) sent = first_sent(peer, tag);
+  if (sent == nullptr) sent = add_sent(peer, tag);
   if (sent == nullptr) return nullptr;
   ++sent->n;
   ++*sent->n_of_all_tags;
@@ -126,8 +126,8 @@ bool Meetings::is_of_other_kind(int peer, int tag) {
   return receives_any_tag_.try_emplace(peer, is_any).first->second != is_any;
 }
 
-Meetings::Received* Meetings::first_received(int peer, int tag) {
-  if (received_.size() >= kMostTags || is_of_other_kind(peer, tag)) {
+Meetings::Received* Meetings::add_received(int peer, int tag) {
+  if (received_.size() >= kMostCounts || is_of_other_kind(peer, tag)) {
     close_receives();
     return nullptr;
   }
@@ -137,7 +137,7 @@ Meetings::Received* Meetings::first_received(int peer, int tag) {
 }
 
 void Meetings::look_for_line(Received& received, int tag, bool is_offered) const {
-  if (!may_have_line(received.rank) || mailbox_of(received.rank, received.n) == nullptr) return;
+  if (!may_have_line(received.rank) || mailbox_of(received.rank, own_rank_, received.n) == nullptr) return;
   const int line_tag = tag == MPI_ANY_TAG ? mailbox::kAllTags : tag;
   received.line = Mailbox::own().line({id_for(received.rank), received.rank, line_tag}, is_offered);
   if (received.line != nullptr) received.base = received.line->base.load();
@@ -147,7 +147,7 @@ Meetings::Received* Meetings::count_receive(int peer, int tag, bool is_offered) 
   if (!is_in_turn(receiver_)) close_receives();
   if (!offers()) return nullptr;
   Received* received = received_.find(key_of(peer, tag));
-  if (received == nullptr) received = first_received(peer, tag);
+  if (received == nullptr) received = add_received(peer, tag);
   if (received == nullptr) return nullptr;
   ++received->n;
   if (received->line == nullptr) look_for_line(*received, tag, is_offered);

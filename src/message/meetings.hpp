@@ -10,8 +10,8 @@
 //   The receives from one source have each a tag, or all MPI_ANY_TAG: then their line is of all tags, and a message's
 //   turn in it is that among all messages to the receiver. The first receive decides.
 //   Receives are closed by the first MPI_ANY_SOURCE, receive of the other kind, matched probe, cancelled receive,
-//   failed call or persistent request of the library's, and by a second thread that receives; sends by the same among
-//   sends. Offers made before a close stay good: MPI matches their receives first.
+//   failed call or persistent request of the library's, by a second thread that receives, and by too many peers and
+//   tags; sends by the same among sends. Offers made before a close stay good: MPI matches their receives first.
 //   Messages of a process to itself use its own mailbox, and a key that no other process uses.
 #pragma once
 
@@ -125,12 +125,13 @@ class Meetings : public peer::Attachment {
   std::uint64_t id_for(int rank) const { return rank == own_rank_ ? own_id_ : id_; }
   bool may_have_line(int rank) const { return rank >= 0 && id_for(rank) != 0; }
   bool is_of_other_kind(int peer, int tag);
-  // Null: sends, or receives, are closed.
+  // Null: sends are closed.
   Sent* count_send(int peer, int tag);
-  Sent* first_sent(int peer, int tag);
+  Sent* add_sent(int peer, int tag);
   void look_for_receiver(Sent& sent) const;
+  // Null: receives are closed, or its number is too large.
   Received* count_receive(int peer, int tag, bool is_offered);
-  Received* first_received(int peer, int tag);
+  Received* add_received(int peer, int tag);
   void look_for_line(Received& received, int tag, bool is_offered) const;
 
   const Handle comm_;

@@ -23,7 +23,7 @@ from support.ranks import Ranks
 
 PATIENT = {"TEMPI_PATIENCE": "5000000"}
 SOON = 4.0  # seconds: less than the patience
-N_WINDOW, N_SLOTS, MOST_LINES, MOST_TAGS, N_CLOSED = 16, 512, 768, 4096, 64  # src/mailbox/contents.hpp, meetings.cpp
+N_WINDOW, N_SLOTS, MOST_LINES, MOST_COUNTS, N_CLOSED = 16, 512, 768, 4096, 64  # src/mailbox/contents.hpp, meetings.cpp
 BIG = c.Vector(30_000, 2, 5, INT)
 NOBODY = 65534
 ANY_TAG = MPI.ANY_TAG
@@ -108,9 +108,16 @@ def test_mappings_in_use_stay(ranks):
 
 def test_more_tags_than_lines(ranks):
     job = ranks(2, **DIRECT, TESTS_CASE="lines")
-    n_tags = 900 if IS_QUICK else MOST_TAGS + 100
+    n_tags = 900 if IS_QUICK else MOST_COUNTS + 100
     assert row(job, list(range(n_tags)), 100) == MOST_LINES
     assert row(job, [5] * 4, 4) == 4  # in a line that has ended
+
+
+@pytest.mark.parametrize(("n_tags", "n_direct"), [(MOST_COUNTS, 1), (MOST_COUNTS + 1, 0)])
+def test_more_tags_than_are_counted(ranks, n_tags, n_direct):
+    job = ranks(2, **DIRECT, **PATIENT, TESTS_CASE="tags")
+    ends = gpu_end(FACES[0]), gpu_end(FACES[1])
+    assert job.call(worker.direct_behind_tags, *ends, n_tags, timeout=60)[SENDER] == n_direct
 
 
 def test_more_closed_communicators_than_are_listed(ranks):
