@@ -52,16 +52,16 @@ class ByMessages final : public message::Beside {
  public:
   explicit ByMessages(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
 
-  int start(const message::MessagePtr& message) noexcept override {
+  int start(message::Message& message) noexcept override {
     try {
-      if (const int code = exchange_->start(); code != MPI_SUCCESS) return raise(message->comm, code);
-      message->rest = std::make_shared<UnderWay>(exchange_);
+      if (const int code = exchange_->start(); code != MPI_SUCCESS) return raise(message.comm, code);
+      message.rest = std::make_shared<UnderWay>(exchange_);
     } catch (const Refused& refused) {
-      return raise(message->comm, refused.code);
+      return raise(message.comm, refused.code);
     } catch (...) {
-      return raise(message->comm, caught_error());
+      return raise(message.comm, caught_error());
     }
-    message->state.become(message::MessageState::replaced);
+    message.state.become(message::MessageState::replaced);
     return MPI_SUCCESS;
   }
 
@@ -241,7 +241,7 @@ std::optional<int> Agreement::call_nonblocking(const Call& call, const Group& gr
   if (!prepared.exchange) return raise(group.comm, MPI_ERR_ARG);
   count(call, prepared);
   const message::MessagePtr message = message_of(call, group, prepared.exchange);
-  if (const int code = message->beside->start(message); code != MPI_SUCCESS) {
+  if (const int code = message->beside->start(*message); code != MPI_SUCCESS) {
     call.real.MPI_Request_free(&message->request);
     return code;
   }

@@ -121,7 +121,7 @@ int carry_out(const Call& call, Ends& ends, device::Device* device, Library libr
   staged->count(call.function, copied);
   if (!staged->any()) return lending();
   if (call.lifetime != message::Lifetime::programs) {
-    message::pack_together({message});
+    message::pack_all_of(*message);
     throw_failure(*message);
   }
   if (call.keep != nullptr) return call_kept(call, message, in, lending);

@@ -105,7 +105,7 @@ void SentCopy::renew() {
   device::Location seen{};
   message_->outs.each([&](message::Part& part) { part.payload.look_again(seen); });
   message_->failure.reset();
-  message::pack_together({message_});
+  message::pack_all_of(*message_);
   if (message_->failure) throw Error(*message_->failure);
   for (const Foreign& block : foreign_) pack(block);
 }

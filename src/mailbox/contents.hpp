@@ -13,8 +13,10 @@
 //   claim   the sender's step from "offered" to "claimed": its message is a marker from then on, unless it declines
 //
 // Invariants
-//   The receiver alone writes lines and the fields of slots; both sides change the state of an offer, by
-//   compare-and-swap of a word that holds its number and its line, too: a slot that has been used again differs.
+//   The receiver alone writes lines and the fields of slots; both sides change the state of an offer, in a word that
+//   holds its number and its line, too: a slot that has been used again differs. Claims, revocations and the sender's
+//   taking back are compare-and-swaps; every other step is a store, by the only side that leaves that state (but for
+//   the taking back, which the receiver's step to "vacant" may overwrite).
 //   A line that is used again has another communicator before its numbers change, and its own one after. A sender reads
 //   base and n_posted between two looks at the communicator; if both show its own, so are the two numbers.
 //   Fields are read by a sender between its claim and the end of it only.
@@ -115,6 +117,12 @@ struct alignas(kCacheLine) Slot {
     assert(is_step(from.state, to));
     std::uint64_t expected = from.bits();
     return word.compare_exchange_strong(expected, from.in(to).bits(), std::memory_order_acq_rel);
+  }
+  // By a store, without a locked instruction: for one thread at a time of the only side that leaves the state. Nothing
+  // if the offer is in another state, or another offer.
+  void step_alone(const OfferWord& from, OfferState to) {
+    assert(is_step(from.state, to));
+    if (word.load(std::memory_order_relaxed) == from.bits()) word.store(from.in(to).bits(), std::memory_order_release);
   }
 };
 

@@ -85,10 +85,10 @@ int run_blocking(const Call& call, Sides& sides, Over over) {
 }
 
 // The bytes are with the library. The payload is kept until it has no more need of it.
-void keep_while_sent(const MessagePtr& message) {
+void keep_while_sent(MessagePtr&& message) {
   int flag = 0;
   message->mpi.MPI_Request_get_status(message->request, &flag, MPI_STATUS_IGNORE);
-  if (!flag) Engine::get().manage(message);
+  if (!flag) Engine::get().manage(std::move(message));
 }
 
 // The library's request over the payload; a receive is posted, unless its request is persistent.
@@ -102,30 +102,31 @@ int make_request(const Call& call, Message& message, Payload* payload, Over over
 }
 
 // Starts the message, unless the program's own request is persistent: that waits for MPI_Start.
-void begin(const Call& call, const MessagePtr& message) {
-  store_handle(call.result, message->request);
+void begin(const Call& call, MessagePtr&& made) {
+  Message& message = *made;
+  store_handle(call.result, message.request);
   const bool is_active_now = call.lifetime == Lifetime::plain;  // the request of a receive, or of MPI_Ibsend
-  if (is_active_now) message->state.become(MessageState::started);
-  if (is_active_now && call.out != nullptr) return keep_while_sent(message);
-  Engine::get().manage(message);
+  if (is_active_now) message.state.become(MessageState::started);
+  if (is_active_now && call.out != nullptr) return keep_while_sent(std::move(made));
+  Engine::get().manage(std::move(made));
   if (call.lifetime == Lifetime::ours) Engine::get().post(message);
 }
 
 int run_nonblocking(const Call& call, FoundSide&& found, Over over) {
-  const auto [message, code] = make_message(call, std::move(found), over);
-  if (!message) return code;
-  choose_lot(call, *message);
-  begin(call, message);
+  Made made = make_message(call, std::move(found), over);
+  if (!made.message) return made.code;
+  choose_lot(call, *made.message);
+  begin(call, std::move(made.message));
   return MPI_SUCCESS;
 }
 
 // A recurring call, with the message of an earlier one.
-int run_again(const Call& call, const MessagePtr& message, Over over) {
+int run_again(const Call& call, MessagePtr&& message, Over over) {
   if (call.out == nullptr) {
     const int code = make_request(call, *message, &message->ins.first().payload, over);
     if (!is_made(code, message->request)) return code;
   }
-  begin(call, message);
+  begin(call, std::move(message));
   return MPI_SUCCESS;
 }
 
@@ -163,7 +164,7 @@ int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over) {
 
 int run_closely(const Call& call, Untouched untouched, Over over) noexcept {
   const int code = guarded(call.comm(), [&] {
-    if (const MessagePtr parked = take_parked(call)) return run_again(call, parked, over);
+    if (MessagePtr parked = take_parked(call)) return run_again(call, std::move(parked), over);
     return run_found(call, find_sides(call), untouched, over);
   });
   return call.blocks() ? Engine::tended(code) : code;

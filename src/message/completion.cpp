@@ -1,6 +1,7 @@
 #include "message/completion.hpp"
 
 #include <span>
+#include <utility>
 
 #include "base/trace.hpp"
 #include "message/direct.hpp"
@@ -80,7 +81,7 @@ MessagePtr take(bool is_sound, const void* request) noexcept {
 int finish_or_put_back(MessagePtr message, void* request, SeenStatus& seen, int code) {
   if (is_complete(*message, request, *seen.get(), code))
     return finish_one(std::move(message), request, seen.get(), code);
-  Engine::get().manage(message);
+  Engine::get().manage(std::move(message));
   return code;
 }
 
@@ -180,13 +181,13 @@ int test(const Real& real, void* request, int* flag, MPI_Status* status) {
   end_rest(*message, false);
   *flag = 0;
   if (message->is_pending()) {
-    Engine::get().manage(message);
+    Engine::get().manage(std::move(message));
     return MPI_SUCCESS;
   }
   SeenStatus seen(status);
   const int code = real.MPI_Test(request, flag, seen.get());
   if (code != MPI_SUCCESS || *flag) return finish_or_put_back(std::move(message), request, seen, code);
-  Engine::get().manage(message);
+  Engine::get().manage(std::move(message));
   return code;
 }
 
@@ -222,6 +223,7 @@ int request_free(const Real& real, void* request) {
   if (!message) return real.MPI_Request_free(request);
   if (message->is_inactive_to_library()) {
     message->state.become(MessageState::ended);
+    Engine::get().leave(std::move(message));
     return real.MPI_Request_free(request);
   }
   if (message->lifetime == Lifetime::programs) message->lifetime = Lifetime::ours;

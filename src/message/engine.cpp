@@ -35,33 +35,36 @@ Engine& Engine::get() {
   return engine;
 }
 
-void Engine::post(const MessagePtr& message) {
-  const bool is_packed = !message->outs.all([](const Part& part) { return part.payload.can_be_queued(); });
-  if (is_packed) pack_now(*message);
+void Engine::post(Message& message) {
+  const bool is_packed = !message.outs.all([](const Part& part) { return part.payload.can_be_queued(); });
+  if (is_packed) pack_now(message);
   const CallLock lock(mutex_);
-  if (!is_packed && n_holds_ == 0) row_.add(*message);
-  Part& part = message->outs.first();
-  note_send(message->comm, part, !is_packed);
-  message->state.become(MessageState::pending);
-  const Before others = part.early ? early_.before(*message) : Before::none;
+  if (!is_packed && n_holds_ == 0) row_.add(message);
+  Part& part = message.outs.first();
+  note_send(message.comm, part, !is_packed);
+  message.state.become(MessageState::pending);
+  const Before others = part.early ? early_.before(message) : Before::none;
   if (part.early && others != Before::its_tag) look(part, others == Before::none);
-  if (part.early && !early_.takes_wait(*message)) part.early.reset();
+  if (part.early && !early_.takes_wait(message)) part.early.reset();
   if (part.early) return leave_early(message);
-  if (!part.direct) pack_early(message->comm, part.peer);
-  if (is_packed && pending_.empty()) return start(*message);
-  const bool starts_now = starts_in_its_call(*message);
+  if (!part.direct) pack_early(message.comm, part.peer);
+  if (is_packed && pending_.empty()) {
+    const MessagePtr lasting = managed_.find(message.request);  // an error handler may complete it
+    return start(*lasting);
+  }
+  const bool starts_now = starts_in_its_call(message);
   if (starts_now) row_.note_awaited();
-  pending_.push_back(message);
+  pending_.push_back(managed_.find(message.request));
   if (n_work_.load(std::memory_order_relaxed) == 0) count_work();  // before a marker is sent
-  if (!is_packed) queue(*message);
-  held_bytes_ += message->outs.bytes();
+  if (!is_packed) queue(message);
+  held_bytes_ += message.outs.bytes();
   if (n_holds_ == 0) start_or_leave(starts_now);
   if (n_holds_ == 0) count_work();
 }
 
-void Engine::leave_early(const MessagePtr& message) {
-  early_.add(message);
-  held_bytes_ += message->outs.bytes();
+void Engine::leave_early(Message& message) {
+  early_.add(managed_.find(message.request));
+  held_bytes_ += message.outs.bytes();
   count_work();
   if (starter() == Starter::thread) wake_progress_thread();
 }

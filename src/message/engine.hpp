@@ -33,9 +33,9 @@ class Engine {
 
   // ---- pending sends
 
-  // Starts the message, or queues its packing and, behind all earlier ones, its start. Never waits for the completion
-  // of another message.
-  void post(const MessagePtr& message);
+  // Starts the managed message, or queues its packing and, behind all earlier ones, its start. Never waits for the
+  // completion of another message.
+  void post(Message& message);
 
   // While it lives, posted sends wait for each other: their packs share launches. At its end they start, if packing
   // them is soon done.
@@ -100,17 +100,28 @@ class Engine {
   // ---- managed requests
 
   static bool manages_any() { return n_managed_.load(std::memory_order_relaxed) != 0; }
-  void manage(const MessagePtr& message);
+  void manage(MessagePtr message);
   // The message of a request, or null. A call that completes a request takes it out, and puts it back when it is not
   // complete.
   MessagePtr find(Handle request) noexcept;
   MessagePtr take(Handle request) noexcept;
   // The messages of an array of requests, null for unmanaged ones; empty if none is managed.
   std::vector<MessagePtr> take(int count, const void* requests);
-  std::vector<MessagePtr> find(int count, const void* requests);
+  std::vector<Message*> find(int count, const void* requests);  // they last while a Starting does
   void put_back(std::vector<MessagePtr>& messages);
   // Messages that a call has completed: those whose requests stay are managed again.
   void put_back_persistent(std::vector<Completed>& done);
+
+  // While it lives, messages that are freed last on: error handlers of the program may free those that a call starts.
+  class Starting {
+   public:
+    Starting() { get().begin_starting(); }
+    ~Starting() { get().end_starting(); }
+    Starting(const Starting&) = delete;
+    Starting& operator=(const Starting&) = delete;
+  };
+  // The program has freed its request, which is not started.
+  void leave(MessagePtr&& freed) noexcept;
 
   // A request that the program has freed: kept until it is complete.
   void adopt(const MessagePtr& message) noexcept;
@@ -118,10 +129,12 @@ class Engine {
   void tend_orphans(bool at_finalize) noexcept;
 
  private:
+  void begin_starting() noexcept;
+  void end_starting() noexcept;
   void hold() noexcept;
   void release() noexcept;
   void start_before(Handle comm, int peer) noexcept;
-  void leave_early(const MessagePtr& message);
+  void leave_early(Message& message);
   void pack_early(Handle comm, int peer) noexcept;
   void meet_early(bool waits) noexcept;
   bool is_launched_running() const noexcept;
@@ -163,6 +176,8 @@ class Engine {
   Row row_;                      // of sends posted since a call has last started pending ones
   MessageTable managed_;
   std::vector<MessagePtr> orphans_;
+  int n_starting_ = 0;             // objects of Starting
+  std::vector<MessagePtr> freed_;  // while there are some
 };
 
 }  // namespace tempi::message

@@ -86,13 +86,14 @@ void become_inactive(Message& message) noexcept {
   message.start_code = MPI_SUCCESS;
 }
 
-bool was_parked(const Completed& done) noexcept {
+bool was_parked(Completed& done) noexcept {
   if (done.slot == nullptr || done.code != MPI_SUCCESS || !done.message->lot) return false;
   become_inactive(*done.message);
   return park(done.message);
 }
 
-void release(const Completed& done) noexcept {
+// Behind it the message is null if it is parked: another call may have it.
+void release(Completed& done) noexcept {
   Message& message = *done.message;
   if (message.lifetime == Lifetime::programs) return become_inactive(message);
   const bool is_ours = message.lifetime == Lifetime::ours;  // asked before another call may take it over

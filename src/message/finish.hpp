@@ -62,8 +62,8 @@ class SeenStatuses {
 
 // A request that the library has completed, with its status and code.
 struct Completed {
-  MessagePtr message;
-  void* slot;  // the program's handle; null for one that it has freed
+  MessagePtr message;  // null once it is parked, or managed again
+  void* slot;          // the program's handle; null for one that it has freed
   MPI_Status* status;
   int code;
 };

@@ -90,7 +90,9 @@ void queue_grouped(const Works& works) noexcept {
     for (auto& [its, batch] : batches) {
       if (its == context) return batch;
     }
-    return batches.emplace_back(context, Works()).second;
+    Works fresh;
+    fresh.reserve(works.size());
+    return batches.emplace_back(context, std::move(fresh)).second;
   };
   for (const Work& work : works) {
     try {
@@ -148,11 +150,9 @@ bool is_packed(Message& message, bool waits) noexcept {
 
 void pack_grouped(const std::vector<Message*>& messages) noexcept { queue_grouped(works_of(messages, &Message::outs)); }
 
-void pack_together(const std::vector<MessagePtr>& messages) noexcept {
-  move_together(works_of(messages, &Message::outs));
-  for (const MessagePtr& message : messages) {
-    if (message->is_collective()) message->beside->packed();
-  }
+void pack_all_of(Message& message) noexcept {
+  move_together(works_of(std::vector{&message}, &Message::outs));
+  if (message.is_collective()) message.beside->packed();
 }
 
 void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept {

@@ -19,8 +19,8 @@ bool is_moved(Message& message, Part& part, bool waits) noexcept;
 // The same of all parts that are sent.
 bool is_packed(Message& message, bool waits) noexcept;
 
-// Packs all, few launches a context; complete on return. A failure is kept in the message.
-void pack_together(const std::vector<MessagePtr>& messages) noexcept;
+// Packs all parts that are sent, few launches a context; complete on return. A failure is kept in the message.
+void pack_all_of(Message& message) noexcept;
 
 // Unpacks whole payloads; complete on return. A failure is kept in the message.
 void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept;

@@ -1,4 +1,5 @@
 // The engine's managed requests, and those that the program has freed.
+#include <utility>
 #include <vector>
 
 #include "base/call_lock.hpp"
@@ -8,13 +9,13 @@
 namespace tempi::message {
 namespace {
 
-// Empty if there is none.
-template <class Get>
-std::vector<MessagePtr> of_array(int count, const void* requests, const Get& get) {
-  std::vector<MessagePtr> messages;
+// The messages that `get` answers for the handles; empty if there is none.
+template <class Pointer, class Get>
+std::vector<Pointer> of_array(int count, const void* requests, const Get& get) {
+  std::vector<Pointer> messages;
   for (int i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    MessagePtr message = get(load_handle(static_cast<const char*>(requests) + at * kRequestBytes));
+    Pointer message = get(load_handle(static_cast<const char*>(requests) + at * kRequestBytes));
     if (!message) continue;
     if (messages.empty()) messages.resize(static_cast<std::size_t>(count));
     messages[at] = std::move(message);
@@ -24,9 +25,9 @@ std::vector<MessagePtr> of_array(int count, const void* requests, const Get& get
 
 }  // namespace
 
-void Engine::manage(const MessagePtr& message) {
+void Engine::manage(MessagePtr message) {
   const CallLock lock(mutex_);
-  managed_.put(message);
+  managed_.put(std::move(message));
   count_managed();
 }
 
@@ -46,20 +47,21 @@ MessagePtr Engine::take(Handle request) noexcept {
 
 std::vector<MessagePtr> Engine::take(int count, const void* requests) {
   const CallLock lock(mutex_);
-  std::vector<MessagePtr> taken = of_array(count, requests, [&](Handle request) { return managed_.take(request); });
+  const auto take_one = [&](Handle request) { return managed_.take(request); };
+  std::vector<MessagePtr> taken = of_array<MessagePtr>(count, requests, take_one);
   count_managed();
   return taken;
 }
 
-std::vector<MessagePtr> Engine::find(int count, const void* requests) {
+std::vector<Message*> Engine::find(int count, const void* requests) {
   const CallLock lock(mutex_);
-  return of_array(count, requests, [&](Handle request) { return managed_.find(request); });
+  return of_array<Message*>(count, requests, [&](Handle request) { return managed_.find(request).get(); });
 }
 
 void Engine::put_back_persistent(std::vector<Completed>& done) {
   const CallLock lock(mutex_);
   for (Completed& one : done) {
-    if (one.message->lifetime == Lifetime::programs) managed_.put(std::move(one.message));
+    if (one.message && one.message->lifetime == Lifetime::programs) managed_.put(std::move(one.message));
   }
   count_managed();
 }
@@ -70,6 +72,21 @@ void Engine::put_back(std::vector<MessagePtr>& messages) {
     if (message) managed_.put(std::move(message));
   }
   count_managed();
+}
+
+void Engine::begin_starting() noexcept {
+  const CallLock lock(mutex_);
+  ++n_starting_;
+}
+
+void Engine::end_starting() noexcept {
+  const CallLock lock(mutex_);
+  if (--n_starting_ == 0) freed_.clear();
+}
+
+void Engine::leave(MessagePtr&& freed) noexcept {
+  const CallLock lock(mutex_);
+  if (n_starting_ > 0) freed_.push_back(std::move(freed));
 }
 
 void Engine::adopt(const MessagePtr& message) noexcept {

@@ -31,6 +31,12 @@ namespace tempi::message {
 struct Message;
 class Lot;
 
+// Where a message was parked last: a Lot::Parked of parked.cpp. Of no use when the lot has been emptied since.
+struct LastParked {
+  void* there = nullptr;
+  std::uint64_t n_emptied = 0;  // times the lot had been emptied; 0: nowhere yet
+};
+
 class Rest {
  public:
   virtual ~Rest() = default;
@@ -47,7 +53,7 @@ class Beside {
   virtual void packed() noexcept {}   // the payloads that are sent are packed; the library is not called yet
   virtual void arrived() noexcept {}  // the library's call is complete; nothing is unpacked yet
   // Starts the inactive call `message`: the code for the program.
-  virtual int start(const MessagePtr& message) noexcept;
+  virtual int start(Message& message) noexcept;
 };
 
 enum class Lifetime : std::uint8_t {
@@ -72,6 +78,7 @@ struct Message {
   bool receives_from_nobody = false;    // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
   std::optional<Function> recurs_as{};  // whose next call may take it over
   std::shared_ptr<Lot> lot{};           // where it is parked when it is complete; null: it ends (parked.hpp)
+  LastParked last_parked{};             // in that lot
   std::shared_ptr<Beside> beside{};     // of a collective call
   StateMachine state{};
   std::shared_ptr<Rest> rest{};    // not complete yet

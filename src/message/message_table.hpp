@@ -17,8 +17,8 @@ class MessageTable {
 
   std::size_t size() const { return n_messages_; }
 
-  // Null where there is none.
-  MessagePtr find(Handle request) const { return slots_[slot_of(key_of(request))].message; }
+  // Null where there is none. Valid until the next put or take.
+  const MessagePtr& find(Handle request) const { return slots_[slot_of(key_of(request))].message; }
 
   MessagePtr take(Handle request) {
     MessagePtr message = std::exchange(slots_[slot_of(key_of(request))].message, nullptr);

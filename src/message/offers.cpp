@@ -71,8 +71,7 @@ bool Offer::post() noexcept {
 
 void Offer::publish() noexcept {
   is_posted_ = true;
-  slot_.word.store(word(OfferState::vacant).bits(), std::memory_order_relaxed);
-  slot_.step(word(OfferState::vacant), OfferState::offered);
+  slot_.word.store(word(OfferState::offered).bits(), std::memory_order_release);
   line_->slots[n_ % mailbox::kWindow].store(slot_number(), std::memory_order_release);
   line_->n_posted.store(n_, std::memory_order_release);
 }
@@ -120,7 +119,7 @@ bool Offer::end_it(bool has_come) noexcept {
   const OfferState state = slot_.state();
   was_written_ = state == OfferState::written;
   if (state == OfferState::lost) failure.emplace(ErrorKind::device, "the sender's GPU failed while it wrote a message");
-  slot_.step(word(state), OfferState::vacant);
+  slot_.step_alone(word(state), OfferState::vacant);
   return was_written_;
 }
 

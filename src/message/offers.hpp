@@ -88,10 +88,11 @@ struct Claim {
   mailbox::Slot* slot;
   mailbox::OfferWord word;
 
-  // The bytes are written, or will come packed.
-  void end(bool is_written) const { slot->step(word, is_written ? OfferState::written : OfferState::declined); }
+  // The bytes are written, or will come packed. With the engine's lock: a second thread could write over the slot's
+  // next offer.
+  void end(bool is_written) const { slot->step_alone(word, is_written ? OfferState::written : OfferState::declined); }
   // They are neither, though the marker has been sent.
-  void lose() const { slot->step(word, OfferState::lost); }
+  void lose() const { slot->step_alone(word, OfferState::lost); }
   // Its marker has not been sent, though the bytes are written.
   void take_back() const { slot->step(word.in(OfferState::written), OfferState::declined); }
 };

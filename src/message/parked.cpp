@@ -87,8 +87,9 @@ class Lot {
     bool operator==(const Arguments&) const = default;
   };
 
+  // With noexcept libstdc++ would store no hash values, and compute those of neighbours at each search.
   struct HashOfArguments {
-    std::size_t operator()(const Arguments& of) const noexcept {
+    std::size_t operator()(const Arguments& of) const {
       constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;  // golden ratio
       const auto upper = std::uint64_t{static_cast<std::uint32_t>(of.peer)} << 32;
       std::uint64_t hash = reinterpret_cast<std::uintptr_t>(of.address) + static_cast<std::uint64_t>(of.count);
@@ -100,23 +101,23 @@ class Lot {
 
   MessagePtr take(const Arguments& arguments) {
     const CallLock lock(mutex_);
-    const auto found = places_.find(arguments);
-    if (found == places_.end()) return nullptr;
-    Place taken = std::move(found->second);
+    const auto found = calls_.find(arguments);
+    if (found == calls_.end()) return nullptr;
+    Parked taken = std::move(found->second);
     taken.share.was_used();
+    if (taken.message) taken.message->last_parked = {&found->second, n_emptied_};
     return std::move(taken.message);
   }
 
   // False: the lot is closed, has another message of the same arguments, or there is no share for this one. A full lot
   // starts afresh: the program has gone on to other calls.
-  bool keep(const Arguments& arguments, const MessagePtr& message) {
-    Places left;
+  bool keep(MessagePtr& message) {
+    Calls left;
     {
       const CallLock lock(mutex_);
       if (is_closed_) return false;
-      const bool is_full = places_.size() >= kMostCalls && !places_.contains(arguments);
-      if (!is_full) return has_kept(arguments, message);
-      left.swap(places_);
+      if (Parked* const parked = parked_of(*message)) return has_kept(*parked, message);
+      left = taken_out();
     }
     end(left);
     return false;
@@ -132,34 +133,54 @@ class Lot {
 
  private:
   static constexpr std::size_t kMostCalls = 256;
-  struct Place {
+  struct Parked {
     MessagePtr message;
     Share share;  // none for one that holds little
   };
-  using Places = std::unordered_map<Arguments, Place, HashOfArguments>;
+  using Calls = std::unordered_map<Arguments, Parked, HashOfArguments>;
 
-  bool has_kept(const Arguments& arguments, const MessagePtr& message) {
-    Place& place = places_[arguments];
-    if (place.message) return false;
+  static Arguments arguments_of(Message& message) {
+    const Part& part = only_part(message);
+    const pack::End& buffer = part.payload.transfer().laid_out();
+    const pack::Prepared* const prepared = part.payload.prepared().get();
+    return {&message.mpi, *message.recurs_as, buffer.address, part.payload.transfer().count,
+            prepared,     buffer.extent,      part.peer,      part.tag};
+  }
+  // Null: there is no room for another call.
+  Parked* parked_of(Message& message) {
+    const auto& [last, n_emptied] = message.last_parked;
+    if (n_emptied == n_emptied_) return static_cast<Parked*>(last);
+    const Arguments arguments = arguments_of(message);
+    const bool is_full = calls_.size() >= kMostCalls && !calls_.contains(arguments);
+    return is_full ? nullptr : &calls_[arguments];
+  }
+  static bool has_kept(Parked& parked, MessagePtr& message) {
+    if (parked.message) return false;
     const std::int64_t held = only_part(*message).payload.held_bytes();
-    if (held > kMuchBytes && !place.share.take(held)) return false;
-    place.message = message;
+    if (held > kMuchBytes && !parked.share.take(held)) return false;
+    parked.message = std::move(message);
     return true;
   }
-  Places emptied() noexcept {
+  // With the lock.
+  Calls taken_out() noexcept {
+    ++n_emptied_;
+    return std::exchange(calls_, {});
+  }
+  Calls emptied() noexcept {
     const CallLock lock(mutex_);
-    return std::exchange(places_, {});
+    return taken_out();
   }
   // Without the lock: the library may destroy a communicator in it, or call the program.
-  static void end(const Places& places) noexcept {
-    for (const auto& [arguments, place] : places) {
-      if (place.message) end_message(*place.message);
+  static void end(const Calls& calls) noexcept {
+    for (const auto& [arguments, parked] : calls) {
+      if (parked.message) end_message(*parked.message);
     }
   }
 
   std::mutex mutex_;
   bool is_closed_ = false;
-  Places places_;
+  Calls calls_;
+  std::uint64_t n_emptied_ = 1;  // and once more: 0 is a message that was never parked
 };
 
 namespace {
@@ -206,14 +227,6 @@ bool recurs(Function function) {
 Lot::Arguments arguments_of(const Call& call, const pack::Prepared* prepared, std::int64_t extent) {
   const auto& [buffer, peer, tag] = call.half();
   return {&call.real, buffer.function, buffer.address, buffer.count, prepared, extent, peer, tag};
-}
-
-Lot::Arguments arguments_of(Message& message) {
-  const Part& part = only_part(message);
-  const pack::End& buffer = part.payload.transfer().laid_out();
-  return {
-      &message.mpi,  *message.recurs_as, buffer.address, part.payload.transfer().count, part.payload.prepared().get(),
-      buffer.extent, part.peer,          part.tag};
 }
 
 bool lies_in_one_allocation(const pack::Transfer& transfer) {
@@ -263,14 +276,14 @@ void choose_lot(const Call& call, Message& message) {
   message.lot = here->lot();
 }
 
-bool park(const MessagePtr& message) noexcept try {
+bool park(MessagePtr& message) noexcept try {
   if (!message->lot) return false;
   if (is_room_wanted()) {
     end_parked();
     return false;
   }
   if (message->lifetime == Lifetime::plain) message->request = request_null();  // before anyone may take it
-  return message->lot->keep(arguments_of(*message), message);
+  return message->lot->keep(message);
 } catch (...) {
   warn_fallback("a message is not kept for the next call", caught_error().what());
   return false;

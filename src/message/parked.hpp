@@ -27,8 +27,8 @@ MessagePtr take_parked(const Call& call);
 // The new message of this call will be parked when it is complete, if it may.
 void choose_lot(const Call& call, Message& message);
 
-// Parks a message whose request is complete. False: it is to end.
-bool park(const MessagePtr& message) noexcept;
+// Parks a message whose request is complete. True: it is parked, and the pointer null. False: it is to end.
+bool park(MessagePtr& message) noexcept;
 
 // Ends all that are parked: MPI, or a session, is about to shut down, or memory is short.
 void end_parked() noexcept;

@@ -1,7 +1,9 @@
 #include "message/side.hpp"
 
 #include <array>
+#include <atomic>
 #include <climits>
+#include <cstdint>
 
 #include "base/options.hpp"
 #include "base/trace.hpp"
@@ -33,6 +35,27 @@ std::optional<int> check_arguments(const Buffer& buffer, const KnownType* type) 
 
 bool is_contiguous(const KnownType& type, Count count) { return pack::is_plain_copy(*type.plan, {count, type.extent}); }
 
+// The GPU memory of the last message in any. It may have been freed since: where the hint is wrong, find_side() takes
+// its time, no more.
+struct LastOnGpu {
+  std::atomic<std::uintptr_t> begin{0}, end{0};
+
+  void note(const device::Location& found) {
+    if (holds(reinterpret_cast<const void*>(found.begin))) return;
+    begin.store(found.begin, std::memory_order_relaxed);
+    end.store(found.end, std::memory_order_relaxed);
+  }
+  bool holds(const void* address) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return at >= begin.load(std::memory_order_relaxed) && at < end.load(std::memory_order_relaxed);
+  }
+};
+constinit LastOnGpu last_on_gpu;
+
+bool may_be_on_gpu(const void* address, device::Device& device) {
+  return last_on_gpu.holds(address) || device.locate(address).on_gpu();
+}
+
 bool overflows(Count count, std::int64_t size) {
   std::int64_t bytes = 0;
   return __builtin_mul_overflow(count, size, &bytes);
@@ -56,6 +79,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
   pack::Place& place = side.end.place;
   if (device != nullptr) place = pack::locate(side.end, side.count, *device);
   const bool on_gpu = device != nullptr && place.touches_gpu();
+  if (place.first.on_gpu()) last_on_gpu.note(place.first);
   const Shape shape{on_gpu ? device::MemoryKind::device : device::MemoryKind::host,
                     contiguous && !place.is_split(),
                     features_of(*type.plan, {buffer.count, type.extent}),
@@ -107,7 +131,7 @@ bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
   if (!is_known && !is_contiguous(*type, buffer.count)) return false;
   const bool wherever = device == nullptr || (type->is_named && contiguous_is_library());
   const pack::End end = pack::laid_out_end(type->plan->layout, buffer.address, type->extent);
-  if (!wherever && device->locate(end.at(end.layout->true_lower_bound)).on_gpu()) return false;
+  if (!wherever && may_be_on_gpu(end.at(end.layout->true_lower_bound), *device)) return false;
   count_call(buffer.function, Outcome::passed_faster, static_cast<std::uint64_t>(buffer.count * type->size()));
   return true;
 }

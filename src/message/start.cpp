@@ -32,56 +32,61 @@ int start_buffered(Message& message) {
 }
 
 // True if its packing may share a launch.
-bool is_queued_send(const MessagePtr& message) {
-  return message && !message->outs.empty() && !message->is_buffered && !message->is_collective();
+bool is_queued_send(Message* message) {
+  return message != nullptr && !message->outs.empty() && !message->is_buffered && !message->is_collective();
 }
 
+// By an error handler of the program, while the call that starts it runs.
+bool is_freed(const Message& message) { return message.is(MessageState::ended); }
+
 // `message`: null where none is managed.
-int start_one(const Real& real, const MessagePtr& message, void* request, device::Location& seen) {
-  if (!message) {
+int start_one(const Real& real, Message* message, void* request, device::Location& seen) {
+  if (message == nullptr) {
     Engine::flush();
     return real.MPI_Start(request);
   }
-  if (message->is_active()) return raise(message->comm, MPI_ERR_REQUEST);
+  if (message->is_active() || is_freed(*message)) return raise(message->comm, MPI_ERR_REQUEST);
   const auto look_again = [&](Part& part) {
     if (part.payload.look_again(seen)) part.forget_buffer();
   };
   message->outs.each(look_again);
   message->ins.each(look_again);
-  if (message->is_collective()) return message->beside->start(message);
+  if (message->is_collective()) return message->beside->start(*message);
   if (message->is_buffered) return start_buffered(*message);
   if (!message->outs.empty()) {
-    Engine::get().post(message);
+    Engine::get().post(*message);
     return MPI_SUCCESS;
   }
   const int code = post_noted(*message, [&] { return real.MPI_Start(request); });
-  if (code == MPI_SUCCESS) message->state.become(MessageState::started);
+  if (code == MPI_SUCCESS && !is_freed(*message)) message->state.become(MessageState::started);
   return code;
 }
 
 }  // namespace
 
-int Beside::start(const MessagePtr& message) noexcept {
-  pack_together({message});
-  if (message->failure) {
-    const Error failure = std::move(*message->failure);
-    message->failure.reset();
-    return raise(message->comm, failure);
+int Beside::start(Message& message) noexcept {
+  pack_all_of(message);
+  if (message.failure) {
+    const Error failure = std::move(*message.failure);
+    message.failure.reset();
+    return raise(message.comm, failure);
   }
-  const int code = message->mpi.MPI_Start(&message->request);
-  if (code == MPI_SUCCESS) message->state.become(MessageState::started);
+  const int code = message.mpi.MPI_Start(&message.request);
+  if (code == MPI_SUCCESS) message.state.become(MessageState::started);
   return code;
 }
 
 int start(const Real& real, void* request) {
   device::Location seen;
-  return start_one(real, request != nullptr ? Engine::get().find(load_handle(request)) : nullptr, request, seen);
+  const MessagePtr message = request != nullptr ? Engine::get().find(load_handle(request)) : nullptr;
+  return start_one(real, message.get(), request, seen);
 }
 
 // Order: queued sends last, which MPI-4.1, 3.9, allows. The start of a request of the library finishes all packing
 // before it.
 int start_all(const Real& real, int count, void* requests) {
-  std::vector<MessagePtr> messages;
+  const Engine::Starting starting;
+  std::vector<Message*> messages;
   if (requests != nullptr && Engine::manages_any()) messages = Engine::get().find(count, requests);
   if (messages.empty()) {
     Engine::flush();

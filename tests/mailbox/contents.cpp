@@ -38,7 +38,8 @@ static void words() {
   CHECK((OfferWord{kMostNumber + 1, 5, OfferState::offered}.bits() == OfferWord{0, 5, OfferState::offered}.bits()));
 }
 
-// A claim of the last number is good; a slot that has been used again refuses the word of an earlier offer.
+// A claim of the last number is good; a slot that has been used again refuses the word of an earlier offer, and so does
+// a claim that has ended.
 static void claims() {
   Slot slot;
   const OfferWord last{kMostNumber, 7, OfferState::offered};
@@ -48,7 +49,12 @@ static void claims() {
   CHECK(!slot.step({kMostNumber, 6, OfferState::offered}, OfferState::claimed));
   CHECK(slot.step(last, OfferState::claimed));
   CHECK(!slot.step(last, OfferState::revoked));
-  CHECK(slot.step(last.in(OfferState::claimed), OfferState::written));
+  slot.step_alone({kMostNumber - 1, 7, OfferState::claimed}, OfferState::declined);
+  slot.step_alone({kMostNumber, 6, OfferState::claimed}, OfferState::declined);
+  CHECK(slot.state() == OfferState::claimed);
+  slot.step_alone(last.in(OfferState::claimed), OfferState::written);
+  CHECK(slot.state() == OfferState::written);
+  slot.step_alone(last.in(OfferState::claimed), OfferState::declined);  // it has ended
   CHECK(slot.state() == OfferState::written);
 }
 

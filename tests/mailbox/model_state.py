@@ -63,7 +63,7 @@ class Model:
         return (message.comm, message.destination, message.tag)
 
     def step(self, state: State, process: int, slot: int, end: str, actor: str) -> None:
-        """Slot::step, which the table allows."""
+        """Slot::step or step_alone, which the table allows."""
         n, line, start = state["word", process, slot]
         step = Step(start, end, actor)
         if step not in STEPS:
