@@ -56,6 +56,17 @@ def test_a_send_does_not_overtake_one_that_is_being_started(binaries):
     assert output.out.strip() == "ok"
 
 
+@pytest.mark.parametrize("failure", ["told", "untold"])
+def test_requests_are_freed_while_they_are_started(binaries, failure):
+    """By an error handler: the call that starts them still looks at their messages."""
+    compiler = mpicc()
+    program = compiled(compiler, "freed_in_start.c", binaries, "-ldl")
+    tool_below = compiled(compiler, "freeing_tool.c", binaries, "-shared", "-fPIC", "-ldl")
+    environment = shim.preloaded(TEMPI_DEVICE="fake", TEMPI_NO_DIRECT="0")
+    environment["LD_PRELOAD"] += f" {tool_below}"
+    assert succeed([str(program), failure], environment).out.strip() == "ok"
+
+
 OTHER = {"openmpi": "mpich", "mpich": "openmpi"}[library_name()]
 
 
