@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from programs_worker import Message, Program
 
 from support import defects, memory
+from support.constructors import Hvector
 from support.effort import examples
 from support.messages import KINDS, End
 from support.p2p import FORMS
@@ -115,3 +116,12 @@ def test_four_ranks(ranks, tally, program):
 def test_every_strategy(ranks, tally, strategy, program):
     aware = {"TEMPI_CUDA_AWARE": "1"} if strategy == "device" and not memory.on_real_gpu() else {}
     check(ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy, **aware), program, tally)
+
+
+def test_the_receiver_of_a_direct_message_launches_no_kernel(ranks, tally):
+    """Found by random programs: all of a rank's messages may be written by other ranks."""
+    spec = Hvector(5, 3, 44, Named("C_FLOAT_COMPLEX"))
+    ends = (End("device", spec, 1, 1), End("device", spec, 1, 2))
+    message = Message(1, 0, 0, *ends, "Send_init", "Recv_init", FORMS[0], FORMS[0], any_source=False)
+    job = ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY="direct", **DIRECT["long patience"])
+    check(job, Program(((message,),) * 5, ("Testall", "Waitall")), tally)
