@@ -118,8 +118,8 @@ struct alignas(kCacheLine) Slot {
     std::uint64_t expected = from.bits();
     return word.compare_exchange_strong(expected, from.in(to).bits(), std::memory_order_acq_rel);
   }
-  // By a store, without a locked instruction: for one thread at a time of the only side that leaves the state. Nothing
-  // if the offer is in another state, or another offer.
+  // A store, without a locked instruction: for one thread at a time of the only side that leaves the state. Nothing
+  // changes if the offer is in another state, or another offer.
   void step_alone(const OfferWord& from, OfferState to) {
     assert(is_step(from.state, to));
     if (word.load(std::memory_order_relaxed) == from.bits()) word.store(from.in(to).bits(), std::memory_order_release);

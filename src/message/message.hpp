@@ -30,10 +30,11 @@ namespace tempi::message {
 
 struct Message;
 class Lot;
+struct Parked;
 
-// Where a message was parked last: a Lot::Parked of parked.cpp. Of no use when the lot has been emptied since.
+// The place in which a message was parked last. It is gone when the lot has been emptied since.
 struct LastParked {
-  void* there = nullptr;
+  Parked* there = nullptr;
   std::uint64_t n_emptied = 0;  // times the lot had been emptied; 0: nowhere yet
 };
 

@@ -17,7 +17,7 @@ class MessageTable {
 
   std::size_t size() const { return n_messages_; }
 
-  // Null where there is none. Valid until the next put or take.
+  // Null where there is none. The reference is valid until the next put or take.
   const MessagePtr& find(Handle request) const { return slots_[slot_of(key_of(request))].message; }
 
   MessagePtr take(Handle request) {

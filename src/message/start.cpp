@@ -36,7 +36,7 @@ bool is_queued_send(Message* message) {
   return message != nullptr && !message->outs.empty() && !message->is_buffered && !message->is_collective();
 }
 
-// By an error handler of the program, while the call that starts it runs.
+// An error handler of the program has freed it, while the call that starts it runs.
 bool is_freed(const Message& message) { return message.is(MessageState::ended); }
 
 // `message`: null where none is managed.
