@@ -81,7 +81,7 @@ void Engine::begin_starting() noexcept {
 
 void Engine::end_starting() noexcept {
   const CallLock lock(mutex_);
-  if (--n_starting_ == 0) freed_.clear();
+  if (--n_starting_ == 0) std::vector<MessagePtr>().swap(freed_);  // their ends may come back here
 }
 
 void Engine::leave(MessagePtr&& freed) noexcept {
