@@ -3,6 +3,6 @@
 from importlib.metadata import PackageNotFoundError, version
 
 try:
-    __version__ = version("tempi")
+    __version__ = version("tempi-mpi")
 except PackageNotFoundError:
     __version__ = "unknown"

@@ -19,7 +19,7 @@ def check_drawable(path: Path) -> Any:
     try:
         import matplotlib
     except ImportError as error:
-        raise RuntimeError("plots need matplotlib: pip install 'tempi[measure]'") from error
+        raise RuntimeError("plots need matplotlib: pip install 'tempi-mpi[measure]'") from error
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

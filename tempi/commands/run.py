@@ -44,7 +44,7 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--option", "words", multiple=True, metavar="NAME[=VALUE]",
               help="Set TEMPI_NAME, e.g. -o report -o strategy=oneshot; tempi info lists all.")  # fmt: skip
-@click.option("--ucx", is_flag=True, help="Make Open MPI CUDA-aware by the UCX of tempi[ucx].")
+@click.option("--ucx", is_flag=True, help="Make Open MPI CUDA-aware by the UCX of the extra tempi-mpi[ucx].")
 @click.option("--abi", type=click.Choice(ABIS), help="Of the MPI; default: each process finds it out.")
 @click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)

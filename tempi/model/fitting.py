@@ -50,7 +50,7 @@ def import_nnls() -> Any:
     try:
         from scipy.optimize import nnls  # type: ignore[import-untyped]
     except ImportError as error:
-        raise RuntimeError("fitting needs scipy: pip install 'tempi[measure]'") from error
+        raise RuntimeError("fitting needs scipy: pip install 'tempi-mpi[measure]'") from error
     return nnls
 
 

@@ -55,7 +55,7 @@ def preload_path(abi: str | None = None) -> Path:
     """
     library = shim_for(abi) if abi else package_folder() / "lib" / "libtempi.so"
     if not library.exists():
-        raise RuntimeError(f"there is no {library}: install tempi again")
+        raise RuntimeError(f"there is no {library}: install the package tempi-mpi again")
     return preloadable(library, package_folder())
 
 

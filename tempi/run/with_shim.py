@@ -36,7 +36,7 @@ def with_shim(
     abi : "openmpi", "mpich" or "mpiabi", optional
         ABI of the program's MPI; by default each rank finds it out.
     ucx : bool
-        Let Open MPI send through the UCX of ``pip install tempi[ucx]``, which knows CUDA.
+        Let Open MPI send through the UCX of ``pip install tempi-mpi[ucx]``, which knows CUDA.
 
     Raises
     ------
@@ -57,5 +57,5 @@ def ucx_folder() -> Path:
     """The folder of the libraries of the package libucx."""
     spec = find_spec("libucx")
     if spec is None or spec.origin is None:
-        raise RuntimeError("--ucx: the package libucx is missing: pip install 'tempi[ucx]'")
+        raise RuntimeError("--ucx: the package libucx is missing: pip install 'tempi-mpi[ucx]'")
     return Path(spec.origin).parent / "lib"

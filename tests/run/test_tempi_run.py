@@ -266,7 +266,7 @@ def test_ucx_that_is_not_installed_is_told(tempi, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['libucx'] = None\n")  # not to be found
     done = tempi("run", "--ucx", "--", "true", PYTHONPATH=str(tmp_path))
     assert done.code == 1
-    assert "pip install 'tempi[ucx]'" in done.err
+    assert "pip install 'tempi-mpi[ucx]'" in done.err
 
 
 @pytest.mark.parametrize("other", [abi for abi in shims.ABIS if abi != "openmpi"])
