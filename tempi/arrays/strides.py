@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
+import numpy as np
+
 Loop = tuple[int, int]
+
+
+class _Strided(Protocol):
+    """Elements in memory; strides are in bytes."""
+
+    @property
+    def address(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    @property
+    def cell_bytes(self) -> int: ...
 
 
 def c_strides(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
@@ -46,3 +63,27 @@ def below_first(loops: list[Loop]) -> int:
 def span(loops: list[Loop], item_bytes: int) -> int:
     """Bytes from the lowest element's begin to the highest one's end."""
     return item_bytes + sum((count - 1) * abs(stride) for count, stride in loops)
+
+
+class _Bytes:
+    """Elements at an address, which NumPy does not read."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], item_bytes: int) -> None:
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, True),
+            "typestr": f"|V{item_bytes}",
+            "shape": shape,
+            "strides": strides,
+        }
+
+
+def share_bytes(one: _Strided, other: _Strided, most_work: int = 1 << 20) -> bool:
+    """True if elements of two arrays share bytes: exact, but False where the answer takes too long."""
+    first, second = (
+        np.asarray(_Bytes(each.address, each.shape, each.strides, each.cell_bytes)) for each in (one, other)
+    )
+    try:
+        return bool(np.shares_memory(first, second, most_work))
+    except RuntimeError:  # numpy.exceptions.TooHardError, where NumPy has it
+        return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
+from typing import NoReturn, SupportsIndex
 
 from mpi4py import MPI
 
@@ -32,7 +33,7 @@ class HaloExchange:
     arrays : array, or list or tuple of arrays
         NumPy, CuPy, Numba or other arrays that `tempi.view` takes, contiguous or not, of any dtypes but
         Python objects. Their first axes are the grid's, ghost cells included, and equally long in all arrays;
-        further axes are quantities of a cell.
+        further axes are quantities of a cell. No two of them share memory.
     width : int or sequence of (int or pair of int), default 1
         Ghost cells: one number for all sides, or for each dimension one for both sides or (low, high).
     periods : bool or sequence of bool, optional
@@ -169,6 +170,10 @@ class HaloExchange:
     def _must_be(self, state: str) -> None:
         if self._state != state:
             raise RuntimeError(f"the halo exchange is {self._state}; this call needs one that is {state}")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Copies and pickles would share the requests of this one, or have none."""
+        raise TypeError("a HaloExchange holds MPI requests and cannot be copied or pickled: make another one")
 
     def __enter__(self) -> HaloExchange:
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -12,7 +13,7 @@ from mpi4py import MPI
 
 from tempi._library import enabled, library
 from tempi.arrays.array_view import ArrayView, describe
-from tempi.arrays.strides import loops_of, may_overlap
+from tempi.arrays.strides import loops_of, may_overlap, share_bytes
 from tempi.cuda.device_memory import reaches
 from tempi.halo.ghosts import Width, check_room, own_shape, widths_of
 from tempi.halo.process_grid import (
@@ -81,6 +82,7 @@ class Request:
         grid = self._grid(comm, n_dims)
         axes = find_axes(self.axes, n_dims, len(views))
         cells = [find_cells(view, axes[i], f"array {i}") for i, view in enumerate(views)]
+        check_apart(cells)
         return self._wish(grid, views, cells), list(zip(cells, views, strict=True))
 
     def _n_dims(self, comm: MPI.Comm, n_axes: int, n_arrays: int) -> int:
@@ -135,6 +137,13 @@ class Request:
         further = [one.shape[grid.n_dims :] for one in cells]
         names = tuple(f"{name_of(view.dtype)} x {shape}" for view, shape in zip(views, further, strict=True))
         return Wish(grid, widths, self.neighbours, own, names, tuple(one.fastest_walk() for one in cells))
+
+
+def check_apart(cells: Sequence[Strided]) -> None:
+    """Check that no memory is in two arrays, which would be received twice; ValueError if some is."""
+    for (i, one), (j, other) in combinations(enumerate(cells), 2):
+        if one.n_bytes and other.n_bytes and share_bytes(one, other):
+            raise ValueError(f"arrays {i} and {j} share memory: give each cell in one array only, or pass a copy")
 
 
 def check_reach(views: Sequence[ArrayView]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 
 import tempi
@@ -226,3 +229,48 @@ def fractional_width(comm):
 
 def periods_in_words(comm):
     tempi.HaloExchange(comm, square(), periods="yes")
+
+
+def the_same_array_twice(comm):
+    array = square()
+    tempi.HaloExchange(comm, [array, array])
+
+
+def an_array_and_its_reverse(comm):
+    array = square()
+    tempi.HaloExchange(comm, [square(), array, array[::-1]])
+
+
+def arrays_that_share_a_row(comm):
+    array = np.zeros((15, 8))
+    tempi.HaloExchange(comm, [array[:8], array[7:]])
+
+
+def device_arrays_that_overlap(comm):
+    from tempi.testing import FakeArray
+
+    array = FakeArray(SQUARE, "f8")
+    tempi.HaloExchange(comm, [array, array])
+
+
+def copied(comm):
+    with tempi.HaloExchange(comm, square()) as exchange:
+        copy.copy(exchange)
+
+
+def copied_deeply(comm):
+    with tempi.HaloExchange(comm, square()) as exchange:
+        copy.deepcopy([exchange])
+
+
+def pickled(comm):
+    with tempi.HaloExchange(comm, square()) as exchange:
+        pickle.dumps(exchange)
+
+
+def quantities_of_one_array(comm):
+    """They lie between each other, and share no cell."""
+    array = np.zeros((8, 8, 3))
+    halves = np.zeros((8, 16))
+    with tempi.HaloExchange(comm, [*np.moveaxis(array, 2, 0), halves[:, ::2], halves[:, 1::2]]) as exchange:
+        exchange()

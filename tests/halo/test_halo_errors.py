@@ -41,6 +41,9 @@ def errors(ranks, make, n_ranks=2):
         (cases.dims_that_do_not_divide, "ValueError", "dims is (3, 0); no numbers in place of 0"),
         (cases.fractional_width, "TypeError", "width is 1.5; it must be an int"),
         (cases.periods_in_words, "TypeError", "periods is 'yes'; it must be a bool"),
+        (cases.the_same_array_twice, "ValueError", "arrays 0 and 1 share memory"),
+        (cases.an_array_and_its_reverse, "ValueError", "arrays 1 and 2 share memory"),
+        (cases.arrays_that_share_a_row, "ValueError", "arrays 0 and 1 share memory"),
     ],
 )
 def test_wrong_arguments(ranks, make, kind, words):
@@ -132,3 +135,19 @@ def test_a_gpu_without_memory_left_on_one_rank():
         assert "left on the GPU" in text
         assert other == ("RuntimeError", f"HaloExchange fails on rank 1: MemoryError: {text}")
         job.call(worker.exchange, Halo((2, 1), (8, 8), ((1, 1),) * 2, (True,) * 2, fields=(Field(kind="device"),)))
+
+
+def test_gpu_arrays_that_overlap(ranks):
+    ((name, text),) = ranks(1, TEMPI_DEVICE="fake").call(worker.error_of, cases.device_arrays_that_overlap)
+    assert (name, text.partition(":")[0]) == ("ValueError", "arrays 0 and 1 share memory")
+
+
+def test_arrays_that_lie_between_each_other_are_exchanged(ranks):
+    assert ranks(2, preload=False).call(cases.quantities_of_one_array) == [None, None]
+
+
+@pytest.mark.parametrize("use", [cases.copied, cases.copied_deeply, cases.pickled])
+def test_an_exchange_cannot_be_copied(ranks, use):
+    for name, text in errors(ranks, use):
+        assert name == "TypeError"
+        assert "cannot be copied or pickled: make another one" in text
