@@ -54,6 +54,9 @@ void describe_allgather(const Group& group, Ends& ends) {
 
 void describe_allgatherv(const Group& group, Ends& ends) {
   describe_allgather(group, ends);
+  // Open MPI chooses the algorithm by the size of the send type: ranks of which one contributes nothing, by a datatype
+  // of another size, would choose different ones and wait for ever.
+  if (!ends.out.is_in_place() && ends.out.count == 0) ends.out.type = ends.in.type;
   if (!TEMPI_MPI_ABI_OPENMPI) ends.in.fidelity = Fidelity::extent;  // a library of the standard ABI may be MPICH
 }
 

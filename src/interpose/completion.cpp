@@ -42,16 +42,16 @@ TEMPI_COMPLETION(MPI_Request_get_status, (Handle request, int* flag, MPI_Status*
 TEMPI_COMPLETION(MPI_Request_get_status_any,
                  (int count, const void* requests, int* index, int* flag, MPI_Status* status),
                  real.MPI_Request_get_status_any == nullptr
-                     ? MPI_ERR_UNSUPPORTED_OPERATION
+                     ? kFunctionIsMissing
                      : request_get_status_any(real, count, requests, index, flag, status))
 TEMPI_COMPLETION(MPI_Request_get_status_all, (int count, const void* requests, int* flag, MPI_Status* statuses),
                  real.MPI_Request_get_status_all == nullptr
-                     ? MPI_ERR_UNSUPPORTED_OPERATION
+                     ? kFunctionIsMissing
                      : request_get_status_all(real, count, requests, flag, statuses))
 TEMPI_COMPLETION(MPI_Request_get_status_some,
                  (int count, const void* requests, int* n_done, int* indices, MPI_Status* statuses),
                  real.MPI_Request_get_status_some == nullptr
-                     ? MPI_ERR_UNSUPPORTED_OPERATION
+                     ? kFunctionIsMissing
                      : request_get_status_some(real, count, requests, n_done, indices, statuses))
 
 }  // namespace tempi::interpose

@@ -51,13 +51,13 @@ TEMPI_ENTRY(MPI_Init_thread, (int* argc, char*** argv, int required, int* provid
 namespace {
 
 int session_init(const Real& real, Handle info, Handle errhandler, void* session) {
-  if (real.MPI_Session_init == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;  // an older library of this ABI
+  if (real.MPI_Session_init == nullptr) return kFunctionIsMissing;
   message::let_calls_meet();
   return begun(before(real).MPI_Session_init(info, errhandler, session), World::no);
 }
 
 int session_finalize(const Real& real, void* session) {
-  if (real.MPI_Session_finalize == nullptr) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (real.MPI_Session_finalize == nullptr) return kFunctionIsMissing;
   end_session();
   const int code = real.MPI_Session_finalize(session);
   if (code != MPI_SUCCESS) keep_session();

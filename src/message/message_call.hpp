@@ -30,7 +30,7 @@ struct Given {
 // Calls a function that this library may lack.
 template <class Fn, class... Arguments>
 int call_if_there(Fn fn, Arguments... arguments) {
-  return fn != nullptr ? fn(arguments...) : MPI_ERR_UNSUPPORTED_OPERATION;  // an older library of this ABI
+  return fn != nullptr ? fn(arguments...) : kFunctionIsMissing;
 }
 
 inline bool fits_int(Count count) { return count >= INT_MIN && count <= INT_MAX; }
