@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from tempi import _native
+from tempi import _html, _native
 from tempi.run import shims
 
 
@@ -52,6 +52,38 @@ class Counter:
     predicted_seconds: float
 
 
+class Counters(list[Counter]):
+    """Counters as a table, for people; as a list, for programs."""
+
+    _COLUMNS = ("function", "outcome", "calls", "bytes", "seconds")
+
+    def _rows(self) -> list[tuple[str | int | float, ...]]:
+        return [(one.function, one.outcome, one.calls, one.bytes, round(one.seconds, 6)) for one in self]
+
+    def __repr__(self) -> str:
+        if not self:
+            return "no calls counted"
+        texts = [
+            self._COLUMNS,
+            *(
+                tuple(f"{cell:,}" if isinstance(cell, (int, float)) else cell for cell in row)
+                for row in self._rows()
+            ),
+        ]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        lines = (
+            "  ".join(
+                cell.ljust(n) if i < 2 else cell.rjust(n)
+                for i, (cell, n) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in texts
+        )
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        return _html.table("MPI calls", self._COLUMNS, self._rows())
+
+
 def lib_path(abi: str | None = None) -> str:
     """Path of an installed ``libtempi.so``, for ``LD_PRELOAD``.
 
@@ -90,9 +122,9 @@ def options() -> list[Option]:
     return [Option(**row) for row in library().options()]
 
 
-def stats() -> list[Counter]:
+def stats() -> Counters:
     """The outcomes of this process's MPI calls since its start or the last `reset_stats`."""
-    return [Counter(**row) for row in library().counters()]
+    return Counters(Counter(**row) for row in library().counters())
 
 
 def reset_stats() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 from tempi._library import library
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
 
 
 MOST_COUNT = 2**63 - 1  # MPI_Count
+MOST_BYTES = 2**62  # of memory, from the first element to the last: no address space has them
 
 
 class ExplainError(ValueError):
     """The datatype cannot be explained."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Texts for people, one for each stage of the pipeline.
 
@@ -61,6 +63,17 @@ class Explanation:
     def __str__(self) -> str:
         return "\n\n".join(f"{title}\n{_indented(text)}" for title, text in self._stages())
 
+    def __repr__(self) -> str:
+        blocks = "one dense block" if self.contiguous else f"{self.features.blocks:,.0f} blocks"
+        places = ", which a table lists" if self.indexed else ""
+        return f"<Explanation of {self.features.bytes:,.0f} bytes in {blocks}{places}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<h4>{title}</h4><pre>{escape(text.rstrip())}</pre>" for title, text in self._stages()
+        )
+        return f"<p>{escape(repr(self).strip('<>'))}</p>{rows}"
+
     def __rich__(self) -> RenderableType:
         # Imported here, so that the ranks of a program do not load rich.
         from rich.console import Group
@@ -94,13 +107,19 @@ def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
     Raises
     ------
     ExplainError
-        If `count` is negative or more than MPI_Count holds, or TEMPI does not understand the datatype.
+        If `count` is negative or more than MPI_Count or memory holds, or the datatype is not understood.
     RuntimeError
         If ``libtempi.so`` cannot be loaded.
+    TypeError
+        If `datatype` is no datatype.
     """
+    handle = handle_of(datatype)
     if not 0 <= count <= MOST_COUNT:
         raise ExplainError(f"count is {count}; it must be from 0 to 2^63 - 1")
-    texts = library().explain(handle_of(datatype), count)
+    _, extent = datatype.Get_extent()
+    if count * max(abs(extent), datatype.Get_size()) > MOST_BYTES:
+        raise ExplainError(f"count is {count}: no memory holds so many elements of {abs(extent)} bytes")
+    texts = library().explain(handle, count)
     if texts["error"]:
         raise ExplainError(texts["error"])
     stages = texts["as_built"], texts["canonical"], texts["boxes"], texts["plan"]

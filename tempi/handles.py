@@ -10,9 +10,11 @@ if TYPE_CHECKING:
 
 
 def handle_of(datatype: MPI.Datatype) -> int:
-    """The C handle of a datatype, widened to 64 bits."""
+    """The C handle of a datatype, widened to 64 bits; TypeError if it is none."""
     from mpi4py import MPI
 
+    if not isinstance(datatype, MPI.Datatype):
+        raise TypeError(f"datatype is {datatype!r}; it must be an mpi4py.MPI.Datatype, and comes first")
     if hasattr(MPI, "_handleof"):
         return int(MPI._handleof(datatype)) & 0xFFFF_FFFF_FFFF_FFFF
     address, size = MPI._addressof(datatype), MPI._sizeof(datatype)

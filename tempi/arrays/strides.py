@@ -68,7 +68,9 @@ def span(loops: list[Loop], item_bytes: int) -> int:
 class _Bytes:
     """Elements at an address, which NumPy does not read."""
 
-    def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], item_bytes: int) -> None:
+    def __init__(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], item_bytes: int
+    ) -> None:
         self.__array_interface__ = {
             "version": 3,
             "data": (address, True),
@@ -84,6 +86,6 @@ def share_bytes(one: _Strided, other: _Strided, most_work: int = 1 << 20) -> boo
         np.asarray(_Bytes(each.address, each.shape, each.strides, each.cell_bytes)) for each in (one, other)
     )
     try:
-        return bool(np.shares_memory(first, second, most_work))
+        return bool(np.shares_memory(first, second, most_work))  # type: ignore[arg-type]
     except RuntimeError:  # numpy.exceptions.TooHardError, where NumPy has it
         return False

@@ -51,6 +51,6 @@ def main(expression: str, count: int, n_bytes: int | None, peer: str | None, pro
     try:
         explain(datatype, n_elements).print()
         if peer or profile or n_bytes is not None:
-            print_prediction(datatype, n_elements, peer or "same_gpu", profile)
+            print_prediction(datatype, n_elements, peer, profile)
     except (ExplainError, ProfileError, RuntimeError) as error:
         raise click.ClickException(str(error)) from error

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+import tempi.model
 from tempi._library import library
 from tempi.explanation import Explanation, explain
 from tempi.model.profile import Profile, read
 from tempi.model.profile_check import ProfileError
-from tempi.model.terms import DIRECT_STRATEGIES, NEAR_LOCALITIES, PEERS
+from tempi.model.terms import DIRECT_STRATEGIES, LOCALITIES, NEAR_LOCALITIES, PEERS
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 KINDS = ("pack", "message", "unpack")
+RULE = "oneshot, or from 48 KiB device if the library is CUDA-aware"  # message/strategy.cpp
 
 
 @dataclass(frozen=True)
@@ -36,27 +38,20 @@ class Prediction:
         The strategy that the shim takes.
     unmeasured : tuple of str
         Strategies that are taken before it, where both ends can, because no term of theirs says otherwise.
+    reason : str
+        Why it may be a slower one.
     """
 
     parts: Mapping[str, Mapping[str, float]]
     totals: Mapping[str, float]
     chosen: str | None
     unmeasured: tuple[str, ...] = ()
+    reason: str = ""
 
 
 def count_for(datatype: MPI.Datatype, n_bytes: int) -> int:
     """The number of elements that have at least `n_bytes` bytes."""
     return max(1, -(-n_bytes // max(1, datatype.Get_size())))
-
-
-def peer_of(locality: str) -> str:
-    """Locality of a peer to a message of host memory."""
-    return locality if locality in PEERS else "same_node"
-
-
-def locality_of(peer: str) -> str:
-    """Locality of a peer to a message of GPU memory."""
-    return "other_gpu" if peer == "same_node" else peer
 
 
 def on_host(profile: Profile, transfer: Explanation, peer: str) -> Prediction:
@@ -65,7 +60,8 @@ def on_host(profile: Profile, transfer: Explanation, peer: str) -> Prediction:
     fit = profile.fit
     totals = fit.predict_on_host(*message)
     parts = {strategy: {"message": seconds} for strategy, seconds in totals.items()}
-    return Prediction(parts, totals, "host" if fit.packing_wins(*message) else "library")
+    chosen = "host" if fit.packing_wins(*message) else "library"
+    return Prediction(parts, totals, chosen, reason="packing must be predicted 1.5 x faster")
 
 
 def on_gpu(profile: Profile, transfer: Explanation, locality: str) -> Prediction:
@@ -81,21 +77,19 @@ def on_gpu(profile: Profile, transfer: Explanation, locality: str) -> Prediction
     return Prediction(fit.parts(*message), totals, fit.choose(*message), unmeasured)
 
 
-def find_profile(path: Path | None) -> tuple[Path, Profile]:
-    """The profile asked for, else the one that the shim predicts from here.
+def find_profile(path: Path | None) -> tuple[Path, Profile] | None:
+    """The profile asked for, else the one that the shim predicts from here; None if there is none.
 
     MPI must be initialised, and CUDA where there are GPUs.
 
     Raises
     ------
     ProfileError
-        If there is none, or it is damaged.
+        If it is damaged, or the one asked for does not exist.
     """
     fit = path or library().profile()
     if not fit:
-        raise ProfileError(
-            "no profile is of this machine: python -m tempi.measure makes one, --profile names another"
-        )
+        return None
     if not Path(fit).name:
         raise ProfileError(f"{fit} cannot be read: Is a directory")
     found = Path(fit).with_suffix(".json")
@@ -117,33 +111,70 @@ def prediction_table(prediction: Prediction, title: str) -> Table:
 
 
 def _mark(prediction: Prediction, strategy: str) -> str:
+    of_chosen = prediction.totals.get(prediction.chosen or "")
     if strategy == prediction.chosen:
-        return "chosen"
-    least = prediction.totals.get(prediction.chosen or "")
-    return f"{prediction.totals[strategy] / least:.2f} x" if least else ""
+        is_slower = of_chosen is not None and of_chosen > min(prediction.totals.values())
+        return f"chosen: {prediction.reason}" if is_slower else "chosen"
+    return f"{prediction.totals[strategy] / of_chosen:.2f} x" if of_chosen else ""
 
 
-def print_prediction(datatype: MPI.Datatype, count: int, locality: str, path: Path | None) -> None:
-    """Print each strategy's predicted time, and the one that the shim takes."""
-    found, profile = find_profile(path)
+def shipped() -> list[Path]:
+    """The profiles of other machines that come with the package."""
+    package = Path(next(iter(tempi.model.__path__))).parent
+    folders = (folder / "perfmodel" / "machines" for folder in (package, package.parent))
+    return next((found for folder in folders if (found := sorted(folder.glob("*.json")))), [])
+
+
+def print_rule(console: Console) -> None:
+    """Print how messages travel without a profile, and which profiles --profile may name."""
+    console.print(
+        "No profile is of this machine, so a rule decides. GPU memory: direct between GPUs of a node where "
+        f"both ends can, else {RULE}. Host memory: the MPI library's datatypes.",
+        highlight=False,
+    )
+    for path in shipped():
+        console.print(f"shipped: --profile {path}", highlight=False, soft_wrap=True)
+    console.print("[bold]tempi measure[/bold] measures this machine, and keeps its profile.", highlight=False)
+
+
+def places_of(profile: Profile, transfer: Explanation, peer: str | None) -> dict[str, tuple[Prediction, str]]:
+    """The predictions by memory, each with the peer's place. `peer` is the one asked for.
+
+    Raises
+    ------
+    ProfileError
+        If the profile has no strategy for the peer asked for.
+    """
+    places = {}
+    if peer is None or peer in LOCALITIES:
+        places["GPU"] = (on_gpu(profile, transfer, peer or "same_gpu"), peer or "same_gpu")
+    if peer is None or peer in PEERS:
+        places["host"] = (on_host(profile, transfer, peer or "same_node"), peer or "same_node")
+    return {memory: found for memory, found in places.items() if found[0].totals}
+
+
+def print_prediction(datatype: MPI.Datatype, count: int, peer: str | None, path: Path | None) -> None:
+    """Print each strategy's predicted time, and the one that the shim takes; without a profile the rule."""
+    known = find_profile(path)
+    if known is None:
+        return print_rule(Console())
+    found, profile = known
     transfer = explain(datatype, count)
     console, features = Console(), transfer.features
     console.print(f"predicted from {found}", highlight=False, soft_wrap=True)
     console.print(profile.machine.summary, highlight=False, soft_wrap=True)
-    places = {
-        "GPU": (on_gpu(profile, transfer, locality_of(locality)), locality_of(locality)),
-        "host": (on_host(profile, transfer, peer_of(locality)), peer_of(locality)),
-    }
-    if not any(prediction.totals for prediction, _ in places.values()):
-        raise ProfileError(f"{found} has no strategy for a peer on {locality}: it was not measured there")
+    places = places_of(profile, transfer, peer)
+    if not places:
+        raise ProfileError(
+            f"{found} has no strategy for a peer on {peer or 'this node'}: it was not measured there"
+        )
     for memory, (prediction, where) in places.items():
-        if prediction.totals:
-            console.print(
-                f"{features.bytes} B of {memory} memory in {features.blocks} blocks, {features.touched} B "
-                f"touched, {features.pages} pages",
-                highlight=False,
-            )
-            console.print(prediction_table(prediction, f"one message, peer: {where}"))
+        console.print(
+            f"{features.bytes} B of {memory} memory in {features.blocks} blocks, {features.touched} B "
+            f"touched, {features.pages} pages",
+            highlight=False,
+        )
+        console.print(prediction_table(prediction, f"one message, peer: {where}"))
         if memory == "GPU" and prediction.unmeasured:
             console.print(
                 f"{', '.join(prediction.unmeasured)}: not measured; taken first, where both ends can",

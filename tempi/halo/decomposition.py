@@ -56,6 +56,11 @@ class Decomposition:
     def __post_init__(self) -> None:
         if len(integers("shape", self.shape)) != len(integers("dims", self.dims)):
             raise ValueError(f"the grid's shape {self.shape} and dims {self.dims} must be of the same length")
+        if any(n < n_ranks for n, n_ranks in zip(self.shape, self.dims, strict=True)):
+            raise ValueError(
+                f"a grid of {self.shape} cells has fewer cells than ranks (dims is {self.dims}): the shape "
+                "comes first, then dims"
+            )
         if len(self._axes) != len(self.dims):
             raise ValueError(f"axes is {self.axes}; it must name one axis for each of dims {self.dims}")
         if len(set(self._axes)) != len(self._axes):

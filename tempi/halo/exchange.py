@@ -12,6 +12,7 @@ from tempi.arrays.array_view import stream_of
 from tempi.cuda import stream as cuda_stream
 from tempi.halo import under_way
 from tempi.halo.agreement import agree, make_together
+from tempi.halo.description import about, summary, table, traffic_of
 from tempi.halo.ghosts import Regions, exchanged_regions
 from tempi.halo.messages import Messages, Parts
 from tempi.halo.process_grid import Neighbours, ProcessGrid
@@ -92,6 +93,11 @@ class HaloExchange:
         neighbours: Neighbours = "all",
         axes: Axes | None = None,
     ) -> None:
+        if not isinstance(comm, MPI.Comm):
+            raise TypeError(
+                f"comm is of type {type(comm).__name__}; the communicator comes first, then the arrays: "
+                "HaloExchange(comm, arrays)"
+            )
         under_way.free_dropped()
         every = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
         request = Request(every, width, periods, dims, neighbours, axes)
@@ -105,11 +111,12 @@ class HaloExchange:
             if view.on_gpu
         ]
         gpu_array = next((one for one, view in found if view.on_gpu and one.n_bytes), None)
+        parts = _parts(wish, comm.rank, cells)
+        self._traffic = traffic_of(*parts)
+        self._about = about(wish, len(every))
         own_comm = comm.Dup()
         try:
-            self._messages = make_together(
-                own_comm, lambda: Messages(own_comm, *_parts(wish, comm.rank, cells), owners, gpu_array)
-            )
+            self._messages = make_together(own_comm, lambda: Messages(own_comm, *parts, owners, gpu_array))
         except Exception:
             own_comm.Free()
             raise
@@ -170,6 +177,12 @@ class HaloExchange:
     def _must_be(self, state: str) -> None:
         if self._state != state:
             raise RuntimeError(f"the halo exchange is {self._state}; this call needs one that is {state}")
+
+    def __repr__(self) -> str:
+        return f"<HaloExchange, {self._state}: {self._about}; {summary(self._traffic)}>"
+
+    def _repr_html_(self) -> str:
+        return table(self, self._traffic, self._messages.ways)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Copies and pickles would share the requests of this one, or have none."""

@@ -18,11 +18,14 @@ import numpy as np
 
 from tempi.halo.process_grid import Direction, Neighbours, ProcessGrid, directions, opposite
 
-_INT = (int, np.integer)
 _WRONG_WIDTH = "width is {!r}; it must be an int, or each of its entries must be an int or (low, high)"
 Width = tuple[int, int]  # (low, high), cells
 Region = tuple[slice, ...]
 Regions = dict[int, list[Region]]  # by the rank at the other end, in the order in which a message has them
+
+
+def _is_int(told: object) -> bool:
+    return isinstance(told, (int, np.integer)) and not isinstance(told, bool)
 
 
 def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[Width, ...]:
@@ -40,7 +43,7 @@ def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[
     ValueError
         If there are not `n_dims` entries, or one is negative.
     """
-    each = [width] * n_dims if isinstance(width, _INT) else _entries(width, width)
+    each: list[Any] = [width] * n_dims if _is_int(width) else _entries(width, width)
     if len(each) != n_dims:
         raise ValueError(
             f"width is {width!r}; it must be one number, or have an entry for each of {n_dims} dimensions"
@@ -51,14 +54,14 @@ def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[
     return found
 
 
-def _pair(entry: int | Sequence[int], width: object) -> Width:
-    sides = [entry, entry] if isinstance(entry, _INT) else _entries(entry, width)
-    if len(sides) != 2 or not all(isinstance(side, _INT) for side in sides):
+def _pair(entry: Any, width: object) -> Width:
+    sides = [entry, entry] if _is_int(entry) else _entries(entry, width)
+    if len(sides) != 2 or not all(map(_is_int, sides)):
         raise TypeError(_WRONG_WIDTH.format(width))
     return int(sides[0]), int(sides[1])
 
 
-def _entries(told: Sequence[Any], width: object) -> list[Any]:
+def _entries(told: Any, width: object) -> list[Any]:
     try:
         return list(told)
     except TypeError:

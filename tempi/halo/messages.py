@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
-from tempi._library import library
+from tempi._library import enabled, library
 from tempi.cuda.device_memory import DeviceMemory
 from tempi.halo.region_types import Span, Strided
 
@@ -55,6 +55,11 @@ class Messages:
         The object that keeps the cells' memory alive.
     gpu_array : Strided, optional
         One of the arrays that are in GPU memory, if any are.
+
+    Attributes
+    ----------
+    ways : dict
+        By rank: how its message travels, in words.
     """
 
     def __init__(
@@ -123,13 +128,17 @@ class Messages:
         self._unpackings: list[Packing] = []
         self._device_memory: DeviceMemory | None = None
         self._owners = ()
+        self.ways: dict[int, str] = {}
 
     def _make(self, comm: MPI.Intracomm, sent: Parts, received: Parts, gpu_array: Strided | None) -> None:
         packed = () if gpu_array is not None and goes_direct() else (comm.rank,)
         out, back = (each.get(comm.rank, []) if packed else [] for each in (sent, received))
         self._own = self._own_packings(out, back, gpu_array)
         to, of = ({rank: each[rank] for rank in each if rank not in packed} for each in (sent, received))
-        if gpu_array is None and MPI.get_vendor()[0] != "Open MPI":
+        is_packed = gpu_array is None and MPI.get_vendor()[0] != "Open MPI"
+        self.ways = dict.fromkeys({**to, **of}, _way(gpu_array is not None, is_packed))
+        self.ways |= dict.fromkeys(packed if out else (), "copied, without a message")
+        if is_packed:
             receives = self._packed(comm.Recv_init, of)
             self._unpackings = [packing for packing, _ in receives]
             self._receives = self._ready = [request for _, request in receives]
@@ -180,6 +189,18 @@ class Messages:
     def _on_gpu(self, n_bytes: int, beside: Strided) -> MPI.buffer:
         self._device_memory = DeviceMemory(beside.address, n_bytes)
         return MPI.buffer.fromaddress(self._device_memory.address, n_bytes)
+
+
+def _way(is_on_gpu: bool, is_packed: bool) -> str:
+    if is_packed:
+        return "packed, one message"
+    if not is_on_gpu or not enabled():
+        return "one message of an MPI datatype"
+    return (
+        "one message of an MPI datatype, direct where TEMPI can"
+        if goes_direct()
+        else "one message, packed by TEMPI"
+    )
 
 
 def goes_direct() -> bool:

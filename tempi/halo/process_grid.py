@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 
 MAX_DIMENSIONS = 3
+_BOOL = (bool, np.bool_)
 
 Neighbours = Literal["all", "faces"]
 Direction = tuple[int, ...]
@@ -47,6 +48,8 @@ def opposite(direction: Direction) -> Direction:
 def integers(name: str, values: Sequence[int]) -> tuple[int, ...]:
     """The entries of a sequence of integers of any type; TypeError, which calls it `name`, if it is none."""
     try:
+        if any(isinstance(value, _BOOL) for value in values):
+            raise TypeError
         return tuple(int(index(value)) for value in values)
     except TypeError:
         raise TypeError(f"{name} is {values!r}; it must be a sequence of integers") from None
@@ -58,7 +61,7 @@ def periods_of(periods: bool | Sequence[bool], n_dims: int) -> tuple[bool, ...]:
     Parameters
     ----------
     periods : bool or sequence of bool
-        For all dimensions or for each; integers will do.
+        For all dimensions or for each; 0 and 1 will do.
 
     Raises
     ------
@@ -67,7 +70,10 @@ def periods_of(periods: bool | Sequence[bool], n_dims: int) -> tuple[bool, ...]:
     """
     each: Sequence[bool] = (periods,) * n_dims if length_of(periods) is None else periods  # type: ignore[assignment]
     try:
-        return tuple(bool(one if isinstance(one, np.bool_) else index(one)) for one in each)
+        flags = [int(one) if isinstance(one, np.bool_) else index(one) for one in each]
+        if not set(flags) <= {0, 1}:
+            raise TypeError
+        return tuple(map(bool, flags))
     except TypeError:
         raise TypeError(f"periods is {periods!r}; it must be a bool, or one for each dimension") from None
 

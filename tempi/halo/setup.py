@@ -117,8 +117,8 @@ class Request:
             raise ValueError(
                 "the communicator is an intercommunicator; its Merge() makes one group of its ranks"
             )
-        dims = filled_dims(comm.size, dims or (0,) * n_dims)
-        grid = ProcessGrid(dims, periods or (False,) * n_dims)
+        dims = filled_dims(comm.size, (0,) * n_dims if dims is None else dims)
+        grid = ProcessGrid(dims, (False,) * n_dims if periods is None else periods)
         if grid.size != comm.size:
             raise ValueError(f"dims {grid.dims} are for {grid.size} ranks; the communicator has {comm.size}")
         return grid
@@ -143,7 +143,9 @@ def check_apart(cells: Sequence[Strided]) -> None:
     """Check that no memory is in two arrays, which would be received twice; ValueError if some is."""
     for (i, one), (j, other) in combinations(enumerate(cells), 2):
         if one.n_bytes and other.n_bytes and share_bytes(one, other):
-            raise ValueError(f"arrays {i} and {j} share memory: give each cell in one array only, or pass a copy")
+            raise ValueError(
+                f"arrays {i} and {j} share memory: give each cell in one array only, or pass a copy"
+            )
 
 
 def check_reach(views: Sequence[ArrayView]) -> None:

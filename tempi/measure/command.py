@@ -9,13 +9,15 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
+from statistics import median
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from tempi._library import options
 from tempi._version import __version__
-from tempi.cuda.gpus import use_gpu
+from tempi.cuda.gpus import gpus, use_gpu
 from tempi.figures import check_drawable
 from tempi.measure import ranks
 from tempi.measure.interrupts import Interruptible
@@ -34,6 +36,7 @@ from tempi.run.records import Record, records_of
 DEFAULT_SECONDS, QUICK_SECONDS = 150.0, 20.0  # without the ranks' start and the fit
 MOST_SECONDS = 1e6
 WIDTH_OF_FILES = 120
+MOST_VAGUE, MOST_VAGUE_ROWS, MOST_ERROR = 0.5, 0.25, 0.5  # of a median, of all rows, of a time
 GRACE_SECONDS = 90.0  # for the start, and for a measurement that cannot be cut short
 
 
@@ -122,10 +125,28 @@ def measure_here(
     return None
 
 
+def doubts(profile: Profile) -> str:
+    """Why its times are not to be relied on; empty if nothing speaks against them."""
+    vague = sum(
+        row.high_s - row.low_s > MOST_VAGUE * row.median_s or "drift" in row.flags for row in profile.tables
+    )
+    errors = [found.median for found in profile.residuals.values()]
+    if vague > MOST_VAGUE_ROWS * len(profile.tables):
+        return f"{vague} of {len(profile.tables)} rows vary too much from sample to sample"
+    if errors and median(errors) > MOST_ERROR:
+        return f"the fit errs by {100 * median(errors):.0f}% in half of its terms"
+    return ""
+
+
 def save(profile: Profile, directory: Path, console: Console) -> None:
     """Write the profile, and print its path."""
     path = write(profile, directory)
     console.print(f"profile: {path}", highlight=False, soft_wrap=True)
+
+
+def is_fake_device() -> bool:
+    """True if the device is the one for tests."""
+    return any(row.name == "DEVICE" and row.value == "fake" for row in options())
 
 
 def check_first(target: Path, plot: Path | None) -> None:
@@ -136,9 +157,13 @@ def check_first(target: Path, plot: Path | None) -> None:
         check_drawable(plot)
 
 
-def finish(profile: Profile, output: Path | None, plot: Path | None, console: Console) -> None:
-    """Show the fit, write the profile and draw it."""
+def finish(
+    profile: Profile, output: Path | None, plot: Path | None, console: Console, is_doubtful: bool = False
+) -> None:
+    """Show the fit, write the profile and draw it; a doubtful one is refused."""
     print_profile(profile, console)
+    if is_doubtful and (why := doubts(profile)):
+        raise RuntimeError(f"{why}: is this machine busy? The profile is not kept; --keep-anyway keeps it")
     if output is not None:
         save(profile, output, console)
     if plot is not None:
@@ -159,6 +184,7 @@ def finish(profile: Profile, output: Path | None, plot: Path | None, console: Co
 )
 @click.option("--quick", is_flag=True, help="At most 30 seconds, on a coarser grid; else at most 3 minutes.")
 @click.option("--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="For measuring, instead.")
+@click.option("--keep-anyway", is_flag=True, help="Keep a profile also if its times vary too much.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder to write to; default: the cache.")
 @click.option("--hosts", metavar="A,B", help="One rank on each of two nodes.")
 @click.option("--mpirun", metavar="PATH", help="Launcher; default: the one of this Python's MPI.")
@@ -171,6 +197,7 @@ def main(
     device_messages: bool,
     tune: bool,
     seconds: float | None,
+    keep_anyway: bool,
     output: Path | None,
     hosts: str | None,
     mpirun: str | None,
@@ -190,6 +217,9 @@ def main(
         raise click.UsageError("--seconds nan is no time")
     if tune and (hosts or device_messages):
         raise click.UsageError("--tune searches on one GPU: leave --hosts and --device-messages out")
+    is_here = not (hosts or ranks_command or source)
+    if device_messages and is_here and not (gpus() or is_fake_device()):
+        raise click.UsageError("--device-messages: this machine has no GPU, or CUDA does not find it")
     try:
         if source is not None:
             old = read(source)
@@ -212,7 +242,7 @@ def main(
                 else measured_profile(found, budget, target, console)
             )
         if profile is not None:
-            finish(profile, target, plot, console)
+            finish(profile, target, plot, console, is_doubtful=not (keep_anyway or tune))
     except ProfileError as error:
         hint = " (--output DIR writes elsewhere)" if "written" in str(error) else ""
         raise click.ClickException(f"{error}{hint}") from error

@@ -113,3 +113,18 @@ def call(name: str, kinds: dict[int, str]) -> bool:
     CALLS[name](of)
     of.element.Free()
     return True
+
+
+def nothing_from_one_rank(kinds: dict[int, str], sizes: list[int]) -> list[int]:
+    """MPI_Allgatherv to which rank 1 contributes nothing, and says so by bytes where the others send ints."""
+    comm = MPI.COMM_WORLD
+    for n in sizes:
+        counts = [0 if rank == 1 else n for rank in range(comm.size)]
+        values = [np.full(count, 1 + rank) for rank, count in enumerate(counts)]
+        kind = kinds.get(comm.rank, "device")
+        out, into = filled(np.full(n, 1 + comm.rank), kind), filled(np.zeros(sum(counts)), kind)
+        sent = spec(out, 0, MPI.BYTE) if comm.rank == 1 else spec(out, n, MPI.INT)
+        places = [sum(counts[:rank]) for rank in range(comm.size)]
+        comm.Allgatherv(sent, spec(into, (counts, places), MPI.INT))
+        np.testing.assert_array_equal(ints(into), np.concatenate(values))
+    return sizes

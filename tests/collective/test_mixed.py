@@ -26,6 +26,14 @@ def test_large_blocks_on_host_and_gpu(ranks, name, on_host):
     assert ranks(3, TEMPI_NO_DIRECT="1", **FAKE).call(large_blocks_worker.call, name, on_host) == [True] * 3
 
 
+@pytest.mark.parametrize("on_host", [{}, {1: "host"}, {0: "host", 2: "host"}])
+def test_a_rank_that_contributes_nothing_to_allgatherv(ranks, on_host):
+    """Open MPI chooses its algorithm by the size of each rank's own send type."""
+    sizes = [16, 8_000, 200_000]
+    job = ranks(3, TEMPI_NO_DIRECT="1", **FAKE)
+    assert job.call(large_blocks_worker.nothing_from_one_rank, on_host, sizes, timeout=60) == [sizes] * 3
+
+
 def test_ranks_without_the_shim_take_part(drawn):
     seeds = [drawn.getrandbits(30) for _ in range(20)]
     with Ranks(3, FAKE, {1: {"TEMPI_DISABLE": "1"}}) as job:

@@ -11,6 +11,7 @@ from tempi.measure.rank import measurement
 from tempi.model.machine import Machine
 
 MACHINE = Machine("nowhere", "Imagined GPU", 1, "1.2", "An MPI 3.4", True, {"UCX_TLS": "all"})
+SPREAD = float(os.environ.get("STAND_IN_SPREAD", "0.001"))
 STOPS_AT = os.environ.get("STAND_IN_STOPS_AT")  # a FIFO that gets this process's id in the middle
 
 
@@ -30,7 +31,7 @@ def main():
         if STOPS_AT and i == len(rows) // 2:
             Path(STOPS_AT).write_text(str(os.getpid()))
             signal.pause()
-        made = measurement(row, row.features, [seconds_of(row) * (1 + 0.001 * (i % 3)) for i in range(12)])
+        made = measurement(row, row.features, [seconds_of(row) * (1 + SPREAD * (i % 3)) for i in range(12)])
         print(json.dumps({"row": vars(made), "left_s": 1.0}), flush=True)
     print(json.dumps({"failed": "pack.library", "why": "a made-up reason"}), flush=True)
     print(json.dumps({"left_out": 3}), flush=True)

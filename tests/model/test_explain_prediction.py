@@ -2,11 +2,16 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from measuring import STAND_IN_COMMAND
 
 from support.programs import run
+from tempi.commands.prediction import Prediction, _mark
+
+SHIPPED = Path(__file__).resolve().parents[2] / "perfmodel" / "machines"
+EXPLAIN = [sys.executable, "-m", "tempi", "explain", "MPI.DOUBLE.Create_vector(1024, 1, 64)"]
 
 
 def test_explain_shows_each_strategy_term_by_term_and_the_winner(environment, tmp_path):
@@ -30,10 +35,37 @@ def test_explain_shows_each_strategy_term_by_term_and_the_winner(environment, tm
     assert done.out.count("chosen") == 1
 
 
-def test_explain_without_a_profile_says_how_to_make_one(environment):
+def test_explain_without_a_profile_shows_the_rule_and_the_shipped_profiles(environment):
     done = run([sys.executable, "-m", "tempi", "explain", "MPI.INT", "--profile", "none.json"], environment)
     assert done.code == 1
     assert "none.json cannot be read" in done.err
     done = run([sys.executable, "-m", "tempi", "explain", "MPI.INT", "--bytes", "8"], environment)
-    assert done.code == 1
-    assert "no profile is of this machine: python -m tempi.measure makes one" in done.err
+    assert done.code == 0, done.text
+    for words in ("a rule decides", "shipped: --profile", "nvidia-h200", "tempi measure"):
+        assert words in done.out
+
+
+@pytest.mark.parametrize(("peer", "memory"), [("same_node", "host"), ("same_gpu", "GPU")])
+def test_a_peer_is_the_one_asked_for(environment, peer, memory):
+    profile = SHIPPED / "nvidia-h200-openmpi-4.1.6.json"
+    done = run([*EXPLAIN, "--bytes", "65536", "--peer", peer, "--profile", str(profile)], environment)
+    assert done.code == 0, done.text
+    titles = re.findall(r"one message, peer: (\w+)", done.out)
+    assert titles == [peer]
+    assert f"65536 B of {memory} memory" in done.out
+
+
+def test_a_peer_that_the_profile_lacks_is_an_error(environment, tmp_path):
+    text = (SHIPPED / "nvidia-h200-openmpi-4.1.6.json").read_text()
+    (tmp_path / "near.json").write_text(text.replace("other_node", "forgotten"))
+    command = [*EXPLAIN, "--bytes", "65536", "--peer", "other_node", "--profile", str(tmp_path / "near.json")]
+    done = run(command, environment)
+    assert done.code == 1, done.text
+    assert "has no strategy for a peer on other_node" in done.err
+
+
+def test_the_slower_way_is_not_chosen_without_a_reason():
+    nearly = Prediction({}, {"library": 1.2, "host": 1.0}, "library", reason="packing must be predicted 1.5 x faster")
+    assert _mark(nearly, "library") == "chosen: packing must be predicted 1.5 x faster"
+    assert _mark(nearly, "host") == "0.83 x"
+    assert _mark(Prediction({}, {"library": 1.0, "host": 1.2}, "library", reason="why"), "library") == "chosen"

@@ -1,6 +1,7 @@
 """``tempi measure`` from the first rank to the written profile."""
 
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -98,8 +99,25 @@ def test_what_cannot_be_done_ends_with_one_clear_error(environment, tmp_path, ar
     assert not list(tmp_path.glob("cache/*"))
 
 
+def test_a_profile_of_a_busy_machine_is_kept_only_if_asked_for(environment, tmp_path):
+    busy = environment | {"STAND_IN_SPREAD": "2"}
+    done = run(STAND_IN_COMMAND, busy)
+    assert done.code == 1, done.text
+    assert re.search(r"\d+ of \d+ rows vary too much from sample to sample", done.err)
+    assert "--keep-anyway" in done.err
+    assert not list(tmp_path.glob("cache/*"))
+    assert run([*STAND_IN_COMMAND, "--keep-anyway"], busy).code == 0
+    assert only_profile(tmp_path / "cache").terms
+
+
+def test_device_messages_need_a_gpu(environment):
+    done = run([*MEASURE, "--device-messages"], environment | {"CUDA_VISIBLE_DEVICES": ""})
+    assert done.code == 2, done.text
+    assert "--device-messages: this machine has no GPU" in done.err
+
+
 def test_this_machine_is_measured(environment, tmp_path):
-    done = run([*MEASURE, "--quick", "--seconds", "1000"], environment | UNHURRIED, PATIENCE_SECONDS)
+    done = run([*MEASURE, "--quick", "--keep-anyway", "--seconds", "1000"], environment | UNHURRIED, PATIENCE_SECONDS)
     assert done.code == 0, done.text
     profile = only_profile(tmp_path / "cache")
     wanted = {"message.host.same_node", "pack.host", "unpack.host", "pack.library", "unpack.library"}
@@ -110,7 +128,9 @@ def test_this_machine_is_measured(environment, tmp_path):
 
 def test_the_strategies_of_gpu_memory_are_measured_on_the_fake_device(environment, tmp_path):
     done = run(
-        [*MEASURE, "--quick", "--seconds", "1000"], environment | UNHURRIED | {"TEMPI_DEVICE": "fake"}, PATIENCE_SECONDS
+        [*MEASURE, "--quick", "--keep-anyway", "--seconds", "1000"],
+        environment | UNHURRIED | {"TEMPI_DEVICE": "fake"},
+        PATIENCE_SECONDS,
     )
     assert done.code == 0, done.text
     names = set(only_profile(tmp_path / "cache").terms)
@@ -120,7 +140,7 @@ def test_the_strategies_of_gpu_memory_are_measured_on_the_fake_device(environmen
 @pytest.mark.parametrize("is_wanted", [True, False])
 def test_direct_messages_are_measured_unless_they_are_switched_off(environment, tmp_path, is_wanted):
     options = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": str(int(not is_wanted))}
-    command = [*MEASURE, "--quick", "--seconds", "1000"]
+    command = [*MEASURE, "--quick", "--keep-anyway", "--seconds", "1000"]
     done = run(command, environment | UNHURRIED | options, PATIENCE_SECONDS)
     assert done.code == 0, done.text
     terms = only_profile(tmp_path / "cache").terms

@@ -31,6 +31,8 @@ def check_told(done, code, words):
     [
         (["explain", "MPI.INT", "--count", HUGE], 2, "is not in the range"),
         (["explain", "MPI.INT", "--bytes", HUGE], 2, "is not in the range"),
+        (["explain", "MPI.INT", "--count", str(2**63 - 1)], 1, "no memory holds so many elements of 4 bytes"),
+        (["explain", "MPI.BYTE", "--bytes", str(2**63 - 1)], 1, "no memory holds so many elements of 1 bytes"),
         (["explain", "MPI.INT", "--profile", "."], 1, ". cannot be read"),
         (["explain", "MPI.DATATYPE_NULL"], 1, ""),
         (["explain", "MPI.INT.Create_vector("], 2, "SyntaxError"),

@@ -1,0 +1,53 @@
+"""A halo exchange in words: its grid, and for each neighbouring rank the bytes and the way of its message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tempi import _html
+from tempi.halo.messages import Parts
+from tempi.halo.setup import Wish
+
+
+class Traffic(NamedTuple):
+    """Bytes to and from a rank in each exchange."""
+
+    sent: int
+    received: int
+
+
+def traffic_of(sent: Parts, received: Parts) -> dict[int, Traffic]:
+    """By rank, in the order of ranks."""
+
+    def n_bytes(parts: Parts, rank: int) -> int:
+        return sum(part.n_bytes for part in parts.get(rank, ()))
+
+    return {
+        rank: Traffic(n_bytes(sent, rank), n_bytes(received, rank)) for rank in sorted({*sent, *received})
+    }
+
+
+def about(wish: Wish, n_arrays: int) -> str:
+    """Grid, ghost cells and arrays."""
+    dims = " x ".join(map(str, wish.grid.dims))
+    periodic = [str(dimension) for dimension, flag in enumerate(wish.grid.periods) if flag]
+    along = f", periodic along {', '.join(periodic)}" if periodic else ""
+    cells = " x ".join(map(str, wish.own))
+    arrays = f"{n_arrays} array" if n_arrays == 1 else f"{n_arrays} arrays"
+    return (
+        f"grid of {dims} ranks{along}, {cells} cells a rank, {arrays}, ghost cells (low, high) {wish.widths}"
+    )
+
+
+def summary(traffic: Mapping[int, Traffic]) -> str:
+    """All messages of this rank in one line."""
+    n_ranks = f"{len(traffic)} neighbour" if len(traffic) == 1 else f"{len(traffic)} neighbours"
+    sent, received = (sum(each) for each in zip(*traffic.values(), strict=True)) if traffic else (0, 0)
+    return f"{n_ranks}, {sent:,} bytes sent, {received:,} received"
+
+
+def table(title: object, traffic: Mapping[int, Traffic], ways: Mapping[int, str]) -> str:
+    """A row for each neighbouring rank, as HTML."""
+    rows = [(rank, *each, ways.get(rank, "-")) for rank, each in traffic.items()]
+    return _html.table(repr(title).strip("<>"), ("rank", "bytes sent", "bytes received", "way"), rows)
