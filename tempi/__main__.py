@@ -34,12 +34,14 @@ def lib_command(abi: str | None) -> None:
 
 
 @main.command("info")
-def info_command() -> None:
+@click.option("--all", "with_all", is_flag=True, help="Also the options for tests.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
+def info_command(with_all: bool, as_json: bool) -> None:
     """Show how TEMPI was built, the MPI and the GPUs found, and every option."""
     from tempi.info import print_info
 
     try:
-        print_info()
+        print_info(with_all, as_json)
     except RuntimeError as error:
         raise click.ClickException(str(error)) from error
 

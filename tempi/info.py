@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
 from rich.console import Console
 from rich.table import Table
 
-from tempi._library import library, options
+from tempi._library import Option, library, options
 from tempi.activation import let_pass
 from tempi.cuda.gpus import gpus
 from tempi.run.shims import installed, is_in_the_way
+
+WIDTH_OF_FILES = 1000  # in a pipe no cell is wrapped
+FOR_TESTS = "FAKE_"  # the names of options for tests begin so
 
 
 def build_info() -> dict[str, str]:
@@ -31,12 +39,15 @@ def _mpi_of_this_python() -> str:
 
 def _two_columns(title: str, rows: dict[str, str]) -> Table:
     table = Table(title=title, title_justify="left", show_header=False)
+    for _ in range(2):
+        table.add_column(overflow="fold")
     for key, value in rows.items():
         table.add_row(key, value)
     return table
 
 
-def _build_table() -> Table:
+def build_rows() -> dict[str, str]:
+    """The build, the libraries in use, and what they do with GPU memory."""
     let_pass()  # what a Python without `import tempi` gets
     mpi = _mpi_of_this_python()  # first, so that the library finds it
     lib = library()
@@ -49,7 +60,7 @@ def _build_table() -> Table:
         "CUDA-aware": lib.cuda_aware() or "unknown: no MPI library",
         "direct messages": lib.direct(),
     }
-    return _two_columns("tempi", build_info() | found)
+    return build_info() | found
 
 
 def reached_from(ordinal: int, n_gpus: int) -> str:
@@ -61,27 +72,42 @@ def reached_from(ordinal: int, n_gpus: int) -> str:
     return f", reaches {', '.join(reached)}" if reached else ", reaches no other"
 
 
-def _gpu_table() -> Table:
+def gpu_rows() -> dict[str, str]:
+    """The GPUs by number."""
     found = gpus()
-    rows = {
+    return {
         str(ordinal): f"{gpu.name}, {gpu.architecture}, {gpu.memory_bytes / 2**30:.0f} GiB"
         + reached_from(ordinal, len(found))
         for ordinal, gpu in enumerate(found)
     }
-    return _two_columns("GPUs", rows or {"-": "none found"})
 
 
-def _option_table() -> Table:
-    table = Table("option", "value", "default", "from", "meaning", title="Options", title_justify="left")
-    for option in options():
+def option_rows(with_all: bool) -> list[Option]:
+    """The options, with or without those for tests."""
+    return [
+        one for one in options() if with_all or one.from_environment or not one.name.startswith(FOR_TESTS)
+    ]
+
+
+def _option_table(rows: list[Option]) -> Table:
+    table = Table(title="Options", title_justify="left")
+    for name in ("option", "value", "default", "from", "meaning"):
+        table.add_column(name, overflow="fold")
+    for option in rows:
         where = "environment" if option.from_environment else "default"
         values = (option.value or "-", option.default or "-")
         table.add_row(f"TEMPI_{option.name}", *values, where, option.meaning)
     return table
 
 
-def print_info() -> None:
-    """Print everything."""
-    console = Console()
-    for table in (_build_table(), _gpu_table(), _option_table()):
-        console.print(table)
+def print_info(with_all: bool, as_json: bool) -> None:
+    """Print everything: tables, or one JSON object."""
+    build, found, rows = build_rows(), gpu_rows(), option_rows(with_all)
+    if as_json:
+        whole: dict[str, Any] = {"tempi": build, "gpus": found, "options": [asdict(row) for row in rows]}
+        print(json.dumps(whole, indent=1))
+        return
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
+    console.print(_two_columns("tempi", build))
+    console.print(_two_columns("GPUs", found or {"-": "none found"}))
+    console.print(_option_table(rows))

@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "check": {"_library", "_version", "cuda", "measure", "run", "testing"},
     "simulate": {"_native", "_version", "figures", "halo", "model"},
     "info": {"_library", "activation", "cuda", "run"},
-    "commands": {"_library", "cuda", "explanation", "model", "run"},
+    "commands": {"_library", "_native", "cuda", "explanation", "model", "run"},
     "__init__": {"_library", "_version", "activation", "arrays", "explanation", "halo"},
     "__main__": {"_library", "_version", "check", "commands", "info", "measure", "run", "simulate"},
 }

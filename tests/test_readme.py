@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,10 @@ def test_every_file_that_it_names_exists():
     for page in (ROOT / "README.md", *ROOT.glob("*/README.md"), *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\((?!http)(.*?)[#)]", page.read_text()):
             assert (page.parent / target).exists(), f"{page} names {target}"
+
+
+@pytest.mark.parametrize("number", range(len(blocks("python"))))
+def test_the_programs_pass_strict_mypy(number, tmp_path, environment):
+    pytest.importorskip("mypy", reason="needs mypy: pip install mypy")
+    (tmp_path / "program.py").write_text(blocks("python")[number])
+    succeed([sys.executable, "-m", "mypy", "--strict", "program.py"], environment)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/options.hpp"
+#include "base/verified.hpp"
 
 namespace tempi {
 namespace {
@@ -59,6 +60,8 @@ bool logs(LogLevel level) {
 void log(LogLevel level, const std::string& message) {
   if (logs(level)) write_line(name(level), message);
 }
+
+void note(const std::string& message) { write_line("note", message); }
 
 void warn_once(const char* key, const std::string& message) {
   if (first_time(key)) write_line("warning", message);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "base/option_values.hpp"
+
 namespace tempi {
 namespace {
 
@@ -206,6 +208,15 @@ std::vector<std::string> inherited_settings() {
 }
 
 bool nvtx_tool_is_attached() { return !variable("NVTX_INJECTION64_PATH").empty(); }
+
+std::string refused_value(const std::string& name, const std::string& value) {
+  const std::vector<OptionRow>& rows = options();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const OptionRow& one) { return name == one.name; });
+  if (row == rows.end()) return "there is no such option";
+  const auto option = static_cast<Option>(row - rows.begin());
+  std::int64_t number = 0;
+  return value.empty() || parse(row->type, option, value, number) ? "" : "it takes " + expected(row->type, option);
+}
 
 std::vector<std::string> option_warnings() { return table().warnings; }
 

@@ -1,5 +1,6 @@
 #include "collective/run.hpp"
 
+#include "base/options.hpp"
 #include "base/recycled.hpp"
 #include "base/trace.hpp"
 #include "collective/agreement.hpp"
@@ -147,6 +148,12 @@ int run_described(const Call& call, const Ends& given, DescribeAlone describe, d
   }
 }
 
+// Only a report counts calls that need no look: else they do not come here (message/quiet.hpp).
+int call_unseen(const Call& call, const Ends& ends, Library library) {
+  if (flag(Option::REPORT) && active()) count_call(call.function, Outcome::passed_faster);
+  return call_untouched(ends, library);
+}
+
 // False: all is the library's.
 bool may_be_ours(const Call& call, const device::Device* device) {
   if (!active() || message::is_switched_off()) return false;
@@ -195,7 +202,7 @@ int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, L
   if (call.waits()) Engine::flush();
   device::Device* const device = active() ? device::current() : nullptr;
   const int code = may_be_ours(call, device) ? run_described(call, arguments, describe, device, library)
-                                             : call_untouched(arguments, library);
+                                             : call_unseen(call, arguments, library);
   return call.waits() ? Engine::tended(code) : code;
 }
 

@@ -4,6 +4,7 @@
 #include "message/engine.hpp"
 #include "message/starter.hpp"
 #include "mpi/active.hpp"
+#include "mpi/errors.hpp"
 #include "process/lifetime.hpp"
 #include "process/report.hpp"
 

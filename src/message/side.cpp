@@ -71,6 +71,15 @@ void remember(const Buffer& buffer, int peer, const KnownType& type) {
   type.library_counts[where].store(buffer.count, std::memory_order_relaxed);
 }
 
+// A message that needs no look, without a GPU. Only a report counts it: else such calls do not come here (quiet.hpp).
+void report_untouched(const Buffer& buffer) {
+  if (!flag(Option::REPORT)) return;
+  const KnownType* const type = find_type(buffer.datatype);
+  const bool is_sized = type != nullptr && buffer.count > 0 && !overflows(buffer.count, type->size());
+  count_call(buffer.function, Outcome::passed_faster,
+             is_sized ? static_cast<std::uint64_t>(buffer.count * type->size()) : 0);
+}
+
 std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& type, device::Device* device) {
   Side side{buffer.direction, type.prepared, buffer.count,
             pack::laid_out_end(type.plan->layout, buffer.address, type.extent)};
@@ -121,7 +130,10 @@ bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
   if (!active() || switches().no_send || buffer.count <= 0) return true;
   device::Device* const device = device::current();
   if (device == nullptr && !may_use_wrong_types() && !is_quiet()) look_whether_quiet();
-  if (device == nullptr && !may_be_ours()) return true;
+  if (device == nullptr && !may_be_ours()) {
+    report_untouched(buffer);
+    return true;
+  }
   const KnownType* const type = find_type(buffer.datatype);
   if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed) || type->size() == 0 ||
       type->is_moved_wrongly || overflows(buffer.count, type->size())) {
@@ -139,7 +151,10 @@ bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
 FoundSide find_side(const Buffer& buffer, int peer) {
   if (peer == MPI_PROC_NULL || !active() || switches().no_send || buffer.count <= 0) return {};
   device::Device* const device = device::current();
-  if (device == nullptr && !may_be_ours()) return {};
+  if (device == nullptr && !may_be_ours()) {
+    report_untouched(buffer);
+    return {};
+  }
   const KnownType* type = find_type(buffer.datatype);
   if (const auto refusal = check_arguments(buffer, type)) return {{}, refusal};
   if (type == nullptr) type = analyse_type(buffer.datatype).type;

@@ -17,6 +17,7 @@ constexpr std::uintmax_t kMostBytes = 1 << 20;
 
 std::string contents(const std::string& path) {
   std::error_code error;
+  if (!fs::exists(path, error)) throw std::invalid_argument("there is no such file");
   if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMostBytes || error) {
     throw std::invalid_argument("is not a file of a profile's size");
   }

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/verified.hpp"
 #include "datatype/decode.hpp"
 #include "types/reader.hpp"
 
@@ -57,6 +58,8 @@ void Verification::check() {
   actual.fetch();
   const std::int64_t same = first_difference(expected.data(), actual.data(), expected.size());
   if (same != expected.size()) fail(same, *tree);
+  ++verified.calls;
+  verified.bytes += static_cast<std::uint64_t>(transfer_.bytes());
 }
 
 void Verification::fail(std::int64_t offset, const datatype::Tree& tree) const {

@@ -1,10 +1,13 @@
 #include "process/lifetime.hpp"
 
 #include <atomic>
+#include <dlfcn.h>
+#include <string>
 
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
+#include "base/verified.hpp"
 #include "collective/element_type.hpp"
 #include "device/device.hpp"
 #include "device/staging.hpp"
@@ -26,6 +29,21 @@ namespace {
 int own_rank() {
   int rank = -1;
   return real_pmpi().MPI_Comm_rank(comm_world(), &rank) == MPI_SUCCESS ? rank : -1;
+}
+
+// Where messages are asked for, users see that this library is in the way.
+void tell_that_it_is_on() {
+  if (!logs(LogLevel::info)) return;
+  Dl_info own{};
+  ::dladdr(reinterpret_cast<const void*>(&begin), &own);
+  log(LogLevel::info, std::string("TEMPI is on in this job, by ") + (own.dli_fname != nullptr ? own.dli_fname : "?"));
+}
+
+// TEMPI_VERIFY: the calls that were compared, and did not fail.
+void tell_verified() {
+  if (!flag(Option::VERIFY)) return;
+  note("verified: " + std::to_string(verified.calls) + " calls of MPI_Pack and MPI_Unpack, " +
+       std::to_string(verified.bytes) + " bytes, are right on rank " + std::to_string(own_rank()));
 }
 
 std::atomic<int> n_up{0};  // the world and the sessions
@@ -51,6 +69,7 @@ void begin(World world) noexcept {
   trace::start();
   if (rank >= 0) trace::set_rank(rank);
   if (world == World::yes && rank != 0) return;
+  tell_that_it_is_on();
   for (const std::string& warning : option_warnings()) warn_once(warning.c_str(), warning);
 }
 
@@ -69,6 +88,7 @@ void keep_session() noexcept {
 
 void end_world() noexcept {
   if (!active()) return;
+  tell_verified();
   message::end_starter();
   end_session();
   message::close_mailbox();

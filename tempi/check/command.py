@@ -76,6 +76,13 @@ def run_with(start: Sequence[str], strategy: str, seconds: float) -> Run:
     return found
 
 
+def verdict_of(n_problems: int, left_out: int) -> str:
+    """All runs in a few words; what was not tried is not right."""
+    if n_problems:
+        return f"{n_problems} problems"
+    return f"these are right, but {left_out} cases were left out (--seconds)" if left_out else "all is right"
+
+
 def facts() -> dict[str, object]:
     """This installation, for the report."""
     return {
@@ -136,6 +143,7 @@ def main(
         raise click.ClickException(f"{output} cannot be written: {error.strerror} (--output FILE)") from error
     n_problems = sum(len(run.problems()) for run in runs)
     n_messages = sum(len(run.messages) for run in runs)
-    verdict = f"{n_problems} problems" if n_problems else "all is right"
+    left_out = sum(run.left_out for run in runs)
+    verdict = verdict_of(n_problems, left_out)
     console.print(f"{n_messages} exchanges: {verdict}. Report: {output}", highlight=False, soft_wrap=True)
     sys.exit(1 if n_problems else 0)

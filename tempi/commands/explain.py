@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tempi.commands.prediction import count_for, print_prediction
+from tempi.commands.prediction import count_for, predictions, print_prediction
 from tempi.cuda.gpus import gpus
 from tempi.explanation import MOST_COUNT, ExplainError, explain
 from tempi.model.profile_check import ProfileError
@@ -39,8 +41,11 @@ def evaluate(expression: str) -> MPI.Datatype:
 @click.option(
     "--peer", type=click.Choice([*LOCALITIES, "same_node"]), help="Predict a message's time to a peer there."
 )
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 @click.option("--profile", type=click.Path(path_type=Path), help="From this one, not the one in use here.")
-def main(expression: str, count: int, n_bytes: int | None, peer: str | None, profile: Path | None) -> None:
+def main(
+    expression: str, count: int, n_bytes: int | None, peer: str | None, as_json: bool, profile: Path | None
+) -> None:
     """Show the handling of the datatype that EXPRESSION gives, and the predicted time of a message of it.
 
     EXPRESSION is Python, in which MPI is mpi4py's: 'MPI.DOUBLE.Create_vector(16, 4, 8)'.
@@ -49,8 +54,14 @@ def main(expression: str, count: int, n_bytes: int | None, peer: str | None, pro
     n_elements = count if n_bytes is None else count_for(datatype, n_bytes)
     gpus()  # begins to use CUDA, as the program would, to show the launches of this GPU
     try:
-        explain(datatype, n_elements).print()
-        if peer or profile or n_bytes is not None:
-            print_prediction(datatype, n_elements, peer, profile)
+        transfer = explain(datatype, n_elements)
+        wants_times = bool(peer or profile or n_bytes is not None)
+        if as_json:
+            predicted = predictions(transfer, peer, profile) if wants_times else {}
+            click.echo(json.dumps(asdict(transfer) | {"predictions": predicted}, indent=1))
+            return
+        transfer.print()
+        if wants_times:
+            print_prediction(transfer, peer, profile)
     except (ExplainError, ProfileError, RuntimeError) as error:
         raise click.ClickException(str(error)) from error

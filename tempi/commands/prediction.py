@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 import tempi.model
 from tempi._library import library
-from tempi.explanation import Explanation, explain
+from tempi.explanation import Explanation
 from tempi.model.profile import Profile, read
 from tempi.model.profile_check import ProfileError
 from tempi.model.terms import DIRECT_STRATEGIES, LOCALITIES, NEAR_LOCALITIES, PEERS
@@ -153,13 +153,22 @@ def places_of(profile: Profile, transfer: Explanation, peer: str | None) -> dict
     return {memory: found for memory, found in places.items() if found[0].totals}
 
 
-def print_prediction(datatype: MPI.Datatype, count: int, peer: str | None, path: Path | None) -> None:
+def predictions(transfer: Explanation, peer: str | None, path: Path | None) -> dict[str, Any]:
+    """By memory: the peer's place, the strategy that is taken, seconds by strategy. Empty without a profile."""
+    known = find_profile(path)
+    places = places_of(known[1], transfer, peer) if known else {}
+    return {
+        memory: {"peer": where, "chosen": found.chosen, "seconds": dict(found.totals)}
+        for memory, (found, where) in places.items()
+    }
+
+
+def print_prediction(transfer: Explanation, peer: str | None, path: Path | None) -> None:
     """Print each strategy's predicted time, and the one that the shim takes; without a profile the rule."""
     known = find_profile(path)
     if known is None:
         return print_rule(Console())
     found, profile = known
-    transfer = explain(datatype, count)
     console, features = Console(), transfer.features
     console.print(f"predicted from {found}", highlight=False, soft_wrap=True)
     console.print(profile.machine.summary, highlight=False, soft_wrap=True)

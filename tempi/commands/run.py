@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import click
 
+from tempi import _native
 from tempi._library import options
 from tempi.run.launchers import find_program
 from tempi.run.shims import ABIS
@@ -27,7 +28,7 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
     Raises
     ------
     click.BadParameter
-        If there is no such option.
+        If there is no such option, or it does not take the value.
     """
     known = {option.name for option in options()}
     settings = {}
@@ -38,6 +39,8 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
             near = [f"; {match}?" for match in get_close_matches(key, known, 1)]
             raise click.BadParameter(f"no option {name}{''.join(near)} (tempi info lists all)")
         settings[key] = value if "=" in word else "1"
+        if why := _native.refused_value(key, settings[key]):
+            raise click.BadParameter(f"{name}={settings[key]}: {why}")
     return settings
 
 

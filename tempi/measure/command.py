@@ -28,7 +28,16 @@ from tempi.measure.tune import tuned_here, tuned_profile
 from tempi.model.fitting import import_nnls
 from tempi.model.machine import Machine
 from tempi.model.measurement import Measurement
-from tempi.model.profile import Profile, cache_directory, check_writable, completed, fitted, read, write
+from tempi.model.profile import (
+    Profile,
+    cache_directory,
+    check_writable,
+    completed,
+    fitted,
+    json_text,
+    read,
+    write,
+)
 from tempi.model.profile_check import ProfileError, record
 from tempi.run.environment import is_inside_job, local_rank
 from tempi.run.records import Record, records_of
@@ -158,10 +167,19 @@ def check_first(target: Path, plot: Path | None) -> None:
 
 
 def finish(
-    profile: Profile, output: Path | None, plot: Path | None, console: Console, is_doubtful: bool = False
+    profile: Profile,
+    output: Path | None,
+    plot: Path | None,
+    console: Console,
+    *,
+    as_json: bool,
+    is_doubtful: bool = False,
 ) -> None:
     """Show the fit, write the profile and draw it; a doubtful one is refused."""
-    print_profile(profile, console)
+    if as_json:
+        click.echo(json_text(profile), nl=False)
+    else:
+        print_profile(profile, console)
     if is_doubtful and (why := doubts(profile)):
         raise RuntimeError(f"{why}: is this machine busy? The profile is not kept; --keep-anyway keeps it")
     if output is not None:
@@ -184,6 +202,7 @@ def finish(
 )
 @click.option("--quick", is_flag=True, help="At most 30 seconds, on a coarser grid; else at most 3 minutes.")
 @click.option("--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="For measuring, instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON instead of tables.")
 @click.option("--keep-anyway", is_flag=True, help="Keep a profile also if its times vary too much.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder to write to; default: the cache.")
 @click.option("--hosts", metavar="A,B", help="One rank on each of two nodes.")
@@ -197,6 +216,7 @@ def main(
     device_messages: bool,
     tune: bool,
     seconds: float | None,
+    as_json: bool,
     keep_anyway: bool,
     output: Path | None,
     hosts: str | None,
@@ -211,7 +231,7 @@ def main(
     the rest of the profile stays unchanged. With --from nothing is measured, and the profile is written only
     to --output.
     """
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, stderr=as_json)
     budget = seconds or (QUICK_SECONDS if quick else DEFAULT_SECONDS)
     if math.isnan(budget):
         raise click.UsageError("--seconds nan is no time")
@@ -223,7 +243,13 @@ def main(
     try:
         if source is not None:
             old = read(source)
-            finish(fitted(old.machine, old.measured, old.tables, old.tuning), output, plot, console)
+            finish(
+                fitted(old.machine, old.measured, old.tables, old.tuning),
+                output,
+                plot,
+                console,
+                as_json=as_json,
+            )
             return
         target = output or cache_directory()
         check_first(target, plot)
@@ -242,7 +268,7 @@ def main(
                 else measured_profile(found, budget, target, console)
             )
         if profile is not None:
-            finish(profile, target, plot, console, is_doubtful=not (keep_anyway or tune))
+            finish(profile, target, plot, console, as_json=as_json, is_doubtful=not (keep_anyway or tune))
     except ProfileError as error:
         hint = " (--output DIR writes elsewhere)" if "written" in str(error) else ""
         raise click.ClickException(f"{error}{hint}") from error

@@ -94,7 +94,7 @@ def of_cluster(function: Function) -> Function:
                      help="Random times on links: sigma of a log-normal factor."),
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the noise."),
         click.option("--csv", type=FILE, help="Write the table."),
-        click.option("--json", type=FILE, help="Write the table."),
+        click.option("--json", type=FILE, help="Write the table; -: to standard output, alone."),
         click.option("--plot", type=click.Path(path_type=Path), help="Draw times and speed-up."),
     )  # fmt: skip
     for option in reversed(options):

@@ -21,7 +21,7 @@ from tempi.simulate.halo import Cells
 from tempi.simulate.network import PRESETS, read_network
 from tempi.simulate.placement import OF_RECORDED, PLACEMENTS
 from tempi.simulate.plots import draw
-from tempi.simulate.report import Row, row_of, table_of, write_csv, write_json
+from tempi.simulate.report import STANDARD_OUTPUT, Row, row_of, table_of, write_csv, write_json
 from tempi.simulate.scenario import WAYS, Problem, Scenario
 from tempi.simulate.timelines import read_rounds
 
@@ -43,7 +43,8 @@ class Outputs:
 
     def write(self, rows: Sequence[Row], title: str, facts: dict[str, str], console: Console) -> None:
         """Print the table, and write the files asked for."""
-        console.print(table_of(rows, title))
+        if self.json != STANDARD_OUTPUT:
+            console.print(table_of(rows, title))
         for path, write in ((self.csv, write_csv), (self.json, write_json)):
             if path is not None:
                 write(path, rows, facts)

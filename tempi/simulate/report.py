@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ from tempi.simulate.errors import SimulationError
 from tempi.simulate.exchange import Outcome
 
 MICRO = 1e-6
+STANDARD_OUTPUT = Path("-")
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,11 @@ def write_csv(path: Path, rows: Sequence[Row], facts: Mapping[str, str]) -> None
 def write_json(path: Path, rows: Sequence[Row], facts: Mapping[str, str]) -> None:
     """One object of the facts and the rows; SimulationError if it cannot be written."""
     whole: dict[str, Any] = {**facts, "rows": [asdict(row) for row in rows]}
+    text = json.dumps(whole, indent=1) + "\n"
     try:
-        path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        if path == STANDARD_OUTPUT:
+            sys.stdout.write(text)
+        else:
+            path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SimulationError(f"{path} cannot be written: {error.strerror}") from error

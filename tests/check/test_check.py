@@ -9,6 +9,7 @@ import pytest
 
 from support import shim
 from support.programs import SOURCES, compiled, mpicc, mpiexec, run
+from tempi.check.command import verdict_of
 from tempi.check.layouts import NAMES, SIZES, Layout
 from tempi.check.pairs import Place, relation, rounds
 
@@ -135,3 +136,9 @@ def test_the_same_as_tests_of_pytest_under_the_users_launcher(tmp_path):
     )
     assert done.code == 0, done.text
     assert done.out.count("27 passed") == 2, done.text
+
+
+def test_what_was_left_out_is_not_called_right():
+    assert verdict_of(0, 0) == "all is right"
+    assert verdict_of(0, 3) == "these are right, but 3 cases were left out (--seconds)"
+    assert verdict_of(2, 3) == "2 problems"

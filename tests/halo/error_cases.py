@@ -274,3 +274,35 @@ def quantities_of_one_array(comm):
     halves = np.zeros((8, 16))
     with tempi.HaloExchange(comm, [*np.moveaxis(array, 2, 0), halves[:, ::2], halves[:, 1::2]]) as exchange:
         exchange()
+
+
+def arrays_before_the_communicator(comm):
+    tempi.HaloExchange(square(), comm)
+
+
+def periods_before_width(comm):
+    tempi.HaloExchange(comm, square(), True)
+
+
+def width_as_periods(comm):
+    tempi.HaloExchange(comm, square(), 1, 2)
+
+
+def periods_of_too_many_dimensions(comm):
+    tempi.HaloExchange(comm, square(), periods=(True, True, True), dims=(comm.size, 1))
+
+
+def no_periods(comm):
+    tempi.HaloExchange(comm, square(), periods=(), dims=(comm.size, 1))
+
+
+def flags_as_dims(comm):
+    tempi.HaloExchange(comm, square(), dims=(True, comm.size))
+
+
+def texts(comm):
+    """Of an exchange on a periodic ring: while it lives, and when it is freed."""
+    with tempi.HaloExchange(comm, [square(), square("f4")], periods=True, dims=(comm.size, 1)) as exchange:
+        exchange()
+        alive = repr(exchange), exchange._repr_html_()
+    return *alive, repr(exchange)

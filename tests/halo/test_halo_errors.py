@@ -41,6 +41,12 @@ def errors(ranks, make, n_ranks=2):
         (cases.dims_that_do_not_divide, "ValueError", "dims is (3, 0); no numbers in place of 0"),
         (cases.fractional_width, "TypeError", "width is 1.5; it must be an int"),
         (cases.periods_in_words, "TypeError", "periods is 'yes'; it must be a bool"),
+        (cases.arrays_before_the_communicator, "TypeError", "comm is of type ndarray; the communicator comes first"),
+        (cases.periods_before_width, "TypeError", "width is True; it must be an int"),
+        (cases.width_as_periods, "TypeError", "periods is 2; it must be a bool"),
+        (cases.periods_of_too_many_dimensions, "ValueError", "it must have one entry for each of dims"),
+        (cases.no_periods, "ValueError", "periods is (); it must have one entry for each of dims"),
+        (cases.flags_as_dims, "TypeError", "it must be a sequence of integers"),
         (cases.the_same_array_twice, "ValueError", "arrays 0 and 1 share memory"),
         (cases.an_array_and_its_reverse, "ValueError", "arrays 1 and 2 share memory"),
         (cases.arrays_that_share_a_row, "ValueError", "arrays 0 and 1 share memory"),
@@ -151,3 +157,14 @@ def test_an_exchange_cannot_be_copied(ranks, use):
     for name, text in errors(ranks, use):
         assert name == "TypeError"
         assert "cannot be copied or pickled: make another one" in text
+
+
+def test_an_exchange_says_what_it_does(ranks):
+    for rank, (text, html, freed) in enumerate(ranks(2, preload=False).call(cases.texts)):
+        assert text.startswith(
+            "<HaloExchange, idle: grid of 2 x 1 ranks, periodic along 0, 1, 6 x 6 cells a rank, 2 arrays"
+        )
+        assert "2 neighbours, " in text
+        assert f'<td style="text-align: right">{1 - rank}</td>' in html
+        assert "one message" in html
+        assert freed.startswith("<HaloExchange, freed")

@@ -23,7 +23,20 @@ def test_same_bytes_with_and_without(pack_types, alone, options):
     assert alone.out.count("\n") == 6
     shimmed = succeed([str(pack_types)], shim.preloaded(**options))
     assert shimmed.out == alone.out
-    assert shimmed.err == alone.err
+    notes = [line for line in shimmed.err.splitlines() if line not in alone.err.splitlines()]
+    if "TEMPI_VERIFY" in options:
+        (note,) = notes
+        assert re.fullmatch(
+            r"tempi: note: verified: 12 calls of MPI_Pack and MPI_Unpack, \d+ bytes, are right on rank 0", note
+        )
+    else:
+        assert notes == []
+
+
+def test_it_says_that_it_is_on(pack_types):
+    """To those who ask for messages, once for a job."""
+    text = mpirun(2, pack_types, shim.preloaded(TEMPI_LOG="info")).text
+    assert re.findall(r"TEMPI is on in this job, by (\S+)", text) == [str(shim.path())]
 
 
 def test_two_ranks_exchange_the_same_bytes(pack_types):

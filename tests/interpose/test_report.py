@@ -135,3 +135,31 @@ def test_programs_with_sessions_get_a_report(tmp_path):
     assert done.out == "ok\n", done.text
     assert re.findall(r"tempi: report of (.*) on", done.err) == ["1 rank"]
     assert commits(done.err) == 2
+
+
+CALLS = """
+from mpi4py import MPI
+import numpy as np
+comm, a = MPI.COMM_WORLD, np.zeros((8, 8))
+column = MPI.DOUBLE.Create_subarray((8, 8), (8, 1), (0, 3)).Commit()
+peer = 1 - comm.rank
+for _ in range(40):
+    MPI.Request.Waitall([comm.Irecv([a, 1, column], peer), comm.Isend([a, 1, column], peer)])
+comm.Send([a, 1, column], MPI.PROC_NULL)
+comm.Bcast([a, 64, MPI.DOUBLE])
+comm.Allreduce(MPI.IN_PLACE, [a, 64, MPI.DOUBLE])
+"""
+
+
+@pytest.mark.parametrize("device", ["none", "fake"])
+def test_every_call_that_is_seen_is_listed(tmp_path, device):
+    """In host memory without a profile, too, where all of them are the library's."""
+    (tmp_path / "rank.py").write_text(CALLS)
+    environment = shim.preloaded(TEMPI_REPORT="1", TEMPI_DEVICE=device, TEMPI_CACHE_DIR=str(tmp_path))
+    done = run(mpirun_python([environment] * 2, tmp_path / "rank.py"), shim.clean_environment(), timeout=60)
+    assert done.code == 0, done.text
+    rows = re.findall(r"^tempi: (MPI_\w+) +passed on: the library is as fast +(\d+) +(\d+)", done.text, re.MULTILINE)
+    counts = {name: (int(calls), int(size)) for name, calls, size in rows}
+    assert counts["MPI_Isend"] == counts["MPI_Irecv"] == (80, 80 * 64)
+    assert counts["MPI_Bcast"][0] == 2
+    assert "MPI_Send" in counts or device == "fake"

@@ -1,11 +1,14 @@
 """Failing commands end with one line that says so, and the exit code that shells and click use."""
 
+import io
+import json
 import os
 import signal
 import subprocess
 import sys
 
 import pytest
+from rich.console import Console
 
 from support import shim
 from support.programs import line_from
@@ -117,3 +120,55 @@ def test_an_interrupt_that_is_ignored_at_the_start_stays_ignored(tmp_path, envir
             process.kill()
     assert process.returncode == 1
     assert "ended" in said
+
+
+def test_info_is_an_object_for_programs_and_whole_lines_in_a_pipe(tempi, environment):
+    whole = json.loads(tempi("info", "--json", **environment).out)
+    assert whole["tempi"]["libtempi.so"].startswith("/")
+    names = {row["name"] for row in whole["options"]}
+    assert "STRATEGY" in names
+    assert "FAKE_FAIL" not in names
+    assert "FAKE_FAIL" in {
+        row["name"] for row in json.loads(tempi("info", "--all", "--json", **environment).out)["options"]
+    }
+    text = tempi("info", **environment).out
+    assert "…" not in text
+    meanings = [row["meaning"] for row in whole["options"]]
+    assert all(any(meaning in line for line in text.splitlines()) for meaning in meanings)
+
+
+def test_nothing_is_cut_at_80_columns(environment):
+    from tempi import info
+
+    console = Console(width=80, file=io.StringIO())
+    console.print(info._option_table(info.option_rows(True)))
+    assert "…" not in console.file.getvalue()
+
+
+def test_an_explanation_is_an_object_for_programs(tempi, environment):
+    found = json.loads(tempi("explain", "MPI.INT.Create_vector(2, 1, 2)", "--json", **environment).out)
+    assert found["features"]["bytes"] == 8
+    assert found["predictions"] == {}
+
+
+@pytest.mark.mpi_process(shim=False)
+def test_the_package_shows_its_public_names():
+    from mpi4py import MPI
+
+    import tempi
+
+    assert dir(tempi) == sorted(tempi.__all__)
+    vector = MPI.INT.Create_vector(2, 1, 2)
+    assert repr(tempi.explain(vector)) == "<Explanation of 8 bytes in 2 blocks>"
+    assert "<pre>" in tempi.explain(vector)._repr_html_()
+    with pytest.raises(TypeError, match="datatype is 3; it must be an mpi4py.MPI.Datatype"):
+        tempi.explain(3, vector)
+
+
+def test_counters_are_a_table():
+    from tempi._library import Counter, Counters
+
+    row = Counter("MPI_Pack", "taken: GPU kernel", 1200, 34567, 0.5, 0.0)
+    assert repr(Counters([row])).splitlines()[1] == "MPI_Pack  taken: GPU kernel  1,200  34,567      0.5"
+    assert "<td>MPI_Pack</td>" in Counters([row])._repr_html_()
+    assert repr(Counters()) == "no calls counted"

@@ -22,6 +22,7 @@ own = open("/proc/self/maps").read()
 os.write(1, f"rank {'libtempi.so' in own} {'libtempi.so' in parent}\\n".encode())  # a line is one piece
 MPI.BYTE.Create_vector(2, 1, 2).Commit().Free()
 """
+ASK_PROFILE = "from mpi4py import MPI; from tempi._library import library; library().profile()"
 
 
 @pytest.fixture
@@ -244,6 +245,27 @@ def test_options_that_do_not_exist_are_refused(tempi, word, hint):
     assert done.code == 2
     assert hint in done.err
     assert "ran" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("strategy=foo", "it takes one of auto, "),
+        ("report=perhaps", "it takes 0 or 1"),
+        ("pool_limit=much", "it takes an integer"),
+    ],
+)
+def test_values_that_an_option_does_not_take_are_refused(tempi, word, why):
+    done = tempi("run", "-o", word, "--", "echo", "ran")
+    assert done.code == 2
+    assert f"{word}: {why}" in done.err
+    assert "ran" not in done.out
+
+
+def test_a_missing_profile_is_told(tempi, tmp_path):
+    done = tempi("run", "-o", f"profile={tmp_path}/none.fit", "--", sys.executable, "-c", ASK_PROFILE)
+    assert done.code == 0, done.text
+    assert f"the profile {tmp_path}/none.fit is not used: there is no such file" in done.err
 
 
 def libucx(folder):
