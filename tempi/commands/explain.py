@@ -58,7 +58,8 @@ def main(
         wants_times = bool(peer or profile or n_bytes is not None)
         if as_json:
             predicted = predictions(transfer, peer, profile) if wants_times else {}
-            click.echo(json.dumps(asdict(transfer) | {"predictions": predicted}, indent=1))
+            whole = asdict(transfer) | {"features": transfer.features._asdict(), "predictions": predicted}
+            click.echo(json.dumps(whole, indent=1))
             return
         transfer.print()
         if wants_times:

@@ -154,7 +154,7 @@ def places_of(profile: Profile, transfer: Explanation, peer: str | None) -> dict
 
 
 def predictions(transfer: Explanation, peer: str | None, path: Path | None) -> dict[str, Any]:
-    """By memory: the peer's place, the strategy that is taken, seconds by strategy. Empty without a profile."""
+    """By memory: the place of the peer, the strategy taken, seconds by strategy. Empty without a profile."""
     known = find_profile(path)
     places = places_of(known[1], transfer, peer) if known else {}
     return {

@@ -6,6 +6,7 @@ import copy
 import pickle
 
 import numpy as np
+from mpi4py import MPI
 
 import tempi
 
@@ -268,8 +269,9 @@ def pickled(comm):
         pickle.dumps(exchange)
 
 
-def quantities_of_one_array(comm):
+def quantities_of_one_array():
     """They lie between each other, and share no cell."""
+    comm = MPI.COMM_WORLD
     array = np.zeros((8, 8, 3))
     halves = np.zeros((8, 16))
     with tempi.HaloExchange(comm, [*np.moveaxis(array, 2, 0), halves[:, ::2], halves[:, 1::2]]) as exchange:
@@ -300,8 +302,9 @@ def flags_as_dims(comm):
     tempi.HaloExchange(comm, square(), dims=(True, comm.size))
 
 
-def texts(comm):
+def texts():
     """Of an exchange on a periodic ring: while it lives, and when it is freed."""
+    comm = MPI.COMM_WORLD
     with tempi.HaloExchange(comm, [square(), square("f4")], periods=True, dims=(comm.size, 1)) as exchange:
         exchange()
         alive = repr(exchange), exchange._repr_html_()

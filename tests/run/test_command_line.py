@@ -161,7 +161,7 @@ def test_the_package_shows_its_public_names():
     vector = MPI.INT.Create_vector(2, 1, 2)
     assert repr(tempi.explain(vector)) == "<Explanation of 8 bytes in 2 blocks>"
     assert "<pre>" in tempi.explain(vector)._repr_html_()
-    with pytest.raises(TypeError, match="datatype is 3; it must be an mpi4py.MPI.Datatype"):
+    with pytest.raises(TypeError, match="datatype is 3; it must be"):
         tempi.explain(3, vector)
 
 
