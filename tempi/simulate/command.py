@@ -43,8 +43,7 @@ class Outputs:
 
     def write(self, rows: Sequence[Row], title: str, facts: dict[str, str], console: Console) -> None:
         """Print the table, and write the files asked for."""
-        if self.json != STANDARD_OUTPUT:
-            console.print(table_of(rows, title))
+        console.print(table_of(rows, title))
         for path, write in ((self.csv, write_csv), (self.json, write_json)):
             if path is not None:
                 write(path, rows, facts)
@@ -148,8 +147,9 @@ def _run(
     cluster: dict[str, Any],
 ) -> None:
     """Simulate and write; errors end with one line."""
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
     outputs = Outputs(*(cluster.pop(name) for name in ("csv", "json", "plot")))
+    is_for_programs = outputs.json == STANDARD_OUTPUT
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, stderr=is_for_programs)
     try:
         outputs.check()
         scenario = scenario_of(way, cluster)

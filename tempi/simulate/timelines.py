@@ -48,7 +48,8 @@ def read_rounds(paths: Sequence[Path]) -> tuple[list[Messages], int]:
             rounds[number].append(_row(path, rank, event))
     if not rounds:
         raise SimulationError(
-            "the timelines have no messages that TEMPI carries: were they written by this version?"
+            "the timelines have no messages that TEMPI carries: the program's were the MPI library's, as "
+            "those of host memory are without a profile; TEMPI_STRATEGY=host records datatypes in host memory"
         )
     n_ranks = 1 + max(*ranks, *(max(row[:2]) for rows in rounds.values() for row in rows))
     return [_messages(rounds[number]) for number in sorted(rounds)], n_ranks

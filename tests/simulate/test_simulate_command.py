@@ -39,6 +39,13 @@ def test_a_table_and_files(simulate, tmp_path):
     assert all(float(row["speedup"]) > 10 for row in rows)
 
 
+def test_json_to_standard_output_is_alone_there(simulate):
+    done = simulate("halo", "--nodes", "1", *SMALL, "--profile", "nvidia-h200-openmpi-4.1.6", "--json", "-")
+    assert done.code == 0, done.text
+    assert len(json.loads(done.out)["rows"]) == 1
+    assert "library alone" in done.err
+
+
 def test_the_same_seed_gives_the_same_file(simulate, tmp_path):
     for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
         done = simulate("halo", "--nodes", "4", *SMALL, "--noise", "0.2", "--seed", seed, "--csv", f"{name}.csv")
