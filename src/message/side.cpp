@@ -71,13 +71,12 @@ void remember(const Buffer& buffer, int peer, const KnownType& type) {
   type.library_counts[where].store(buffer.count, std::memory_order_relaxed);
 }
 
-// A message that needs no look, without a GPU. Only a report counts it: else such calls do not come here (quiet.hpp).
-void report_untouched(const Buffer& buffer) {
+// A message that needs no look. Only a report counts it: else most of these calls do not come here (quiet.hpp).
+void report_untouched(const Buffer& buffer, Outcome why = Outcome::passed_faster) {
   if (!flag(Option::REPORT)) return;
   const KnownType* const type = find_type(buffer.datatype);
   const bool is_sized = type != nullptr && buffer.count > 0 && !overflows(buffer.count, type->size());
-  count_call(buffer.function, Outcome::passed_faster,
-             is_sized ? static_cast<std::uint64_t>(buffer.count * type->size()) : 0);
+  count_call(buffer.function, why, is_sized ? static_cast<std::uint64_t>(buffer.count * type->size()) : 0);
 }
 
 std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& type, device::Device* device) {
@@ -127,7 +126,11 @@ void note_message(const Buffer& buffer, int peer, const KnownType& type, Strateg
 bool is_switched_off() noexcept { return switches().no_send; }
 
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
-  if (!active() || switches().no_send || buffer.count <= 0) return true;
+  if (!active()) return true;
+  if (switches().no_send || buffer.count <= 0) {
+    report_untouched(buffer, switches().no_send ? Outcome::passed_disabled : Outcome::passed_faster);
+    return true;
+  }
   device::Device* const device = device::current();
   if (device == nullptr && !may_use_wrong_types() && !is_quiet()) look_whether_quiet();
   if (device == nullptr && !may_be_ours()) {

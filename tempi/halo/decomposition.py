@@ -21,15 +21,15 @@ class Decomposition:
 
     Parameters
     ----------
-    shape : tuple of int
+    shape : sequence of int
         Cells of the global grid, in one to three dimensions.
-    dims : tuple of int
+    dims : sequence of int
         Ranks in each dimension, numbered as MPI_Cart_create numbers them.
     width : int or sequence of (int or pair of int), default 1
         Ghost cells: one number for all sides, or for each dimension one for both sides or (low, high).
     periods : bool or sequence of bool, default False
         Whether the grid is periodic, in all dimensions or in each.
-    axes : tuple of int, optional
+    axes : sequence of int, optional
         The axes of arrays that are the dimensions of the grid; by default the first ones. Further axes are
         quantities of a cell.
 
@@ -47,19 +47,19 @@ class Decomposition:
     (54, 64)
     """
 
-    shape: tuple[int, ...]
-    dims: tuple[int, ...]
+    shape: Sequence[int]
+    dims: Sequence[int]
     width: int | Sequence[int | Sequence[int]] = 1
     periods: bool | Sequence[bool] = False
-    axes: tuple[int, ...] | None = None
+    axes: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         if len(integers("shape", self.shape)) != len(integers("dims", self.dims)):
             raise ValueError(f"the grid's shape {self.shape} and dims {self.dims} must be of the same length")
-        if any(n < n_ranks for n, n_ranks in zip(self.shape, self.dims, strict=True)):
+        if self.shape and all(n < n_ranks for n, n_ranks in zip(self.shape, self.dims, strict=True)):
             raise ValueError(
-                f"a grid of {self.shape} cells has fewer cells than ranks (dims is {self.dims}): the shape "
-                "comes first, then dims"
+                f"a grid of {self.shape} cells has 0 own cells a rank (dims is {self.dims}): the shape comes "
+                "first, then dims"
             )
         if len(self._axes) != len(self.dims):
             raise ValueError(f"axes is {self.axes}; it must name one axis for each of dims {self.dims}")

@@ -150,7 +150,8 @@ def test_an_open_dimension_of_one_rank_may_be_narrower_than_its_ghost_cells():
     ("make", "words"),
     [
         (lambda: Decomposition((8, 8), (2,)), "must be of the same length"),
-        (lambda: Decomposition((3,), (4,)), "dimension 0 has 0 own cells"),
+        (lambda: Decomposition((3,), (4,)), "has 0 own cells a rank (dims is (4,)): the shape comes first, then dims"),
+        (lambda: Decomposition((3, 9), (4, 1)), "dimension 0 has 0 own cells"),
         (lambda: Decomposition((8,), (0,)), "at least one rank"),
         (lambda: Decomposition((8,), (2,), periods=(True, False)), "periods is"),
         (lambda: Decomposition((8, 8), (2, 1), axes=(0,)), "must name one axis for each"),
