@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXTS = {".cfg", ".cff", ".md", ".py", ".pyi", ".sh", ".toml", ".txt", ".yaml", ".yml", ".def", ".cpp", ".hpp", ""}
 # tempi as a requirement: behind an installer's command and its options, or with extras.
 INSTALLS = re.compile(
-    r"\b(?:pip3?|uv|pipx|conda|mamba)\b[^\n|;]*?\b(?:install|add)\b[^\n|;]*?(?<![\w./-])tempi(?![\w./-])"
+    r"\b(?:pip3?|uv|pipx|conda|mamba)\b[^\n|;`]*?\b(?:install|add)\b[^\n|;`]*?(?<![\w./-])tempi(?![\w./-])"
 )
 EXTRAS = re.compile(r"(?<![\w./-])tempi\[(?=[a-z])(?:ucx|measure|examples|test|dev|bench)")
 
