@@ -22,6 +22,9 @@ constexpr std::uint64_t kLastAttempt = 1 << 16;  // a call
 constexpr int kMostReceivers = 8;                // of MPI_Bcast: its messages leave one after the other
 constexpr std::size_t kMostExchanges = 8;
 
+// Beside the memory of a vote: this process cannot pass slices on (node_reduction.hpp).
+constexpr unsigned kNotSliced = 8;
+
 // The exchange of a call that cannot be described as messages.
 constexpr unsigned kImpossible = kOnGpu | kNotDirect;
 
@@ -211,10 +214,16 @@ std::optional<int> Agreement::call_blocking(const Call& call, const Group& group
   if (gap.is_between_votes()) return {};
   const Prepared prepared = prepare(
       call, group, ends, [&](Pieces&& pieces) { return kept_exchange(std::move(pieces), device::Limit::none); });
-  const unsigned all = ballot_->joined(prepared.memory);
+  const bool may_be_sliced = call.function == Function::MPI_Bcast && prepared.memory == kOnGpu;
+  const auto sliced =
+      may_be_sliced ? reduction_->plan_broadcast(group, ends) : std::optional<NodeReduction::Broadcast>{};
+  const unsigned all = ballot_->joined(prepared.memory | (sliced ? 0 : kNotSliced));
   gap.note_vote(!are_messages(all));
   if (prepared.refusal) return prepared.refusal;
   if (!are_messages(all)) return left_to_library(prepared);
+  if ((all & kNotSliced) == 0) {
+    if (const std::optional<int> code = reduction_->carry_out(*sliced, call, group)) return code;
+  }
   Exchange& exchange = *prepared.exchange;
   count(call, prepared);
   const int code = exchange.carry_out((all & kOnHost) == 0 ? Fallback::follows : Fallback::ready);

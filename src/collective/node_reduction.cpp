@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/trace.hpp"
+#include "collective/blocks.hpp"
 #include "device/staging.hpp"
 #include "message/lent.hpp"
 #include "message/side.hpp"
@@ -21,12 +22,13 @@ using mailbox::ReducedBuffers;
 
 // Votes before a call: the input is in GPU memory; this process cannot take part; the others have not mapped its
 // buffers yet.
-enum : unsigned { kOnGpu = 1, kImpossible = 2, kIsNew = 8 };
+constexpr unsigned kOnGpu = 1, kImpossible = 2, kIsNew = 8;
 // Votes behind it.
-enum : unsigned { kFailed = 1, kIsLost = 2 };
+constexpr unsigned kFailed = 1, kIsLost = 2;
 
 constexpr std::int64_t kSliceUnitBytes = 128;    // a line of the L2 cache
 constexpr std::int64_t kLeastSliceBytes = 4096;  // smaller slices cost a launch each and save nothing
+constexpr std::int64_t kLeastBroadcastBytes = 2 << 20;
 
 // The part-th of n parts, of whole units.
 struct Slice {
@@ -78,7 +80,7 @@ std::optional<NodeReduction::Task> NodeReduction::task_of(const Call& call, cons
   const auto rank = static_cast<std::size_t>(group.rank);
   const bool is_root = group.rank == ends.root;
   if (!reduced || group.is_inter) return {};
-  Task task{*reduced, ends.in.count, 0, 0, ballot_.size(), Task::To::all, 0, ends.out.is_in_place(), true};
+  Task task{*reduced, ends.in.count, 0, 0, 0, ballot_.size(), Task::To::all, 0, ends.out.is_in_place(), true};
   switch (call.function) {
     case Function::MPI_Reduce:
       if (ends.root < 0 || ends.root >= group.size) return {};
@@ -194,20 +196,24 @@ bool NodeReduction::map_all(const Own& own) noexcept try {
   return false;
 }
 
+// A vote: each member reaches the buffers that the others have described.
+bool NodeReduction::all_reach_all(const Own& own) {
+  is_known_ = (ballot_.joined(map_all(own) ? 0 : kImpossible) & kImpossible) == 0;
+  return is_known_;
+}
+
 // All members take part, and reach each other's buffers.
 bool NodeReduction::agree(const Own& own, Gap& gap) {
   const unsigned all = ballot_.joined(own.vote);
   bool is_agreed = (all & kOnGpu) != 0 && (all & kImpossible) == 0;
-  if (is_agreed && (all & kIsNew) != 0) {
-    is_agreed = (ballot_.joined(map_all(own) ? 0 : kImpossible) & kImpossible) == 0;
-    is_known_ = is_agreed;
-  }
+  if (is_agreed && (all & kIsNew) != 0) is_agreed = all_reach_all(own);
+  if (!is_agreed) mappings_.let_go();
   gap.note_vote(!is_agreed);
   return is_agreed;
 }
 
 // Each process begins with another output: else all would write to one GPU at a time.
-void NodeReduction::launch(const Task& task, const device::Scope& here, const Own& own, void* result) const {
+void NodeReduction::launch(const Task& task, const device::Scope& here, void* result) const {
   if (task.count == 0 || task.n_inputs == 0) return;
   const auto offset = static_cast<std::uintptr_t>(task.offset());
   pack::GroupReduction of{};
@@ -215,12 +221,15 @@ void NodeReduction::launch(const Task& task, const device::Scope& here, const Ow
   of.count = static_cast<std::uint64_t>(task.count);
   of.n_inputs = static_cast<std::uint32_t>(task.n_inputs);
   for (std::size_t i = 0; i < task.n_inputs; ++i) {
-    of.inputs[i] = reinterpret_cast<const char*>(addresses_[i].input + offset);
+    of.inputs[i] = reinterpret_cast<const char*>(addresses_[task.first_input + i].input + offset);
   }
   const auto add = [&](std::uintptr_t output) { of.outputs[of.n_outputs++] = reinterpret_cast<char*>(output); };
   const std::size_t size = ballot_.size();
-  if (task.to == Task::To::all) {
-    for (std::size_t i = 0; i < size; ++i) add(addresses_[(ballot_.rank() + i) % size].output + offset);
+  if (task.to == Task::To::all || task.to == Task::To::all_but_root) {
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t member = (ballot_.rank() + i) % size;
+      if (task.to == Task::To::all || member != task.root) add(addresses_[member].output + offset);
+    }
   } else {
     add(task.to == Task::To::root ? addresses_[task.root].output + offset : reinterpret_cast<std::uintptr_t>(result));
   }
@@ -231,7 +240,7 @@ void NodeReduction::launch(const Task& task, const device::Scope& here, const Ow
 bool NodeReduction::reduce(const Task& task, const Own& own, void* result) noexcept try {
   const device::Scope here(*own.device, own.at.context);
   try {
-    launch(task, here, own, result);
+    launch(task, here, result);
     here.finish();
   } catch (...) {
     here.settle();
@@ -243,24 +252,18 @@ bool NodeReduction::reduce(const Task& task, const Own& own, void* result) noexc
   return false;
 }
 
-std::optional<int> NodeReduction::carry_out(const Call& call, const Group& group, const Ends& ends) {
-  const std::optional<Task> task = task_of(call, group, ends);
-  if (!task) return {};
-  Gap& gap = gaps_[place_of_reduction(call.function)];
-  if (gap.is_between_votes()) return {};
-  const Own own = look(*task, ends);
-  if (!agree(own, gap)) return {};
+// Behind the agreement. Nothing: a kernel has failed, and the library can do the call on all members.
+std::optional<int> NodeReduction::execute(const Task& task, const Own& own, const Call& call, const Group& group) {
   std::optional<device::Staging> staged;
   bool is_done = false;
   try {
-    if (task->is_staged() && task->count > 0)
-      staged.emplace(*own.device, own.at.context, MemoryKind::device, task->bytes());
-    is_done = trace::traced("reduce", [&] { return reduce(*task, own, staged ? staged->data() : own.output); });
+    if (task.is_staged() && task.count > 0)
+      staged.emplace(*own.device, own.at.context, MemoryKind::device, task.bytes());
+    is_done = trace::traced("reduce", [&] { return reduce(task, own, staged ? staged->data() : own.output); });
   } catch (...) {
     warn_fallback("a reduction by a kernel has failed", caught_error().what());
   }
-  const bool may_be_lost = task->is_in_place && !task->is_staged();
-  const unsigned all = ballot_.joined((is_done ? 0 : kFailed) | (may_be_lost ? kIsLost : 0));
+  const unsigned all = ballot_.joined((is_done ? 0 : kFailed) | (task.may_lose_inputs() ? kIsLost : 0));
   mappings_.let_go();
   if ((all & kFailed) != 0) {
     if ((all & kIsLost) == 0) return {};
@@ -269,11 +272,48 @@ std::optional<int> NodeReduction::carry_out(const Call& call, const Group& group
   }
   if (staged) {
     const device::Scope here(*own.device, own.at.context);
-    here.copy(own.output, staged->data(), static_cast<std::size_t>(task->bytes()));
+    here.copy(own.output, staged->data(), static_cast<std::size_t>(task.bytes()));
     here.finish();
   }
-  count_call(call.function, Outcome::taken_device, static_cast<std::uint64_t>(task->reduced.bytes_of(task->total)));
+  count_call(call.function, Outcome::taken_device, static_cast<std::uint64_t>(task.reduced.bytes_of(task.total)));
   return MPI_SUCCESS;
+}
+
+std::optional<int> NodeReduction::carry_out(const Call& call, const Group& group, const Ends& ends) {
+  const std::optional<Task> task = task_of(call, group, ends);
+  if (!task) return {};
+  Gap& gap = gaps_[place_of_reduction(call.function)];
+  if (gap.is_between_votes()) return {};
+  const Own own = look(*task, ends);
+  return agree(own, gap) ? execute(*task, own, call, group) : std::optional<int>{};
+}
+
+std::optional<NodeReduction::Broadcast> NodeReduction::plan_broadcast(const Group& group, const Ends& ends) noexcept
+    try {
+  if (group.size < 3 || ends.in.count <= 0 || ends.root < 0 || ends.root >= group.size) return {};
+  const KnownType& type = resolve(ends.in.type, group.comm);
+  const std::int64_t bytes = ends.in.count * type.size();
+  if (!type.is_dense || type.lower_bound != 0 || bytes < kLeastBroadcastBytes) return {};
+  const auto root = static_cast<std::size_t>(ends.root);
+  const Reduced moved{pack::ScalarType::u8, pack::Operation::sum};  // of one input: a copy
+  Broadcast planned{{moved, bytes, 0, 0, root, 1, Task::To::all_but_root, root, true, true}, {}};
+  if (group.rank != ends.root) {
+    const int part = (group.rank - ends.root - 1 + group.size) % group.size;
+    const Slice slice = slice_of(bytes, 1, part, group.size - 1);
+    planned.task.first = slice.first;
+    planned.task.count = slice.count;
+  }
+  planned.own = look(planned.task, ends);
+  mappings_.let_go();
+  if ((planned.own.vote & kImpossible) != 0) return {};
+  return planned;
+} catch (...) {  // what the library refuses is told by the call
+  return {};
+}
+
+std::optional<int> NodeReduction::carry_out(const Broadcast& planned, const Call& call, const Group& group) {
+  if (!all_reach_all(planned.own)) return {};
+  return execute(planned.task, planned.own, call, group);
 }
 
 }  // namespace tempi::collective

@@ -292,3 +292,17 @@ def error_in_place() -> bool:
     except MPI.Exception:
         return True
     return False
+
+
+def broadcasts(cases: list[tuple[int, int]], kinds: dict[int, str] | None = None) -> list[bool]:
+    """MPI_Bcast of so many bytes from each root; True where each rank passes a slice on."""
+    by_slices = []
+    for n_bytes, root in cases:
+        contents = np.random.default_rng((n_bytes, comm().rank)).integers(0, 256, n_bytes).astype("u1")
+        sent = np.random.default_rng((n_bytes, root)).integers(0, 256, n_bytes).astype("u1")
+        held = Held((kinds or {}).get(comm().rank, "device"), contents, 0)
+        before = outcomes.rows()
+        comm().Bcast([held.at, n_bytes, MPI.BYTE], root)
+        by_slices.append((outcomes.rows() - before)["MPI_Bcast", KERNEL] == 1)
+        np.testing.assert_array_equal(held.read(), sent)
+    return by_slices

@@ -52,6 +52,26 @@ def test_an_operation_of_the_program(job):
     assert job(3).call(worker.by_an_operation_of_the_program) == [[3.0, 3.0]] * 3
 
 
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_large_broadcast_goes_in_slices(job, size):
+    """Each rank passes its slice on to the others; two ranks have no third one to pass anything to."""
+    sizes = [1 << 20, (2 << 20) + 1, (3 << 20) + 12_345]
+    cases = [(n_bytes, root) for n_bytes in sizes for root in range(size)]
+    expected = [size > 2 and n_bytes >= 2 << 20 for n_bytes, _ in cases]
+    assert job(size).call(worker.broadcasts, cases, timeout=60) == [expected] * size
+
+
+def test_a_broadcast_to_a_rank_in_host_memory(job):
+    assert job(3).call(worker.broadcasts, [(3 << 20, 0)] * 3, {1: "host"}, timeout=60) == [[False] * 3] * 3
+
+
+@needs.fake_device("failures of the fake device")
+@pytest.mark.parametrize("failure", ["map:1", "launch:1", "launch:2", "finish:1"])
+def test_a_broadcast_with_a_failing_gpu(failure):
+    with Ranks(3, OPTIONS, {1: {"TEMPI_FAKE_FAIL": failure}}) as job:
+        job.call(worker.broadcasts, [(3 << 20, 0), (3 << 20, 1)], timeout=60)
+
+
 @needs.fake_device("failures of the fake device")
 @pytest.mark.parametrize(
     "failure", ["map:1", "map:3", "share:1", "share:4", "launch:1", "launch:2", "finish:1", "finish:2"]
