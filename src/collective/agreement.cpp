@@ -19,9 +19,11 @@ namespace {
 // before does not come (peer/ids.hpp).
 constexpr std::chrono::milliseconds kAttemptLasts{1000}, kEarlyAttemptLasts{20};
 constexpr std::uint64_t kLastAttempt = 1 << 16;  // a call
-constexpr std::uint64_t kLongestGap = 63;
-constexpr int kMostReceivers = 8;  // of MPI_Bcast: its messages leave one after the other
+constexpr int kMostReceivers = 8;                // of MPI_Bcast: its messages leave one after the other
 constexpr std::size_t kMostExchanges = 8;
+
+// Beside the memory of a vote: this process cannot pass slices on (node_reduction.hpp).
+constexpr unsigned kNotSliced = 8;
 
 // The exchange of a call that cannot be described as messages.
 constexpr unsigned kImpossible = kOnGpu | kNotDirect;
@@ -113,15 +115,18 @@ Agreement::Agreement(const Group& group) : program_comm_(group.comm) {
 
 void Agreement::communicator_ends() noexcept {
   exchanges_.clear();
+  reduction_.reset();
   if (has_comm_) real_pmpi().MPI_Comm_free(&comm_);
   has_comm_ = false;
 }
 
 std::optional<int> Agreement::carry_out(const Call& call, const Group& group, const Ends& ends) {
-  const bool is_long = pattern_of(call.function) == Pattern::from_root && group.size > kMostReceivers;
+  const bool is_reduction = is_node_reduction(call.function);
+  const bool is_long = !is_reduction && pattern_of(call.function) == Pattern::from_root && group.size > kMostReceivers;
   if (is_long) return {};
   if (call.lifetime != message::Lifetime::plain) try_to_agree(kAttemptLasts);
   if (!has_comm_) return {};
+  if (is_reduction) return reduction_->carry_out(call, group, ends);
   if (call.blocks()) return call_blocking(call, group, ends);
   return call.lifetime == message::Lifetime::plain ? call_nonblocking(call, group, ends)
                                                    : call_persistent(call, group, ends);
@@ -155,6 +160,7 @@ void Agreement::make_comm() {
   real_pmpi().MPI_Comm_set_errhandler(comm_, errors_return());
   creation.made(comm_);
   message::promise_no_probes(comm_);
+  reduction_.emplace(*ballot_);
   has_comm_ = true;
 }
 
@@ -165,19 +171,6 @@ std::optional<int> Agreement::left_to_library(const Prepared& prepared) {
 
 void Agreement::count(const Call& call, const Prepared& prepared) {
   count_call(call.function, outcome_of(prepared.memory), static_cast<std::uint64_t>(prepared.exchange->bytes_sent()));
-}
-
-bool Agreement::is_between_votes(Gap& gap) {
-  if (gap.left == 0) return false;
-  --gap.left;
-  return true;
-}
-
-unsigned Agreement::vote(Gap& gap, unsigned own) {
-  const unsigned all = ballot_->joined(own);
-  gap.length = are_messages(all) ? 0 : std::min(2 * gap.length + 1, kLongestGap);
-  gap.left = gap.length;
-  return all;
 }
 
 Pieces Agreement::pieces_for(const Call& call, const Group& group, const Ends& ends) {
@@ -218,12 +211,19 @@ Agreement::Prepared Agreement::prepare(const Call& call, const Group& group, con
 
 std::optional<int> Agreement::call_blocking(const Call& call, const Group& group, const Ends& ends) {
   Gap& gap = gaps_[place_of(call.function)];
-  if (is_between_votes(gap)) return {};
+  if (gap.is_between_votes()) return {};
   const Prepared prepared = prepare(
       call, group, ends, [&](Pieces&& pieces) { return kept_exchange(std::move(pieces), device::Limit::none); });
-  const unsigned all = vote(gap, prepared.memory);
+  const bool may_be_sliced = call.function == Function::MPI_Bcast && prepared.memory == kOnGpu;
+  const auto sliced =
+      may_be_sliced ? reduction_->plan_broadcast(group, ends) : std::optional<NodeReduction::Broadcast>{};
+  const unsigned all = ballot_->joined(prepared.memory | (sliced ? 0 : kNotSliced));
+  gap.note_vote(!are_messages(all));
   if (prepared.refusal) return prepared.refusal;
   if (!are_messages(all)) return left_to_library(prepared);
+  if ((all & kNotSliced) == 0) {
+    if (const std::optional<int> code = reduction_->carry_out(*sliced, call, group)) return code;
+  }
   Exchange& exchange = *prepared.exchange;
   count(call, prepared);
   const int code = exchange.carry_out((all & kOnHost) == 0 ? Fallback::follows : Fallback::ready);

@@ -3,6 +3,8 @@
 // for all of them. They agree in a call that may wait: a blocking one, MPI_Bcast_init and its relatives, or the one
 // that makes a communicator with a topology.
 //
+// Reductions are carried out by kernels, under the same agreement (node_reduction.hpp).
+//
 // A call is carried out by messages if the memory of a member is that of a GPU, and nobody's is out of reach of direct
 // messages: the members vote (ballot.hpp), and having found that a blocking call is the library's, vote less and less
 // often. A nonblocking call goes the way that the votes of the calls before it say. A process without a GPU in use does
@@ -26,6 +28,8 @@
 
 #include "collective/ballot.hpp"
 #include "collective/exchange.hpp"
+#include "collective/gap.hpp"
+#include "collective/node_reduction.hpp"
 #include "collective/run.hpp"
 #include "message/direct.hpp"
 #include "peer/peer.hpp"
@@ -52,14 +56,7 @@ class Agreement final : public peer::Attachment {
  private:
   static constexpr std::size_t kOwnTags = 32;  // a line of a mailbox each, for each member (mailbox/contents.hpp)
 
-  // Calls of one function that are the library's without a vote.
-  struct Gap {
-    std::uint64_t length = 0, left = 0;
-  };
-
   void make_comm();
-  bool is_between_votes(Gap& gap);
-  unsigned vote(Gap& gap, unsigned own);
   using ExchangePtr = std::shared_ptr<Exchange>;
   Pieces pieces_for(const Call& call, const Group& group, const Ends& ends);
   ExchangePtr kept_exchange(Pieces&& pieces, device::Limit limit);
@@ -83,6 +80,7 @@ class Agreement final : public peer::Attachment {
   std::uint64_t n_calls_ = 0;
   Handle comm_ = 0;  // of our messages
   bool has_comm_ = false;
+  std::optional<NodeReduction> reduction_{};
   std::optional<Neighborhood> neighbors_{};
   std::array<Gap, kByMessages.size()> gaps_{};
   std::vector<ExchangePtr> exchanges_;  // the last one used first
@@ -90,8 +88,10 @@ class Agreement final : public peer::Attachment {
   std::size_t n_persistent_ = 0;
 };
 
-// The call may be carried out by messages: it must be counted.
-inline bool is_counted(Function function) noexcept { return may_be_by_messages(function) && message::notes_messages(); }
+// The call may be carried out by messages, or by a kernel of each member: it must be counted.
+inline bool is_counted(Function function) noexcept {
+  return (may_be_by_messages(function) || is_node_reduction(function)) && message::notes_messages();
+}
 
 // For the call that has made a communicator with a topology: nonblocking calls on it can be by messages.
 void agree_early(Handle comm) noexcept;

@@ -49,6 +49,14 @@ class Ballot {
   bool agrees(std::uint64_t attempt, bool is_willing, std::chrono::milliseconds lasts);
   // All votes, joined by "or". Votes are below 16.
   unsigned joined(unsigned own);
+  // Behind a successful attempt: this process's rank, and the shared memory of each member.
+  std::size_t rank() const { return rank_; }
+  std::size_t size() const { return members_.size(); }
+  const mailbox::Contents& contents_of(std::size_t member) const { return *members_[member]; }
+  // Its buffers: a process writes its own before a vote, and reads the others' between that vote and the next one.
+  mailbox::ReducedBuffers& own_buffers() { return own_->buffers; }
+  const mailbox::ReducedBuffers& buffers_of(std::size_t member) const { return polls_[member]->buffers; }
+
   // The way of the next nonblocking call of one of mailbox::kCourses functions, the same for all members; waits for
   // nobody. If this member is first there, it is `wants(votes)` of its own vote and the last ones of the others.
   bool way_of_next(std::size_t function, unsigned own, FunctionRef<bool(unsigned)> wants);

@@ -13,10 +13,34 @@ struct Rooted {
   void operator()(const Group& group, Ends& ends) const { kDescribe(group, ends, root); }
 };
 
+// Reductions': with the operation.
+template <void (*kDescribe)(const Group&, Ends&)>
+struct Reducing {
+  Handle operation;
+  void operator()(const Group& group, Ends& ends) const {
+    ends.operation = operation;
+    kDescribe(group, ends);
+  }
+};
+
+// MPI_Reduce's.
+struct ReducingToRoot {
+  Handle operation;
+  int root;
+  void operator()(const Group& group, Ends& ends) const {
+    ends.operation = operation;
+    describe_reduce(group, ends, root);
+  }
+};
+
 // MPI_Reduce_scatter's.
-struct Scattered {
+struct ReducingScattered {
+  Handle operation;
   mutable ScatterCounts counts{};
-  void operator()(const Group& group, Ends& ends) const { describe_reduce_scatter(group, ends, counts); }
+  void operator()(const Group& group, Ends& ends) const {
+    ends.operation = operation;
+    describe_reduce_scatter(group, ends, counts);
+  }
 };
 
 // One buffer.

@@ -82,6 +82,7 @@ void describe_neighbor_alltoall(const Group& group, Ends& ends) {
 
 void describe_reduce(const Group& group, Ends& ends, int root) {
   const bool is_here = is_root(group, root);
+  ends.root = root;
   ends.out.fidelity = ends.in.fidelity = Fidelity::kept;
   if (is_here) use(ends.in, 1, {ends.out.is_in_place(), true});
   if (is_here && ends.out.is_in_place()) return;
@@ -111,6 +112,7 @@ void describe_reduce_scatter_block(const Group& group, Ends& ends) {
 void describe_reduce_scatter(const Group& group, Ends& ends, ScatterCounts& totals) {
   const Numbers counts = ends.in.counts;
   if (!counts.any()) return;  // the library will refuse it
+  ends.results = counts;
   totals = {0, counts[group.rank], 0};
   for (int i = 0; i < group.size; ++i) totals.of_all += counts[i];
   totals.others = totals.of_all - totals.own;

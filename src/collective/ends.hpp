@@ -11,7 +11,9 @@ namespace tempi::collective {
 struct Ends {
   Argument out, in;     // of calls with one buffer, `in`
   Argument compared{};  // of MPI_Compare_and_swap
-  int root = -1;        // of MPI_Bcast
+  int root = -1;        // of MPI_Bcast and MPI_Reduce
+  Handle operation{};   // of a reduction
+  Numbers results{};    // of MPI_Reduce_scatter: the count of each process
 };
 
 void describe_bcast(const Group& group, Ends& ends, int root);

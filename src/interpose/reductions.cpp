@@ -1,5 +1,6 @@
-// MPI-4.1, 6.9 to 6.11, 6.12 and 6.13: reductions. GPU memory is reduced in host memory, where operations of the
-// program can run; in MPI_Reduce_local by a kernel where there is one.
+// MPI-4.1, 6.9 to 6.11, 6.12 and 6.13: reductions. Kernels reduce GPU memory: in MPI_Reduce_local, and in the blocking
+// calls among the GPUs of a node (collective/node_reduction.hpp). Operations of the program run on the CPU: they and all
+// else are reduced in host memory.
 #include "collective/reduction.hpp"
 #include "interpose/collective_entry.hpp"
 
@@ -13,18 +14,18 @@ using namespace collective;
 #define TEMPI_REDUCE_SCATTER(N, D) \
   (const void* sendbuf, void* recvbuf, const N* recvcounts, Handle datatype, Handle op, Handle comm)
 
-TEMPI_COLLECTIVE(MPI_Reduce, MPI_Ireduce, MPI_Reduce_init, TEMPI_REDUCE, reduce, Rooted<describe_reduce>{root},
+TEMPI_COLLECTIVE(MPI_Reduce, MPI_Ireduce, MPI_Reduce_init, TEMPI_REDUCE, reduce, (ReducingToRoot{op, root}),
                  (sendbuf, recvbuf, count, datatype), (op, root, comm))
-TEMPI_COLLECTIVE(MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init, TEMPI_ALLREDUCE, reduce, &describe_allreduce,
+TEMPI_COLLECTIVE(MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init, TEMPI_ALLREDUCE, reduce,
+                 Reducing<describe_allreduce>{op}, (sendbuf, recvbuf, count, datatype), (op, comm))
+TEMPI_COLLECTIVE(MPI_Scan, MPI_Iscan, MPI_Scan_init, TEMPI_ALLREDUCE, reduce, Reducing<describe_allreduce>{op},
                  (sendbuf, recvbuf, count, datatype), (op, comm))
-TEMPI_COLLECTIVE(MPI_Scan, MPI_Iscan, MPI_Scan_init, TEMPI_ALLREDUCE, reduce, &describe_allreduce,
-                 (sendbuf, recvbuf, count, datatype), (op, comm))
-TEMPI_COLLECTIVE(MPI_Exscan, MPI_Iexscan, MPI_Exscan_init, TEMPI_ALLREDUCE, reduce, &describe_exscan,
+TEMPI_COLLECTIVE(MPI_Exscan, MPI_Iexscan, MPI_Exscan_init, TEMPI_ALLREDUCE, reduce, Reducing<describe_exscan>{op},
                  (sendbuf, recvbuf, count, datatype), (op, comm))
 TEMPI_COLLECTIVE(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block_init, TEMPI_ALLREDUCE,
-                 reduce, &describe_reduce_scatter_block, (sendbuf, recvbuf, count, datatype), (op, comm))
+                 reduce, Reducing<describe_reduce_scatter_block>{op}, (sendbuf, recvbuf, count, datatype), (op, comm))
 TEMPI_COLLECTIVE(MPI_Reduce_scatter, MPI_Ireduce_scatter, MPI_Reduce_scatter_init, TEMPI_REDUCE_SCATTER, reduce,
-                 Scattered{}, (sendbuf, recvbuf, recvcounts, datatype), (op, comm))
+                 ReducingScattered{op}, (sendbuf, recvbuf, recvcounts, datatype), (op, comm))
 
 namespace {
 

@@ -65,7 +65,7 @@ struct OfferedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 7;
+inline constexpr std::uint32_t kVersion = 8;
 inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16, kPolls = 256,
                              kCourses = 11;
 inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time
@@ -150,6 +150,17 @@ struct Answer {
 };
 enum class Consent : std::uint8_t { none, refused, given, taken_back, accepted };
 
+// Device memory that the members of a communicator read and write in a reduction (collective/node_reduction.hpp).
+struct ReducedBuffer {
+  device::SharedAllocation memory;
+  std::uint64_t address;  // in its process
+
+  bool is_same(const ReducedBuffer& other) const { return memory.id == other.memory.id && address == other.address; }
+};
+struct ReducedBuffers {
+  ReducedBuffer input, output;  // the output is the input where there is no other
+};
+
 // The protocol is in collective/ballot.hpp. Its process alone writes a poll, but for the step from "given" to
 // "accepted", and for the courses, which all members change by compare-and-swap.
 struct Poll {
@@ -162,6 +173,7 @@ struct Poll {
   std::array<std::atomic<std::uint64_t>, kCourses> courses{};  // of the first member: bits of a Course
   std::array<std::atomic<std::uint64_t>, kCourses> begun{};    // number of calls << 4 | memory of the last one
   std::atomic<std::uint64_t> settled{};                        // calls of all functions whose way is known
+  ReducedBuffers buffers{};                                    // of the last reduction
 };
 
 struct Contents {

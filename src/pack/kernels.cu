@@ -88,6 +88,11 @@ __device__ __forceinline__ void tell(const device::Done& done) {
 #define TEMPI_SCALAR(name, type)                                                                            \
   extern "C" __global__ void __launch_bounds__(kReductionThreads) tempi_reduce_##name(const Reduction of) { \
     reduce<type>(of, Tile{blockIdx.x, threadIdx.x, kReductionThreads}, GpuMemory{});                        \
+  }                                                                                                         \
+  extern "C" __global__ void __launch_bounds__(kReductionThreads)                                           \
+      tempi_reduce_group_##name(const __grid_constant__ GroupReduction of, const device::Done done) {       \
+    reduce<type>(of, Tile{blockIdx.x, threadIdx.x, kReductionThreads}, GpuMemory{});                        \
+    tell(done);                                                                                             \
   }
 #include "pack/scalars.def"
 

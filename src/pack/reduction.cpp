@@ -1,5 +1,7 @@
 #include "pack/reduction.hpp"
 
+#include <algorithm>
+
 #include "base/counters.hpp"
 #include "pack/cpu_memory.hpp"
 #include "pack/reduction_body.hpp"
@@ -7,38 +9,78 @@
 namespace tempi::pack {
 namespace {
 
-template <class Scalar>
+template <class Params, class Scalar>
 void reduce_on_cpu(const void* params, device::KernelThread at, const device::AddressShift& shift) {
-  reduce<Scalar>(*static_cast<const Reduction*>(params), Tile{at.tile, at.thread, at.threads}, ShiftedMemory{shift});
+  reduce<Scalar>(*static_cast<const Params*>(params), Tile{at.tile, at.thread, at.threads}, ShiftedMemory{shift});
 }
 
-struct KernelOfScalar {
+struct KernelsOfScalar {
   std::uint32_t bytes;
-  device::Kernel kernel;
+  Operation first, last;
+  device::Kernel two, group;
 };
 
-constexpr KernelOfScalar kKernels[] = {
-#define TEMPI_SCALAR(name, type) \
-  {sizeof(type), {"tempi_reduce_" #name, kReductionThreads, sizeof(Reduction), reduce_on_cpu<type>}},
+constexpr KernelsOfScalar kKernels[] = {
+#define TEMPI_SCALAR(name, type)                                                                  \
+  {sizeof(type),                                                                                  \
+   first_operation<type>,                                                                         \
+   last_operation<type>,                                                                          \
+   {"tempi_reduce_" #name, kReductionThreads, sizeof(Reduction), reduce_on_cpu<Reduction, type>}, \
+   {.symbol = "tempi_reduce_group_" #name,                                                        \
+    .most_threads = kReductionThreads,                                                            \
+    .param_bytes = sizeof(GroupReduction),                                                        \
+    .host_body = reduce_on_cpu<GroupReduction, type>,                                             \
+    .tells_its_end = true}},
 #include "pack/scalars.def"
 };
+
+// Integers wrap around: their signs matter to the minimum and the maximum only.
+ScalarType computed_in(ScalarType type, Operation operation) {
+  if (operation == Operation::minimum || operation == Operation::maximum) return type;
+  switch (type) {
+    case ScalarType::i8: return ScalarType::u8;
+    case ScalarType::i16: return ScalarType::u16;
+    case ScalarType::i32: return ScalarType::u32;
+    case ScalarType::i64: return ScalarType::u64;
+    default: return type;
+  }
+}
+
+const KernelsOfScalar& kernels_of(ScalarType type, Operation operation) {
+  return kKernels[static_cast<std::size_t>(computed_in(type, operation))];
+}
 
 bool is_wide(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % kWideUnitBytes == 0; }
 
 std::uint64_t quotient_rounded_up(std::uint64_t n, std::uint64_t by) { return (n + by - 1) / by; }
 
+device::Grid grid_of(std::uint64_t count, std::uint32_t scalar_bytes, bool is_wide) {
+  const std::uint64_t n_units = quotient_rounded_up(count, is_wide ? kWideUnitBytes / scalar_bytes : 1);
+  return {static_cast<std::uint32_t>(quotient_rounded_up(n_units, kReductionThreads * kUnitsPerThread)),
+          kReductionThreads};
+}
+
 }  // namespace
 
 std::uint32_t bytes_of(ScalarType type) { return kKernels[static_cast<std::size_t>(type)].bytes; }
+
+bool has_operation(ScalarType type, Operation operation) {
+  const KernelsOfScalar& of = kernels_of(type, operation);
+  return of.first <= operation && operation <= of.last;
+}
 
 void launch_reduction(const device::Scope& here, ScalarType type, Operation operation, const void* in, void* inout,
                       std::uint64_t count) {
   const Reduction params{static_cast<const char*>(in), static_cast<char*>(inout), count, operation,
                          is_wide(in) && is_wide(inout)};
-  const std::uint64_t n_units = quotient_rounded_up(count, params.is_wide ? kWideUnitBytes / bytes_of(type) : 1);
-  const std::uint64_t tiles = quotient_rounded_up(n_units, kReductionThreads * kUnitsPerThread);
-  here.launch(kKernels[static_cast<std::size_t>(type)].kernel, {static_cast<std::uint32_t>(tiles), kReductionThreads},
-              &params);
+  here.launch(kernels_of(type, operation).two, grid_of(count, bytes_of(type), params.is_wide != 0), &params);
+  count_call(Function::GPU, Outcome::launched);
+}
+
+void launch_reduction(const device::Scope& here, ScalarType type, GroupReduction of) {
+  of.is_wide = std::all_of(of.inputs, of.inputs + of.n_inputs, is_wide) &&
+               std::all_of(of.outputs, of.outputs + of.n_outputs, is_wide);
+  here.launch(kernels_of(type, of.operation).group, grid_of(of.count, bytes_of(type), of.is_wide != 0), &of);
   count_call(Function::GPU, Outcome::launched);
 }
 

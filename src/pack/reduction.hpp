@@ -1,4 +1,4 @@
-// Reductions of two buffers that a GPU reaches.
+// Reductions of buffers that a GPU reaches.
 #pragma once
 
 #include "device/device.hpp"
@@ -12,9 +12,13 @@ enum class ScalarType : std::uint8_t {
 };
 
 std::uint32_t bytes_of(ScalarType type);
+bool has_operation(ScalarType type, Operation operation);
 
 // inout[i] = inout[i] operation in[i] for `count` scalars, queued in the scope. Both buffers are aligned to a scalar.
 void launch_reduction(const device::Scope& here, ScalarType type, Operation operation, const void* in, void* inout,
                       std::uint64_t count);
+
+// Queued in the scope. All buffers are aligned to a scalar; is_wide is set here.
+void launch_reduction(const device::Scope& here, ScalarType type, GroupReduction of);
 
 }  // namespace tempi::pack

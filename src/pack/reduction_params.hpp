@@ -5,7 +5,7 @@
 
 namespace tempi::pack {
 
-// MPI-4.1, 6.9.2. Floating point numbers have the first four.
+// MPI-4.1, 6.9.2 and 6.9.4. Which scalars have which: `has_operation` (reduction_body.hpp).
 enum class Operation : std::uint32_t {
   sum,
   product,
@@ -17,6 +17,21 @@ enum class Operation : std::uint32_t {
   logical_and,
   logical_or,
   logical_xor,
+  minimum_location,
+  maximum_location,
+};
+
+// The real part comes first, as in C, C++ and Fortran.
+template <class Real>
+struct alignas(2 * sizeof(Real)) Complex {
+  Real real, imaginary;
+};
+
+// A value and its index: the element of MPI_MINLOC and MPI_MAXLOC. It may have gaps, which no kernel writes.
+template <class Value, class Index>
+struct Located {
+  Value value;
+  Index index;
 };
 
 // A thread takes several units, whose loads are in flight together: of 16 bytes, or scalars.
@@ -31,6 +46,19 @@ struct Reduction {
   std::uint64_t count;
   Operation operation;
   std::uint32_t is_wide;  // both ends are aligned to 16 bytes
+};
+
+inline constexpr std::uint32_t kMostReduced = 64;  // buffers on each side
+
+// outputs[k][i] = inputs[0][i] operation inputs[1][i] operation ... for each k, for `count` scalars. The thread that
+// reads scalar i of all inputs is the one that writes it to all outputs: an output may be an input, at the same place.
+struct GroupReduction {
+  const char* inputs[kMostReduced];
+  char* outputs[kMostReduced];
+  std::uint64_t count;
+  Operation operation;
+  std::uint32_t n_inputs, n_outputs;
+  std::uint32_t is_wide;  // all buffers are aligned to 16 bytes
 };
 
 }  // namespace tempi::pack

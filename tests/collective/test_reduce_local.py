@@ -66,7 +66,7 @@ def test_other_memory_is_reduced_on_the_host(reduced, kinds):
 
 
 def test_what_has_no_kernel_is_reduced_on_the_host(reduced, ranks):
-    assert reduced(Case("C_BOOL", "LOR", 10)) == [False]
+    assert reduced(Case("LONG_DOUBLE", "SUM", 10)) == [False]
     assert ranks(1, TEMPI_DEVICE="fake").call(worker.by_an_operation_of_the_program) == [[11, 22]]
 
 

@@ -1,0 +1,1 @@
+"""``python -m bench.collectives``: reductions and broadcasts of GPU memory."""

@@ -1,0 +1,136 @@
+"""One rank of ``bench.collectives``; rank 0 prints lines "operation,bytes,way,us,right".
+
+Run it with the shim preloaded, one rank a GPU:
+
+``mpirun -n 4 env LD_PRELOAD=$(tempi lib) python -m bench.collectives.rank``
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy.cuda import nccl
+from mpi4py import MPI
+
+SIZES = [8, 8 << 10, 1 << 20, 8 << 20, 64 << 20, 256 << 20]  # bytes
+SECONDS, LEAST_ROUNDS, MOST_ROUNDS = 0.15, 5, 400
+OPERATIONS = ("Allreduce", "Reduce_scatter_block", "Reduce", "Bcast")
+
+COMM = MPI.COMM_WORLD
+RANK, SIZE = COMM.rank, COMM.size
+Call = Callable[[], object]
+
+
+class Buffers:
+    """The whole numbers 0 to 99 and the rank, again and again; a result."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.numbers = n, np.arange(n) % 100
+        self.sent = cupy.asarray(self.numbers + RANK, "f8")
+        self.received = cupy.zeros(n, "f8")
+
+    @property
+    def block(self) -> int:
+        return self.n // SIZE
+
+    def by_mpi(self, operation: str) -> Call:
+        part = self.received[: self.block]
+        calls: dict[str, Call] = {
+            "Allreduce": lambda: COMM.Allreduce(self.sent, self.received),
+            "Reduce_scatter_block": lambda: COMM.Reduce_scatter_block(self.sent[: self.block * SIZE], part),
+            "Reduce": lambda: COMM.Reduce(self.sent, self.received),
+            "Bcast": lambda: COMM.Bcast(self.sent),
+        }
+        return calls[operation]
+
+    def by_nccl(self, operation: str, comm: Any) -> Call:
+        stream = cupy.cuda.Stream(non_blocking=True)
+        sent, received = self.sent.data.ptr, self.received.data.ptr
+        queue: dict[str, Call] = {
+            "Allreduce": lambda: comm.allReduce(
+                sent, received, self.n, nccl.NCCL_FLOAT64, nccl.NCCL_SUM, stream.ptr
+            ),
+            "Reduce_scatter_block": lambda: comm.reduceScatter(
+                sent, received, self.block, nccl.NCCL_FLOAT64, nccl.NCCL_SUM, stream.ptr
+            ),
+            "Reduce": lambda: comm.reduce(
+                sent, received, self.n, nccl.NCCL_FLOAT64, nccl.NCCL_SUM, 0, stream.ptr
+            ),
+            "Bcast": lambda: comm.bcast(sent, self.n, nccl.NCCL_FLOAT64, 0, stream.ptr),
+        }
+
+        def call() -> None:
+            queue[operation]()
+            stream.synchronize()
+
+        return call
+
+    def is_right(self, operation: str, call: Call) -> bool:
+        self.sent.set((self.numbers + RANK).astype("f8"))
+        self.received.fill(-1)
+        cupy.cuda.runtime.deviceSynchronize()
+        COMM.Barrier()
+        call()
+        total = SIZE * self.numbers + SIZE * (SIZE - 1) // 2
+        if operation == "Bcast":
+            return bool((cupy.asnumpy(self.sent) == self.numbers).all())
+        if operation == "Reduce_scatter_block":
+            first = RANK * self.block
+            return bool(
+                (cupy.asnumpy(self.received[: self.block]) == total[first : first + self.block]).all()
+            )
+        return (operation == "Reduce" and RANK != 0) or bool((cupy.asnumpy(self.received) == total).all())
+
+
+def median_us(call: Call) -> float:
+    """Microseconds of a call of the slowest rank, the median of the rounds."""
+    for _ in range(3):
+        call()
+    begun = time.perf_counter()
+    call()
+    rounds = COMM.bcast(int(SECONDS / (time.perf_counter() - begun)))
+    times = np.zeros(min(max(rounds, LEAST_ROUNDS), MOST_ROUNDS))
+    for i in range(len(times)):
+        COMM.Barrier()
+        begun = time.perf_counter()
+        call()
+        times[i] = time.perf_counter() - begun
+    return 1e6 * float(np.median(COMM.allreduce(times, np.maximum)))
+
+
+def nccl_comm() -> Any:
+    """None where CuPy has no NCCL, or ranks share a GPU."""
+    n_gpus = cupy.cuda.runtime.getDeviceCount()
+    if not nccl.available or n_gpus < SIZE:
+        return None
+    return nccl.NcclCommunicator(SIZE, COMM.bcast(nccl.get_unique_id()), RANK)
+
+
+def ways(buffers: Buffers, operation: str, comm: Any) -> Iterator[tuple[str, Call]]:
+    yield "MPI", buffers.by_mpi(operation)
+    if comm is not None:
+        yield "NCCL", buffers.by_nccl(operation, comm)
+
+
+def main() -> None:
+    cupy.cuda.Device(RANK % cupy.cuda.runtime.getDeviceCount()).use()
+    comm = nccl_comm() if "--no-nccl" not in sys.argv else None
+    for n_bytes in SIZES:
+        buffers = Buffers(n_bytes // 8)
+        for operation in OPERATIONS:
+            if operation == "Reduce_scatter_block" and buffers.block == 0:
+                continue
+            for way, call in ways(buffers, operation, comm):
+                right = COMM.allreduce(buffers.is_right(operation, call), MPI.LAND)
+                us = median_us(call)
+                if RANK == 0:
+                    print(f"{operation},{n_bytes},{way},{us:.2f},{right}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

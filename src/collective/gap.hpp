@@ -1,0 +1,27 @@
+// Calls of one function between votes: members that have found a call to be the library's vote less and less often.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tempi::collective {
+
+class Gap {
+ public:
+  // True: this call is the library's without a vote.
+  bool is_between_votes() {
+    if (left_ == 0) return false;
+    --left_;
+    return true;
+  }
+  void note_vote(bool is_for_library) {
+    length_ = is_for_library ? std::min(2 * length_ + 1, kLongest) : 0;
+    left_ = length_;
+  }
+
+ private:
+  static constexpr std::uint64_t kLongest = 63;
+  std::uint64_t length_ = 0, left_ = 0;
+};
+
+}  // namespace tempi::collective
