@@ -1,6 +1,6 @@
 """Reductions and broadcasts of doubles in GPU memory, by MPI with the shim and by NCCL.
 
-The time is that of the slowest rank. Needs CuPy and a GPU for each rank, and a CuPy that finds NCCL for its rows.
+The time is that of the slowest rank. Needs CuPy and a GPU for each rank; NCCL where CuPy finds it.
 
 python -m bench.collectives --ranks 4
 """

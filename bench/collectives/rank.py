@@ -39,10 +39,10 @@ class Buffers:
         return self.n // SIZE
 
     def by_mpi(self, operation: str) -> Call:
-        part = self.received[: self.block]
+        part, blocks = self.received[: self.block], self.sent[: self.block * SIZE]
         calls: dict[str, Call] = {
             "Allreduce": lambda: COMM.Allreduce(self.sent, self.received),
-            "Reduce_scatter_block": lambda: COMM.Reduce_scatter_block(self.sent[: self.block * SIZE], part),
+            "Reduce_scatter_block": lambda: COMM.Reduce_scatter_block(blocks, part),
             "Reduce": lambda: COMM.Reduce(self.sent, self.received),
             "Bcast": lambda: COMM.Bcast(self.sent),
         }

@@ -80,7 +80,9 @@ void launch_reduction(const device::Scope& here, ScalarType type, Operation oper
 void launch_reduction(const device::Scope& here, ScalarType type, GroupReduction of) {
   of.is_wide = std::all_of(of.inputs, of.inputs + of.n_inputs, is_wide) &&
                std::all_of(of.outputs, of.outputs + of.n_outputs, is_wide);
-  here.launch(kernels_of(type, of.operation).group, grid_of(of.count, bytes_of(type), of.is_wide != 0), &of);
+  device::Grid grid = grid_of(of.count, bytes_of(type), of.is_wide != 0);
+  grid.tiles = of.n_tiles = std::min(grid.tiles, kMostGroupTiles);
+  here.launch(kernels_of(type, of.operation).group, grid, &of);
   count_call(Function::GPU, Outcome::launched);
 }
 

@@ -144,7 +144,7 @@ template <class Unit>
 inline constexpr std::uint32_t kInputsAtOnce = sizeof(Unit) == kWideUnitBytes && Unit::kScalars <= 4 ? 4 : 1;
 
 template <Operation kOperation, class Unit, class Memory>
-TEMPI_DEVICE void reduce_units(const GroupReduction& of, Run run, Tile tile, const Memory& memory) {
+TEMPI_DEVICE void reduce_units_of_tile(const GroupReduction& of, Run run, Tile tile, const Memory& memory) {
   constexpr std::uint32_t kAtOnce = kInputsAtOnce<Unit>;
   Unit all[kUnitsPerThread], next[kUnitsPerThread][kAtOnce];
   each_unit<Unit>(run, tile, [&](std::uint32_t k, std::uint64_t at) {
@@ -168,6 +168,14 @@ TEMPI_DEVICE void reduce_units(const GroupReduction& of, Run run, Tile tile, con
     each_unit<Unit>(run, tile, [&](std::uint32_t k, std::uint64_t at) {
       store_unit(reinterpret_cast<Unit*>(memory.at(of.outputs[i] + at)), all[k]);
     });
+  }
+}
+
+template <Operation kOperation, class Unit, class Memory>
+TEMPI_DEVICE void reduce_units(const GroupReduction& of, Run run, Tile tile, const Memory& memory) {
+  const std::uint64_t units_of_tile = std::uint64_t{tile.threads} * kUnitsPerThread;
+  for (; tile.index * units_of_tile * Unit::kScalars < run.count; tile.index += of.n_tiles) {
+    reduce_units_of_tile<kOperation, Unit>(of, run, tile, memory);
   }
 }
 

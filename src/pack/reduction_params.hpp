@@ -50,6 +50,14 @@ struct Reduction {
 
 inline constexpr std::uint32_t kMostReduced = 64;  // buffers on each side
 
+// Of a group's reduction: one for each multiprocessor. Allreduce among four H200 (launch to end, us), by tiles:
+//
+//              64 MiB   256 MiB
+//     132         330      1262
+//     264         332      1278
+//     one a unit  342      1292
+inline constexpr std::uint32_t kMostGroupTiles = 132;
+
 // outputs[k][i] = inputs[0][i] operation inputs[1][i] operation ... for each k, for `count` scalars. The thread that
 // reads scalar i of all inputs is the one that writes it to all outputs: an output may be an input, at the same place.
 struct GroupReduction {
@@ -57,7 +65,7 @@ struct GroupReduction {
   char* outputs[kMostReduced];
   std::uint64_t count;
   Operation operation;
-  std::uint32_t n_inputs, n_outputs;
+  std::uint32_t n_inputs, n_outputs, n_tiles;
   std::uint32_t is_wide;  // all buffers are aligned to 16 bytes
 };
 
