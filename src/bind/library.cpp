@@ -217,6 +217,7 @@ void bind_library(py::module_& module) {
       .def("fake_deallocate",
            [](const Library& self, Address data) { self.table().fake_deallocate(reinterpret_cast<void*>(data)); })
       .def("fake_copy", fake_copy, py::arg("dst"), py::arg("src"), py::arg("bytes"))
+      .def("fake_end_context", [](const Library& self, int ordinal) { self.table().fake_end_context(ordinal); })
       .def("fake_unfinished", [](const Library& self) { return self.table().fake_unfinished(); })
       .def("is_on_this_node", [](const Library& self, int rank) { return self.table().is_on_this_node(rank) != 0; })
       .def("comm_id", [](const Library& self, std::uint64_t comm) { return self.table().comm_id(comm); });

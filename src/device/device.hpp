@@ -29,7 +29,9 @@ enum class MemoryKind : std::uint8_t {
 
 const char* name(MemoryKind kind);
 
-// An address space of one GPU. Opaque: a CUcontext for cuda, an ordinal for fake. Null for host memory.
+// One life of an address space of a GPU. The program may end it (cudaDeviceReset, cuCtxDestroy) with all that it holds.
+// The next one is another Context. Opaque: a record that is never freed for cuda, a number for fake.
+// Null for host memory.
 using Context = void*;
 
 struct Location {
@@ -121,6 +123,13 @@ class Device {
   // True: an allocation that locate() has found is there still. Neither waits nor orders anything.
   virtual bool exists(const Location& known) noexcept = 0;
 
+  // The program has ended the context, or the driver has shut down. Memory, pinned pages, mappings and queued work went
+  // with it: they are forgotten, not given back. Scopes of it are refused from then on, and marks throw.
+  virtual bool has_ended(Context context) noexcept = 0;
+
+  // Gives up contexts that are there for our use only.
+  virtual void release_contexts() noexcept {}
+
   // Facts about the GPUs. Never initialises the driver: until the program has, there are none.
   virtual Facts facts() noexcept = 0;
 
@@ -134,8 +143,6 @@ class Device {
   // device memory, or the driver has no handle for it (cudaMallocAsync, virtual memory management). Cheap enough to be
   // asked for each message.
   virtual std::optional<SharedAllocation> share(const Location& location) noexcept = 0;
-
-  virtual void unpin(void* pages) noexcept = 0;  // see Scope::pin
 
  private:
   friend class Scope;  // which explains the rest
@@ -151,6 +158,7 @@ class Device {
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* address) noexcept = 0;
   virtual void pin(void* pages, std::size_t bytes) = 0;
+  virtual void unpin(void* pages) noexcept = 0;
   virtual std::uintptr_t map(const SharedAllocation& allocation) = 0;
   virtual void unmap(std::uintptr_t address) noexcept = 0;
 };
@@ -162,9 +170,9 @@ Device* current() noexcept;
 // True: this process may come to use a GPU. Constant.
 bool may_come() noexcept;
 
-// Makes a context current for the calling thread while it lives; graph capture by the program is not disturbed. A
-// function that needs a current context takes a Scope as proof. Only the innermost of nested scopes may be used. Copies
-// and kernels go to the thread's own queue of the context and lane.
+// Makes a context current for the calling thread while it lives; graph capture by the program is not disturbed. Throws
+// Error (device) if the context has ended. A function that needs a current context takes a Scope as proof. Only the
+// innermost of nested scopes may be used. Copies and kernels go to the thread's own queue of the context and lane.
 class Scope {
  public:
   Scope(Device& device, Context context, Lane lane = Lane::first) : device_(device), context_(context) {
@@ -190,8 +198,10 @@ class Scope {
   // Raw device memory for caches and pools. Freed memory must not be in use by queued work.
   void* allocate(std::size_t bytes) const { return device_.allocate(bytes); }
   void deallocate(void* address) const noexcept { device_.deallocate(address); }
-  // Makes pages (host_pages.hpp) reachable by all GPUs, at the CPU's address; they stay the caller's.
+  // Makes pages (host_pages.hpp) reachable by all GPUs, at the CPU's address, until unpin() or the end of this context;
+  // they stay the caller's.
   void pin(void* pages, std::size_t bytes) const { device_.pin(pages, bytes); }
+  void unpin(void* pages) const noexcept { device_.unpin(pages); }
 
   // Maps an allocation of another process for kernels and copies of this context; locate() finds it there, too. Returns
   // the address of its first byte here. Throws Error: the GPU does not reach it, its process is gone, or it is an

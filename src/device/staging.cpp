@@ -52,12 +52,16 @@ std::size_t rounded(std::size_t bytes, std::size_t granularity) {
   return std::max<std::size_t>(1, (bytes + step - 1) / step) * step;
 }
 
+Context context_of(MemoryKind kind, Context context) { return kind == MemoryKind::host ? nullptr : context; }
+
 Sort sort_of(MemoryKind kind, Context context, std::size_t bytes) {
-  return {kind, false, kind == MemoryKind::device ? context : nullptr,
+  return {kind, false, context_of(kind, context),
           rounded(bytes, kind == MemoryKind::host ? std::size_t{kPageBytes} : kGranularity)};
 }
 
-Sort sort_with_tail(MemoryKind kind, std::size_t bytes) { return {kind, true, nullptr, rounded(bytes, kGranularity)}; }
+Sort sort_with_tail(MemoryKind kind, Context context, std::size_t bytes) {
+  return {kind, true, context_of(kind, context), rounded(bytes, kGranularity)};
+}
 
 void* take_unused(const Sort& sort) {
   const std::lock_guard lock(pool().mutex);
@@ -73,17 +77,17 @@ void deallocate_pages(const Sort& sort, void* data) noexcept {
   else deallocate_host_pages(data, sort.bytes);
 }
 
+// Of a context that has ended, nothing is given back.
+void leave_context(Device& device, const Block& block) noexcept try {
+  const Scope here(device, block.sort.context);
+  if (block.sort.kind == MemoryKind::device) here.deallocate(block.data);
+  else here.unpin(block.data);
+} catch (...) {  // the memory, or the pin, has gone with the context
+}
+
 void deallocate(Device* device, const Block& block) noexcept {
-  const auto& [sort, data] = block;
-  if (sort.kind != MemoryKind::device) {
-    if (sort.kind == MemoryKind::pinned) device->unpin(data);
-    return deallocate_pages(sort, data);
-  }
-  try {
-    const Scope scope(*device, sort.context);
-    scope.deallocate(data);
-  } catch (...) {  // the context is gone, and its memory with it
-  }
+  if (block.sort.kind != MemoryKind::host) leave_context(*device, block);
+  if (block.sort.kind != MemoryKind::device) deallocate_pages(block.sort, block.data);
 }
 
 // Source of an allocation; the context is null for ordinary memory.
@@ -104,6 +108,22 @@ void* allocate(const Origin& origin, const Sort& sort, TailUse use) {
     throw;
   }
   return data;
+}
+
+template <class Fn>
+void release_if(Device* device, const Fn& is_one) noexcept {
+  std::vector<Block> blocks;
+  {
+    const std::lock_guard lock(pool().mutex);
+    std::erase_if(pool().unused, [&](const auto& of_sort) {
+      const auto& [sort, unused] = of_sort;
+      if (!is_one(sort)) return false;
+      for (void* data : unused) blocks.push_back({sort, data});
+      pool().all_bytes -= unused.size() * sort.bytes;
+      return true;
+    });
+  }
+  for (const Block& block : blocks) deallocate(device, block);
 }
 
 bool fits_limit(std::size_t bytes) {
@@ -132,9 +152,16 @@ void* allocate_with_room(const Origin& origin, const Sort& sort, TailUse use) {
   return allocate(origin, sort, use);
 }
 
+// Before more is allocated: blocks of contexts that have ended are of no use.
+void forget_ended(Device* device) noexcept {
+  const auto has_ended = [&](const Sort& sort) { return sort.context != nullptr && device->has_ended(sort.context); };
+  if (device != nullptr) release_if(device, has_ended);
+}
+
 // Nothing: the sort needs a tail and none is left.
 std::optional<Block> take(const Origin& origin, const Sort& sort, Limit limit, TailUse use = TailUse::small) {
   if (void* const data = take_unused(sort)) return Block{sort, data};
+  forget_ended(origin.device);
   if (limit == Limit::pool) make_room(origin.device, sort.bytes);
   void* const data = allocate_with_room(origin, sort, use);
   if (data == nullptr) return {};
@@ -150,13 +177,15 @@ TailUse use_of_tail(std::size_t bytes) {
 }
 
 Block take_guarded(const Origin& origin, MemoryKind kind, std::size_t bytes, Limit limit) {
-  if (const auto block = take(origin, sort_with_tail(kind, bytes), limit, use_of_tail(bytes))) return *block;
+  if (const auto block = take(origin, sort_with_tail(kind, origin.context, bytes), limit, use_of_tail(bytes)))
+    return *block;
   if (bytes == 1) {
     release_staging(origin.device);  // unused blocks may hold the tails
-    if (const auto block = take(origin, sort_with_tail(kind, bytes), limit, TailUse::alone)) return *block;
+    if (const auto block = take(origin, sort_with_tail(kind, origin.context, bytes), limit, TailUse::alone))
+      return *block;
     throw Error(ErrorKind::no_memory, "out of address space");
   }
-  return *take(origin, sort_of(kind, nullptr, bytes + 1), limit);
+  return *take(origin, sort_of(kind, origin.context, bytes + 1), limit);
 }
 
 Block take(const Origin& origin, MemoryKind kind, std::int64_t n, Limit limit, Overrun overrun) {
@@ -192,17 +221,7 @@ Staging::~Staging() {
 std::uint64_t staging_shortages() noexcept { return n_shortages.load(std::memory_order_relaxed); }
 
 void release_staging(Device* device) noexcept {
-  std::vector<Block> blocks;
-  {
-    const std::lock_guard lock(pool().mutex);
-    for (auto& [sort, unused] : pool().unused) {
-      if (device == nullptr && sort.kind != MemoryKind::host) continue;
-      for (void* data : unused) blocks.push_back({sort, data});
-      pool().all_bytes -= unused.size() * sort.bytes;
-      unused.clear();
-    }
-  }
-  for (const Block& block : blocks) deallocate(device, block);
+  release_if(device, [&](const Sort& sort) { return device != nullptr || sort.kind == MemoryKind::host; });
 }
 
 }  // namespace tempi::device

@@ -18,8 +18,8 @@ enum class Overrun { impossible, possible };
 
 class Staging {
  public:
-  // Device memory of the context, or pinned memory. The context is entered only where the pool has no block. Throws
-  // Error (no_memory), as the next one does.
+  // Device memory of the context, or pages that it pins: both end with it. The context is entered only where the pool
+  // has no block. Throws Error (no_memory), as the next one does.
   Staging(Device& device, Context context, MemoryKind kind, std::int64_t bytes, Limit limit = Limit::none,
           Overrun overrun = Overrun::impossible);
   // Ordinary memory. `device` may be null; the pool gives back its memory, too, when there is no other.
@@ -38,7 +38,7 @@ class Staging {
   struct Sort {
     MemoryKind kind;
     bool has_tail;
-    Context context;  // null for memory of the host
+    Context context;  // null for ordinary memory
     std::size_t bytes;
     bool operator==(const Sort&) const = default;
   };

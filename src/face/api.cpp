@@ -238,6 +238,7 @@ constexpr tempi_api_table kTable = {
     direct,
     reaches,
     is_on_this_node,
+    device::fake_end_context,
 };
 
 }  // namespace

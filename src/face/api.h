@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 8
+#define TEMPI_API_VERSION 9
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -95,7 +95,8 @@ typedef struct tempi_api_table {
   char* (*direct)(void); /* messages of GPU memory go direct: "yes: ...", "to oneself; ..." or "no: ..."; from malloc */
   /* 1: a kernel on the first GPU reaches memory of the other one. Ordinals of this process, which uses CUDA. */
   int (*reaches)(int ordinal, int other);
-  int (*is_on_this_node)(int rank); /* of MPI_COMM_WORLD; 0: no, or not known (peer/node.hpp) */
+  int (*is_on_this_node)(int rank);      /* of MPI_COMM_WORLD; 0: no, or not known (peer/node.hpp) */
+  void (*fake_end_context)(int ordinal); /* the cudaDeviceReset of the fake device */
 } tempi_api_table;
 
 /* The one exported name that is not MPI's. */

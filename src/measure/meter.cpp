@@ -63,8 +63,8 @@ void* allocate_pinned(const device::Scope& here, std::size_t bytes) {
   return pages;
 }
 
-void deallocate_pinned(void* pages, std::size_t bytes) noexcept {
-  gpu().unpin(pages);
+void deallocate_pinned(const device::Scope& here, void* pages, std::size_t bytes) noexcept {
+  here.unpin(pages);
   device::deallocate_host_pages(pages, bytes);
 }
 
@@ -82,7 +82,7 @@ Memory::~Memory() {
   try {
     const device::Scope here(gpu(), context_);
     if (kind_ == device::MemoryKind::device) here.deallocate(data_);
-    else deallocate_pinned(data_, bytes_);
+    else deallocate_pinned(here, data_, bytes_);
   } catch (const std::exception& error) {  // the driver has shut down, and has taken the memory
     log(LogLevel::info, std::string("memory of a measurement is not given back: ") + error.what());
   }

@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "mailbox/mailbox.hpp"
+#include "message/offers.hpp"
 #include "message/reach.hpp"
 
 namespace tempi::message {
@@ -57,6 +58,7 @@ bool is_freed(const Loan& loan) { return device::current() == loan.device && !lo
 
 void take_out(Loan& freed) {
   Loans& of = loans();
+  Offer::revoke_in(freed.memory.id);
   of.untold.push_back(freed.memory.id);
   of.untold_bytes += freed.memory.end - freed.memory.begin;
   of.ids.erase(freed.memory.id);

@@ -82,6 +82,13 @@ bool Offer::revoke() noexcept {
   return slot_.word.load(std::memory_order_acquire) == word(OfferState::revoked).bits();
 }
 
+void Offer::revoke_in(std::uint64_t allocation) noexcept {
+  const CallLock lock(published().mutex);
+  for (Offer* const offer : published().by_slot) {
+    if (offer != nullptr && offer->end.place.first.id == allocation && !offer->is_ended()) offer->revoke();
+  }
+}
+
 std::vector<OfferPtr> Offer::revoke_all() noexcept {
   std::vector<OfferPtr> left;
   const CallLock lock(published().mutex);

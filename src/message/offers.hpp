@@ -65,6 +65,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool unpack_arrived() noexcept;
   // The receive is complete.
   bool is_ended() const { return is_ended_.load(); }
+  // The program has freed an allocation: revokes the published ones of its memory that nobody has claimed.
+  static void revoke_in(std::uint64_t allocation) noexcept;
   // Revokes all that are published. Those returned have been claimed, or are complete.
   static std::vector<std::shared_ptr<Offer>> revoke_all() noexcept;
 

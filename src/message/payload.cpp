@@ -129,9 +129,19 @@ bool Payload::look_again(device::Location& seen) {
   seen = now.first;
   if (is_in_one_allocation_ && seen == end.place.first) return false;  // of several ones any may be another
   if (seen.context != end.place.first.context) on_device_.reset();
+  leave_ended_context();
   end.place = std::move(now);
   is_in_one_allocation_ = pack::lies_in_one_place(seen, end.address, span);
   return true;
+}
+
+// Pages that were pinned for it are ordinary memory now. The library has been given the address.
+void Payload::leave_ended_context() {
+  pack::End& dense = transfer_.dense();
+  if (!has_memory() || dense.place.first.context == nullptr || !device_->has_ended(dense.place.first.context)) return;
+  if (dense.place.first.kind == MemoryKind::device)
+    throw Error(ErrorKind::device, "the memory of a persistent request has gone with its GPU context");
+  dense.place = {device::Location{}};
 }
 
 bool Payload::can_be_queued() const {
@@ -175,11 +185,18 @@ void Payload::move() {
              static_cast<std::uint64_t>(taken.count()), static_cast<std::uint64_t>(predicted_s * 1e9));
 }
 
+// Nobody may touch its addresses.
+bool Payload::has_lost_buffer() const {
+  const device::Location& buffer = transfer_.laid_out().place.gpu();
+  return buffer.on_gpu() && device_->has_ended(buffer.context);
+}
+
 bool Payload::move_by_gpu_or_host() {
   try {
     move_by_gpu();
     return true;
   } catch (...) {
+    if (has_lost_buffer()) throw;
     warn_fallback("a transfer falls back to copies in host memory", caught_error().what());
     pack::move_on_host_copies(transfer_, *device_);
     return false;

@@ -69,7 +69,8 @@ class Payload {
 
   // The program has written to its buffer since the payload was made: its synchronous copies are waited for. It may
   // also have freed the buffer and allocated one at the same address: true if it has, or may have. `seen`: the
-  // allocation that the same call of the program's has looked at last.
+  // allocation that the same call of the program's has looked at last. Throws Error (device) where packed bytes in
+  // device memory have gone with their context.
   bool look_again(device::Location& seen);
 
   // The packed bytes have come elsewhere: they are unpacked from there, until put_back().
@@ -104,7 +105,9 @@ class Payload {
   bool has_taken(device::MemoryKind kind, device::Limit limit);  // false: there is none
   void take_stage(device::Limit limit);
   void use(void* dense, const device::Location& location);
+  void leave_ended_context();
   bool move_by_gpu_or_host();  // false: by the host, after a failure
+  bool has_lost_buffer() const;
   void move_by_gpu();
   void unpack_part(std::int64_t begin, std::int64_t bytes);
   void turn(pack::Direction direction);

@@ -58,7 +58,9 @@ ReachedPtr map(device::Device& device, const RemoteRange& range, const device::S
 ReachedPtr add(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation,
                Pause pause) {
   auto& [mutex, all, n_freed_seen] = mapped();
-  end_if([&](const Mapped& one) { return one.id != allocation.id && one.range.overlaps(range); });
+  end_if([&](const Mapped& one) {
+    return (one.id != allocation.id && one.range.overlaps(range)) || device.has_ended(one.range.context);
+  });
   if (!has_ended(range)) return nullptr;
   if (all.size() >= kMostMapped) all.pop_back();
   n_freed_seen.try_emplace(range.owner, range.owner->freed.count());
@@ -75,9 +77,10 @@ Reached::Reached(device::Device& device, const RemoteRange& range, const device:
     : device_(device), range_(range), begin_(device::Scope(device, range.context).map(allocation)) {}
 
 Reached::~Reached() {
+  if (device_.has_ended(range_.context)) return;  // with its mappings: another one may be at the address
   try {
     device::Scope(device_, range_.context).unmap(begin_);
-  } catch (...) {  // if the context is gone, its mappings are, too
+  } catch (...) {
     warn_fallback("memory of another process may stay mapped", caught_error().what());
   }
 }

@@ -25,7 +25,7 @@ using OwnedMapping = std::unique_ptr<const Reached>;
 
 constexpr std::chrono::microseconds kEndTakes{50'000};  // ten thousand on an idle machine; longer: kernels hold it up
 constexpr std::chrono::microseconds kMostPatience = std::chrono::seconds(1);
-constexpr std::chrono::seconds kExitWaits{1};
+constexpr std::chrono::seconds kEndWaits{1};
 
 struct Ending {
   RemoteRange range;
@@ -53,12 +53,6 @@ bool has_thread() {
   return ending().has_thread;
 }
 
-// The driver does not end below the thread.
-void wait_at_exit() {
-  const auto end = Clock::now() + kExitWaits;
-  while (!is_forked.load() && has_thread() && Clock::now() < end) std::this_thread::yield();
-}
-
 // Null: none is left, and the thread ends.
 OwnedMapping take_next() {
   const std::lock_guard lock(ending().mutex);
@@ -80,7 +74,7 @@ void* run(void*) noexcept {
 
 bool create_thread() noexcept {
   static const bool prepared =
-      std::atexit(wait_at_exit) == 0 && pthread_atfork(nullptr, nullptr, [] { is_forked.store(true); }) == 0;
+      std::atexit(finish_unmapping) == 0 && pthread_atfork(nullptr, nullptr, [] { is_forked.store(true); }) == 0;
   pthread_t thread{};
   const int error = prepared ? create_own_thread(thread, run) : ENOMEM;
   if (error != 0) warn_fallback("a call waits for the end of a mapping", std::strerror(error));
@@ -114,6 +108,12 @@ void end_later(const Reached* mapping) noexcept {
   } catch (...) {  // no memory: it ends here
     warn_fallback("a call waits for the end of a mapping", caught_error().what());
   }
+}
+
+// Neither the driver nor a context ends below the thread.
+void finish_unmapping() noexcept {
+  const auto end = Clock::now() + kEndWaits;
+  while (!is_forked.load() && has_thread() && Clock::now() < end) std::this_thread::yield();
 }
 
 bool has_ended(const RemoteRange& range) noexcept {

@@ -9,6 +9,9 @@ namespace tempi::message {
 // Takes the mapping over.
 void end_later(const Reached* mapping) noexcept;
 
+// Returns when all have ended, or after a second: kernels hold them up.
+void finish_unmapping() noexcept;
+
 // False: a mapping of the same memory has not ended, and probably kernels hold up its end. The driver refuses to map
 // what has been allocated there since (seen on an H200). Waits up to a tenth of a second for one that is not held up,
 // up to two seconds with TEMPI_PATIENCE.

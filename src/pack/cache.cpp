@@ -54,11 +54,21 @@ DeviceTable LaunchCache::locked_table(const Scope& here, const Box& box) {
   if (!box.table) return {};
   UploadedTable& uploaded = tables_[{here.context(), box.table.get()}];
   if (!uploaded.entries) {
+    forget_ended(here);
     const std::vector<std::int32_t> narrow = narrow_entries(*box.table);
     uploaded.narrow = !narrow.empty();
     uploaded.entries = uploaded.narrow ? upload(here, narrow) : upload(here, box.table->offsets);
   }
   return {uploaded.entries->data(), uploaded.narrow};
+}
+
+void LaunchCache::forget_ended(const Scope& here) {
+  const auto has_ended = [&](const auto& uploaded) {
+    const device::Context context = std::get<0>(uploaded.first);
+    return context != here.context() && here.device().has_ended(context);
+  };
+  std::erase_if(tables_, has_ended);
+  std::erase_if(lists_, has_ended);
 }
 
 LaunchCache::LaunchesPtr LaunchCache::find(const Shape& shape) {
@@ -80,7 +90,10 @@ const UploadedList& LaunchCache::list(const Scope& here, const Mapping& mapping,
   const std::lock_guard lock(mutex_);
   const auto key = std::make_tuple(here.context(), &mapping, alignment);
   auto found = lists_.find(key);
-  if (found == lists_.end()) found = lists_.emplace(key, upload_list(here, mapping, alignment)).first;
+  if (found == lists_.end()) {
+    forget_ended(here);
+    found = lists_.emplace(key, upload_list(here, mapping, alignment)).first;
+  }
   return found->second;
 }
 

@@ -54,7 +54,7 @@ struct Shape {
 // Thread-safe.
 class LaunchCache {
  public:
-  // Both upload at the first call for a context.
+  // Both upload at the first call for a context, and forget what was uploaded for those that have ended.
   DeviceTable table(const device::Scope& here, const datatype::Box& box);
   const UploadedList& list(const device::Scope& here, const Mapping& mapping, std::uintptr_t alignment);
 
@@ -70,6 +70,7 @@ class LaunchCache {
   };
   DeviceTable locked_table(const device::Scope& here, const datatype::Box& box);
   UploadedList upload_list(const device::Scope& here, const Mapping& mapping, std::uintptr_t alignment);
+  void forget_ended(const device::Scope& here);
 
   static constexpr std::size_t kShapesKept = 16;
 

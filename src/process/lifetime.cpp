@@ -16,6 +16,7 @@
 #include "message/parked.hpp"
 #include "message/quiet.hpp"
 #include "message/starter.hpp"
+#include "message/unmapping.hpp"
 #include "mpi/active.hpp"
 #include "mpi/progress.hpp"
 #include "mpi/real.hpp"
@@ -95,7 +96,10 @@ void end_world() noexcept {
   end_library_progress();
   peer::end_ids();
   peer::forget_world();
-  device::release_staging(device::current());
+  device::Device* const device = device::current();
+  device::release_staging(device);
+  message::finish_unmapping();
+  if (device != nullptr) device->release_contexts();
   trace::finish();
 }
 

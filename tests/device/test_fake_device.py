@@ -17,6 +17,7 @@ def program_with_fake(tmp_path_factory, name, *more):
     """A program of this folder with its own copy of the fake device: needs neither MPI nor the shim."""
     names = (
         "device/fake/fake",
+        "device/fake/free_spans",
         "device/fake/memory",
         "device/fake/queues",
         "device/fake/shared_pages",
@@ -133,3 +134,20 @@ def test_mappings_end_one_by_one_and_leave_nothing(fake_shared):
 
 def test_memory_of_a_process_that_has_ended_is_not_mapped(fake_shared):
     assert fake_shared("ended").out == "child returned 0\nmapping failed\n"
+
+
+@pytest.fixture(scope="module")
+def fake_contexts(tmp_path_factory):
+    return program_with_fake(tmp_path_factory, "fake_contexts.cpp")
+
+
+def test_a_context_that_has_ended_is_refused_and_its_addresses_are_used_again(fake_contexts):
+    output = succeed([str(fake_contexts), "nothing"], shim.clean_environment())
+    assert output.out == "ended 1 0, scope failed, mark failed, located 0, same address 1, unfinished 0\n"
+
+
+@pytest.mark.parametrize("what", ["memory", "pages", "mapping"])
+def test_giving_back_what_has_gone_with_a_context_aborts(fake_contexts, what):
+    output = run([str(fake_contexts), what], shim.clean_environment())
+    assert output.code == -6
+    assert "memory is given back that is not there" in output.err

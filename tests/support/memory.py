@@ -72,6 +72,10 @@ class Fake:
 
         library().fake_copy(self.address, other.address, self._array.nbytes)
 
+    def forget(self) -> None:
+        """It goes with its context, not by the program."""
+        self._array._memory.address = 0
+
 
 def fake(kind: str, contents: Bytes) -> Buffer:
     return Host(contents) if kind == HOST else Fake(kind, contents)

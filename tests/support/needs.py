@@ -84,11 +84,28 @@ def nvtx() -> pytest.MarkDecorator:
 
 def cuda_headers() -> Path:
     """Their folder."""
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    folder = Path(nvcc).resolve().parent.parent / "include"
-    if not (folder / "cuda.h").exists():
-        pytest.skip("no cuda.h beside nvcc: install the CUDA toolkit")
-    return folder
+    nvcc = Path(shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")
+    for toolkit in (nvcc.resolve().parent.parent, Path("/usr/local/cuda")):
+        if (toolkit / "include" / "cuda.h").exists():
+            return toolkit / "include"
+    pytest.skip("no cuda.h beside nvcc, nor in /usr/local/cuda: install the CUDA toolkit")
+
+
+def cuda_driver() -> Path:
+    """The driver's library, wherever the loader finds it."""
+    if gpu_memory.gpu_count() == 0:
+        pytest.skip("no CUDA driver: run it on a machine that has one")
+    with open("/proc/self/maps") as maps:
+        return next(Path(line.split()[-1]) for line in maps if "libcuda.so" in line)
+
+
+def cuda_runtime() -> Path:
+    """The folder of its static library."""
+    toolkit = cuda_headers().parent
+    for folder in (toolkit / "lib64", toolkit / "lib", *toolkit.glob("targets/*/lib")):
+        if (folder / "libcudart_static.a").exists():
+            return folder
+    pytest.skip("no libcudart_static.a in the CUDA toolkit: install all of it")
 
 
 def numba() -> pytest.MarkDecorator:

@@ -1,20 +1,16 @@
 #include "device/cuda/cuda.hpp"
 
+#include <array>
 #include <atomic>
-#include <map>
-#include <mutex>
 #include <pthread.h>
-#include <utility>
-#include <vector>
 
 #include "device/cuda/check.hpp"
 #include "device/cuda/ipc.hpp"
 #include "device/cuda/mark.hpp"
 #include "device/cuda/order.hpp"
-#include "device/cuda/replay.hpp"
+#include "device/cuda/primary.hpp"
+#include "device/cuda/queue.hpp"
 #include "device/own_memory.hpp"
-
-extern "C" const unsigned char tempi_kernel_image[];  // the fat binary of src/pack/kernels.cu
 
 namespace tempi::device {
 namespace {
@@ -26,75 +22,27 @@ void check(CUresult result, const char* call) { device::check(*driver, result, c
 
 CUdeviceptr as_device(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
 
-// A thread's stream and kernels in one context.
-struct Queue {
-  Context context;
-  Lane lane;
-  CUstream stream = nullptr;
-  CUmodule module = nullptr;
-  std::vector<std::pair<const Kernel*, CUfunction>> functions = {};
-  Replays replays = {};
-  Told last = {};  // what was queued last tells its end
-};
-
-struct ThreadQueues {
-  std::vector<Queue> queues;
-  ~ThreadQueues() {
-    if (forked.load()) return;
-    for (Queue& queue : queues) {  // fails harmlessly after the driver has shut down
-      queue.replays.destroy(*driver);
-      driver->cuStreamDestroy_v2(queue.stream);
-    }
-  }
-};
-
-thread_local ThreadQueues thread_queues;
+Life& life_in(Context context) { return *static_cast<Life*>(context); }
 
 // The state that leaving a scope restores; scopes nest a few levels deep (memory given back during other work).
 struct Entered {
-  Context context;
+  Life* life;
   Lane lane;
   CUstreamCaptureMode outer_mode;
 };
-thread_local std::vector<Entered> entered;
 
-std::mutex mutex;  // guards the two maps
+// Innermost last. Without a destructor: a thread may enter a context after its other objects are gone.
+struct AllEntered {
+  std::array<Entered, 16> scopes{};
+  std::size_t depth = 0;
 
-CUmodule module_of(Context context) {
-  static auto& modules = *new std::map<Context, CUmodule>;
-  const std::lock_guard lock(mutex);
-  CUmodule& module = modules[context];
-  if (module == nullptr) check(driver->cuModuleLoadData(&module, tempi_kernel_image), "cuModuleLoadData");
-  return module;
-}
-
-// Memory without a context of its own (cudaMallocAsync, virtual memory management) belongs to its device.
-Context primary_context(int ordinal) {
-  static auto& contexts = *new std::map<int, CUcontext>;
-  const std::lock_guard lock(mutex);
-  CUcontext& context = contexts[ordinal];
-  if (context == nullptr) driver->cuDevicePrimaryCtxRetain(&context, ordinal);
-  return context;
-}
+  Entered& innermost() { return scopes.at(depth - 1); }
+};
+constinit thread_local AllEntered entered;
 
 Queue& queue() {
-  const auto& [context, lane, mode] = entered.back();
-  for (Queue& known : thread_queues.queues) {
-    if (known.context == context && known.lane == lane) return known;
-  }
-  Queue fresh{context, lane, nullptr, module_of(context)};
-  check(driver->cuStreamCreate(&fresh.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  return thread_queues.queues.emplace_back(std::move(fresh));
-}
-
-CUfunction function(Queue& queue, const Kernel& kernel) {
-  for (const auto& [known, function] : queue.functions) {
-    if (known == &kernel) return function;
-  }
-  CUfunction function = nullptr;
-  check(driver->cuModuleGetFunction(&function, queue.module, kernel.symbol), "cuModuleGetFunction");
-  queue.functions.emplace_back(&kernel, function);
-  return function;
+  const Entered& here = entered.innermost();
+  return own_queue(*driver, *here.life, here.lane);
 }
 
 MemoryKind kind_of(unsigned memory_type, bool managed) {
@@ -124,19 +72,20 @@ class CudaDevice final : public Device {
       return {};
     if (memory_type == 0) return {};
     const bool is_of_pool = context == nullptr;
-    if (is_of_pool) context = static_cast<CUcontext>(primary_context(ordinal));
-    const Location found{kind_of(memory_type, managed != 0), ordinal, context, begin, begin + bytes, buffer_id};
-    if (found.on_gpu()) order_after_program(*driver, {as_device(address), buffer_id, context, is_of_pool});
+    Life* const life = is_of_pool ? primary_life(*driver, ordinal) : life_at(context, buffer_id);
+    const Location found{kind_of(memory_type, managed != 0), ordinal, life, begin, begin + bytes, buffer_id};
+    if (!found.on_gpu()) note_ordered(buffer_id);
+    else if (life != nullptr) order_after_program(*driver, {as_device(address), buffer_id, *life, is_of_pool});
     return found;
   }
 
   bool is_still(const Location& known, const void* address) noexcept override {
-    return is_ordered(known.id) ? has_id(address, known.id) : locate(address) == known;
+    return is_ordered(known.id) ? has_id(*driver, as_device(address), known.id) : locate(address) == known;
   }
 
-  bool exists(const Location& known) noexcept override {
-    return has_id(reinterpret_cast<const void*>(known.begin), known.id);
-  }
+  bool exists(const Location& known) noexcept override { return has_id(*driver, known.begin, known.id); }
+
+  bool has_ended(Context context) noexcept override { return !lives(*driver, life_in(context)); }
 
   Facts facts() noexcept override {
     int count = 0, version = 0;
@@ -149,8 +98,12 @@ class CudaDevice final : public Device {
 
   Context primary(int ordinal) override {
     check(driver->cuInit(0), "cuInit");
-    return primary_context(ordinal);
+    Life* const life = primary_life(*driver, ordinal);
+    if (life == nullptr) throw Error(ErrorKind::device, "a GPU has no primary context");
+    return life;
   }
+
+  void release_contexts() noexcept override { release_primaries(*driver); }
 
   bool reaches(int ordinal, int other) noexcept override { return gpu_reaches(*driver, ordinal, other); }
 
@@ -158,32 +111,33 @@ class CudaDevice final : public Device {
     return ipc_share(*driver, *this, location);
   }
 
-  void unpin(void* pages) noexcept override { driver->cuMemHostUnregister(pages); }
-
  private:
-  bool has_id(const void* address, std::uint64_t id) noexcept {
-    CUpointer_attribute wanted = CU_POINTER_ATTRIBUTE_BUFFER_ID;
-    unsigned long long buffer_id = 0;
-    void* value = &buffer_id;
-    return driver->cuPointerGetAttributes(1, &wanted, &value, as_device(address)) == CUDA_SUCCESS && buffer_id == id;
+  // An allocation that was seen before lies in the last known life of its context.
+  static Life* life_at(CUcontext context, unsigned long long buffer_id) noexcept {
+    return is_ordered(buffer_id) ? known_life(context) : &life_of(*driver, context);
   }
 
   void enter(Context context, Lane lane) override {
-    check(driver->cuCtxPushCurrent_v2(static_cast<CUcontext>(context)), "cuCtxPushCurrent");
-    entered.push_back({context, lane, CU_STREAM_CAPTURE_MODE_RELAXED});
-    driver->cuThreadExchangeStreamCaptureMode(&entered.back().outer_mode);
+    if (context == nullptr) throw Error(ErrorKind::device, "memory without a CUDA context");
+    if (entered.depth == entered.scopes.size()) throw Error(ErrorKind::internal, "contexts are entered too deep");
+    Life& life = life_in(context);
+    check_life(*driver, life);
+    check(driver->cuCtxPushCurrent_v2(life.handle), "cuCtxPushCurrent");
+    entered.scopes[entered.depth++] = {&life, lane, CU_STREAM_CAPTURE_MODE_RELAXED};
+    driver->cuThreadExchangeStreamCaptureMode(&entered.innermost().outer_mode);
   }
 
   void leave(Context) noexcept override {
     CUcontext popped = nullptr;
-    driver->cuThreadExchangeStreamCaptureMode(&entered.back().outer_mode);
+    driver->cuThreadExchangeStreamCaptureMode(&entered.innermost().outer_mode);
     driver->cuCtxPopCurrent_v2(&popped);
-    entered.pop_back();
+    --entered.depth;
   }
 
   void launch(const Kernel& kernel, Grid grid, const void* params) override {
     Queue& here = queue();
-    const KernelCall call{function(here, kernel), grid, params, kernel.param_bytes, kernel.tells_its_end};
+    const KernelCall call{here.life,           function(*driver, here, kernel), grid, params, kernel.param_bytes,
+                          kernel.tells_its_end};
     here.last = {};
     here.last = here.replays.launch(*driver, call, here.stream);
   }
@@ -194,12 +148,14 @@ class CudaDevice final : public Device {
     check(driver->cuMemcpyAsync(as_device(dst), as_device(src), bytes, here.stream), "cuMemcpyAsync");
   }
 
-  MarkPtr mark() override { return cuda_mark(*driver, queue().stream); }
+  MarkPtr mark() override { return mark_in(queue()); }
 
   MarkPtr mark_for_cpu() override {
     const Queue& here = queue();
-    return here.last ? mark_of(here.last) : cuda_mark(*driver, here.stream);
+    return here.last ? mark_of(here.last) : mark_in(here);
   }
+
+  static MarkPtr mark_in(const Queue& queue) { return cuda_mark(*driver, queue.life, queue.stream); }
 
   void wait_for(const Mark& mark) override {
     Queue& here = queue();
@@ -226,6 +182,8 @@ class CudaDevice final : public Device {
     check(driver->cuMemHostRegister_v2(pages, bytes, flags), "cuMemHostRegister");
   }
 
+  void unpin(void* pages) noexcept override { driver->cuMemHostUnregister(pages); }
+
   std::uintptr_t map(const SharedAllocation& allocation) override { return ipc_open(*driver, allocation); }
 
   void unmap(std::uintptr_t address) noexcept override { driver->cuIpcCloseMemHandle(address); }
@@ -233,7 +191,10 @@ class CudaDevice final : public Device {
 
 CudaDevice* make_device(const CudaDriver* loaded) {
   driver = loaded;
-  pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+  pthread_atfork(nullptr, nullptr, [] {
+    forked.store(true);
+    forget_queues();
+  });
   return new CudaDevice;  // never destroyed: threads may use it while the process exits
 }
 

@@ -1,9 +1,6 @@
 #include "device/cuda/flags.hpp"
 
-#include <map>
-#include <mutex>
 #include <thread>
-#include <vector>
 
 #include "base/recycled.hpp"
 #include "device/cuda/check.hpp"
@@ -14,25 +11,6 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 constexpr int kPollsBetweenChecks = 4096;
-
-struct Unused {
-  std::mutex mutex;
-  std::map<CUcontext, std::vector<Flags*>> of;
-};
-
-Unused& unused() {
-  static auto& all = *new Unused;  // never destroyed: threads end while the process exits
-  return all;
-}
-
-Flags* take_unused(CUcontext context) {
-  const std::lock_guard lock(unused().mutex);
-  std::vector<Flags*>& kept = unused().of[context];
-  if (kept.empty()) return nullptr;
-  Flags* const last = kept.back();
-  kept.pop_back();
-  return last;
-}
 
 class FlagMark final : public Mark {
  public:
@@ -51,11 +29,10 @@ class FlagMark final : public Mark {
 
 }  // namespace
 
-Flags::Flags(const CudaDriver& driver, CUstream stream) : driver_(driver) {
+Flags::Flags(const CudaDriver& driver, Life& life, CUstream stream) : driver_(driver), life_(life) {
   constexpr unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
   static_assert(kFlags * kApart * sizeof(std::uint32_t) <= kPageBytes);
   const auto check_call = [&](CUresult result, const char* call) { device::check(driver_, result, call); };
-  check_call(driver_.cuCtxGetCurrent(&context_), "cuCtxGetCurrent");
   words_ = static_cast<std::uint32_t*>(allocate_host_pages(kPageBytes));
   check_call(driver_.cuMemHostRegister_v2(words_, kPageBytes, flags), "cuMemHostRegister");
   check_call(driver_.cuMemAlloc_v2(&counts_, kFlags * sizeof(std::uint32_t)), "cuMemAlloc");
@@ -69,19 +46,10 @@ Flags::Flags(const CudaDriver& driver, CUstream stream) : driver_(driver) {
 }
 
 // Memory of a failed attempt is left: there is one for each queue at most.
-Flags* Flags::take(const CudaDriver& driver, CUstream stream) noexcept try {
-  CUcontext context = nullptr;
-  if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS) return nullptr;
-  if (Flags* const known = take_unused(context)) return known;
-  return new Flags(driver, stream);
+Flags* Flags::make(const CudaDriver& driver, Life& life, CUstream stream) noexcept try {
+  return new Flags(driver, life, stream);
 } catch (...) {
   return nullptr;  // events tell the ends
-}
-
-void Flags::give_back(Flags* flags) noexcept try {
-  const std::lock_guard lock(unused().mutex);
-  unused().of[flags->context_].push_back(flags);
-} catch (...) {  // they are left
 }
 
 Done Flags::done(std::size_t i) const { return {reinterpret_cast<std::uint32_t*>(counts_) + i, &word(i)}; }
@@ -99,7 +67,10 @@ bool Flags::is_done(std::size_t i, std::uint64_t number) const {
   return is_free(i) || numbers_.at(i).load(std::memory_order_acquire) != number;
 }
 
-void Flags::check() const { device::check(driver_, driver_.cuEventQuery(reached_), "cuEventQuery"); }
+void Flags::check() const {
+  check_life(driver_, life_);
+  device::check(driver_, driver_.cuEventQuery(reached_), "cuEventQuery");
+}
 
 void Told::wait() const {
   for (int n = 1; !is_done(); ++n) {

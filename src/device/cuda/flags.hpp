@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "device/cuda/driver.hpp"
+#include "device/cuda/life.hpp"
 #include "device/device.hpp"
 #include "device/done.hpp"
 
@@ -14,12 +14,11 @@ namespace tempi::device {
 
 inline constexpr std::size_t kFlags = 16;
 
-// Used by one queue at a time, and never freed: marks may outlive the queue. All else is for the thread of the queue.
+// Of one queue, and never freed: marks may outlive it. All else is for the thread of the queue.
 class Flags {
  public:
-  // Of an earlier queue of the current context, or new ones; null: there is no memory.
-  static Flags* take(const CudaDriver& driver, CUstream stream) noexcept;
-  static void give_back(Flags* flags) noexcept;
+  // In the current context; null: there is no memory.
+  static Flags* make(const CudaDriver& driver, Life& life, CUstream stream) noexcept;
 
   Done done(std::size_t i) const;
   // No launch that tells its end by this flag is under way.
@@ -29,16 +28,16 @@ class Flags {
 
   // Any thread: the launch with this number is done.
   bool is_done(std::size_t i, std::uint64_t number) const;
-  // Throws Error (device) if the work of the context has failed: its flags will not be set.
+  // Throws Error (device) if the work of the context has failed, or it has ended: its flags will not be set.
   void check() const;
 
  private:
-  Flags(const CudaDriver& driver, CUstream stream);
+  Flags(const CudaDriver& driver, Life& life, CUstream stream);
   static constexpr std::size_t kApart = 16;  // words: a cache line
   std::uint32_t& word(std::size_t i) const { return words_[i * kApart]; }
 
   const CudaDriver& driver_;
-  CUcontext context_ = nullptr;
+  Life& life_;
   std::uint32_t* words_ = nullptr;
   CUdeviceptr counts_ = 0;
   CUevent reached_ = nullptr;  // a query tells of failed work

@@ -1,30 +1,16 @@
 #include "device/cuda/mark.hpp"
 
 #include <atomic>
-#include <map>
-#include <mutex>
-#include <vector>
 
 #include "device/cuda/check.hpp"
 
 namespace tempi::device {
 namespace {
 
-// Unused events by context. Never destroyed: marks may outlive the static objects.
-struct Events {
-  std::mutex mutex;
-  std::map<CUcontext, std::vector<CUevent>> unused;
-};
-
-Events& events() {
-  static auto& all = *new Events;
-  return all;
-}
-
-CUevent take_event(const CudaDriver& driver, CUcontext context) {
+CUevent take_event(const CudaDriver& driver, Life& life) {
   {
-    const std::lock_guard lock(events().mutex);
-    auto& unused = events().unused[context];
+    const std::lock_guard lock(life.mutex);
+    auto& unused = life.unused_events;
     if (!unused.empty()) {
       CUevent event = unused.back();
       unused.pop_back();
@@ -38,19 +24,20 @@ CUevent take_event(const CudaDriver& driver, CUcontext context) {
 
 class CudaMark final : public Mark {
  public:
-  CudaMark(const CudaDriver& driver, CUcontext context, CUstream stream)
-      : driver_(driver), context_(context), event_(take_event(driver, context)) {
+  CudaMark(const CudaDriver& driver, Life& life, CUstream stream)
+      : driver_(driver), life_(life), event_(take_event(driver, life)) {
     check(driver_, driver_.cuEventRecord(event_, stream), "cuEventRecord");
   }
   ~CudaMark() override {
-    const std::lock_guard lock(events().mutex);
-    events().unused[context_].push_back(event_);
+    const std::lock_guard lock(life_.mutex);
+    life_.unused_events.push_back(event_);
   }
   CudaMark(const CudaMark&) = delete;
   CudaMark& operator=(const CudaMark&) = delete;
 
   bool reached() override {
     if (is_reached_.load(std::memory_order_acquire)) return true;
+    check_life(driver_, life_);
     const CUresult result = driver_.cuEventQuery(event_);
     if (result == CUDA_ERROR_NOT_READY) return false;
     check(driver_, result, "cuEventQuery");
@@ -59,27 +46,27 @@ class CudaMark final : public Mark {
   }
   void wait() override {
     if (is_reached_.load(std::memory_order_acquire)) return;
+    check_life(driver_, life_);
     check(driver_, driver_.cuEventSynchronize(event_), "cuEventSynchronize");
     is_reached_.store(true, std::memory_order_release);
   }
 
   void hold_back(CUstream stream) const {
+    check_life(driver_, life_);
     check(driver_, driver_.cuStreamWaitEvent(stream, event_, 0), "cuStreamWaitEvent");
   }
 
  private:
   const CudaDriver& driver_;
-  CUcontext context_;
+  Life& life_;
   CUevent event_;
   std::atomic<bool> is_reached_{false};  // a batch's mark is asked once for each of its messages
 };
 
 }  // namespace
 
-MarkPtr cuda_mark(const CudaDriver& driver, CUstream stream) {
-  CUcontext context = nullptr;
-  check(driver, driver.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
-  return std::make_shared<CudaMark>(driver, context, stream);
+MarkPtr cuda_mark(const CudaDriver& driver, Life& life, CUstream stream) {
+  return std::make_shared<CudaMark>(driver, life, stream);
 }
 
 void make_wait(CUstream stream, const Mark& mark) { static_cast<const CudaMark&>(mark).hold_back(stream); }

@@ -1,12 +1,13 @@
 // Marks of the real GPU: events. They are kept and used again, since making one takes as long as recording it.
 #pragma once
 
-#include "device/cuda/driver.hpp"
+#include "device/cuda/life.hpp"
 #include "device/device.hpp"
 
 namespace tempi::device {
 
-MarkPtr cuda_mark(const CudaDriver& driver, CUstream stream);  // of the current context
+// Of the current context. A mark throws Error (device) when the context has ended.
+MarkPtr cuda_mark(const CudaDriver& driver, Life& life, CUstream stream);
 void make_wait(CUstream stream, const Mark& mark);
 
 }  // namespace tempi::device

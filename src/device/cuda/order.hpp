@@ -9,7 +9,7 @@
 // program's to synchronise.
 #pragma once
 
-#include "device/cuda/driver.hpp"
+#include "device/cuda/life.hpp"
 
 namespace tempi::device {
 
@@ -17,12 +17,16 @@ namespace tempi::device {
 struct CudaAllocation {
   CUdeviceptr address;
   unsigned long long buffer_id;
-  CUcontext context;
+  Life& life;
   bool is_of_pool;  // cudaMallocAsync, virtual memory management: takes the attribute, and copies return early still
 };
 
-// True: order_after_program() would return at once.
+// True: order_after_program() would return at once. The allocation has been located, in the last known life of its
+// context.
 bool is_ordered(unsigned long long buffer_id) noexcept;
+
+// Memory of the host, which needs no order.
+void note_ordered(unsigned long long buffer_id) noexcept;
 
 // Returns when the bytes of all synchronous copies that have returned are in the allocation. A few ns for one that was
 // seen before. While the program captures a graph on a blocking stream it does not wait.

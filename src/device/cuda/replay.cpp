@@ -62,7 +62,7 @@ void Replays::remember(const CudaDriver& driver, const KernelCall& call) {
 
 bool Replays::may_tell(const CudaDriver& driver, const KernelCall& call, CUstream stream) noexcept {
   if (!call.tells_its_end || call.grid.tiles > kMostTilesThatTell || has_no_flags_) return false;
-  if (flags_ == nullptr) flags_ = Flags::take(driver, stream);
+  if (flags_ == nullptr) flags_ = Flags::make(driver, call.life, stream);
   has_no_flags_ = flags_ == nullptr;
   return !has_no_flags_;
 }
@@ -83,13 +83,6 @@ Told Replays::launch(const CudaDriver& driver, const KernelCall& call, CUstream 
   const Told told = known->tells ? Told{flags_, i, flags_->arm(i)} : Told();
   check(driver, driver.cuGraphLaunch(known->graph, stream), "cuGraphLaunch");
   return told;
-}
-
-void Replays::destroy(const CudaDriver& driver) noexcept {
-  for (const Replay& kept : kept_) {
-    if (kept.graph != nullptr) driver.cuGraphExecDestroy(kept.graph);
-  }
-  if (flags_ != nullptr) Flags::give_back(flags_);
 }
 
 }  // namespace tempi::device

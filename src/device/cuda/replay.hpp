@@ -12,6 +12,7 @@
 namespace tempi::device {
 
 struct KernelCall {
+  Life& life;
   CUfunction function;
   Grid grid;
   const void* params;
@@ -19,12 +20,12 @@ struct KernelCall {
   bool tells_its_end;
 };
 
-// The last few launches of one queue, identified by all parameters, addresses included.
+// The last few launches of one queue, identified by all parameters, addresses included. Its graphs are never destroyed
+// but for others: their context ends with the process, or before.
 class Replays {
  public:
   // Launches the kernel, as a graph from the third time on. That may tell its end.
   Told launch(const CudaDriver& driver, const KernelCall& call, CUstream stream);
-  void destroy(const CudaDriver& driver) noexcept;
 
  private:
   struct Replay {

@@ -20,9 +20,6 @@ namespace {
 
 constexpr std::size_t kMostParamBytes = 32764;  // of a CUDA kernel
 
-// The program's synchronous copies that have returned early (fake_copy), as CUDA's do: a queue that no thread owns.
-QueueKey legacy_queue(int ordinal) { return {std::thread::id(), fake_context(ordinal), Lane::first}; }
-
 // The contexts entered by this thread, innermost last.
 struct Entered {
   std::array<std::pair<Context, Lane>, 16> contexts{};
@@ -58,14 +55,16 @@ class Fake final : public Device {
   }
 
   Facts facts() noexcept override { return {"fake", kFakeOrdinals, "fake"}; }
-  Context primary(int ordinal) override { return fake_context(ordinal); }
+  Context primary(int ordinal) override {
+    const std::lock_guard lock(mutex_);
+    return memory_.context(ordinal);
+  }
+  bool has_ended(Context context) noexcept override {
+    const std::lock_guard lock(mutex_);
+    return !lives(context);
+  }
   bool reaches(int, int) noexcept override { return true; }
   bool poll(const Progress& progress, const QueueKey& queue, bool waits);
-
-  void unpin(void* pages) noexcept override {
-    const std::lock_guard lock(mutex_);
-    memory_.unpin(pages);
-  }
 
   std::optional<SharedAllocation> share(const Location& location) noexcept override {
     const std::lock_guard lock(mutex_);
@@ -83,6 +82,11 @@ class Fake final : public Device {
     finish_legacy_queues();
     memory_.deallocate(address);
   }
+  void end_context_for_program(int ordinal) {
+    const std::lock_guard lock(mutex_);
+    queues_.drop_all(memory_.context(ordinal));
+    memory_.end_context(ordinal);
+  }
   std::size_t unfinished() {
     const std::lock_guard lock(mutex_);
     finish_legacy_queues();
@@ -91,8 +95,8 @@ class Fake final : public Device {
 
  private:
   void enter(Context context, Lane lane) override {
-    const int ordinal = fake_ordinal(context);
-    if (ordinal < 0 || ordinal >= kFakeOrdinals) throw Error(ErrorKind::device, "fake device: no such context");
+    const std::lock_guard lock(mutex_);
+    if (!lives(context)) throw Error(ErrorKind::device, "fake device: no such context, or it has ended");
     if (entered.depth == entered.contexts.size()) throw Error(ErrorKind::internal, "fake device: entered too deep");
     entered.contexts[entered.depth++] = {context, lane};
   }
@@ -111,12 +115,16 @@ class Fake final : public Device {
   }
   void deallocate(void* address) noexcept override {
     const std::lock_guard lock(mutex_);
-    memory_.deallocate(address);
+    memory_.give_back(address);
   }
   void pin(void* pages, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
     failures_.pass("pinned", ErrorKind::no_memory);
     memory_.pin(fake_ordinal(current_context()), pages, bytes);
+  }
+  void unpin(void* pages) noexcept override {
+    const std::lock_guard lock(mutex_);
+    memory_.unpin(pages);
   }
   std::uintptr_t map(const SharedAllocation& allocation) override {
     const std::lock_guard lock(mutex_);
@@ -130,6 +138,12 @@ class Fake final : public Device {
   }
 
   // The caller holds the mutex.
+  bool lives(Context context) const {
+    const int ordinal = fake_ordinal(context);
+    return ordinal >= 0 && ordinal < kFakeOrdinals && context == memory_.context(ordinal);
+  }
+  // The program's synchronous copies that have returned early (fake_copy), as CUDA's do: a queue that no thread owns.
+  QueueKey legacy_queue(int ordinal) const { return {std::thread::id(), memory_.context(ordinal), Lane::first}; }
   void finish_legacy_queues() {
     for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal) queues_.finish(legacy_queue(ordinal));
   }
@@ -284,6 +298,10 @@ bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept try {
   return true;
 } catch (const std::exception&) {
   return false;
+}
+
+void fake_end_context(int ordinal) noexcept {
+  if (the_fake() && ordinal >= 0 && ordinal < kFakeOrdinals) the_fake()->end_context_for_program(ordinal);
 }
 
 std::size_t fake_unfinished() noexcept { return the_fake() ? the_fake()->unfinished() : 0; }

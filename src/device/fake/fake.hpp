@@ -15,6 +15,9 @@ void* fake_allocate(const char* kind, int ordinal, std::size_t bytes) noexcept; 
 void fake_deallocate(void* address) noexcept;
 // Returns as early as cudaMemcpy; false for an illegal address.
 bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept;
+// The program's cudaDeviceReset: all memory of the GPU is gone, and what was queued there. Its next context begins, and
+// uses the same addresses again. Aborts where the last one is given back what it had.
+void fake_end_context(int ordinal) noexcept;
 std::size_t fake_unfinished() noexcept;  // operations queued and not yet done
 
 }  // namespace tempi::device

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -55,6 +56,13 @@ std::uintptr_t map_file(int file, int protection) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
+// A handle that the driver of a real GPU would not know any more, or take for another one.
+void check_handle(bool is_known) {
+  if (is_known) return;
+  warn_once("fake_handle", "fake device: memory is given back that is not there");
+  std::abort();
+}
+
 }  // namespace
 
 FakeMemory::FakeMemory() : library_reaches_(text(Option::CUDA_AWARE) == "1") {
@@ -65,7 +73,7 @@ FakeMemory::FakeMemory() : library_reaches_(text(Option::CUDA_AWARE) == "1") {
   shift_.end = shift_.begin + kArenaBytes;
   shift_.shift = static_cast<std::ptrdiff_t>(map_file(file_, PROT_READ | PROT_WRITE) - shift_.begin);
   for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal)
-    free_[ordinal][shift_.begin + static_cast<std::size_t>(ordinal) * kOrdinalBytes] = kOrdinalBytes;
+    free_[ordinal].give(shift_.begin + static_cast<std::size_t>(ordinal) * kOrdinalBytes, kOrdinalBytes);
 }
 
 void* FakeMemory::allocate(MemoryKind kind, int ordinal, std::size_t bytes) {
@@ -77,21 +85,47 @@ void* FakeMemory::allocate(MemoryKind kind, int ordinal, std::size_t bytes) {
     address = allocate_on_host(bytes);
   }
   const Tag id = ++last_id_;
-  allocations_[reinterpret_cast<std::uintptr_t>(address)] = {bytes, kind, ordinal, id};
+  allocations_[reinterpret_cast<std::uintptr_t>(address)] = {
+      .bytes = bytes, .kind = kind, .ordinal = ordinal, .id = id};
   if (kind == MemoryKind::device)
     std::memcpy(alias(reinterpret_cast<std::uintptr_t>(address)) - sizeof id, &id, sizeof id);
   return address;
 }
 
 void FakeMemory::pin(int ordinal, void* pages, std::size_t bytes) {
-  allocations_[reinterpret_cast<std::uintptr_t>(pages)] = {bytes, MemoryKind::pinned, ordinal, ++last_id_};
+  allocations_[reinterpret_cast<std::uintptr_t>(pages)] = {
+      .bytes = bytes, .kind = MemoryKind::pinned, .ordinal = ordinal, .id = ++last_id_, .is_pinned = true};
 }
 
-void FakeMemory::unpin(void* pages) { allocations_.erase(reinterpret_cast<std::uintptr_t>(pages)); }
+void FakeMemory::unpin(void* pages) {
+  const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(pages));
+  check_handle(found != allocations_.end() && found->second.is_pinned);
+  allocations_.erase(found);
+}
+
+void FakeMemory::end_context(int ordinal) {
+  std::vector<std::uintptr_t> all;
+  for (const auto& [begin, allocation] : allocations_) {
+    if (allocation.ordinal == ordinal) all.push_back(begin);
+  }
+  for (const std::uintptr_t begin : all) {
+    const Allocation& one = allocations_.at(begin);
+    void* const address = reinterpret_cast<void*>(begin);
+    if (one.is_mapped) unmap(begin);
+    else if (one.is_pinned) unpin(address);
+    else deallocate(address);
+  }
+  ++n_ended_[ordinal];
+}
+
+void FakeMemory::give_back(void* address) {
+  check_handle(allocations_.contains(reinterpret_cast<std::uintptr_t>(address)));
+  deallocate(address);
+}
 
 void FakeMemory::deallocate(void* address) {
   const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(address));
-  if (found == allocations_.end() || found->second.is_mapped) return;
+  if (found == allocations_.end() || found->second.is_mapped || found->second.is_pinned) return;
   const auto [begin, allocation] = *found;
   allocations_.erase(found);
   if (allocation.kind == MemoryKind::device) {
@@ -106,8 +140,8 @@ Location FakeMemory::locate(const void* address) const {
   const auto found = find(reinterpret_cast<std::uintptr_t>(address));
   if (found == allocations_.end()) return {};
   const auto& [begin, allocation] = *found;
-  const auto& [bytes, kind, ordinal, id, is_mapped, is_synchronous] = allocation;
-  return {kind, ordinal, fake_context(ordinal), begin, begin + bytes, id};
+  return {allocation.kind, allocation.ordinal,       context(allocation.ordinal),
+          begin,           begin + allocation.bytes, allocation.id};
 }
 
 AddressShift FakeMemory::shift(int ordinal) const {
@@ -153,7 +187,8 @@ std::uintptr_t FakeMemory::map(int ordinal, const SharedAllocation& allocation) 
   with_tag.offset -= sizeof(Tag);
   const std::uintptr_t address = map_place(with_tag, sizeof(Tag) + allocation.bytes) + sizeof(Tag);
   mapped_[address] = allocation;
-  allocations_[address] = {allocation.bytes, MemoryKind::device, ordinal, ++last_id_, true};
+  allocations_[address] = {
+      .bytes = allocation.bytes, .kind = MemoryKind::device, .ordinal = ordinal, .id = ++last_id_, .is_mapped = true};
   if (!is_there_still(address)) {
     unmap(address);
     throw Error(ErrorKind::device, "fake device: the allocation has been freed");
@@ -163,7 +198,7 @@ std::uintptr_t FakeMemory::map(int ordinal, const SharedAllocation& allocation) 
 
 void FakeMemory::unmap(std::uintptr_t address) {
   const auto found = allocations_.find(address);
-  if (found == allocations_.end() || !found->second.is_mapped) return;
+  check_handle(found != allocations_.end() && found->second.is_mapped);
   unmap_place(address - sizeof(Tag), sizeof(Tag) + found->second.bytes);
   mapped_.erase(address);
   allocations_.erase(found);
@@ -210,7 +245,7 @@ FakeMemory::Allocations::const_iterator FakeMemory::find(std::uintptr_t address)
 }
 
 void* FakeMemory::allocate_in_arena(int ordinal, std::size_t bytes) {
-  const std::uintptr_t span = take_span(ordinal, span_bytes(bytes));
+  const std::uintptr_t span = free_[ordinal].take(span_bytes(bytes));
   const std::uintptr_t address = span + kGuardBytes;
   std::memset(alias(span), kGuardFill, kGuardBytes);
   std::memset(alias(address + bytes), kGuardFill, padded(bytes) - bytes + kGuardBytes);
@@ -224,7 +259,7 @@ void FakeMemory::deallocate_in_arena(std::uintptr_t address, const Allocation& a
   if (allocation.bytes > filled)
     ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(address + filled - shift_.begin),
                 static_cast<off_t>(allocation.bytes - filled));
-  give_span(allocation.ordinal, address - kGuardBytes, span_bytes(allocation.bytes));
+  free_[allocation.ordinal].give(address - kGuardBytes, span_bytes(allocation.bytes));
 }
 
 // Aborts: a kernel that writes outside of its memory is a bug that no test may miss.
@@ -238,35 +273,6 @@ void FakeMemory::check_guards(std::uintptr_t address, const Allocation& allocati
   if (has_tag && intact(address - kGuardBytes, address - sizeof(Tag)) && intact(end, end_of_guard)) return;
   warn_once("fake_guard", "fake device: a kernel wrote outside of an allocation");
   std::abort();
-}
-
-// First fit: freed memory is soon used again, so that stale addresses are found out.
-std::uintptr_t FakeMemory::take_span(int ordinal, std::size_t bytes) {
-  Spans& spans = free_[ordinal];
-  const auto fits = std::find_if(spans.begin(), spans.end(), [&](const auto& span) { return span.second >= bytes; });
-  if (fits == spans.end()) throw Error(ErrorKind::no_memory, "fake device: out of memory");
-  const auto [begin, free_bytes] = *fits;
-  spans.erase(fits);
-  if (free_bytes > bytes) spans[begin + bytes] = free_bytes - bytes;
-  return begin;
-}
-
-void FakeMemory::give_span(int ordinal, std::uintptr_t begin, std::size_t bytes) {
-  Spans& spans = free_[ordinal];
-  const auto after = spans.lower_bound(begin);
-  if (after != spans.end() && after->first == begin + bytes) {
-    bytes += after->second;
-    spans.erase(after);
-  }
-  const auto next = spans.lower_bound(begin);
-  if (next != spans.begin()) {
-    const auto before = std::prev(next);
-    if (before->first + before->second == begin) {
-      before->second += bytes;
-      return;
-    }
-  }
-  spans[begin] = bytes;
 }
 
 }  // namespace tempi::device

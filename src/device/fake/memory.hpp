@@ -12,23 +12,35 @@
 #include <map>
 
 #include "device/device.hpp"
+#include "device/fake/free_spans.hpp"
 
 namespace tempi::device {
 
 inline constexpr int kFakeOrdinals = 2;
 
-inline Context fake_context(int ordinal) { return reinterpret_cast<Context>(static_cast<std::uintptr_t>(ordinal) + 1); }
-inline int fake_ordinal(Context context) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1; }
+// A context is a number: the ordinal of its GPU, and which life it is.
+inline constexpr std::uintptr_t kMostFakeOrdinals = 256;
+inline Context fake_context(int ordinal, std::uintptr_t n_ended) {
+  return reinterpret_cast<Context>(n_ended * kMostFakeOrdinals + static_cast<std::uintptr_t>(ordinal) + 1);
+}
+inline int fake_ordinal(Context context) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(context) % kMostFakeOrdinals) - 1;
+}
 
 // Not thread-safe: the fake device calls it under its mutex.
 class FakeMemory {
  public:
   FakeMemory();  // throws Error no_memory when the system refuses the mappings
 
+  Context context(int ordinal) const { return fake_context(ordinal, n_ended_[ordinal]); }  // that lives now
+  // All that lies in the context of this GPU is gone; the next one may use its addresses.
+  void end_context(int ordinal);
+
   void* allocate(MemoryKind kind, int ordinal, std::size_t bytes);
   void pin(int ordinal, void* pages, std::size_t bytes);  // pages of staging (host_pages.hpp), which stay the caller's
-  void unpin(void* pages);
+  void unpin(void* pages);                                // aborts where nothing is pinned
   void deallocate(void* address);  // fills the memory with 0xDB; aborts when a kernel wrote around the allocation
+  void give_back(void* address);   // the same of memory that is there; else aborts
 
   Location locate(const void* address) const;
   bool library_reaches() const { return library_reaches_; }  // device memory, as a CUDA-aware one does
@@ -39,7 +51,7 @@ class FakeMemory {
 
   std::optional<SharedAllocation> share(std::uintptr_t begin) const;    // empty: no device memory of this process
   std::uintptr_t map(int ordinal, const SharedAllocation& allocation);  // for one GPU; throws Error (device)
-  void unmap(std::uintptr_t address);
+  void unmap(std::uintptr_t address);                                   // aborts where nothing is mapped
 
   // As CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: the program's copies into this allocation return when they are done.
   bool make_synchronous(const void* address);  // false: it was
@@ -58,13 +70,11 @@ class FakeMemory {
     int ordinal;
     std::uint64_t id;
     bool is_mapped = false;  // of another process
+    bool is_pinned = false;  // pages that are not the allocation's
     bool is_synchronous = false;
   };
   using Allocations = std::map<std::uintptr_t, Allocation>;  // by the first address
-  using Spans = std::map<std::uintptr_t, std::size_t>;       // free parts of the arena: begin -> bytes, never adjacent
 
-  std::uintptr_t take_span(int ordinal, std::size_t bytes);
-  void give_span(int ordinal, std::uintptr_t begin, std::size_t bytes);
   void* allocate_in_arena(int ordinal, std::size_t bytes);
   void deallocate_in_arena(std::uintptr_t address, const Allocation& allocation);
   void check_guards(std::uintptr_t address, const Allocation& allocation) const;
@@ -79,7 +89,8 @@ class FakeMemory {
   std::uint64_t last_id_ = 0;
   Allocations allocations_;
   std::map<std::uintptr_t, SharedAllocation> mapped_;  // of other processes, by the address here
-  Spans free_[kFakeOrdinals];
+  FreeSpans free_[kFakeOrdinals];
+  std::uintptr_t n_ended_[kFakeOrdinals]{};  // contexts
 };
 
 }  // namespace tempi::device

@@ -37,6 +37,9 @@ class FakeQueues {
   void poll();                         // one look at one queue, if any holds work
   void finish(const QueueKey& queue);  // until nothing is left in it
   void drop(const QueueKey& queue) { queues_.erase(queue); }
+  void drop_all(Context context) {
+    std::erase_if(queues_, [&](const auto& queue) { return std::get<Context>(queue.first) == context; });
+  }
   bool take_loss(const QueueKey& queue) { return lost_.erase(queue) != 0; }  // since the last call
   std::size_t unfinished() const;
 

@@ -1,0 +1,54 @@
+// One life of a CUDA context, from its first use by us to its end. The program ends it: cuCtxDestroy, cudaDeviceReset,
+// the last release of a primary context.
+//
+// The driver uses handles again, those of contexts as well as those of streams, events and modules, and does not check
+// them: a call with the handle of an ended context crashes or never returns (seen with cuStreamDestroy on an H200). So
+// all handles of ours belong to a life, and none is given to the driver after its end: they are forgotten, not
+// destroyed.
+//
+// A witness tells whether the context lives: a small allocation of ours, whose id the driver never uses again. The
+// query takes 34 ns, and is safe for any address. (cuCtxGetId takes a handle, and needs driver 12.)
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "device/cuda/driver.hpp"
+
+namespace tempi::device {
+
+struct Queue;
+
+// Never freed: marks and staging memory may outlive the context.
+struct Life {
+  Life(CUcontext its_handle, Life* the_older) : handle(its_handle), older(the_older) {}
+
+  const CUcontext handle;
+  Life* const older;  // of any context
+  CUdeviceptr witness = 0;
+  unsigned long long witness_id = 0;  // 0: there was no memory for it
+  std::atomic<bool> has_ended{false};
+
+  std::mutex mutex{};  // guards the members below
+  CUmodule module = nullptr;
+  std::vector<CUevent> unused_events{};
+  Queue* unused_queues = nullptr;
+};
+
+// The allocation at this address has this id. Any address is safe.
+bool has_id(const CudaDriver& driver, CUdeviceptr address, unsigned long long id) noexcept;
+
+// The context exists. False, too, after the driver has shut down. A life without a witness is taken to go on.
+bool lives(const CudaDriver& driver, Life& life) noexcept;
+
+// Throws Error (device) if the context has ended.
+void check_life(const CudaDriver& driver, Life& life);
+
+// The last known life of a context, by a walk over a short list. Null: there is none.
+Life* known_life(CUcontext handle) noexcept;
+
+// The life of a context that exists: a new one where none is known, or the last one has ended or has no witness.
+Life& life_of(const CudaDriver& driver, CUcontext handle) noexcept;
+
+}  // namespace tempi::device
