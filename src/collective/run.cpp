@@ -168,6 +168,14 @@ int call_untouched(const Ends& ends, Library library) {
   return library(as_given(ends.out), as_given(ends.in), as_given(ends.compared));
 }
 
+bool begins_in_device_memory(const Ends& ends, device::Device* device) {
+  const auto is_there = [&](const Argument& argument) {
+    return argument.count > 0 && argument.address != nullptr &&
+           device->locate(argument.address).kind == device::MemoryKind::device;
+  };
+  return device != nullptr && (is_there(ends.out) || is_there(ends.in) || is_there(ends.compared));
+}
+
 int run_described(const Call& call, const Ends& given, DescribeAlone describe, device::Device* device,
                   Library library) {
   Ends ends = given;
@@ -175,8 +183,11 @@ int run_described(const Call& call, const Ends& given, DescribeAlone describe, d
     describe(ends);
     return carry_out(call, ends, device, library);
   } catch (const Refused& refused) {
-    // The error handler of a file or a window has not been told: the library tells it.
-    return call.owner == Owner::comm ? refused.code : call_untouched(given, library);
+    if (call.owner == Owner::comm) return refused.code;
+    // The error handler of the file or the window has not been told. The library may take a datatype that is not
+    // committed, and then the memory.
+    return begins_in_device_memory(given, device) ? tell_code(refused.code, call.owner, call.owned_by)
+                                                  : call_untouched(given, library);
   } catch (const LeftToLibrary&) {
     return call_untouched(given, library);
   } catch (...) {

@@ -130,9 +130,10 @@ def flushes_beside_waits(kind: str, rounds: int) -> None:
 # ---- errors
 
 
-def errors(kind: str, name: str) -> list[Told]:
-    """What error handlers, and the program, are told of wrong datatypes of the origin."""
+def errors(kind: str, name: str) -> list[list[Told]]:
+    """What error handlers, and the program, are told of wrong datatypes of the origin, by case."""
     me = MPI.COMM_WORLD.Get_rank()
+    found = []
     with exposed() as (win, _), Builder() as builder, Handlers() as handlers:
         side, others = (Side(End(kind, INT, N_INTS, seed=seed), builder) for seed in (1, 2))
         win.Lock_all()
@@ -140,11 +141,13 @@ def errors(kind: str, name: str) -> list[Told]:
         for wrong in (MPI.DATATYPE_NULL, MPI.INT.Create_contiguous(1)):  # the latter is not committed
             for origin, result in ((wrong, wrong), (MPI.INT, wrong), (wrong, MPI.INT)):
                 pieces = [Piece(one.piece.address, N_INTS, of) for one, of in ((side, origin), (others, result))]
+                handlers.told.clear()
                 with handlers.recorded():
                     if request := access(PLAIN, name, Access(win, 1 - me, *pieces)):
                         PLAIN("Wait", request.at(0), MPI.Status())
+                found.append(handlers.told.copy())
         win.Unlock_all()
-        return handlers.told
+    return found
 
 
 def makes_windows(kinds: tuple[str, ...]) -> list[str]:
@@ -188,15 +191,4 @@ def puts_into_a_refused_window(kinds: tuple[str, ...]) -> str:
         window.Free()
         if kinds[me] == "device":
             side.check_untouched()
-    return text
-
-
-def loses_its_window(kinds: tuple[str, ...]) -> str:
-    """A rank that is refused forgets the window, as a Python program does. The others free it."""
-    with Builder() as builder:
-        side = Side(End(kinds[MPI.COMM_WORLD.Get_rank()], INT, N_INTS, seed=1), builder)
-        window, text = made_window(side.piece.address, 4 * N_INTS, MPI.COMM_WORLD)
-        if not text:
-            window.Free()
-    MPI.Finalize()
     return text
