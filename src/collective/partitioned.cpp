@@ -1,6 +1,8 @@
 #include "collective/partitioned.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "message/side.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
+#include "mpi_config.h"
 
 namespace tempi::collective {
 namespace {
@@ -22,6 +25,21 @@ using message::MessagePtr;
 using message::MessageState;
 using pack::Direction;
 
+// Open MPI 5.0 asks for too few partitions of the sender where it has more of them than the receiver, and for one too
+// many where it has fewer.
+constexpr bool kArrivalsAreInexact = TEMPI_MPI_ABI_OPENMPI;
+
+std::uint64_t digest_of(const std::byte* bytes, std::int64_t n) {
+  std::uint64_t digest = 0;
+  const auto add = [&](std::uint64_t word) { digest = (digest ^ word) * 0x9e37'79b9'7f4a'7c15 + (digest >> 29); };
+  for (; n > 0; n -= 8, bytes += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, static_cast<std::size_t>(std::min<std::int64_t>(n, 8)));
+    add(word);
+  }
+  return digest;
+}
+
 // Of a partition that is received.
 enum class Bytes : std::uint8_t { packed, being_unpacked, unpacked };
 
@@ -29,7 +47,8 @@ class Partitioned final : public message::Beside {
  public:
   Partitioned(const Partitions& given, const Argument& whole, const KnownType& type, Message& message,
               device::Device& device)
-      : comm_(given.comm),
+      : real_(given.real),
+        comm_(given.comm),
         direction_(given.direction),
         n_(given.n),
         count_(given.count),
@@ -37,7 +56,8 @@ class Partitioned final : public message::Beside {
         end_(pack::laid_out_end(prepared_->plan.layout, given.buffer, type.extent)),
         device_(device),
         staged_(whole, message, &device),
-        bytes_(static_cast<std::size_t>(given.n)) {
+        bytes_(static_cast<std::size_t>(given.n)),
+        digests_(kArrivalsAreInexact ? bytes_.size() : 0) {
     set_all(Bytes::unpacked);
   }
 
@@ -64,9 +84,15 @@ class Partitioned final : public message::Beside {
     message::Payload({direction_, prepared_, count, end, staged_.strategy()}, &device_, staged_.from(offset)).move();
   }
 
+  bool is_unpacked(int partition) { return at(partition).load(std::memory_order_acquire) == Bytes::unpacked; }
+
+  // Whether the whole message has arrived.
+  void ask_whole(Handle request, int* flag) const { real_.MPI_Request_get_status(request, flag, MPI_STATUS_IGNORE); }
+
   // True: it is in the program's buffer. False: another thread is unpacking it.
   bool unpacks_early(int partition) {
-    if (!is_begun_here(partition)) return at(partition).load(std::memory_order_acquire) == Bytes::unpacked;
+    if (!is_begun_here(partition)) return is_unpacked(partition);
+    if (kArrivalsAreInexact) digests_[static_cast<std::size_t>(partition)] = digest(partition);
     try {
       move(partition, partition);
     } catch (...) {
@@ -81,7 +107,7 @@ class Partitioned final : public message::Beside {
   bool begins_unpacking(Message& message) noexcept override {
     std::vector<int> begun;
     for (int i = 0; i < n_; ++i) {
-      if (is_begun_here(i)) begun.push_back(i);
+      if (is_begun_here(i) || is_begun_again(i)) begun.push_back(i);
     }
     if (begun.size() == bytes_.size()) return true;
     for (std::size_t i = 0, next = 0; i < begun.size(); i = next) {
@@ -106,6 +132,18 @@ class Partitioned final : public message::Beside {
     Bytes packed = Bytes::packed;
     return at(partition).compare_exchange_strong(packed, Bytes::being_unpacked, std::memory_order_acquire);
   }
+  // More of it has arrived since it was unpacked.
+  bool is_begun_again(int partition) {
+    if (!kArrivalsAreInexact || !is_unpacked(partition)) return false;
+    if (digests_[static_cast<std::size_t>(partition)] == digest(partition)) return false;
+    set(partition, Bytes::being_unpacked);
+    return true;
+  }
+  std::uint64_t digest(int partition) const {
+    const std::int64_t n_bytes = count_ * end_.layout->size;
+    const message::Stretch packed = staged_.from(partition * n_bytes);
+    return digest_of(packed.memory->data() + packed.offset, n_bytes);
+  }
   void set(int partition, Bytes bytes) {
     at(partition).store(bytes, std::memory_order_release);
     at(partition).notify_all();
@@ -114,6 +152,7 @@ class Partitioned final : public message::Beside {
     for (int i = 0; i < n_; ++i) set(i, bytes);
   }
 
+  const Real& real_;
   const Handle comm_;
   const Direction direction_;
   const int n_;
@@ -123,6 +162,7 @@ class Partitioned final : public message::Beside {
   device::Device& device_;
   const StagedArgument staged_;
   std::vector<std::atomic<Bytes>> bytes_;
+  std::vector<std::uint64_t> digests_;  // of partitions as they were unpacked early
 };
 using PartitionedPtr = std::shared_ptr<Partitioned>;
 
@@ -240,10 +280,14 @@ int make_ready(Handle request, int n, const int* partitions, FunctionRef<int()> 
 
 int has_arrived(Handle request, int partition, int* flag, FunctionRef<int()> library) noexcept {
   const PartitionedPtr received = all().find(request);
-  const int code = library();
-  if (code != MPI_SUCCESS || !received || received->is_sent() || *flag == 0 || !received->has(partition)) return code;
+  if (!received || received->is_sent() || !received->has(partition)) return library();
+  *flag = received->is_unpacked(partition) ? 1 : 0;
+  if (*flag != 0) return MPI_SUCCESS;
   try {
-    *flag = received->unpacks_early(partition) ? 1 : 0;
+    const int code = library();
+    if (code != MPI_SUCCESS) return code;
+    if (*flag == 0 && kArrivalsAreInexact) received->ask_whole(request, flag);
+    if (*flag != 0) *flag = received->unpacks_early(partition) ? 1 : 0;
     return code;
   } catch (...) {
     return raise(received->comm(), caught_error());
