@@ -50,7 +50,10 @@ def test_flushes_beside_waits(ranks, thread_multiple, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_wrong_datatypes_reach_the_error_handler_of_the_window(pair, ranks, kind):
-    """As with the library alone. Where that takes a datatype that is not committed, GPU memory is refused."""
+    """As with the library alone. GPU memory is refused where that takes a datatype that is not committed.
+
+    MPICH's call is successful once the handler has returned.
+    """
     alone = ranks(2, preload=False)
     for name in ALL:
         found = pair.call(worker.errors, kind, name), alone.call(worker.errors, "host", name)
@@ -58,7 +61,8 @@ def test_wrong_datatypes_reach_the_error_handler_of_the_window(pair, ranks, kind
             assert {whose for case in alone_told for whose, _ in case} <= {"window", "code"}
             for case, alone_case in zip(told, alone_told, strict=True):
                 refused = [("window", MPI.ERR_TYPE), ("code", MPI.ERR_TYPE)]
-                assert case == alone_case or (case == refused and not alone_case and memory.needs_shim(kind)), name
+                may_be_refused = memory.needs_shim(kind) and alone_case == refused[: len(alone_case)]
+                assert case == alone_case or (case == refused and may_be_refused), name
 
 
 def _kinds(n_ranks, on_gpu):
