@@ -50,6 +50,16 @@ def loses_partitions_of_threads() -> bool:
     return library_name() == "openmpi"
 
 
+def partitions_travel_together() -> bool:
+    """The first partition leaves when the last one is ready (MPICH 5.0.2)."""
+    return library_name() == "mpich"
+
+
+def fails_of_partitions() -> tuple[str, ...]:
+    """Calls that report MPI_ERR_IN_STATUS for partitioned requests of host memory, too (MPICH 5.0.2)."""
+    return ("Testall", "Request_get_status_all") if library_name() == "mpich" else ()
+
+
 def is_open_mpi_4() -> bool:
     return "Open MPI v4" in MPI.Get_library_version()
 
