@@ -17,7 +17,7 @@ from support.p2p import FORMS, PLAIN, Piece
 from support.typemap import Bytes, Named, Spec
 
 INT = Named("INT")
-NOTHING = Piece(0, 0, MPI.DATATYPE_NULL)
+NOTHING = Piece(0, 5, MPI.DATATYPE_NULL)
 
 
 def _spec(name: str, contiguous: bool = True) -> Spec:
