@@ -72,7 +72,13 @@ These do not:
 | calls | | what happens | instead |
 |---|---|---|---|
 """
-HAPPENS = {"error": "an MPI error that says so", "none": "passed on untouched"}
+HAPPENS = {
+    "error": "an MPI error that says so",
+    "members": "an MPI error that says so, on all processes of the communicator if they are on one node "
+    "and run TEMPI; else on those with GPU memory, whose part of the window is host memory until "
+    "`MPI_Win_free`, at the latest `MPI_Finalize`",
+    "none": "passed on untouched",
+}
 
 
 def options() -> str:

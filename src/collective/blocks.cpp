@@ -1,6 +1,7 @@
 #include "collective/blocks.hpp"
 
 #include "message/side.hpp"
+#include "mpi/own_comm.hpp"
 #include "peer/peer.hpp"
 
 namespace tempi::collective {
@@ -14,7 +15,8 @@ void check(Handle comm) {
 const KnownType& resolve(Handle type, Handle comm) {
   const KnownType* known = find_type(type);
   if (known != nullptr && known->is_committed.load(std::memory_order_relaxed)) return *known;
-  if (const auto refusal = message::find_refusal(type, comm)) throw Refused{*refusal};
+  const bool is_untold = key_of(comm) == key_of(comm_null());
+  if (const auto refusal = message::find_refusal(type, is_untold ? own_comm() : comm)) throw Refused{*refusal};
   if (known == nullptr) known = analyse_type(type).type;
   if (known == nullptr) throw LeftToLibrary{};
   known->is_committed.store(true, std::memory_order_relaxed);

@@ -10,7 +10,8 @@
 
 namespace tempi::collective {
 
-// The library refuses a datatype or a communicator: its error code. Thrown, as it ends the call.
+// The library refuses a datatype or a communicator: its error code, which the communicator's error handler has been
+// told. Thrown, as it ends the call.
 struct Refused {
   int code;
 };
@@ -18,7 +19,8 @@ struct Refused {
 // A datatype that we cannot describe, or more bytes than an address can count: the call is the library's.
 struct LeftToLibrary {};
 
-// The datatype of a block with a positive count. Throws Refused or LeftToLibrary.
+// The datatype of a block with a positive count. Throws Refused or LeftToLibrary. With MPI_COMM_NULL no error handler
+// is told.
 const KnownType& resolve(Handle type, Handle comm);
 void check(Handle comm);
 

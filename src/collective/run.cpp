@@ -1,5 +1,7 @@
 #include "collective/run.hpp"
 
+#include <atomic>
+
 #include "base/options.hpp"
 #include "base/recycled.hpp"
 #include "base/trace.hpp"
@@ -22,9 +24,20 @@ using message::Message;
 using message::MessagePtr;
 using message::MessageState;
 
+int tell_code(int code, Owner owner, Handle owned_by) noexcept {
+  switch (owner) {
+    case Owner::comm: return raise(owned_by, code);
+    case Owner::file: real_pmpi().MPI_File_call_errhandler(owned_by, code); break;
+    case Owner::window: real_pmpi().MPI_Win_call_errhandler(owned_by, code); break;
+  }
+  return code;
+}
+
 // The arguments of a call that are not the program's.
 class Staged final : public message::Beside {
  public:
+  explicit Staged(const Call& call) : owner_(call.owner), owned_by_(call.owned_by) {}
+
   Lent add(const Argument& argument, Message& message, device::Device* device) {
     if (!needs_staging(argument, message.comm, device)) return without_own_block(argument);
     std::optional<StagedArgument>& place = arguments_[n_++];
@@ -38,6 +51,20 @@ class Staged final : public message::Beside {
   void arrived() noexcept override {
     each([](const Image& image) { image.collect(); });
   }
+
+  // A thread completes the request of an access to a window, another one may flush the window.
+  bool begins_unpacking(Message&) noexcept override {
+    return owner_ != Owner::window || !is_begun_.exchange(true, std::memory_order_acquire);
+  }
+  void unpacked() noexcept override {
+    is_unpacked_.store(true, std::memory_order_release);
+    is_unpacked_.notify_all();
+  }
+  void await_unpacked() noexcept override {
+    if (owner_ == Owner::window) is_unpacked_.wait(false, std::memory_order_acquire);
+  }
+
+  int tell(Handle, int code) noexcept override { return tell_code(code, owner_, owned_by_); }
 
   // `copied`: bytes of a process's own block.
   void count(Function function, std::int64_t copied) const noexcept {
@@ -62,6 +89,9 @@ class Staged final : public message::Beside {
     }
   }
 
+  const Owner owner_;
+  const Handle owned_by_;
+  std::atomic<bool> is_begun_{false}, is_unpacked_{false};
   std::array<std::optional<StagedArgument>, 3> arguments_{};
   std::array<std::optional<BlockTypes>, 2> types_{};
   std::size_t n_ = 0, n_types_ = 0;
@@ -86,21 +116,25 @@ int call_blocking(const MessagePtr& message, Lending library) {
 }
 
 // Libraries share one request among calls that are complete at once: such a call is finished here.
-void begin(const MessagePtr& message) {
+void begin(const Call& call, const MessagePtr& message, const Lent& given) {
   int flag = 0;
   message->state.become(MessageState::started);
   message->mpi.MPI_Request_get_status(message->request, &flag, MPI_STATUS_IGNORE);
-  if (!flag) return Engine::get().manage(message);
+  if (!flag) {
+    Engine::get().manage(message);
+    if (call.keep != nullptr) (*call.keep)(message, given);
+    return;
+  }
   message::unpack_grouped({message});
   throw_failure(*message);
 }
 
-int call_with_request(const Call& call, const MessagePtr& message, Lending library) {
+int call_with_request(const Call& call, const MessagePtr& message, const Lent& given, Lending library) {
   store_handle(call.request, request_null());
   const int code = library();
   message->request = load_handle(call.request);
   if (!is_made(code, message->request)) return code;
-  if (call.lifetime == message::Lifetime::plain) begin(message);
+  if (call.lifetime == message::Lifetime::plain) begin(call, message, given);
   else Engine::get().manage(message);
   return code;
 }
@@ -114,7 +148,7 @@ int call_kept(const Call& call, const MessagePtr& message, const Lent& given, Le
 int carry_out(const Call& call, Ends& ends, device::Device* device, Library library) {
   const std::int64_t copied = copy_own_block(call, ends, device);
   auto message = make_recycled<Message>(call.real, call.comm, call.lifetime);
-  const auto staged = std::make_shared<Staged>();
+  const auto staged = std::make_shared<Staged>(call);
   message->beside = staged;
   const Lent out = staged->add(ends.out, *message, device), in = staged->add(ends.in, *message, device),
              compared = staged->add(ends.compared, *message, device);
@@ -125,12 +159,21 @@ int carry_out(const Call& call, Ends& ends, device::Device* device, Library libr
     message::pack_all_of(*message);
     throw_failure(*message);
   }
-  if (call.keep != nullptr) return call_kept(call, message, in, lending);
-  return call.blocks() ? call_blocking(message, lending) : call_with_request(call, message, lending);
+  if (call.blocks()) return call_blocking(message, lending);
+  return call.request != nullptr ? call_with_request(call, message, in, lending)
+                                 : call_kept(call, message, in, lending);
 }
 
 int call_untouched(const Ends& ends, Library library) {
   return library(as_given(ends.out), as_given(ends.in), as_given(ends.compared));
+}
+
+bool begins_in_device_memory(const Ends& ends, device::Device* device) {
+  const auto is_there = [&](const Argument& argument) {
+    return argument.count > 0 && argument.address != nullptr &&
+           device->locate(argument.address).kind == device::MemoryKind::device;
+  };
+  return device != nullptr && (is_there(ends.out) || is_there(ends.in) || is_there(ends.compared));
 }
 
 int run_described(const Call& call, const Ends& given, DescribeAlone describe, device::Device* device,
@@ -140,7 +183,11 @@ int run_described(const Call& call, const Ends& given, DescribeAlone describe, d
     describe(ends);
     return carry_out(call, ends, device, library);
   } catch (const Refused& refused) {
-    return refused.code;
+    if (call.owner == Owner::comm) return refused.code;
+    // The error handler of the file or the window has not been told. The library may take a datatype that is not
+    // committed, and then the memory.
+    return begins_in_device_memory(given, device) ? tell_code(refused.code, call.owner, call.owned_by)
+                                                  : call_untouched(given, library);
   } catch (const LeftToLibrary&) {
     return call_untouched(given, library);
   } catch (...) {
@@ -216,11 +263,7 @@ int finish(const std::vector<MessagePtr>& calls, Owner owner, Handle owned_by) n
 }
 
 int tell(const Error& error, Owner owner, Handle owned_by) noexcept {
-  if (owner == Owner::comm) return raise(owned_by, error);
-  const int code = error_code(error);
-  if (owner == Owner::file) real_pmpi().MPI_File_call_errhandler(owned_by, code);
-  else real_pmpi().MPI_Win_call_errhandler(owned_by, code);
-  return code;
+  return tell_code(error_code(error), owner, owned_by);
 }
 
 }  // namespace tempi::collective

@@ -30,10 +30,10 @@ enum class Owner : std::uint8_t { comm, file, window };
 struct Call {
   const Real& real;  // the layer below the name that the program called
   Function function;
-  Handle comm;                 // any valid one, for the calls of files and windows
+  Handle comm;                 // MPI_COMM_NULL: of a file or a window
   message::Lifetime lifetime;  // call, plain (nonblocking) or programs (persistent)
   void* request = nullptr;     // address of the program's
-  const Keep* keep = nullptr;  // of nonblocking calls without a request
+  const Keep* keep = nullptr;  // of nonblocking calls without a request, and of those that another call may complete
   Owner owner = Owner::comm;
   Handle owned_by = comm;
 

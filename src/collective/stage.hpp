@@ -30,6 +30,8 @@ class StagedArgument {
   const Lent& lent() const { return lent_; }
   std::int64_t bytes() const { return bytes_; }
   message::Strategy strategy() const { return strategy_; }
+  // The packed bytes from here on.
+  message::Stretch from(std::int64_t offset) const { return memory_.from(offset); }
   const std::optional<Image>& image() const { return image_; }
 
  private:

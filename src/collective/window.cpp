@@ -4,10 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "device/device.hpp"
-#include "machine/cuda_aware.hpp"
 #include "message/engine.hpp"
-#include "mpi/active.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -15,39 +12,56 @@ namespace {
 using message::Engine;
 using message::MessagePtr;
 
-// The accesses that nobody has completed, by their window.
+// The accesses that nobody has completed, by their window. One with a request is its caller's: it goes when the request
+// is complete.
 class Accesses {
  public:
   bool any() const { return n_.load(std::memory_order_acquire) != 0; }
 
-  void add(Handle win, int target, MessagePtr call) {
+  void add(Handle win, int target, MessagePtr call, bool has_request) {
     const std::lock_guard lock(mutex_);
-    by_window_[key_of(win)].push_back({target, std::move(call)});
+    OfWindow& here = by_window_[key_of(win)];
+    if (here.all.size() >= here.next_look) {
+      n_.fetch_sub(std::erase_if(here.all, [](const Access& one) { return one.has_gone(); }),
+                   std::memory_order_release);
+      here.next_look = 2 * here.all.size() + kFirstLook;
+    }
+    here.all.push_back({target, call, has_request ? nullptr : call});
     n_.fetch_add(1, std::memory_order_release);
   }
 
   std::vector<MessagePtr> take(Handle win, int target) {
     const std::lock_guard lock(mutex_);
     std::vector<MessagePtr> taken;
-    std::vector<Access>& all = by_window_[key_of(win)];
-    std::erase_if(all, [&](const Access& access) {
+    const auto found = by_window_.find(key_of(win));
+    if (found == by_window_.end()) return taken;
+    const std::size_t n_taken = std::erase_if(found->second.all, [&](const Access& access) {
       const bool is_meant = target == kAllTargets || access.target == target;
-      if (is_meant) taken.push_back(access.call);
+      if (is_meant) taken.push_back(access.call.lock());
       return is_meant;
     });
-    if (all.empty()) by_window_.erase(key_of(win));
-    n_.fetch_sub(taken.size(), std::memory_order_release);
+    if (found->second.all.empty()) by_window_.erase(found);
+    n_.fetch_sub(n_taken, std::memory_order_release);
+    std::erase(taken, nullptr);
     return taken;
   }
 
  private:
+  static constexpr std::size_t kFirstLook = 64;
   struct Access {
     int target;
-    MessagePtr call;
+    std::weak_ptr<message::Message> call;
+    MessagePtr kept;  // null: its request keeps it
+
+    bool has_gone() const { return call.expired(); }
+  };
+  struct OfWindow {
+    std::vector<Access> all;
+    std::size_t next_look = kFirstLook;  // for those that have gone
   };
   std::atomic<std::size_t> n_{0};
   std::mutex mutex_;
-  std::unordered_map<Handle, std::vector<Access>> by_window_;
+  std::unordered_map<Handle, OfWindow> by_window_;
 };
 
 Accesses& accesses() {
@@ -72,11 +86,17 @@ void describe_fetch(Ends& ends) {
   if (ends.compared.count > 0) use(ends.compared, kRead, Fidelity::kept);
 }
 
+void describe_result(Ends& ends) { use(ends.in, kWritten, Fidelity::kept); }
+
 int access(Call call, const Ends& arguments, int target, DescribeAlone describe, Library library) noexcept {
-  const auto keep = [&](MessagePtr begun, const Lent&) { accesses().add(call.owned_by, target, std::move(begun)); };
+  const auto nothing = [](Ends&) {};
+  const bool has_request = call.request != nullptr;
+  const auto keep = [&](MessagePtr begun, const Lent&) {
+    if (!has_request || !begun->ins.empty()) accesses().add(call.owned_by, target, std::move(begun), has_request);
+  };
   const Keep kept(keep);
-  if (call.request == nullptr) call.keep = &kept;
-  return run_alone(call, arguments, describe, library);
+  call.keep = &kept;
+  return run_alone(call, arguments, target == MPI_PROC_NULL ? DescribeAlone(nothing) : describe, library);
 }
 
 int complete(Handle win, int target, FunctionRef<int()> library) noexcept {
@@ -84,15 +104,6 @@ int complete(Handle win, int target, FunctionRef<int()> library) noexcept {
   const int code = library();
   if (code != MPI_SUCCESS || !accesses().any()) return Engine::tended(code);
   return Engine::tended(finish(accesses().take(win, target), Owner::window, win));
-}
-
-void check_window_memory(const void* base, Aint bytes) {
-  device::Device* const device = active() ? device::current() : nullptr;
-  if (device == nullptr || bytes <= 0 || device->locate(base).kind != device::MemoryKind::device) return;
-  if (machine::cuda_awareness().aware) return;
-  throw Error(ErrorKind::unsupported,
-              "a window over GPU memory needs a CUDA-aware MPI library, which this one is not (" +
-                  machine::cuda_awareness().reason + "); use host or managed memory for the window");
 }
 
 }  // namespace tempi::collective

@@ -1,12 +1,13 @@
 // MPI-4.1, chapter 12: buffers of the origin of one-sided calls. The library reads and writes them until the program
-// completes the access: staged bytes are kept as long, and unpacked then.
+// completes the access: staged bytes are kept as long, and unpacked then. An access with a request is completed by the
+// request, or before by a call that completes all accesses: its bytes are unpacked by whichever comes first.
 #pragma once
 
 #include "collective/run.hpp"
 
 namespace tempi::collective {
 
-// An access to the window at `target`, of a call without a request.
+// An access to the window at `target`. With MPI_PROC_NULL no buffer is touched.
 int access(Call call, const Ends& arguments, int target, DescribeAlone describe, Library library) noexcept;
 
 inline constexpr int kAllTargets = -1;
@@ -14,12 +15,10 @@ inline constexpr int kAllTargets = -1;
 // A call that completes accesses to these targets; `library` is the library's function.
 int complete(Handle win, int target, FunctionRef<int()> library) noexcept;
 
-// Refuses GPU memory in a window of a library that cannot reach it: Error.
-void check_window_memory(const void* base, Aint bytes);
-
 void describe_put(Ends& ends);
 void describe_get(Ends& ends);
 void describe_accumulate(Ends& ends);
-void describe_fetch(Ends& ends);  // results, too; MPI_Compare_and_swap compares beside
+void describe_fetch(Ends& ends);   // results, too; MPI_Compare_and_swap compares beside
+void describe_result(Ends& ends);  // the same with MPI_NO_OP: the other arguments of the origin mean nothing
 
 }  // namespace tempi::collective

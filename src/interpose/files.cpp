@@ -11,7 +11,7 @@ using namespace collective;
 namespace {
 
 Call file_call(const Real& real, Function function, Handle file, Lifetime lifetime, void* request) {
-  return {real, function, comm_self(), lifetime, request, nullptr, Owner::file, file};
+  return {real, function, comm_null(), lifetime, request, nullptr, Owner::file, file};
 }
 
 }  // namespace

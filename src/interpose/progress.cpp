@@ -1,11 +1,8 @@
 // Calls that only start pending sends, and calls that pass on untouched.
-#include "device/device.hpp"
 #include "interpose/entry.hpp"
-#include "machine/cuda_aware.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/message_call.hpp"
-#include "mpi/active.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -28,21 +25,6 @@ int iprobe(const Real& real, int source, int tag, Handle comm, int* flag, MPI_St
   return Engine::tended(real.MPI_Iprobe(source, tag, comm, flag, status));
 }
 
-// Kernels may fill the partitions of one message at any time: there is no point at which to pack.
-template <class Init>
-int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept {
-  return guarded(comm, [&] {
-    device::Device* const device = active() ? device::current() : nullptr;
-    const bool is_device = device != nullptr && device->locate(buffer).kind == device::MemoryKind::device;
-    if (is_device && !machine::cuda_awareness().aware) {
-      throw Error(ErrorKind::unsupported,
-                  "partitioned communication of GPU memory needs a CUDA-aware MPI library, which this one is not (" +
-                      machine::cuda_awareness().reason + "); use host or managed memory for it");
-    }
-    return init();
-  });
-}
-
 }  // namespace
 
 // A passed-on function has up to kMostArguments parameters; surplus arguments are never read.
@@ -52,20 +34,5 @@ int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept
 TEMPI_ENTRY(MPI_Iprobe, (int source, int tag, Handle comm, int* flag, MPI_Status* status),
             iprobe(real, source, tag, comm, flag, status))
 TEMPI_ENTRY(MPI_Probe, (int source, int tag, Handle comm, MPI_Status* status), probe(real, source, tag, comm, status))
-
-TEMPI_ENTRY(MPI_Psend_init,
-            (const void* buffer, int partitions, Count count, Handle datatype, int destination, int tag, Handle comm,
-             Handle info, void* request),
-            init_partitioned(buffer, comm, [&] {
-              return call_if_there(real.MPI_Psend_init, buffer, partitions, count, datatype, destination, tag, comm,
-                                   info, request);
-            }))
-TEMPI_ENTRY(MPI_Precv_init,
-            (void* buffer, int partitions, Count count, Handle datatype, int source, int tag, Handle comm, Handle info,
-             void* request),
-            init_partitioned(buffer, comm, [&] {
-              return call_if_there(real.MPI_Precv_init, buffer, partitions, count, datatype, source, tag, comm, info,
-                                   request);
-            }))
 
 }  // namespace tempi::interpose

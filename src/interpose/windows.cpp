@@ -1,5 +1,6 @@
 // MPI-4.1, chapter 12: one-sided calls, and those that complete them.
 #include "collective/window.hpp"
+#include "collective/window_memory.hpp"
 #include "interpose/entry.hpp"
 #include "message/message_call.hpp"
 #include "message/quiet.hpp"
@@ -11,30 +12,18 @@ using namespace collective;
 namespace {
 
 Call window_call(const Real& real, Function function, Handle win, void* request) {
-  return {real, function, comm_self(), Lifetime::plain, request, nullptr, Owner::window, win};
+  return {real, function, comm_null(), Lifetime::plain, request, nullptr, Owner::window, win};
 }
 
-template <class Create>
-int create_window(const void* base, Aint bytes, Handle comm, const Create& create) noexcept {
-  Engine::flush();
-  return guarded_and_tended(comm, [&] {
-    check_window_memory(base, bytes);
-    return create();
-  });
-}
-
-int attach(const Real& real, Handle win, void* base, Aint bytes) noexcept {
-  try {
-    check_window_memory(base, bytes);
-    return call_if_there(real.MPI_Win_attach, win, base, bytes);
-  } catch (...) {
-    return tell(caught_error(), Owner::window, win);
-  }
-}
+// Which arguments of the origin count.
+void (*fetched_by(Handle op))(Ends&) { return key_of(op) == key_of(op_no_op()) ? &describe_result : &describe_fetch; }
 
 int free_window(const Real& real, void* win) noexcept {
   if (win == nullptr) return real.MPI_Win_free(win);
-  return complete(load_handle(win), kAllTargets, [&] { return real.MPI_Win_free(win); });
+  const Handle freed = load_handle(win);
+  const int code = complete(freed, kAllTargets, [&] { return real.MPI_Win_free(win); });
+  if (code == MPI_SUCCESS) window_ends(freed);
+  return code;
 }
 
 }  // namespace
@@ -77,7 +66,7 @@ TEMPI_ACCESSES(TEMPI_ACCESS, MPI_Raccumulate, const void*, &describe_accumulate,
                           displacement, target_count, target_type, op, win TEMPI_LIST after)                          \
           : access(window_call(real, Function::name, win, request),                                                   \
                    {buffer_of(origin, origin_count, origin_type), buffer_of(result, result_count, result_type)},      \
-                   target, &describe_fetch, [&](const Lent& out, const Lent& in, const Lent&) {                       \
+                   target, fetched_by(op), [&](const Lent& out, const Lent& in, const Lent&) {                        \
                      return call_if_there(real.entry, out.address, origin_count, origin_type, in.writable(),          \
                                           result_count, result_type, target, displacement, target_count, target_type, \
                                           op, win TEMPI_LIST after);                                                  \
@@ -91,7 +80,7 @@ TEMPI_ENTRY(MPI_Fetch_and_op,
             passes_alone()
                 ? call_if_there(real.MPI_Fetch_and_op, origin, result, datatype, target, displacement, op, win)
                 : access(window_call(real, Function::MPI_Fetch_and_op, win, nullptr),
-                         {buffer_of(origin, 1, datatype), buffer_of(result, 1, datatype)}, target, &describe_fetch,
+                         {buffer_of(origin, 1, datatype), buffer_of(result, 1, datatype)}, target, fetched_by(op),
                          [&](const Lent& out, const Lent& in, const Lent&) {
                            return call_if_there(real.MPI_Fetch_and_op, out.address, in.writable(), datatype, target,
                                                 displacement, op, win);
@@ -127,12 +116,14 @@ TEMPI_ENTRY(MPI_Win_fence, (int assertion, Handle win),
             complete(win, kAllTargets, [&] { return real.MPI_Win_fence(assertion, win); }))
 TEMPI_ENTRY(MPI_Win_free, (void* win), free_window(real, win))
 
-#define TEMPI_WIN_CREATE(entry, Unit)                                                  \
-  TEMPI_ENTRY(                                                                         \
-      entry, (void* base, Aint bytes, Unit unit, Handle info, Handle comm, void* win), \
-      create_window(base, bytes, comm, [&] { return call_if_there(real.entry, base, bytes, unit, info, comm, win); }))
+#define TEMPI_WIN_CREATE(entry, Unit)                                                          \
+  TEMPI_ENTRY(entry, (void* base, Aint bytes, Unit unit, Handle info, Handle comm, void* win), \
+              create_window(base, bytes, comm, win, [&](void* given) {                         \
+                return call_if_there(real.entry, given, bytes, unit, info, comm, win);         \
+              }))
 TEMPI_WIN_CREATE(MPI_Win_create, int)
 TEMPI_WIN_CREATE(MPI_Win_create_c, Aint)
-TEMPI_ENTRY(MPI_Win_attach, (Handle win, void* base, Aint bytes), attach(real, win, base, bytes))
+TEMPI_ENTRY(MPI_Win_attach, (Handle win, void* base, Aint bytes),
+            attach_memory(base, bytes, win, [&] { return call_if_there(real.MPI_Win_attach, win, base, bytes); }))
 
 }  // namespace tempi::interpose

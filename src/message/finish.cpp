@@ -12,6 +12,17 @@
 namespace tempi::message {
 namespace {
 
+// Told of the end of a message, which may be another call's by then.
+class Owner {
+ public:
+  explicit Owner(const Message& message) : comm_(message.comm), beside_(message.beside) {}
+  int tell(int code) const { return beside_ ? beside_->tell(comm_, code) : raise(comm_, code); }
+
+ private:
+  Handle comm_;
+  std::shared_ptr<Beside> beside_;
+};
+
 bool was_cancelled(const MPI_Status& status) {
   int flag = 0;
   real_pmpi().MPI_Test_cancelled(&status, &flag);
@@ -127,7 +138,8 @@ bool has_class(int code, int wanted) {
 // For calls about several requests, of which those in `done` are complete. The call's `n_statuses` hold error codes if
 // `code` is MPI_ERR_IN_STATUS.
 int finish_several(std::vector<Completed>& done, const SeenStatuses& statuses, int n_statuses, int code) noexcept {
-  const Handle comm = done.empty() ? comm_world() : done.front().message->comm;
+  if (done.empty()) return code;
+  const Owner owner(*done.front().message);
   const bool all_well = finish(done);
   if (all_well || code != MPI_SUCCESS) {
     for (const Completed& one : done) {
@@ -137,7 +149,7 @@ int finish_several(std::vector<Completed>& done, const SeenStatuses& statuses, i
   }
   for (int k = 0; k < n_statuses; ++k) statuses.at(k)->MPI_ERROR = MPI_SUCCESS;
   for (const Completed& one : done) one.status->MPI_ERROR = one.code;
-  return raise(comm, MPI_ERR_IN_STATUS);
+  return owner.tell(MPI_ERR_IN_STATUS);
 }
 
 int code_in(const MPI_Status& status, int code) {
@@ -214,11 +226,11 @@ bool is_complete(const Message& message, const void* slot, const MPI_Status& sta
 }
 
 int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noexcept {
-  const Handle comm = message->comm;
+  const Owner owner(*message);
   std::vector<Completed> one{{std::move(message), slot, status, code}};
   finish(one);
   if (code != MPI_SUCCESS || one.front().code == MPI_SUCCESS) return one.front().code;
-  return raise(comm, one.front().code);
+  return owner.tell(one.front().code);
 }
 
 int finish_all(Requests& requests, const SeenStatuses& statuses, int code) noexcept {

@@ -21,12 +21,11 @@ struct Work {
 };
 using Works = std::vector<Work>;
 
-template <class Pointer>
-Works works_of(const std::vector<Pointer>& messages, Parts Message::* parts) {
+Works sends_of(const std::vector<Message*>& messages) {
   Works works;
   works.reserve(messages.size());
-  for (const Pointer& message : messages) {
-    ((*message).*parts).each([&](Part& part) { works.push_back({&*message, &part}); });
+  for (Message* const message : messages) {
+    message->outs.each([&](Part& part) { works.push_back({message, &part}); });
   }
   return works;
 }
@@ -112,6 +111,8 @@ void queue_grouped(const Works& works) noexcept {
   }
 }
 
+bool is_received_beside(const Message& message) { return message.is_collective() && !message.ins.empty(); }
+
 // Complete on return.
 void move_together(const Works& works) noexcept {
   Works queued;
@@ -148,19 +149,31 @@ bool is_packed(Message& message, bool waits) noexcept {
   return message.outs.all([&](Part& part) { return is_moved(message, part, waits); });
 }
 
-void pack_grouped(const std::vector<Message*>& messages) noexcept { queue_grouped(works_of(messages, &Message::outs)); }
+void pack_grouped(const std::vector<Message*>& messages) noexcept { queue_grouped(sends_of(messages)); }
 
 void pack_all_of(Message& message) noexcept {
-  move_together(works_of(std::vector{&message}, &Message::outs));
+  move_together(sends_of({&message}));
   if (message.is_collective()) message.beside->packed();
 }
 
 void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept {
+  Works works;
+  works.reserve(messages.size());
   for (const MessagePtr& message : messages) {
+    if (is_received_beside(*message) && !message->beside->begins_unpacking(*message)) continue;
     if (message->is_collective()) message->beside->arrived();
-    message->ins.each([](Part& part) { part.payload.bring_last_byte_back(); });
+    message->ins.each([&](Part& part) {
+      part.payload.bring_last_byte_back();
+      works.push_back({message.get(), &part});
+    });
   }
-  move_together(works_of(messages, &Message::ins));
+  move_together(works);
+  for (const Work& work : works) {
+    if (work.message->is_collective()) work.message->beside->unpacked();
+  }
+  for (const MessagePtr& message : messages) {
+    if (is_received_beside(*message)) message->beside->await_unpacked();
+  }
 }
 
 }  // namespace tempi::message

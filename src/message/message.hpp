@@ -53,8 +53,14 @@ class Beside {
   virtual ~Beside() = default;
   virtual void packed() noexcept {}   // the payloads that are sent are packed; the library is not called yet
   virtual void arrived() noexcept {}  // the library's call is complete; nothing is unpacked yet
+  // Asked before the bytes of a complete call are unpacked. False: they are unpacked, or another thread does it.
+  virtual bool begins_unpacking(Message& message) noexcept;
+  virtual void unpacked() noexcept {}        // the bytes are in the program's buffer
+  virtual void await_unpacked() noexcept {}  // by whichever thread
   // Starts the inactive call `message`: the code for the program.
   virtual int start(Message& message) noexcept;
+  // Gives the code of a complete call to the error handler of its object, and returns it.
+  virtual int tell(Handle comm, int code) noexcept;
 };
 
 enum class Lifetime : std::uint8_t {

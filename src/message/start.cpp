@@ -76,6 +76,10 @@ int Beside::start(Message& message) noexcept {
   return code;
 }
 
+int Beside::tell(Handle comm, int code) noexcept { return raise(comm, code); }
+
+bool Beside::begins_unpacking(Message&) noexcept { return true; }
+
 int start(const Real& real, void* request) {
   device::Location seen;
   const MessagePtr message = request != nullptr ? Engine::get().find(load_handle(request)) : nullptr;

@@ -55,6 +55,7 @@ Handle type_packed();
 Handle request_null();
 Handle info_null();
 Handle errors_return();
+Handle op_no_op();
 Handle message_null();
 Handle message_no_proc();
 

@@ -41,7 +41,7 @@ class Attachment {
 };
 // Before MPI_Comm_free and MPI_Comm_disconnect; of any handle.
 void communicator_ends(Handle comm) noexcept;
-enum class Attached : std::uint8_t { meetings, agreement, parked, count_ };
+enum class Attached : std::uint8_t { meetings, agreement, windows, parked, count_ };
 // The one of a valid communicator, made at the first call. Null if its destruction cannot be watched.
 Attachment* attachment(Handle comm, Attached which, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept;
 // The same of any handle, if it has been made. Null: not yet.

@@ -5,18 +5,12 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "mpi/own_comm.hpp"
 #include "mpi/real.hpp"
 #include "peer/node.hpp"
 
 namespace tempi::peer {
 namespace {
-
-bool has_world() {
-  int began = 0, ended = 0;
-  const Real& mpi = real_pmpi();
-  const bool is_told = mpi.MPI_Initialized(&began) == MPI_SUCCESS && mpi.MPI_Finalized(&ended) == MPI_SUCCESS;
-  return is_told && began != 0 && ended == 0;
-}
 
 std::unique_ptr<const World> find_world() {
   int size = 0, rank = 0;

@@ -9,6 +9,7 @@
 #include "base/trace.hpp"
 #include "base/verified.hpp"
 #include "collective/element_type.hpp"
+#include "collective/window_memory.hpp"
 #include "device/device.hpp"
 #include "device/staging.hpp"
 #include "message/direct.hpp"
@@ -18,6 +19,7 @@
 #include "message/starter.hpp"
 #include "message/unmapping.hpp"
 #include "mpi/active.hpp"
+#include "mpi/own_comm.hpp"
 #include "mpi/progress.hpp"
 #include "mpi/real.hpp"
 #include "peer/ids.hpp"
@@ -91,9 +93,12 @@ void end_world() noexcept {
   if (!active()) return;
   tell_verified();
   message::end_starter();
+  message::Engine::flush();
+  collective::free_refused_windows();
   end_session();
   message::close_mailbox();
   end_library_progress();
+  end_own_comm();
   peer::end_ids();
   peer::forget_world();
   device::Device* const device = device::current();

@@ -10,6 +10,7 @@ from mpi4py import MPI
 
 from support.building import Builder
 from support.defects import is_lost_at_end_of_file
+from support.error_handlers import Handlers, Told
 from support.messages import End, Side, make_end
 
 LEAF, N_LEAVES = "INT", 24
@@ -111,3 +112,24 @@ def _check_end(
     assert status.Get_elements(MPI.BYTE) == len(half)
     last.check_received(half)
     return 1
+
+
+def errors(path: str, which: str, kind: str) -> dict[tuple[str, str], list[Told]]:
+    """What error handlers, and the program, are told of wrong datatypes, by kind of call."""
+    found = {}
+    file = MPI.File.Open(MPI.COMM_WORLD, path, MPI.MODE_CREATE | MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE)
+    with Builder() as builder, Handlers() as handlers:
+        side = sides(kind, "vector", random.Random(which), builder)
+        handlers.watch(file)
+        at = side.buffer.address + side.origin
+        uncommitted = MPI.Datatype.Create_struct([1], [at], [side.datatype])
+        for how in hows(which):
+            for verb in ("read", "write"):
+                handlers.told.clear()
+                for wrong in (MPI.DATATYPE_NULL, uncommitted):
+                    with handlers.recorded():
+                        call(file, verb, which, how, [MPI.BOTTOM, 1, wrong], 0)
+                found[how, verb] = handlers.told.copy()
+        uncommitted.Free()
+    file.Close()
+    return found

@@ -12,8 +12,8 @@ from calls_worker import comms
 from mpi4py import MPI
 from ways import Place
 
-from support import calls, memory, outcomes
 from support import constructors as c
+from support import memory, outcomes
 from support.building import Builder
 from support.messages import End, Image, Side, make_end
 from support.p2p import Form, Piece, Requests, Statuses
@@ -261,27 +261,3 @@ def _exchange_with_faults(comm: MPI.Comm, ours: End, theirs: End, builder: Build
         target.check_received(Image(theirs, builder).payload())
     side.check_untouched()
     return int(bool(failed_recv or failed_send or their_recv or their_send or finished))
-
-
-def partitioned(kind: str) -> None:
-    """One message in four partitions; of device memory a clear error where the library cannot reach it."""
-    comm, me = comms()["world"], MPI.COMM_WORLD.Get_rank()
-    with Builder() as builder:
-        side = Side(End(kind, INT, 4 * SMALL, seed=me), builder)
-        each = Piece(side.piece.address, SMALL, side.datatype)
-        request = Requests()
-        init = "Psend_init" if me == 0 else "Precv_init"
-        handle = calls.handle(MPI.INFO_NULL)
-        arguments = (ctypes.c_void_p(each.address), 4, ctypes.c_int64(SMALL), calls.handle(each.datatype))
-        arguments += (1 - me, 3, comm, handle, request.at(0))  # type: ignore[assignment]
-        if memory.needs_shim(kind):
-            assert error_class(FORM, init, *arguments) == MPI.ERR_TYPE
-            return
-        FORM(init, *arguments)
-        ways.again(FORM, request)
-        for partition in range(4 if me == 0 else 0):
-            FORM("Pready", partition, request.value())
-        ways.complete(FORM, "Wait", request)
-        ways.free(FORM, request)
-        if me == 1:
-            side.check_received(Image(End("host", INT, 4 * SMALL, seed=0), builder).payload())

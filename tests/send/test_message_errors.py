@@ -3,7 +3,7 @@
 import errors_worker as worker
 import pytest
 
-from support import effort, needs
+from support import effort
 from support.messages import KINDS
 from support.ranks import Ranks
 
@@ -52,12 +52,6 @@ def test_cancelled_send(pair, kind):
 def test_bad_arguments(pair, kind):
     """The same error class as on host memory with the library alone, for every way to send and receive."""
     pair.call(worker.bad_arguments, kind)
-
-
-@needs.function("Psend_init")
-@pytest.mark.parametrize("kind", KINDS)
-def test_partitioned(pair, kind):
-    pair.call(worker.partitioned, kind)
 
 
 STEPS = ("pinned", "allocate", "launch", "copy", "finish")

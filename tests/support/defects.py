@@ -37,6 +37,29 @@ def is_standard_abi() -> bool:
     return "libmpi_abi" in calls.library_path()
 
 
+def arrivals_are_inexact() -> bool:
+    """MPI_Parrived is true too early where the sender has more partitions than the receiver, or never if it has fewer.
+
+    Open MPI 5.0.11 asks for some of the sender's partitions, or for one behind the last.
+    """
+    return library_name() == "openmpi"
+
+
+def loses_partitions_of_threads() -> bool:
+    """A partition that MPI_Pready marks while another thread makes progress may never be sent (Open MPI 5.0.11)."""
+    return library_name() == "openmpi"
+
+
+def partitions_travel_together() -> bool:
+    """The first partition leaves when the last one is ready (MPICH 5.0.2)."""
+    return library_name() == "mpich"
+
+
+def fails_of_partitions() -> tuple[str, ...]:
+    """Calls that report MPI_ERR_IN_STATUS for partitioned requests of host memory, too (MPICH 5.0.2)."""
+    return ("Testall", "Request_get_status_all") if library_name() == "mpich" else ()
+
+
 def is_open_mpi_4() -> bool:
     return "Open MPI v4" in MPI.Get_library_version()
 

@@ -1,0 +1,16 @@
+// A communicator of this process alone, for calls of ours whose errors the program must not hear of: they return.
+#pragma once
+
+#include "mpi/handle.hpp"
+
+namespace tempi {
+
+// False before MPI is initialised, after it has ended, and in a program that has sessions only.
+bool has_world() noexcept;
+
+// Made at the first call. MPI_COMM_SELF where it cannot be made, as in a program that has sessions only.
+Handle own_comm() noexcept;
+// Before the library ends.
+void end_own_comm() noexcept;
+
+}  // namespace tempi
