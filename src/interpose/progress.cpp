@@ -1,6 +1,7 @@
 // Calls that only start pending sends, and calls that pass on untouched.
 #include "device/device.hpp"
 #include "interpose/entry.hpp"
+#include "interpose/unstaged.hpp"
 #include "machine/cuda_aware.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
@@ -9,12 +10,6 @@
 
 namespace tempi::interpose {
 namespace {
-
-template <class... Arguments>
-int call_flushed(PassedFn fn, Arguments... arguments) {
-  Engine::flush();
-  return Engine::tended(call_if_there(fn, arguments...));
-}
 
 int probe(const Real& real, int source, int tag, Handle comm, MPI_Status* status) {
   note_probe();
@@ -46,7 +41,8 @@ int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept
 }  // namespace
 
 // A passed-on function has up to kMostArguments parameters; surplus arguments are never read.
-#define TEMPI_PASSED_ON(name) TEMPI_ENTRY(name, (TEMPI_WORDS(Word)), call_flushed(real.name, TEMPI_WORDS()))
+#define TEMPI_PASSED_ON(name) \
+  TEMPI_ENTRY(name, (TEMPI_WORDS(Word)), (pass_on<unstaged(#name)>(real.name, #name, TEMPI_WORDS())))
 #include "base/functions.def"
 
 TEMPI_ENTRY(MPI_Iprobe, (int source, int tag, Handle comm, int* flag, MPI_Status* status),
