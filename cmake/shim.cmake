@@ -3,6 +3,8 @@ file(GLOB shim_sources CONFIGURE_DEPENDS src/mpi/*.cpp src/types/*.cpp src/machi
      src/message/*.cpp src/collective/*.cpp src/packing/*.cpp src/process/*.cpp src/measure/*.cpp src/face/*.cpp src/interpose/*.cpp)
 set(TEMPI_SHIMS "")
 
+include(proxy)
+
 # tempi_add_shim(TARGET FOLDER INCLUDE_DIRS DEFINITIONS): FOLDER/libtempi.so for the MPI read last.
 function(tempi_add_shim target folder include_dirs definitions)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated/${TEMPI_MPI_ABI})
@@ -17,7 +19,10 @@ function(tempi_add_shim target folder include_dirs definitions)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME tempi LIBRARY_OUTPUT_DIRECTORY ${folder}
                                              TEMPI_MPI_ABI ${TEMPI_MPI_ABI})
   tempi_precompile(${target})
+  # In every build type a jump to the loader's own dlsym, never a call.
+  set_source_files_properties(src/interpose/by_handle.cpp PROPERTIES COMPILE_OPTIONS -O2)
   tempi_make_preloadable(${target} ${generated}/exports.map)
+  tempi_add_proxy(${target} ${folder})
   set(TEMPI_SHIMS ${TEMPI_SHIMS} ${target} PARENT_SCOPE)
 endfunction()
 
