@@ -2,6 +2,9 @@
 file(GLOB shim_sources CONFIGURE_DEPENDS src/mpi/*.cpp src/types/*.cpp src/machine/*.cpp src/peer/*.cpp
      src/message/*.cpp src/collective/*.cpp src/packing/*.cpp src/process/*.cpp src/measure/*.cpp src/face/*.cpp src/interpose/*.cpp)
 set(TEMPI_SHIMS "")
+# dlsym: in every build type a jump to the loader's own, never a call; a sanitizer's runtime calls it before it has begun.
+set_source_files_properties(src/interpose/by_handle.cpp src/preload/by_handle.cpp
+                            PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=all" SKIP_PRECOMPILE_HEADERS ON)
 
 include(proxy)
 
@@ -19,8 +22,6 @@ function(tempi_add_shim target folder include_dirs definitions)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME tempi LIBRARY_OUTPUT_DIRECTORY ${folder}
                                              TEMPI_MPI_ABI ${TEMPI_MPI_ABI})
   tempi_precompile(${target})
-  # In every build type a jump to the loader's own dlsym, never a call.
-  set_source_files_properties(src/interpose/by_handle.cpp PROPERTIES COMPILE_OPTIONS -O2)
   tempi_make_preloadable(${target} ${generated}/exports.map)
   tempi_add_proxy(${target} ${folder})
   set(TEMPI_SHIMS ${TEMPI_SHIMS} ${target} PARENT_SCOPE)
