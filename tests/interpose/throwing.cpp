@@ -220,7 +220,10 @@ void truncated() {
   MPI_Send(other.get(), 1, vector_type, 0, kTag + 11, MPI_COMM_SELF);
   fails("MPI_Waitall", MPI_SUCCESS, [&] { MPI_Waitall(2, both.data(), statuses.data()); });
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  if (!jumps) CHECK(arrived.holds(3), std::string("the other receive of MPI_Waitall"));
+  if (!jumps) {
+    MPI_Wait(&both[1], MPI_STATUS_IGNORE);  // MPICH leaves it pending
+    CHECK(arrived.holds(3), std::string("the other receive of MPI_Waitall"));
+  }
 }
 
 // Persistent receives that fail once, and are started again.
