@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from support import calls, memory
+from support import calls, memory, needs
 
 pytestmark = pytest.mark.mpi_process(TEMPI_DEVICE="fake")
 
@@ -30,7 +30,8 @@ def _struct() -> MPI.Datatype:
     return made.Create_resized(-8, 80)
 
 
-TYPES = pytest.mark.parametrize("make", [_contiguous, _vector, _struct])
+OF_SEVERAL_SIZES = needs.open_mpi("MPICH 5.0 crashes in MPI_Pack_external_size of such a datatype, without the shim")
+TYPES = pytest.mark.parametrize("make", [_contiguous, _vector, pytest.param(_struct, marks=OF_SEVERAL_SIZES)])
 
 
 @pytest.fixture
