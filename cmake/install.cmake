@@ -1,9 +1,9 @@
-# Into the wheel: tempi/lib/libtempi.so for any MPI, tempi/lib/ABI/libtempi.so for each, and tempi/_native. Otherwise,
+# Into the wheel: tempi/lib/libtempi.so for any MPI, tempi/lib/ABI/libtempi.so and libtempi_mpi.so for each, and tempi/_native. Otherwise,
 # for mpicc's MPI: library, C header and CMake package.
 if(SKBUILD)
   foreach(shim IN LISTS TEMPI_SHIMS)
     get_target_property(abi ${shim} TEMPI_MPI_ABI)
-    install(TARGETS ${shim} LIBRARY DESTINATION tempi/lib/${abi})
+    install(TARGETS ${shim} ${shim}_proxy LIBRARY DESTINATION tempi/lib/${abi})
   endforeach()
   install(TARGETS tempi_chooser LIBRARY DESTINATION tempi/lib)
   install(TARGETS _native LIBRARY DESTINATION tempi)
@@ -20,6 +20,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tempi)
 target_link_options(tempi INTERFACE LINKER:--no-as-needed)
 target_include_directories(tempi INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 install(TARGETS tempi EXPORT tempi_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tempi_proxy LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY perfmodel/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tempi)
 install(FILES src/face/api.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tempi)
 install(EXPORT tempi_targets NAMESPACE tempi:: FILE tempi-targets.cmake DESTINATION ${package_dir})

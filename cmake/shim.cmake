@@ -2,6 +2,11 @@
 file(GLOB shim_sources CONFIGURE_DEPENDS src/mpi/*.cpp src/types/*.cpp src/machine/*.cpp src/peer/*.cpp
      src/message/*.cpp src/collective/*.cpp src/packing/*.cpp src/process/*.cpp src/measure/*.cpp src/face/*.cpp src/interpose/*.cpp)
 set(TEMPI_SHIMS "")
+# dlsym: in every build type a jump to the loader's own, never a call; a sanitizer's runtime calls it before it has begun.
+set_source_files_properties(src/interpose/by_handle.cpp src/preload/by_handle.cpp
+                            PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=all" SKIP_PRECOMPILE_HEADERS ON)
+
+include(proxy)
 
 # tempi_add_shim(TARGET FOLDER INCLUDE_DIRS DEFINITIONS): FOLDER/libtempi.so for the MPI read last.
 function(tempi_add_shim target folder include_dirs definitions)
@@ -18,6 +23,7 @@ function(tempi_add_shim target folder include_dirs definitions)
                                              TEMPI_MPI_ABI ${TEMPI_MPI_ABI})
   tempi_precompile(${target})
   tempi_make_preloadable(${target} ${generated}/exports.map)
+  tempi_add_proxy(${target} ${folder})
   set(TEMPI_SHIMS ${TEMPI_SHIMS} ${target} PARENT_SCOPE)
 endfunction()
 

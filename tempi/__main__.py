@@ -11,7 +11,7 @@ from tempi.commands.bench import main as bench_command
 from tempi.commands.explain import main as explain_command
 from tempi.commands.run import main as run_command
 from tempi.measure.command import main as measure_command
-from tempi.run.shims import ABIS
+from tempi.run.shims import ABIS, proxy_path
 from tempi.simulate.command import main as simulate_command
 
 
@@ -25,10 +25,16 @@ def main() -> None:
 @click.option(
     "--abi", type=click.Choice(ABIS), help="The shim of this ABI only; default: the library for any MPI."
 )
-def lib_command(abi: str | None) -> None:
+@click.option(
+    "--proxy",
+    is_flag=True,
+    help="The library to name in place of the MPI library, for programs that look functions up in its handle "
+    "(MPI.jl, numba-mpi, cffi, ctypes); of mpi4py's MPI by default.",
+)
+def lib_command(abi: str | None, proxy: bool) -> None:
     """Print the path of libtempi.so, for LD_PRELOAD."""
     try:
-        click.echo(lib_path(abi))
+        click.echo(proxy_path(abi) if proxy else lib_path(abi))
     except RuntimeError as error:
         raise click.ClickException(str(error)) from error
 

@@ -17,7 +17,7 @@ int begin_create(Handle parent, void* request, const Call& call) noexcept {
   return code;
 }
 
-int end_communicator(void* comm, int (*call)(void*)) noexcept {
+int end_communicator(void* comm, const LibraryFunction<int(void*)>& call) noexcept {
   Engine::flush();
   if (comm != nullptr) peer::communicator_ends(load_handle(comm));
   return Engine::tended(call(comm));

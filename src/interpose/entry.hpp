@@ -19,7 +19,7 @@ using namespace process;
 template <class Function>
 struct AreWords;
 template <class... Parameters>
-struct AreWords<int (*)(Parameters...)> {
+struct AreWords<LibraryFunction<int(Parameters...)>> {
   static constexpr bool value = sizeof...(Parameters) <= kMostArguments &&
                                 ((std::is_integral_v<Parameters> || std::is_pointer_v<Parameters>) && ...) &&
                                 ((sizeof(Parameters) <= sizeof(Word)) && ...);
@@ -27,10 +27,10 @@ struct AreWords<int (*)(Parameters...)> {
 
 // The function that PMPI_x calls: the library's where a tool comes back with it, else ours.
 template <auto kMember, class Function>
-PassedFn profiled(Function ours) {
+PassedFn::Pointer profiled(Function ours) {
   const RealTables* const known = Inside::is_in_entry() ? known_real_tables.load(std::memory_order_acquire) : nullptr;
-  const Function library = known != nullptr && known->have_tool ? known->pmpi.*kMember : nullptr;
-  return reinterpret_cast<PassedFn>(reinterpret_cast<void*>(library != nullptr ? library : ours));
+  const Function library = known != nullptr && known->have_tool ? (known->pmpi.*kMember).get() : nullptr;
+  return reinterpret_cast<PassedFn::Pointer>(reinterpret_cast<void*>(library != nullptr ? library : ours));
 }
 }  // namespace tempi::interpose
 
@@ -46,19 +46,19 @@ PassedFn profiled(Function ours) {
 // The parameters must be those of the function's row in base/functions.def.
 #define TEMPI_ENTRY(name, parameters, call)                                                                          \
   extern "C" __attribute__((visibility("default"))) int tempi_entry_##name parameters __asm__(#name);                \
-  static_assert(std::is_same_v<decltype(&tempi_entry_##name), decltype(::tempi::Real::name)>,                        \
+  static_assert(std::is_same_v<decltype(&tempi_entry_##name), decltype(::tempi::Real::name)::Pointer>,               \
                 #name ": the entry has other parameters than its row in base/functions.def");                        \
   static_assert(::tempi::interpose::AreWords<decltype(::tempi::Real::name)>::value,                                  \
                 #name ": a parameter is longer than a word, or there are too many");                                 \
   extern "C" int tempi_entry_##name parameters {                                                                     \
     const ::tempi::Inside inside;                                                                                    \
     const ::tempi::Real& real = ::tempi::real_mpi();                                                                 \
-    return call;                                                                                                     \
+    return inside.leave(call);                                                                                       \
   }                                                                                                                  \
   static int tempi_profiled_##name parameters {                                                                      \
     const ::tempi::Inside inside;                                                                                    \
     const ::tempi::Real& real = ::tempi::real_pmpi();                                                                \
-    return call;                                                                                                     \
+    return inside.leave(call);                                                                                       \
   }                                                                                                                  \
   extern "C"                                                                                                         \
       __attribute__((visibility("default"))) int tempi_entry_P##name(TEMPI_WORDS(::tempi::Word)) __asm__("P" #name); \

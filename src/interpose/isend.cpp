@@ -6,8 +6,8 @@
 namespace tempi::interpose {
 namespace {
 
-using SmallSend = int (*)(const void*, int, Handle, int, int, Handle, void*);
-using LargeSend = int (*)(const void*, Count, Handle, int, int, Handle, void*);
+using SmallSend = LibraryFunction<int(const void*, int, Handle, int, int, Handle, void*)>;
+using LargeSend = LibraryFunction<int(const void*, Count, Handle, int, int, Handle, void*)>;
 
 struct Forms {
   SmallSend small;

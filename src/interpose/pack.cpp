@@ -1,5 +1,8 @@
-// MPI-4.1, 5.2 Pack and Unpack.
+// MPI-4.1, 5.2 Pack and Unpack, and 5.3 Canonical MPI_PACK and MPI_UNPACK.
+#include "collective/external.hpp"
 #include "interpose/entry.hpp"
+#include "message/message_call.hpp"
+#include "message/quiet.hpp"
 #include "mpi/errors.hpp"
 #include "packing/pack_call.hpp"
 
@@ -60,5 +63,32 @@ TEMPI_ENTRY(MPI_Unpack_c,
              Handle comm),
             run(real, unpack(inbuf, insize, outbuf, outcount, datatype, comm), position))
 #endif
+
+#define TEMPI_EXTERNAL(Number, entry, unentry)                                                                       \
+  TEMPI_ENTRY(entry,                                                                                                 \
+              (const char* representation, const void* inbuf, Number incount, Handle datatype, void* outbuf,         \
+               Aint outsize, Aint* position),                                                                        \
+              passes_alone()                                                                                         \
+                  ? call_if_there(real.entry, representation, inbuf, incount, datatype, outbuf, outsize, position)   \
+                  : collective::convert(real, Function::MPI_Pack_external, pack::Direction::pack,                    \
+                                        {inbuf, incount, datatype, outbuf, outsize, position},                       \
+                                        [&](const void* typed, void* packed, Aint size) {                            \
+                                          return call_if_there(real.entry, representation, typed, incount, datatype, \
+                                                               packed, size, position);                              \
+                                        }))                                                                          \
+  TEMPI_ENTRY(unentry,                                                                                               \
+              (const char* representation, const void* inbuf, Aint insize, Aint* position, void* outbuf,             \
+               Number outcount, Handle datatype),                                                                    \
+              passes_alone()                                                                                         \
+                  ? call_if_there(real.unentry, representation, inbuf, insize, position, outbuf, outcount, datatype) \
+                  : collective::convert(real, Function::MPI_Unpack_external, pack::Direction::unpack,                \
+                                        {outbuf, outcount, datatype, inbuf, insize, position},                       \
+                                        [&](void* typed, const void* packed, Aint size) {                            \
+                                          return call_if_there(real.unentry, representation, packed, size, position, \
+                                                               typed, outcount, datatype);                           \
+                                        }))
+
+TEMPI_EXTERNAL(int, MPI_Pack_external, MPI_Unpack_external)
+TEMPI_EXTERNAL(Count, MPI_Pack_external_c, MPI_Unpack_external_c)
 
 }  // namespace tempi::interpose

@@ -1,17 +1,12 @@
 // Calls that only start pending sends, and calls that pass on untouched.
 #include "interpose/entry.hpp"
+#include "interpose/unstaged.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/message_call.hpp"
 
 namespace tempi::interpose {
 namespace {
-
-template <class... Arguments>
-int call_flushed(PassedFn fn, Arguments... arguments) {
-  Engine::flush();
-  return Engine::tended(call_if_there(fn, arguments...));
-}
 
 int probe(const Real& real, int source, int tag, Handle comm, MPI_Status* status) {
   note_probe();
@@ -28,7 +23,8 @@ int iprobe(const Real& real, int source, int tag, Handle comm, int* flag, MPI_St
 }  // namespace
 
 // A passed-on function has up to kMostArguments parameters; surplus arguments are never read.
-#define TEMPI_PASSED_ON(name) TEMPI_ENTRY(name, (TEMPI_WORDS(Word)), call_flushed(real.name, TEMPI_WORDS()))
+#define TEMPI_PASSED_ON(name) \
+  TEMPI_ENTRY(name, (TEMPI_WORDS(Word)), (pass_on<unstaged(#name)>(real.name, #name, TEMPI_WORDS())))
 #include "base/functions.def"
 
 TEMPI_ENTRY(MPI_Iprobe, (int source, int tag, Handle comm, int* flag, MPI_Status* status),

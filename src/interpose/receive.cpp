@@ -7,8 +7,8 @@
 namespace tempi::interpose {
 namespace {
 
-using SmallRecv = int (*)(void*, int, Handle, int, int, Handle, MPI_Status*);
-using LargeRecv = int (*)(void*, Count, Handle, int, int, Handle, MPI_Status*);
+using SmallRecv = LibraryFunction<int(void*, int, Handle, int, int, Handle, MPI_Status*)>;
+using LargeRecv = LibraryFunction<int(void*, Count, Handle, int, int, Handle, MPI_Status*)>;
 
 int recv(const Real& real, SmallRecv small, LargeRecv large, const Half& in, MPI_Status* status) noexcept {
   const Handle comm = in.buffer.comm;
@@ -20,8 +20,8 @@ int recv(const Real& real, SmallRecv small, LargeRecv large, const Half& in, MPI
       [&](const Given&, const Given& given, void* seen) { return receive(given, seen); });
 }
 
-using SmallIrecv = int (*)(void*, int, Handle, int, int, Handle, void*);
-using LargeIrecv = int (*)(void*, Count, Handle, int, int, Handle, void*);
+using SmallIrecv = LibraryFunction<int(void*, int, Handle, int, int, Handle, void*)>;
+using LargeIrecv = LibraryFunction<int(void*, Count, Handle, int, int, Handle, void*)>;
 
 int irecv(const Real& real, SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Half& in,
           void* request) noexcept {
@@ -52,8 +52,8 @@ int run_matched(const Real& real, Lifetime lifetime, const Buffer& buffer, void*
   return code;
 }
 
-using SmallMrecv = int (*)(void*, int, Handle, void*, MPI_Status*);
-using LargeMrecv = int (*)(void*, Count, Handle, void*, MPI_Status*);
+using SmallMrecv = LibraryFunction<int(void*, int, Handle, void*, MPI_Status*)>;
+using LargeMrecv = LibraryFunction<int(void*, Count, Handle, void*, MPI_Status*)>;
 
 int mrecv(const Real& real, SmallMrecv small, LargeMrecv large, const Buffer& buffer, void* message,
           MPI_Status* status) noexcept {
@@ -62,8 +62,8 @@ int mrecv(const Real& real, SmallMrecv small, LargeMrecv large, const Buffer& bu
   });
 }
 
-using SmallImrecv = int (*)(void*, int, Handle, void*, void*);
-using LargeImrecv = int (*)(void*, Count, Handle, void*, void*);
+using SmallImrecv = LibraryFunction<int(void*, int, Handle, void*, void*)>;
+using LargeImrecv = LibraryFunction<int(void*, Count, Handle, void*, void*)>;
 
 int imrecv(const Real& real, SmallImrecv small, LargeImrecv large, const Buffer& buffer, void* message,
            void* request) noexcept {

@@ -6,8 +6,8 @@
 namespace tempi::interpose {
 namespace {
 
-using SmallSend = int (*)(const void*, int, Handle, int, int, Handle);
-using LargeSend = int (*)(const void*, Count, Handle, int, int, Handle);
+using SmallSend = LibraryFunction<int(const void*, int, Handle, int, int, Handle)>;
+using LargeSend = LibraryFunction<int(const void*, Count, Handle, int, int, Handle)>;
 
 // `large` is null where the program called the other form.
 int send(const Real& real, SmallSend small, LargeSend large, const Half& out) noexcept {

@@ -28,7 +28,7 @@ int receive(const Call& call, FoundSide&& found, Handle* received) {
       [&](const Given&, const Given& given, void* made) { return post(given, made); });
 }
 
-using Init = int (*)(const void*, int, Handle, int, int, Handle, void*);
+using Init = LibraryFunction<int(const void*, int, Handle, int, int, Handle, void*)>;
 
 // By which the request of a send is made that completes as this call does.
 Init init_of(const Real& real, Function function) {

@@ -80,8 +80,9 @@ class Interval {
 };
 
 // False: nothing is left to do.
-bool look(Interval& interval, bool has_seen_calls) {
+bool look(Interval& interval, bool has_seen_calls, const Inside& inside) {
   const auto found = has_seen_calls ? Engine::Look::by_others : Engine::get().look_after_pending();
+  if (inside.drop_thrown()) warn_once("thrown", "an error handler has thrown in the thread that starts pending sends");
   if (found == Engine::Look::by_others) interval.grow();
   if (found == Engine::Look::useful) interval.reset();
   return found == Engine::Look::by_others || Engine::get().has_pending() || !may_sleep(shared());
@@ -97,7 +98,7 @@ void* run(void*) noexcept {
     for (bool may_more = true; may_more;) {
       const bool has_seen_calls = interval.sees_calls();
       if (is_to_stop(all)) return nullptr;
-      may_more = look(interval, has_seen_calls);
+      may_more = look(interval, has_seen_calls, inside);
     }
   }
   return nullptr;

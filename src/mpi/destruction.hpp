@@ -13,9 +13,9 @@ class Destruction {
  public:
   // The attribute functions of one kind of object.
   struct Functions {
-    int (*Real::*create)(void* copy_fn, void* delete_fn, int* keyval, void* extra_state);
-    int (*Real::*free)(int* keyval);
-    int (*Real::*set)(Handle object, int keyval, void* value);
+    LibraryFunction<int(void* copy_fn, void* delete_fn, int* keyval, void* extra_state)> Real::* create;
+    LibraryFunction<int(int* keyval)> Real::* free;
+    LibraryFunction<int(Handle object, int keyval, void* value)> Real::* set;
   };
 
   // `forget` is called with each watched object as it is destroyed. An object of this class is never destroyed itself.

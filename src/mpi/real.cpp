@@ -35,7 +35,7 @@ void* find_library() {
 
 template <class Fn>
 void find(Fn& function, void* library, const std::string& name) {
-  function = reinterpret_cast<Fn>(dlsym(library, name.c_str()));
+  function.set(dlsym(library, name.c_str()));
 }
 
 void fill(Real& real, void* library, const std::string& prefix) {
@@ -47,9 +47,9 @@ void fill(Real& real, void* library, const std::string& prefix) {
 
 bool differ(const Real& mpi, const Real& pmpi) {
   bool found = false;
-#define TEMPI_SIGNED(name, parameters) found |= mpi.name != pmpi.name;
-#define TEMPI_SIGNED_LARGE(name, parameters) found |= mpi.name != pmpi.name;
-#define TEMPI_PASSED_ON(name) found |= mpi.name != pmpi.name;
+#define TEMPI_SIGNED(name, parameters) found |= !(mpi.name == pmpi.name);
+#define TEMPI_SIGNED_LARGE(name, parameters) found |= !(mpi.name == pmpi.name);
+#define TEMPI_PASSED_ON(name) found |= !(mpi.name == pmpi.name);
 #include "base/functions.def"
   return found;
 }

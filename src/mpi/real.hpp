@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 
+#include "mpi/function.hpp"
 #include "mpi/handle.hpp"
 
 namespace tempi {
@@ -12,23 +13,26 @@ namespace tempi {
 // many as it has parameters.
 inline constexpr std::size_t kMostArguments = 14;
 using Word = std::uintptr_t;
-using PassedFn = int (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word);
+using PassedFn =
+    LibraryFunction<int(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word)>;
 
-// One pointer for each function of base/functions.def and each of its forms; null where this MPI library lacks it.
+// Each function of base/functions.def and each of its forms; null where this MPI library lacks it.
 struct RealSmall {
   using Size = int;
   using Displacement = int;
-#define TEMPI_SIGNED(name, parameters) int(*name) parameters = nullptr;
+  using Bytes = Aint;
+#define TEMPI_SIGNED(name, parameters) LibraryFunction<int parameters> name{code_if_thrown(#name)};
 #include "base/functions.def"
 };
 struct RealLarge {
   using Size = Count;
   using Displacement = Aint;
-#define TEMPI_SIGNED_LARGE(name, parameters) int(*name) parameters = nullptr;
+  using Bytes = Count;
+#define TEMPI_SIGNED_LARGE(name, parameters) LibraryFunction<int parameters> name{};
 #include "base/functions.def"
 };
 struct RealPassed {
-#define TEMPI_PASSED_ON(name) PassedFn name = nullptr;
+#define TEMPI_PASSED_ON(name) PassedFn name{};
 #include "base/functions.def"
 };
 struct Real : RealSmall, RealLarge, RealPassed {};

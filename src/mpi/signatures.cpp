@@ -20,12 +20,14 @@ using Offset = MPI_Offset;
 struct Small {
   using Size = int;
   using Displacement = int;
+  using Bytes = Aint;
 #define TEMPI_SIGNED(name, parameters) using name = int parameters;
 #include "base/functions.def"
 };
 struct Large {
   using Size = Count;
   using Displacement = Aint;
+  using Bytes = Count;
 #define TEMPI_SIGNED_LARGE(name, parameters) using name = int parameters;
 #include "base/functions.def"
 };
@@ -33,10 +35,19 @@ struct Large {
 template <class T, class... Others>
 constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
 
+#if TEMPI_HAVE_MPI_Session_init
+template <class T>
+constexpr bool is_session = std::is_same_v<T, MPI_Session>;
+#else
+template <class T>
+constexpr bool is_session = false;
+#endif
+
 // In an ABI with int handles this is true of every int.
 template <class T>
 constexpr bool is_handle = is_one_of<T, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Message, MPI_Group, MPI_Info, MPI_Op,
-                                     MPI_Errhandler, MPI_Win, MPI_File>;
+                                     MPI_Errhandler, MPI_Win, MPI_File> ||
+                           is_session<T>;
 
 // const does not affect the calling convention, and old headers lack some.
 template <class T>

@@ -1,4 +1,4 @@
-// The constructor of the chooser, and its dlopen.
+// The constructor of the chooser, its dlopen and its dlsym.
 #include <atomic>
 #include <climits>
 #include <dlfcn.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "preload/abi.hpp"
+#include "preload/by_handle.hpp"
 #include "preload/needed.hpp"
 #include "preload/search.hpp"
 #include "preload/start_again.hpp"
@@ -53,7 +54,7 @@ std::string shim_for(std::string_view abi) {
   return "";
 }
 
-bool has_shim() { return ::dlsym(RTLD_DEFAULT, "tempi_api") != nullptr; }
+bool has_shim() { return next_dlsym()(RTLD_DEFAULT, "tempi_api") != nullptr; }
 
 // ---- programs that are linked to MPI
 
@@ -96,7 +97,7 @@ using Dlopen = void* (*)(const char*, int) noexcept;
 
 Dlopen next_dlopen() noexcept {
   static std::atomic<Dlopen> known{nullptr};
-  if (known.load() == nullptr) known.store(reinterpret_cast<Dlopen>(::dlsym(RTLD_NEXT, "dlopen")));
+  if (known.load() == nullptr) known.store(reinterpret_cast<Dlopen>(next_dlsym()(RTLD_NEXT, "dlopen")));
   return known.load();
 }
 
@@ -110,6 +111,11 @@ std::string_view abi_to_come(const std::string& file, int mode, const void* call
   return mpi.is_there ? mpi.abi : "";
 }
 
+void load_shim(std::string_view abi) {
+  const std::string shim = shim_for(abi);
+  if (!shim.empty() && next_dlopen()(shim.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) say(::dlerror());
+}
+
 // A library's calls are bound when it is opened, to the first library that is open for the whole process. Threads that
 // come here at once all open the shim, which the loader does once.
 void prepare(const char* file, int mode, const void* caller) {
@@ -119,9 +125,17 @@ void prepare(const char* file, int mode, const void* caller) {
   }
   const std::string_view abi = abi_to_come(file, mode, caller);
   if (abi.empty()) return;
-  const std::string shim = shim_for(abi);
-  if (!shim.empty() && next_dlopen()(shim.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) say(::dlerror());
+  load_shim(abi);
   is_waiting = false;
+}
+
+// Functions of an MPI library that was opened for its opener alone.
+void look_up(void* handle, const char* name, const void* caller, void** found) {
+  const std::string_view abi = abi_by_handle(handle, caller);
+  if (abi.empty()) return;
+  if (abi == kElsewhere) return say(std::string(name) + " is looked up in an MPI library in another namespace");
+  if (!has_shim()) load_shim(abi);
+  *found = function_of_shim(name);
 }
 
 // Errors of the chooser are printed and do not reach the program.
@@ -132,6 +146,12 @@ template <class... Arguments>
   } catch (const std::exception& error) {
     say(error.what());
   }
+}
+
+[[gnu::noinline]] void* look_up_safely(void* handle, const char* name, const void* caller) noexcept {
+  void* found = nullptr;
+  call_safely(look_up, handle, name, caller, &found);
+  return found;
 }
 
 [[gnu::constructor]] void construct(int, char** arguments, char** variables) {
@@ -150,4 +170,13 @@ extern "C" [[gnu::visibility("default")]] void* dlopen(const char* file, int mod
     call_safely(prepare, file, mode, static_cast<const void*>(__builtin_return_address(0)));
   }
   return next_dlopen()(file, mode);
+}
+
+// A jump, too.
+extern "C" [[gnu::visibility("default")]] void* dlsym(void* handle, const char* name) noexcept {
+  using namespace tempi::preload;
+  if (may_be_by_handle(handle, name)) {
+    if (void* const ours = look_up_safely(handle, name, __builtin_return_address(0))) return ours;
+  }
+  return next_dlsym()(handle, name);
 }

@@ -45,6 +45,23 @@ def shim_for(abi: str) -> Path:
     return found[abi]
 
 
+def proxy_path(abi: str | None = None) -> Path:
+    """The library to name in place of the MPI library where its functions are looked up in its handle.
+
+    `abi`: by default that of this process's mpi4py, else the only one that is installed.
+
+    Raises
+    ------
+    RuntimeError
+        If it is not installed, or its ABI has to be given.
+    """
+    found = installed()
+    chosen = abi or (next(iter(found)) if len(found) == 1 else abi_of_this_python())
+    if chosen is None:
+        raise RuntimeError(f"which MPI is it for? name its ABI: {', '.join(found)}")
+    return shim_for(chosen).with_name("libtempi_mpi.so")
+
+
 def preload_path(abi: str | None = None) -> Path:
     """The ``libtempi.so`` for any MPI or an ABI's shim, as LD_PRELOAD names it.
 

@@ -79,6 +79,42 @@ class Calls:
         )  # fmt: skip
         return Result(error, at.value)
 
+    def pack_external(
+        self,
+        source: int,
+        count: int,
+        datatype: MPI.Datatype,
+        target: int,
+        size: int,
+        position: int = 0,
+        suffix: str = "",
+        representation: str = "external32",
+    ) -> Result:
+        at = ctypes.c_int64(position)
+        error = self._call(
+            f"MPI_Pack_external{suffix}", representation.encode(), ctypes.c_void_p(source), _count_type(suffix)(count),
+            handle(datatype), ctypes.c_void_p(target), ctypes.c_int64(size), ctypes.byref(at),
+        )  # fmt: skip
+        return Result(error, at.value)
+
+    def unpack_external(
+        self,
+        source: int,
+        size: int,
+        target: int,
+        count: int,
+        datatype: MPI.Datatype,
+        position: int = 0,
+        suffix: str = "",
+        representation: str = "external32",
+    ) -> Result:
+        at = ctypes.c_int64(position)
+        error = self._call(
+            f"MPI_Unpack_external{suffix}", representation.encode(), ctypes.c_void_p(source), ctypes.c_int64(size),
+            ctypes.byref(at), ctypes.c_void_p(target), _count_type(suffix)(count), handle(datatype),
+        )  # fmt: skip
+        return Result(error, at.value)
+
     def commit(self, datatype: MPI.Datatype) -> int:
         return self._call("MPI_Type_commit", ctypes.c_void_p(MPI._addressof(datatype)))
 

@@ -36,7 +36,7 @@ LOCAL = {
         MPI_Type_(size|extent|lb|ub|size_c|size_x|set_attr|delete_attr|free_keyval|set_name)
         MPIX_Type_iov(_len)?
         MPI_Pack_size(_c)?
-        MPI_(Pack|Unpack)_external(_size)?(_c)?
+        MPI_Pack_external_size(_c)?
         MPI_Info_\w+
         MPIX_Info_set_hex
         MPI_Op_(create|create_c|free|commutative)
@@ -53,7 +53,6 @@ LOCAL = {
         MPI_Grequest_(start|complete)
         MPIX_Grequest_(class_allocate|class_create|start)
         MPIX_Async_(get_state|spawn|start)
-        MPI_(Buffer|Comm|Session)_attach(_buffer)?(_c)?
         MPI_(Open_port|Close_port)
         MPIX_(Stream_create|Stream_free|Start_progress_thread|Stop_progress_thread)
         MPI_Abort
@@ -142,6 +141,17 @@ def declared(compiler: str) -> frozenset[str]:
     """The functions of mpi.h and mpi-ext.h: names with a profiling name beside them."""
     names = set(re.findall(r"\b(P?MPIX?_[A-Z]\w*)\s*\(", _header(compiler)))
     return frozenset(name for name in names if "P" + name in names)
+
+
+@cache
+def parameters(compiler: str) -> dict[str, list[str]]:
+    """Of each function that it declares, as mpi.h has them."""
+    prototypes = re.findall(r"\b(MPIX?_[A-Z]\w*)\s*\(([^;{}]*?)\)[^;(){}]*(?:\(\([^;]*)?;", _header(compiler))
+    return {name: _without_space(text).split(",") for name, text in prototypes if name in declared(compiler)}
+
+
+def _without_space(text: str) -> str:
+    return " ".join(text.replace("*", " * ").split())
 
 
 def standard_of(compiler: str) -> Version:

@@ -1,0 +1,34 @@
+// dlsym, where the shim is preloaded: MPI functions that a program looks up in the handle of the MPI library.
+#include "preload/by_handle.hpp"
+
+#include <dlfcn.h>
+
+#include "base/log.hpp"
+#include "mpi/inside.hpp"
+
+namespace tempi::interpose {
+namespace {
+
+// Calls within an entry are of the library, or of what it has loaded.
+[[gnu::noinline]] void* look_up(void* handle, const char* name, const void* caller) noexcept {
+  if (Inside::is_in_entry()) return nullptr;
+  const std::string_view abi = preload::abi_by_handle(handle, caller);
+  if (abi == preload::kElsewhere) {
+    warn_once("namespace", "MPI functions of an MPI library in another namespace of the loader are called past TEMPI");
+    return nullptr;
+  }
+  return abi.empty() ? nullptr : preload::function_of_shim(name);
+}
+
+[[gnu::constructor]] void find_next() { preload::next_dlsym(); }
+
+}  // namespace
+}  // namespace tempi::interpose
+
+extern "C" [[gnu::visibility("default")]] void* dlsym(void* handle, const char* name) noexcept {
+  using namespace tempi;
+  if (preload::may_be_by_handle(handle, name)) {
+    if (void* const ours = interpose::look_up(handle, name, __builtin_return_address(0))) return ours;
+  }
+  return preload::next_dlsym()(handle, name);
+}
