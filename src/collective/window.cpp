@@ -7,6 +7,7 @@
 #include "device/device.hpp"
 #include "machine/cuda_aware.hpp"
 #include "message/engine.hpp"
+#include "message/lent.hpp"
 #include "mpi/active.hpp"
 
 namespace tempi::collective {
@@ -88,8 +89,10 @@ int complete(Handle win, int target, FunctionRef<int()> library) noexcept {
 
 void check_window_memory(const void* base, Aint bytes) {
   device::Device* const device = active() ? device::current() : nullptr;
-  if (device == nullptr || bytes <= 0 || device->locate(base).kind != device::MemoryKind::device) return;
-  if (machine::cuda_awareness().aware) return;
+  if (device == nullptr || bytes <= 0) return;
+  const device::Location found = device->locate(base);
+  if (found.kind != device::MemoryKind::device) return;
+  if (machine::cuda_awareness().aware) return message::hand_over(found);
   throw Error(ErrorKind::unsupported,
               "a window over GPU memory needs a CUDA-aware MPI library, which this one is not (" +
                   machine::cuda_awareness().reason + "); use host or managed memory for the window");

@@ -4,6 +4,7 @@
 #include "machine/cuda_aware.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
+#include "message/lent.hpp"
 #include "message/message_call.hpp"
 #include "mpi/active.hpp"
 
@@ -33,7 +34,9 @@ template <class Init>
 int init_partitioned(const void* buffer, Handle comm, const Init& init) noexcept {
   return guarded(comm, [&] {
     device::Device* const device = active() ? device::current() : nullptr;
-    const bool is_device = device != nullptr && device->locate(buffer).kind == device::MemoryKind::device;
+    const device::Location found = device != nullptr ? device->locate(buffer) : device::Location{};
+    const bool is_device = found.kind == device::MemoryKind::device;
+    if (is_device && machine::cuda_awareness().aware) hand_over(found);
     if (is_device && !machine::cuda_awareness().aware) {
       throw Error(ErrorKind::unsupported,
                   "partitioned communication of GPU memory needs a CUDA-aware MPI library, which this one is not (" +
