@@ -91,10 +91,10 @@ def line_from(fifo: Path, process: subprocess.Popen[str]) -> str:
     return line.decode()
 
 
-def mpirun(ranks: int, program: Path, environment: dict[str, str]) -> Output:
+def mpirun(ranks: int, program: Path, environment: dict[str, str], *arguments: object) -> Output:
     passed = [f"{k}={v}" for k, v in environment.items() if k.startswith(("TEMPI_", "LD_PRELOAD"))]
     outside = {k: v for k, v in environment.items() if not k.startswith(("TEMPI_", "LD_PRELOAD"))}
-    return succeed([mpiexec(), "-n", str(ranks), "env", *passed, str(program)], outside)
+    return succeed([mpiexec(), "-n", str(ranks), "env", *passed, str(program), *map(str, arguments)], outside)
 
 
 def mpirun_python(
