@@ -162,10 +162,10 @@ const KnownPeer* find(Handle comm, int rank) noexcept {
 
 bool may_be_neighbour(Handle comm, int rank) noexcept {
   const World* const all = world();
-  if (all == nullptr || all->here.size() < 2) return false;
-  if (rank < 0) return has_neighbours(*all, comm);
+  if (all == nullptr) return false;
+  if (rank < 0) return all->here.size() > 1 && has_neighbours(*all, comm);
   const KnownPeer* const peer = find_in(*all, comm, rank);
-  return peer != nullptr && peer->place == Peer::same_node;
+  return peer != nullptr && peer->on_node >= 0;
 }
 
 Peer host_peer(Handle comm, int rank) noexcept {

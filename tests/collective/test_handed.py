@@ -19,19 +19,23 @@ BLOCKING = OPERATIONS
 NONBLOCKING = tuple(f"I{name.lower()}" for name in OPERATIONS)
 PERSISTENT = tuple(f"{name}_init" for name in OPERATIONS if p2p.has(f"{name}_init"))
 N_RANKS = 2
+AWARE = {"TEMPI_DEVICE": "fake", "TEMPI_CUDA_AWARE": "1"}
 ON_HOST = [(["host"], True)] * N_RANKS
 HANDED = [(["GPU"], True)] * N_RANKS
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory):
-    """No message is direct, so that the library may be handed memory of the program between processes of a node."""
+def below(tmp_path_factory):
     tool = compiled(
         mpicc(), Path(__file__).parent / "given_tool.c", tmp_path_factory.mktemp("tool"), "-shared", "-fPIC"
     )
-    below = {rank: {"LD_PRELOAD": f"{shim.preload()} {tool}"} for rank in range(N_RANKS)}
-    options = {"TEMPI_DEVICE": "fake", "TEMPI_CUDA_AWARE": "1", "TEMPI_NO_DIRECT": "1"}
-    with Ranks(N_RANKS, options, below) as ranks:
+    return {rank: {"LD_PRELOAD": f"{shim.preload()} {tool}"} for rank in range(N_RANKS)}
+
+
+@pytest.fixture(scope="module")
+def job(below):
+    """No message is direct, so that the library may be handed memory of the program between processes of a node."""
+    with Ranks(N_RANKS, AWARE | {"TEMPI_NO_DIRECT": "1"}, below) as ranks:
         yield ranks
 
 
@@ -67,3 +71,11 @@ def test_accesses_get_gpu_memory(job):
 def test_nonblocking_movement_gets_gpu_memory_where_that_is_known_to_work(job):
     is_known = defects.library_name() != "openmpi"
     assert job.call(worker.movement) == (HANDED if is_known else ON_HOST)
+
+
+@pytest.mark.parametrize("name", ["Put", "Accumulate"])
+def test_one_sided_calls_get_host_memory_where_messages_may_be_direct(below, name):
+    """The target may be another process of the node."""
+    with Ranks(N_RANKS, AWARE | {"TEMPI_NO_DIRECT": "0"}, below) as job:
+        assert job.call(worker.access, name) == ON_HOST
+        assert job.call(worker.reduction, "Allreduce") == ON_HOST

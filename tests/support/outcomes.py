@@ -20,7 +20,6 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from mpi4py import MPI
 
 from support import defects, memory
 from support.messages import End
@@ -103,7 +102,7 @@ def _may_be_direct() -> bool:
 
 def _is_handed_gpu_memory() -> bool:
     """True if the library may be given GPU memory: it would map it in other processes of the node, as the shim does."""
-    return _is_aware() and not (_may_be_direct() and MPI.COMM_WORLD.Get_size() > 1)
+    return _is_aware() and not _may_be_direct()
 
 
 def _paths_of_gpu_memory(n_bytes: int, contiguous: bool) -> frozenset[str]:
