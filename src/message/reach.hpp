@@ -83,6 +83,11 @@ class Mappings {
 // since. Null: it cannot be mapped, or not now. `is_refused` becomes true if the driver does not map it at all.
 ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
                  const device::SharedAllocation& allocation, bool& is_refused) noexcept;
+inline ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
+                        const device::SharedAllocation& allocation) noexcept {
+  bool is_refused = false;
+  return reach(device, context, owner, allocation, is_refused);
+}
 
 // The times of an H200 (driver 580) say that CUDA maps memory of another process in pages of 2 MiB or 64 KiB if the
 // allocation is a multiple of them, counted in whole 4 KiB; else in pages of 4 KiB, which kernels reach slowly where
