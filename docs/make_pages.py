@@ -28,6 +28,15 @@ possible: a kernel and an empty message replace two kernels and the library's tr
 A receive is offered if the program names its source. Its tag may be `MPI_ANY_TAG`, mpi4py's default, if all
 receives from this source on the communicator have it. After a receive of the other kind, one from
 `MPI_ANY_SOURCE`, a matched probe or a cancelled receive this rank offers none on the communicator any more.
+Memory that other processes cannot map (managed memory, `cudaMallocAsync`) is offered for messages of 64 KiB or
+more, which come through memory of the receiver's GPU. Memory that the driver does not map for a sender is
+not offered to that sender again.
+
+A CUDA-aware library is given GPU memory in the calls that are known to work with it (`src/machine/handed.def`),
+and only where no peer is another process of the node: between processes of a node contiguous messages are
+direct, too, and what is not direct travels through pinned memory. The driver does not map an allocation where
+the process still has any mapping of a freed one, whichever library made it, and UCX aborts then. Where direct
+messages are switched off, the library is given GPU memory within a node, too.
 
 The sender maps the receiver's memory once, and keeps it mapped. Memory that the program frees then stays
 taken, up to `TEMPI_FREED_LIMIT` bytes, or 256 allocations. When it is more, the mappings end soon after: ten

@@ -19,8 +19,14 @@ void except(Argument& argument, int block, Role role) {
 bool is_root(const Group& group, int root) { return root == (group.is_inter ? MPI_ROOT : group.rank); }
 bool takes_part(const Group& group, int root) { return !group.is_inter || root != MPI_PROC_NULL; }
 
-void compute(Ends& ends, Role result) {
+// The library computes with elements.
+void keep_elements(Ends& ends, bool is_on_host) {
   ends.out.fidelity = ends.in.fidelity = Fidelity::kept;
+  ends.out.stays_on_host = ends.in.stays_on_host = is_on_host;
+}
+
+void compute(Ends& ends, Role result, bool is_on_host) {
+  keep_elements(ends, is_on_host);
   if (!ends.out.is_in_place()) use(ends.out, 1, kRead);
   use(ends.in, 1, {ends.out.is_in_place(), result.writes});
 }
@@ -83,24 +89,24 @@ void describe_neighbor_alltoall(const Group& group, Ends& ends) {
 void describe_reduce(const Group& group, Ends& ends, int root) {
   const bool is_here = is_root(group, root);
   ends.root = root;
-  ends.out.fidelity = ends.in.fidelity = Fidelity::kept;
+  keep_elements(ends, group.is_inter);
   if (is_here) use(ends.in, 1, {ends.out.is_in_place(), true});
   if (is_here && ends.out.is_in_place()) return;
   if (takes_part(group, root) && !(group.is_inter && is_here)) use(ends.out, 1, kRead);
 }
 
-void describe_allreduce(const Group&, Ends& ends) { compute(ends, kWritten); }
+void describe_allreduce(const Group& group, Ends& ends) { compute(ends, kWritten, group.is_inter); }
 
 void describe_reduce_local(Ends& ends) {
-  compute(ends, kWritten);
+  compute(ends, kWritten, true);
   ends.in.roles.usual = kBoth;
 }
 
 // The first process receives nothing.
-void describe_exscan(const Group& group, Ends& ends) { compute(ends, {false, group.rank != 0}); }
+void describe_exscan(const Group& group, Ends& ends) { compute(ends, {false, group.rank != 0}, group.is_inter); }
 
 void describe_reduce_scatter_block(const Group& group, Ends& ends) {
-  compute(ends, kWritten);
+  compute(ends, kWritten, group.is_inter);
   if (ends.out.is_in_place()) {  // all blocks are read, the result takes the place of the first
     use(ends.in, group.size, kRead);
     except(ends.in, 0, kBoth);
@@ -116,7 +122,7 @@ void describe_reduce_scatter(const Group& group, Ends& ends, ScatterCounts& tota
   totals = {0, counts[group.rank], 0};
   for (int i = 0; i < group.size; ++i) totals.of_all += counts[i];
   totals.others = totals.of_all - totals.own;
-  compute(ends, kWritten);
+  compute(ends, kWritten, group.is_inter);
   if (ends.out.is_in_place()) {
     use(ends.in, 2, kRead);
     except(ends.in, 0, kBoth);

@@ -9,6 +9,7 @@
 #include "collective/own_block.hpp"
 #include "collective/stage.hpp"
 #include "device/host_pages.hpp"
+#include "machine/handed.hpp"
 #include "message/engine.hpp"
 #include "message/grouped.hpp"
 #include "message/quiet.hpp"
@@ -145,7 +146,20 @@ int call_kept(const Call& call, const MessagePtr& message, const Lent& given, Le
   return code;
 }
 
+machine::Calls calls_of(const Call& call, const Argument& argument) {
+  using machine::Calls;
+  const bool computes = argument.fidelity == Fidelity::kept;
+  if (call.owner == Owner::window) return computes ? Calls::accumulations : Calls::accesses;
+  if (call.blocks()) return computes ? Calls::reductions : Calls::movement;
+  return computes ? Calls::later_reductions : Calls::later_movement;
+}
+
+void keep_from_library(const Call& call, Argument& argument) {
+  if (!machine::may_be_handed(calls_of(call, argument))) argument.stays_on_host = true;
+}
+
 int carry_out(const Call& call, Ends& ends, device::Device* device, Library library) {
+  for (Argument* const one : {&ends.out, &ends.in, &ends.compared}) keep_from_library(call, *one);
   const std::int64_t copied = copy_own_block(call, ends, device);
   auto message = make_recycled<Message>(call.real, call.comm, call.lifetime);
   const auto staged = std::make_shared<Staged>(call);

@@ -41,7 +41,7 @@ class Finder {
 };
 
 bool library_takes_all(const Argument& argument, Handle comm) {
-  if (argument.stays_on_host || !message::contiguous_is_library()) return false;
+  if (argument.stays_on_host || !message::contiguous_is_library(comm, MPI_ANY_SOURCE)) return false;
   bool takes_all = true;
   Blocks(argument, comm).each([&](const Block& block) {
     takes_all = takes_all && block.type->is_named && is_contiguous(block);

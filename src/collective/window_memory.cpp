@@ -16,6 +16,7 @@
 #include "machine/cuda_aware.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
+#include "message/lent.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "peer/ids.hpp"
@@ -65,9 +66,16 @@ std::optional<bool> any_refuses(Handle comm, bool refuses) {
   return votes != nullptr ? votes->any_refuses(refuses) : std::nullopt;
 }
 
-bool is_refused(const void* base, Aint bytes) {
+// Memory that only a GPU reaches; nothing: the library may have it.
+std::optional<device::Location> gpu_memory(const void* base, Aint bytes) {
   device::Device* const device = active() ? device::current() : nullptr;
-  return device != nullptr && bytes > 0 && device->locate(base).kind == device::MemoryKind::device;
+  if (device == nullptr || bytes <= 0) return {};
+  const device::Location found = device->locate(base);
+  return found.kind == device::MemoryKind::device ? std::optional(found) : std::nullopt;
+}
+
+void hand_over(const void* base, Aint bytes) {
+  if (const auto memory = gpu_memory(base, bytes)) message::hand_over(*memory);
 }
 
 Error refusal(const char* whose) {
@@ -122,8 +130,12 @@ int refuse_alone(Aint bytes, Handle comm, const void* win, FunctionRef<int(void*
 }
 
 int create(void* base, Aint bytes, Handle comm, const void* win, FunctionRef<int(void*)> library) {
-  if (!active() || machine::cuda_awareness().aware) return library(base);
-  const bool refuses = is_refused(base, bytes);
+  if (!active()) return library(base);
+  if (machine::cuda_awareness().aware) {
+    hand_over(base, bytes);
+    return library(base);
+  }
+  const bool refuses = gpu_memory(base, bytes).has_value();
   const std::optional<bool> verdict = any_refuses(comm, refuses);
   if (verdict && *verdict) throw refusal(refuses ? "" : " of another process");
   return refuses ? refuse_alone(bytes, comm, win, library) : library(base);
@@ -144,7 +156,8 @@ int create_window(void* base, Aint bytes, Handle comm, const void* win, Function
 
 int attach_memory(const void* base, Aint bytes, Handle win, FunctionRef<int()> library) noexcept {
   try {
-    if (is_refused(base, bytes) && !machine::cuda_awareness().aware) throw refusal("");
+    if (machine::cuda_awareness().aware) hand_over(base, bytes);
+    else if (gpu_memory(base, bytes)) throw refusal("");
     return library();
   } catch (...) {
     return tell(caught_error(), Owner::window, win);

@@ -38,15 +38,20 @@ bool is_initialized() {
 
 }  // namespace
 
+bool is_built_with_cuda() {
+  const auto query = reinterpret_cast<int (*)()>(real_symbol("MPIX_Query_cuda_support"));
+  return query != nullptr && query() == 1;
+}
+
 CudaAwareness find_cuda_awareness() {
   const std::string& wanted = text(Option::CUDA_AWARE);
   if (wanted == "ucx") return {ucx_has_cuda(), "TEMPI_CUDA_AWARE=ucx: by whether UCX has loaded its CUDA module"};
   if (wanted != "auto") return {wanted == "1", "TEMPI_CUDA_AWARE=" + wanted};
-  const auto query = reinterpret_cast<int (*)()>(real_symbol("MPIX_Query_cuda_support"));
-  if (query != nullptr && query() == 1) return {true, "MPIX_Query_cuda_support says yes"};
+  if (is_built_with_cuda()) return {true, "MPIX_Query_cuda_support says yes"};
   if (ucx_has_cuda() && messages_go_through_ucx())
     return {true, "Open MPI sends through UCX, which has loaded its CUDA module"};
-  std::string reason = query != nullptr ? "MPIX_Query_cuda_support says no" : "the library does not say";
+  const bool is_asked = real_symbol("MPIX_Query_cuda_support") != nullptr;
+  std::string reason = is_asked ? "MPIX_Query_cuda_support says no" : "the library does not say";
   if (!is_initialized()) reason += "; whether UCX moves GPU memory for it shows after MPI_Init";
   return {false, std::move(reason)};
 }

@@ -13,6 +13,9 @@ struct CudaAwareness {
 // TEMPI_CUDA_AWARE, else the library's own answer, else the libraries that it has loaded (after MPI_Init).
 CudaAwareness find_cuda_awareness();
 
+// The library says that it was built with CUDA: it may be CUDA-aware without.
+bool is_built_with_cuda();
+
 // Determined once, at the first message.
 const CudaAwareness& cuda_awareness();
 

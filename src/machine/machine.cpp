@@ -20,18 +20,6 @@ std::string host_name() {
   return name.data();
 }
 
-// "Open MPI v5.0.11" or "MPICH Version: 5.0.2": the text after it differs from build to build.
-std::string library_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  real_pmpi().MPI_Get_library_version(text.data(), &length);
-  const std::string all(text.data());
-  const std::string line = all.substr(0, all.find_first_of(",\n"));
-  std::string words;
-  for (const char c : line) words += c == '\t' ? ' ' : c;
-  return words.substr(0, words.find_last_not_of(' ') + 1);
-}
-
 // In the wheel, whose libraries are in lib/ABI; beside a build folder; where CMake installs.
 std::vector<std::string> shipped_folders() {
   Dl_info info{};
@@ -54,6 +42,17 @@ const model::Profile* found(const std::optional<model::Profile>& profile) {
 }
 
 }  // namespace
+
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  real_pmpi().MPI_Get_library_version(text.data(), &length);
+  const std::string all(text.data());
+  const std::string line = all.substr(0, all.find_first_of(",\n"));
+  std::string words;
+  for (const char c : line) words += c == '\t' ? ' ' : c;
+  return words.substr(0, words.find_last_not_of(' ') + 1);
+}
 
 model::Machine machine_facts() {
   device::Device* const device = device::current();

@@ -67,7 +67,7 @@ struct OfferedBox {
 
 inline constexpr std::uint32_t kVersion = 8;
 inline constexpr std::size_t kLines = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16, kPolls = 256,
-                             kCourses = 11;
+                             kCourses = 11, kImports = 1024;
 inline constexpr std::size_t kWindow = 16;                 // offers of one line at a time
 inline constexpr std::size_t kMostLines = kLines * 3 / 4;  // else looking for a line takes long
 inline constexpr std::size_t kMostUnoffered = kLines / 4;  // lines in use when only receives that are offered get one
@@ -99,8 +99,9 @@ struct alignas(kCacheLine) Slot {
   std::uint64_t buffer = 0;  // names its address, memory and layout; never reused in the receiver's process
   void* own = nullptr;       // for senders in the receiver's process: its Offer
   // Written by the sender between its claim and the end of it.
-  std::atomic<std::uint32_t> is_landed{0};  // the bytes go into the landing, packed, not into the buffer
-  std::atomic<std::int64_t> landed{0};      // bytes that have arrived there, in packed order
+  std::atomic<std::uint32_t> is_landed{0};        // the bytes go into the landing, packed, not into the buffer
+  std::atomic<std::int64_t> landed{0};            // bytes that have arrived there, in packed order
+  std::atomic<std::uint32_t> is_out_of_reach{0};  // declined, as the sender's driver does not map the memory
 
   alignas(kCacheLine) std::uint64_t address = 0;  // of the buffer, in the receiver's process
   std::int64_t bytes = 0;                         // packed
@@ -190,6 +191,10 @@ struct Contents {
   std::array<Poll, kPolls> polls{};
   std::atomic<std::uint32_t> polls_are_full{0};  // a communicator without a poll will have none
   FreedMemory freed{};                           // what its process has lent
+  // Mappings of its process's memory in other processes, which count them, by the allocation's id.
+  mutable std::array<std::atomic<std::uint32_t>, kImports> imports{};
+
+  std::atomic<std::uint32_t>& imports_of(std::uint64_t id) const { return imports[id % kImports]; }
 
   // The line of the key; null: there is none yet.
   Line* find(const LineKey& key);

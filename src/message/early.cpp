@@ -21,7 +21,8 @@ constexpr std::int64_t kBytesPerMicrosecond = 5000;
 // A receiver that probes may be about to receive, or may wait for the message itself: a small part of what the wait may
 // save.
 constexpr std::int64_t kProbedBytesPerMicrosecond = 4 * kBytesPerMicrosecond;
-constexpr unsigned kMostInVain = 4, kLeftOut = 32;  // waits for such a receiver, and messages until the next one
+constexpr unsigned kMostInVain = 4, kLeftOut = 32;  // waits for such a receiver, and messages until the next one; also
+                                                    // for receives that are not published
 
 microseconds patience(Message& message) {
   static const microseconds kWanted{number(Option::PATIENCE)};
@@ -40,12 +41,27 @@ bool is_to(Message& message, Handle comm, int peer) {
 
 void EarlySends::add(const MessagePtr& message) { all_.push_back({message, Clock::now()}); }
 
+EarlySends::Unpublished& EarlySends::unpublished(const Turn& turn) {
+  return unpublished_[(mailbox::first_line(turn.key) + static_cast<std::size_t>(turn.rank)) % kUnpublished];
+}
+
+void EarlySends::note_met(const Turn& turn, bool is_direct) {
+  Unpublished& known = unpublished(turn);
+  const bool is_its_own = known.receiver == turn.receiver && known.line == turn.key;
+  if (is_direct && is_its_own) known = {};
+  if (is_direct) return;
+  if (!is_its_own) known = {turn.receiver, turn.key, {}};
+  ++known.waits.n_in_vain;
+}
+
+bool EarlySends::Waits::are_worth_it() { return n_in_vain < kMostInVain || ++n_left_out % kLeftOut == 0; }
+
 bool EarlySends::takes_wait(Message& message) {
   const Turn& turn = *message.outs.first().early;
+  Unpublished& line = unpublished(turn);
+  if (line.receiver == turn.receiver && line.line == turn.key && !line.waits.are_worth_it()) return false;
   if (!turn.is_probed()) return true;
-  if (!message.is_blocking) return false;
-  Prober& prober = probers_[turn.receiver];
-  return prober.n_in_vain < kMostInVain || ++prober.n_left_out % kLeftOut == 0;
+  return message.is_blocking && probers_[turn.receiver].are_worth_it();
 }
 
 Before EarlySends::before(Message& message) const {
@@ -73,6 +89,7 @@ bool EarlySends::is_met(Early& early, Clock::time_point now, bool waits) {
   const Turn turn = *part.early;
   const Before others = before(*early.message);
   if (others != Before::its_tag && look(part, others == Before::none)) {
+    note_met(turn, part.direct != nullptr);
     if (part.direct && turn.is_probed()) probers_[turn.receiver] = {};
     return true;
   }

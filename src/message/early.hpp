@@ -9,6 +9,7 @@
 //   while an early one of its communicator, peer and tag is before it.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <deque>
 #include <unordered_map>
@@ -26,7 +27,10 @@ class EarlySends {
   bool empty() const { return all_.empty(); }
   std::size_t size() const { return all_.size(); }
   void add(const MessagePtr& message);
-  // Counts. False: its receiver probes, and it does not block, or such waits were in vain.
+  // The receive of a message has been found. `is_direct`: it was published, and the message is written into it.
+  void note_met(const Turn& turn, bool is_direct);
+  // Counts. False: its receiver probes, and it does not block; or such waits were in vain; or the receives of its line
+  // are not published, or out of reach.
   bool takes_wait(Message& message);
   Before before(Message& message) const;
   // Takes those out that are early no more: with a transfer, or to be packed. In the order in which they are to start.
@@ -41,15 +45,27 @@ class EarlySends {
     Clock::time_point begin;
     bool is_awaited = false;
   };
-  struct Prober {
-    unsigned n_in_vain = 0;  // waits since the last one that was not
+  // Waits for the receives of a process that probes, or of a line.
+  struct Waits {
+    unsigned n_in_vain = 0;  // since the last one that was not
     unsigned n_left_out = 0;
+
+    bool are_worth_it();
   };
+  // The last line with this place in the table.
+  struct Unpublished {
+    const mailbox::Contents* receiver = nullptr;
+    mailbox::LineKey line{};
+    Waits waits{};
+  };
+  static constexpr std::size_t kUnpublished = 256;
+  Unpublished& unpublished(const Turn& turn);
   static bool is_over(Early& early, Clock::time_point now, bool waits);
   bool is_met(Early& early, Clock::time_point now, bool waits);
 
   std::deque<Early> all_;  // in the order of the program's calls
-  std::unordered_map<const mailbox::Contents*, Prober> probers_;
+  std::unordered_map<const mailbox::Contents*, Waits> probers_;
+  std::array<Unpublished, kUnpublished> unpublished_{};
 };
 
 }  // namespace tempi::message

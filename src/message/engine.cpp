@@ -44,7 +44,10 @@ void Engine::post(Message& message) {
   note_send(message.comm, part, !is_packed);
   message.state.become(MessageState::pending);
   const Before others = part.early ? early_.before(message) : Before::none;
-  if (part.early && others != Before::its_tag) look(part, others == Before::none);
+  if (part.early && others != Before::its_tag) {
+    const Turn turn = *part.early;
+    if (look(part, others == Before::none)) early_.note_met(turn, part.direct != nullptr);
+  }
   if (part.early && !early_.takes_wait(message)) part.early.reset();
   if (part.early) return leave_early(message);
   if (!part.direct) pack_early(message.comm, part.peer);

@@ -1,8 +1,11 @@
 #include "message/lent.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
+#include <iterator>
 #include <mutex>
+#include <thread>
 #include <unordered_set>
 #include <vector>
 
@@ -13,6 +16,7 @@
 #include "mailbox/mailbox.hpp"
 #include "message/offers.hpp"
 #include "message/reach.hpp"
+#include "mpi/progress.hpp"
 
 namespace tempi::message {
 namespace {
@@ -32,8 +36,9 @@ struct Loans {
   std::vector<Loan> all{};
   std::size_t next = 0;  // to be looked at
   std::unordered_set<std::uint64_t> ids{};
-  std::vector<std::uint64_t> untold{};  // freed
+  std::vector<device::Location> untold{};  // freed
   std::uint64_t untold_bytes = 0;
+  std::vector<device::Location> told{};  // freed, and perhaps still mapped
 };
 
 Loans& loans() {
@@ -47,10 +52,19 @@ std::int64_t freed_limit() {
   return limit;
 }
 
+bool is_mapped(const device::Location& freed) {
+  return mailbox::Mailbox::own().contents().imports_of(freed.id).load(std::memory_order_acquire) != 0;
+}
+
 void tell_freed() {
-  for (const std::uint64_t id : loans().untold) mailbox::Mailbox::own().contents().freed.add(id);
-  loans().untold.clear();
-  loans().untold_bytes = 0;
+  auto& [mutex, all, next, ids, untold, untold_bytes, told] = loans();
+  std::erase_if(told, [](const device::Location& one) { return !is_mapped(one); });
+  for (const device::Location& one : untold) {
+    mailbox::Mailbox::own().contents().freed.add(one.id);
+    if (is_mapped(one)) told.push_back(one);
+  }
+  untold.clear();
+  untold_bytes = 0;
 }
 
 // Memory of a device that is gone is left to it.
@@ -59,7 +73,7 @@ bool is_freed(const Loan& loan) { return device::current() == loan.device && !lo
 void take_out(Loan& freed) {
   Loans& of = loans();
   Offer::revoke_in(freed.memory.id);
-  of.untold.push_back(freed.memory.id);
+  of.untold.push_back(freed.memory);
   of.untold_bytes += freed.memory.end - freed.memory.begin;
   of.ids.erase(freed.memory.id);
   freed = of.all.back();
@@ -67,13 +81,32 @@ void take_out(Loan& freed) {
 }
 
 void find_freed() {
-  auto& [mutex, all, next, ids, untold, untold_bytes] = loans();
+  auto& [mutex, all, next, ids, untold, untold_bytes, told] = loans();
   for (std::size_t left = std::min(all.size(), kLookedAt); left > 0; --left) {
     if (next >= all.size()) next = 0;
     if (is_freed(all[next])) take_out(all[next]);
     else ++next;
   }
   if (untold_bytes > static_cast<std::uint64_t>(freed_limit()) || untold.size() > kMostUntold) tell_freed();
+}
+
+bool meet(const device::Location& one, const device::Location& other) {
+  return RemoteRange{nullptr, nullptr, one.begin, one.end}.touches({nullptr, nullptr, other.begin, other.end});
+}
+
+// Freed memory at the place of `memory`, told now at the latest.
+std::vector<device::Location> tell_freed_at(const device::Location& memory) {
+  const CallLock lock(loans().mutex);
+  auto& all = loans().all;
+  for (std::size_t i = 0; i < all.size();) {
+    if (all[i].memory.id != memory.id && meet(all[i].memory, memory) && is_freed(all[i])) take_out(all[i]);
+    else ++i;
+  }
+  tell_freed();
+  std::vector<device::Location> found;
+  std::copy_if(loans().told.begin(), loans().told.end(), std::back_inserter(found),
+               [&](const device::Location& one) { return meet(one, memory); });
+  return found;
 }
 
 // The coarse clock of the kernel moves every few milliseconds, and is read in a few nanoseconds.
@@ -96,6 +129,22 @@ void lend(device::Device& device, const device::Location& memory) {
   loans().all.push_back({&device, memory});
   loans().ids.insert(memory.id);
   shares_memory.store(true, std::memory_order_relaxed);
+}
+
+void hand_over(const device::Location& memory) noexcept try {
+  constexpr std::chrono::milliseconds kLasts{200};
+  if (!shares_memory.load(std::memory_order_relaxed)) return;
+  const std::vector<device::Location> freed = tell_freed_at(memory);
+  const auto end = std::chrono::steady_clock::now() + kLasts;
+  while (std::any_of(freed.begin(), freed.end(), is_mapped)) {
+    if (std::chrono::steady_clock::now() >= end)
+      return warn_once("handed", "the MPI library is handed memory at whose place others may still map freed memory");
+    end_freed_mappings();  // other processes may be waiting for this one
+    let_library_go_on();
+    std::this_thread::yield();
+  }
+} catch (...) {
+  warn_fallback("others may keep memory that this process has freed", caught_error().what());
 }
 
 void look_after_shared_memory() noexcept try {

@@ -19,6 +19,10 @@ inline std::atomic<bool> shares_memory{false};
 // Other processes may map this allocation of ours: it is looked after, unless freed memory is never told.
 void lend(device::Device& device, const device::Location& memory);
 
+// The library may map this allocation in other processes of the node: mappings of freed memory at its place are ended
+// first, as the driver refuses the library's then, which UCX takes for fatal. Warns if they have not ended in time.
+void hand_over(const device::Location& memory) noexcept;
+
 void look_after_shared_memory() noexcept;
 
 // Costs nothing without shared memory, else a look at the clock; ten milliseconds later it does its work again.

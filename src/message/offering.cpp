@@ -8,6 +8,7 @@
 #include "message/composition.hpp"
 #include "message/landing.hpp"
 #include "message/lent.hpp"
+#include "message/out_of_reach.hpp"
 
 namespace tempi::message {
 namespace {
@@ -45,6 +46,14 @@ bool describe(Slot& slot, const Offer& offer, const OfferedLayout& layout, devic
   return share_memories(slot, offer, layout, device) && Mailbox::own().share_boxes(slot, layout.boxes);
 }
 
+// A receive that no other process writes into where it belongs. A landing is mapped by the sender: of a small message
+// that takes longer than it saves, where it is the memory that cannot be shared, as all its messages come so.
+bool may_land_alone(const Payload& payload, const OfferedLayout& layout) {
+  constexpr std::int64_t kLeastUnsharedBytes = 64 << 10;
+  const bool is_shared = payload.transfer().laid_out().place.first.kind == device::MemoryKind::device;
+  return (is_shared && layout.boxes.empty()) || payload.bytes() >= kLeastUnsharedBytes;
+}
+
 // False: there is no room for them.
 bool shows_boxes_again(Slot& kept, const Part& part) {
   return kept.own != nullptr || Mailbox::own().share_boxes(kept, part.offered->boxes);
@@ -68,7 +77,9 @@ OfferPtr make_offer(const Meetings::Place& place, Part& part) {
     return last;
   }
   const Payload& payload = part.payload;
-  Slot* const slot = lies_on_one_gpu(payload) ? Mailbox::own().take_slot() : nullptr;
+  const std::uint64_t memory = payload.transfer().laid_out().place.first.id;
+  const bool may_be_offered = lies_on_one_gpu(payload) && !OutOfReach::own().contains(place.source, memory);
+  Slot* const slot = may_be_offered ? Mailbox::own().take_slot() : nullptr;
   if (slot == nullptr) return nullptr;
   auto offer = make_recycled<Offer>(*slot, place);
   const pack::Transfer& transfer = payload.transfer();
@@ -86,8 +97,10 @@ OfferPtr make_offer(const Meetings::Place& place, Part& part) {
   slot->landing = {};
   slot->is_landed.store(0, std::memory_order_relaxed);
   slot->landed.store(0, std::memory_order_relaxed);
+  slot->is_out_of_reach.store(0, std::memory_order_relaxed);
   const bool is_described = place.is_own || describe(*slot, *offer, layout, payload.device());
-  if (!is_described || (!place.is_own && suits_landing(payload))) offer->landing = Landing::make(payload, *slot);
+  const bool may_land = is_described ? !place.is_own && suits_landing(payload) : may_land_alone(payload, layout);
+  if (may_land) offer->landing = Landing::make(payload, *slot);
   return is_described || offer->landing ? offer : nullptr;
 }
 

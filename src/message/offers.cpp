@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "message/engine.hpp"
+#include "message/out_of_reach.hpp"
 #include "mpi/progress.hpp"
 
 namespace tempi::message {
@@ -125,12 +126,16 @@ bool Offer::end_it(bool has_come) noexcept {
   }
   const OfferState state = slot_.state();
   was_written_ = state == OfferState::written;
+  is_out_of_reach_ = state == OfferState::declined && slot_.is_out_of_reach.load(std::memory_order_relaxed) != 0;
+  if (is_out_of_reach_) OutOfReach::own().add(source_, end.place.first.id);
   if (state == OfferState::lost) failure.emplace(ErrorKind::device, "the sender's GPU failed while it wrote a message");
   slot_.step_alone(word(state), OfferState::vacant);
   return was_written_;
 }
 
-bool Offer::may_be_kept() { return !landing && slot_.state() == OfferState::vacant && Mailbox::own().may_keep(slot_); }
+bool Offer::may_be_kept() {
+  return !landing && !is_out_of_reach_ && slot_.state() == OfferState::vacant && Mailbox::own().may_keep(slot_);
+}
 
 void Offer::renew(const Meetings::Place& place) {
   const CallLock lock(published().mutex);

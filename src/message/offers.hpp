@@ -80,7 +80,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   mailbox::Line* line_;  // another one's when the communicator has ended
   int source_;           // in MPI_COMM_WORLD
   std::uint64_t n_;
-  bool is_posted_ = false, was_written_ = false;
+  bool is_posted_ = false, was_written_ = false, is_out_of_reach_ = false;
   std::atomic<bool> is_ended_{false};
 };
 using OfferPtr = std::shared_ptr<Offer>;

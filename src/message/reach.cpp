@@ -4,7 +4,9 @@
 #include <chrono>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -24,6 +26,7 @@ struct Mapped {
   RemoteRange range;
   std::uint64_t id;    // of the allocation, in its process
   ReachedPtr reached;  // null: refused, until the pause is over
+  bool is_refused;     // for good, as far as the driver tells
   Clock::time_point since;
   Pause pause;
 };
@@ -46,17 +49,32 @@ void end_if(const Fn& is_one) noexcept {
   std::erase_if(mapped().all, is_one);
 }
 
-ReachedPtr map(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation) noexcept
-    try {
-  return {new Reached(device, range, allocation), end_later};
+// Nothing: it is mapped. A mapping of freed memory that somebody else has made there (UCX, NCCL, PyTorch) is no error.
+std::optional<ErrorKind> map(device::Device& device, const RemoteRange& range,
+                             const device::SharedAllocation& allocation, ReachedPtr& reached) noexcept try {
+  reached = {new Reached(device, range, allocation), end_later};
+  return {};
 } catch (...) {
-  warn_fallback("messages to another process are packed", caught_error().what());
-  return nullptr;
+  const Error error = caught_error();
+  if (error.kind() != ErrorKind::mapped) warn_fallback("messages to another process are packed", error.what());
+  return error.kind();
 }
 
-// A new one. What else is mapped there its owner has freed, or may have: of the same block, if the driver refuses this.
-ReachedPtr add(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation,
-               Pause pause) {
+// If the driver refuses it, its owner may have freed what else is mapped of the same block.
+Mapped map_anew(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation,
+                Pause pause) {
+  ReachedPtr reached;
+  std::optional<ErrorKind> refusal = map(device, range, allocation, reached);
+  if (refusal && pause == kFirstPause) {
+    end_if([&](const Mapped& one) { return one.range.touches(range); });
+    if (refusal == ErrorKind::mapped && has_ended(range)) refusal = map(device, range, allocation, reached);
+  }
+  return {range, allocation.id, std::move(reached), refusal == ErrorKind::device, Clock::now(), pause};
+}
+
+// A new one. Its owner has freed what else is mapped there. Null: that has not ended.
+const Mapped* add(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation,
+                  Pause pause) {
   auto& [mutex, all, n_freed_seen] = mapped();
   end_if([&](const Mapped& one) {
     return (one.id != allocation.id && one.range.overlaps(range)) || device.has_ended(one.range.context);
@@ -65,16 +83,35 @@ ReachedPtr add(device::Device& device, const RemoteRange& range, const device::S
   if (all.size() >= kMostMapped) all.pop_back();
   n_freed_seen.try_emplace(range.owner, range.owner->freed.count());
   shares_memory.store(true, std::memory_order_relaxed);
-  ReachedPtr reached = map(device, range, allocation);
-  if (!reached && pause == kFirstPause) end_if([&](const Mapped& one) { return one.range.touches(range); });
-  all.push_front({range, allocation.id, reached, Clock::now(), pause});
-  return reached;
+  Mapped added = map_anew(device, range, allocation, pause);
+  return &all.emplace_front(std::move(added));
+}
+
+const Mapped* find_or_add(device::Device& device, const RemoteRange& range,
+                          const device::SharedAllocation& allocation) {
+  auto& all = mapped().all;
+  const auto is_it = [&](const Mapped& one) {
+    return one.id == allocation.id && one.range.context == range.context && one.range.overlaps(range);
+  };
+  const auto known = std::find_if(all.begin(), all.end(), is_it);
+  if (known == all.end()) return add(device, range, allocation, kFirstPause);
+  if (known->reached) {
+    std::rotate(all.begin(), known, known + 1);
+    return &all.front();
+  }
+  if (Clock::now() < known->since + known->pause) return &*known;
+  const Pause next = std::min(2 * known->pause, kLongestPause);
+  all.erase(known);
+  return add(device, range, allocation, next);
 }
 
 }  // namespace
 
 Reached::Reached(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation)
-    : device_(device), range_(range), begin_(device::Scope(device, range.context).map(allocation)) {}
+    : device_(device),
+      range_(range),
+      counted_(range.owner->imports_of(allocation.id)),
+      begin_(device::Scope(device, range.context).map(allocation)) {}
 
 Reached::~Reached() {
   if (device_.has_ended(range_.context)) return;  // with its mappings: another one may be at the address
@@ -94,23 +131,13 @@ bool Mappings::hold() {
 }
 
 ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
-                 const device::SharedAllocation& allocation) noexcept try {
+                 const device::SharedAllocation& allocation, bool& is_refused) noexcept try {
   const RemoteRange range{&owner, context, allocation.begin, allocation.begin + allocation.bytes};
   const std::lock_guard lock(mapped().mutex);
-  auto& all = mapped().all;
-  const auto is_it = [&](const Mapped& one) {
-    return one.id == allocation.id && one.range.context == context && one.range.overlaps(range);
-  };
-  const auto known = std::find_if(all.begin(), all.end(), is_it);
-  if (known == all.end()) return add(device, range, allocation, kFirstPause);
-  if (known->reached) {
-    std::rotate(all.begin(), known, known + 1);
-    return all.front().reached;
-  }
-  if (Clock::now() < known->since + known->pause) return nullptr;
-  const Pause next = std::min(2 * known->pause, kLongestPause);
-  all.erase(known);
-  return add(device, range, allocation, next);
+  const Mapped* const found = find_or_add(device, range, allocation);
+  if (found == nullptr) return nullptr;
+  is_refused = is_refused || found->is_refused;
+  return found->reached;
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());
   return nullptr;

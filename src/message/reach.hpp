@@ -1,6 +1,7 @@
 // Memory of other processes that kernels of this one reach.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -31,6 +32,18 @@ struct RemoteRange {
   }
 };
 
+// A mapping that its owner may see.
+class CountedImport {
+ public:
+  explicit CountedImport(std::atomic<std::uint32_t>& imports) : imports_(imports) { imports_.fetch_add(1); }
+  ~CountedImport() { imports_.fetch_sub(1); }
+  CountedImport(const CountedImport&) = delete;
+  CountedImport& operator=(const CountedImport&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& imports_;
+};
+
 // An allocation of another rank, mapped into a context while it lives: kernels that use it hold it.
 class Reached {
  public:
@@ -44,6 +57,7 @@ class Reached {
  private:
   device::Device& device_;
   const RemoteRange range_;
+  const CountedImport counted_;  // until the mapping has ended
   const std::uintptr_t begin_;
 };
 // Whoever lets go of the last one does not wait for the mapping's end (unmapping.hpp).
@@ -66,9 +80,14 @@ class Mappings {
 };
 
 // Memory of the mailbox's process. Mapped once, and kept until its owner has freed it or many others have been mapped
-// since. Null: it cannot be mapped, or not now.
+// since. Null: it cannot be mapped, or not now. `is_refused` becomes true if the driver does not map it at all.
 ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
-                 const device::SharedAllocation& allocation) noexcept;
+                 const device::SharedAllocation& allocation, bool& is_refused) noexcept;
+inline ReachedPtr reach(device::Device& device, device::Context context, const mailbox::Contents& owner,
+                        const device::SharedAllocation& allocation) noexcept {
+  bool is_refused = false;
+  return reach(device, context, owner, allocation, is_refused);
+}
 
 // The times of an H200 (driver 580) say that CUDA maps memory of another process in pages of 2 MiB or 64 KiB if the
 // allocation is a multiple of them, counted in whole 4 KiB; else in pages of 4 KiB, which kernels reach slowly where

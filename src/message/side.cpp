@@ -83,7 +83,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
   Side side{buffer.direction, type.prepared, buffer.count,
             pack::laid_out_end(type.plan->layout, buffer.address, type.extent)};
   const bool contiguous = is_contiguous(type, buffer.count);
-  if (contiguous && type.is_named && contiguous_is_library()) return {};
+  if (contiguous && type.is_named && contiguous_is_library(buffer.comm, peer)) return {};
   pack::Place& place = side.end.place;
   if (device != nullptr) place = pack::locate(side.end, side.count, *device);
   const bool on_gpu = device != nullptr && place.touches_gpu();
@@ -144,7 +144,8 @@ bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
   }
   const bool is_known = device == nullptr && is_for_library(*type, buffer.count, peer, buffer.comm);
   if (!is_known && !is_contiguous(*type, buffer.count)) return false;
-  const bool wherever = device == nullptr || (type->is_named && contiguous_is_library());
+  const bool wherever =
+      device == nullptr || (type->is_named && peer::knows(buffer.comm) && contiguous_is_library(buffer.comm, peer));
   const pack::End end = pack::laid_out_end(type->plan->layout, buffer.address, type->extent);
   if (!wherever && may_be_on_gpu(end.at(end.layout->true_lower_bound), *device)) return false;
   count_call(buffer.function, Outcome::passed_faster, static_cast<std::uint64_t>(buffer.count * type->size()));

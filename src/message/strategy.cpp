@@ -10,6 +10,7 @@
 #include "base/options.hpp"
 #include "base/page.hpp"
 #include "machine/cuda_aware.hpp"
+#include "machine/handed.hpp"
 #include "machine/machine.hpp"
 #include "message/quiet.hpp"
 #include "peer/ids.hpp"
@@ -90,9 +91,18 @@ bool is_on_gpu(const Shape& shape) {
   return shape.kind == device::MemoryKind::device || shape.kind == device::MemoryKind::managed;
 }
 
+// This process and the peer may map each other's memory for direct messages.
+bool may_map(Handle comm, int peer) {
+  return !wishes().datatype && peer::counts_creations() && device::may_come() && peer::may_be_neighbour(comm, peer);
+}
+
+bool may_be_handed(Handle comm, int peer) {
+  return machine::may_be_handed(machine::Calls::messages) && !may_map(comm, peer);
+}
+
 // The library may be handed its bytes in device memory.
 bool is_for_aware_library(const Shape& shape) {
-  return machine::cuda_awareness().aware && !(shape.is_contiguous && wishes().stage_contiguous);
+  return !(shape.is_contiguous && wishes().stage_contiguous) && may_be_handed(shape.comm, shape.peer);
 }
 
 model::Message message_of(const Shape& shape) {
@@ -210,6 +220,6 @@ double predicted_seconds(const model::Features& features, Strategy strategy, pac
   return model::side_seconds(known->fit, features, strategy, direction == pack::Direction::pack).value_or(0);
 }
 
-bool contiguous_is_library() { return machine::cuda_awareness().aware && !wishes().stage_contiguous; }
+bool contiguous_is_library(Handle comm, int peer) { return !wishes().stage_contiguous && may_be_handed(comm, peer); }
 
 }  // namespace tempi::message

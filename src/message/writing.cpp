@@ -21,11 +21,20 @@ struct Reach {
   std::vector<Moved> memories{};
   Mappings kept{};
 };
-Reach reach_memories(const Turn& turn, const Slot& slot, device::Context context, device::Device& device) {
+// Null: it is not mapped, which the receiver is told where the driver does not map it at all.
+ReachedPtr reach_for(const Turn& turn, Slot& slot, const device::SharedAllocation& memory, device::Context context,
+                     device::Device& device) {
+  bool is_refused = false;
+  ReachedPtr reached = reach(device, context, *turn.receiver, memory, is_refused);
+  if (is_refused) slot.is_out_of_reach.store(1, std::memory_order_relaxed);
+  return reached;
+}
+
+Reach reach_memories(const Turn& turn, Slot& slot, device::Context context, device::Device& device) {
   Reach all;
   for (std::uint32_t i = 0; i < slot.n_memories; ++i) {
     const device::SharedAllocation& memory = slot.memories[i];
-    ReachedPtr reached = reach(device, context, *turn.receiver, memory);
+    ReachedPtr reached = reach_for(turn, slot, memory, context, device);
     if (!reached) return {};
     all.memories.push_back({memory.begin, memory.begin + memory.bytes, reached->begin()});
     all.kept.add(std::move(reached));
@@ -73,7 +82,7 @@ DirectPtr direct_to_landing(const Turn& turn, const Claim& claim, const Part& pa
   const device::Location& sender = own.laid_out().place.first;
   const std::uint64_t first = slot.landing_address - slot.landing.begin;
   if (first > slot.landing.bytes || slot.landing.bytes - first < static_cast<std::uint64_t>(slot.bytes)) return nullptr;
-  ReachedPtr reached = reach(part.payload.device(), sender.context, *turn.receiver, slot.landing);
+  ReachedPtr reached = reach_for(turn, slot, slot.landing, sender.context, part.payload.device());
   if (!reached) return nullptr;
   slot.is_landed.store(1, std::memory_order_relaxed);
   pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(reached->begin() + first));
@@ -107,7 +116,7 @@ DirectPtr direct_to_oneself(const Claim& claim, const LayoutName& name, const Bu
 
 DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName& name, const BufferLayout& sent,
                           const Part& part) {
-  const Slot& slot = *claim.slot;
+  Slot& slot = *claim.slot;
   const pack::Place& sender = part.payload.transfer().laid_out().place;
   Reach there = reach_memories(turn, slot, sender.first.context, part.payload.device());
   if (there.memories.empty()) return nullptr;

@@ -58,6 +58,45 @@ const KnownPeer* find_in(const World& world, Handle comm, int rank) noexcept {
   return known != nullptr ? known->peer : resolve_once(world, comm, rank);
 }
 
+// True: a process of this node, other than this one, is in the group, which is freed.
+bool has_others_of_node(const World& world, Handle group) {
+  std::vector<int> others = world.ranks;
+  std::erase(others, world.rank);
+  std::vector<int> found(others.size(), MPI_UNDEFINED);
+  Handle all = 0;
+  const Real& mpi = real_pmpi();
+  mpi.MPI_Comm_group(comm_world(), &all);
+  mpi.MPI_Group_translate_ranks(all, static_cast<int>(others.size()), others.data(), group, found.data());
+  mpi.MPI_Group_free(&all);
+  mpi.MPI_Group_free(&group);
+  return std::any_of(found.begin(), found.end(), [](int rank) { return rank != MPI_UNDEFINED; });
+}
+
+bool look_for_neighbours(const World& world, Handle comm) {
+  const Real& mpi = real_pmpi();
+  int is_inter = 0;
+  Handle own = 0, remote = 0;
+  if (mpi.MPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS) return true;
+  mpi.MPI_Comm_group(comm, &own);
+  if (is_inter != 0) mpi.MPI_Comm_remote_group(comm, &remote);
+  const bool has_own = has_others_of_node(world, own);
+  return is_inter != 0 && has_others_of_node(world, remote) ? true : has_own;
+}
+
+bool has_neighbours(const World& world, Handle comm) noexcept try {
+  if (key_of(comm) == world.comm || key_of(comm) == key_of(comm_self())) return true;
+  const Members* const members = known_members(comm);
+  if (members == nullptr) return true;
+  Members::Neighbours known = members->neighbours.load(std::memory_order_relaxed);
+  if (known == Members::Neighbours::unknown) {
+    known = look_for_neighbours(world, comm) ? Members::Neighbours::some : Members::Neighbours::none;
+    members->neighbours.store(known, std::memory_order_relaxed);
+  }
+  return known == Members::Neighbours::some;
+} catch (...) {  // no memory
+  return true;
+}
+
 // The GPUs that this process sees: constant from the time that it uses one.
 int count_gpus() noexcept {
   static std::atomic<int> known{0};
@@ -119,6 +158,14 @@ bool is_on_this_node(int rank) noexcept {
 const KnownPeer* find(Handle comm, int rank) noexcept {
   const World* const all = world();
   return all != nullptr ? find_in(*all, comm, rank) : nullptr;
+}
+
+bool may_be_neighbour(Handle comm, int rank) noexcept {
+  const World* const all = world();
+  if (all == nullptr) return false;
+  if (rank < 0) return all->here.size() > 1 && has_neighbours(*all, comm);
+  const KnownPeer* const peer = find_in(*all, comm, rank);
+  return peer != nullptr && peer->on_node >= 0;
 }
 
 Peer host_peer(Handle comm, int rank) noexcept {

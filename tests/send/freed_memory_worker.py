@@ -124,6 +124,30 @@ def beside_an_ending_mapping(n_bytes: int) -> list[tuple[bool, float]]:
     return found
 
 
+def window_over_freed_memory(n_bytes: int) -> int:
+    """The bytes of rank 1 that rank 0 has mapped when both have a window over memory of rank 1 that lies where freed
+    memory was."""
+    world, datatype = MPI.COMM_WORLD, datatype_of(n_bytes)
+    contents = np.random.default_rng(3).integers(0, 256, n_bytes, np.uint8)
+    start = contents if world.rank == 0 else contents * 0
+    buffer = memory.at_hand("device", start)
+    place = buffer.address
+    write(buffer, contents, datatype)
+    assert world.rank == 1 or mapped_bytes() > 0, "the case is void"
+    del buffer
+    again = memory.at_hand("device", start)
+    assert again.address == place, "the case is void"
+    world.Barrier()
+    end = time.monotonic() + PATIENCE_SECONDS
+    while world.rank == 0 and mapped_bytes() > 0 and time.monotonic() < end:
+        MPI.COMM_SELF.Iprobe()
+    window = MPI.Win.Create(MPI.buffer.fromaddress(again.address, n_bytes) if world.rank == 1 else None, comm=world)
+    left = mapped_bytes()
+    window.Free()
+    datatype.Free()
+    return left
+
+
 def seconds_beside_a_kernel() -> float:
     """Of rest(), while a kernel of rank 0 runs that the barriers do not wait for."""
     import cupy

@@ -6,12 +6,13 @@ import threading
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import ways
 from mpi4py import MPI
 
-from support import outcomes
+from support import memory, outcomes
 from support.building import Builder
-from support.direct_counts import counts_since, landed_since
+from support.direct_counts import TIMED_OUT, counts_since, landed_since
 from support.messages import End, Image, Side, check_status
 from support.p2p import PLAIN, Requests
 from support.typemap import Bytes
@@ -203,3 +204,29 @@ def cancelled_beside(out: End, into: End, n: int) -> Went:
 
 def landed() -> int:
     return landed_since(outcomes.Rows())
+
+
+def timeouts_behind_unpublished() -> int:
+    """Sends of GPU memory into host memory, the last of which is received behind a message that is sent after it."""
+    comm, before, n = MPI.COMM_WORLD.Dup(), outcomes.rows(), 5
+    column = MPI.INT.Create_vector(16, 1, 2).Commit()
+    numbers = np.arange(32, dtype="i")
+    on_gpu = memory.at_hand("device", numbers.view("u1"))
+    sent = [MPI.buffer.fromaddress(on_gpu.address, numbers.nbytes), 1, column]
+    into, token = np.zeros(32, "i"), np.zeros(1, "i")
+    for _ in range(n - 1):
+        if comm.rank == SENDER:
+            comm.Send(sent, RECEIVER, 1)
+        else:
+            comm.Recv([into, 1, column], SENDER, 1)
+        comm.Barrier()
+    if comm.rank == SENDER:
+        comm.Send(sent, RECEIVER, 1)
+        comm.Send(token, RECEIVER, 2)
+    else:
+        comm.Recv(token, SENDER, 2)
+        comm.Recv([into, 1, column], SENDER, 1)
+        assert (into[::2] == numbers[::2]).all()
+    column.Free()
+    comm.Free()
+    return (outcomes.rows() - before)[TIMED_OUT]

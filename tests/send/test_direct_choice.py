@@ -41,10 +41,10 @@ def test_messages_of_gpu_memory_go_direct_by_default(ranks):
     assert job.call(worker.blocking, gpu_end(FACES[0]), gpu_end(FACES[1])) == [1, 1]
 
 
-def test_contiguous_ones_go_direct_unless_the_library_takes_them(ranks):
-    assert outcome_of(ranks(2, **DEFAULT), CONTIGUOUS) == ALL
-    assert outcome_of(ranks(2, **DEFAULT, TEMPI_CUDA_AWARE="1"), CONTIGUOUS) == NONE
-    assert outcome_of(ranks(2, **DEFAULT, TEMPI_CUDA_AWARE="1")) == ALL
+@pytest.mark.parametrize("aware", ["0", "1"])
+def test_contiguous_ones_go_direct_whether_the_library_is_cuda_aware_or_not(ranks, aware):
+    assert outcome_of(ranks(2, **DEFAULT, TEMPI_CUDA_AWARE=aware), CONTIGUOUS) == ALL
+    assert outcome_of(ranks(2, **DEFAULT, TEMPI_CUDA_AWARE=aware)) == ALL
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def irregular(n_blocks, seed):
 
 SHORT = c.Vector(N_INTS, 1, 2, INT)
 IN_LARGE_PAGES = c.Vector(((74 << 16) - 124) // 8, 1, 2, INT)  # with its guards it fills 74 x 64 KiB
+LONG_BLOCKS = c.Vector(9000, 40, 50, INT)
 IRREGULAR = irregular(3000, 1), irregular(3000, 2)
 LAYOUTS = {
     "elements": (c.Resized(0, 9000, c.Vector(1000, 1, 2, INT)), 600),
@@ -91,15 +92,29 @@ def test_irregular_layouts_land(pair, to):
     assert went(pair, [ends(IRREGULAR[0], 40, ("device", to), 3, IRREGULAR[1])]) == (1, 0, 0, 0)
 
 
-@pytest.mark.parametrize("spec", [FACES[0], SHORT], ids=["small", "large"])
-def test_memory_that_cannot_be_shared_has_a_landing(pair, spec):
-    assert went(pair, [ends(spec, 1, ("device", "managed"))] * 2) == (2, 0, 0, 0)
+def test_large_messages_into_memory_that_cannot_be_shared_land(pair):
+    assert went(pair, [ends(SHORT, 1, ("device", "managed"))] * 2) == (2, 0, 0, 0)
+
+
+def test_small_receives_in_memory_that_cannot_be_shared_are_not_published(pair):
+    assert went(pair, [ends(FACES[0], 1, ("device", "managed"))] * 2) == (0, 0, 0, 0)
 
 
 @needs.fake_device("failures on demand")
 def test_a_buffer_whose_sharing_fails_has_a_landing():
     with Ranks(2, PATIENT, {RECEIVER: {"TEMPI_FAKE_FAIL": "share:1"}}) as job:
-        assert went(job, [ends(FACES[0])] * 3) == (1, 2, 0, 0)
+        assert went(job, [ends(LONG_BLOCKS)] * 3) == (1, 2, 0, 0)
+
+
+@needs.fake_device("failures on demand")
+def test_memory_that_the_sender_cannot_map_is_published_to_it_once():
+    """Each round is a receive into the same buffer."""
+    with Ranks(2, PATIENT, {SENDER: {"TEMPI_FAKE_FAIL": "map:1"}}) as job:
+        assert went(job, [ends(FACES[0])], "Waitall", "Irecv", 4) == (0, 0, 1, 0)
+
+
+def test_a_send_waits_no_more_for_receives_that_are_not_published(pair):
+    assert pair.call(worker.timeouts_behind_unpublished)[SENDER] == 0
 
 
 @pytest.mark.parametrize(("more", "landed"), [(-512, 1), (-511, 0), (0, 0), (1, 1), (512, 1)])
@@ -110,7 +125,7 @@ def test_within_one_gpu_short_blocks_land_if_the_mapping_has_small_pages(pair, m
 
 
 def test_small_messages_and_long_blocks_are_written_where_they_belong(pair):
-    assert went(pair, [ends(FACES[0]), ends(c.Vector(9000, 40, 50, INT))]) == (0, 2, 0, 0)
+    assert went(pair, [ends(FACES[0]), ends(LONG_BLOCKS)]) == (0, 2, 0, 0)
 
 
 def test_a_slot_that_is_used_again(pair):

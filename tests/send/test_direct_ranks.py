@@ -141,6 +141,7 @@ def test_cancelling_again_does_not_wait(ranks):
     [
         ("map:1", SENDER, (5, 1, 0)),
         ("map:2", SENDER, (5, 1, 0)),
+        ("map:1:mapped", SENDER, (6, 0, 0)),
         ("share:1", RECEIVER, (5, 0, 0)),
         ("launch:1", SENDER, (5, 0, 1)),
         ("finish:1", SENDER, (5, 0, 1)),

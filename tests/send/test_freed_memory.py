@@ -58,6 +58,13 @@ def test_no_message_waits_for_the_end_of_a_mapping():
     assert max(seconds for _, seconds in found) < SOON
 
 
+@needs.fake_device("the addresses of its allocations, and what is mapped")
+def test_mappings_of_freed_memory_end_before_a_cuda_aware_library_gets_a_window_there():
+    """The library maps the window in the process that still has the freed memory mapped."""
+    with Ranks(2, PATIENT | {"TEMPI_CUDA_AWARE": "1"}) as job:
+        assert job.call(worker.window_over_freed_memory, 4 * MIB)[0] == 0
+
+
 @needs.real_gpu("the fake device's kernels run when somebody asks for them")
 def test_running_kernels_hold_up_no_call(ranks):
     """The driver waits for them before it ends a mapping."""

@@ -30,7 +30,7 @@ STRATEGIES = {
     "device, not CUDA-aware": ({"TEMPI_STRATEGY": "device"}, "host", "host", "own"),
     "host": ({"TEMPI_STRATEGY": "host"}, "host", "host", "host"),
 }
-N_INTS = 60_000  # "auto" gives a CUDA-aware library device memory from 48 KiB on
+N_INTS = 60_000  # without direct messages "auto" gives a CUDA-aware library device memory from 48 KiB on
 CHUNKS = 3
 LARGE_INTS = CHUNKS << 20  # staged messages go in chunks of 4 MiB
 

@@ -94,8 +94,19 @@ def _strategy() -> str:
     return "profile" if wish == "auto" and os.environ.get("TEMPI_PROFILE", "none") != "none" else wish
 
 
+def _may_be_direct() -> bool:
+    """True if no option is against direct messages: the ranks of a test may map each other's memory."""
+    switched_off = any(os.environ.get(f"TEMPI_{name}") == "1" for name in ("NO_DIRECT", "NO_SEND"))
+    return not switched_off and os.environ.get("TEMPI_STRATEGY", "auto") in ("auto", "direct")
+
+
+def _is_handed_gpu_memory() -> bool:
+    """True if the library may be given GPU memory: it would map it in other processes of the node, as the shim does."""
+    return _is_aware() and not _may_be_direct()
+
+
 def _paths_of_gpu_memory(n_bytes: int, contiguous: bool) -> frozenset[str]:
-    wish, aware = _strategy(), _is_aware()
+    wish, aware = _strategy(), _is_handed_gpu_memory()
     if contiguous and aware and wish not in ("oneshot", "staged", "host"):
         return one_of("library")
     if wish == "profile":

@@ -91,10 +91,10 @@ def line_from(fifo: Path, process: subprocess.Popen[str]) -> str:
     return line.decode()
 
 
-def mpirun(ranks: int, program: Path, environment: dict[str, str], *arguments: str, timeout: float = 120) -> Output:
+def mpirun(ranks: int, program: Path, environment: dict[str, str], *arguments: object, timeout: float = 120) -> Output:
     passed = [f"{k}={v}" for k, v in environment.items() if k.startswith(("TEMPI_", "LD_PRELOAD"))]
     outside = {k: v for k, v in environment.items() if not k.startswith(("TEMPI_", "LD_PRELOAD"))}
-    return succeed([mpiexec(), "-n", str(ranks), "env", *passed, str(program), *arguments], outside, timeout)
+    return succeed([mpiexec(), "-n", str(ranks), "env", *passed, str(program), *map(str, arguments)], outside, timeout)
 
 
 def mpirun_python(

@@ -31,6 +31,16 @@ std::optional<SharedAllocation> ask(const CudaDriver& driver, const Location& lo
   return shared;
 }
 
+// The driver maps no allocation where the process has any mapping of a freed one, whoever made that: UCX, NCCL, PyTorch.
+CUdeviceptr open(const CudaDriver& driver, const CUipcMemHandle& handle) {
+  CUdeviceptr address = 0;
+  const CUresult result = driver.cuIpcOpenMemHandle_v2(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+  if (result == CUDA_ERROR_ALREADY_MAPPED)
+    throw Error(ErrorKind::mapped, "cuIpcOpenMemHandle failed: freed memory is still mapped at that address");
+  check(driver, result, "cuIpcOpenMemHandle");
+  return address;
+}
+
 // The ordinal here of a GPU, or -1: CUDA_VISIBLE_DEVICES hides it.
 int ordinal_of(const CudaDriver& driver, const std::array<std::byte, 16>& gpu) {
   int count = 0;
@@ -73,10 +83,7 @@ std::uintptr_t ipc_open(const CudaDriver& driver, const SharedAllocation& alloca
                 "GPU " + std::to_string(own) + " does not reach the memory of GPU " + std::to_string(owner));
   CUipcMemHandle handle{};
   std::memcpy(&handle, allocation.handle.data(), sizeof handle);
-  CUdeviceptr address = 0;
-  check(driver, driver.cuIpcOpenMemHandle_v2(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
-        "cuIpcOpenMemHandle");
-  return address;
+  return open(driver, handle);
 }
 
 }  // namespace tempi::device

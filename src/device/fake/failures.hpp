@@ -22,8 +22,8 @@ namespace tempi::device {
 // TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once; the N-th "flip" is a copy with a wrong byte,
 // the N-th "share" shares nothing, the N-th "run" is a kernel that begins, which only the kind "kill" ends; the N-th
 // "unmap" takes two seconds, as behind a kernel that runs.
-// NAME:N:KIND fails with another exception than the device would throw: an Error of that kind ("internal"), one of the
-// C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int"). KIND "kill" ends the process with
+// NAME:N:KIND fails with another exception than the device would throw: an Error of that kind ("internal", "mapped"),
+// one of the C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int"). KIND "kill" ends the process with
 // SIGKILL at this call.
 class Failures {
  public:
@@ -67,7 +67,9 @@ class Failures {
     if (as == "system_error") throw std::system_error(EAGAIN, std::generic_category(), what);
     if (as == "logic_error") throw std::logic_error(what);
     if (as == "int") throw 1;  // a program's own
-    throw Error(as == "internal" ? ErrorKind::internal : kind, what);
+    if (as == "internal") kind = ErrorKind::internal;
+    if (as == "mapped") kind = ErrorKind::mapped;
+    throw Error(kind, what);
   }
 
   std::map<std::string, std::string> kinds_;

@@ -182,7 +182,7 @@ std::uintptr_t FakeMemory::map(int ordinal, const SharedAllocation& allocation) 
            other.begin < allocation.begin + allocation.bytes && allocation.begin < other.begin + other.bytes;
   };
   if (std::any_of(mapped_.begin(), mapped_.end(), is_in_its_way))
-    throw Error(ErrorKind::device, "fake device: an allocation that was there is still mapped");
+    throw Error(ErrorKind::mapped, "fake device: an allocation that was there is still mapped");
   FilePlace with_tag = place;
   with_tag.offset -= sizeof(Tag);
   const std::uintptr_t address = map_place(with_tag, sizeof(Tag) + allocation.bytes) + sizeof(Tag);
