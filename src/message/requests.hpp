@@ -38,7 +38,8 @@ class Requests {
   int first_ended_ = -1;
 };
 
-// The array as the library sees it: the program's, or a copy in which the pending requests are null, inactive to it.
+// The array as the library sees it: the program's, or a copy in which the pending requests, and those that are complete
+// without the library, are null.
 class VisibleRequests {
  public:
   explicit VisibleRequests(const Requests& requests);
