@@ -22,7 +22,7 @@ int end_without_library(const Real& real, const Requests& requests, int index, M
 int end_without_library(const Real& real, const Requests& requests, int* indices, const SeenStatuses& seen) noexcept {
   int n = 0;
   for (int i = std::max(0, requests.first_that_ends_without_library()); i < requests.size(); ++i) {
-    if (!requests.message(i) || !requests.message(i)->ends_without_library()) continue;
+    if (!requests.message(i) || !is_ended(*requests.message(i))) continue;
     end_without_library(real, requests, i, seen.at(n));
     indices[n++] = i;
   }
@@ -169,7 +169,7 @@ int test(const Real& real, void* request, int* flag, MPI_Status* status) {
     return MPI_SUCCESS;
   }
   SeenStatus seen(status);
-  *flag = message->ends_without_library();
+  *flag = is_ended(*message);
   const int code =
       *flag ? library_wait(real, message.get(), request, seen.get()) : real.MPI_Test(request, flag, seen.get());
   if (code != MPI_SUCCESS || *flag) return finish_or_put_back(std::move(message), request, seen, code);
