@@ -84,12 +84,8 @@ int run_blocking(const Call& call, Sides& sides, Over over) {
   return noted.done(code);
 }
 
-// The bytes are with the library. The payload is kept until it has no more need of it.
-void keep_while_sent(MessagePtr&& message) {
-  int flag = 0;
-  message->mpi.MPI_Request_get_status(message->request, &flag, MPI_STATUS_IGNORE);
-  if (!flag) Engine::get().manage(std::move(message));
-}
+// The bytes are with the library. The payload is kept until the send is complete.
+void keep_while_sent(MessagePtr&& message) { Engine::get().manages_first(message); }
 
 // The library's request over the payload; a receive is posted, unless its request is persistent.
 int make_request(const Call& call, Message& message, Payload* payload, Over over) {

@@ -1,21 +1,32 @@
 #include "message/completion.hpp"
 
-#include <span>
+#include <algorithm>
 #include <utility>
 
 #include "base/trace.hpp"
+#include "message/arriving.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/finish.hpp"
+#include "mpi/progress.hpp"
 
 namespace tempi::message {
 namespace {
 
-// A request that never reached the library is inactive to it: the library answers at once.
-int finish_without_library(const Real& real, Requests& requests, int index, MPI_Status* status) noexcept {
-  int flag = 0;
-  const int code = real.MPI_Test(requests.slot(index), &flag, status);
-  return finish_any(requests, index, status, code);
+// The library answers at once.
+int end_without_library(const Real& real, const Requests& requests, int index, MPI_Status* status) noexcept {
+  return library_wait(real, requests.message(index).get(), requests.slot(index), status);
+}
+
+// All of them, first in `indices` and `seen`; returns their number.
+int end_without_library(const Real& real, const Requests& requests, int* indices, const SeenStatuses& seen) noexcept {
+  int n = 0;
+  for (int i = std::max(0, requests.first_that_ends_without_library()); i < requests.size(); ++i) {
+    if (!requests.message(i) || !is_ended(*requests.message(i))) continue;
+    end_without_library(real, requests, i, seen.at(n));
+    indices[n++] = i;
+  }
+  return n;
 }
 
 int look_at_any(const Real& real, Requests& all, int* index, int* flag, MPI_Status* status) {
@@ -23,7 +34,8 @@ int look_at_any(const Real& real, Requests& all, int* index, int* flag, MPI_Stat
   SeenStatus seen(status);
   if (const int done = all.first_that_ends_without_library(); done >= 0) {
     *flag = 1;
-    return finish_without_library(real, all, *index = done, seen.get());
+    const int code = end_without_library(real, all, *index = done, seen.get());
+    return finish_any(all, done, seen.get(), code);
   }
   VisibleRequests visible(all);
   *index = MPI_UNDEFINED;
@@ -34,19 +46,18 @@ int look_at_any(const Real& real, Requests& all, int* index, int* flag, MPI_Stat
   return finish_any(all, code != MPI_SUCCESS || *flag ? *index : MPI_UNDEFINED, seen.get(), code);
 }
 
+// Receives that have arrived are told beside requests that are always complete (MPI-4.1, 3.7.5: fairness). MPICH's
+// MPI_Testsome makes no progress while it finds a complete request.
 int look_at_some(const Real& real, Requests& all, int* n_done, int* indices, MPI_Status* statuses) {
   all.look(false);
   const SeenStatuses seen(all.size(), statuses);
-  if (const int done = all.first_that_ends_without_library(); done >= 0) {
-    *n_done = 1;
-    indices[0] = done;
-    return finish_without_library(real, all, done, seen.at(0));
-  }
   VisibleRequests visible(all);
+  const int n_ended = end_without_library(real, all, indices, seen);
+  let_library_go_on();
   *n_done = MPI_UNDEFINED;
-  const int code = real.MPI_Testsome(all.size(), visible.data(), n_done, indices, seen.at(0));
+  const int code = real.MPI_Testsome(all.size(), visible.data(), n_done, indices + n_ended, seen.at(n_ended));
   visible.write_back();
-  if (code == MPI_SUCCESS && *n_done == MPI_UNDEFINED && visible.is_copy()) *n_done = 0;
+  if (n_ended > 0 || (code == MPI_SUCCESS && visible.is_copy())) *n_done = n_ended + std::max(0, *n_done);
   return finish_some(all, seen, *n_done, indices, code);
 }
 
@@ -79,30 +90,10 @@ MessagePtr take(bool is_sound, const void* request) noexcept {
 
 // After a call about one request: the message is finished, or goes back to the engine.
 int finish_or_put_back(MessagePtr message, void* request, SeenStatus& seen, int code) {
-  if (is_complete(*message, request, *seen.get(), code))
+  if (is_complete(*message, request, *seen.get(), true))
     return finish_one(std::move(message), request, seen.get(), code);
   Engine::get().manage(std::move(message));
   return code;
-}
-
-OfferPtr offer_of(const MessagePtr& message) {
-  return message && !message->ins.empty() ? message->ins.first().offer : nullptr;
-}
-
-// False: all has arrived in the landing of this receive, or the message comes otherwise.
-bool may_arrive(const Real& real, const MessagePtr& message) noexcept {
-  const OfferPtr offer = offer_of(message);
-  if (!offer || !offer->landing || !offer->is_open() || !offer->unpack_arrived()) return false;
-  int has_come = 0;
-  return get_status_of(real, message, &has_come, MPI_STATUS_IGNORE) == MPI_SUCCESS && !has_come;
-}
-
-// Landings are unpacked while their bytes arrive. The messages are the call's: no other thread may look at them.
-void unpack_arriving(const Real& real, std::span<const MessagePtr> messages) noexcept {
-  for (bool may_more = Landing::any(); may_more;) {
-    may_more = false;
-    for (const MessagePtr& one : messages) may_more = may_arrive(real, one) || may_more;
-  }
 }
 
 }  // namespace
@@ -112,10 +103,8 @@ int wait(const Real& real, void* request, MPI_Status* status) {
   MessagePtr message = take(is_status(status), request);
   if (!message) return real.MPI_Wait(request, status);
   end_rest(*message, true);
-  unpack_arriving(real, {&message, 1});
   SeenStatus seen(status);
-  const int code =
-      trace::traced("library wait", [&] { return library_wait(real, message.get(), request, seen.get()); });
+  const int code = trace::traced("library wait", [&] { return wait_for(real, message.get(), request, seen.get()); });
   Engine::end_announced();
   return finish_or_put_back(std::move(message), request, seen, code);
 }
@@ -125,31 +114,26 @@ int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) 
   Requests all(are_statuses(statuses), count, requests);
   if (!all.any_managed()) return real.MPI_Waitall(count, requests, statuses);
   all.look(true);
-  unpack_arriving(real, all.messages());
   const SeenStatuses seen(count, statuses);
-  const int code = trace::traced("library wait", [&] { return real.MPI_Waitall(count, requests, seen.at(0)); });
+  const std::optional<int> failed = wait_for_landings(real, all, seen);
+  const int code =
+      failed ? *failed : trace::traced("library wait", [&] { return real.MPI_Waitall(count, requests, seen.at(0)); });
   Engine::end_announced();
-  return finish_all(all, seen, code);
+  return finish_all(all, seen, code, !failed && code == MPI_SUCCESS);
 }
 
 int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses) {
   Engine::flush_to_announced();
   Requests all(true, count, requests);
-  if (all.any_managed()) {
-    all.look(true);
-    unpack_arriving(real, all.messages());
-  }
+  if (all.any_managed()) all.look(true);
   const SeenStatuses seen(count, statuses);
+  trace::traced("library wait", [&] { wait_for_each(real, all, seen); });
   int code = MPI_SUCCESS;
-  trace::traced("library wait", [&] {
-    for (int i = 0; i < count; ++i) {
-      const Message* const message = all.any_managed() ? all.message(i).get() : nullptr;
-      seen.at(i)->MPI_ERROR = library_wait(real, message, all.slot(i), seen.at(i));
-      if (seen.at(i)->MPI_ERROR != MPI_SUCCESS) code = MPI_ERR_IN_STATUS;
-    }
-  });
+  for (int i = 0; i < count; ++i) {
+    if (seen.at(i)->MPI_ERROR != MPI_SUCCESS) code = MPI_ERR_IN_STATUS;
+  }
   Engine::end_announced();
-  return all.any_managed() ? finish_all(all, seen, code) : code;
+  return all.any_managed() ? finish_all(all, seen, code, true) : code;
 }
 
 int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status) {
@@ -185,7 +169,9 @@ int test(const Real& real, void* request, int* flag, MPI_Status* status) {
     return MPI_SUCCESS;
   }
   SeenStatus seen(status);
-  const int code = real.MPI_Test(request, flag, seen.get());
+  *flag = is_ended(*message);
+  const int code =
+      *flag ? library_wait(real, message.get(), request, seen.get()) : real.MPI_Test(request, flag, seen.get());
   if (code != MPI_SUCCESS || *flag) return finish_or_put_back(std::move(message), request, seen, code);
   Engine::get().manage(std::move(message));
   return code;
@@ -200,7 +186,7 @@ int test_all(const Real& real, int count, void* requests, int* flag, MPI_Status*
   if (all.any_pending()) return MPI_SUCCESS;
   const SeenStatuses seen(count, statuses);
   const int code = real.MPI_Testall(count, requests, flag, seen.at(0));
-  return code == MPI_SUCCESS && !*flag ? code : finish_all(all, seen, code);
+  return finish_all(all, seen, code, *flag != 0);
 }
 
 int test_any(const Real& real, int count, void* requests, int* index, int* flag, MPI_Status* status) {
@@ -243,7 +229,7 @@ int cancel(const Real& real, void* request) {
   }
   if (Engine::get().withdraw(load_handle(request))) return MPI_SUCCESS;
   const MessagePtr message = Engine::get().find(load_handle(request));
-  const OfferPtr offer = offer_of(message);
+  const OfferPtr offer = message && !message->ins.empty() ? message->ins.first().offer : nullptr;
   if (offer && offer->is_claimed()) return MPI_SUCCESS;  // its sender is writing: the message will come
   return message && message->ends_without_library() ? MPI_SUCCESS : real.MPI_Cancel(request);
 }

@@ -21,7 +21,6 @@ int test_some(const Real& real, int count, void* requests, int* n_done, int* ind
 
 int request_free(const Real& real, void* request);
 int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* status);
-int get_status_of(const Real& real, const MessagePtr& message, int* flag, MPI_Status* status);  // the same
 int request_get_status_any(const Real& real, int count, const void* requests, int* index, int* flag,
                            MPI_Status* status);
 int request_get_status_all(const Real& real, int count, const void* requests, int* flag, MPI_Status* statuses);

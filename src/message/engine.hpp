@@ -101,6 +101,9 @@ class Engine {
 
   static bool manages_any() { return n_managed_.load(std::memory_order_relaxed) != 0; }
   void manage(MessagePtr message);
+  // The same for a call that may be complete at once: libraries share one request among such calls. False: a message
+  // with this request is managed already. The call is complete, and not managed.
+  bool manages_first(const MessagePtr& message);
   // The message of a request, or null. A call that completes a request takes it out, and puts it back when it is not
   // complete.
   MessagePtr find(Handle request) noexcept;

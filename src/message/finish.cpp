@@ -112,13 +112,20 @@ void release(Completed& done) noexcept {
   if (is_ours && done.slot != nullptr) store_handle(done.slot, request_null());
 }
 
+// What MPI_Request_get_status has told; the error is that of the call.
+void tell_again(MPI_Status& status, const MPI_Status& told) noexcept {
+  const int error = status.MPI_ERROR;
+  status = told;
+  status.MPI_ERROR = error;
+}
+
 // Unpacks received payloads and releases requests; sets each code to the program's. True: no error.
 bool finish(std::vector<Completed>& all) noexcept {
   unpack(all);
   bool all_well = true;
   for (Completed& done : all) {
     const Message& message = *done.message;
-    if (message.is(MessageState::seen)) *done.status = message.told;  // MPICH forgets it
+    if (message.is(MessageState::seen)) tell_again(*done.status, message.told);  // MPICH forgets it
     if (message.receives_from_nobody) say_nobody(*done.status);
     if (message.is(MessageState::withdrawn)) real_pmpi().MPI_Status_set_cancelled(done.status, 1);
     done.code = outcome(done);
@@ -147,13 +154,15 @@ int finish_several(std::vector<Completed>& done, const SeenStatuses& statuses, i
     }
     return code;
   }
-  for (int k = 0; k < n_statuses; ++k) statuses.at(k)->MPI_ERROR = MPI_SUCCESS;
+  for (int k = 0; k < n_statuses; ++k) {
+    if (!has_error(*statuses.at(k))) statuses.at(k)->MPI_ERROR = MPI_SUCCESS;
+  }
   for (const Completed& one : done) one.status->MPI_ERROR = one.code;
   return owner.tell(MPI_ERR_IN_STATUS);
 }
 
 int code_in(const MPI_Status& status, int code) {
-  return has_class(code, MPI_ERR_IN_STATUS) ? status.MPI_ERROR : MPI_SUCCESS;
+  return has_class(code, MPI_ERR_IN_STATUS) && has_error(status) ? status.MPI_ERROR : MPI_SUCCESS;
 }
 
 }  // namespace
@@ -169,18 +178,17 @@ void say_nobody(MPI_Status& status) noexcept {
   real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), 0);
 }
 
-SeenStatuses::SeenStatuses(int count, MPI_Status* program) : sources_(static_cast<std::size_t>(count)), at_(program) {
+SeenStatuses::SeenStatuses(int count, MPI_Status* program) : at_(program) {
   if (are_ignored(program)) {
-    own_.resize(sources_.size());
+    own_.resize(static_cast<std::size_t>(count));
     at_ = own_.data();
   }
-  for (int i = 0; i < count; ++i) sources_[static_cast<std::size_t>(i)] = std::exchange(at(i)->MPI_SOURCE, kNotFilled);
+  marked_.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) marked_.emplace_back(*at(i));
 }
 
 SeenStatuses::~SeenStatuses() {
-  for (std::size_t i = 0; i < sources_.size(); ++i) {
-    if (!is_filled(at_[i])) at_[i].MPI_SOURCE = sources_[i];
-  }
+  for (std::size_t i = 0; i < marked_.size(); ++i) marked_[i].restore(at_[i]);
 }
 
 void unpack(const std::vector<Completed>& all) noexcept {
@@ -215,14 +223,11 @@ void unpack_received(Payload& payload, int code, const MPI_Status& status) {
   else device::discard_overruns();
 }
 
-bool is_complete(const Message& message, const void* slot, const MPI_Status& status, int code) noexcept {
+bool is_complete(const Message& message, const void* slot, const MPI_Status& status, bool is_said) noexcept {
   if (message.lifetime == Lifetime::plain) return is_null(load_handle(slot));
-  if (is_filled(status)) return !has_class(code, MPI_ERR_IN_STATUS) || !has_class(status.MPI_ERROR, MPI_ERR_PENDING);
-  int flag = 0;
-  MPI_Status now{};
-  message.mpi.MPI_Request_get_status(message.request, &flag, &now);
-  const bool is_inactive = now.MPI_SOURCE == MPI_ANY_SOURCE;  // else the message of an active receive is merely there
-  return flag != 0 && (message.ins.empty() || is_inactive);
+  if (has_error(status) && has_class(status.MPI_ERROR, MPI_ERR_PENDING)) return false;
+  const bool is_receive = !message.ins.empty() && !message.is_collective();
+  return is_filled(status) || (!is_receive && (is_said || has_error(status)));
 }
 
 int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noexcept {
@@ -233,16 +238,16 @@ int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noe
   return owner.tell(one.front().code);
 }
 
-int finish_all(Requests& requests, const SeenStatuses& statuses, int code) noexcept {
+int finish_all(Requests& requests, const SeenStatuses& statuses, int code, bool are_said) noexcept {
   std::vector<Completed> done;
-  done.reserve(static_cast<std::size_t>(requests.size()));
+  if (are_said) done.reserve(static_cast<std::size_t>(requests.size()));
   for (int i = 0; i < requests.size(); ++i) {
     MPI_Status* const status = statuses.at(i);
-    if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, code)) {
+    if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, are_said)) {
       done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
     }
   }
-  return finish_several(done, statuses, requests.size(), code);
+  return done.empty() ? code : finish_several(done, statuses, requests.size(), code);
 }
 
 int finish_some(Requests& requests, const SeenStatuses& statuses, int n_done, const int* indices, int code) noexcept {
@@ -250,7 +255,7 @@ int finish_some(Requests& requests, const SeenStatuses& statuses, int n_done, co
   for (int k = 0; k < n_done; ++k) {  // MPI_UNDEFINED is negative
     MPI_Status* const status = statuses.at(k);
     const int i = indices[k];
-    if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, code)) {
+    if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, true)) {
       done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
     }
   }
@@ -259,14 +264,15 @@ int finish_some(Requests& requests, const SeenStatuses& statuses, int n_done, co
 
 int finish_any(Requests& requests, int index, MPI_Status* status, int code) noexcept {
   if (index < 0 || index >= requests.size() || !requests.message(index)) return code;  // MPI_UNDEFINED is negative
-  if (!is_complete(*requests.message(index), requests.slot(index), *status, code)) return code;
+  if (!is_complete(*requests.message(index), requests.slot(index), *status, true)) return code;
   return finish_one(requests.take(index), requests.slot(index), status, code);
 }
 
 int library_wait(const Real& real, const Message* message, void* slot, MPI_Status* status) noexcept {
   int flag = 0;
-  const bool answers_at_once = message != nullptr && message->is_inactive_to_library();
-  return answers_at_once ? real.MPI_Test(slot, &flag, status) : real.MPI_Wait(slot, status);
+  const bool is_inactive = message != nullptr && message->is_inactive_to_library() &&
+                           !(message->is(MessageState::seen) && message->lifetime == Lifetime::plain);
+  return is_inactive ? real.MPI_Test(slot, &flag, status) : real.MPI_Wait(slot, status);
 }
 
 void end_rest(Message& message, bool waits) noexcept {

@@ -39,14 +39,6 @@ MPI_Status* status_at(MPI_Status* statuses, int i) {
   return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
 }
 
-}  // namespace
-
-int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* status) {
-  Engine::progress();
-  const MessagePtr message = flag != nullptr && is_status(status) ? Engine::get().find(request) : nullptr;
-  return message ? get_status_of(real, message, flag, status) : real.MPI_Request_get_status(request, flag, status);
-}
-
 int get_status_of(const Real& real, const MessagePtr& message, int* flag, MPI_Status* status) {
   end_rest(*message, false);
   *flag = 0;
@@ -67,12 +59,23 @@ int get_status_of(const Real& real, const MessagePtr& message, int* flag, MPI_St
   }
   SeenStatus seen(status);
   const int code = real.MPI_Request_get_status(message->request, flag, seen.get());
-  if (code != MPI_SUCCESS || !*flag) return code;
-  unpack({{message, nullptr, seen.get(), MPI_SUCCESS}});
+  // MPICH's persistent request is inactive then, though it has failed.
+  const bool is_told = code == MPI_SUCCESS || (message->lifetime != Lifetime::plain && seen.is_filled());
+  if (!is_told || !*flag) return code;
+  unpack({{message, nullptr, seen.get(), code}});
   if (message->receives_from_nobody) say_nobody(*seen.get());
   message->told = *seen.get();
+  message->start_code = code;
   message->state.become(MessageState::seen);
-  return MPI_SUCCESS;
+  return code;
+}
+
+}  // namespace
+
+int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* status) {
+  Engine::progress();
+  const MessagePtr message = flag != nullptr && is_status(status) ? Engine::get().find(request) : nullptr;
+  return message ? get_status_of(real, message, flag, status) : real.MPI_Request_get_status(request, flag, status);
 }
 
 int request_get_status_all(const Real& real, int count, const void* requests, int* flag, MPI_Status* statuses) {

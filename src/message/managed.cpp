@@ -31,6 +31,14 @@ void Engine::manage(MessagePtr message) {
   count_managed();
 }
 
+bool Engine::manages_first(const MessagePtr& message) {
+  const CallLock lock(mutex_);
+  if (managed_.find(message->request)) return false;
+  managed_.put(message);
+  count_managed();
+  return true;
+}
+
 MessagePtr Engine::find(Handle request) noexcept {
   if (!manages_any()) return nullptr;
   const CallLock lock(mutex_);

@@ -22,18 +22,18 @@ void Requests::look(bool waits) noexcept {
     if (!one) continue;
     end_rest(*one, waits);
     if (one->is_pending()) any_pending_ = true;
-    else if (first_ended_ < 0 && one->ends_without_library()) first_ended_ = i;
+    else if (first_ended_ < 0 && is_ended(*one)) first_ended_ = i;
   }
 }
 
 VisibleRequests::VisibleRequests(const Requests& requests) : requests_(requests) {
-  if (!requests.any_pending()) return;
+  if (!requests.any_pending() && requests.first_that_ends_without_library() < 0) return;
   const auto* const program = static_cast<const char*>(requests.slot(0));
   copy_.assign(program, program + static_cast<std::size_t>(requests.size()) * kRequestBytes);
   hidden_.resize(static_cast<std::size_t>(requests.size()));
   for (int i = 0; i < requests.size(); ++i) {
     const MessagePtr& message = requests.message(i);
-    if (!message || !message->is_pending()) continue;
+    if (!message || (!message->is_pending() && !is_ended(*message))) continue;
     hidden_[static_cast<std::size_t>(i)] = true;
     store_handle(copy_.data() + static_cast<std::size_t>(i) * kRequestBytes, request_null());
   }

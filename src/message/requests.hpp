@@ -7,6 +7,13 @@
 
 namespace tempi::message {
 
+// Complete without the library. A nonblocking receive that a query has told complete is the library's to complete: an
+// error is told to the handler of the call that completes it.
+inline bool is_ended(const Message& message) {
+  const bool is_receive = message.lifetime == Lifetime::plain && !message.is_collective();
+  return message.ends_without_library() && !(is_receive && message.is(MessageState::seen));
+}
+
 // Messages of requests that a call is completing. They are not in the engine meanwhile: the library may reuse the
 // handle of a completed request for another thread's new request at once.
 class Requests {
@@ -38,7 +45,8 @@ class Requests {
   int first_ended_ = -1;
 };
 
-// The array as the library sees it: the program's, or a copy in which the pending requests are null, inactive to it.
+// The array as the library sees it: the program's, or a copy in which the pending requests, and those that are complete
+// without the library, are null.
 class VisibleRequests {
  public:
   explicit VisibleRequests(const Requests& requests);
