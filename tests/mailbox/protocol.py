@@ -10,7 +10,7 @@ The actions have the names and the order of the code's:
     actions/receives.py     a receive is offered                     message/direct.cpp, offers.cpp: Offer::post
     actions/lines.py        lines of the mailbox, used again         mailbox/mailbox.cpp
     actions/completion.py   the end of receives and offers           message/finish.cpp, offers.cpp: Offer::end_it
-    actions/withdraw.py     MPI_Cancel                               message/withdraw.cpp, offers.cpp: Offer::revoke_from
+    actions/withdraw.py     MPI_Cancel                               message/withdraw.cpp, offers.cpp: revoke_from
 
 The state that they change is model_state.py's, the library below them library.py. Every change of an offer's state goes
 through the table src/mailbox/offers.def. checks.py has the properties, faults.py the mistakes that break them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actions.action import DONE, Next, action, local
+from actions.action import DONE, Next, action
 from library import State
 from model_state import Model
 from programs import ANY

@@ -1,4 +1,4 @@
-"""MPI_Cancel of a receive (message/withdraw.cpp): later receives of its line would move up, so that no offer of them stays.
+"""MPI_Cancel of a receive (message/withdraw.cpp): later receives of its line would move up, so no offer of them stays.
 
 If a later one, or its own, is claimed, its message has been sent: the call does nothing.
 """
