@@ -148,6 +148,7 @@ NOT_DIRECT = {
         send(spec=c.Vector(6, 4, 7, INT)),
     ),
     "a receive behind a cancelled one": (receive(), receive(), Event("cancel", which=1), send()),
+    "two sends behind a cancelled receive": (receive(), receive(), Event("cancel", which=1), send(), send(seed=7)),
     "a receive in host memory": (Event("receive", End("host", FACES[1]), 0, "Irecv"), send()),
     "a send from host memory": (receive(), Event("send", End("host", FACES[0]), 0, "Isend")),
 }
