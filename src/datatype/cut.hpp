@@ -1,6 +1,7 @@
 // The first bytes of a layout, in type-map order: those that a message fills which is shorter than its receive.
 //
-// Example: of {4 x 8 bytes, stride 16 to 8} the first 20 bytes are {2 x 8 bytes, stride 16 to 8} and {4 bytes, 32 to 16}.
+// Example: the first 20 bytes of {4 x 8 bytes, stride 16 to 8} are {2 x 8 bytes, stride 16 to 8} and
+//   {4 bytes, 32 to 16}.
 #pragma once
 
 #include <optional>

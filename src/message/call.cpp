@@ -155,8 +155,8 @@ Made make_message(const Call& call, FoundSide&& found, Over over) {
   return {std::move(message), MPI_SUCCESS};
 }
 
-// A blocking call's status is the program's; where that is ignored, one of ours, which MPI_Sendrecv_replace, whose `over`
-// takes two buffers, cannot have.
+// A blocking call's status is the program's; where that is ignored, one of ours. MPI_Sendrecv_replace cannot have ours,
+// as its `over` takes two buffers.
 int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouched, Over over) {
   if (call.blocks()) {
     SeenStatus seen(static_cast<MPI_Status*>(call.result));

@@ -14,8 +14,8 @@
 //   turn in it is that among all messages to the receiver. The first receive decides; those of the other kind are
 //   undecided.
 //   Receives are closed by a failed call, a persistent wildcard of the library's, and a second thread that receives;
-//   sends by the same among sends, and a cancelled one. Offers made before a close stay good: MPI matches their receives
-//   first.
+//   sends by a failed call, a second thread that sends, and a cancelled send. Offers made before a close stay good: MPI
+//   matches their receives first.
 //   Of more peers and tags than are counted no message is direct.
 //   Messages of a process to itself use its own mailbox, and a key that no other process uses.
 #pragma once
