@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pattern_worker as worker
 import pytest
-from test_direct import DIRECT, FACES, INT, gpu_end
+from schedule_plan import UNEVEN
+from test_direct import DIRECT, FACES, INT, gpu_end, irregular
 
 from support import constructors as c
 from support import needs
@@ -60,6 +61,8 @@ LONGER = {
         [(c.Vector(3, 2, 5, INT), 5000), (c.Contiguous(1, INT), 9000)],
         [3000, 900],
     ),
+    "a landing": (c.Contiguous(1000, INT), [(irregular(1), 2), (irregular(2), 3)], [6, 7]),
+    "a landing in chunks": (c.Vector(1000, 1, 2, INT), [(c.Vector(1000, 1, 2, UNEVEN), 14)], [700]),
 }
 
 
