@@ -25,9 +25,12 @@ possible: a kernel and an empty message replace two kernels and the library's tr
 `TEMPI_STRATEGY`, and `TEMPI_NO_DIRECT=1`, switch it off; `tempi info` says whether it is on, and
 `TEMPI_REPORT=1` counts such messages.
 
-A receive is offered if the program names its source. Its tag may be `MPI_ANY_TAG`, mpi4py's default, if all
-receives from this source on the communicator have it. After a receive of the other kind, one from
-`MPI_ANY_SOURCE`, a matched probe or a cancelled receive this rank offers none on the communicator any more.
+A receive is offered if the program names its source; it may be longer than its message. Its tag may be
+`MPI_ANY_TAG`, mpi4py's default, if the first receive from this source on the communicator has it. Receives of
+the other kind and those from `MPI_ANY_SOURCE` are not offered. While such a receive, a matched probe or a
+cancelled receive is not complete, receives that may match the same message are not offered either; direct
+messages go on behind it.
+
 Memory that other processes cannot map (managed memory, `cudaMallocAsync`) is offered for messages of 64 KiB or
 more, which come through memory of the receiver's GPU. Memory that the driver does not map for a sender is
 not offered to that sender again.
@@ -37,6 +40,11 @@ and only where no peer is another process of the node: between processes of a no
 direct, too, and what is not direct travels through pinned memory. The driver does not map an allocation where
 the process still has any mapping of a freed one, whichever library made it, and UCX aborts then. Where direct
 messages are switched off, the library is given GPU memory within a node, too.
+
+Direct messages end on a communicator, and `TEMPI_REPORT=1` counts the cause, when a second thread sends or
+receives there, when a call fails, when a send is cancelled, or with a persistent receive of host memory from
+`MPI_ANY_SOURCE`. A cancelled receive of host memory ends them for its source and tag. Of more than 4096 peers
+and tags the later ones are not direct.
 
 The sender maps the receiver's memory once, and keeps it mapped. Memory that the program frees then stays
 taken, up to `TEMPI_FREED_LIMIT` bytes, or 256 allocations. When it is more, the mappings end soon after: ten

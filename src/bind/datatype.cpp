@@ -5,6 +5,7 @@
 #include "bind/bind.hpp"
 #include "datatype/canonical.hpp"
 #include "datatype/compose.hpp"
+#include "datatype/cut.hpp"
 #include "datatype/layout.hpp"
 
 namespace py = pybind11;
@@ -99,7 +100,11 @@ void bind_box(py::module_& module) {
   module.def("reversed", reversed);
   module.def("repeated", py::overload_cast<const Boxes&, std::int64_t, std::int64_t, std::int64_t>(repeated),
              py::arg("boxes"), py::arg("count"), py::arg("extent"), py::arg("size"));
-  module.def("composed", composed, py::arg("sent"), py::arg("received"));
+  const auto compose = [](const Boxes& sent, const Boxes& received, bool is_cut) {
+    return composed(sent, received, is_cut ? Ends::cut : Ends::whole);
+  };
+  module.def("composed", compose, py::arg("sent"), py::arg("received"), py::arg("is_cut") = false);
+  module.def("first_bytes", first_bytes, py::arg("boxes"), py::arg("bytes"));
 }
 
 }  // namespace

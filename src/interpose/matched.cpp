@@ -3,6 +3,7 @@
 
 #include "interpose/entry.hpp"
 #include "message/direct.hpp"
+#include "message/finish.hpp"
 #include "message/message_call.hpp"
 #include "mpi/active.hpp"
 
@@ -11,15 +12,18 @@ namespace {
 
 // The handle is null before the call: if it stays null, the call has matched nothing, whatever its code.
 template <class Probe>
-int probe_matched(Handle comm, void* message, const Probe& probe) noexcept {
-  if (message == nullptr || !active()) return probe();
+int probe_matched(int source, int tag, Handle comm, void* message, MPI_Status* status, const Probe& probe) noexcept {
+  if (message == nullptr || !is_status(status) || !active()) return probe(status);
   return guarded_and_tended(comm, [&] {
     store_handle(message, message_null());
-    close_meetings(comm);  // before another thread's receive is counted past the message
-    const int code = probe();
+    // Before another thread's receive is counted past the message.
+    const UndecidedPtr undecided = note_matched_probe(source, tag, comm);
+    SeenStatus seen(status);
+    const int code = probe(seen.get());
     const Handle matched = load_handle(message);
     const bool is_one = key_of(matched) != key_of(message_null()) && key_of(matched) != key_of(message_no_proc());
     if (is_one) matched_comms().remember(matched, comm);
+    if (undecided) is_one ? undecided->decide(MPI_SUCCESS, *seen.get()) : undecided->decide_nothing();
     return code;
   });
 }
@@ -27,17 +31,17 @@ int probe_matched(Handle comm, void* message, const Probe& probe) noexcept {
 }  // namespace
 
 TEMPI_ENTRY(MPI_Mprobe, (int source, int tag, Handle comm, void* message, MPI_Status* status),
-            probe_matched(comm, message, [&] {
+            probe_matched(source, tag, comm, message, status, [&](MPI_Status* seen) {
               note_probe();
               Engine::flush();
-              return real.MPI_Mprobe(source, tag, comm, message, status);
+              return real.MPI_Mprobe(source, tag, comm, message, seen);
             }))
 
 TEMPI_ENTRY(MPI_Improbe, (int source, int tag, Handle comm, int* flag, void* message, MPI_Status* status),
-            probe_matched(comm, message, [&] {
+            probe_matched(source, tag, comm, message, status, [&](MPI_Status* seen) {
               note_probe();
               Engine::progress();
-              return real.MPI_Improbe(source, tag, comm, flag, message, status);
+              return real.MPI_Improbe(source, tag, comm, flag, message, seen);
             }))
 
 }  // namespace tempi::interpose

@@ -38,10 +38,14 @@ int irecv(const Real& real, SmallIrecv small, LargeIrecv large, Lifetime lifetim
 template <class Receive>
 int run_matched(const Real& real, Lifetime lifetime, const Buffer& buffer, void* message, void* result,
                 const Receive& receive) noexcept {
-  Half in{buffer, MPI_ANY_SOURCE, MPI_ANY_TAG};
+  Half in{buffer, MPI_ANY_SOURCE, MPI_ANY_TAG, true};
   const Call call{real, lifetime, nullptr, &in, result};
   const auto untouched = [&] { return receive(as_given(buffer), result); };
-  if (message == nullptr || belongs_to_library(call)) return pass_on(call, untouched);
+  if (message == nullptr || belongs_to_library(call)) {
+    const int code = pass_on(call, untouched);
+    if (code == MPI_SUCCESS && !call.blocks()) note_made(nullptr, &in, {}, false, load_handle(result));
+    return code;
+  }
   const Handle matched = load_handle(message);
   const std::optional<Handle> comm = matched_comms().take(matched);
   in.buffer.comm = comm.value_or(comm_world());

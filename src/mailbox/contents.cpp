@@ -37,9 +37,13 @@ Poll* Contents::find_poll(std::uint64_t comm) {
   return found != polls.end() ? &*found : nullptr;
 }
 
-bool Contents::is_closed(std::uint64_t comm) const {
+bool Contents::is_closed(std::uint64_t comm, std::int32_t tag) const {
   if (is_shut.load(std::memory_order_acquire) != 0) return true;
-  return std::any_of(closed.begin(), closed.end(), [&](const auto& one) { return one.load() == comm; });
+  const std::uint64_t of_tag = closed_key(comm, tag);
+  return std::any_of(closed.begin(), closed.end(), [&](const auto& one) {
+    const std::uint64_t key = one.load(std::memory_order_relaxed);
+    return key == comm || key == of_tag;
+  });
 }
 
 }  // namespace tempi::mailbox

@@ -102,6 +102,7 @@ struct alignas(kCacheLine) Slot {
   std::atomic<std::uint32_t> is_landed{0};        // the bytes go into the landing, packed, not into the buffer
   std::atomic<std::int64_t> landed{0};            // bytes that have arrived there, in packed order
   std::atomic<std::uint32_t> is_out_of_reach{0};  // declined, as the sender's driver does not map the memory
+  std::atomic<std::int64_t> written{0};           // bytes of the message, at most those of the buffer
 
   alignas(kCacheLine) std::uint64_t address = 0;  // of the buffer, in the receiver's process
   std::int64_t bytes = 0;                         // packed
@@ -135,6 +136,11 @@ struct alignas(kCacheLine) Line {
   std::array<std::atomic<std::uint16_t>, kWindow> slots{};  // the offer n is in slots[n % kWindow]
 
   LineKey key() const { return {comm.load(std::memory_order_acquire), source.load(), tag.load()}; }
+  // The receive n is with the library. The last number does not fall, though a cancelled receive's number comes again:
+  // those of the line's next communicator are above all that were used.
+  void post(std::uint64_t n) {
+    if (n > n_posted.load(std::memory_order_relaxed)) n_posted.store(n, std::memory_order_release);
+  }
 };
 static_assert(sizeof(Line) == kCacheLine);
 
@@ -183,7 +189,7 @@ struct Contents {
   std::atomic<std::uint32_t> is_open{0};  // the fields above are valid
   std::atomic<std::uint32_t> probes{0};   // the process looks for messages before it receives them
   std::atomic<std::uint32_t> n_lines{0};
-  std::array<std::atomic<std::uint64_t>, kClosed> closed{};  // communicators without further offers; 0: none
+  std::array<std::atomic<std::uint64_t>, kClosed> closed{};  // closed_key(): no receive is offered now; 0: none
   std::atomic<std::uint32_t> is_shut{0};                     // none at all are offered any more
   std::array<Line, kLines> lines{};
   std::array<Slot, kSlots> slots{};
@@ -202,12 +208,17 @@ struct Contents {
   void end_lines(std::uint64_t comm);
   // The poll of the communicator; null: there is none yet.
   Poll* find_poll(std::uint64_t comm);
-  // True: no further receive of this communicator is offered.
-  bool is_closed(std::uint64_t comm) const;
+  // True: no receive of this communicator and tag is offered now.
+  bool is_closed(std::uint64_t comm, std::int32_t tag) const;
   // False: no receive without a line will be offered.
   bool has_room() const { return n_lines.load(std::memory_order_acquire) < kMostLines; }
   std::uint16_t number_of(const Line& line) const { return static_cast<std::uint16_t>(&line - lines.data()); }
 };
+
+// Of a tag, or of all.
+inline std::uint64_t closed_key(std::uint64_t comm, std::int32_t tag) {
+  return tag == kAllTags ? comm : comm ^ (static_cast<std::uint64_t>(tag) + 1) * 0x9E3779B97F4A7C15u;
+}
 
 // The first line that may have the key; the others follow it.
 inline std::size_t first_line(const LineKey& key) {

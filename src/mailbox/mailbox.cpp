@@ -1,5 +1,6 @@
 #include "mailbox/mailbox.hpp"
 
+#include <algorithm>
 #include <fcntl.h>
 #include <new>
 #include <sys/mman.h>
@@ -88,25 +89,31 @@ Line* Mailbox::line(const LineKey& key, bool is_offered) noexcept {
   return nullptr;
 }
 
-void Mailbox::close(std::uint64_t comm) noexcept {
+bool Mailbox::close(std::uint64_t key) noexcept {
   const CallLock lock(mutex_);
-  const auto put = [&] {
-    for (auto& one : contents_->closed) {
-      std::uint64_t none = 0;
-      if (one.load() == comm || one.compare_exchange_strong(none, comm)) return true;
-    }
-    return false;
+  auto& all = contents_->closed;
+  const auto find = [&](std::uint64_t wanted) {
+    return std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.load() == wanted; });
   };
-  if (!put()) contents_->is_shut.store(1, std::memory_order_release);
+  if (find(key) != all.end()) return true;
+  const auto vacant = find(0);
+  if (vacant != all.end()) vacant->store(key, std::memory_order_release);
+  return vacant != all.end();
+}
+
+void Mailbox::reopen(std::uint64_t key) noexcept {
+  const CallLock lock(mutex_);
+  for (auto& one : contents_->closed) {
+    if (one.load() == key) one.store(0, std::memory_order_release);
+  }
 }
 
 void Mailbox::end(std::uint64_t comm) noexcept {
-  const CallLock lock(mutex_);
-  contents_->end_lines(comm);
-  for (auto& one : contents_->closed) {
-    std::uint64_t its = comm;
-    one.compare_exchange_strong(its, 0);
+  {
+    const CallLock lock(mutex_);
+    contents_->end_lines(comm);
   }
+  reopen(comm);
 }
 
 Poll* Mailbox::take_poll(std::uint64_t comm) noexcept {

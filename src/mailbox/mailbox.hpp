@@ -36,11 +36,23 @@ class Mailbox {
   // The line of the key, made if need be; null: there is no room, or it is kept for receives that are offered (programs
   // make up tags for messages that have no use for lines).
   Line* line(const LineKey& key, bool is_offered) noexcept;
-  // No receive of the communicator is offered any more.
-  void close(std::uint64_t comm) noexcept;
+  // No receive of closed_key() is offered, until it is reopened. False: there is no room to say so.
+  bool close(std::uint64_t key) noexcept;
+  void reopen(std::uint64_t key) noexcept;
+  // No receive at all is offered any more.
+  void shut() noexcept { contents_->is_shut.store(1, std::memory_order_release); }
   // The communicator has ended: its lines are free.
   void end(std::uint64_t comm) noexcept;
-  void tell_of_probes() noexcept { contents_->probes.store(1, std::memory_order_release); }
+  void tell_of_probes() noexcept {
+    n_unprobed_.store(0, std::memory_order_relaxed);
+    contents_->probes.store(1, std::memory_order_release);
+  }
+  // A receive that the sender may wait for. Behind a row of them that no probe was among, the process probes no more.
+  void note_unprobed() noexcept {
+    if (contents_->probes.load(std::memory_order_relaxed) == 0) return;
+    if (n_unprobed_.fetch_add(1, std::memory_order_relaxed) + 1 >= kUnprobed)
+      contents_->probes.store(0, std::memory_order_release);
+  }
 
   // A vacant poll, which is the communicator's until it is given back. Null: there is none.
   Poll* take_poll(std::uint64_t comm) noexcept;
@@ -64,6 +76,8 @@ class Mailbox {
   int file_ = -1, socket_ = -1;
   std::vector<Slot*> vacant_;
   std::optional<SharedBoxes> boxes_{};
+  static constexpr int kUnprobed = 16;
+  std::atomic<int> n_unprobed_{0};
 };
 
 // The mailbox of a rank of this job on this node. Null: there is none, or not yet. A call that searches takes some

@@ -72,15 +72,16 @@ class ClosesUnlessDone {
 // A blocking call needs no message: its payloads live as long as the call.
 int run_blocking(const Call& call, Sides& sides, Over over) {
   Engine::flush();
-  note_untouched(call.out, call.in, false);
+  const UndecidedPtr undecided = note_untouched(call.out, call.in, false).undecided;
   const ClosesUnlessDone noted(call.comm());
   std::optional<Payload> out, in;
   if (Payload* const payload = emplace(out, sides.out)) payload->move();
   const Lent lent_out(call.out, out ? &*out : nullptr), lent_in(call.in, emplace(in, sides.in));
-  if (!in) return noted.done(over(lent_out.given(), lent_in.given(), call.result));
+  if (!in && !undecided) return noted.done(over(lent_out.given(), lent_in.given(), call.result));
   SeenStatus seen(static_cast<MPI_Status*>(call.result));
   const int code = trace::traced("library wait", [&] { return over(lent_out.given(), lent_in.given(), seen.get()); });
-  unpack_received(*in, code, *seen.get());
+  if (undecided) undecided->decide(code, *seen.get());
+  if (in) unpack_received(*in, code, *seen.get());
   return noted.done(code);
 }
 
@@ -91,8 +92,9 @@ void keep_while_sent(MessagePtr&& message) { Engine::get().manages_first(message
 int make_request(const Call& call, Message& message, Payload* payload, Over over) {
   const Lent lent(&call.half(), payload);
   const auto make = [&] { return over(lent.given(), lent.given(), &message.request); };
-  const bool is_posted = call.out == nullptr && call.lifetime == Lifetime::plain;
+  const bool is_posted = call.out == nullptr && call.lifetime == Lifetime::plain && !call.in->is_matched;
   const int code = is_posted ? post_noted(message, make) : make();
+  if (call.out != nullptr && code == MPI_SUCCESS) note_send_request(message);
   if (!is_made(code, message.request)) close_meetings(message.comm);
   return code;
 }
@@ -149,9 +151,36 @@ Made make_message(const Call& call, FoundSide&& found, Over over) {
   return {std::move(message), MPI_SUCCESS};
 }
 
+// A blocking call's status is the program's; where that is ignored, one of ours. MPI_Sendrecv_replace cannot have ours,
+// as its `over` takes two buffers.
+int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouched, Over over) {
+  if (call.blocks()) {
+    SeenStatus seen(static_cast<MPI_Status*>(call.result));
+    const bool is_seen = seen.get() == call.result || !call.is_one_buffer;
+    const Lent out(call.out, nullptr), in(call.in, nullptr);
+    const bool is_over = is_seen && seen.get() != call.result;
+    const int code = pass_on(call, [&] { return is_over ? over(out.given(), in.given(), seen.get()) : untouched(); });
+    if (is_seen) undecided->decide(code, *seen.get());
+    if (code != MPI_SUCCESS) close_meetings(call.comm());
+    return code;
+  }
+  const int code = pass_on(call, untouched);
+  if (code != MPI_SUCCESS) {
+    close_meetings(call.comm());
+    return code;
+  }
+  note_made(call.out, call.in, {}, false, load_handle(call.result));
+  auto message = make_recycled<Message>(call.real, call.comm(), Lifetime::plain);
+  message->request = load_handle(call.result);
+  message->undecided = std::move(undecided);
+  message->state.become(MessageState::started);
+  Engine::get().manage(std::move(message));
+  return code;
+}
+
 int run_found(const Call& call, Sides&& sides, Untouched untouched, Over over) {
   if (const auto refusal = sides.refusal()) return *refusal;
-  if (!sides.any()) return pass_on_noted(call, untouched);
+  if (!sides.any()) return pass_on_noted(call, untouched, over);
   if (is_run_by_requests(call, sides)) return run_by_requests(call, std::move(sides));
   if (call.blocks()) return run_blocking(call, sides, over);
   if (call.out != nullptr && call.in != nullptr) return isendrecv(call, std::move(sides));

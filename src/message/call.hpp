@@ -25,6 +25,7 @@ struct Half {
   Buffer buffer;
   int peer;  // negative: any
   int tag;
+  bool is_matched = false;  // by a matching probe, which has been noted
 };
 
 struct Call {
@@ -97,19 +98,25 @@ int pass_on(const Call& call, const Fn& untouched) {
   return call.blocks() ? Engine::tended(code) : code;
 }
 
+// The same of an undecided receive in host memory: whoever completes it is told of its message.
+int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouched, Over over);
+
 // The call is the library's.
-template <class Fn>
-int pass_on_noted(const Call& call, const Fn& untouched) {
-  note_untouched(call.out, call.in, call.lifetime == Lifetime::programs);
+template <class FnUntouched, class FnOver>
+int pass_on_noted(const Call& call, const FnUntouched& untouched, const FnOver& over) {
+  const bool is_persistent = call.lifetime == Lifetime::programs;
+  Meetings::Place place = note_untouched(call.out, call.in, is_persistent);
+  if (place.undecided) return pass_on_undecided(call, std::move(place.undecided), untouched, over);
   const int code = pass_on(call, untouched);
   if (code != MPI_SUCCESS) close_meetings(call.comm());
+  else if (!call.blocks()) note_made(call.out, call.in, place.posted, is_persistent, load_handle(call.result));
   return code;
 }
 
 // The entry of every point-to-point call.
 template <class FnUntouched, class FnOver>
 int run(const Call& call, const FnUntouched& untouched, const FnOver& over) noexcept {
-  return belongs_to_library(call) ? pass_on_noted(call, untouched) : run_closely(call, untouched, over);
+  return belongs_to_library(call) ? pass_on_noted(call, untouched, over) : run_closely(call, untouched, over);
 }
 
 // fn(buffer, count, datatype, rest...) in its large form if there is one, else in the other.

@@ -8,6 +8,8 @@
 #include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/finish.hpp"
+#include "message/library_requests.hpp"
+#include "message/withdraw.hpp"
 #include "mpi/progress.hpp"
 
 namespace tempi::message {
@@ -206,6 +208,7 @@ int test_some(const Real& real, int count, void* requests, int* n_done, int* ind
 int request_free(const Real& real, void* request) {
   Engine::flush();
   MessagePtr message = take(true, request);
+  if (!message && request != nullptr) persistent_requests().forget(load_handle(request));
   if (!message) return real.MPI_Request_free(request);
   if (message->is_inactive_to_library()) {
     message->state.become(MessageState::ended);
@@ -220,17 +223,11 @@ int request_free(const Real& real, void* request) {
 
 int cancel(const Real& real, void* request) {
   if (request == nullptr) return real.MPI_Cancel(request);
-  if (const MessagePtr cancelled = Engine::get().find(load_handle(request))) cancelled->lot.reset();  // it ends
-  if (notes_messages()) {  // the order of what is left is not known
-    close_all_meetings();
-    Engine::get().settle();
-    Engine::get().settle_announced();
-    Engine::get().withdraw_offers();
-  }
-  if (Engine::get().withdraw(load_handle(request))) return MPI_SUCCESS;
-  const MessagePtr message = Engine::get().find(load_handle(request));
-  const OfferPtr offer = message && !message->ins.empty() ? message->ins.first().offer : nullptr;
-  if (offer && offer->is_claimed()) return MPI_SUCCESS;  // its sender is writing: the message will come
+  const Handle handle = load_handle(request);
+  const MessagePtr message = Engine::get().find(handle);
+  if (message) message->lot.reset();  // it ends
+  if (notes_messages() && !note_cancel(message, handle)) return MPI_SUCCESS;
+  if (Engine::get().withdraw(handle)) return MPI_SUCCESS;
   return message && message->ends_without_library() ? MPI_SUCCESS : real.MPI_Cancel(request);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/kept.hpp"
 #include "datatype/compose.hpp"
+#include "datatype/cut.hpp"
 
 namespace tempi::message {
 namespace {
@@ -54,6 +55,16 @@ Boxes written_out(Boxes boxes) {
     else all.push_back(box);
   }
   return all;
+}
+
+ComposedPtr make_composed(const BufferLayout& from, const LayoutName& to, const MovedBuffer& place,
+                          const Boxes& received) {
+  std::int64_t room = 0;
+  for (const Box& box : received) room += box.payload_bytes();
+  const bool is_whole = from.bytes() == room;
+  const std::optional<Boxes> filled = is_whole ? received : datatype::first_bytes(received, from.bytes());
+  return std::make_shared<Composed>(from, to, place, filled.value_or(received),
+                                    is_whole ? datatype::Ends::whole : datatype::Ends::cut);
 }
 
 // The receiver's boxes, with absolute addresses in this process.
@@ -132,13 +143,13 @@ Boxes boxes_of(const mailbox::Contents& there, const mailbox::Slot& slot) {
   return boxes;
 }
 
-Composed::Composed(BufferLayout sent, LayoutName received, MovedBuffer its_place, Boxes received_boxes)
+Composed::Composed(BufferLayout sent, LayoutName received, MovedBuffer its_place, Boxes filled, datatype::Ends its_ends)
     : from(std::move(sent)),
       to(received),
       place(std::move(its_place)),
-      span(pack::span_of(received_boxes)),
-      far{.boxes = place.allocations.empty() ? std::move(received_boxes) : moved(std::move(received_boxes), place)},
-      boxes(datatype::composed(from.boxes(), far.boxes)) {
+      span(pack::span_of(filled)),
+      far{.boxes = place.allocations.empty() ? std::move(filled) : moved(std::move(filled), place)},
+      boxes(datatype::composed(from.boxes(), far.boxes, its_ends)) {
   if (boxes) mapping.emplace(*boxes, pack::Mapping::Sense::written);
 }
 
@@ -146,7 +157,7 @@ ComposedPtr composition(const BufferLayout& from, const LayoutName& to, const Mo
                         FunctionRef<Boxes()> received_boxes) {
   static auto& kept = *new Kept<ComposedPtr, kMostKept>;
   return kept.get([&](const ComposedPtr& one) { return one->to == to && one->from == from && one->place == place; },
-                  [&] { return std::make_shared<Composed>(from, to, place, received_boxes()); });
+                  [&] { return make_composed(from, to, place, received_boxes()); });
 }
 
 }  // namespace tempi::message

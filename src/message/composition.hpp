@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/function_ref.hpp"
+#include "datatype/compose.hpp"
 #include "datatype/layout.hpp"
 #include "mailbox/contents.hpp"
 #include "pack/transfer.hpp"
@@ -19,6 +20,7 @@ struct BufferLayout {
   std::int64_t count, extent;
   bool operator==(const BufferLayout&) const = default;
 
+  std::int64_t bytes() const { return count * prepared->plan.layout.size; }
   datatype::Boxes boxes() const;
 };
 
@@ -53,14 +55,15 @@ struct MovedBuffer {
   bool operator==(const MovedBuffer&) const = default;
 };
 
-// From one layout to another one.
+// From one layout to another one, whose bytes behind the sender's last stay as they are.
 struct Composed {
-  Composed(BufferLayout sent, LayoutName received, MovedBuffer its_place, datatype::Boxes received_boxes);
+  Composed(BufferLayout sent, LayoutName received, MovedBuffer its_place, datatype::Boxes filled,
+           datatype::Ends its_ends);
 
   const BufferLayout from;
   const LayoutName to;
   const MovedBuffer place;
-  const datatype::Span span;   // of the receiver's bytes, relative to its buffer
+  const datatype::Span span;   // of the receiver's bytes that are written, relative to its buffer
   const datatype::Layout far;  // of the receiver's end
   const std::optional<datatype::Boxes> boxes;
   std::optional<pack::Mapping> mapping{};  // none where they do not compose

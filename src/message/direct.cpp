@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "message/call.hpp"
 #include "message/engine.hpp"
+#include "message/library_requests.hpp"
 #include "message/offering.hpp"
 #include "message/writing.hpp"
 #include "peer/ids.hpp"
@@ -47,19 +48,21 @@ Meetings* meetings_of_untouched(const Half& half) {
   return is_valid(half.buffer.comm, half.buffer.datatype) ? meetings_on(half.buffer.comm) : nullptr;
 }
 
-void note_untouched_send(const Half& half, bool is_persistent) {
+std::uint64_t note_untouched_send(const Half& half, bool is_persistent) {
   Meetings* const all = meetings_of_untouched(half);
-  if (all == nullptr) return;
-  if (is_persistent) all->close_sends();
-  else all->note_send(half.peer, half.tag);
+  if (all == nullptr) return 0;
+  if (!is_persistent) all->note_send(half.peer, half.tag);
   settle(*all);
+  return all->name();
 }
 
-void note_untouched_receive(const Half& half, bool is_persistent) {
-  Meetings* const all = meetings_of_untouched(half);
-  if (all == nullptr) return;
-  if (half.peer < 0 || is_persistent) all->close_receives();
-  else all->note_receive(half.peer, half.tag);
+// A wildcard's completion is not ours to see.
+Meetings::Place note_untouched_receive(const Half& half, bool is_persistent) {
+  Meetings* const all = half.is_matched ? nullptr : meetings_of_untouched(half);
+  if (all == nullptr) return {};
+  if (!is_persistent) return all->note_receive(half.peer, half.tag);
+  if (half.peer < 0) all->close_receives(Outcome::ended_by_persistent);
+  return {.posted = {all->name()}};
 }
 
 }  // namespace
@@ -73,21 +76,30 @@ void close_mailbox() noexcept {
   if (counts_messages.exchange(false)) Mailbox::own().withdraw();
 }
 
-void note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept try {
+Meetings::Place note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept try {
+  if (!notes_messages()) return {};
+  const std::uint64_t name = out != nullptr ? note_untouched_send(*out, is_persistent) : 0;
+  Meetings::Place place = in != nullptr ? note_untouched_receive(*in, is_persistent) : Meetings::Place{};
+  if (place.posted.comm == 0) place.posted.comm = name;
+  return place;
+} catch (...) {
+  close_after(caught_error(), (out != nullptr ? out : in)->buffer.comm);
+  return {};
+}
+
+void note_made(const Half* out, const Half* in, const Posted& posted, bool is_persistent, Handle request) noexcept try {
   if (!notes_messages()) return;
-  if (out != nullptr) note_untouched_send(*out, is_persistent);
-  if (in != nullptr) note_untouched_receive(*in, is_persistent);
+  const Half& half = out != nullptr ? *out : *in;
+  if (!is_persistent) library_requests().note(request, {out != nullptr && posted.comm != 0, posted});
+  else if (posted.comm != 0)
+    persistent_requests().remember(request, {posted.comm, half.peer, half.tag, out != nullptr});
 } catch (...) {
   close_after(caught_error(), (out != nullptr ? out : in)->buffer.comm);
 }
 
-void close_all_meetings() noexcept {
-  if (notes_messages()) Meetings::close_all();
-}
-
-void close_meetings(Handle comm) noexcept {
+void close_meetings(Handle comm, Outcome why) noexcept {
   if (!notes_messages() || !peer::knows(comm)) return;
-  if (Meetings* const all = meetings_of(comm)) all->close();
+  if (Meetings* const all = meetings_of(comm)) all->close(why);
 }
 
 void note_probe() noexcept {
@@ -98,23 +110,44 @@ void promise_no_probes(Handle comm) noexcept {
   if (Meetings* const all = notes_messages() ? meetings_on(comm) : nullptr) all->never_probe();
 }
 
-OfferPtr note_receive(Handle comm, Part& part) noexcept try {
-  if (!notes_messages()) return nullptr;
-  Meetings* const all = meetings_of(comm);
-  if (all == nullptr) return nullptr;
-  if (part.peer < 0) {
-    all->close_receives();
-    return nullptr;
-  }
-  const Meetings::Place place = all->place_receive(part.peer, part.tag, part.payload.may_be_direct());
-  if (place.line == nullptr) return nullptr;
-  OfferPtr offer = part.payload.may_be_direct() ? make_offer(place, part) : nullptr;
-  if (offer) offer->counted_by = all;
-  else place.line->n_posted.store(place.n, std::memory_order_release);
-  return offer;
+void note_receive(Message& message) noexcept try {
+  Part& part = message.ins.first();
+  part.offer = nullptr;
+  part.posted = {};
+  Meetings* const all = notes_messages() ? meetings_of(message.comm) : nullptr;
+  if (all == nullptr) return;
+  const bool may_be_offered = part.payload.may_be_direct();
+  Meetings::Place place = all->place_receive(part.peer, part.tag, may_be_offered);
+  part.posted = place.posted;
+  if (may_be_offered && place.undecided) count_direct(Outcome::from_any_source, part.payload.bytes());
+  message.undecided = std::move(place.undecided);
+  if (place.line == nullptr) return;
+  if (may_be_offered && place.is_in_doubt) count_direct(Outcome::undecided, part.payload.bytes());
+  part.offer = may_be_offered && !place.is_in_doubt ? make_offer(place, part) : nullptr;
+  if (part.offer) Mailbox::own().note_unprobed();
+  if (part.offer) part.offer->counted_by = all;
+  else place.line->post(place.n);
+} catch (...) {
+  close_after(caught_error(), message.comm);
+}
+
+UndecidedPtr note_matched_probe(int source, int tag, Handle comm) noexcept try {
+  if (!notes_messages() || source == MPI_PROC_NULL) return nullptr;
+  Meetings* const all = is_valid(comm, type_byte()) ? meetings_on(comm) : nullptr;
+  return all != nullptr ? all->note_matched_probe(source, tag) : nullptr;
 } catch (...) {
   close_after(caught_error(), comm);
   return nullptr;
+}
+
+void note_posted(const Message& message) noexcept {
+  if (notes_messages()) library_requests().note(message.request, {false, message.ins.first().posted});
+}
+
+void note_send_request(const Message& message) noexcept {
+  if (!notes_messages()) return;
+  const Meetings* const counts = known_meetings(message.comm);
+  library_requests().note(message.request, {true, {counts != nullptr ? counts->name() : 0}});
 }
 
 void post_offer(Offer& offer) noexcept {

@@ -21,28 +21,36 @@ inline bool notes_messages() noexcept { return counts_messages.load(std::memory_
 void open_mailbox() noexcept;
 void close_mailbox() noexcept;
 
-// Before the library is called with these halves, whose buffers are neither offered nor written from.
-void note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept;
+// Before the library is called with these halves, whose buffers are neither offered nor written from. What is told of
+// the receive, if there is one.
+Meetings::Place note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept;
+// And when the library has made a request for them.
+void note_made(const Half* out, const Half* in, const Posted& posted, bool is_persistent, Handle request) noexcept;
 // A noted call has failed, or a message is taken out of the order.
-void close_meetings(Handle comm) noexcept;
-void close_all_meetings() noexcept;
+void close_meetings(Handle comm, Outcome why = Outcome::ended_by_failure) noexcept;
 // The process looks for messages: senders may not wait for its receives.
 void note_probe() noexcept;
 // It never does on this communicator, which is ours.
 void promise_no_probes(Handle comm) noexcept;
 
-// A receive that is about to be posted. Null: it is not offered.
-OfferPtr note_receive(Handle comm, Part& part) noexcept;
+// A receive that is about to be posted: it may have an offer then, or be undecided.
+void note_receive(Message& message) noexcept;
 void post_offer(Offer& offer) noexcept;
+// For MPI_Cancel while another thread completes the message: the library has its request.
+void note_posted(const Message& message) noexcept;
+void note_send_request(const Message& message) noexcept;
+// A matched probe that is about to look. Null: the library's messages are not counted.
+UndecidedPtr note_matched_probe(int source, int tag, Handle comm) noexcept;
 
 // Posts a receive of ours by post(), which returns a code.
 template <class Fn>
 int post_noted(Message& message, const Fn& post) {
   Part& part = message.ins.first();
-  part.offer = note_receive(message.comm, part);
+  note_receive(message);
   const int code = post();
   if (code != MPI_SUCCESS) close_meetings(message.comm);
   else if (part.offer) post_offer(*part.offer);
+  note_posted(message);
   return code;
 }
 

@@ -56,7 +56,7 @@ Came how_it_came(Message& message, int code, MPI_Status& status) {
     return Came::lost;
   }
   if (!part.was_direct) return Came::packed;
-  if (is_filled(status)) real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), offer->bytes());
+  if (is_filled(status)) real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), offer->written_bytes());
   if (offer->slot().is_landed.load(std::memory_order_relaxed) == 0) {
     if (offer.use_count() == 1 && offer->may_be_kept()) part.last_offer = std::move(offer);
     return Came::written;
@@ -192,9 +192,10 @@ SeenStatuses::~SeenStatuses() {
 }
 
 void unpack(const std::vector<Completed>& all) noexcept {
-  std::vector<MessagePtr> whole;
+  std::vector<MessagePtr> whole, landed;
   for (const Completed& done : all) {
     Message& message = *done.message;
+    if (const UndecidedPtr undecided = std::move(message.undecided)) undecided->decide(done.code, *done.status);
     if (message.ins.empty() || !message.is(MessageState::started)) continue;
     if (message.is_collective()) {
       if (done.code == MPI_SUCCESS) whole.push_back(done.message);
@@ -204,7 +205,11 @@ void unpack(const std::vector<Completed>& all) noexcept {
     const Came how = how_it_came(message, done.code, *done.status);
     if (how == Came::written || how == Came::lost) continue;
     if (how == Came::landed) {
-      whole.push_back(done.message);
+      Part& part = message.ins.first();
+      landed.push_back(done.message);
+      if (const std::int64_t bytes = part.offer->written_bytes(); bytes != part.payload.bytes())
+        unpack_short(message, part.payload, bytes);
+      else whole.push_back(done.message);
     } else if (can_be_unpacked(done.code, *done.status)) {
       Payload& payload = message.ins.first().payload;  // one: a status tells the bytes of one message
       const std::int64_t received = received_bytes(*done.status, payload.bytes());
@@ -215,7 +220,7 @@ void unpack(const std::vector<Completed>& all) noexcept {
     }
   }
   unpack_grouped(whole);
-  leave_landings(whole);
+  leave_landings(landed);
 }
 
 void unpack_received(Payload& payload, int code, const MPI_Status& status) {

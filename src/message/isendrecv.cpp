@@ -63,7 +63,7 @@ int isendrecv(const Call& call, Sides&& sides) {
   const auto start = [&] { return call.real.MPI_Start(&receive->request); };
   // One buffer: the peer may not write what is not sent yet.
   const bool is_offered = !receive->ins.empty() && !call.is_one_buffer;
-  if (!is_offered) note_untouched(nullptr, call.in, false);
+  if (!is_offered) receive->undecided = note_untouched(nullptr, call.in, false).undecided;
   receive->start_code = is_offered ? post_noted(*receive, start) : start();
   receive->state.become(receive->start_code == MPI_SUCCESS ? MessageState::started : MessageState::failed);
   Engine::get().manage(receive);

@@ -1,8 +1,8 @@
 #include "message/meetings.hpp"
 
 #include <bit>
+#include <map>
 #include <mutex>
-#include <set>
 
 #include "base/call_lock.hpp"
 #include "base/launcher.hpp"
@@ -33,8 +33,8 @@ Contents* mailbox_of(int rank, int own_rank, std::uint64_t n) {
 }
 
 struct Registry {
-  std::mutex mutex;
-  std::set<Meetings*> all;
+  std::recursive_mutex mutex;
+  std::map<std::uint64_t, Meetings*> all;  // by name
 };
 
 Registry& registry() {
@@ -64,13 +64,21 @@ void Meetings::Sent::fetch_ahead() const {
 Meetings::Meetings(Handle comm)
     : comm_(comm), own_rank_(peer::own_rank()), id_(peer::comm_id(comm)), own_id_(next_own_id()) {
   const CallLock lock(registry().mutex);
-  registry().all.insert(this);
+  registry().all[own_id_] = this;
+  open_->counts = this;
 }
 
 Meetings::~Meetings() {
   {
     const CallLock lock(registry().mutex);
-    registry().all.erase(this);
+    registry().all.erase(own_id_);
+  }
+  {
+    const CallLock lock(open_->mutex);
+    for (const OpenReceives::Kind& kind : open_->kinds) {
+      if (kind.is_told) tell_ended(kind.tag);
+    }
+    open_->counts = nullptr;
   }
   Mailbox::own().end(own_id_);
   if (id_ != 0) Mailbox::own().end(id_);
@@ -84,7 +92,8 @@ bool Meetings::is_in_turn(std::atomic<std::thread::id>& user) {
 
 Meetings::Sent* Meetings::add_sent(int peer, int tag) {
   if (sent_.size() >= kMostCounts) {
-    close_sends();
+    ++sent_to_[peer];
+    count_call(Function::direct, Outcome::not_counted, 0);
     return nullptr;
   }
   Sent& sent = sent_.add(key_of(peer, tag));
@@ -98,7 +107,7 @@ void Meetings::look_for_receiver(Sent& sent) const {
 }
 
 Meetings::Sent* Meetings::count_send(int peer, int tag) {
-  if (!is_in_turn(sender_)) close_sends();
+  if (!is_in_turn(sender_)) close_sends(Outcome::ended_by_thread);
   if (!claims()) return nullptr;
   Sent* sent = sent_.find(key_of(peer, tag));
   if (sent == nullptr) sent = add_sent(peer, tag);
@@ -126,9 +135,10 @@ bool Meetings::is_of_other_kind(int peer, int tag) {
   return receives_any_tag_.try_emplace(peer, is_any).first->second != is_any;
 }
 
-Meetings::Received* Meetings::add_received(int peer, int tag) {
-  if (received_.size() >= kMostCounts || is_of_other_kind(peer, tag)) {
-    close_receives();
+Received* Meetings::find_received(int peer, int tag) {
+  if (Received* const known = received_.find(key_of(peer, tag))) return known;
+  if (received_.size() >= kMostCounts) {
+    count_call(Function::direct, Outcome::not_counted, 0);
     return nullptr;
   }
   Received& received = received_.add(key_of(peer, tag));
@@ -143,42 +153,110 @@ void Meetings::look_for_line(Received& received, int tag, bool is_offered) const
   if (received.line != nullptr) received.base = received.line->base.load();
 }
 
-Meetings::Received* Meetings::count_receive(int peer, int tag, bool is_offered) {
-  if (!is_in_turn(receiver_)) close_receives();
-  if (!offers()) return nullptr;
-  Received* received = received_.find(key_of(peer, tag));
-  if (received == nullptr) received = add_received(peer, tag);
-  if (received == nullptr) return nullptr;
-  ++received->n;
-  if (received->line == nullptr) look_for_line(*received, tag, is_offered);
-  received->fetch_ahead();
-  return received->number() <= mailbox::kMostNumber ? received : nullptr;
+bool Meetings::may_offer() {
+  if (!is_in_turn(receiver_)) close_receives(Outcome::ended_by_thread);
+  return offers();
 }
 
-void Meetings::note_receive(int peer, int tag) {
-  const Received* const received = count_receive(peer, tag, false);
-  if (received == nullptr || received->line == nullptr) return;
-  received->line->n_posted.store(received->number(), std::memory_order_release);
+UndecidedPtr Meetings::begin_undecided(int peer, int tag) {
+  return may_offer() ? std::make_shared<Undecided>(open_, peer, tag, nullptr) : nullptr;
+}
+
+UndecidedPtr Meetings::note_cancel(int peer, int tag, Received* line) {
+  return may_offer() ? std::make_shared<Undecided>(open_, peer, tag, line) : nullptr;
+}
+
+void Meetings::note_unseen_cancel(Received* line) {
+  if (!may_offer()) return;
+  const CallLock lock(open_->mutex);
+  line->kind = Received::Kind::lost;
+  count_call(Function::direct, Outcome::lost_line, 0);
+}
+
+Meetings::Place Meetings::place_counted(Received& received, int peer, int tag, bool is_offered) {
+  Place place{.source = received.rank, .is_own = received.rank == own_rank_};
+  place.is_in_doubt = open_->n.load(std::memory_order_acquire) != 0 && open_->may_match(peer, tag);
+  ++received.n;
+  place.posted = {own_id_, &received, ++received.order};
+  if (received.line == nullptr) look_for_line(received, tag, is_offered);
+  received.fetch_ahead();
+  place.n = received.number();
+  if (place.n <= mailbox::kMostNumber) place.line = received.line;
+  return place;
 }
 
 Meetings::Place Meetings::place_receive(int peer, int tag, bool is_offered) {
-  const Received* const received = count_receive(peer, tag, is_offered);
-  if (received == nullptr) return {};
-  return {received->line, received->number(), received->rank, received->rank == own_rank_};
+  if (!may_offer()) return {};
+  const bool is_shared = open_->n.load(std::memory_order_acquire) != 0;
+  const std::unique_lock lock = is_shared ? std::unique_lock(open_->mutex) : std::unique_lock<std::recursive_mutex>();
+  if (peer < 0) return {.undecided = begin_undecided(peer, tag)};
+  Received* const received = find_received(peer, tag);
+  if (received == nullptr) return {.undecided = begin_undecided(peer, tag)};  // in no line of its own
+  if (received->kind == Received::Kind::unknown)
+    received->kind = is_of_other_kind(peer, tag) ? Received::Kind::undecided : Received::Kind::counted;
+  if (received->kind == Received::Kind::undecided) return {.undecided = begin_undecided(peer, tag)};
+  if (received->kind == Received::Kind::lost) return {};
+  return place_counted(*received, peer, tag, is_offered);
 }
 
-void Meetings::close_receives() {
-  if (!receives_are_closed_.exchange(true) && id_ != 0) Mailbox::own().close(id_);
+Meetings::Place Meetings::note_receive(int peer, int tag) {
+  Place place = place_receive(peer, tag, false);
+  if (place.line != nullptr) place.line->post(place.n);
+  return place;
 }
 
-void Meetings::close() {
-  close_sends();
-  close_receives();
+// In its line and that of all tags, whichever its source has.
+void Meetings::count_met(int peer, int tag) {
+  for (const int either : {tag, MPI_ANY_TAG}) {
+    if (Received* const received = find_received(peer, either)) ++received->n;
+  }
 }
 
-void Meetings::close_all() noexcept {
+namespace {
+
+// Of receives with this tag, or any.
+std::uint64_t closed_key(std::uint64_t comm, int tag) {
+  return mailbox::closed_key(comm, tag < 0 ? mailbox::kAllTags : tag);
+}
+
+}  // namespace
+
+bool Meetings::tell_open(int tag) noexcept { return id_ != 0 && Mailbox::own().close(closed_key(id_, tag)); }
+
+void Meetings::tell_ended(int tag) noexcept {
+  if (tag >= 0 || offers()) Mailbox::own().reopen(closed_key(id_, tag));
+}
+
+void Meetings::close_sends(Outcome why) {
+  if (!sends_are_closed_.exchange(true)) count_call(Function::direct, why, 0);
+}
+
+void Meetings::close_receives(Outcome why) {
+  if (receives_are_closed_.exchange(true)) return;
+  count_call(Function::direct, why, 0);
+  if (id_ != 0 && !Mailbox::own().close(id_)) Mailbox::own().shut();
+}
+
+void Meetings::close(Outcome why) {
+  close_sends(why);
+  close_receives(why);
+}
+
+void Meetings::close_all(Outcome why) noexcept {
   const CallLock lock(registry().mutex);
-  for (Meetings* const one : registry().all) one->close();
+  for (const auto& [name, one] : registry().all) one->close(why);
+}
+
+Meetings::Known::Known() {
+  if (calls_may_meet.load(std::memory_order_relaxed)) registry().mutex.lock();
+}
+Meetings::Known::~Known() {
+  if (calls_may_meet.load(std::memory_order_relaxed)) registry().mutex.unlock();
+}
+
+Meetings* Meetings::Known::find(std::uint64_t name) const {
+  const auto found = registry().all.find(name);
+  return found != registry().all.end() ? found->second : nullptr;
 }
 
 Meetings* meetings_on(Handle comm) noexcept {

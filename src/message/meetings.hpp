@@ -2,16 +2,21 @@
 //
 // Glossary
 //   turn    the place of a send in its line: "the n-th message of this communicator, peer and tag", or of all tags
-//   (offer, slot, line, claim: mailbox/contents.hpp)
+//   order   the place of a receive among all that were posted in its line, cancelled ones, too
+//   (offer, slot, line, claim: mailbox/contents.hpp; undecided: undecided.hpp)
 //
 // Invariants
 //   Every message and every receive with a specific source is counted, in the order of the calls and before the library
 //   sees it, whoever carries it; else the communicator is closed to claims (sends) or offers (receives).
+//   The number of a receive in its line is 1 + the receives that were posted there and not cancelled + the messages of
+//   the line that undecided receives have met. It is offered only while no undecided receive may match its message.
 //   The receives from one source have each a tag, or all MPI_ANY_TAG: then their line is of all tags, and a message's
-//   turn in it is that among all messages to the receiver. The first receive decides.
-//   Receives are closed by the first MPI_ANY_SOURCE, receive of the other kind, matched probe, cancelled receive,
-//   failed call or persistent request of the library's, by a second thread that receives, and by too many peers and
-//   tags; sends by the same among sends. Offers made before a close stay good: MPI matches their receives first.
+//   turn in it is that among all messages to the receiver. The first receive decides; those of the other kind are
+//   undecided.
+//   Receives are closed by a failed call, a persistent wildcard of the library's, and a second thread that receives;
+//   sends by a failed call, a second thread that sends, and a cancelled send. Offers made before a close stay good: MPI
+//   matches their receives first.
+//   Of more peers and tags than are counted no message is direct.
 //   Messages of a process to itself use its own mailbox, and a key that no other process uses.
 #pragma once
 
@@ -21,7 +26,9 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/counters.hpp"
 #include "mailbox/mailbox.hpp"
+#include "message/undecided.hpp"
 #include "peer/peer.hpp"
 
 namespace tempi::message {
@@ -40,6 +47,36 @@ struct Turn {
   bool is_probed() const { return !is_never_probed && receiver->probes.load(std::memory_order_acquire) != 0; }
 };
 
+// The receives of one line.
+struct Received {
+  enum class Kind : std::uint8_t {
+    unknown,
+    counted,
+    undecided,
+    lost,  // nobody knows the numbers: an untouched receive may have been cancelled
+  };
+
+  int rank = -1;  // of the source, in MPI_COMM_WORLD
+  Kind kind = Kind::unknown;
+  mailbox::Line* line = nullptr;
+  std::uint64_t base = 0;   // of the line
+  std::uint64_t n = 0;      // receives and messages of undecided ones
+  std::uint64_t order = 0;  // receives that were posted
+  const Received* next = nullptr;
+
+  std::uint64_t number() const { return base + n; }  // in the line
+  void fetch_ahead() const {
+    if (next != nullptr && next->line != nullptr) __builtin_prefetch(next->line, 1);
+  }
+};
+
+// What MPI_Cancel has to know of a receive.
+struct Posted {
+  std::uint64_t comm = 0;  // names its Meetings; never used again
+  Received* line = nullptr;
+  std::uint64_t order = 0;  // 0: it is not counted
+};
+
 // The counts on one communicator. Any thread may ask: the first that sends, or receives, is the only one that counts.
 class Meetings : public peer::Attachment {
  public:
@@ -49,26 +86,57 @@ class Meetings : public peer::Attachment {
   // A send that is packed, or one that may be direct: its turn; nothing: it is packed.
   void note_send(int peer, int tag) { count_send(peer, tag); }
   std::optional<Turn> place_send(int peer, int tag);
-  // A receive that is not offered, or one that may be: its line and number; a null line: it cannot be offered.
-  void note_receive(int peer, int tag);
+  // A receive that is about to be posted. A negative peer: from any source.
   struct Place {
-    mailbox::Line* line;
-    std::uint64_t n;  // its number in the line
-    int source;       // in MPI_COMM_WORLD
-    bool is_own;
+    mailbox::Line* line = nullptr;  // null: it cannot be offered
+    std::uint64_t n = 0;            // its number in the line
+    int source = -1;                // in MPI_COMM_WORLD
+    bool is_own = false;
+    bool is_in_doubt = false;  // an undecided receive may match its message
+    Posted posted{};
+    UndecidedPtr undecided{};  // to be told when the receive is complete
   };
   Place place_receive(int peer, int tag, bool is_offered);
-  void close_sends() { sends_are_closed_.store(true); }
-  void close_receives();
-  void close();
+  // The same of a receive that is not offered.
+  Place note_receive(int peer, int tag);
+  // A matched probe. Null: the receives are closed.
+  UndecidedPtr note_matched_probe(int peer, int tag) { return begin_undecided(peer, tag); }
+  // A receive of this line may be cancelled: undecided, or, where nobody sees its completion, the line's end.
+  UndecidedPtr note_cancel(int peer, int tag, Received* line);
+  void note_unseen_cancel(Received* line);
+  void close_sends(Outcome why);
+  void close_receives(Outcome why);
+  void close(Outcome why);
   bool claims() const { return !sends_are_closed_.load(); }
   bool offers() const { return !receives_are_closed_.load(); }
   // A communicator of ours: nobody looks for messages on it before it receives them.
   void never_probe() { is_never_probed_.store(true); }
   // Those of every communicator.
-  static void close_all() noexcept;
+  static void close_all(Outcome why) noexcept;
+  // fn(Meetings&), unless the communicator of that name has ended.
+  template <class Fn>
+  static void with(std::uint64_t name, const Fn& fn) {
+    const Known known;
+    if (Meetings* const found = known.find(name)) fn(*found);
+  }
+  std::uint64_t name() const { return own_id_; }
+
+  // For Undecided. A message of this peer has met an undecided receive.
+  void count_met(int peer, int tag);
+  // Senders need not wait for a receive of this tag. False: there is no room to say so.
+  bool tell_open(int tag) noexcept;
+  void tell_ended(int tag) noexcept;
 
  private:
+  // Holds all Meetings where they are.
+  class Known {
+   public:
+    Known();
+    ~Known();
+    Known(const Known&) = delete;
+    Known& operator=(const Known&) = delete;
+    Meetings* find(std::uint64_t name) const;
+  };
   // One (peer, tag), by which the map is keyed.
   struct Sent {
     int rank = -1;  // in MPI_COMM_WORLD; -1: no direct messages
@@ -79,18 +147,6 @@ class Meetings : public peer::Attachment {
     const Sent* next = nullptr;              // came behind it last time
 
     void fetch_ahead() const;
-  };
-  struct Received {
-    int rank = -1;
-    mailbox::Line* line = nullptr;
-    std::uint64_t base = 0;  // of the line
-    std::uint64_t n = 0;
-    const Received* next = nullptr;
-
-    std::uint64_t number() const { return base + n; }  // in the line
-    void fetch_ahead() const {
-      if (next != nullptr && next->line != nullptr) __builtin_prefetch(next->line, 1);
-    }
   };
   using Key = std::uint64_t;
   // By key; the last one is at hand. Programs come back in the same order: what the next ones need of the memory that
@@ -125,13 +181,15 @@ class Meetings : public peer::Attachment {
   std::uint64_t id_for(int rank) const { return rank == own_rank_ ? own_id_ : id_; }
   bool may_have_line(int rank) const { return rank >= 0 && id_for(rank) != 0; }
   bool is_of_other_kind(int peer, int tag);
-  // Null: sends are closed.
+  UndecidedPtr begin_undecided(int peer, int tag);
+  // Null: sends are closed, or there are too many peers and tags.
   Sent* count_send(int peer, int tag);
   Sent* add_sent(int peer, int tag);
   void look_for_receiver(Sent& sent) const;
-  // Null: receives are closed, or its number is too large.
-  Received* count_receive(int peer, int tag, bool is_offered);
-  Received* add_received(int peer, int tag);
+  bool may_offer();
+  // Null: there are too many peers and tags.
+  Received* find_received(int peer, int tag);
+  Place place_counted(Received& received, int peer, int tag, bool is_offered);
   void look_for_line(Received& received, int tag, bool is_offered) const;
 
   const Handle comm_;
@@ -143,6 +201,7 @@ class Meetings : public peer::Attachment {
   Counts<Received> received_;
   std::unordered_map<int, std::uint64_t> sent_to_;  // messages of all tags, by peer
   std::unordered_map<int, bool> receives_any_tag_;  // by peer
+  const std::shared_ptr<OpenReceives> open_ = std::make_shared<OpenReceives>();
 };
 
 // Null: it cannot be found out when the communicator ends.

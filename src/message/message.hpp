@@ -1,8 +1,8 @@
 // A message in progress, represented by a request of the program.
 //
 // Glossary
-//   managed    a request is managed when one of its sides is packed by us, or its bytes go by other messages; all
-//              others are the library's alone
+//   managed    a request is managed when one of its sides is packed by us, its bytes go by other messages, or it is an
+//              undecided receive (undecided.hpp); all others are the library's alone
 //   part       a buffer of the message that is ours, with its payload (parts.hpp)
 //   state      the place of the message between its call and its end (state.hpp)
 //   active     the program waits for it: every state but "inactive" and "ended"
@@ -89,6 +89,7 @@ struct Message {
   std::shared_ptr<Beside> beside{};     // of a collective call
   StateMachine state{};
   std::shared_ptr<Rest> rest{};    // not complete yet
+  UndecidedPtr undecided{};        // of a receive whose number is known when it is complete
   MPI_Status told{};               // by MPI_Request_get_status, of a message that it has seen
   int start_code = MPI_SUCCESS;    // result of the library's MPI_Start, or of the rest
   std::optional<Error> failure{};  // error of packing or unpacking

@@ -74,7 +74,7 @@ void Offer::publish() noexcept {
   is_posted_ = true;
   slot_.word.store(word(OfferState::offered).bits(), std::memory_order_release);
   line_->slots[n_ % mailbox::kWindow].store(slot_number(), std::memory_order_release);
-  line_->n_posted.store(n_, std::memory_order_release);
+  line_->post(n_);
 }
 
 // False: it is claimed, or was; or the receive is complete.
@@ -83,21 +83,33 @@ bool Offer::revoke() noexcept {
   return slot_.word.load(std::memory_order_acquire) == word(OfferState::revoked).bits();
 }
 
-void Offer::revoke_in(std::uint64_t allocation) noexcept {
-  const CallLock lock(published().mutex);
-  for (Offer* const offer : published().by_slot) {
-    if (offer != nullptr && offer->end.place.first.id == allocation && !offer->is_ended()) offer->revoke();
-  }
-}
-
-std::vector<OfferPtr> Offer::revoke_all() noexcept {
+// With the lock: a call of another thread that counts a receive publishes its offer before, or not at all.
+template <class Fn>
+std::vector<OfferPtr> Offer::revoke_if(const Fn& is_one) noexcept {
   std::vector<OfferPtr> left;
   const CallLock lock(published().mutex);
   for (Offer* const offer : published().by_slot) {
-    if (offer == nullptr || offer->is_ended() || offer->revoke() || offer->is_ended()) continue;
+    if (offer == nullptr || !is_one(*offer)) continue;
+    if (offer->is_ended() || offer->revoke() || offer->is_ended()) continue;
     if (OfferPtr alive = offer->weak_from_this().lock()) left.push_back(std::move(alive));
   }
   return left;
+}
+
+void Offer::revoke_in(std::uint64_t allocation) noexcept {
+  revoke_if([&](const Offer& offer) { return offer.end.place.first.id == allocation; });
+}
+
+bool Offer::revoke_from(const Posted& receive) noexcept {
+  const auto is_behind = [&](const Offer& offer) {
+    const Posted& its = offer.posted_;
+    return its.comm == receive.comm && its.line == receive.line && its.order >= receive.order;
+  };
+  return revoke_if(is_behind).empty();
+}
+
+std::vector<OfferPtr> Offer::revoke_all() noexcept {
+  return revoke_if([](const Offer&) { return true; });
 }
 
 bool Offer::is_open() const {
@@ -143,6 +155,7 @@ void Offer::renew(const Meetings::Place& place) {
   line_ = place.line;
   source_ = place.source;
   n_ = place.n;
+  posted_ = place.posted;
   is_posted_ = was_written_ = false;
   failure.reset();
   is_ended_.store(false, std::memory_order_release);
@@ -174,7 +187,7 @@ Meeting meet(const Turn& turn, bool is_next) noexcept {
   const std::uint64_t n_posted = line != nullptr ? line->n_posted.load(std::memory_order_acquire) : 0;
   if (line != nullptr && line->comm.load() != turn.key.comm) line = nullptr;  // used again
   if (line == nullptr || n_posted < n) {
-    const bool may_be_offered = (line != nullptr || there.has_room()) && !there.is_closed(turn.key.comm);
+    const bool may_be_offered = (line != nullptr || there.has_room()) && !there.is_closed(turn.key.comm, turn.key.tag);
     return {!turn.is_own && may_be_offered ? Met::early : Met::nothing};
   }
   Slot& slot = there.slots[line->slots[n % mailbox::kWindow].load(std::memory_order_acquire) % mailbox::kSlots];

@@ -30,7 +30,7 @@ using mailbox::OfferState;
 class Offer : public std::enable_shared_from_this<Offer> {
  public:
   Offer(mailbox::Slot& slot, const Meetings::Place& place)
-      : slot_(slot), line_(place.line), source_(place.source), n_(place.n) {}
+      : slot_(slot), line_(place.line), source_(place.source), n_(place.n), posted_(place.posted) {}
   ~Offer();
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;
@@ -46,6 +46,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   std::optional<Error> failure{};      // the bytes are lost
 
   std::int64_t bytes() const { return count * end.layout->size; }
+  // Of a message that is written.
+  std::int64_t written_bytes() const { return slot_.written.load(std::memory_order_relaxed); }
   mailbox::Slot& slot() { return slot_; }
   // The receive has ended, and is posted again: from the same process into the same buffer.
   void renew(const Meetings::Place& place);
@@ -67,7 +69,10 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool is_ended() const { return is_ended_.load(); }
   // The program has freed an allocation: revokes the published ones of its memory that nobody has claimed.
   static void revoke_in(std::uint64_t allocation) noexcept;
-  // Revokes all that are published. Those returned have been claimed, or are complete.
+  // Revokes those that are published of a receive and of later ones of its line. False: one is claimed, or was: the
+  // messages up to that one have been sent.
+  static bool revoke_from(const Posted& receive) noexcept;
+  // Revokes all. Those returned are claimed, or were.
   static std::vector<std::shared_ptr<Offer>> revoke_all() noexcept;
 
  private:
@@ -75,11 +80,14 @@ class Offer : public std::enable_shared_from_this<Offer> {
   mailbox::OfferWord word(OfferState state) const;
   void publish() noexcept;
   bool revoke() noexcept;
+  template <class Fn>
+  static std::vector<std::shared_ptr<Offer>> revoke_if(const Fn& is_one) noexcept;
 
   mailbox::Slot& slot_;
   mailbox::Line* line_;  // another one's when the communicator has ended
   int source_;           // in MPI_COMM_WORLD
   std::uint64_t n_;
+  Posted posted_;
   bool is_posted_ = false, was_written_ = false, is_out_of_reach_ = false;
   std::atomic<bool> is_ended_{false};
 };

@@ -64,8 +64,9 @@ bool recurs(Function function) {
 }
 
 Lot::Arguments arguments_of(const Call& call, const pack::Prepared* prepared, std::int64_t extent) {
-  const auto& [buffer, peer, tag] = call.half();
-  return {&call.real, buffer.function, buffer.address, buffer.count, prepared, extent, peer, tag};
+  const Half& half = call.half();
+  const Buffer& buffer = half.buffer;
+  return {&call.real, buffer.function, buffer.address, buffer.count, prepared, extent, half.peer, half.tag};
 }
 
 bool lies_in_one_allocation(const pack::Transfer& transfer) {

@@ -29,6 +29,7 @@ struct Part {
   Payload payload;
   int peer, tag;                                   // in the message's communicator; a negative peer: any
   std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking under way, if any
+  Posted posted{};                                 // of a receive
   OfferPtr offer{};                                // of a receive, if the sender may write into its buffer
   OfferPtr last_offer{};                           // for its next start
   std::shared_ptr<const OfferedLayout> offered{};  // of a receive that was offered
@@ -58,6 +59,7 @@ class Parts {
 
   bool empty() const { return !first_; }
   Part& first() { return *first_; }
+  const Part& first() const { return *first_; }
 
   template <class Fn>
   void each(const Fn& fn) {

@@ -5,6 +5,7 @@
 #include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/grouped.hpp"
+#include "message/library_requests.hpp"
 #include "message/side.hpp"
 #include "mpi/errors.hpp"
 
@@ -43,6 +44,7 @@ bool is_freed(const Message& message) { return message.is(MessageState::ended); 
 int start_one(const Real& real, Message* message, void* request, device::Location& seen) {
   if (message == nullptr) {
     Engine::flush();
+    if (request != nullptr) persistent_requests().note_start(load_handle(request));
     return real.MPI_Start(request);
   }
   if (message->is_active() || is_freed(*message)) return raise(message->comm, MPI_ERR_REQUEST);
@@ -94,6 +96,8 @@ int start_all(const Real& real, int count, void* requests) {
   if (requests != nullptr && Engine::manages_any()) messages = Engine::get().find(count, requests);
   if (messages.empty()) {
     Engine::flush();
+    for (int i = 0; requests != nullptr && i < count; ++i)
+      persistent_requests().note_start(load_handle(static_cast<char*>(requests) + i * kRequestBytes));
     return real.MPI_Startall(count, requests);
   }
   device::Location seen;

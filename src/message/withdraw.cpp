@@ -1,4 +1,6 @@
 // The engine's part of MPI_Cancel: pending sends that never start, offers that nobody may claim any more.
+#include "message/withdraw.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -8,6 +10,7 @@
 #include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/grouped.hpp"
+#include "message/library_requests.hpp"
 
 namespace tempi::message {
 namespace {
@@ -20,7 +23,60 @@ bool has_offer(const MessagePtr& message, const OfferPtr& offer) {
   return !message->ins.empty() && message->ins.first().offer == offer;
 }
 
+// The messages behind a cancelled send would move up: those that are claimed go before, and no other is.
+void end_claims(std::uint64_t comm) noexcept {
+  Meetings::with(comm, [](Meetings& counts) { counts.close_sends(Outcome::ended_by_cancel); });
+  Engine::get().settle();
+  Engine::get().settle_announced();
+}
+
+// It is not known which message it is. Messages of claimed offers come first.
+void cancel_unknown() noexcept {
+  Meetings::close_all(Outcome::ended_by_cancel);
+  Engine::get().settle();
+  Engine::get().settle_announced();
+  Engine::get().withdraw_offers();
+}
+
+// Later receives of its line would move up: none of them stays offered. It is undecided until it is complete.
+bool note_cancel_of_receive(Message& message) {
+  Part& part = message.ins.first();
+  if (part.posted.order == 0) return true;
+  UndecidedPtr undecided;
+  Meetings::with(part.posted.comm,
+                 [&](Meetings& counts) { undecided = counts.note_cancel(part.peer, part.tag, part.posted.line); });
+  const bool is_cancelled = Offer::revoke_from(part.posted);
+  if (is_cancelled && !message.undecided) message.undecided = std::move(undecided);
+  else if (undecided) undecided->decide_nothing();
+  return is_cancelled;
+}
+
+// Nobody sees the completion of a receive that is the library's.
+bool note_cancel_of_library(const LibraryMessage& its) {
+  if (its.is_send) end_claims(its.posted.comm);
+  if (its.posted.order != 0)
+    Meetings::with(its.posted.comm, [&](Meetings& counts) { counts.note_unseen_cancel(its.posted.line); });
+  return its.posted.order == 0 || Offer::revoke_from(its.posted);
+}
+
 }  // namespace
+
+bool note_cancel(const MessagePtr& message, Handle request) noexcept try {
+  if (message && message->rest) return cancel_unknown(), true;
+  if (message && !message->ins.empty() && !message->is_collective()) return note_cancel_of_receive(*message);
+  if (message && message->outs.empty()) return true;  // undecided already, or no message that is counted
+  if (message) {
+    if (const Meetings* const counts = known_meetings(message->comm)) end_claims(counts->name());
+    return true;
+  }
+  const auto its = library_requests().find(request);
+  if (its && (!its->is_send || its->posted.comm != 0)) return note_cancel_of_library(*its);
+  cancel_unknown();
+  return true;
+} catch (...) {
+  cancel_unknown();
+  return true;
+}
 
 bool Engine::withdraw(Handle request) noexcept {
   const CallLock lock(mutex_);

@@ -134,7 +134,7 @@ DirectPtr direct_to_other(const Turn& turn, const Claim& claim, const LayoutName
 DirectPtr direct_to(const Turn& turn, const Claim& claim, Part& part) {
   if (DirectPtr last = take_last(part, claim)) return last;
   const Slot& slot = *claim.slot;
-  if (part.payload.bytes() != slot.bytes) return nullptr;
+  if (part.payload.bytes() > slot.bytes) return nullptr;  // the library tells of the truncation
   const pack::Transfer& transfer = part.payload.transfer();
   const BufferLayout sent{part.payload.prepared(), transfer.count, transfer.laid_out().extent};
   if (goes_to_landing(turn, slot, part)) {
@@ -165,7 +165,7 @@ void write_by_host(const Direct& direct, const Part& part) {
   Payload arrived({Direction::unpack, offer.prepared, offer.count, offer.end, Strategy::host, 0, true}, device,
                   device::Limit::none);
   arrived.take_from(packed.transfer().dense());
-  arrived.move();
+  arrived.unpack(packed.bytes());
 }
 
 void run_again(const Direct& direct, const Part& part) {
@@ -188,7 +188,10 @@ std::shared_ptr<Direct> write_to(const Turn& turn, const Claim& claim, Part& par
   } catch (...) {
     warn_fallback("a message is packed", caught_error().what());
   }
-  if (direct) return direct;
+  if (direct) {
+    claim.slot->written.store(part.payload.bytes(), std::memory_order_relaxed);
+    return direct;
+  }
   claim.end(false);
   count_direct(Outcome::declined, part.payload.bytes());
   return nullptr;

@@ -62,6 +62,32 @@ def test_a_layout_composes_with_regular_ones_of_the_same_bytes(tree, count, bloc
     assert_composed(sent, received)
 
 
+@examples(800)
+@given(trees(), st.integers(1, 4), st.integers(0, 10**6))
+def test_the_first_bytes_of_a_layout(tree, count, place):
+    """Each at its place among the packed bytes."""
+    boxes, offsets = boxes_and_bytes(tree, count, tree.size + 24)
+    n_bytes = place % (len(offsets) + 1)
+    found = native.first_bytes(boxes, n_bytes)
+    assume(found is not None)
+    source, packed = moves(found)
+    assert sorted(zip(packed, source, strict=True)) == list(enumerate(offsets[:n_bytes]))
+
+
+@examples(800)
+@given(trees(), st.integers(1, 4), st.integers(1, 10**6), st.sampled_from((1, 2, 4)))
+def test_a_block_composes_with_the_first_bytes_of_a_layout(tree, count, place, gap):
+    """A contiguous message into a longer receive."""
+    boxes, offsets = boxes_and_bytes(tree, count, tree.size + 24)
+    assume(len(offsets))
+    n_bytes = 1 + place % len(offsets)
+    filled = native.first_bytes(boxes, n_bytes)
+    sent, source = boxes_and_bytes(dense(n_bytes), 1, n_bytes + gap)
+    found = filled and native.composed(sent, filled, True)
+    assume(found)
+    assert sorted(zip(*moves(found), strict=True)) == sorted(zip(source, offsets[:n_bytes], strict=True))
+
+
 # Pairs that programs have: they must compose.
 FACE_X = strided(6, 960, strided(10, 96, dense(8)))
 FACE_Y = strided(6, 640, dense(80))

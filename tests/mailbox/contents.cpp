@@ -95,12 +95,16 @@ static void ends() {
 
 static void closed() {
   const auto box = std::make_unique<Contents>();
-  CHECK(!box->is_closed(3));
-  box->closed.back().store(3);
-  CHECK(box->is_closed(3));
-  CHECK(!box->is_closed(4));
+  CHECK(!box->is_closed(3, 0));
+  box->closed.back().store(closed_key(3, kAllTags));
+  CHECK(box->is_closed(3, 0));
+  CHECK(box->is_closed(3, 1));
+  CHECK(!box->is_closed(4, 0));
+  box->closed.back().store(closed_key(3, 1));
+  CHECK(!box->is_closed(3, 0));
+  CHECK(box->is_closed(3, 1));
   box->is_shut.store(1);
-  CHECK(box->is_closed(4));
+  CHECK(box->is_closed(4, 0));
 }
 
 // Ids come once and in order; whoever looks too rarely is told that some are missing.

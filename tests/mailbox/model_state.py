@@ -4,6 +4,8 @@ Keys of a state, beside the library's (library.py):
     todo, thread                         actions to come
     lock, publishing, process            the thread that has the engine's lock, or that of published offers; or None
     sent | received, process, line       counts (Meetings); a line is (communicator, other process, tag or ANY)
+    order, process, line                 receives posted, cancelled ones too; `offer order, receive`: this one's
+    undecided, process, comm             receives and matched probes whose numbers are not known
     sent to, process, comm, other        messages of all tags
     any tag, process, comm, other        receives from there have any tag; None: there was none
     sender | receiver, process, comm     the thread that sends or receives first
@@ -19,7 +21,7 @@ Keys of a state, beside the library's (library.py):
     turn | turn of all, message          n (0: none), of its line and of all tags
     look | line of all, message          "early", "claimed" or "nothing"; the line that it found is of all tags
     claim, message                       (process, slot, (n, line), receive) or None
-    await, thread                        receives whose offers a cancellation could not revoke
+    is claimed, thread                   a cancellation could not revoke an offer
 """
 
 from __future__ import annotations
@@ -79,14 +81,14 @@ class Model:
             self._set_up_counts(state, process)
             self._set_up_mailbox(state, process)
         for r in self.calls.receives:
-            state.update({("offer", r): None, ("bytes", r): None})
+            state.update({("offer", r): None, ("bytes", r): None, ("offer order", r): 0})
             state["packed", r] = state["unpacked", r] = NO_CHUNKS
             state.update({(key, r): False for key in ("live", "taken", "done")})
         for m in self.calls.messages:
             state.update({("turn", m): 0, ("turn of all", m): 0, ("look", m): "", ("claim", m): None})
             state["line of all", m] = False
         for thread, (_, ops) in enumerate(self.program.threads):
-            state["await", thread] = ()
+            state["is claimed", thread] = False
             state["todo", thread] = (*(("call", thread, place) for place in range(len(ops))), ("end", thread))
         return state
 
@@ -96,12 +98,13 @@ class Model:
     def _set_up_counts(self, state: State, process: int) -> None:
         outgoing = {(m.comm, m.destination, m.tag) for m in self.calls.messages.values() if m.source == process}
         state.update({("sent", process, line): 0 for line in outgoing})
-        state.update({("received", process, line): 0 for line in self._incoming(process)})
+        state.update({(key, process, line): 0 for key in ("received", "order") for line in self._incoming(process)})
         state.update({("sent to", process, line[0], line[1]): 0 for line in outgoing})
         state.update({("any tag", process, line[0], line[1]): None for line in self._incoming(process)})
         for comm in {one.comm for one in (*self.calls.receives.values(), *self.calls.messages.values())}:
             state.update({(key, process, comm): None for key in ("sender", "receiver")})
             state.update({(key, process, comm): False for key in ("closed sends", "closed receives")})
+            state["undecided", process, comm] = ()
 
     def _set_up_mailbox(self, state: State, process: int) -> None:
         state.update({(key, process): None for key in ("lock", "publishing")})

@@ -4,20 +4,21 @@ The actions have the names and the order of the code's:
     actions/calls.py        calls of the program                     interpose/
     actions/engine.py       pending sends, and their markers         message/engine.cpp, markers.cpp
     actions/early.py        sends that wait for their receives       message/early.cpp
-    actions/meetings.py     counts of a communicator, and closing    message/meetings.cpp
+    actions/meetings.py     counts of a communicator, and closing    message/meetings.cpp, undecided.cpp
     actions/meet.py         a send claims its receive's offer        message/offers.cpp: meet, direct.cpp: look
     actions/landing.py      bytes that go by way of a landing        message/landing.cpp, writing.cpp: queue_chunks
     actions/receives.py     a receive is offered                     message/direct.cpp, offers.cpp: Offer::post
     actions/lines.py        lines of the mailbox, used again         mailbox/mailbox.cpp
     actions/completion.py   the end of receives and offers           message/finish.cpp, offers.cpp: Offer::end_it
-    actions/withdraw.py     MPI_Cancel                               message/withdraw.cpp, offers.cpp: Offer::revoke_all
+    actions/withdraw.py     MPI_Cancel                               message/withdraw.cpp, offers.cpp: revoke_from
 
 The state that they change is model_state.py's, the library below them library.py. Every change of an offer's state goes
 through the table src/mailbox/offers.def. checks.py has the properties, faults.py the mistakes that break them.
 
 Left out: persistent and buffered requests, cancelled sends, receives that fail, messages that share a launch, the
 progress thread (it does what calls do), full tables of lines, processes that die, the short wait for a receiver that
-probes, and bounds of time: a wait that has one lasts for ever here, so that one that needs it is a deadlock.
+probes, the hint that an undecided receive is posted, and bounds of time: a wait that has one lasts for ever here, so
+that one that needs it is a deadlock.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class Schedule:
 
     def sync(self, _: Event) -> None:
         """Completes what can be completed."""
-        for receive in [r for r in self.receives if r.sent and not r.is_cancelled]:
+        for receive in [r for r in self.receives if r.sent or r.is_cancelled]:
             [receive.status] = ways.complete(PLAIN, "Wait", receive.requests)
             self.receives.remove(receive)
             self._check(receive)

@@ -138,21 +138,21 @@ def ignored_status(out: End, into: End) -> int:
     return direct_since(before)
 
 
-def direct_behind_tags(out: End, into: End, n_tags: int) -> int:
-    """The direct messages, of one with tag 0, behind host messages of so many tags."""
+def direct_behind_tags(out: End, into: End, n_tags: int, tag: int) -> int:
+    """The direct messages, of one with this tag, behind host messages of so many tags."""
     comm, byte = MPI.COMM_WORLD.Dup(), bytearray(1)
-    for tag in range(n_tags):
+    for one in range(n_tags):
         if comm.rank == SENDER:
-            comm.Send(byte, RECEIVER, tag)
+            comm.Send(byte, RECEIVER, one)
         else:
-            comm.Recv(byte, SENDER, tag)
+            comm.Recv(byte, SENDER, one)
     before = outcomes.rows()
     with Builder() as builder:
         side = Side(out if comm.rank == SENDER else into, builder)
         if comm.rank == SENDER:
-            PLAIN("Send", side.piece, RECEIVER, 0, comm)
+            PLAIN("Send", side.piece, RECEIVER, tag, comm)
         else:
-            ways.receive(PLAIN, "Recv", side.piece, ways.Place(comm, SENDER, 0), MPI.Status())
+            ways.receive(PLAIN, "Recv", side.piece, ways.Place(comm, SENDER, tag), MPI.Status())
             side.check_received(Image(out, builder).payload())
     comm.Free()
     return direct_since(before)

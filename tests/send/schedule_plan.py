@@ -26,6 +26,7 @@ SENDS = tuple(
 )
 RECEIVES = tuple(filter(ways.has, ("Irecv",) * 6 + ("Recv_init", "Recv", "Isendrecv", "Sendrecv", "Recv probed")))
 BLOCKING = ("Send", "Ssend", "Sendrecv")
+LONGER = 0.15  # share of receives that have room for any message
 
 
 UNEVEN = c.Indexed(tuple(1 + k % 2 for k in range(66)) + (1,), tuple(range(0, 201, 3)), INT)
@@ -33,7 +34,7 @@ UNEVEN = c.Indexed(tuple(1 + k % 2 for k in range(66)) + (1,), tuple(range(0, 20
 
 class Flavour(NamedTuple):
     kinds: tuple[str, ...]
-    rare: float = 0.0  # share of steps that end direct messages: wildcards, probes, cancels
+    rare: float = 0.0  # share of steps that leave the matching undecided: wildcards, probes, cancels
     sizes: tuple[int, ...] = SIZES
     most: int = 20  # messages of a phase
 
@@ -153,7 +154,8 @@ class Plan:
         message.is_untagged = self.untagged[line]
         if message.is_untagged:
             message.recv = self.draw.choice(("Irecv", "Irecv", "Recv_init", "Recv"))
-        if message.is_untagged and self.flavour.rare:  # what is cancelled or probed shifts the order
+        shifts = message.is_untagged and self.flavour.rare  # what is cancelled or probed shifts the order
+        if shifts or self.draw.random() < LONGER:
             self._make_long(message)
 
     def _make_long(self, message: Message) -> None:

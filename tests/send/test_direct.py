@@ -148,9 +148,9 @@ NOT_DIRECT = {
         send(spec=c.Vector(6, 4, 7, INT)),
     ),
     "a receive behind a cancelled one": (receive(), receive(), Event("cancel", which=1), send()),
+    "two sends behind a cancelled receive": (receive(), receive(), Event("cancel", which=1), send(), send(seed=7)),
     "a receive in host memory": (Event("receive", End("host", FACES[1]), 0, "Irecv"), send()),
     "a send from host memory": (receive(), Event("send", End("host", FACES[0]), 0, "Isend")),
-    "messages after a matched probe": (send(), send(), Event("take"), receive(), receive(), send()),
 }
 
 
@@ -162,6 +162,22 @@ def test_messages_that_are_packed(job, what):
 def test_the_nth_send_meets_the_nth_receive_of_its_tag(job):
     host = Event("receive", End("host", FACES[1], 1, 9), 0, "Irecv")
     assert run(job, host, receive(seed=3), receive(1, seed=4), send(1, seed=5), send(seed=6), send(seed=7)) == 2
+
+
+SYNC = Event("sync")
+DIRECT_AGAIN = {
+    "behind a matched probe": (1, (send(), send(), Event("take"), receive(), receive(), send())),
+    "behind a complete wildcard": (2, (receive(ANYONE), send(), SYNC, receive(), receive(), send(), send())),
+    "behind a complete receive of any tag": (3, (receive(), receive(ANY), send(), send(1), SYNC, receive(1), receive(),
+                                                 send(), send(1))),
+    "behind a cancelled receive": (2, (receive(), Event("cancel"), SYNC, receive(), receive(), send(), send())),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DIRECT_AGAIN)
+def test_direct_messages_go_on(job, what):
+    n_direct, events = DIRECT_AGAIN[what]
+    assert run(job, *events) == n_direct
 
 
 @pytest.mark.parametrize("wildcard", [ANY, ANYONE])

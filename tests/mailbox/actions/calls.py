@@ -7,7 +7,7 @@ from actions import early, lines, meet, receives  # noqa: F401  (their actions)
 from actions.action import BLOCKED, DONE, Action, Next, action, local, local_if_alone
 from actions.completion import waiting
 from actions.engine import posting
-from actions.meetings import count_send
+from actions.meetings import begin_undecided, count_send, decide, is_another_receiver
 from actions.withdraw import cancelling
 from library import State
 from model_state import Model
@@ -54,11 +54,11 @@ def _other_call(model: Model, state: State, thread: int, place: int) -> tuple[Ac
 
 
 def _probing_matched(model: Model, op: Op, name: str) -> tuple[Action, ...]:
-    """It closes the communicator before another thread's receive is counted past the message."""
-    closing, probing = ("close_meetings", op.comm), (("note_probe",), ("flush",), ("mprobe", name))
+    """It is noted before another thread's receive is counted past the message."""
+    noting, probing = ("note_matched_probe", name), (("note_probe",), ("flush",), ("mprobe", name))
     if "matched probes close late" in model.faults:
-        return (*probing, closing)
-    return probing if "open after a matched probe" in model.faults else (closing, *probing)
+        return (*probing, noting, ("decide_probe", name))
+    return (noting, *probing, ("decide_probe", name))
 
 
 def _own_receives(model: Model, state: State, thread: int, place: int) -> tuple[str, ...]:
@@ -104,6 +104,22 @@ def probe(model: Model, state: State, thread: int, name: str) -> Next:
     return DONE if library.look(model.calls, state, name) else BLOCKED
 
 
+@local_if_alone
+def note_matched_probe(model: Model, state: State, thread: int, name: str) -> Next:
+    """Meetings::begin_undecided, which a second thread's closes."""
+    comm = model.calls.receives[name].comm
+    if is_another_receiver(model, state, thread, comm):
+        return [(("close_receives", comm),)]
+    begin_undecided(model, state, thread, name)
+    return DONE
+
+
 @action
 def mprobe(model: Model, state: State, thread: int, name: str) -> Next:
     return DONE if library.take_matched(model.calls, state, name) else BLOCKED
+
+
+@local_if_alone
+def decide_probe(model: Model, state: State, thread: int, name: str) -> Next:
+    decide(model, state, name)
+    return DONE

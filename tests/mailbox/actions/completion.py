@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from actions.action import BLOCKED, DONE, Action, Next, action, local, local_if_alone
 from actions.landing import unpack_rest
+from actions.meetings import decide
 from checks import check_bytes
 from library import State
 from model_state import Model
@@ -72,6 +73,7 @@ def _complete_as(model: Model, state: State, process: int, r: str, was_written: 
         state["vacant", process] = (slot, *state["vacant", process])
         state["owner", process, slot], state["offer", r] = "", None
     state["done", r], state["live", r], state["taken", r] = True, False, False
+    decide(model, state, r)
     check_bytes(model, state, r, was_written)
     if state["matched", r] != "cancelled":
         m, _ = state["matched", r]

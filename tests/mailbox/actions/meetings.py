@@ -1,8 +1,8 @@
-"""Meetings (message/meetings.cpp): the counts of one communicator, which calls close for good."""
+"""Meetings (message/meetings.cpp, undecided.cpp): the counts of one communicator, which some calls close for good."""
 
 from __future__ import annotations
 
-from actions.action import DONE, Next, action, local
+from actions.action import DONE, Next, action
 from library import State
 from model_state import Model
 from programs import ANY
@@ -36,23 +36,64 @@ def is_of_other_kind(model: Model, state: State, thread: int, r: str) -> bool:
     """Meetings::is_of_other_kind: receives from one source have each a tag, or all any."""
     process, receive = model.process(thread), model.calls.receives[r]
     key, is_any = ("any tag", process, receive.comm, receive.source), receive.tag == ANY
-    if state["closed receives", process, receive.comm]:
-        return False
     first = state[key] = is_any if state[key] is None else state[key]
     fault = "any tag behind tags" if is_any else "tags behind any tag"
     return bool(first != is_any) and fault not in model.faults
 
 
-def count_receive(model: Model, state: State, thread: int, r: str) -> int | None:
-    """Meetings::count_receive: the number of the receive in its line, or none."""
+def count_receive(model: Model, state: State, thread: int, r: str) -> int:
+    """Meetings::count_receive: the number of the receive in its line."""
     process, receive = model.process(thread), model.calls.receives[r]
-    if state["closed receives", process, receive.comm]:
-        return None
-    if receive.kind == "host_receive" and "host receives not counted" in model.faults:
-        return None
     key = ("received", process, (receive.comm, receive.source, receive.tag))
+    if receive.kind == "host_receive" and "host receives not counted" in model.faults:
+        return int(state[key])
     state[key] += 1
     return int(state[key])
+
+
+# ---- undecided receives: their numbers are known when they are complete
+
+
+def begin_undecided(model: Model, state: State, thread: int, r: str) -> None:
+    """Of a receive that is posted from any source, or of the other kind; of a matched probe; of a cancelled receive."""
+    state["undecided", model.process(thread), model.calls.receives[r].comm] += (r,)
+
+
+def is_in_doubt(model: Model, state: State, thread: int, r: str) -> bool:
+    """An undecided receive may meet the same message."""
+    process, receive = model.process(thread), model.calls.receives[r]
+    others = [model.calls.receives[one] for one in state["undecided", process, receive.comm]]
+    return any(_agree(one.source, receive.source) and _agree(one.tag, receive.tag) for one in others)
+
+
+def _agree(one: int, other: int) -> bool:
+    return ANY in (one, other) or one == other
+
+
+def decide(model: Model, state: State, r: str) -> None:
+    """Undecided::decide: the receive, or the probe, has its message, or is cancelled."""
+    receive = model.calls.receives[r]
+    key = ("undecided", receive.process, receive.comm)
+    if r not in state[key]:
+        return
+    state[key] = tuple(one for one in state[key] if one != r)
+    matched = state["matched", r]
+    if state["offer order", r] == 0 and matched != "cancelled":
+        _count_met(model, state, receive.process, matched[0], receive.kind)
+    elif state["offer order", r] != 0 and (matched == "cancelled" or "failed cancels are counted" in model.faults):
+        line = (receive.comm, receive.source, receive.tag)
+        state["received", receive.process, line] -= "cancelled receives stay counted" not in model.faults
+
+
+def _count_met(model: Model, state: State, process: int, m: str, kind: str) -> None:
+    """A message counts in its line and in that of all tags, whichever its receiver has."""
+    message = model.calls.messages[m]
+    if ("matched probes are not counted" if kind == "mprobe" else "wildcards are not counted") in model.faults:
+        return
+    for tag in (message.tag, ANY):
+        key = ("received", process, (message.comm, message.source, tag))
+        if key in state and not (tag == ANY and "wildcards count for their tag alone" in model.faults):
+            state[key] += 1
 
 
 @action
@@ -76,9 +117,3 @@ def close_meetings(model: Model, state: State, thread: int, comm: int) -> Next:
     """Meetings::close: the sends first."""
     state["closed sends", model.process(thread), comm] = True
     return [(("close_receives", comm),)]
-
-
-@local
-def close_all_meetings(model: Model, state: State, thread: int) -> Next:
-    keys = [key for key in state if key[:2] == ("closed sends", model.process(thread))]
-    return [tuple(("close_meetings", comm) for _, _, comm in keys)]

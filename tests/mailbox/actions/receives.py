@@ -6,7 +6,7 @@ import library
 from actions import landing
 from actions.action import BLOCKED, DONE, Next, action, local_if_alone
 from actions.lines import line
-from actions.meetings import count_receive, is_another_receiver, is_of_other_kind
+from actions.meetings import begin_undecided, count_receive, is_another_receiver, is_in_doubt, is_of_other_kind
 from checks import check_matches
 from library import State
 from model_state import WINDOW, Model
@@ -18,19 +18,29 @@ from programs import ANY
 def note_receive(model: Model, state: State, thread: int, r: str) -> Next:
     """note_receive(); of host memory note_untouched(). Then the library's call, and post_offer()."""
     receive = model.calls.receives[r]
-    closing = (("close_receives", receive.comm), ("post_library", r))
-    if receive.source == ANY:
-        return [closing[1:] if "open after a wildcard" in model.faults else closing]
-    if is_another_receiver(model, state, thread, receive.comm) or is_of_other_kind(model, state, thread, r):
-        return [closing]
-    n = count_receive(model, state, thread, r)
-    return [(("post_library", r),)] if n is None else _placed(model, state, model.process(thread), r, n)
+    process, posting = model.process(thread), ("post_library", r)
+    if is_another_receiver(model, state, thread, receive.comm):
+        return [(("close_receives", receive.comm), posting)]
+    if state["closed receives", process, receive.comm]:
+        return [(posting,)]
+    if receive.source == ANY or is_of_other_kind(model, state, thread, r):
+        begin_undecided(model, state, thread, r)
+        return [(posting,)]
+    is_offered = receive.kind == "receive" and not _waits_for_others(model, state, thread, r)
+    return _placed(model, state, process, r, count_receive(model, state, thread, r), is_offered)
 
 
-def _placed(model: Model, state: State, process: int, r: str, n: int) -> Next:
+def _waits_for_others(model: Model, state: State, thread: int, r: str) -> bool:
+    return is_in_doubt(model, state, thread, r) and "offers beside an undecided receive" not in model.faults
+
+
+def _placed(model: Model, state: State, process: int, r: str, n: int, is_offered: bool) -> Next:
     receive = model.calls.receives[r]
+    key = ("order", process, (receive.comm, receive.source, receive.tag))
+    state[key] += 1
+    state["offer order", r] = state[key]
     number, renewing = line(model, state, process, (receive.comm, receive.source, receive.tag))
-    slot = _take_slot(model, state, process, r) if receive.kind == "receive" else None
+    slot = _take_slot(model, state, process, r) if is_offered else None
     state["offer", r] = (slot, number, n)
     if slot is None:
         return [(*renewing, ("set_n_posted", r), ("post_library", r))]
@@ -102,10 +112,11 @@ def set_slots(model: Model, state: State, thread: int, r: str) -> Next:
 
 @action
 def set_n_posted(model: Model, state: State, thread: int, r: str) -> Next:
-    """Of a receive that is not offered, too."""
+    """Of a receive that is not offered, too. It never falls: numbers of the line's next communicator are above it."""
     process, (slot, number, _) = model.process(thread), state["offer", r]
     if slot is None or state["live", r]:
-        state["n_posted", process, number] = _number(state, process, r)
+        last = 0 if "last numbers fall" in model.faults else state["n_posted", process, number]
+        state["n_posted", process, number] = max(last, _number(state, process, r))
     if slot is None:
         state["offer", r] = None
     if state["publishing", process] == thread:

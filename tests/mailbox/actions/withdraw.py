@@ -1,64 +1,81 @@
-"""MPI_Cancel (message/completion.cpp, withdraw.cpp): the order of what is left is not known, so no offer stays."""
+"""MPI_Cancel of a receive (message/withdraw.cpp): later receives of its line would move up, so no offer of them stays.
+
+If a later one, or its own, is claimed, its message has been sent: the call does nothing.
+"""
 
 from __future__ import annotations
 
 import library
 from actions.action import BLOCKED, DONE, Action, Next, action, local, local_if_alone
+from actions.meetings import begin_undecided, is_another_receiver
 from library import State
 from model_state import Model
 
 
 def cancelling(model: Model, r: str) -> tuple[Action, ...]:
-    closing: tuple[Action, ...] = () if "cancel closes nothing" in model.faults else (("close_all_meetings",),)
-    withdrawing = () if "cancel withdraws nothing" in model.faults else (("revoke_all",),)
-    return (*closing, ("settle",), *withdrawing, ("cancel_library", r))
+    return (("note_cancel", r), ("revoke_from", r), ("judge_cancel", r))
 
 
 @local_if_alone
-def revoke_all(model: Model, state: State, thread: int) -> Next:
-    """Offer::revoke_all, with the lock of published offers."""
+def note_cancel(model: Model, state: State, thread: int, r: str) -> Next:
+    """One of another thread closes the receives: this one may be counting a receive."""
+    comm = model.calls.receives[r].comm
+    if is_another_receiver(model, state, thread, comm) and "open after a second thread's cancel" not in model.faults:
+        return [(("close_receives", comm),)]
+    return DONE
+
+
+@local_if_alone
+def revoke_from(model: Model, state: State, thread: int, r: str) -> Next:
+    """Offer::revoke_from, with the lock of published offers."""
     process = model.process(thread)
     if state["publishing", process] is not None:
         return BLOCKED
     state["publishing", process] = thread
-    live = [r for r, receive in model.calls.receives.items() if receive.process == process and state["live", r]]
-    if "cancel withdraws managed alone" in model.faults:
-        live = [r for r in live if not state["taken", r] and r not in state["orphans", process]]
-    return [(*(("revoke", r) for r in live), ("await_all",))]
+    state["is claimed", thread] = False
+    if state["done", r]:
+        return DONE
+    return [tuple(("revoke", one) for one in _later(model, state, r))]
+
+
+def _later(model: Model, state: State, r: str) -> list[str]:
+    """The receives of its line that were posted behind it, and itself."""
+    receives, order = model.calls.receives, state["offer order", r]
+    its = receives[r][:4]
+    later = [one for one, other in receives.items() if other[:4] == its and state["offer order", one] >= order > 0]
+    if "cancel leaves its own offer" in model.faults:
+        later = [one for one in later if one != r]
+    return [r] if "cancel leaves later offers" in model.faults else later
 
 
 @action
 def revoke(model: Model, state: State, thread: int, r: str) -> Next:
-    """Offer::revoke: one that is claimed, or was, is awaited."""
+    """Offer::revoke."""
     if not state["live", r]:
         return DONE
     process, slot = model.calls.receives[r].process, state["offer", r][0]
     word = state["word", process, slot][2]
     if word == "offered":
         model.step(state, process, slot, "revoked", "receiver")
-    elif word != "revoked" or "cancel awaits revoked" in model.faults:
-        state["await", thread] += (r,)
+    elif word != "revoked":
+        state["is claimed", thread] = True
     return DONE
 
 
 @local
-def await_all(model: Model, state: State, thread: int) -> Next:
-    """Engine::withdraw_offers: the messages of claimed offers arrive first."""
+def judge_cancel(model: Model, state: State, thread: int, r: str) -> Next:
+    """A receive that the library may cancel is undecided until it is complete."""
     state["publishing", model.process(thread)] = None
-    awaited, state["await", thread] = state["await", thread], ()
-    return [() if "cancel does not await" in model.faults else tuple(("await_met", r) for r in awaited)]
-
-
-@action
-def await_met(model: Model, state: State, thread: int, r: str) -> Next:
-    """Engine::is_met: a receive that another call has taken is met when that call says so."""
-    process = model.process(thread)
-    if state["done", r]:
+    if state["done", r] or (state["is claimed", thread] and "cancel goes on behind a claim" not in model.faults):
         return DONE
-    if state["lock", process] is not None or state["taken", r] or state["matched", r] is None:
-        return BLOCKED
-    is_freed = r in state["orphans", process]
-    return [(("lock",), ("tend_orphans",), ("unlock",)) if is_freed else ()]
+    is_counted, comm = state["offer order", r] > 0, model.calls.receives[r].comm
+    if is_counted and not _is_noted(model, state, thread, r, comm):
+        begin_undecided(model, state, thread, r)
+    return [(("cancel_library", r),)]
+
+
+def _is_noted(model: Model, state: State, thread: int, r: str, comm: int) -> bool:
+    return r in state["undecided", model.process(thread), comm] or "offers beside a pending cancel" in model.faults
 
 
 @action

@@ -1,0 +1,16 @@
+// The first bytes of a layout, in type-map order: those that a message fills which is shorter than its receive.
+//
+// Example: the first 20 bytes of {4 x 8 bytes, stride 16 to 8} are {2 x 8 bytes, stride 16 to 8} and
+//   {4 bytes, 32 to 16}.
+#pragma once
+
+#include <optional>
+
+#include "datatype/box.hpp"
+
+namespace tempi::datatype {
+
+// Of boxes written for packing: those of the packed bytes [0, bytes). Nothing if that takes many boxes.
+std::optional<Boxes> first_bytes(const Boxes& boxes, std::int64_t bytes);
+
+}  // namespace tempi::datatype
