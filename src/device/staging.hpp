@@ -18,8 +18,9 @@ enum class Overrun { impossible, possible };
 
 class Staging {
  public:
-  // Device memory of the context, or pinned memory. The context is entered only where the pool has no block. Throws
-  // Error (no_memory), as the next one does.
+  // Device memory of the context, or pinned memory. The context is entered only where the pool has no block. Pinned
+  // memory without a context is pinned by pin(); before, it is address space, and not limited. Throws Error
+  // (no_memory), as the next one does.
   Staging(Device& device, Context context, MemoryKind kind, std::int64_t bytes, Limit limit = Limit::none,
           Overrun overrun = Overrun::impossible);
   // Ordinary memory. `device` may be null; the pool gives back its memory, too, when there is no other.
@@ -29,7 +30,11 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
   std::byte* data() const { return static_cast<std::byte*>(block_.data); }
 
-  std::int64_t block_bytes() const { return static_cast<std::int64_t>(block_.sort.bytes); }
+  // Of memory, not of address space.
+  std::int64_t held_bytes() const { return static_cast<std::int64_t>(block_.sort.held_bytes()); }
+
+  // Kernels reach pinned memory from now on. Throws Error: it is ordinary memory, for good.
+  void pin(Context context, Limit limit);
 
   // A block with a possible overrun has a tail, else one byte more than asked for.
   bool has_tail() const { return block_.sort.has_tail; }
@@ -40,6 +45,8 @@ class Staging {
     bool has_tail;
     Context context;  // null for memory of the host
     std::size_t bytes;
+    bool is_unpinned = false;  // pinned memory, before pin()
+    std::size_t held_bytes() const { return is_unpinned ? 0 : bytes; }
     bool operator==(const Sort&) const = default;
   };
   struct Block {
