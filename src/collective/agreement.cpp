@@ -211,14 +211,15 @@ Agreement::Prepared Agreement::prepare(const Call& call, const Group& group, con
 
 std::optional<int> Agreement::call_blocking(const Call& call, const Group& group, const Ends& ends) {
   Gap& gap = gaps_[place_of(call.function)];
-  if (gap.is_between_votes()) return {};
+  const bool is_large = has_large_blocks(call.function, ends, group.comm);
+  if (!is_large && gap.is_between_votes()) return {};
   const Prepared prepared = prepare(
       call, group, ends, [&](Pieces&& pieces) { return kept_exchange(std::move(pieces), device::Limit::none); });
   const bool may_be_sliced = call.function == Function::MPI_Bcast && prepared.memory == kOnGpu;
   const auto sliced =
       may_be_sliced ? reduction_->plan_broadcast(group, ends) : std::optional<NodeReduction::Broadcast>{};
   const unsigned all = ballot_->joined(prepared.memory | (sliced ? 0 : kNotSliced));
-  gap.note_vote(!are_messages(all));
+  if (!is_large) gap.note_vote(!are_messages(all));
   if (prepared.refusal) return prepared.refusal;
   if (!are_messages(all)) return left_to_library(prepared);
   if ((all & kNotSliced) == 0) {

@@ -9,6 +9,8 @@
 namespace tempi::collective {
 namespace {
 
+constexpr std::int64_t kLargeBlock = 64 << 10;  // takes much longer than a vote
+
 struct Element {
   pack::PreparedPtr structure;
   std::int64_t extent, size;
@@ -165,6 +167,17 @@ Pieces pieces_of(Pattern pattern, const Group& group, const Neighborhood* neighb
   else if (ends.out.is_in_place()) add_own_block(pieces, group, ends.in, ends.in.roles.special);
   else add_outs(pieces, ends.out, group.comm, partners);
   return pieces;
+}
+
+bool has_large_blocks(Function function, const Ends& ends, Handle comm) try {
+  const bool are_same_on_all =
+      function == Function::MPI_Bcast || function == Function::MPI_Allgather || function == Function::MPI_Alltoall;
+  if (!are_same_on_all) return false;
+  const KnownType* const type = find_type(ends.in.type);
+  const std::int64_t size = type != nullptr ? type->size() : element_of(ends.in.type, comm).size;
+  return size > 0 && ends.in.count >= (kLargeBlock + size - 1) / size;
+} catch (const Refused&) {
+  return false;
 }
 
 }  // namespace tempi::collective

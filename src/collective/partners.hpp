@@ -96,4 +96,8 @@ constexpr Pattern pattern_of(Function function) { return kByMessages[place_of(fu
 // LeftToLibrary for arguments that the library will refuse.
 Pieces pieces_of(Pattern pattern, const Group& group, const Neighborhood* neighbors, const Ends& ends);
 
+// Each member of the call receives blocks of the same number of bytes, and they are many. All members agree on that,
+// unless one has made an error.
+bool has_large_blocks(Function function, const Ends& ends, Handle comm);
+
 }  // namespace tempi::collective

@@ -25,13 +25,14 @@ constexpr std::size_t kSmallReceive = 4096;    // messages up to here do without
 struct Hash {
   std::size_t operator()(const Sort& sort) const {
     const auto context = reinterpret_cast<std::uintptr_t>(sort.context);
-    return (sort.bytes >> 12) * 8 + static_cast<std::size_t>(sort.kind) * 2 + (sort.has_tail ? 1 : 0) + (context >> 4);
+    return (sort.bytes >> 12) * 16 + static_cast<std::size_t>(sort.kind) * 4 + (sort.is_unpinned ? 2 : 0) +
+           (sort.has_tail ? 1 : 0) + (context >> 4);
   }
 };
 
 struct Pool {
   std::mutex mutex;
-  std::size_t all_bytes = 0;  // of all blocks, used and unused
+  std::size_t all_bytes = 0;  // held by all blocks, used and unused
   std::unordered_map<Sort, std::vector<void*>, Hash> unused;
 };
 
@@ -86,7 +87,7 @@ void leave_context(Device& device, const Block& block) noexcept try {
 }
 
 void deallocate(Device* device, const Block& block) noexcept {
-  if (block.sort.kind != MemoryKind::host) leave_context(*device, block);
+  if (block.sort.kind != MemoryKind::host && !block.sort.is_unpinned) leave_context(*device, block);
   if (block.sort.kind != MemoryKind::device) deallocate_pages(block.sort, block.data);
 }
 
@@ -94,13 +95,14 @@ void deallocate(Device* device, const Block& block) noexcept {
 struct Origin {
   Device* device;
   Context context;
+  Pinning pinning = Pinning::now;
 };
 
 // Null: the sort needs a tail and none is left.
 void* allocate(const Origin& origin, const Sort& sort, TailUse use) {
   if (sort.kind == MemoryKind::device) return Scope(*origin.device, origin.context).allocate(sort.bytes);
   void* const data = sort.has_tail ? allocate_pages_with_tail(sort.bytes, use) : allocate_host_pages(sort.bytes);
-  if (data == nullptr || sort.kind == MemoryKind::host) return data;
+  if (data == nullptr || sort.kind == MemoryKind::host || sort.is_unpinned) return data;
   try {
     Scope(*origin.device, origin.context).pin(data, sort.bytes);
   } catch (...) {
@@ -119,7 +121,7 @@ void release_if(Device* device, const Fn& is_one) noexcept {
       const auto& [sort, unused] = of_sort;
       if (!is_one(sort)) return false;
       for (void* data : unused) blocks.push_back({sort, data});
-      pool().all_bytes -= unused.size() * sort.bytes;
+      pool().all_bytes -= unused.size() * sort.held_bytes();
       return true;
     });
   }
@@ -141,15 +143,22 @@ void make_room(Device* device, std::size_t bytes) {
   throw Error(ErrorKind::no_memory, "TEMPI_POOL_LIMIT is reached");
 }
 
-void* allocate_with_room(const Origin& origin, const Sort& sort, TailUse use) {
+// If there is no memory, once more without what the pool keeps.
+template <class Fn>
+auto with_room(Device* device, const Fn& get) {
   try {
-    return allocate(origin, sort, use);
+    return get();
   } catch (...) {
     if (caught_error().kind() != ErrorKind::no_memory) throw;
   }
   count_shortage();
-  release_staging(origin.device);
-  return allocate(origin, sort, use);
+  release_staging(device);
+  return get();
+}
+
+void count_held(std::size_t bytes) {
+  const std::lock_guard lock(pool().mutex);
+  pool().all_bytes += bytes;
 }
 
 // Before more is allocated: blocks of contexts that have ended are of no use.
@@ -159,14 +168,18 @@ void forget_ended(Device* device) noexcept {
 }
 
 // Nothing: the sort needs a tail and none is left.
-std::optional<Block> take(const Origin& origin, const Sort& sort, Limit limit, TailUse use = TailUse::small) {
+std::optional<Block> take(const Origin& origin, Sort sort, Limit limit, TailUse use = TailUse::small) {
   if (void* const data = take_unused(sort)) return Block{sort, data};
+  if (origin.pinning == Pinning::later) {
+    sort.context = nullptr;
+    sort.is_unpinned = true;
+    if (void* const data = take_unused(sort)) return Block{sort, data};
+  }
   forget_ended(origin.device);
-  if (limit == Limit::pool) make_room(origin.device, sort.bytes);
-  void* const data = allocate_with_room(origin, sort, use);
+  if (limit == Limit::pool && !sort.is_unpinned) make_room(origin.device, sort.bytes);
+  void* const data = with_room(origin.device, [&] { return allocate(origin, sort, use); });
   if (data == nullptr) return {};
-  const std::lock_guard lock(pool().mutex);
-  pool().all_bytes += sort.bytes;
+  count_held(sort.held_bytes());
   return Block{sort, data};
 }
 
@@ -202,20 +215,38 @@ bool give_back(const Block& block) noexcept {
       return true;
     } catch (const std::bad_alloc&) {  // no memory for the list: the block itself is released
     }
-  pool().all_bytes -= block.sort.bytes;
+  pool().all_bytes -= block.sort.held_bytes();
   return false;
 }
 
 }  // namespace
 
-Staging::Staging(Device& device, Context context, MemoryKind kind, std::int64_t bytes, Limit limit, Overrun overrun)
-    : device_(&device), block_(take({device_, context}, kind, bytes, limit, overrun)) {}
+Staging::Staging(Device& device, Context context, MemoryKind kind, std::int64_t bytes, Limit limit, Overrun overrun,
+                 Pinning pinning)
+    : device_(&device), block_(take({device_, context, pinning}, kind, bytes, limit, overrun)) {}
 
 Staging::Staging(Device* device, std::int64_t bytes, Overrun overrun)
     : device_(device), block_(take({device, nullptr}, MemoryKind::host, bytes, Limit::none, overrun)) {}
 
 Staging::~Staging() {
   if (!give_back(block_)) deallocate(device_, block_);
+}
+
+void Staging::pin(Context context, Limit limit) {
+  Sort& sort = block_.sort;
+  if (!sort.is_unpinned) return;
+  sort.is_unpinned = false;
+  sort.context = context;
+  try {
+    if (limit == Limit::pool) make_room(device_, sort.bytes);
+    with_room(device_, [&] { Scope(*device_, context).pin(block_.data, sort.bytes); });
+  } catch (...) {
+    sort.kind = MemoryKind::host;
+    sort.context = nullptr;
+    count_held(sort.bytes);
+    throw;
+  }
+  count_held(sort.bytes);
 }
 
 std::uint64_t staging_shortages() noexcept { return n_shortages.load(std::memory_order_relaxed); }

@@ -16,6 +16,9 @@ enum class Limit { none, pool };
 // Writes of the MPI library behind the end. See host_pages.hpp.
 enum class Overrun { impossible, possible };
 
+// Pages that are pinned later, by pin(), are address space until then, and not limited. The pool may have pinned ones.
+enum class Pinning { now, later };
+
 class Staging {
  public:
   // Device memory of the context, or pages that it pins: both end with it. The context is entered only where the pool
@@ -29,7 +32,11 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
   std::byte* data() const { return static_cast<std::byte*>(block_.data); }
 
-  std::int64_t block_bytes() const { return static_cast<std::int64_t>(block_.sort.bytes); }
+  // Of memory, not of address space.
+  std::int64_t held_bytes() const { return static_cast<std::int64_t>(block_.sort.held_bytes()); }
+
+  // Kernels reach pinned memory from now on. Throws Error: it is ordinary memory, for good.
+  void pin(Context context, Limit limit);
 
   // A block with a possible overrun has a tail, else one byte more than asked for.
   bool has_tail() const { return block_.sort.has_tail; }
@@ -40,6 +47,8 @@ class Staging {
     bool has_tail;
     Context context;  // null for ordinary memory
     std::size_t bytes;
+    bool is_unpinned = false;  // pinned memory, before pin()
+    std::size_t held_bytes() const { return is_unpinned ? 0 : bytes; }
     bool operator==(const Sort&) const = default;
   };
   struct Block {

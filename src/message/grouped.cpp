@@ -78,6 +78,7 @@ bool is_queued_alone(const Work& work) {
   if (Landing* const landing = begun_landing(part)) keep(landing->queue_rest());
   else if (part.direct && goes_in_chunks(*part.direct)) keep(queue_chunks(*part.direct, part.payload.device()));
   else if (!part.direct && part.payload.is_empty()) part.queued = nullptr;
+  else if (!part.direct && !part.payload.make_ready()) move_now(work);
   else if (!part.direct && !part.payload.can_join_a_batch()) keep(part.payload.queue());
   else return false;
   return true;

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "message/lent.hpp"
+#include "message/parked.hpp"
 #include "message/strategy.hpp"
 
 namespace tempi::message {
@@ -60,9 +61,24 @@ Landing::~Landing() {
   lanes_.wait();
 }
 
+namespace {
+
+// Messages that are only kept for the next call make room for it.
+std::unique_ptr<Landing> make_with_room(const Scope& here, const pack::Transfer& transfer) {
+  try {
+    return std::make_unique<Landing>(here, transfer);
+  } catch (...) {
+    if (caught_error().kind() != ErrorKind::no_memory) throw;
+  }
+  end_parked();
+  return std::make_unique<Landing>(here, transfer);
+}
+
+}  // namespace
+
 std::unique_ptr<Landing> Landing::make(const Payload& payload, mailbox::Slot& slot) noexcept try {
   const Scope here(payload.device(), payload.transfer().laid_out().place.first.context);
-  auto landing = std::make_unique<Landing>(here, payload.transfer());
+  auto landing = make_with_room(here, payload.transfer());
   const auto shared = here.device().share(landing->end().place.first);
   if (!shared) return nullptr;
   lend(here.device(), landing->end().place.first);

@@ -13,6 +13,10 @@
 namespace tempi::message {
 namespace {
 
+// Pinning takes 0.4 ms a MiB (H200, driver 580), and direct messages never use the memory. Up to this size it is pinned
+// in the program's call.
+constexpr std::int64_t kPinnedAtOnce = 256 << 10;
+
 using device::Limit;
 using device::MemoryKind;
 using device::Overrun;
@@ -72,8 +76,9 @@ void Payload::take_memory(Limit limit) {
       if (has_taken(MemoryKind::pinned, limit)) return;
       break;
     case Packs::kernel_and_copies:
-      if (has_taken(MemoryKind::pinned, limit)) return take_stage(limit);
-      break;
+      if (!has_taken(MemoryKind::pinned, limit)) break;
+      if (!pinned_within_) take_stage(limit);
+      return;
     case Packs::layout_to_layout:
     case Packs::host_packer: break;
   }
@@ -83,14 +88,33 @@ void Payload::take_memory(Limit limit) {
 bool Payload::has_taken(MemoryKind kind, Limit limit) {
   const device::Location worker = pack::worker_of(transfer_);
   if (worker.context == nullptr) return false;
+  const bool is_later = kind == MemoryKind::pinned && may_be_pinned_later();
   try {
-    const Staging& taken = staging_.emplace(*device_, worker.context, kind, bytes(), limit, overrun());
+    const device::Pinning pinning = is_later ? device::Pinning::later : device::Pinning::now;
+    const Staging& taken = staging_.emplace(*device_, worker.context, kind, bytes(), limit, overrun(), pinning);
+    if (is_later) pinned_within_ = limit;
     use(taken.data(), {kind, worker.ordinal, worker.context});
     return true;
   } catch (...) {
     warn_fallback("a message travels through ordinary memory", caught_error().what());
     return false;
   }
+}
+
+bool Payload::may_be_pinned_later() const { return may_be_direct_ && bytes() > kPinnedAtOnce; }
+
+bool Payload::make_ready() noexcept {
+  if (!pinned_within_ || own_dense_) return true;
+  const Limit limit = *std::exchange(pinned_within_, std::nullopt);
+  try {
+    staging_->pin(context(), limit);
+  } catch (...) {
+    warn_fallback("a message travels through ordinary memory", caught_error().what());
+    transfer_.dense().place = {};
+    return false;
+  }
+  if (model::row(strategy_).packs == Packs::kernel_and_copies) take_stage(limit);
+  return true;
 }
 
 void Payload::take_stage(Limit limit) {
@@ -103,7 +127,7 @@ void Payload::take_stage(Limit limit) {
 
 bool Payload::has_wanted_memory() const {
   const Packs packs = model::row(strategy_).packs;
-  const bool is_staged_as_wanted = packs != Packs::kernel_and_copies || on_device_;
+  const bool is_staged_as_wanted = packs != Packs::kernel_and_copies || on_device_ || pinned_within_;
   return is_programs() || is_empty() ||
          (transfer_.dense().place.first.gpu_reaches() && is_staged_as_wanted && !sets_last_byte_apart());
 }
@@ -192,6 +216,7 @@ bool Payload::has_lost_buffer() const {
 }
 
 bool Payload::move_by_gpu_or_host() {
+  make_ready();
   try {
     move_by_gpu();
     return true;

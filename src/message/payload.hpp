@@ -57,10 +57,13 @@ class Payload {
   bool has_wanted_memory() const;
   // Of staging memory that is its own.
   std::int64_t held_bytes() const {
-    return (staging_ ? staging_->block_bytes() : 0) + (on_device_ ? on_device_->block_bytes() : 0);
+    return (staging_ ? staging_->held_bytes() : 0) + (on_device_ ? on_device_->held_bytes() : 0);
   }
   // There is nothing to pack into, or to unpack.
   bool is_empty() const { return is_bare_ && !own_dense_; }
+  // Its packed bytes are about to be moved by a GPU: large messages that may be direct get pinned memory, and device
+  // memory to stage in, only here. False: they are in ordinary memory.
+  bool make_ready() noexcept;
 
   // Packs or unpacks; complete on return. On the CPU when the GPU fails.
   void move();
@@ -103,6 +106,7 @@ class Payload {
   device::Overrun overrun() const;
   void take_memory(device::Limit limit);
   bool has_taken(device::MemoryKind kind, device::Limit limit);  // false: there is none
+  bool may_be_pinned_later() const;
   void take_stage(device::Limit limit);
   void use(void* dense, const device::Location& location);
   void leave_ended_context();
@@ -117,10 +121,11 @@ class Payload {
   Strategy strategy_;
   std::int64_t chunk_bytes_;
   bool is_bare_, may_be_direct_;
-  pack::Transfer transfer_;               // between the program's buffer and the packed bytes
-  bool is_in_one_allocation_;             // the program's buffer
-  const bool was_on_gpu_;                 // it, or some of it, at first
-  std::optional<pack::End> own_dense_{};  // while its packed bytes are elsewhere
+  std::optional<device::Limit> pinned_within_{};  // by make_ready()
+  pack::Transfer transfer_;                       // between the program's buffer and the packed bytes
+  bool is_in_one_allocation_;                     // the program's buffer
+  const bool was_on_gpu_;                         // it, or some of it, at first
+  std::optional<pack::End> own_dense_{};          // while its packed bytes are elsewhere
   device::Device* device_;
   std::optional<device::Staging> staging_,
       on_device_;                              // the latter only for copies beside kernels, and if there is room

@@ -17,6 +17,8 @@ BENCHMARKS = {
     "send": ("send", "Messages of strided data, against the library and the parts of a message."),
     "host-messages": ("host_messages", "Messages of derived datatypes in host memory, against the library."),
     "transpose": ("transpose", "Transposes of a distributed array by MPI_Alltoallw."),
+    "exchange": ("exchange", "Exchanges of packed pieces between GPUs, as FFT libraries make them."),
+    "sequence": ("sequence", "Messages between GPUs behind others, against the same messages alone."),
     "reduction": ("reduction", "How fast MPI_Reduce_local is on GPU memory."),
     "progress": ("progress", "When sends of GPU memory leave, and whether kernels run beside them."),
     "commit": ("commit", "The cost of a commit and of a preload."),

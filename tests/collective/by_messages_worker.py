@@ -225,13 +225,41 @@ def changing_arguments() -> int:
     return 30
 
 
-def host_calls_between(rounds: int) -> dict[str, int]:
+def host_calls_between(rounds: int, kinds: tuple[str, ...]) -> dict[str, int]:
     """Calls of host memory before and between those of GPU memory."""
     comm = MPI.COMM_WORLD.Dup()
     before = outcomes.rows()
     for turn in range(rounds):
-        transpose(comm, "host" if turn % 5 < 2 else DEVICE, turn)
+        transpose(comm, kinds[turn % len(kinds)], turn)
     counted = rows_of("MPI_Alltoallw", before)
+    comm.Free()
+    return counted
+
+
+def _uniform_call(comm: MPI.Comm, function: str, n: int, kind: str, turn: int) -> None:
+    """A call in which each rank gets blocks of n ints."""
+    own = np.arange(n * comm.size) + 1000 * comm.rank + turn
+    if function == "Bcast":
+        buffer = filled(own[:n], kind)
+        comm.Bcast(spec(buffer, n, MPI.INT), 0)
+        np.testing.assert_array_equal(ints(buffer), np.arange(n) + turn)
+        return
+    out, into = filled(own, kind), filled(np.full(n * comm.size, -1), kind)
+    getattr(comm, function)(spec(out, n, MPI.INT), spec(into, n, MPI.INT))
+    first = n * comm.rank if function == "Alltoall" else 0
+    expected = [np.arange(first, first + n) + 1000 * peer + turn for peer in range(comm.size)]
+    np.testing.assert_array_equal(ints(into), np.concatenate(expected))
+
+
+def large_calls_between(function: str, rounds: int) -> dict[str, int]:
+    """Large calls of GPU memory between small ones of host memory."""
+    comm = MPI.COMM_WORLD.Dup()
+    before = outcomes.rows()
+    for turn in range(rounds):
+        for _ in range(3):
+            _uniform_call(comm, function, 1, "host", turn)
+        _uniform_call(comm, function, 20_000, DEVICE, turn)
+    counted = rows_of(f"MPI_{function}", before)
     comm.Free()
     return counted
 

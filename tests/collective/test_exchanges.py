@@ -53,10 +53,21 @@ def test_some_ranks_in_host_memory(job):
     assert [by_outcome.get(BY_MESSAGES) for by_outcome, _ in found] == [4, None, 4]
 
 
-def test_host_calls_are_the_library_s_and_gpu_calls_come_back(job):
+HOST, GPU = "host", "device"
+
+
+@pytest.mark.parametrize("kinds", [(HOST, HOST, GPU, GPU, GPU), (HOST, GPU)], ids=["in fives", "by turns"])
+def test_host_calls_are_the_library_s_and_gpu_calls_come_back(job, kinds):
     """Having found a call to be the library's, the ranks vote less often."""
-    for by_outcome in job(2).call(worker.host_calls_between, 200):
+    for by_outcome in job(2).call(worker.host_calls_between, 200, kinds):
         assert by_outcome.get(BY_MESSAGES, 0) > 0
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("function", ["Bcast", "Allgather", "Alltoall"])
+def test_large_calls_between_small_host_calls_are_all_by_messages(job, function, size):
+    for by_outcome in job(size).call(worker.large_calls_between, function, 12):
+        assert by_outcome.get(BY_MESSAGES) == 12
 
 
 def test_arguments_change(job):

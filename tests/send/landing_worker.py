@@ -66,6 +66,20 @@ def row(pairs: Pairs, completion: str = "Waitall", recv: str = "Irecv", rounds: 
     return went_since(before)
 
 
+def row_behind(first: tuple[End, End], pairs: Pairs) -> Went:
+    """A row behind a message whose communicator and buffers are there still."""
+    comm = MPI.COMM_WORLD
+    with Builder() as builder:
+        side, requests = Side(first[comm.rank], builder), Requests(1)
+        if comm.rank == RECEIVER:
+            post(comm, [side], requests, "Irecv", True)
+            [status] = ways.complete(PLAIN, "Wait", requests)
+            check(side, status, payload_of(first[SENDER], builder), SENDER, 0)
+        else:
+            send(comm, [side])
+        return row(pairs)
+
+
 class Packing(threading.Thread):
     """Packs GPU memory while it runs: the fake device works on all that is queued only while somebody waits for it."""
 

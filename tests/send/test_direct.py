@@ -70,6 +70,14 @@ def test_a_row_is_direct_in_one_launch(job):
     assert job.call(direct_rows_worker.launches, ends) == [(1, 12)]
 
 
+@pytest.mark.parametrize("n_bytes", [4, 64 << 10, 4 << 20])
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_contiguous_message_is_one_copy_and_no_kernel(ranks, size, n_bytes):
+    job = ranks(size, **DIRECT, TEMPI_PATIENCE="5000000", TESTS_CASE="contiguous")
+    ends = gpu_end(c.Contiguous(n_bytes // 4, INT), 1), gpu_end(c.Contiguous(n_bytes // 4, INT), 2)
+    assert job.call(direct_rows_worker.launches, [ends]) == [(0, 1)] * size
+
+
 def test_long_rows_that_begin_anywhere_in_a_line(ranks):
     """To another process, by a kernel with idle words."""
     pair = ranks(2, **DIRECT, TEMPI_PATIENCE="5000000", TESTS_CASE="rows")

@@ -239,6 +239,36 @@ def test_a_pool_without_room(limit):
         assert (counts.direct, counts.declined, counts.fell_back) == (0, 0, 0)
 
 
+def test_landings_have_the_room_of_packed_bytes_that_do_not_come():
+    """The pool has room for the bytes of one message, once."""
+    with Ranks(2, PATIENT, {RECEIVER: {"TEMPI_POOL_LIMIT": "3000000"}}) as job:
+        for k in range(3):
+            assert went(job, [ends(SHORT, seed=k)]) == (1, 0, 0, 0)
+        assert job.call(worker.exchange, *ends(SHORT)) == [(1, 0, 0, 0)] * 2
+
+
+def test_messages_that_are_kept_for_the_next_call_make_room_for_landings():
+    """What has come packed is kept in a quarter of the pool, and the landing needs the rest and a little more."""
+    kept = ends(c.Contiguous(600_000, Named("CHAR")), kinds=("host", OTHER))
+    with Ranks(2, PATIENT, {RECEIVER: {"TEMPI_POOL_LIMIT": "3000000"}}) as job:
+        for k in range(2):
+            assert job.call(worker.row_behind, kept, [ends(SHORT, seed=k)])[SENDER] == (1, 0, 0, 0)
+
+
+@needs.fake_device("failures on demand")
+@pytest.mark.parametrize("failure", ["pinned:1", "pinned:2", "allocate:1", "launch:1"])
+@pytest.mark.parametrize("packs", [SENDER, RECEIVER], ids=["sender", "receiver"])
+@pytest.mark.parametrize("at", [SENDER, RECEIVER], ids=["sender fails", "receiver fails"])
+def test_large_messages_that_come_packed_after_all(packs, at, failure):
+    """One rank has no direct messages: the memory of the other one's packed bytes is pinned when they are there."""
+    options: dict[int, dict[str, str]] = {packs: {"TEMPI_NO_DIRECT": "1"}}
+    options[at] = options.get(at, {}) | {"TEMPI_FAKE_FAIL": failure}
+    with Ranks(2, PATIENT | {"TEMPI_PATIENCE": "0"}, options) as job:
+        for k in range(3):
+            pairs = [ends(SHORT, seed=k), ends(*SOME[1], seed=k), ends(c.Contiguous(N_INTS, INT), seed=k)]
+            assert went(job, pairs, "Waitall", ("Irecv", "Recv_init")[k % 2])[:2] == (0, 0)
+
+
 @needs.fake_device("failures on demand")
 @pytest.mark.parametrize("failure", ["map:1", "map:2", "map:3"])
 def test_a_landing_out_of_reach(failure):

@@ -1,0 +1,71 @@
+"""Exchanges of packed pieces between GPUs, as libraries of distributed FFTs make them: MPI_Irecv of
+all, MPI_Send or MPI_Isend of each piece when it is packed, MPI_Waitany, beside MPI_Alltoall.
+
+python -m bench.exchange --ranks 2 --cells 256
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from bench.common.commands import BENCH, CONSOLE, RESULTS, launch_command, preloaded, rows_printed
+from bench.common.tables import machine_facts, number, write_csv
+from tempi.cuda.gpus import gpus
+from tempi.run.shims import any_shim
+
+WAYS = ("alltoall", "isend", "send", "isend-waitall")
+
+
+@click.command(help=__doc__)
+@click.option(
+    "--ranks", type=int, multiple=True, default=[2], help="ranks of a launch, as often as you like  [2]"
+)
+@click.option(
+    "--cells", type=int, multiple=True, default=[256], help="edge of the cube, as often as you like  [256]"
+)
+@click.option("--ways", default=",".join(WAYS), help=f"with commas between them  [{','.join(WAYS)}]")
+@click.option("--rounds", default=30, help="exchanges behind the first ten  [30]")
+@click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI  [mpirun]")
+@click.option("--launcher-args", default="", help="further arguments of it")
+@click.option("--shim", type=Path, default=None, help="libtempi.so to preload  [this installation's]")
+@click.option("--name", default="exchange", help="of the CSV file  [exchange]")
+@click.option("--out", type=Path, default=RESULTS / "latest", help="its folder")
+def main(
+    ranks: tuple[int, ...],
+    cells: tuple[int, ...],
+    ways: str,
+    rounds: int,
+    mpirun: str,
+    launcher_args: str,
+    shim: Path | None,
+    name: str,
+    out: Path,
+) -> None:
+    lib, out = (shim or any_shim()).absolute(), out.absolute()
+    os.chdir(BENCH.parent)
+    names = ",".join(str(i) for i in range(len(gpus())))
+    rows: list[dict[str, object]] = []
+    for n_ranks in ranks:
+        launcher = launch_command(mpirun, n_ranks, launcher_args.split())
+        for n in cells:
+            rank = [sys.executable, "-m", "bench.exchange.rank", str(n), str(rounds), ways]
+            command = [*launcher, *preloaded(lib), f"EXCHANGE_GPUS={names}", *rank]
+            for line in rows_printed(command).splitlines():
+                way, first, us = line.split(",")
+                rows.append(
+                    {"ranks": n_ranks, "cells": n, "way": way, "first_us": float(first), "us": float(us)}
+                )
+    write_csv(out / f"{name}.csv", rows, machine_facts(mpirun, lib))
+    table = Table(*rows[0])
+    for row in rows:
+        table.add_row(*(number(value) if isinstance(value, float) else str(value) for value in row.values()))
+    CONSOLE.print(table)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m bench.exchange")

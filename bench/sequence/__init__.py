@@ -1,0 +1,1 @@
+"""Messages between two GPUs behind others, beside the same messages alone."""
