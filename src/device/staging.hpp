@@ -24,7 +24,7 @@ class Staging {
   // Device memory of the context, or pages that it pins: both end with it. The context is entered only where the pool
   // has no block. Throws Error (no_memory), as the next one does.
   Staging(Device& device, Context context, MemoryKind kind, std::int64_t bytes, Limit limit = Limit::none,
-          Overrun overrun = Overrun::impossible);
+          Overrun overrun = Overrun::impossible, Pinning pinning = Pinning::now);
   // Ordinary memory. `device` may be null; the pool gives back its memory, too, when there is no other.
   Staging(Device* device, std::int64_t bytes, Overrun overrun);
   ~Staging();

@@ -78,4 +78,4 @@ def test_one_sided_calls_get_host_memory_where_messages_may_be_direct(below, nam
     """The target may be another process of the node."""
     with Ranks(N_RANKS, AWARE | {"TEMPI_NO_DIRECT": "0"}, below) as job:
         assert job.call(worker.access, name) == ON_HOST
-        assert job.call(worker.reduction, "Allreduce") == ON_HOST
+        assert job.call(worker.reduction, "Iallreduce") == ON_HOST
