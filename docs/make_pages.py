@@ -31,15 +31,15 @@ the other kind and those from `MPI_ANY_SOURCE` are not offered. While such a rec
 cancelled receive is not complete, receives that may match the same message are not offered either; direct
 messages go on behind it.
 
-Memory that other processes cannot map (managed memory, `cudaMallocAsync`) is offered for messages of 64 KiB or
-more, which come through memory of the receiver's GPU. Memory that the driver does not map for a sender is
+Memory that other processes cannot map (managed memory, `cudaMallocAsync`) is offered for messages of 64 KiB
+or more, which come through memory of the receiver's GPU. Memory that the driver does not map for a sender is
 not offered to that sender again.
 
-A CUDA-aware library is given GPU memory in the calls that are known to work with it (`src/machine/handed.def`),
-and only where no peer is another process of the node: between processes of a node contiguous messages are
-direct, too, and what is not direct travels through pinned memory. The driver does not map an allocation where
-the process still has any mapping of a freed one, whichever library made it, and UCX aborts then. Where direct
-messages are switched off, the library is given GPU memory within a node, too.
+A CUDA-aware library is given GPU memory in the calls that are known to work with it
+(`src/machine/handed.def`), and only where no peer is another process of the node: between processes of a node
+contiguous messages are direct, too, and what is not direct travels through pinned memory. The driver does not
+map an allocation where the process still has any mapping of a freed one, whichever library made it, and UCX
+aborts then. Where direct messages are switched off, the library is given GPU memory within a node, too.
 
 Direct messages end on a communicator, and `TEMPI_REPORT=1` counts the cause, when a second thread sends or
 receives there, when a call fails, when a send is cancelled, or with a persistent receive of host memory from

@@ -21,6 +21,16 @@ from tempi.run.shims import any_shim
 WAYS = ("alltoall", "isend", "send", "isend-waitall")
 
 
+# Each rank sees the GPUs in another order, its own first, and runs the rest of the arguments.
+ROTATED = """
+names=(${0//,/ })
+first=$((${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}} % ${#names[@]}))
+order=("${names[@]:first}" "${names[@]:0:first}")
+export CUDA_VISIBLE_DEVICES=$(IFS=,; echo "${order[*]}")
+exec "$@"
+"""
+
+
 @click.command(help=__doc__)
 @click.option(
     "--ranks", type=int, multiple=True, default=[2], help="ranks of a launch, as often as you like  [2]"
@@ -54,7 +64,7 @@ def main(
         launcher = launch_command(mpirun, n_ranks, launcher_args.split())
         for n in cells:
             rank = [sys.executable, "-m", "bench.exchange.rank", str(n), str(rounds), ways]
-            command = [*launcher, *preloaded(lib), f"EXCHANGE_GPUS={names}", *rank]
+            command = [*launcher, "bash", "-c", ROTATED, names, *preloaded(lib), *rank]
             for line in rows_printed(command).splitlines():
                 way, first, us = line.split(",")
                 rows.append(

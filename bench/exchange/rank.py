@@ -1,16 +1,16 @@
 """The transpose of a distributed cube of complex doubles, as libraries of distributed FFTs make it: one
 kernel packs each piece, messages of contiguous GPU memory carry the pieces, one kernel unpacks each.
 
-``mpirun -n 2 env EXCHANGE_GPUS=0,1 LD_PRELOAD=$(tempi lib) python -m bench.exchange.rank CELLS ROUNDS WAYS``
+``mpirun -n 2 env LD_PRELOAD=$(tempi lib) python -m bench.exchange.rank CELLS ROUNDS WAYS``
 
-Each rank sees the GPUs in another order, its own first, as job scripts do. Each way warms up with buffers
-that are freed then, as those libraries do. Prints a line "way,first_us,us" for each: the mean of the first
-ten exchanges with its own buffers, and the median of all later ones, of the slowest rank.
+The first GPU that a rank sees is its own (``bench.exchange`` rotates them, as job scripts do). Each way
+warms up with buffers that are freed then, as those libraries do. Prints a line "way,first_us,us" for each:
+the mean of the first ten exchanges with its own buffers, and the median of all later ones, of the slowest
+rank.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -19,16 +19,6 @@ from typing import Any
 
 import mpi4py
 
-
-def rotate_gpus() -> None:
-    """The GPU of this rank comes first, and the others behind it."""
-    names = os.environ.get("EXCHANGE_GPUS", "0").split(",")
-    rank = int(os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK") or os.environ.get("MPI_LOCALRANKID") or 0)
-    first = rank % len(names)
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names[first:] + names[:first])
-
-
-rotate_gpus()
 mpi4py.rc.thread_level = "single"
 import cupy  # noqa: E402
 from mpi4py import MPI  # noqa: E402

@@ -95,7 +95,7 @@ class Message:
         begun = time.perf_counter()
         call()
         us = 1e6 * (time.perf_counter() - begun) / (2 if is_blocking else 1)
-        return COMM.allreduce(us, MPI.MAX)
+        return float(COMM.allreduce(us, MPI.MAX))
 
     def measured(self, i: int) -> float:
         """The median, us. Ends all ranks if the bytes are wrong."""

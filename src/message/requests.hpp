@@ -7,11 +7,12 @@
 
 namespace tempi::message {
 
-// Complete without the library. A nonblocking receive that a query has told complete is the library's to complete: an
-// error is told to the handler of the call that completes it.
+// Complete without the library. A message that a query has told complete is the library's to complete, if its request
+// stays: an error is told to the handler of the call that completes it. A query makes MPICH's persistent requests
+// inactive.
 inline bool is_ended(const Message& message) {
-  const bool is_receive = message.lifetime == Lifetime::plain && !message.is_collective();
-  return message.ends_without_library() && !(is_receive && message.is(MessageState::seen));
+  const bool request_stays = (message.lifetime == Lifetime::plain || TEMPI_MPI_ABI_OPENMPI) && !message.is_collective();
+  return message.ends_without_library() && !(request_stays && message.is(MessageState::seen));
 }
 
 // Messages of requests that a call is completing. They are not in the engine meanwhile: the library may reuse the

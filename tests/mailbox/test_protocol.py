@@ -55,7 +55,6 @@ CASES_OF_THREADS = {
     "open after a second receiver": "S10 S10|R00|&R00",
     "open after a second sender": "H10|&S10|R00 R00",
     "no settling": "S10|&H10|R00 R00",
-    "settles only while open": "S10|&T10 H10|R00 R00 H00",
     "offers after a close": "S10 S10|R00|&R*0",
     "open after a second thread's cancel": "S10 S10|R00=a R00|&Ca",
 }

@@ -163,7 +163,7 @@ def test_what_a_launcher_writes_in_front_of_a_record_does_no_harm(environment, t
 
 def test_the_ranks_of_a_job_are_used(environment, tmp_path):
     preload = ["env", f"LD_PRELOAD={shim.preload()}", f"TEMPI_CACHE_DIR={tmp_path / 'cache'}"]
-    job = [mpiexec(), "-n", "2", *preload, *MEASURE, "--quick", "--seconds", "1000"]
+    job = [mpiexec(), "-n", "2", *preload, *MEASURE, "--quick", "--keep-anyway", "--seconds", "1000"]
     done = run(job, environment | UNHURRIED, PATIENCE_SECONDS)
     assert done.code == 0, done.text
     terms = only_profile(tmp_path / "cache").terms

@@ -18,7 +18,7 @@ from tempi.measure.tune_search import Search
 from tempi.model.profile import completed, name_of, read, write
 from tempi.model.profile_check import ProfileError
 
-MEASURE = [sys.executable, "-m", "tempi.measure", "--quick"]
+MEASURE = [sys.executable, "-m", "tempi.measure", "--quick", "--keep-anyway"]
 TUNE = [*MEASURE, "--tune", "--seconds", "0.5"]  # enough for some candidates, as the first one is always tried
 SCHEMA = Path(__file__).resolve().parents[2] / "perfmodel" / "schema.json"
 

@@ -211,6 +211,7 @@ def arrived_beside_a_complete_send(kind: str, way: str) -> None:
         if comm.rank == SENDER:
             side = Side(out, builder)
             PLAIN("Send", side.piece, RECEIVER, 0, comm)
+            comm.Barrier()
         else:
             received, requests = Side(out.later(1), builder), Requests(2)
             pair = [Side(out.later(2), builder), Side(out.later(3), builder)]
@@ -218,6 +219,7 @@ def arrived_beside_a_complete_send(kind: str, way: str) -> None:
             PLAIN("Send_init", pair[0].piece, 0, 0, own, requests.at(0))
             PLAIN("Recv_init", pair[1].piece, 0, 0, own, into.at(0))
             PLAIN("Irecv", received.piece, SENDER, 0, comm, requests.at(1))
+            comm.Barrier()  # the message has been sent
             _start_until_received(way, requests, into)
             received.check_received(payload_of(out, builder))
             for its in (requests, into):

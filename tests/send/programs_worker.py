@@ -94,10 +94,13 @@ class Part:
         self._messages = messages
         self._opened: list[Open] = []
 
-    def calls(self) -> list[tuple[str, Image]]:
-        sent = [(m.send, Image(m.sent, self.builder)) for m in self._messages if m.source == self.me]
-        received = [m for m in self._messages if m.target == self.me]
-        return sent + [(m.recv.split()[0], Image(m.received, self.builder)) for m in received]
+    def calls(self) -> list[outcomes.Claim | None]:
+        sent = [outcomes.claim(m.send, Image(m.sent, self.builder)) for m in self._messages if m.source == self.me]
+        return sent + [self._claim_of_receive(m) for m in self._messages if m.target == self.me]
+
+    def _claim_of_receive(self, message: Message) -> outcomes.Claim | None:
+        sent, received = Image(message.sent, self.builder), Image(message.received, self.builder)
+        return outcomes.claim(message.recv.split()[0], received, is_filled=sent.size > 0)
 
     def begin(self) -> None:
         """Starts everything in program order. Blocking receives and sends are done on the spot."""

@@ -85,10 +85,8 @@ def end(model: Model, state: State, thread: int, of: int) -> Next:
 def note_untouched(model: Model, state: State, thread: int, m: str) -> Next:
     """A send of host memory. A second thread's waits for claimed ones: settle()."""
     process, comm = model.process(thread), model.calls.messages[m].comm
-    is_all_closed = state["closed sends", process, comm] and state["closed receives", process, comm]
     count_send(model, state, thread, m)
-    is_left = is_all_closed and "settles only while open" in model.faults
-    settles = state["closed sends", process, comm] and not is_left and "no settling" not in model.faults
+    settles = state["closed sends", process, comm] and "no settling" not in model.faults
     return [(("settle",),) if settles else ()]
 
 
