@@ -3,8 +3,8 @@
 // communicator agree before the launch and vote again when their kernels are complete (ballot.hpp).
 //
 // Glossary
-//   slice   the scalars that a process reduces: a part of them in MPI_Allreduce and MPI_Reduce, the process's own block in
-//           MPI_Reduce_scatter, all in MPI_Scan
+//   slice   the scalars that a process reduces: a part of them in MPI_Allreduce and MPI_Reduce, the process's own block
+//           in MPI_Reduce_scatter, all in MPI_Scan
 //   input   the buffer of a process that is reduced: its send buffer, with MPI_IN_PLACE its receive buffer
 //   output  a receive buffer
 //

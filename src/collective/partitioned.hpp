@@ -1,6 +1,6 @@
-// MPI-4.1, chapter 4: messages in partitions. The library is given packed bytes in memory of the host, never GPU memory:
-// a partition is packed by MPI_Pready, on the thread that calls it, and unpacked by the first MPI_Parrived that is told
-// of it, or with the whole message at its completion.
+// MPI-4.1, chapter 4: messages in partitions. The library is given packed bytes in memory of the host, never GPU
+// memory: a partition is packed by MPI_Pready, on the thread that calls it, and unpacked by the first MPI_Parrived that
+// is told of it, or with the whole message at its completion.
 //
 // Glossary
 //   partition  `count` elements of the buffer; the other end may divide the message into another number of them

@@ -207,7 +207,7 @@ Meetings::Place Meetings::note_receive(int peer, int tag) {
 
 // In its line and that of all tags, whichever its source has.
 void Meetings::count_met(int peer, int tag) {
-  for (const int either : {tag, MPI_ANY_TAG}) {
+  for (const int either : {tag, int{MPI_ANY_TAG}}) {
     if (Received* const received = find_received(peer, either)) ++received->n;
   }
 }

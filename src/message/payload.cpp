@@ -233,6 +233,7 @@ void Payload::unpack(std::int64_t received) {
     bring_last_byte_back();
     return move();
   }
+  make_ready();  // with room for a whole message: the transfer is shorter from now on
   const std::int64_t size = transfer_.laid_out().layout->size;
   const std::int64_t whole = received / size;
   if (whole > 0) {

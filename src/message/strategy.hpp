@@ -77,8 +77,8 @@ std::int64_t chunk_bytes(const model::Features& features, pack::Direction direct
 // Seconds that this machine's profile predicts for packing or unpacking GPU memory; 0 without one.
 double predicted_seconds(const model::Features& features, Strategy strategy, pack::Direction direction);
 
-// True if contiguous buffers go to the library in any memory: their location is not queried then. `peer` is negative for
-// any, and in a collective call. Of a communicator that is known to be valid.
+// True if contiguous buffers go to the library in any memory: their location is not queried then. `peer` is negative
+// for any, and in a collective call. Of a communicator that is known to be valid.
 //
 // The library may map memory of the program in other processes of the node, as this library does. The driver refuses to
 // map an allocation where the process still has any mapping of a freed one at that address, and UCX aborts then. So

@@ -56,8 +56,8 @@ bool is_on_this_node(int rank) noexcept;
 // Takes a few ns, with MPI_COMM_WORLD less. Null if there is no peer.
 const KnownPeer* find(Handle comm, int rank) noexcept;
 
-// The rank is a process of this node; a negative rank: a member other than this process may be, of MPI_COMM_SELF any one
-// of the node (it stands for the processes of a window or a file). Of a communicator that is known to be valid.
+// The rank is a process of this node; a negative rank: a member other than this process may be, of MPI_COMM_SELF any
+// one of the node (it stands for the processes of a window or a file). Of a communicator that is known to be valid.
 bool may_be_neighbour(Handle comm, int rank) noexcept;
 
 // Locality for a message of host memory. An unknown peer is taken to be as far as the farthest rank.

@@ -31,7 +31,8 @@ std::optional<SharedAllocation> ask(const CudaDriver& driver, const Location& lo
   return shared;
 }
 
-// The driver maps no allocation where the process has any mapping of a freed one, whoever made that: UCX, NCCL, PyTorch.
+// The driver maps no allocation where the process has any mapping of a freed one, whoever made that: UCX, NCCL or
+// PyTorch.
 CUdeviceptr open(const CudaDriver& driver, const CUipcMemHandle& handle) {
   CUdeviceptr address = 0;
   const CUresult result = driver.cuIpcOpenMemHandle_v2(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);

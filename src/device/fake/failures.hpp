@@ -23,8 +23,8 @@ namespace tempi::device {
 // the N-th "share" shares nothing, the N-th "run" is a kernel that begins, which only the kind "kill" ends; the N-th
 // "unmap" takes two seconds, as behind a kernel that runs.
 // NAME:N:KIND fails with another exception than the device would throw: an Error of that kind ("internal", "mapped"),
-// one of the C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int"). KIND "kill" ends the process with
-// SIGKILL at this call.
+// one of the C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int"). KIND "kill" ends the
+// process with SIGKILL at this call.
 class Failures {
  public:
   explicit Failures(std::string_view list) {
