@@ -19,6 +19,7 @@ BENCHMARKS = {
     "transpose": ("transpose", "Transposes of a distributed array by MPI_Alltoallw."),
     "exchange": ("exchange", "Exchanges of packed pieces between GPUs, as FFT libraries make them."),
     "sequence": ("sequence", "Messages between GPUs behind others, against the same messages alone."),
+    "collectives": ("collectives", "How fast reductions and broadcasts of GPU memory are, beside NCCL."),
     "reduction": ("reduction", "How fast MPI_Reduce_local is on GPU memory."),
     "progress": ("progress", "When sends of GPU memory leave, and whether kernels run beside them."),
     "commit": ("commit", "The cost of a commit and of a preload."),
