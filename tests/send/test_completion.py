@@ -14,6 +14,7 @@ from test_direct import DIRECT
 
 from support import effort
 from support.defects import library_name
+from support.ranks import RanksFailed
 
 N_PLANS = effort.scaled(400)
 SHIMS = {
@@ -72,12 +73,23 @@ def differences(the_plan, ours, plain):
     return found + [f"{key} is never told complete" for key in untold]
 
 
+def in_host_memory(ranks, the_plan):
+    """The outcome without the shim; None: the library dies (Open MPI writes what is too long behind the buffer)."""
+    try:
+        return ranks(2, preload=False).call(worker.run, the_plan, True)
+    except RanksFailed:
+        return None
+
+
 def check(ranks, options, seeds):
-    with_shim, alone = ranks(2, **options), ranks(2, preload=False)
+    with_shim = ranks(2, **options)
     handlers, known = {}, set()
     for seed in seeds:
         the_plan = seed if isinstance(seed, Plan) else plan(seed)
-        plain, ours = alone.call(worker.run, the_plan, True), with_shim.call(worker.run, the_plan, False)
+        plain = in_host_memory(ranks, the_plan)
+        if plain is None:
+            continue
+        ours = with_shim.call(worker.run, the_plan, False)
         found = [line for rank in (0, 1) for line in differences(the_plan, ours[rank], plain[rank])]
         assert not found, "\n".join([*found, repr(the_plan)])
         known.update(plain[1].handlers)
