@@ -17,7 +17,7 @@ namespace {
     warn_once("namespace", "MPI functions of an MPI library in another namespace of the loader are called past TEMPI");
     return nullptr;
   }
-  return abi.empty() ? nullptr : preload::function_of_shim(name);
+  return abi.empty() ? nullptr : preload::function_of_shim(handle, name);
 }
 
 [[gnu::constructor]] void find_next() { preload::next_dlsym(); }

@@ -53,7 +53,8 @@ std::string_view abi_by_handle(void* handle, const void* caller) {
   return ::dlinfo(handle, RTLD_DI_LMID, &space) == 0 && space == LM_ID_BASE ? abi : kElsewhere;
 }
 
-void* function_of_shim(const char* name) {
+void* function_of_shim(void* handle, const char* name) {
+  if (next_dlsym()(handle, name) == nullptr) return nullptr;
   const void* const api = next_dlsym()(RTLD_DEFAULT, "tempi_api");
   const link_map* const shim = api != nullptr ? library_at(api) : nullptr;
   void* const found = shim != nullptr ? function_in(shim, name) : nullptr;

@@ -135,7 +135,7 @@ void look_up(void* handle, const char* name, const void* caller, void** found) {
   if (abi.empty()) return;
   if (abi == kElsewhere) return say(std::string(name) + " is looked up in an MPI library in another namespace");
   if (!has_shim()) load_shim(abi);
-  *found = function_of_shim(name);
+  *found = function_of_shim(handle, name);
 }
 
 // Errors of the chooser are printed and do not reach the program.

@@ -10,7 +10,7 @@ import ctypes
 import re
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
@@ -37,7 +37,7 @@ class Result(NamedTuple):
 
 
 class Calls:
-    def __init__(self, symbols: ctypes.CDLL) -> None:
+    def __init__(self, symbols: ctypes.CDLL | _PastShim) -> None:
         self._symbols = symbols
 
     def has(self, function: str) -> bool:
@@ -127,9 +127,23 @@ def _count_type(function: str) -> type[ctypes.c_int] | type[ctypes.c_int64]:
     return ctypes.c_int64 if function.endswith("_c") else ctypes.c_int
 
 
+class _PastShim:
+    """The functions of a library, past a shim that stands in for dlsym."""
+
+    def __init__(self, path: str) -> None:
+        self._library, self._look_up = ctypes.CDLL(path), ctypes.CDLL("libc.so.6").dlsym
+        self._look_up.argtypes, self._look_up.restype = (ctypes.c_void_p, ctypes.c_char_p), ctypes.c_void_p
+
+    def __getattr__(self, name: str) -> Any:
+        address = self._look_up(self._library._handle, name.encode())
+        if not address:
+            raise AttributeError(name)
+        return self._library._FuncPtr(address)
+
+
 @cache
 def library() -> Calls:
-    return Calls(ctypes.CDLL(library_path()))
+    return Calls(_PastShim(library_path()))
 
 
 @cache
