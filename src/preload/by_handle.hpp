@@ -25,8 +25,8 @@ inline bool may_be_by_handle(const void* handle, const char* name) noexcept {
 inline constexpr std::string_view kElsewhere = "elsewhere";
 std::string_view abi_by_handle(void* handle, const void* caller);
 
-// The shim's function of that name. Null: there is no shim, it does not stand in for the function, or the library of the
-// handle lacks it.
+// The shim's function of that name. Null: there is no shim, it does not stand in for the function, or the handle's
+// library lacks it.
 void* function_of_shim(void* handle, const char* name);
 
 }  // namespace tempi::preload
