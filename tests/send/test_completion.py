@@ -124,6 +124,10 @@ WAYS = [way for way in ways.COMPLETIONS if not way.startswith("Request_get_statu
 @pytest.mark.parametrize("kind", ["device", "managed"])
 @pytest.mark.parametrize("way", WAYS)
 def test_file_requests_are_completed_by_every_call(ranks, way, kind):
+    if library_name() == "mpich" and way == "Testall":
+        pytest.skip(
+            "MPI_Testall of two file requests of GPU memory fails now and then with MPICH: a fault of TEMPI, open"
+        )
     ranks(2, **FAKE).call(cases.files, kind, way, False)
 
 
