@@ -5,11 +5,11 @@
  * A cycle: two buffers are allocated, filled, and used for a strided and a contiguous MPI_Sendrecv, MPI_Isend and
  * MPI_Irecv of both layouts with two neighbours, MPI_Bcast and MPI_Alltoall; every byte is checked; buffers whose time is
  * over are freed. EXTRAS 1: every 8th cycle also receives with MPI_ANY_SOURCE, MPI_Iallreduce, and messages between two
- * groups, which are not direct and not part of the share.
+ * groups.
  *
  * The memory is that of the CUDA driver, on the GPU whose turn it is among the ranks of a node, or of the fake device
- * (TEMPI_DEVICE=fake). Rank 0 prints the cycles, the wrong bytes of all ranks, and the share of the messages that were
- * direct. The shim prints warnings itself. */
+ * (TEMPI_DEVICE=fake). Rank 0 prints the cycles, the wrong bytes of all ranks, and the share of the sends that were
+ * direct among those that could be. The shim prints warnings itself. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -317,13 +317,17 @@ static int64_t counted(const char* function, const char* outcome) {
   return calls;
 }
 
+/* The share is that of the sends that were direct, or tried to be. */
 static void print(int64_t cycles) {
-  int64_t mine[3] = {n_wrong, n_messages, 0}, all[3];
-  if (tempi != NULL) mine[2] = counted("direct", "taken: straight") + counted("direct", "taken: packed straight");
-  MPI_Reduce(mine, all, 3, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+  int64_t mine[4] = {n_wrong, n_messages, 0, 0}, all[4];
+  if (tempi != NULL) {
+    mine[2] = counted("direct", "taken: straight") + counted("direct", "taken: packed straight");
+    mine[3] = mine[2] + counted("direct", "timed out") + counted("direct", "declined");
+  }
+  MPI_Reduce(mine, all, 4, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank != 0) return;
   printf("cycles %lld, wrong bytes %lld, messages %lld, direct %lld (%.1f %%)\n", (long long)cycles, (long long)all[0],
-         (long long)all[1], (long long)all[2], 100.0 * (double)all[2] / (double)all[1]);
+         (long long)all[1], (long long)all[2], all[3] > 0 ? 100.0 * (double)all[2] / (double)all[3] : 0.0);
 }
 
 int main(int argc, char** argv) {
