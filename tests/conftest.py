@@ -14,6 +14,9 @@ sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != _ROOT]
 sys.path.append(str(_ROOT / "docs"))  # def_tables: the reader of the tables of src/
 
 import mpi4py  # noqa: E402
+import pytest  # noqa: E402
+
+pytest.register_assert_rewrite("support")  # its assertions, too, show the values that they compare
 
 from support import processes  # noqa: E402
 
@@ -21,7 +24,6 @@ from support import processes  # noqa: E402
 # of support import MPI.
 mpi4py.rc.initialize = mpi4py.rc.finalize = processes.in_child()
 
-import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from support import effort, needs  # noqa: E402

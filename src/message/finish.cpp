@@ -161,6 +161,17 @@ int finish_several(std::vector<Completed>& done, const SeenStatuses& statuses, i
   return owner.tell(MPI_ERR_IN_STATUS);
 }
 
+// MPICH's MPI_Testall tells of an error before all requests are complete. It leaves those that are, and the next call
+// about them tells their statuses again. (`code` is MPI_SUCCESS where an error handler has returned. The status of a file
+// request is written whenever it is polled.)
+void note_left(const MessagePtr& message, MPI_Status& status, int code) noexcept {
+  if (message->is_collective() && code == MPI_SUCCESS) return;
+  const bool is_told = message->lifetime == Lifetime::plain && is_filled(status) && has_error(status);
+  if (!is_told || has_class(status.MPI_ERROR, MPI_ERR_PENDING)) return;
+  if (message->is(MessageState::started)) note_told(message, &status, status.MPI_ERROR);
+  else if (message->is(MessageState::seen)) tell_again(status, message->told);
+}
+
 int code_in(const MPI_Status& status, int code) {
   return has_class(code, MPI_ERR_IN_STATUS) && has_error(status) ? status.MPI_ERROR : MPI_SUCCESS;
 }
@@ -223,6 +234,14 @@ void unpack(const std::vector<Completed>& all) noexcept {
   leave_landings(landed);
 }
 
+void note_told(const MessagePtr& message, MPI_Status* status, int code) noexcept {
+  unpack({{message, nullptr, status, code}});
+  if (message->receives_from_nobody) say_nobody(*status);
+  message->told = *status;
+  message->start_code = code;
+  message->state.become(MessageState::seen);
+}
+
 void unpack_received(Payload& payload, int code, const MPI_Status& status) {
   if (can_be_unpacked(code, status)) payload.unpack(received_bytes(status, payload.bytes()));
   else device::discard_overruns();
@@ -248,8 +267,11 @@ int finish_all(Requests& requests, const SeenStatuses& statuses, int code, bool 
   if (are_said) done.reserve(static_cast<std::size_t>(requests.size()));
   for (int i = 0; i < requests.size(); ++i) {
     MPI_Status* const status = statuses.at(i);
-    if (requests.message(i) && is_complete(*requests.message(i), requests.slot(i), *status, are_said)) {
+    if (!requests.message(i)) continue;
+    if (is_complete(*requests.message(i), requests.slot(i), *status, are_said)) {
       done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
+    } else {
+      note_left(requests.message(i), *status, code);
     }
   }
   return done.empty() ? code : finish_several(done, statuses, requests.size(), code);

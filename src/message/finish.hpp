@@ -85,6 +85,10 @@ struct Completed {
 
 void unpack(const std::vector<Completed>& all) noexcept;
 
+// The library has told that a started request is complete, and has left it to a completing call: the message is unpacked,
+// and becomes "seen". `status` is corrected, `code` the error of the request.
+void note_told(const MessagePtr& message, MPI_Status* status, int code) noexcept;
+
 // True if the request is complete after a call. `slot` is the address of the program's handle; `is_said`: the call has
 // said that the request is complete, though MPICH may write nothing into the status of a send.
 bool is_complete(const Message& message, const void* slot, const MPI_Status& status, bool is_said) noexcept;

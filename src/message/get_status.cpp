@@ -62,11 +62,7 @@ int get_status_of(const Real& real, const MessagePtr& message, int* flag, MPI_St
   // MPICH's persistent request is inactive then, though it has failed.
   const bool is_told = code == MPI_SUCCESS || (message->lifetime != Lifetime::plain && seen.is_filled());
   if (!is_told || !*flag) return code;
-  unpack({{message, nullptr, seen.get(), code}});
-  if (message->receives_from_nobody) say_nobody(*seen.get());
-  message->told = *seen.get();
-  message->start_code = code;
-  message->state.become(MessageState::seen);
+  note_told(message, seen.get(), code);
   return code;
 }
 

@@ -24,6 +24,7 @@ from support.typemap import Named
 INT = Named("INT")
 UNSET = 0x11111111  # fills statuses before a call
 PATIENCE_SECONDS = 10.0
+QUERY_SECONDS = 0.002  # between queries: MPICH forgets the class of an error after 1,024 more
 TOKEN = [None, 0, MPI.BYTE]
 
 
@@ -331,14 +332,15 @@ class Set:
         }  # fmt: skip
         kinds.get(name, self.ask)(name)
 
-    def _poll(self, step: Callable[[], bool], what: str) -> None:
+    def _poll(self, step: Callable[[], bool], what: str, pause: float = 0.0) -> None:
         end = time.monotonic() + PATIENCE_SECONDS
         while not step():
+            time.sleep(pause)
             assert time.monotonic() < end, f"round {self.n}: {what}, items {sorted(self.left)} are left"
 
     def complete(self, the_round: Round) -> None:
         if the_round.query and self.left:
-            self._poll(lambda: self.ask(the_round.query), the_round.query)
+            self._poll(lambda: self.ask(the_round.query), the_round.query, QUERY_SECONDS)
 
         def step() -> bool:
             if self.left:

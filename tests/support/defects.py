@@ -60,6 +60,14 @@ def fails_of_partitions() -> tuple[str, ...]:
     return ("Testall", "Request_get_status_all") if library_name() == "mpich" else ()
 
 
+def fails_of_completed_files() -> tuple[str, ...]:
+    """Calls that report MPI_ERR_IN_STATUS where one of two file requests is complete before the other (MPICH 5.0.2).
+
+    They poll a request again that is complete. In host memory 1 to 20 of 100 such calls fail.
+    """
+    return ("Testall",) if library_name() == "mpich" else ()
+
+
 def is_open_mpi_4() -> bool:
     return "Open MPI v4" in MPI.Get_library_version()
 
