@@ -127,6 +127,7 @@ def test_a_receive_that_testall_leaves_beside_one_in_error(ranks, options, has_h
     the_round = Round(posts_first=True, starts_together=False, before=("Testall",) * 3, query="", completion="Waitall")
     check(ranks, SHIMS[options], [Plan(0, has_handler, items, (the_round,))] * 10)
 
+
 FAKE = {"TEMPI_DEVICE": "fake"}
 BOUNCED = SHIMS["bounce buffers"]
 WAYS = [way for way in ways.COMPLETIONS if not way.startswith("Request_get_status")]
