@@ -162,8 +162,8 @@ int finish_several(std::vector<Completed>& done, const SeenStatuses& statuses, i
 }
 
 // MPICH's MPI_Testall tells of an error before all requests are complete. It leaves those that are, and the next call
-// about them tells their statuses again. (`code` is MPI_SUCCESS where an error handler has returned. The status of a file
-// request is written whenever it is polled.)
+// about them tells their statuses again. (`code` is MPI_SUCCESS where an error handler has returned. MPICH writes the
+// status of a file's request whenever it polls it.)
 void note_left(const MessagePtr& message, MPI_Status& status, int code) noexcept {
   if (message->is_collective() && code == MPI_SUCCESS) return;
   const bool is_told = message->lifetime == Lifetime::plain && is_filled(status) && has_error(status);

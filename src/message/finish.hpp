@@ -85,8 +85,8 @@ struct Completed {
 
 void unpack(const std::vector<Completed>& all) noexcept;
 
-// The library has told that a started request is complete, and has left it to a completing call: the message is unpacked,
-// and becomes "seen". `status` is corrected, `code` the error of the request.
+// The library has told that a started request is complete, and has left it to a completing call. The message is
+// unpacked and becomes "seen". `status` is corrected; `code` is the error of the request.
 void note_told(const MessagePtr& message, MPI_Status* status, int code) noexcept;
 
 // True if the request is complete after a call. `slot` is the address of the program's handle; `is_said`: the call has
