@@ -5,6 +5,7 @@
 #include "message/call.hpp"
 #include "message/completion.hpp"
 #include "message/engine.hpp"
+#include "peer/peer.hpp"
 
 namespace tempi::message {
 namespace {
@@ -14,6 +15,12 @@ bool may_be_direct(const Half* half, const FoundSide& found) {
   if (!found.side->may_be_direct) return false;
   const peer::KnownPeer* const peer = peer::find(half->buffer.comm, half->peer);
   return peer != nullptr && peer->on_node >= 0;
+}
+
+// False: the library refuses the send of an MPI_Sendrecv. Its handler may jump, and a receive that was posted before
+// would take another message.
+bool can_be_sent(const Half& out) {
+  return out.tag >= 0 && (out.peer == MPI_PROC_NULL || peer::rank_in_world(out.buffer.comm, out.peer) >= 0);
 }
 
 int receive(const Call& call, FoundSide&& found, Handle* received) {
@@ -61,6 +68,7 @@ int send_half(const Call& call, FoundSide&& found, Handle* sent) {
 
 bool is_run_by_requests(const Call& call, const Sides& sides) {
   if (!call.blocks() || call.is_one_buffer || !notes_messages()) return false;
+  if (call.in != nullptr && call.out != nullptr && !can_be_sent(*call.out)) return false;
   return may_be_direct(call.out, sides.out) || may_be_direct(call.in, sides.in);
 }
 

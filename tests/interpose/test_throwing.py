@@ -31,7 +31,8 @@ def test_errors_of_gpu_memory(program, way, kind):
     assert succeed([str(program), way, kind], shim.preloaded(TEMPI_DEVICE="fake")).out.strip() == "ok"
 
 
+@WAYS
 @pytest.mark.parametrize("kind", ["device", "managed"])
-def test_errors_beside_direct_messages(program, kind):
+def test_errors_beside_direct_messages(program, way, kind):
     environment = shim.preloaded(TEMPI_DEVICE="fake", TEMPI_STRATEGY="direct", TEMPI_NO_DIRECT="0")
-    assert succeed([str(program), "throw", kind], environment).out.strip() == "ok"
+    assert succeed([str(program), way, kind], environment).out.strip() == "ok"
