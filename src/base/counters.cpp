@@ -6,6 +6,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/mutex.hpp"
+
 namespace tempi {
 namespace {
 
@@ -27,7 +29,7 @@ struct Block {
   Block* next_free = nullptr;  // blocks of ended threads, their counts kept, for the next new thread
 };
 
-constinit std::mutex mutex;
+constinit Mutex<Lock::counters> mutex;
 constinit Block* all_blocks = nullptr;
 constinit Block* free_blocks = nullptr;
 constinit std::array<Sums, kRows> at_reset{};

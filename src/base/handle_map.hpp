@@ -11,6 +11,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
+
 namespace tempi {
 
 template <class Value>
@@ -45,15 +47,17 @@ class HandleMap {
     return stays;
   }
 
+  // Values are destroyed without the lock: they may take others.
   void erase(std::uintptr_t key) noexcept {
+    std::unique_ptr<const Value> gone;
     const std::lock_guard lock(mutex_);
-    Slot& slot = slot_for(*newest_.load(), key);
-    delete slot.value.exchange(nullptr);
+    gone.reset(slot_for(*newest_.load(), key).value.exchange(nullptr));
   }
 
   void clear() noexcept {
+    std::vector<std::unique_ptr<const Value>> gone;
     const std::lock_guard lock(mutex_);
-    for (Slot& slot : newest_.load()->slots) delete slot.value.exchange(nullptr);
+    for (Slot& slot : newest_.load()->slots) gone.emplace_back(slot.value.exchange(nullptr));
   }
 
  private:
@@ -97,7 +101,7 @@ class HandleMap {
   }
 
   std::size_t first_size_;
-  mutable std::mutex mutex_;
+  mutable Mutex<Lock::handle_map> mutex_;
   std::atomic<Table*> newest_{nullptr};
   std::vector<std::unique_ptr<Table>> tables_;
   std::size_t used_ = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/call_lock.hpp"
+#include "base/mutex.hpp"
 
 namespace tempi {
 
@@ -35,7 +36,7 @@ class Kept {
     return kept_[oldest_] = std::move(fresh);
   }
 
-  std::mutex mutex_;
+  Mutex<Lock::kept> mutex_;
   std::vector<Ptr> kept_;
   std::size_t next_ = 0, oldest_ = kMost - 1;
 };

@@ -5,6 +5,7 @@
 #include <set>
 #include <unistd.h>
 
+#include "base/mutex.hpp"
 #include "base/options.hpp"
 #include "base/verified.hpp"
 
@@ -44,7 +45,7 @@ void write_line(const char* label, const std::string& message) {
 
 // True for the first caller with this key. The set is never freed: warnings may come at exit.
 bool first_time(const char* key) {
-  static std::mutex mutex;
+  static Mutex<Lock::warnings> mutex;
   static auto* const seen = new std::set<std::string>;
   const std::lock_guard lock(mutex);
   return seen->insert(key).second;

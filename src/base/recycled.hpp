@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/call_lock.hpp"
+#include "base/mutex.hpp"
 
 namespace tempi {
 
@@ -35,7 +36,7 @@ class Recycled {
   static constexpr std::size_t kKept = 256;
   struct Unused {
     Unused() { all.reserve(kKept); }
-    std::mutex mutex;
+    Mutex<Lock::recycled> mutex;
     std::vector<void*> all;
   };
   static Unused& unused() {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/mutex.hpp"
 #include "collective/blocks.hpp"
 #include "mailbox/course.hpp"
 #include "message/engine.hpp"
@@ -77,7 +78,7 @@ class Retired {
     }
   };
 
-  std::mutex mutex_;
+  Mutex<Lock::votes> mutex_;
   std::vector<One> all_;
 };
 

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/mutex.hpp"
 #include "message/side.hpp"
 #include "mpi/real.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr std::size_t kMostKept = 256;
 
 struct Kept {
-  std::mutex mutex;
+  Mutex<Lock::element_types> mutex;
   std::unordered_map<std::int64_t, OwnTypePtr> by_bytes;
 };
 

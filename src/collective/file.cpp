@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/mutex.hpp"
 #include "collective/stage.hpp"
 #include "message/engine.hpp"
 #include "mpi/real.hpp"
@@ -36,7 +37,7 @@ class Splits {
   }
 
  private:
-  std::mutex mutex_;
+  Mutex<Lock::split_files> mutex_;
   std::map<Handle, Split> by_file_;
 };
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/recycled.hpp"
 #include "collective/stage.hpp"
 #include "device/device.hpp"
@@ -187,7 +188,7 @@ class All {
 
  private:
   std::atomic<std::size_t> n_{0};
-  std::mutex mutex_;
+  Mutex<Lock::partitioned> mutex_;
   std::unordered_map<Handle, std::weak_ptr<Partitioned>> by_request_;
 };
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/mutex.hpp"
 #include "message/engine.hpp"
 
 namespace tempi::collective {
@@ -60,7 +61,7 @@ class Accesses {
     std::size_t next_look = kFirstLook;  // for those that have gone
   };
   std::atomic<std::size_t> n_{0};
-  std::mutex mutex_;
+  Mutex<Lock::window_accesses> mutex_;
   std::unordered_map<Handle, OfWindow> by_window_;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "collective/ballot.hpp"
 #include "collective/blocks.hpp"
 #include "collective/group.hpp"
@@ -111,7 +112,7 @@ class RefusedWindows {
   }
 
  private:
-  std::mutex mutex_;
+  Mutex<Lock::refused_windows> mutex_;
   std::vector<RefusedWindow> all_;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/mutex.hpp"
 #include "base/options.hpp"
 #include "base/page.hpp"
 #include "device/host_pages.hpp"
@@ -31,7 +32,7 @@ struct Hash {
 };
 
 struct Pool {
-  std::mutex mutex;
+  Mutex<Lock::staging> mutex;
   std::size_t all_bytes = 0;  // held by all blocks, used and unused
   std::unordered_map<Sort, std::vector<void*>, Hash> unused;
 };

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "mailbox/contents.hpp"
 #include "mailbox/shared_boxes.hpp"
 
@@ -71,7 +72,7 @@ class Mailbox {
   Mailbox();
   void withdraw_boxes(Slot& slot);
 
-  std::mutex mutex_;
+  Mutex<Lock::mailbox> mutex_;
   Contents* contents_ = nullptr;
   int file_ = -1, socket_ = -1;
   std::vector<Slot*> vacant_;

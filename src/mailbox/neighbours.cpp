@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "mailbox/door.hpp"
 #include "mailbox/mailbox.hpp"
 
@@ -81,7 +82,7 @@ struct Neighbour {
 };
 
 struct Neighbours {
-  std::mutex mutex;
+  Mutex<Lock::neighbours> mutex;
   std::map<std::pair<std::string, int>, Neighbour> known;
 };
 

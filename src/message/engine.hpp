@@ -16,6 +16,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "message/early.hpp"
 #include "message/lent.hpp"
 #include "message/message_table.hpp"
@@ -166,7 +167,7 @@ class Engine {
   // Counted when a message has been started, not before: another thread's send may not pass a start that is under way.
   inline static std::atomic<std::size_t> n_work_{0}, n_managed_{0};
   inline static std::atomic<std::uint64_t> n_calls_{0};
-  std::recursive_mutex mutex_;
+  RecursiveMutex<Lock::engine> mutex_;
   std::deque<MessagePtr> pending_;  // but the early ones
   std::deque<MessagePtr> announced_;
   EarlySends early_;

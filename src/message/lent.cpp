@@ -12,6 +12,7 @@
 #include "base/call_lock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/options.hpp"
 #include "mailbox/mailbox.hpp"
 #include "message/offers.hpp"
@@ -32,7 +33,7 @@ struct Loan {
 };
 
 struct Loans {
-  std::mutex mutex;
+  Mutex<Lock::loans> mutex;
   std::vector<Loan> all{};
   std::size_t next = 0;  // to be looked at
   std::unordered_set<std::uint64_t> ids{};

@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/mutex.hpp"
 #include "message/meetings.hpp"
 #include "mpi/handle.hpp"
 
@@ -75,7 +76,7 @@ class PersistentRequests {
   std::optional<Known> find(Handle request) noexcept;
 
  private:
-  std::mutex mutex_{};
+  Mutex<Lock::persistent_requests> mutex_{};
   std::atomic<std::size_t> n_{0};
   std::unordered_map<Handle, Known> all_{};
 };

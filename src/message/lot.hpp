@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "message/message.hpp"
 
 namespace tempi::message {
@@ -96,7 +97,7 @@ class Lot {
   Calls taken_out() noexcept;
   Calls emptied() noexcept;
 
-  std::mutex mutex_;
+  Mutex<Lock::lot> mutex_;
   bool is_closed_ = false;
   Calls calls_;
   std::uint64_t n_emptied_ = 1;  // and once more: 0 is a message that was never parked

@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/mutex.hpp"
 #include "mpi/handle.hpp"
 
 namespace tempi::message {
@@ -16,7 +17,7 @@ class MatchedComms {
   std::optional<Handle> take(Handle message);
 
  private:
-  std::mutex mutex_;
+  Mutex<Lock::matched_messages> mutex_;
   std::unordered_map<Handle, Handle> comms_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/call_lock.hpp"
 #include "base/launcher.hpp"
+#include "base/mutex.hpp"
 #include "peer/ids.hpp"
 
 namespace tempi::message {
@@ -33,7 +34,7 @@ Contents* mailbox_of(int rank, int own_rank, std::uint64_t n) {
 }
 
 struct Registry {
-  std::recursive_mutex mutex;
+  RecursiveMutex<Lock::meetings> mutex;
   std::map<std::uint64_t, Meetings*> all;  // by name
 };
 
@@ -188,7 +189,8 @@ Meetings::Place Meetings::place_counted(Received& received, int peer, int tag, b
 Meetings::Place Meetings::place_receive(int peer, int tag, bool is_offered) {
   if (!may_offer()) return {};
   const bool is_shared = open_->n.load(std::memory_order_acquire) != 0;
-  const std::unique_lock lock = is_shared ? std::unique_lock(open_->mutex) : std::unique_lock<std::recursive_mutex>();
+  const std::unique_lock lock =
+      is_shared ? std::unique_lock(open_->mutex) : std::unique_lock<RecursiveMutex<Lock::open_receives>>();
   if (peer < 0) return {.undecided = begin_undecided(peer, tag)};
   Received* const received = find_received(peer, tag);
   if (received == nullptr) return {.undecided = begin_undecided(peer, tag)};  // in no line of its own

@@ -9,6 +9,7 @@
 #include "base/call_lock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "message/engine.hpp"
 #include "message/out_of_reach.hpp"
 #include "mpi/progress.hpp"
@@ -23,7 +24,7 @@ using mailbox::OfferWord;
 using mailbox::Slot;
 
 struct Published {
-  std::mutex mutex;
+  Mutex<Lock::offers> mutex;
   std::array<Offer*, mailbox::kSlots> by_slot{};
 };
 

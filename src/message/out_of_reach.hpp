@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/call_lock.hpp"
+#include "base/mutex.hpp"
 
 namespace tempi::message {
 
@@ -38,7 +39,7 @@ class OutOfReach {
     return memory << 24 ^ static_cast<std::uint64_t>(rank);
   }
 
-  std::mutex mutex_{};
+  Mutex<Lock::out_of_reach> mutex_{};
   std::unordered_set<std::uint64_t> all_{};
   std::atomic<bool> any_{false};
 };

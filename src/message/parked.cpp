@@ -9,6 +9,7 @@
 #include "base/call_lock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "device/staging.hpp"
 #include "message/lot.hpp"
 #include "peer/peer.hpp"
@@ -27,7 +28,7 @@ bool is_room_wanted() noexcept {
 using LotPtr = std::shared_ptr<Lot>;
 
 struct Registry {
-  std::mutex mutex;
+  Mutex<Lock::parked> mutex;
   std::vector<std::weak_ptr<Lot>> all;
 };
 

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "message/engine.hpp"
 #include "message/own_thread.hpp"
 #include "mpi/inside.hpp"
@@ -27,8 +28,8 @@ constexpr long kSecondsAtExit = 1;  // a thread that is stuck in the library mus
 
 // Never destroyed: the process may exit while the thread runs.
 struct Shared {
-  std::mutex mutex;  // guards the members below; never held while the thread looks at the engine
-  std::condition_variable changed;
+  Mutex<Lock::progress_thread> mutex;  // guards the members below; never held while the thread looks at the engine
+  std::condition_variable_any changed;
   bool exists = false, stops = false;
   pthread_t thread{};
   std::atomic<bool> is_awake{false};  // it will look at the pending sends now
@@ -106,7 +107,7 @@ void* run(void*) noexcept {
 
 // The caller holds the mutex and gives it back while the thread ends.
 template <class Join>
-void stop(std::unique_lock<std::mutex>& lock, const Join& join) noexcept {
+void stop(std::unique_lock<Mutex<Lock::progress_thread>>& lock, const Join& join) noexcept {
   Shared& all = shared();
   if (!all.exists || pthread_equal(all.thread, pthread_self())) return;
   all.stops = true;

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "message/lent.hpp"
 #include "message/unmapping.hpp"
 
@@ -34,7 +35,7 @@ struct Mapped {
 constexpr std::size_t kMostMapped = 256;
 
 struct AllMapped {
-  std::mutex mutex;
+  Mutex<Lock::mapped> mutex;
   std::deque<Mapped> all;  // newest first
   std::unordered_map<const mailbox::Contents*, std::uint64_t> n_freed_seen;
 };

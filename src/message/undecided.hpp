@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "mpi/real.hpp"
 
 namespace tempi::message {
@@ -27,7 +28,7 @@ struct OpenReceives {
     int n;
     bool is_told;  // in the mailbox
   };
-  std::recursive_mutex mutex{};
+  RecursiveMutex<Lock::open_receives> mutex{};
   std::atomic<int> n{0};
   std::vector<Kind> kinds{};
   Meetings* counts = nullptr;  // null: the communicator has ended

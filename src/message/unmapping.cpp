@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/options.hpp"
 #include "message/own_thread.hpp"
 
@@ -34,8 +35,8 @@ struct Ending {
 
 // Never destroyed: the process may exit while the thread runs.
 struct AllEnding {
-  std::mutex mutex;                   // never held while a mapping ends
-  std::condition_variable changed{};  // an end is under way, or over
+  Mutex<Lock::unmapping> mutex;           // never held while a mapping ends
+  std::condition_variable_any changed{};  // an end is under way, or over
   std::list<Ending> all{};
   Clock::time_point began{};  // the end of the first one, if it is under way
   bool has_thread = false;

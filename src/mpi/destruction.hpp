@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/mutex.hpp"
 #include "mpi/real.hpp"
 
 namespace tempi {
@@ -35,7 +36,7 @@ class Destruction {
 
   Functions functions_;
   void (*forget_)(Handle);
-  std::mutex mutex_;
+  Mutex<Lock::destruction> mutex_;
   std::atomic<int> keyval_{MPI_KEYVAL_INVALID};
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "mpi/real.hpp"
 
 namespace tempi {
@@ -38,7 +39,7 @@ std::string text_of(const Error& error) {
 
 // One MPI error code for each kind, made at its first use, whose text is that of the last error of the kind.
 int code_of(const Error& error) noexcept {
-  static std::mutex mutex;
+  static Mutex<Lock::error_codes> mutex;
   static std::array<int, static_cast<std::size_t>(ErrorKind::count)> codes{};
   const std::lock_guard lock(mutex);
   int& code = codes.at(static_cast<std::size_t>(error.kind()));

@@ -3,6 +3,8 @@
 
 #include <exception>
 
+#include "base/mutex.hpp"
+
 namespace tempi {
 
 // While it lives, this thread is in an entry.
@@ -51,6 +53,7 @@ class Inside {
   [[gnu::tls_model("initial-exec")]] inline static constinit thread_local const Inside* innermost_ = nullptr;
   [[gnu::tls_model("initial-exec")]] inline static constinit thread_local Thrown* thrown_ = nullptr;
 
+  [[no_unique_address]] const LockOrder order_{};
   const Inside* const outer_;  // of those that a handler has left by longjmp, below this one on the stack, none
 };
 

@@ -3,13 +3,14 @@
 #include <mutex>
 
 #include "base/call_lock.hpp"
+#include "base/mutex.hpp"
 #include "mpi/real.hpp"
 
 namespace tempi {
 namespace {
 
 struct Own {
-  std::recursive_mutex mutex;  // an error handler of the program may come back
+  RecursiveMutex<Lock::own_comm> mutex;  // an error handler of the program may come back
   Handle comm = comm_null();
 
   bool exists() const { return key_of(comm) != key_of(comm_null()); }

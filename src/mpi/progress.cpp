@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/call_lock.hpp"
+#include "base/mutex.hpp"
 #include "mpi/real.hpp"
 
 namespace tempi {
@@ -13,7 +14,7 @@ namespace {
 // because probes do not always let the library go on: one that finds a message does not, nor does one of messages to
 // oneself (MPICH 5.0.2).
 struct Endless {
-  std::recursive_mutex mutex;  // an error handler of the program may wait in it
+  RecursiveMutex<Lock::library_progress> mutex;  // an error handler of the program may wait in it
   Handle comm = comm_null(), receive = request_null();
 
   int begin() {

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <mutex>
 
+#include "base/mutex.hpp"
 #include "mpi_config.h"
 
 namespace tempi {
@@ -21,7 +22,7 @@ constexpr const char* kLibraryNames[] = {
     "libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi_abi.so.1", "libmpi_abi.so.0",
 };
 
-std::mutex mutex;
+Mutex<Lock::library_functions> mutex;
 std::atomic<void*> mpi_library{nullptr};  // scope of symbol lookups: RTLD_NEXT or a handle
 
 // In a Python process the MPI library is loaded RTLD_LOCAL: RTLD_NEXT does not see it, its name finds it.

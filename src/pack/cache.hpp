@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "device/device.hpp"
 #include "pack/contest.hpp"
 #include "pack/kernel_box.hpp"
@@ -74,7 +75,7 @@ class LaunchCache {
 
   static constexpr std::size_t kShapesKept = 16;
 
-  std::mutex mutex_;
+  Mutex<Lock::plan_cache> mutex_;
   std::deque<std::pair<Shape, LaunchesPtr>> launches_;  // newest first
   std::map<std::pair<device::Context, const datatype::OffsetTable*>, UploadedTable> tables_;
   std::map<std::tuple<device::Context, const Mapping*, std::uintptr_t>, UploadedList> lists_;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "base/mutex.hpp"
 #include "pack/aligned_rows.hpp"
 #include "pack/cache.hpp"
 #include "pack/kernels.hpp"
@@ -125,7 +126,7 @@ class Lists {
  private:
   static constexpr std::size_t kKept = 64;
 
-  std::mutex mutex_;
+  Mutex<Lock::merged_lists> mutex_;
   std::deque<ListPtr> kept_;  // the last used one first
 };
 

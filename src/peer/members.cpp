@@ -1,5 +1,6 @@
 #include "peer/members.hpp"
 
+#include "base/mutex.hpp"
 #include "mpi/destruction.hpp"
 #include "mpi/real.hpp"
 
@@ -32,7 +33,7 @@ Attachment* known_attachment(Handle comm, Attached which) noexcept {
 }
 
 const Members* watched_members(Handle comm) {
-  static auto& mutex = *new std::recursive_mutex;  // an error handler of the program may send in it
+  static auto& mutex = *new RecursiveMutex<Lock::watched_members>;  // an error handler of the program may send in it
   const std::lock_guard lock(mutex);
   if (const Members* const known = known_members(comm)) return known;
   if (!destruction().watch(comm)) return nullptr;

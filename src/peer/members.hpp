@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/handle_map.hpp"
+#include "base/mutex.hpp"
 #include "peer/peer.hpp"
 
 namespace tempi::peer {
@@ -26,7 +27,7 @@ struct Lineage {
 struct Members {
   static constexpr std::size_t kSlots = 16;
   mutable HandleMap<Resolved> by_rank{kSlots};
-  mutable std::mutex mutex{};
+  mutable Mutex<Lock::members> mutex{};
   struct Slot {
     std::unique_ptr<Attachment> owned{};  // made under the mutex
     std::atomic<Attachment*> ready{};     // it, for everyone

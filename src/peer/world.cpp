@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "mpi/own_comm.hpp"
 #include "mpi/real.hpp"
 #include "peer/node.hpp"
@@ -32,7 +33,7 @@ std::atomic<const World*> known_world{nullptr};
 
 // Never freed: another thread may be reading it.
 const World* look_for_world() noexcept try {
-  static auto& mutex = *new std::mutex;
+  static auto& mutex = *new Mutex<Lock::world>;
   const std::lock_guard lock(mutex);
   if (known_world.load() == nullptr && has_world())
     known_world.store(find_world().release(), std::memory_order_release);

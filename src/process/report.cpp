@@ -12,6 +12,7 @@
 #include "base/counters.hpp"
 #include "base/launcher.hpp"
 #include "base/meeting.hpp"
+#include "base/mutex.hpp"
 #include "base/options.hpp"
 
 namespace tempi::process {
@@ -87,7 +88,7 @@ std::string text_of(const Meeting::Sums& sums) {
 
 // The counts of a process, reported once for each time that MPI was up.
 struct Reporter {
-  std::mutex mutex;
+  Mutex<Lock::report> mutex;
   int n_up = 0;  // the world and sessions
   std::unique_ptr<Meeting> meeting;
   Numbers told;  // by earlier reports

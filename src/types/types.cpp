@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/handle_map.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/trace.hpp"
 #include "datatype/canonical.hpp"
 #include "datatype/decode.hpp"
@@ -89,7 +90,7 @@ class Plans {
     std::erase_if(rows, [](const auto& row) { return row.second.prepared.expired(); });
   }
 
-  std::mutex mutex_;
+  Mutex<Lock::known_types> mutex_;
   Rows canonical_, as_built_;
   std::size_t most_rows_ = kLeastMostRows;  // of both; twice as many as were alive at the last sweep
   std::deque<PreparedPtr> kept_;
@@ -143,7 +144,7 @@ const KnownType* find_type(Handle datatype) noexcept { return known_types().find
 // One analysis at a time: two threads may come with the same new datatype. The library may call an error handler of the
 // program's during it, which may come with another one.
 Analysis analyse_type(Handle datatype) noexcept {
-  static auto& mutex = *new std::recursive_mutex;
+  static auto& mutex = *new RecursiveMutex<Lock::type_analysis>;
   try {
     const std::lock_guard lock(mutex);
     if (const KnownType* known = find_type(datatype)) return {known, true};

@@ -7,13 +7,14 @@
 
 #include "base/loaded_libraries.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 
 namespace tempi::device {
 namespace {
 
 std::atomic<const CudaDriver*> found{nullptr};
 std::atomic<bool> unusable{false};
-std::mutex mutex;
+Mutex<Lock::cuda_driver> mutex;
 
 // The last loaded library at the last search for the driver.
 std::atomic<const link_map*> tail{nullptr};

@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 
+#include "base/mutex.hpp"
 #include "device/cuda/check.hpp"
 
 namespace tempi::device {
@@ -17,7 +18,7 @@ struct Answer {
 };
 constexpr std::size_t kRemembered = 64;
 std::array<Answer, kRemembered> answers{};
-std::mutex mutex;  // guards them
+Mutex<Lock::shared_allocations> mutex;  // guards them
 
 std::optional<SharedAllocation> ask(const CudaDriver& driver, const Location& location) {
   CUipcMemHandle handle{};

@@ -1,13 +1,14 @@
 #include "device/cuda/life.hpp"
 
 #include "base/error.hpp"
+#include "base/mutex.hpp"
 #include "device/cuda/current.hpp"
 
 namespace tempi::device {
 namespace {
 
 constinit std::atomic<Life*> newest{nullptr};
-constinit std::mutex mutex;  // of whoever adds to the list
+constinit Mutex<Lock::contexts> mutex;  // of whoever adds to the list
 
 unsigned long long id_of(const CudaDriver& driver, CUdeviceptr address, CUresult& result) noexcept {
   CUpointer_attribute wanted = CU_POINTER_ATTRIBUTE_BUFFER_ID;

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "device/cuda/driver.hpp"
 
 namespace tempi::device {
@@ -30,7 +31,7 @@ struct Life {
   unsigned long long witness_id = 0;  // 0: there was no memory for it
   std::atomic<bool> has_ended{false};
 
-  std::mutex mutex{};  // guards the members below
+  Mutex<Lock::context> mutex{};  // guards the members below
   CUmodule module = nullptr;
   std::vector<CUevent> unused_events{};
   Queue* unused_queues = nullptr;

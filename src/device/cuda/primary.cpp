@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "base/mutex.hpp"
+
 namespace tempi::device {
 namespace {
 
@@ -11,7 +13,7 @@ struct Primary {
 };
 
 struct Primaries {
-  std::mutex mutex;
+  Mutex<Lock::primary_contexts> mutex;
   std::map<CUdevice, Primary> of_gpus;
 };
 

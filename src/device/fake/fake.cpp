@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/options.hpp"
 #include "device/fake/failures.hpp"
 #include "device/fake/memory.hpp"
@@ -149,7 +150,7 @@ class Fake final : public Device {
   }
   void pass_finish(const QueueKey& queue);
 
-  std::mutex mutex_;
+  Mutex<Lock::fake_device> mutex_;
   FakeMemory memory_;
   Failures failures_;
   FakeQueues queues_;

@@ -1,0 +1,70 @@
+// The locks of TEMPI. A thread takes them in the order of lock_order.def, so that no two threads wait for each other.
+// Builds with assertions (debug, sanitizers) end the process where a thread takes a lock in another order.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+namespace tempi {
+
+enum class Lock : std::uint8_t {
+#define TEMPI_LOCK(name, guards) name,
+#include "base/lock_order.def"
+#undef TEMPI_LOCK
+};
+
+#ifdef NDEBUG
+
+template <Lock>
+class Mutex : public std::mutex {};
+template <Lock>
+class RecursiveMutex : public std::recursive_mutex {};
+
+class LockOrder {};
+
+#else
+
+// The locks that this thread holds. While an object lives, the order begins anew: an error handler of the program, which
+// the library has called under locks of ours, calls MPI.
+class LockOrder {
+ public:
+  LockOrder() noexcept;
+  ~LockOrder();
+  LockOrder(const LockOrder&) = delete;
+  LockOrder& operator=(const LockOrder&) = delete;
+
+  static void will_take(Lock lock, bool is_recursive) noexcept;  // ends the process if this lock comes too late
+  static void took(Lock lock) noexcept;
+  static void gave_back(Lock lock) noexcept;
+
+ private:
+  const int outer_;  // locks that the thread held before
+};
+
+template <Lock which, class Base, bool is_recursive>
+class CheckedMutex : public Base {
+ public:
+  void lock() {
+    LockOrder::will_take(which, is_recursive);
+    Base::lock();
+    LockOrder::took(which);
+  }
+  bool try_lock() {  // never waits: any order is right
+    const bool is_taken = Base::try_lock();
+    if (is_taken) LockOrder::took(which);
+    return is_taken;
+  }
+  void unlock() {
+    LockOrder::gave_back(which);
+    Base::unlock();
+  }
+};
+
+template <Lock which>
+class Mutex : public CheckedMutex<which, std::mutex, false> {};
+template <Lock which>
+class RecursiveMutex : public CheckedMutex<which, std::recursive_mutex, true> {};
+
+#endif
+
+}  // namespace tempi

@@ -1,0 +1,68 @@
+// Takes locks in an order: locks CASE. Prints "well" and returns 0, or is ended by base/mutex.cpp.
+#include <cstdio>
+#include <string_view>
+#include <thread>
+
+#include "base/mutex.hpp"
+
+namespace {
+
+using tempi::Lock;
+using tempi::LockOrder;
+
+tempi::RecursiveMutex<Lock::engine> engine;
+tempi::Mutex<Lock::staging> staging;
+tempi::Mutex<Lock::staging> another_staging;
+tempi::Mutex<Lock::warnings> warnings;
+
+template <class First, class Second>
+void take(First& first, Second& second) {
+  const std::lock_guard one(first);
+  const std::lock_guard other(second);
+}
+
+void run(std::string_view which) {
+  if (which == "in order") {
+    take(engine, staging);
+    take(staging, warnings);
+  } else if (which == "the wrong way round") {
+    take(warnings, staging);
+  } else if (which == "two of one kind") {
+    take(staging, another_staging);
+  } else if (which == "recursive") {
+    const std::lock_guard one(engine);
+    take(engine, staging);
+  } else if (which == "recursive, behind a later one") {
+    const std::lock_guard one(engine);
+    take(staging, engine);
+  } else if (which == "tried") {
+    const std::lock_guard one(warnings);
+    const std::unique_lock other(staging, std::try_to_lock);
+  } else if (which == "given back in another order") {
+    engine.lock();
+    staging.lock();
+    engine.unlock();
+    staging.unlock();
+    take(engine, warnings);
+  } else if (which == "in a handler") {
+    const std::lock_guard one(warnings);
+    const LockOrder of_handler;
+    take(engine, staging);
+  } else if (which == "behind a handler") {
+    const std::lock_guard one(warnings);
+    {
+      const LockOrder of_handler;
+    }
+    const std::lock_guard other(staging);
+  } else if (which == "in another thread") {
+    const std::lock_guard one(warnings);
+    std::thread([] { take(engine, staging); }).join();
+  }
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  run(argv[1]);
+  std::puts("well");
+}
