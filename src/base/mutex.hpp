@@ -24,8 +24,8 @@ class LockOrder {};
 
 #else
 
-// The locks that this thread holds. While an object lives, the order begins anew: an error handler of the program, which
-// the library has called under locks of ours, calls MPI.
+// The locks that this thread holds. While an object lives, the order begins anew: the library has called an error
+// handler of the program under locks of ours, and the handler calls MPI.
 class LockOrder {
  public:
   LockOrder() noexcept;
