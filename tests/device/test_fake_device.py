@@ -25,6 +25,7 @@ def program_with_fake(tmp_path_factory, name, *more):
         "device/host_pages",
         "base/options",
         "base/log",
+        "base/mutex",
         *more,
     )
     sources = [str(INCLUDE / f"{name}.cpp") for name in names]

@@ -13,7 +13,14 @@ EXPECTED = "located 1: kern copy late same address 1, new id 1, refused 1 1, rea
 
 @pytest.fixture(scope="module")
 def gpu_shared(tmp_path_factory):
-    names = ("device/host_pages", "device/own_memory", "base/loaded_libraries", "base/log", "base/options")
+    names = (
+        "device/host_pages",
+        "device/own_memory",
+        "base/loaded_libraries",
+        "base/log",
+        "base/mutex",
+        "base/options",
+    )
     sources = [INCLUDE / f"{name}.cpp" for name in names] + sorted((INCLUDE / "device/cuda").glob("*.cpp"))
     options = ("-std=c++20", "-pthread", f"-isystem{needs.cuda_headers()}", *map(str, sources), "-ldl")
     return compiled(cxx(), HERE / "gpu_shared.cpp", tmp_path_factory.mktemp("gpu"), *options)

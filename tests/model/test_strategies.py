@@ -16,6 +16,7 @@ OPTION = "import tempi; print(*[o.value for o in tempi.options() if o.name == 'S
 SOURCES = (
     "base/options.cpp",
     "base/counters.cpp",
+    "base/mutex.cpp",
     "base/tuning.cpp",
     "model/strategy.cpp",
     "model/fit.cpp",
