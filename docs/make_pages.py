@@ -148,8 +148,8 @@ These calls do not accept GPU memory if the library is not CUDA-aware:
 HAPPENS = {
     "error": "an MPI error with an explanation",
     "members": "an MPI error with an explanation: on all processes of the communicator if all are on one "
-    "node and run TEMPI; else only on the processes with GPU memory, whose part of the window is then replaced "
-    "by host memory until `MPI_Win_free` or `MPI_Finalize`",
+    "node and run TEMPI; else only on the processes with GPU memory, whose part of the window is then "
+    "replaced by host memory until `MPI_Win_free` or `MPI_Finalize`",
     "none": "the MPI library gets the call",
 }
 
