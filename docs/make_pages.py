@@ -41,27 +41,26 @@ so, too.
 A message is direct if all of this is true:
 
 - Both buffers are in GPU memory, both ranks are on one node, and both run TEMPI.
-- The receive is posted before the send needs it. A receive is published when it is posted: its buffer and
-  its layout are written into memory that the ranks of the node share. A send whose receive is not published
-  waits for it up to the match timeout (`TEMPI_PATIENCE`). After that its message is packed.
-- The receive names its source. Its tag may be `MPI_ANY_TAG`, if the first receive from this source on the
-  communicator has `MPI_ANY_TAG`; then receives with a specific tag are not published.
+- The receive is posted in time. When a receive is posted, TEMPI publishes it: it writes the address and the
+  layout of the buffer into memory that the ranks of the node share. A send that finds no published receive
+  waits for one, at most for the match timeout (`TEMPI_PATIENCE`). After that TEMPI packs the message.
+- The receive names its source. The first receive from this source on the communicator decides about tags:
+  if it has `MPI_ANY_TAG`, only receives with `MPI_ANY_TAG` are published; else only receives with a tag.
 - The receive is as long as the message, or longer.
-- No earlier receive can match the same message and is still incomplete: a receive from `MPI_ANY_SOURCE`, a
-  matched probe, or a cancelled receive. Direct messages continue when it is complete.
+- All earlier receives that can match the same message are complete. Such receives are receives from
+  `MPI_ANY_SOURCE`, matched probes and cancelled receives.
 - The profile does not predict that another strategy is faster. Without measurements of direct messages in
   the profile, every message that can be direct is direct.
-- A rank uses at most 4,096 pairs of peer and tag on the communicator. The messages of later pairs are
+- The rank uses at most 4,096 pairs of peer and tag on the communicator. Messages of further pairs are
   packed.
 
-Some events end direct messages on a communicator for good: a second thread sends or receives there, a call
-fails, a send is cancelled, or the program starts a persistent receive of host memory from `MPI_ANY_SOURCE`.
-A cancelled receive of host memory ends them for its source and tag.
+Some events end direct messages on a communicator, until the communicator is freed: a second thread sends or
+receives there, a call fails, a send is cancelled, or the program starts a persistent receive of host memory
+from `MPI_ANY_SOURCE`. A cancelled receive of host memory ends them for its source and tag.
 
 ### Bounce buffers
-Sometimes the sender cannot write into the receive buffer, or would be slow there. Then it packs into a
-bounce buffer on the receiver's GPU, and the receiver unpacks from it while more bytes arrive. This is used
-if
+A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it, and the
+receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer if
 
 - another process cannot import the receive buffer (managed memory, `cudaMallocAsync`) and the message has
   at least 64 KiB,
@@ -85,16 +84,16 @@ This can deadlock a program whose kernels wait for messages of other processes. 
 `TEMPI_FREED_LIMIT=-1` on all ranks. Then an import is closed only when 256 other imports were used after
 it, or when new memory is allocated at the same address.
 
-CUDA does not import new memory at an address where the process still has an import of freed memory. The
-message then waits until the old import is closed, at most as long as `TEMPI_PATIENCE` allows, and is packed
-after that.
+CUDA does not import new memory at an address where the process still has an import of freed memory. A
+message to such memory waits until the old import is closed. If this takes longer than `TEMPI_PATIENCE`
+allows, TEMPI packs the message.
 
 ## CUDA-aware libraries
 TEMPI gives GPU memory to a CUDA-aware library only in calls that are known to work
 (`src/machine/handed.def`), and only if all peers are on other nodes. Within a node, contiguous messages are
-direct, too; messages that are not direct go through pinned host memory. The reason: a CUDA-aware library
-also imports memory, and UCX aborts when CUDA refuses an import because of freed memory at the same address.
-If direct messages are switched off, the library also gets GPU memory within a node.
+direct, too. Messages that are not direct go through pinned host memory. The reason is that a CUDA-aware
+library also imports memory: CUDA may refuse an import because of freed memory at the same address, and UCX
+aborts then. If direct messages are switched off, the library also gets GPU memory within a node.
 """
 PACKS = {
     "nobody": "nobody",
