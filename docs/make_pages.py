@@ -54,7 +54,7 @@ A message is direct if all of this is true:
 - The rank uses at most 4,096 pairs of peer and tag on the communicator. Messages of further pairs are
   packed.
 
-Some events end direct messages on a communicator, until the communicator is freed: a second thread sends or
+Four events end direct messages on a communicator until it is freed: a second thread sends or
 receives there, a call fails, a send is cancelled, or the program starts a persistent receive of host memory
 from `MPI_ANY_SOURCE`. A cancelled receive of host memory ends them for its source and tag.
 
@@ -146,9 +146,9 @@ These calls do not accept GPU memory if the library is not CUDA-aware:
 """
 HAPPENS = {
     "error": "an MPI error with an explanation",
-    "members": "an MPI error with an explanation: on all processes of the communicator if all are on one "
-    "node and run TEMPI; else only on the processes with GPU memory, whose part of the window is then "
-    "replaced by host memory until `MPI_Win_free` or `MPI_Finalize`",
+    "members": "an MPI error with an explanation, on all processes if they are on one node and run TEMPI. Else "
+    "only the processes with GPU memory have the error; host memory replaces their part of the window until "
+    "`MPI_Win_free` or `MPI_Finalize`",
     "none": "the MPI library gets the call",
 }
 
