@@ -43,7 +43,8 @@ A message is direct if all of this is true:
 - Both buffers are in GPU memory, both ranks are on one node, and both run TEMPI.
 - The receive is posted in time. When a receive is posted, TEMPI publishes it: it writes the address and the
   layout of the buffer into memory that the ranks of the node share. A send that finds no published receive
-  waits for one, at most for the match timeout (`TEMPI_PATIENCE`). After that TEMPI packs the message.
+  waits for one, at most for the match timeout (`TEMPI_PATIENCE`). If the receiver probes (`MPI_Probe`,
+  `MPI_Iprobe`), only blocking sends wait, and only briefly. After the wait TEMPI packs the message.
 - The receive names its source. The first receive from this source on the communicator decides about tags:
   if it has `MPI_ANY_TAG`, only receives with `MPI_ANY_TAG` are published; else only receives with a tag.
 - The receive is as long as the message, or longer.
@@ -54,9 +55,9 @@ A message is direct if all of this is true:
 - The rank uses at most 4,096 pairs of peer and tag on the communicator. Messages of further pairs are
   packed.
 
-Four events end direct messages on a communicator until it is freed: a second thread sends or
-receives there, a call fails, a send is cancelled, or the program starts a persistent receive of host memory
-from `MPI_ANY_SOURCE`. A cancelled receive of host memory ends them for its source and tag.
+Four events end direct messages on a communicator until it is freed: a second thread sends or receives
+there, a call fails, a send is cancelled, or the program starts a persistent receive of host memory from
+`MPI_ANY_SOURCE`. A cancelled receive of host memory ends them for its source and tag.
 
 ### Bounce buffers
 A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it, and the
@@ -65,7 +66,8 @@ receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer if
 - another process cannot import the receive buffer (managed memory, `cudaMallocAsync`) and the message has
   at least 64 KiB,
 - the layouts of sender and receiver do not combine into a short list of boxes, or
-- the receive consists of short blocks that are spread over much memory (`TEMPI_LANDING_SPAN`).
+- the receive consists of short blocks that span much memory (`TEMPI_LANDING_SPAN`). Within one GPU this
+  counts only if CUDA maps the receive buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
 
 ### Freed memory
 A sender imports the memory of a receive buffer into its own address space, and keeps this import for later
@@ -86,7 +88,7 @@ it, or when new memory is allocated at the same address.
 
 CUDA does not import new memory at an address where the process still has an import of freed memory. A
 message to such memory waits until the old import is closed. If this takes longer than `TEMPI_PATIENCE`
-allows, TEMPI packs the message.
+(here at least 50 ms, at most 1 s), TEMPI packs the message.
 
 ## CUDA-aware libraries
 TEMPI gives GPU memory to a CUDA-aware library only in calls that are known to work
@@ -146,9 +148,9 @@ These calls do not accept GPU memory if the library is not CUDA-aware:
 """
 HAPPENS = {
     "error": "an MPI error with an explanation",
-    "members": "an MPI error with an explanation, on all processes if they are on one node and run TEMPI. Else "
-    "only the processes with GPU memory have the error; host memory replaces their part of the window until "
-    "`MPI_Win_free` or `MPI_Finalize`",
+    "members": "an MPI error with an explanation, on all processes if they are on one node and run TEMPI. "
+    "Else only the processes with GPU memory have the error; host memory replaces their part of the window "
+    "until `MPI_Win_free` or `MPI_Finalize`",
     "none": "the MPI library gets the call",
 }
 
