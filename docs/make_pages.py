@@ -41,10 +41,11 @@ so, too.
 A message is direct if all of this is true:
 
 - Both buffers are in GPU memory, both ranks are on one node, and both run TEMPI.
-- The receive is posted in time. When a receive is posted, TEMPI publishes it: it writes the address and the
-  layout of the buffer into memory that the ranks of the node share. A send that finds no published receive
-  waits for one, at most for the match timeout (`TEMPI_PATIENCE`). If the receiver probes (`MPI_Probe`,
-  `MPI_Iprobe`), only blocking sends wait, and only briefly. After the wait TEMPI packs the message.
+- The receive is posted in time. When a receive is posted, TEMPI publishes it (the report says: offered). It
+  writes the address and the layout of the buffer into memory that the ranks of the node share. A send that
+  finds no published receive waits for one, at most for the match timeout (`TEMPI_PATIENCE`). If the
+  receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, and only briefly. After the wait
+  TEMPI packs the message.
 - The receive names its source. The first receive from this source on the communicator decides about tags:
   if it has `MPI_ANY_TAG`, only receives with `MPI_ANY_TAG` are published; else only receives with a tag.
 - The receive is as long as the message, or longer.
