@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
@@ -11,8 +11,7 @@ from matplotlib import pyplot
 
 from bench.common.commands import BENCH, RESULTS
 from bench.common.figures import HALO_WAYS, PACK_SIDES, short
-from bench.common.tables import read_csv
-from bench.simulate import paper
+from bench.common.tables import read_numbers
 from tempi.figures import COLOURS, LOWER, by_bytes, describe, save
 from tempi.measure import plots
 from tempi.model.profile import read
@@ -23,15 +22,8 @@ Row = dict[str, Any]
 
 
 def numbers(name: str) -> list[Row]:
-    """The rows of a data file: numbers where they can be, None where nothing was measured."""
-    return [{key: _value(text) for key, text in row.items()} for row in read_csv(RESULTS / name)]
-
-
-def _value(text: str) -> float | str | None:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return text
+    """The rows of a data file of `bench/results`."""
+    return list(read_numbers(RESULTS / name))
 
 
 def halos() -> None:
@@ -152,17 +144,11 @@ def packs() -> None:
     save(figure, FIGURES / "pack-h200.png")
 
 
-def simulation() -> None:
-    """The exchange of the paper."""
-    rows: Iterable[Mapping[str, Any]] = numbers("summit/simulated.csv")
-    paper.draw([paper.Row(**row) for row in rows], FIGURES / "simulation-summit.png")
-
-
 def model() -> None:
     """The measurements and fits of the shipped profile."""
     plots.draw(read(PROFILE), FIGURES / "model-h200.png")
 
 
 if __name__ == "__main__":
-    for draw in (halos, sends, collectives, packs, simulation, model):
+    for draw in (halos, sends, collectives, packs, model):
         draw()
