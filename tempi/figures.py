@@ -17,6 +17,7 @@ COLOURS = {
     "tempi, third way": "#f2b46d",
     "tempi, fourth way": "#7f3f00",
     "tempi, fifth way": "#f7d3a6",
+    "tempi, sixth way": "#f08080",
     "hand": "#5b9bd5",
     "nccl": "#1f4e79",
     "limit": "#000000",

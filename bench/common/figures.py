@@ -19,14 +19,14 @@ LARGE = 16 << 20
 HALO_WAYS = {
     "library": ("MPI library alone: Isend, Irecv of derived types", COLOURS["library"]),
     "library-persistent": ("MPI library alone: persistent requests", COLOURS["library, second way"]),
-    "shim-isend": ("TEMPI: Isend, Irecv, from Python", COLOURS["tempi, second way"]),
+    "shim-isend": ("TEMPI: Isend, Irecv, from Python", COLOURS["tempi, sixth way"]),
     "shim-pack": ("TEMPI: MPI_Pack", COLOURS["tempi, fourth way"]),
     "shim-neighbor": ("TEMPI: MPI_Neighbor_alltoallw", COLOURS["tempi, third way"]),
     "shim-c-isend": ("TEMPI: Isend, Irecv, from C", COLOURS["tempi, second way"]),
     "shim-c-persistent": ("TEMPI: persistent requests, from C", COLOURS["tempi, fifth way"]),
     "halo": ("TEMPI: HaloExchange", COLOURS["tempi"]),
-    "hand": ("by hand: packing kernels and MPI", COLOURS["hand"]),
-    "hand-nccl": ("by hand: packing kernels and NCCL", COLOURS["nccl"]),
+    "hand": ("by hand: packed data, MPI", COLOURS["hand"]),
+    "hand-nccl": ("by hand: packing kernels, NCCL", COLOURS["nccl"]),
 }
 
 
@@ -219,7 +219,7 @@ def _draw_halo_panel(axis: Any, rows: Sequence[Row]) -> None:
     axis.set_xticks(range(len(setups)), names)
     axis.set(yscale="log", ylabel="median time (µs)", ylim=(least / 2, None))
     bottom, top = axis.get_ylim()
-    axis.set_ylim(bottom, top * (top / bottom) ** 0.15)  # room for the numbers
+    axis.set_ylim(bottom, top * (top / bottom) ** 0.25)  # room for the numbers
     axis.grid(axis="y", alpha=0.3)
     axis.set_axisbelow(True)
 
