@@ -131,7 +131,7 @@ def halo_command(
 @click.option("--placement", type=click.Choice(OF_RECORDED), default="block", show_default=True)
 @of_cluster
 def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -> None:
-    """Simulate the messages of a program. TIMELINES are the files that TEMPI_TRACE wrote for all ranks."""
+    """Simulate the messages of TIMELINES, the files of TEMPI_TRACE of all ranks."""
 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[Row]:
         rounds, n_ranks = read_rounds(timelines)
