@@ -139,7 +139,7 @@ CHAPTERS = {
     "functions": "messages and packing",
     "collectives": "collective operations",
     "files": "files",
-    "windows": "one-sided access: the buffers of its origin",
+    "windows": "one-sided access: the buffers of the calling rank (origin)",
 }
 REFUSED = """
 These calls do not accept GPU memory if the library is not CUDA-aware:
