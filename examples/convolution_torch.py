@@ -35,8 +35,8 @@ def convolved(comm: MPI.Intracomm, tile: torch.Tensor, weights: list[torch.Tenso
     return padded[:, :, 1:-1, 1:-1]
 
 
-@torch.no_grad()
 def main() -> None:
+    torch.set_grad_enabled(False)
     comm = MPI.COMM_WORLD
     device = device_of_rank(comm)
     torch.manual_seed(1)  # the same numbers on all ranks
