@@ -72,7 +72,7 @@ class HaloExchange:
     If TEMPI is off, the MPI library handles the datatypes: in host memory always, in GPU memory if it is
     CUDA-aware. Then arrays in host memory and arrays in GPU memory need separate exchanges.
 
-    `start` waits for the stream that an array tells in ``__cuda_array_interface__``. Numba does not tell its
+    `start` waits for the stream that an array names in ``__cuda_array_interface__``. Numba does not name its
     default stream: call ``cuda.synchronize()`` before `start`.
 
     Examples
