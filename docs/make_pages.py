@@ -10,91 +10,149 @@ import def_tables
 FOLDER = Path(__file__).resolve().parent
 OPTIONS = """# Options
 
-Environment variables, read once. This page is made from `src/base/options.def` by `make docs`.
+Options are environment variables. TEMPI reads them once, when it is loaded. `tempi info` shows their
+values.
+
+A flag is 0 or 1. "–" means that the option is not set by default.
 
 | variable | type | default | meaning |
 |---|---|---|---|
 """
+OPTIONS_END = """
+This page is made from `src/base/options.def` by `make docs`.
+"""
 STRATEGIES = """# Strategies
 
-The strategies of messages. `TEMPI_STRATEGY` names one; `auto` takes the one predicted to be the fastest.
+A strategy is a way in which a message travels. `TEMPI_STRATEGY` names one for all messages. With the
+default, `auto`, TEMPI takes the strategy that it predicts to be the fastest.
 
-`direct` needs both ends: the receive is offered when it is posted; the sender claims the offer, or packs the
-message as if there were none. Without measurements of direct messages, `auto` takes it wherever it is
-possible: a kernel and an empty message replace two kernels and the library's transport. Any other value of
-`TEMPI_STRATEGY`, and `TEMPI_NO_DIRECT=1`, switch it off; `tempi info` says whether it is on, and
-`TEMPI_REPORT=1` counts such messages.
-
-A receive is offered if the program names its source; it may be longer than its message. Its tag may be
-`MPI_ANY_TAG`, mpi4py's default, if the first receive from this source on the communicator has it. Receives of
-the other kind and those from `MPI_ANY_SOURCE` are not offered. While such a receive, a matched probe or a
-cancelled receive is not complete, receives that may match the same message are not offered either; direct
-messages go on behind it.
-
-Memory that other processes cannot map (managed memory, `cudaMallocAsync`) is offered for messages of 64 KiB
-or more, which come through memory of the receiver's GPU. Memory that the driver does not map for a sender is
-not offered to that sender again.
-
-A CUDA-aware library is given GPU memory in the calls that are known to work with it
-(`src/machine/handed.def`), and only where no peer is another process of the node: between processes of a node
-contiguous messages are direct, too, and what is not direct travels through pinned memory. The driver does not
-map an allocation where the process still has any mapping of a freed one, whichever library made it, and UCX
-aborts then. Where direct messages are switched off, the library is given GPU memory within a node, too.
-
-Direct messages end on a communicator, and `TEMPI_REPORT=1` counts the cause, when a second thread sends or
-receives there, when a call fails, when a send is cancelled, or with a persistent receive of host memory from
-`MPI_ANY_SOURCE`. A cancelled receive of host memory ends them for its source and tag. Of more than 4096 peers
-and tags the later ones are not direct.
-
-The sender maps the receiver's memory once, and keeps it mapped. Memory that the program frees then stays
-taken, up to `TEMPI_FREED_LIMIT` bytes, or 256 allocations. When it is more, the mappings end soon after: ten
-milliseconds for each 256 allocations that others may map, with the next calls of both that complete or wait,
-such as `MPI_Test` or `MPI_Barrier`, and with the kernels that run then. The CUDA driver may hold up new
-kernels until those have ended. A program whose kernels wait for messages of other processes sets
-`TEMPI_FREED_LIMIT=-1` on all ranks: a mapping ends then when 256 others have been used since, or when its
-place is allocated again.
-
-This page is made from `src/base/strategies.def` by `make docs`.
-
-| strategy | meaning | who packs | the library carries | in the report |
+"""
+WAYS = """| strategy | meaning | who packs | the library carries | in the report |
 |---|---|---|---|---|
 """
+DIRECT = """
+## Direct messages
+A direct message is written by a kernel of the sender into the receive buffer. The MPI library carries an
+empty message with the same tag, which completes the receive. `tempi info` says whether messages may be
+direct. `TEMPI_REPORT=1` counts the direct messages, and the causes why other messages were not direct.
+`TEMPI_NO_DIRECT=1` switches direct messages off; any `TEMPI_STRATEGY` other than `auto` and `direct` does
+so, too.
+
+A message is direct if all of this is true:
+
+- Both buffers are in GPU memory, both ranks are on one node, and both run TEMPI.
+- The receive is posted in time. When a receive is posted, TEMPI publishes it (the report says: offered). It
+  writes the address and the layout of the buffer into memory that the ranks of the node share. A send that
+  finds no published receive waits for one, at most for the match timeout (`TEMPI_PATIENCE`). If the
+  receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, and only briefly. After the wait
+  TEMPI packs the message.
+- The receive names its source. The first receive from this source on the communicator decides about tags:
+  if it has `MPI_ANY_TAG`, only receives with `MPI_ANY_TAG` are published; else only receives with a tag.
+- The receive is as long as the message, or longer.
+- All earlier receives that can match the same message are complete. Such receives are receives from
+  `MPI_ANY_SOURCE`, matched probes and cancelled receives.
+- The profile does not predict that another strategy is faster. Without measurements of direct messages in
+  the profile, every message that can be direct is direct.
+- The rank uses at most 4,096 pairs of peer and tag on the communicator. Messages of further pairs are
+  packed.
+
+Four events end direct messages on a communicator until it is freed: a second thread sends or receives
+there, a call fails, a send is cancelled, or the program starts a persistent receive of host memory from
+`MPI_ANY_SOURCE`. A cancelled receive of host memory ends them for its source and tag.
+
+### Bounce buffers
+A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it, and the
+receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer if
+
+- another process cannot import the receive buffer (managed memory, `cudaMallocAsync`) and the message has
+  at least 64 KiB,
+- the layouts of sender and receiver do not combine into a short list of boxes, or
+- the receive consists of short blocks that span much memory (`TEMPI_LANDING_SPAN`). Within one GPU this
+  counts only if CUDA maps the receive buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
+
+### Freed memory
+A sender imports the memory of a receive buffer into its own address space, and keeps this import for later
+messages. CUDA releases memory only when the program has freed it *and* no process imports it any more. So
+memory that the program has freed can remain occupied. TEMPI limits this:
+
+1. A process counts the memory that the program has freed and that others may still import.
+2. If it is more than `TEMPI_FREED_LIMIT` bytes or 256 allocations, the process tells the other processes.
+3. They close their imports of that memory in their next MPI calls that wait or test, such as `MPI_Test` or
+   `MPI_Barrier`.
+
+TEMPI looks for freed memory at most every 10 ms, at 256 allocations each time. Closing an import waits for
+all kernels that run on the GPU, and the CUDA driver may delay new kernels until the import is closed.
+
+This can deadlock a program whose kernels wait for messages of other processes. Such a program sets
+`TEMPI_FREED_LIMIT=-1` on all ranks. Then an import is closed only when 256 other imports were used after
+it, or when new memory is allocated at the same address.
+
+CUDA does not import new memory at an address where the process still has an import of freed memory. A
+message to such memory waits until the old import is closed. If this takes longer than `TEMPI_PATIENCE`
+(here at least 50 ms, at most 1 s), TEMPI packs the message.
+
+## CUDA-aware libraries
+TEMPI gives GPU memory to a CUDA-aware library only in calls that are known to work
+(`src/machine/handed.def`), and only if all peers are on other nodes. Within a node, contiguous messages are
+direct, too. Messages that are not direct go through pinned host memory. The reason is that a CUDA-aware
+library also imports memory: CUDA may refuse an import because of freed memory at the same address, and UCX
+aborts then. If direct messages are switched off, the library also gets GPU memory within a node.
+"""
+PACKS = {
+    "nobody": "nobody",
+    "kernel_into_device": "a kernel, into device memory",
+    "kernel_into_pinned": "a kernel, into pinned host memory",
+    "kernel_and_copies": "a kernel and copies, into pinned host memory",
+    "layout_to_layout": "nobody: a kernel copies from layout to layout",
+    "host_packer": "the CPU",
+}
+CARRIES = {"device_memory": "device memory", "host_memory": "host memory", "marker": "an empty message"}
 PREDICTIONS = """
-A prediction is a sum of terms ([perfmodel](../perfmodel/README.md)); both ends are taken to be alike.
-L: `self`, `same_gpu`, `other_gpu` (of host memory `same_node`) or `other_node`. Y: `typed` or `indexed`.
-P: `self`, `same_node` or `other_node`.
+## Predictions
+The predicted time of a message is a sum of terms. `tempi measure` measures the terms
+([perfmodel](../perfmodel/README.md)). The names of terms contain letters for these words:
+
+- L is the location of the peer: `self`, `same_gpu`, `other_gpu` (for host memory `same_node`) or
+  `other_node`.
+- Y is the kind of datatype: `typed` (vectors and boxes) or `indexed` (offsets from a table).
+- P is the location of the peer for host memory: `self`, `same_node` or `other_node`.
 
 | strategy | a message of GPU memory | of a derived datatype in host memory |
 |---|---|---|
 """
+STRATEGIES_END = """
+This page is made from `src/base/strategies.def` and `docs/make_pages.py` by `make docs`.
+"""
 
 CALLS = """# Calls that carry data
 
-With a library that is not CUDA-aware, these calls take GPU memory and any datatype, in all of their
-forms (`MPI_` and `PMPI_`, `int` and `_c`, C and Fortran). This page is made from `src/base/*.def` by
-`make docs`.
+With TEMPI these calls accept GPU memory and any datatype, also if the MPI library is not CUDA-aware. This
+is true for all of their forms: `MPI_` and `PMPI_`, `int` and `_c`, C and Fortran.
 
-| calls | |
+| calls | kind |
 |---|---|
+"""
+CALLS_END = """
+This page is made from `src/base/*.def` by `make docs`.
 """
 CHAPTERS = {
     "functions": "messages and packing",
     "collectives": "collective operations",
     "files": "files",
-    "windows": "one-sided access: the buffers of its origin",
+    "windows": "one-sided access: the buffers of the calling rank (origin)",
 }
 REFUSED = """
-These do not:
+These calls do not accept GPU memory if the library is not CUDA-aware:
 
-| calls | | what happens | instead |
+| calls | use of GPU memory | what happens | what to do instead |
 |---|---|---|---|
 """
 HAPPENS = {
-    "error": "an MPI error that says so",
-    "members": "an MPI error that says so, on all processes of the communicator if they are on one node "
-    "and run TEMPI; else on those with GPU memory, whose part of the window is host memory until "
-    "`MPI_Win_free`, at the latest `MPI_Finalize`",
-    "none": "passed on untouched",
+    "error": "an MPI error with an explanation",
+    "members": "an MPI error with an explanation, on all processes if they are on one node and run TEMPI. "
+    "Else only the processes with GPU memory have the error; host memory replaces their part of the window "
+    "until `MPI_Win_free` or `MPI_Finalize`",
+    "none": "the MPI library gets the call",
 }
 
 
@@ -104,7 +162,7 @@ def options() -> str:
         f"| `TEMPI_{name}` | {kind} | {default or '–'} | {meaning} |\n"
         for _, (name, kind, default, meaning) in def_tables.rows("base/options.def")
     )
-    return OPTIONS + "".join(lines)
+    return OPTIONS + "".join(lines) + OPTIONS_END
 
 
 def calls() -> str:
@@ -115,10 +173,14 @@ def calls() -> str:
         names = [row.arguments[0] for row in rows if row.kind == "SHIM" and row.arguments[4] == "counted"]
         taken.append(f"| {', '.join(f'`{name}`' for name in names)} | {meaning} |\n")
     refused = (
-        f"| {functions} | {what} | {HAPPENS[error]} | {instead} |\n"
+        f"| {_quoted(functions)} | {what} | {HAPPENS[error]} | {instead} |\n"
         for _, (functions, what, error, instead) in def_tables.rows("base/refused.def")
     )
-    return CALLS + "".join(taken) + REFUSED + "".join(refused)
+    return CALLS + "".join(taken) + REFUSED + "".join(refused) + CALLS_END
+
+
+def _quoted(functions: str) -> str:
+    return ", ".join(f"`{name}`" for name in functions.split(", "))
 
 
 def strategies() -> str:
@@ -128,15 +190,12 @@ def strategies() -> str:
     for _, (name, packs, carries, *ends, typed, _, _, text, meaning) in def_tables.rows(
         "base/strategies.def"
     ):
-        ways.append(f"| `{name}` | {meaning} | {_words(packs)} | {_words(carries)} | {text} |\n")
+        ways.append(f"| `{name}` | {meaning} | {PACKS[packs]} | {CARRIES[carries]} | {text} |\n")
         on_gpu = _on_gpu(packs, carries, [terms.get(end, "") for end in ends])
         on_host = f"`{terms[typed].replace('.typed.self', '.Y.P')}`" if typed in terms else "–"
         predictions.append(f"| `{name}` | {on_gpu} | {on_host} |\n")
-    return STRATEGIES + "".join(ways) + PREDICTIONS + "".join(predictions)
-
-
-def _words(identifier: str) -> str:
-    return identifier.replace("_", " ")
+    table = WAYS + "".join(ways)
+    return STRATEGIES + table + DIRECT + PREDICTIONS + "".join(predictions) + STRATEGIES_END
 
 
 def _on_gpu(packs: str, carries: str, ends: list[str]) -> str:

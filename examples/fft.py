@@ -2,10 +2,9 @@
 
     tempi run -- mpirun -n 4 python examples/fft.py --cells 64
 
-The layout is mpi4py-fft's: a datatype for each pair of ranks takes the part of a slab that goes to the
-other, wherever it lies, so that nothing is copied by the program. With CuPy and a GPU the arrays are in
-its memory, else in NumPy's; --numpy asks for the latter. The result is held against NumPy's own transform
-of the whole array.
+The layout is that of mpi4py-fft: for each other rank, a datatype describes the part of the slab that goes to
+it, so the program copies nothing. With CuPy and a GPU the arrays are in GPU memory, else in host memory;
+--numpy asks for host memory. The result is compared with NumPy's own transform of the whole array.
 """
 
 from __future__ import annotations
@@ -16,10 +15,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-
-import tempi
-
-from mpi4py import MPI  # isort: skip  (behind tempi, which turns it on)
+import tempi  # before mpi4py: this switches TEMPI on
+from mpi4py import MPI
 
 
 def arrays(wants_numpy: bool) -> ModuleType:

@@ -9,8 +9,6 @@ cells while those that do not need them are computed.
 
 from __future__ import annotations
 
-import tempi  # isort: skip  # before mpi4py
-
 import hashlib
 import time
 from collections.abc import Iterator
@@ -19,9 +17,9 @@ from typing import Any, Protocol
 
 import click
 import numpy as np
+import tempi  # before mpi4py: this switches TEMPI on
 from mpi4py import MPI
 from numpy.typing import NDArray
-
 from tempi.run.environment import local_rank
 
 try:

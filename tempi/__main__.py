@@ -18,18 +18,18 @@ from tempi.simulate.command import main as simulate_command
 @click.group()
 @click.version_option(__version__, prog_name="tempi")
 def main() -> None:
-    """Make MPI derived datatypes fast: tempi run -- mpirun -n 4 ./program"""
+    """Make MPI derived datatypes fast. To begin: tempi run -- mpirun -n 4 ./program"""
 
 
 @main.command("lib")
 @click.option(
-    "--abi", type=click.Choice(ABIS), help="The shim of this ABI only; default: the library for any MPI."
+    "--abi", type=click.Choice(ABIS), help="Print the shim of this ABI; default: the library for any MPI."
 )
 @click.option(
     "--proxy",
     is_flag=True,
-    help="The library to name in place of the MPI library, for programs that look functions up in its handle "
-    "(MPI.jl, numba-mpi, cffi, ctypes); of mpi4py's MPI by default.",
+    help="Print libtempi_mpi.so, which MPI.jl, numba-mpi, cffi and ctypes open in place of the MPI library; "
+    "by default for the MPI that mpi4py uses.",
 )
 def lib_command(abi: str | None, proxy: bool) -> None:
     """Print the path of libtempi.so, for LD_PRELOAD."""
@@ -40,10 +40,10 @@ def lib_command(abi: str | None, proxy: bool) -> None:
 
 
 @main.command("info")
-@click.option("--all", "with_all", is_flag=True, help="Also the options for tests.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
+@click.option("--all", "with_all", is_flag=True, help="Show also the options for tests.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info_command(with_all: bool, as_json: bool) -> None:
-    """Show how TEMPI was built, the MPI and the GPUs found, and every option."""
+    """Show the build, the MPI library, the GPUs, and each option with its value."""
     from tempi.info import print_info
 
     try:

@@ -11,14 +11,20 @@ from tempi.run import shims
 
 @dataclass(frozen=True)
 class Option:
-    """One row of the options table.
+    """An option of TEMPI.
 
     Attributes
     ----------
     name : str
-        Without the ``TEMPI_`` prefix of its environment variable.
+        The name of its environment variable without ``TEMPI_``.
+    value : str
+        The value in this process.
+    default : str
+        The value if the environment does not set it.
+    meaning : str
+        What it does.
     from_environment : bool
-        True if the environment sets it; else `value` is the default.
+        True if the environment sets it.
     """
 
     name: str
@@ -30,18 +36,22 @@ class Option:
 
 @dataclass(frozen=True)
 class Counter:
-    """The calls of one MPI function that had one outcome.
+    """The calls of one MPI function with the same outcome.
 
     Attributes
     ----------
+    function : str
+        The MPI function.
     outcome : str
-        The handling of the calls, or the reason why they were passed on.
+        How TEMPI handled the calls, or why it passed them on to the MPI library.
+    calls : int
+        Number of calls.
     bytes : int
         Payload of these calls.
     seconds : float
-        Time inside handled calls; 0 for calls that were passed on, and without ``TEMPI_REPORT``.
+        Time in handled calls. It is 0 for calls that were passed on, and without ``TEMPI_REPORT``.
     predicted_seconds : float
-        Time that the profile predicts for the rows ``packing`` and ``unpacking``; 0 without a profile.
+        Time that the profile predicts for the rows ``packing`` and ``unpacking``. It is 0 without a profile.
     """
 
     function: str
@@ -85,17 +95,18 @@ class Counters(list[Counter]):
 
 
 def lib_path(abi: str | None = None) -> str:
-    """Path of an installed ``libtempi.so``, for ``LD_PRELOAD``.
+    """The path of ``libtempi.so``, for ``LD_PRELOAD``.
 
     Parameters
     ----------
-    abi : "openmpi", "mpich" or "mpiabi", optional
-        The shim of this MPI ABI; default: the library that loads the shim of the program's MPI.
+    abi : {"openmpi", "mpich", "mpiabi"}, optional
+        The shim for this ABI. By default the library that detects the MPI library of the program and loads
+        the matching shim.
 
     Raises
     ------
     RuntimeError
-        If there is none for that MPI, or LD_PRELOAD cannot name it.
+        If there is no shim for that ABI, or if LD_PRELOAD cannot hold the path.
     """
     return str(shims.preload_path(abi))
 
@@ -113,17 +124,20 @@ def library() -> _native.Library:
 
 
 def enabled() -> bool:
-    """True if ``libtempi.so`` is in the way of this process's MPI calls and handles them."""
+    """True if TEMPI is on: ``libtempi.so`` receives the MPI calls of this process."""
     return library().preloaded and library().active()
 
 
 def options() -> list[Option]:
-    """All options with their values."""
+    """All options of TEMPI with their values in this process."""
     return [Option(**row) for row in library().options()]
 
 
 def stats() -> Counters:
-    """The outcomes of this process's MPI calls since its start or the last `reset_stats`."""
+    """The MPI calls of this process and their outcomes, since its start or the last `reset_stats`.
+
+    Without ``TEMPI_REPORT=1``, calls that TEMPI passes on to the MPI library are not all counted.
+    """
     return Counters(Counter(**row) for row in library().counters())
 
 

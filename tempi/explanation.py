@@ -26,24 +26,24 @@ class ExplainError(ValueError):
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Texts for people, one for each stage of the pipeline.
+    """How TEMPI handles a datatype, as texts. ``print`` and notebooks show all of them.
 
     Attributes
     ----------
     as_built : str
-        The tree that the datatype's constructors describe.
+        The tree of loops that the constructors of the datatype describe.
     canonical : str
-        The tree that all equivalent constructions share.
+        The canonical form of the tree. Datatypes that describe the same bytes have the same one.
     boxes : str
-        Loop nests over dense blocks; offsets and strides in bytes.
+        Nests of loops over one contiguous block. Offsets and strides are in bytes.
     plan : str
-        Word size, tiles and launches.
+        Word size, tiles and launches of the GPU kernel.
     features : tempi.model.features.Features
-        Features of the transfer; its predicted time depends on them.
+        The numbers that the predicted time depends on.
     contiguous : bool
-        True if it is one dense block.
+        True if the data is one contiguous block.
     indexed : bool
-        True if offsets of blocks come from a table.
+        True if a table lists the offsets of blocks.
     """
 
     as_built: str
@@ -84,7 +84,7 @@ class Explanation:
         return Group(*(Panel(Text(text.rstrip()), title=title, title_align="left") for title, text in stages))
 
     def print(self) -> None:
-        """Print with panels, coloured unless ``NO_COLOR`` is set or the output is no terminal."""
+        """Print with panels, in colours if the output is a terminal and ``NO_COLOR`` is not set."""
         from rich.console import Console
 
         Console().print(self)
@@ -95,23 +95,23 @@ def _indented(text: str) -> str:
 
 
 def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
-    """Show how a datatype is handled. Works with or without ``LD_PRELOAD``.
+    """Explain how TEMPI handles a datatype. It works if TEMPI is off, too.
 
     Parameters
     ----------
     datatype : mpi4py.MPI.Datatype
         Committed or not.
     count : int
-        Number of its elements to transfer.
+        Number of elements to transfer.
 
     Raises
     ------
     ExplainError
-        If `count` is negative or more than MPI_Count or memory holds, or the datatype is not understood.
+        If `count` is negative or too large, or if TEMPI does not understand the datatype.
     RuntimeError
         If ``libtempi.so`` cannot be loaded.
     TypeError
-        If `datatype` is no datatype.
+        If `datatype` is not a datatype.
     """
     handle = handle_of(datatype)
     if not 0 <= count <= MOST_COUNT:

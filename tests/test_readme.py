@@ -1,7 +1,8 @@
-"""README's commands and programs do what it says."""
+"""README's commands and programs do what it says; the documents name their data, and no other data are kept."""
 
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -50,8 +51,29 @@ def test_programs_are_run_as_it_says(environment, tmp_path):
     assert "tempi: report of 2 ranks" in texts[1]
 
 
+PAGES = (ROOT / "README.md", *ROOT.glob("*/README.md"), *(ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/performance.md"])
+def test_the_page_has_at_most_150_lines(page):
+    assert len((ROOT / page).read_text().splitlines()) <= 150
+
+
+def test_every_figure_and_data_file_is_named():
+    listed = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "bench/results/*.*", "docs/figures"], capture_output=True, text=True
+    )
+    if listed.returncode:
+        pytest.skip("needs a git checkout: files of a run are not in it")
+    networks = (ROOT / "tempi" / "simulate" / "networks").glob("*.json")
+    text = "".join(file.read_text() for file in (*PAGES, *networks, *(ROOT / "bench").rglob("*.py")))
+    for file in map(Path, listed.stdout.split()):
+        named = f"{file.parent.name}/{file.name}"
+        assert named in text or file.name == ".gitkeep", f"no document, benchmark or network names {named}"
+
+
 def test_every_file_that_it_names_exists():
-    for page in (ROOT / "README.md", *ROOT.glob("*/README.md"), *(ROOT / "docs").glob("*.md")):
+    for page in PAGES:
         for target in re.findall(r"\]\((?!http)(.*?)[#)]", page.read_text()):
             assert (page.parent / target).exists(), f"{page} names {target}"
 

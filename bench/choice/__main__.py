@@ -194,7 +194,8 @@ def main(profile: Path, count: int, seed: int, host: bool, ranks_command: str, o
     rows = [row(o) for o in outcomes]
     write_csv(path, rows, machine_facts(find_mpirun(), any_shim()) | {"profile": profile.name})
     memory = "packing in host memory" if host else "messages of GPU memory"
-    draw_choices(rows, path.with_suffix(".png"), f"{len(rows)} random datatypes: {memory}")
+    title = f"{len(rows)} random datatypes: {memory}"
+    draw_choices(rows, path.with_suffix(".png"), title, f"{path.name}, profile {profile.name}")
     CONSOLE.print(f"written: {path} and .png", highlight=False)
 
 

@@ -19,6 +19,7 @@ from bench.common.building import compile_mpi
 from bench.common.commands import CONSOLE, RESULTS, environment, launch_command, preloaded, rows_printed
 from bench.common.figures import draw_bars
 from bench.common.tables import machine_facts, write_csv
+from tempi.figures import COLOURS
 
 Row = dict[str, Any]
 PRELOADED = "preloaded into /bin/true"
@@ -109,9 +110,11 @@ def main(lib: Path | None, mpirun: str, mpicc: str, out: Path, repeats: int, run
         for line in rows
         if line["case"] != PRELOADED
     ]
-    draw_bars(
-        in_us, {"without": "library alone", "with": "with TEMPI"}, out / "commit.png", "MPI_Type_commit"
-    )
+    columns = {
+        "without": ("MPI library alone", COLOURS["library"]),
+        "with": ("with TEMPI", COLOURS["tempi"]),
+    }
+    draw_bars(in_us, columns, out / "commit.png", "MPI_Type_commit", "commit.csv")
     CONSOLE.print(f"written: {out / 'commit.csv'} and .png", highlight=False)
 
 

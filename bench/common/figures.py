@@ -8,6 +8,8 @@ from math import log2
 from pathlib import Path
 from typing import Any
 
+from tempi.figures import COLOURS, HIGHER, LOWER, by_bytes, describe, save, size_text
+
 Row = Mapping[str, Any]
 Series = dict[str, list[tuple[float, float]]]
 
@@ -15,16 +17,16 @@ Series = dict[str, list[tuple[float, float]]]
 LARGE = 16 << 20
 # Ways of a halo exchange in the order of their bars: a name for people, and a colour.
 HALO_WAYS = {
-    "library": ("MPI library alone: derived types", "0.75"),
-    "library-persistent": ("the same, persistent requests", "0.55"),
-    "shim-isend": ("TEMPI: the same derived types", "#f4b183"),
-    "shim-pack": ("TEMPI: MPI_Pack", "#e8853a"),
-    "shim-neighbor": ("TEMPI: MPI_Neighbor_alltoallw", "#c55a11"),
-    "shim-c-isend": ("TEMPI: derived types, from C", "#f8cfae"),
-    "shim-c-persistent": ("the same, persistent requests", "#fbe3d0"),
-    "halo": ("TEMPI: HaloExchange", "#c00000"),
-    "hand": ("by hand: packed messages", "#5b9bd5"),
-    "hand-nccl": ("by hand: NCCL", "#1f4e79"),
+    "library": ("MPI library alone: Isend, Irecv of derived types", COLOURS["library"]),
+    "library-persistent": ("MPI library alone: persistent requests", COLOURS["library, second way"]),
+    "shim-isend": ("TEMPI: Isend, Irecv, from Python", COLOURS["tempi, sixth way"]),
+    "shim-pack": ("TEMPI: MPI_Pack", COLOURS["tempi, fourth way"]),
+    "shim-neighbor": ("TEMPI: MPI_Neighbor_alltoallw", COLOURS["tempi, third way"]),
+    "shim-c-isend": ("TEMPI: Isend, Irecv, from C", COLOURS["tempi, second way"]),
+    "shim-c-persistent": ("TEMPI: persistent requests, from C", COLOURS["tempi, fifth way"]),
+    "halo": ("TEMPI: HaloExchange", COLOURS["tempi"]),
+    "hand": ("by hand: packed data, MPI", COLOURS["hand"]),
+    "hand-nccl": ("by hand: packing kernels, NCCL", COLOURS["nccl"]),
 }
 
 
@@ -49,54 +51,64 @@ def ratio_series(rows: Sequence[Row], direction: str) -> Series:
     series: Series = defaultdict(list)
     for row in vectors(rows, direction):
         if row["over_limit"]:
-            gap = "2 x block" if row["stride"] == 2 * row["block"] else f"{row['stride']} B"
-            payload = 2 ** round(log2(row["payload"]))  # whole blocks are a little less
-            label = (
-                f"stride {gap}, {payload >> 20} MiB"
-                if payload >= LARGE
-                else f"stride {gap}, {payload >> 10} KiB"
-            )
-            series[label].append((row["block"], row["over_limit"]))
+            gap = "2 blocks" if row["stride"] == 2 * row["block"] else f"{row['stride']:.0f} B"
+            payload = size_text(2 ** round(log2(row["payload"])))  # whole blocks are a little less
+            series[f"{payload}B, stride {gap}"].append((row["block"], row["over_limit"]))
     return series
+
+
+PACK_SIDES = {
+    "limit_us": ("best specialised code", COLOURS["limit"]),
+    "tempi_us": ("TEMPI", COLOURS["tempi"]),
+    "library_us": ("MPI library alone", COLOURS["library, second way"]),
+    "peer_us": ("CUDA-aware Open MPI alone", COLOURS["library"]),
+}
 
 
 def throughput_series(rows: Sequence[Row], direction: str) -> Series:
-    """Bytes read and written by block, in GB/s, of vectors: of TEMPI and of the best specialised code."""
-    sides = {"limit_us": "best specialised", "tempi_us": "TEMPI", "library_us": "library", "peer_us": "peer"}
+    """Bytes read and written by block, in GB/s, of vectors: a column of times a side."""
     series: Series = defaultdict(list)
     for row in vectors(rows, direction):
-        for column, label in sides.items():
-            if row[column]:
-                series[label].append((row["block"], 2e-3 * row["payload"] / row[column]))
+        for column in PACK_SIDES:
+            if row.get(column):
+                series[column].append((row["block"], 2e-3 * row["payload"] / row[column]))
     return series
 
 
-def draw(rows: Sequence[Row], path: Path, title: str, bar: float) -> None:
+def draw_packs(rows: Sequence[Row], path: Path, machine: str, source: str) -> None:
     """Two rows of panels: ratio to the limit and throughput, by block; pack left, unpack right."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(2, 2, figsize=(13, 10), sharey="row")
+    figure, axes = _pyplot().subplots(2, 2, figsize=(12, 9), sharey="row", layout="constrained")
     for column, direction in enumerate(("pack", "unpack")):
         top, bottom = axes[0][column], axes[1][column]
         for label, points in sorted(ratio_series(rows, direction).items()):
             top.plot(*zip(*sorted(points), strict=True), marker="o", markersize=4, linewidth=1, label=label)
-        top.axhline(bar, color="black", linestyle="--", linewidth=0.8)
-        top.set(xlabel="block (bytes)", ylabel="time / best specialised", title=direction)
-        for (label, points), marker in zip(throughput_series(rows, direction).items(), "_ox^", strict=False):
-            bottom.plot(*zip(*sorted(points), strict=True), marker, markersize=6, alpha=0.6, label=label)
-        bottom.set(yscale="log", xlabel="block (bytes)", ylabel="read + written (GB/s)")
+        top.axhline(1, color=COLOURS["limit"], linewidth=0.8)
+        top.set(ylabel="time / time of the best specialised code", title=f"MPI_{direction.title()}: {LOWER}")
+        found = throughput_series(rows, direction)
+        for (name, points), marker in zip(found.items(), "_ox^", strict=False):
+            label, colour = PACK_SIDES[name]
+            bottom.plot(
+                *zip(*points, strict=True), marker, markersize=6, alpha=0.6, color=colour, label=label
+            )
+        title = f"MPI_{direction.title()}: {HIGHER}"
+        bottom.set(yscale="log", ylabel="bytes read and written (GB/s)", title=title)
         for axis in (top, bottom):
-            axis.set_xscale("log", base=2)
-            axis.xaxis.set_major_formatter("{x:.0f}")
-            axis.grid(alpha=0.3)
-            if axis.get_legend_handles_labels()[1]:
-                axis.legend(fontsize=7)
-    figure.suptitle(title)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+            by_bytes(axis, "block")
+    for axis, place in ((axes[0][1], "upper left"), (axes[1][1], "upper left")):
+        axis.legend(fontsize=8, loc=place, bbox_to_anchor=(1.02, 1))
+    describe(figure, f"MPI_Pack and MPI_Unpack of vectors, {machine}", "", source)
+    save(figure, path)
 
 
-def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: str) -> None:
+SEND_SIDES = {
+    "plain": ("MPI library alone", COLOURS["library, second way"]),
+    "plain+tempi": ("TEMPI", COLOURS["tempi"]),
+    "aware": ("CUDA-aware Open MPI alone", COLOURS["library"]),
+    "aware+tempi": ("TEMPI, CUDA-aware Open MPI", COLOURS["tempi, second way"]),
+}
+
+
+def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: str, source: str) -> None:
     """Half round trips of all sides: a panel a block, by payload; for few payloads the other way round."""
     plt = _pyplot()
     sends = [
@@ -109,7 +121,9 @@ def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: s
     panels = sorted({row[panel_key] for row in sends})
     columns = min(3, len(panels)) or 1
     lines = -(-len(panels) // columns) or 1
-    figure, axes = plt.subplots(lines, columns, figsize=(5 * columns, 4 * lines), squeeze=False, sharey=True)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=(5 * columns, 4 * lines), squeeze=False, sharey=True, layout="constrained"
+    )
     for panel, axis in zip(panels, axes.flat, strict=False):
         for side in dict.fromkeys(row["side"] for row in sends):
             points = sorted(
@@ -117,47 +131,45 @@ def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: s
                 for row in sends
                 if row["side"] == side and row[panel_key] == panel
             )
-            axis.plot(
-                [x for x, _, _ in points], [y for _, y, _ in points], marker=".", linewidth=1, label=side
-            )
+            label, colour = SEND_SIDES.get(side, (side, COLOURS["hand"]))
+            axis.plot([x for x, _, _ in points], [y for _, y, _ in points], ".-", color=colour, label=label)
             guesses = [(x, y) for x, y, predicted in points if predicted]
             axis.plot([x for x, _ in guesses], [y for _, y in guesses], "o", color="grey", mfc="none")
-        axis.set(yscale="log", title=f"{panel_key} {panel} B", xlabel=f"{x_key} (bytes)")
-        axis.set_xscale("log", base=2)
-        axis.grid(alpha=0.3)
-        axis.legend(fontsize=7)
+        axis.set(yscale="log", title=f"{panel_key} {size_text(panel)}B")
+        by_bytes(axis, x_key)
     for row_of_axes in axes:
-        row_of_axes[0].set_ylabel("half round trip (us); grey circle: predicted")
-    figure.suptitle(title)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+        row_of_axes[0].set_ylabel("half a round trip (µs)\ngrey circle: scaled, not measured")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    describe(figure, title, LOWER, source)
+    save(figure, path)
 
 
-def draw_bars(rows: Sequence[Row], columns: Mapping[str, str], path: Path, title: str) -> None:
-    """A group of horizontal bars for each case, a bar for each column (name to label), and the case's bar."""
+def draw_bars(
+    rows: Sequence[Row], columns: Mapping[str, tuple[str, str]], path: Path, title: str, source: str
+) -> None:
+    """A group of horizontal bars for each case: a bar a column (name to label and colour), and the limit."""
     plt = _pyplot()
     figure, axis = plt.subplots(figsize=(9, 1.2 + 0.5 * len(rows)), layout="constrained")
     height = 0.8 / len(columns)
-    for i, (column, label) in enumerate(columns.items()):
+    for i, (column, (label, colour)) in enumerate(columns.items()):
         at = [row_number + (i - (len(columns) - 1) / 2) * height for row_number in range(len(rows))]
-        axis.barh(at, [row[column] or 0 for row in rows], 0.9 * height, label=label)
+        axis.barh(at, [row[column] or 0 for row in rows], 0.9 * height, label=label, color=colour)
     for row_number, row in enumerate(rows):
         if row.get("bar") is not None:
             axis.plot([row["bar"]] * 2, [row_number - 0.45, row_number + 0.45], color="black", linewidth=1)
     axis.set_yticks(range(len(rows)), [row["case"] for row in rows])
-    axis.set(xlabel="µs; black line: allowed", title=title)
+    axis.set_xlabel("time (µs); black line: the most that is allowed")
     axis.invert_yaxis()
     axis.grid(axis="x", alpha=0.3)
-    axis.legend()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    figure.legend(loc="outside lower center", ncols=len(columns))
+    describe(figure, title, LOWER, source)
+    save(figure, path)
 
 
-def draw_choices(rows: Sequence[Row], path: Path, title: str) -> None:
+def draw_choices(rows: Sequence[Row], path: Path, title: str, source: str) -> None:
     """Predicted against taken time of the chosen strategy; the grey band is 25 % off."""
     plt = _pyplot()
-    figure, axis = plt.subplots(figsize=(6, 6), layout="constrained")
+    figure, axis = plt.subplots(figsize=(7, 6), layout="constrained")
     points: Series = defaultdict(list)
     for row in rows:
         points[f"{row['where']}: {row['chosen']}"].append((row[f"{row['chosen']}_us"], row["predicted_us"]))
@@ -166,14 +178,13 @@ def draw_choices(rows: Sequence[Row], path: Path, title: str) -> None:
     ends = [min(min(pair) for found in points.values() for pair in found)]
     ends.append(max(max(pair) for found in points.values() for pair in found))
     axis.fill_between(ends, [0.75 * x for x in ends], [1.25 * x for x in ends], color="0.9")
-    axis.set(xscale="log", yscale="log", xlabel="taken (µs)", ylabel="predicted (µs)")
-    axis.set_title(title, fontsize=10)
-    axis.legend(fontsize=8)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    axis.set(xscale="log", yscale="log", xlabel="measured time (µs)", ylabel="predicted time (µs)")
+    figure.legend(fontsize=8, loc="outside right upper")
+    describe(figure, title, "nearer to the diagonal is better; grey: within 25 %", source)
+    save(figure, path)
 
 
-def draw_halos(rows: Sequence[Row], path: Path, title: str) -> None:
+def draw_halos(rows: Sequence[Row], path: Path, title: str, source: str) -> None:
     """Times of halo exchanges: a panel a size, a group of bars a number of ranks, a bar a way."""
     plt = _pyplot()
     sizes = list(dict.fromkeys((row["edge"], row["radius"], row["quantities"]) for row in rows))
@@ -185,10 +196,9 @@ def draw_halos(rows: Sequence[Row], path: Path, title: str) -> None:
         _draw_halo_panel(axis, [r for r in rows if (r["edge"], r["radius"], r["quantities"]) == size])
         axis.set_title(f"{edge}³ points a rank, {quantities} × 8 bytes a point, radius {radius}", fontsize=10)
     ways = dict(zip(*axes[0][0].get_legend_handles_labels()[::-1], strict=True))
-    figure.suptitle(title)
-    figure.legend(ways.values(), ways.keys(), loc="outside lower center", ncols=4, fontsize=9)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    figure.legend(ways.values(), ways.keys(), loc="outside lower center", ncols=3, fontsize=9)
+    describe(figure, title, LOWER, source)
+    save(figure, path)
 
 
 def _draw_halo_panel(axis: Any, rows: Sequence[Row]) -> None:
@@ -203,36 +213,36 @@ def _draw_halo_panel(axis: Any, rows: Sequence[Row]) -> None:
             x = setups.index((row["ranks"], row["gpus"])) + (number - (len(ways) - 1) / 2) * width
             us = row["median_us"]
             axis.bar(x, us or least / 2, 0.92 * width, label=label, color=colour)
-            text = row["failure"] if us is None else _short(us)
+            text = row["failure"] if us is None else short(us)
             axis.text(x, 1.06 * (us or least / 2), text, rotation=90, fontsize=7, ha="center", va="bottom")
     names = [f"{n} rank{'s'[: n > 1]}" + (f", {gpus} GPU" if gpus else "") for n, gpus in setups]
     axis.set_xticks(range(len(setups)), names)
     axis.set(yscale="log", ylabel="median time (µs)", ylim=(least / 2, None))
     bottom, top = axis.get_ylim()
-    axis.set_ylim(bottom, top * (top / bottom) ** 0.15)  # room for the numbers
+    axis.set_ylim(bottom, top * (top / bottom) ** 0.25)  # room for the numbers
     axis.grid(axis="y", alpha=0.3)
     axis.set_axisbelow(True)
 
 
-def _short(us: float) -> str:
-    """Microseconds as they fit over a narrow bar."""
+def short(us: float) -> str:
+    """A time beside a bar."""
     if us >= 1e6:
         return f"{us * 1e-6:.3g} s"
-    return f"{us:,.0f}" if us >= 10 else f"{us:.1f}"
+    return f"{us:,.0f} µs" if us >= 10 else f"{us:.1f} µs"
 
 
 TRANSPOSE_WAYS = {
-    "library": ("MPI library alone: MPI_Alltoallw", "0.75"),
-    "hand": ("packed by array assignments, MPI_Alltoallv", "#5b9bd5"),
-    "shim": ("TEMPI: MPI_Alltoallw", "#c00000"),
-    "links": ("the bytes alone, by NCCL", "#1f4e79"),
+    "library": ("MPI library alone: MPI_Alltoallw", COLOURS["library"]),
+    "hand": ("by hand: packed by array assignments, MPI_Alltoallv", COLOURS["hand"]),
+    "shim": ("TEMPI: MPI_Alltoallw", COLOURS["tempi"]),
+    "links": ("NCCL: the same bytes, already packed", COLOURS["nccl"]),
 }
 
 
-def save_transposes(path: Path, rows: Sequence[Row], ways: Sequence[str]) -> None:
+def save_transposes(path: Path, rows: Sequence[Row], ways: Sequence[str], title: str, source: str) -> None:
     """A group of bars for each case of `bench.transpose`, time on a logarithmic scale."""
     plt = _pyplot()
-    figure, axis = plt.subplots(figsize=(1.5 + 0.9 * len(rows), 5))
+    figure, axis = plt.subplots(figsize=(1.5 + 0.9 * len(rows), 5), layout="constrained")
     width = 0.8 / len(ways)
     for i, way in enumerate(ways):
         label, colour = TRANSPOSE_WAYS[way]
@@ -240,9 +250,8 @@ def save_transposes(path: Path, rows: Sequence[Row], ways: Sequence[str]) -> Non
         axis.bar(at, [row[f"{way}_us"] * 1e-3 for row in rows], width, label=label, color=colour)
     cases = [f"{row['cells']}³\n{row['cut']}\n{row['ranks']} ranks" for row in rows]
     axis.set_xticks(range(len(rows)), cases, fontsize=8)
-    axis.set(yscale="log", ylabel="ms a transpose")
+    axis.set(yscale="log", ylabel="time of a transpose (ms)")
     axis.grid(axis="y", alpha=0.3)
-    axis.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+    describe(figure, title, LOWER, source)
+    save(figure, path)

@@ -7,9 +7,10 @@ import platform
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from bench.common.commands import BENCH, output_of
 
@@ -73,6 +74,19 @@ def read_csv(path: Path) -> Iterable[dict[str, str]]:
     """The rows of a table written by `write_csv`."""
     with path.open(newline="") as file:
         yield from csv.DictReader(line for line in file if not line.startswith("#"))
+
+
+def read_numbers(path: Path) -> Iterator[dict[str, Any]]:
+    """The same rows: numbers where they can be, None where nothing was measured."""
+    for row in read_csv(path):
+        yield {key: _value(text) for key, text in row.items()}
+
+
+def _value(text: str) -> float | str | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text
 
 
 def quotient(a: float | None, b: float | None) -> float | None:

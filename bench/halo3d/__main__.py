@@ -84,7 +84,8 @@ def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
     stem = out / f"halo3d-{plan.memory}-{'openmpi' if is_open_mpi(plan.mpirun) else 'mpich'}"
     write_csv(stem.with_suffix(".csv"), rows, facts)
     place = facts["gpu"] if plan.memory == "gpu" else facts["cpu"]
-    draw_halos(rows, stem.with_suffix(".png"), f"3-D halo exchange, {rows[0]['mpi']}, {place}")
+    title = f"3-D halo exchange, {rows[0]['mpi']}"
+    draw_halos(rows, stem.with_suffix(".png"), title, f"{stem.name}.csv, {place}")
     CONSOLE.print(f"written: {stem}.csv and .png", highlight=False)
     return not any(row["wrong_cells"] for row in rows)
 

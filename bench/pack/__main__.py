@@ -17,10 +17,10 @@ from bench.common import cases as all_cases
 from bench.common.building import compile_binary, compile_mpi
 from bench.common.cases import Case
 from bench.common.commands import CONSOLE, RESULTS, launch_command, preloaded
-from bench.common.figures import draw
+from bench.common.figures import draw_packs
 from bench.common.sides import Side, Timings, better, run_cases
 from bench.common.tables import machine_facts, read_csv, write_csv
-from bench.pack.report import DEVICE_BAR, HOST_BAR, Figures, join, show, show_bars
+from bench.pack.report import Figures, join, show, show_bars
 
 MPICH_FIGURES = Path(__file__).with_name("mpich_h200.csv")
 MEMORIES = ["device", "managed", "pinned", "host"]
@@ -135,8 +135,8 @@ def main(
     show(rows, memory)
     show_bars(rows, memory)
     write_csv(out / f"pack-{preset}-{memory}.csv", rows, facts)
-    title, bar = (facts["cpu"], HOST_BAR) if memory == "host" else (facts["gpu"], DEVICE_BAR)
-    draw(rows, out / f"pack-{preset}-{memory}.png", f"{preset}: {title}", bar)
+    stem = f"pack-{preset}-{memory}"
+    draw_packs(rows, out / f"{stem}.png", facts["cpu" if memory == "host" else "gpu"], f"{stem}.csv")
     CONSOLE.print(f"written: {out}/pack-{preset}-{memory}.csv and .png", highlight=False)
 
 

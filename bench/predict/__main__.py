@@ -16,6 +16,7 @@ from bench.common.building import compile_binary
 from bench.common.commands import BENCH, CONSOLE, RESULTS
 from bench.common.figures import draw_bars
 from bench.common.tables import machine_facts, write_csv
+from tempi.figures import COLOURS
 
 ROOT = BENCH.parent
 SHIPPED = ROOT / "perfmodel" / "machines" / "nvidia-h200-openmpi-5.0.7-cuda.fit"
@@ -71,7 +72,10 @@ def main(profile: Path, cxx: str, out: Path) -> None:
         {"case": row["case"], "us": row["median_ns"] / 1000, "bar": row["bar_ns"] and row["bar_ns"] / 1000}
         for row in rows
     ]
-    draw_bars(drawn, {"us": "median"}, out / "predict.png", "a prediction and the choice from it")
+    columns = {"us": ("TEMPI, median", COLOURS["tempi"])}
+    draw_bars(
+        drawn, columns, out / "predict.png", "A prediction, and the choice of a strategy", "predict.csv"
+    )
     CONSOLE.print(f"written: {out / 'predict.csv'} and .png", highlight=False)
 
 

@@ -149,8 +149,9 @@ def report(results: Results, bars: Sequence[int], facts: Mapping[str, str], stem
         CONSOLE.print(f"[red]WRONG BYTES[/red] {', '.join(wrong)}", highlight=False)
     write_csv(stem.with_name(stem.name + ".csv"), rows, facts)
     write_csv(stem.with_name(stem.name + "-bars.csv"), check_rows(checks), facts)
-    title = f"{stem.name}: {facts['gpu'] if results.on_gpu else facts['cpu']}"
-    draw_sends(rows, {case.id for case in results.cases}, stem.with_name(stem.name + ".png"), title)
+    source = f"{stem.name}.csv, {facts['gpu'] if results.on_gpu else facts['cpu']}"
+    picture, title = stem.with_name(stem.name + ".png"), "MPI_Send and MPI_Recv of vectors"
+    draw_sends(rows, {case.id for case in results.cases}, picture, title, source)
     CONSOLE.print(f"written: {stem}.csv, -bars.csv and .png", highlight=False)
 
 

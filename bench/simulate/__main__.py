@@ -1,6 +1,6 @@
 """How right and how fast ``tempi simulate`` is.
 
-python -m bench.simulate paper | h200 | hosts | size | summit
+python -m bench.simulate paper | figure | h200 | hosts | size | summit
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import click
 from rich.table import Table
 
 from bench.common.commands import CONSOLE, RESULTS
-from bench.common.tables import machine_facts, number, write_csv
+from bench.common.tables import machine_facts, number, read_numbers, write_csv
 from bench.simulate import h200, hosts, paper, size, summit
 from tempi.run.launchers import find_mpirun
 from tempi.run.shims import any_shim
 from tempi.simulate.network import package_file
 
+DATA = RESULTS / "summit" / "simulated.csv"
 FIGURE = Path(__file__).resolve().parents[2] / "docs" / "figures" / "simulation-summit.png"
 
 
@@ -37,8 +38,15 @@ def paper_command(plot: Path) -> None:
         times = (number(row.library_us / 1e3), number(row.tempi_us / 1e3), number(row.speedup))
         table.add_row(str(row.ranks), row.variant, *times, number(row.published))
     CONSOLE.print(table)
-    paper.write(found, RESULTS / "summit" / "simulated.csv", _facts())
+    paper.write(found, DATA, _facts())
     paper.draw(found, plot)
+
+
+@main.command("figure")
+@click.option("--plot", type=click.Path(path_type=Path), default=FIGURE, show_default=True)
+def figure_command(plot: Path) -> None:
+    """The figure of the paper's exchange, from the data file that `paper` has written."""
+    paper.draw([paper.Row(**row) for row in read_numbers(DATA)], plot)
 
 
 @main.command("h200")

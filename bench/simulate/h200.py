@@ -25,40 +25,19 @@ Size = tuple[int, int, int]  # edge, radius, quantities
 SMALLEST = (32, 1, 1)
 
 
+PROFILE = "nvidia-h200-openmpi-4.1.6"
+CALIBRATION = "halo3d-sizes-1gpu-openmpi4"  # the file with the smallest exchange
+
+
 @dataclass(frozen=True)
 class Source:
-    """Measured exchanges of one version.
-
-    Attributes
-    ----------
-    label : str
-        In the table.
-    name : str
-        Their file in `results/h200`.
-    profile : str
-        Of their library, as that version had it.
-    strategy : str or None
-        The only one that there was; None: the predicted ones.
-    calibrated_by : str
-        The file with the smallest exchange; of packed messages, for want of one, that of another library.
-    """
+    """Measured exchanges: their label in the table, and their file in `results/h200`."""
 
     label: str
     name: str
-    profile: str
-    strategy: str | None
-    calibrated_by: str
 
 
-DIRECT, PACKED = "nvidia-h200-openmpi-4.1.6", "nvidia-h200-openmpi-5.0.7-cuda"
-DIRECT_THEN = str(RESULTS / "h200" / f"{DIRECT}-20261122.fit")
-NEWEST, OLDER = "halo3d-sizes-1gpu-openmpi4", "halo3d-direct-openmpi4"
-SOURCES = (
-    Source("direct", NEWEST, DIRECT, None, NEWEST),
-    Source("direct, two GPUs", "halo3d-collective-2gpu-openmpi4", DIRECT, None, NEWEST),
-    Source("direct, an older version", OLDER, DIRECT_THEN, None, OLDER),
-    Source("packed, CUDA-aware", "halo3d-gpu-openmpi", PACKED, "device", OLDER),
-)
+SOURCES = (Source("one GPU", CALIBRATION), Source("two GPUs", "halo3d-single-2gpu-openmpi4"))
 
 
 @dataclass(frozen=True)
@@ -101,16 +80,14 @@ def simulated_us(case: Case, call_us: float) -> float:
     node = replace(read_network("fat-tree"), ranks_per_node=case.ranks, gpus_per_node=case.ranks)
     edge, radius, quantities = case.size
     halo = Problem((edge,) * 3, True, radius, quantities).on(case.ranks)
-    scenario = Scenario(
-        node, read_profile(case.source.profile), case.way, call_us=call_us, strategy=case.source.strategy
-    )
+    scenario = Scenario(node, read_profile(PROFILE), case.way, call_us=call_us)
     return scenario.of_halo(halo, True).seconds / MICRO
 
 
-def call_times() -> dict[tuple[str, str], float]:
-    """Microseconds of a call by file and way, from the smallest exchange on one GPU."""
+def call_times() -> dict[str, float]:
+    """Microseconds of a call by way, from the smallest exchange on one GPU."""
     return {
-        (case.source.name, case.way): (case.measured_us - simulated_us(case, 0.0)) / CALLS[case.way]
+        case.way: (case.measured_us - simulated_us(case, 0.0)) / CALLS[case.way]
         for case in cases()
         if case.is_calibration
     }
@@ -133,7 +110,7 @@ class Row:
 def compare() -> list[Row]:
     """Print the table, and the median errors."""
     calls = call_times()
-    rows = [_row(case, simulated_us(case, calls[case.source.calibrated_by, case.way])) for case in cases()]
+    rows = [_row(case, simulated_us(case, calls[case.way])) for case in cases()]
     table = Table(title="one node of H200")
     for name in ("source", "GPUs", "size", "way", "measured (us)", "simulated (us)", "ratio"):
         table.add_column(name, justify="right")
@@ -142,11 +119,11 @@ def compare() -> list[Row]:
         note = " (calibration)" if row.calibration else ""
         table.add_row(row.source, str(row.ranks), row.size, row.way, *times, f"{row.ratio:.2f}{note}")
     CONSOLE.print(table)
+    used = ", ".join(f"{way} {us:.2f} us" for way, us in calls.items())
     for source in SOURCES:
         errors = [abs(row.ratio - 1) for row in rows if row.source == source.label and not row.calibration]
-        used = [f"{way} {us:.2f} us" for (name, way), us in calls.items() if name == source.calibrated_by]
         error = f"{source.label}: median error of {len(errors)}: {median(errors):.0%}"
-        CONSOLE.print(f"{error}; a call takes {', '.join(used)}")
+        CONSOLE.print(f"{error}; a call takes {used}")
     return rows
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.common.commands import RESULTS
 from bench.common.tables import read_csv, write_csv
-from tempi.figures import check_drawable, save
+from tempi.figures import COLOURS, HIGHER, LOWER, check_drawable, describe, save
 from tempi.simulate.halo import Cells, Halo
 from tempi.simulate.network import read_network
 from tempi.simulate.plots import by_ranks
@@ -40,6 +40,7 @@ VARIANTS: dict[str, tuple[str, int | None]] = {  # placement, bytes of the chunk
     "cartesian placement": ("cartesian", None),
     "block placement, fair links": ("block", 1 << 20),
 }
+VARIANT_COLOURS = dict(zip(VARIANTS, ("tempi", "tempi, second way", "tempi, third way"), strict=True))
 PUBLISHED = RESULTS / "summit" / "speedups.csv"
 
 
@@ -98,24 +99,30 @@ def rows() -> Iterator[Row]:
 def draw(found: list[Row], path: Path) -> None:
     """Simulated curves, the published points, and the factor that is allowed around them."""
     pyplot = check_drawable(path)
-    figure, (times, ratios) = pyplot.subplots(1, 2, figsize=(11, 4.4))
+    figure, (times, ratios) = pyplot.subplots(1, 2, figsize=(11, 5), layout="constrained")
     for variant in VARIANTS:
         curve = [row for row in found if row.variant == variant]
         ranks = [row.ranks for row in curve]
-        times.plot(ranks, [row.tempi_us / 1e3 for row in curve], "o-", label=f"TEMPI, {variant}")
-        ratios.plot(ranks, [row.speedup for row in curve], "o-", label=f"simulated, {variant}")
+        colour = COLOURS[VARIANT_COLOURS[variant]]
+        times.plot(
+            ranks, [row.tempi_us / 1e3 for row in curve], "o-", color=colour, label=f"TEMPI, {variant}"
+        )
+        ratios.plot(ranks, [row.speedup for row in curve], "o-", color=colour)
     alone = [row for row in found if row.variant == next(iter(VARIANTS))]
     library_ms = [row.library_us / 1e3 for row in alone]
-    times.plot([row.ranks for row in alone], library_ms, "s-", label="Spectrum MPI alone")
+    ranks = [row.ranks for row in alone]
+    times.plot(ranks, library_ms, "s-", color=COLOURS["library"], label="Spectrum MPI alone")
     for i, (n, speedup) in enumerate(published().items()):
-        label = f"published: more than; bar: factor {ALLOWED}" if i == 0 else None
+        label = f"published lower bound; bar: factor {ALLOWED}" if i == 0 else None
         error = [[speedup - speedup / ALLOWED], [speedup * ALLOWED - speedup]]
         ratios.errorbar([n], [speedup], error, fmt="k^", capsize=5, label=label)
-    for axis, label in ((times, "simulated time of an exchange (ms)"), (ratios, "speed-up")):
-        by_ranks(axis, label)
-        axis.legend(fontsize=8)
-    figure.suptitle("The paper's halo exchange on Summit: 256³ points a rank, radius 3, 8 doubles")
-    figure.tight_layout()
+    by_ranks(times, "simulated time of an exchange (ms)", LOWER)
+    by_ranks(ratios, "time without TEMPI / time with TEMPI", HIGHER)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    title = "The paper's halo exchange on Summit, simulated: 256³ points a rank, radius 3, 8 doubles"
+    describe(
+        figure, title, "", "bench/results/summit/simulated.csv; published: bench/results/summit/speedups.csv"
+    )
     save(figure, path)
 
 

@@ -114,8 +114,11 @@ def main(
                     n_bytes[key] = case_bytes
     rows = rows_of(medians, n_bytes)
     stem = name or f"transpose-{memory}"
-    write_csv(out / f"{stem}.csv", rows, machine_facts(mpirun, lib))
-    save_transposes(out / f"{stem}.png", rows, wanted)
+    facts = machine_facts(mpirun, lib)
+    write_csv(out / f"{stem}.csv", rows, facts)
+    source = f"{stem}.csv, {facts['gpu' if memory == 'gpu' else 'cpu']}"
+    title = f"Transpose of a distributed array, {facts['mpi']}"
+    save_transposes(out / f"{stem}.png", rows, wanted, title, source)
     table = Table(*rows[0])
     for row in rows:
         table.add_row(*(number(value) if isinstance(value, float) else str(value) for value in row.values()))

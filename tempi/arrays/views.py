@@ -19,32 +19,41 @@ CACHED_LAYOUTS = 1024
 
 
 def view(array: object) -> list[Any]:
-    """An array, or a slice of one, as a message of mpi4py: ``comm.Send(tempi.view(a[1:-1, 0, ::2]), 1)``.
+    """Make a message of an array or of a slice of an array.
 
-    Nothing is copied: the message is the array's memory, which it keeps alive, and elements travel in the
-    order of their indices. Work that the array's library has queued on its GPU stream is waited for, here and
-    once: synchronise before you start a persistent request again.
+    The message is the memory of the array; nothing is copied. It keeps the array alive. Elements are sent in
+    the order of their indices.
+
+    The function waits for the work that the library of the array has queued on its GPU stream. It waits once:
+    if you start a persistent request again, synchronise the stream before.
 
     Parameters
     ----------
     array : object
-        A NumPy, CuPy or Numba array, or any with ``__cuda_array_interface__``, a buffer,
-        ``__array_interface__`` or DLPack's methods; of any shape, strides and dtype, without Python objects.
+        An array of NumPy, CuPy, Numba or PyTorch, or any object with ``__cuda_array_interface__``, a buffer,
+        ``__array_interface__`` or the methods of DLPack. Shape, strides and dtype may be any; Python objects
+        are refused.
 
     Returns
     -------
     list
-        ``[buffer, count, datatype]``. A read-only array, and one whose elements share memory (broadcasts,
-        sliding windows), can be sent; mpi4py raises BufferError if it is received into.
+        ``[buffer, count, datatype]``, which mpi4py takes as a message. If the array is read-only, or if its
+        elements share memory (as in a broadcast), it can be sent only: mpi4py raises BufferError if it
+        is given to a receive.
 
     Raises
     ------
     TypeError
-        If it is no array, is on a device that TEMPI does not know, or its elements hold Python objects.
+        If it is not an array, if it is on an unknown kind of device, or if it holds Python objects.
     ValueError
-        If it is masked.
+        If it is a masked array.
     RuntimeError
-        If CUDA reports an error while the array's stream is waited for.
+        If CUDA reports an error of the work on the array's stream.
+
+    Examples
+    --------
+    >>> comm.Send(tempi.view(a[1:-1, 0, ::2]), dest=1)
+    >>> comm.Recv(tempi.view(a[1:-1, 1, ::2]), source=0)
     """
     found = describe(array)
     wait_for(found)

@@ -99,18 +99,24 @@ def facts() -> dict[str, object]:
 
 
 @click.command()
-@click.option("--hosts", metavar="A,B,...", help="Nodes to start ranks on; default: this one.")
+@click.option("--hosts", metavar="A,B,...", help="Nodes on which ranks are started; default: this one.")
 @click.option(
-    "-n", "n", type=click.IntRange(1), help="Ranks; default: one for each GPU of each node, at least 2."
+    "-n", "n", type=click.IntRange(1), help="Number of ranks; default: the GPUs of all nodes, at least 2."
 )
-@click.option("--mpirun", metavar="PATH", help="Launcher; default: the one of this Python's MPI.")
-@click.option("--ranks-command", metavar="COMMAND", help="Command that starts the ranks: 'srun -N 2 -n 8'.")
-@click.option("--strategies", metavar="A,B,...", help="Run with these only.")
+@click.option("--mpirun", metavar="PATH", help="Path of mpirun; default: that of the MPI that mpi4py uses.")
 @click.option(
-    "--seconds", type=click.FloatRange(1), default=DEFAULT_SECONDS, show_default=True, help="For all runs."
+    "--ranks-command", metavar="COMMAND", help="Start the ranks with this command, such as 'srun -N 2 -n 8'."
+)
+@click.option("--strategies", metavar="A,B,...", help="Test these strategies only.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1),
+    default=DEFAULT_SECONDS,
+    show_default=True,
+    help="Time for all runs.",
 )
 @click.option("--output", type=click.Path(path_type=Path), default="tempi-check.json", show_default=True,
-              help="File with all results.")  # fmt: skip
+              help="Write all results to this file.")  # fmt: skip
 def main(
     hosts: str | None,
     n: int | None,
@@ -120,11 +126,11 @@ def main(
     seconds: float,
     output: Path,
 ) -> None:
-    """Check that TEMPI is in the way of MPI on these nodes, and that all their ranks get the right bytes.
+    """Test TEMPI on these nodes: does it get the MPI calls, and do all ranks receive the right bytes?
 
-    Messages of six layouts and three sizes, of host and of GPU memory, go both ways between all pairs of up
-    to 16 ranks (else between those whose distance is a power of two), once with each strategy. Exit code 1:
-    something is wrong; send the file that it writes with the bug.
+    Pairs of ranks exchange messages of six layouts and three sizes, in host and in GPU memory, once with each
+    strategy. Up to 16 ranks these are all pairs; above, the pairs at a distance of 1, 2, 4, ... If the exit
+    code is 1, something is wrong: send the file that it writes with the bug report.
     """
     if is_inside_job() and not ranks_command:
         raise click.UsageError("it starts ranks itself: leave mpirun out, or use --ranks-command")

@@ -11,29 +11,29 @@ import click
 BENCHMARKS = {
     "halo": (
         "halo3d",
-        "A 3-D halo exchange, against the MPI library alone and what an expert writes by hand.",
+        "A 3-D halo exchange: TEMPI, the MPI library alone, code by hand.",
     ),
-    "pack": ("pack", "MPI_Pack and MPI_Unpack, against the best specialised kernels or loops."),
-    "send": ("send", "Messages of strided data, against the library and the parts of a message."),
-    "host-messages": ("host_messages", "Messages of derived datatypes in host memory, against the library."),
+    "pack": ("pack", "MPI_Pack and MPI_Unpack: TEMPI, the MPI library alone, specialised code."),
+    "send": ("send", "Messages of vectors: TEMPI and the MPI library alone."),
+    "host-messages": ("host_messages", "Messages in host memory: TEMPI and the MPI library alone."),
     "transpose": ("transpose", "Transposes of a distributed array by MPI_Alltoallw."),
-    "exchange": ("exchange", "Exchanges of packed pieces between GPUs, as FFT libraries make them."),
-    "sequence": ("sequence", "Messages between GPUs behind others, against the same messages alone."),
-    "collectives": ("collectives", "How fast reductions and broadcasts of GPU memory are, beside NCCL."),
-    "reduction": ("reduction", "How fast MPI_Reduce_local is on GPU memory."),
-    "progress": ("progress", "When sends of GPU memory leave, and whether kernels run beside them."),
-    "commit": ("commit", "The cost of a commit and of a preload."),
-    "view": ("view", "The cost of tempi.view to a call."),
-    "predict": ("predict", "The cost of choosing a strategy to a message."),
-    "simulate": ("simulate", "How right and how fast tempi simulate is."),
-    "placement": ("placement", "A halo exchange on several hosts, with TEMPI_PLACEMENT and without."),
-    "choice": ("choice", "How often the predicted strategy is the fastest one."),
+    "exchange": ("exchange", "Exchanges between GPUs as in FFT libraries."),
+    "sequence": ("sequence", "A message between GPUs alone, and after other messages."),
+    "collectives": ("collectives", "Reductions and broadcasts in GPU memory: TEMPI and NCCL."),
+    "reduction": ("reduction", "MPI_Reduce_local in GPU memory."),
+    "progress": ("progress", "When sends of GPU memory start, beside kernels of the program."),
+    "commit": ("commit", "The time of MPI_Type_commit and of preloading."),
+    "view": ("view", "The time of tempi.view."),
+    "predict": ("predict", "The time to choose a strategy."),
+    "simulate": ("simulate", "How exact and how fast tempi simulate is."),
+    "placement": ("placement", "A halo exchange on several hosts, with and without TEMPI_PLACEMENT."),
+    "choice": ("choice", "How often the predicted strategy is the fastest."),
 }
 
 
 @click.group("bench")
 def main() -> None:
-    """Run a benchmark of the source tree, in its folder: tempi bench halo --help"""
+    """Run a benchmark, in the folder of the sources: tempi bench halo --help"""
 
 
 def _run(name: str, arguments: tuple[str, ...]) -> None:

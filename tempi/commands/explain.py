@@ -36,17 +36,23 @@ def evaluate(expression: str) -> MPI.Datatype:
 
 @click.command()
 @click.argument("expression")
-@click.option("--count", default=1, show_default=True, type=click.IntRange(0, MOST_COUNT), help="Elements.")
-@click.option("--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Payload, instead of --count.")
 @click.option(
-    "--peer", type=click.Choice([*LOCALITIES, "same_node"]), help="Predict a message's time to a peer there."
+    "--count", default=1, show_default=True, type=click.IntRange(0, MOST_COUNT), help="Number of elements."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
-@click.option("--profile", type=click.Path(path_type=Path), help="From this one, not the one in use here.")
+@click.option(
+    "--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Bytes of the message, instead of --count."
+)
+@click.option(
+    "--peer",
+    type=click.Choice([*LOCALITIES, "same_node"]),
+    help="Location of the receiver, for the prediction.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--profile", type=click.Path(path_type=Path), help="Predict with this profile.")
 def main(
     expression: str, count: int, n_bytes: int | None, peer: str | None, as_json: bool, profile: Path | None
 ) -> None:
-    """Show the handling of the datatype that EXPRESSION gives, and the predicted time of a message of it.
+    """Show how TEMPI handles a datatype, and the predicted time of a message.
 
     EXPRESSION is Python, in which MPI is mpi4py's: 'MPI.DOUBLE.Create_vector(16, 4, 8)'.
     """

@@ -46,16 +46,20 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--option", "words", multiple=True, metavar="NAME[=VALUE]",
-              help="Set TEMPI_NAME, e.g. -o report -o strategy=oneshot; tempi info lists all.")  # fmt: skip
-@click.option("--ucx", is_flag=True, help="Make Open MPI CUDA-aware by the UCX of the extra tempi-mpi[ucx].")
-@click.option("--abi", type=click.Choice(ABIS), help="Of the MPI; default: each process finds it out.")
-@click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
+              help="Set the option TEMPI_NAME: -o strategy=oneshot. List: tempi info.")  # fmt: skip
+@click.option(
+    "--ucx", is_flag=True, help="Make Open MPI CUDA-aware, with the UCX of pip install 'tempi-mpi[ucx]'."
+)
+@click.option(
+    "--abi", type=click.Choice(ABIS), help="ABI of the MPI library; default: detected in each process."
+)
+@click.option("--dry-run", is_flag=True, help="Print the command, do not run it.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, command: tuple[str, ...]) -> None:
-    """Run COMMAND with libtempi.so preloaded into its ranks: tempi run -- mpirun -n 4 ./program
+    """Run a command with TEMPI in its ranks: tempi run -- mpirun -n 4 ./program
 
-    COMMAND begins with the launcher of Open MPI, MPICH or Intel MPI or with srun; any other program gets the
-    shim itself. The exit code is COMMAND's.
+    COMMAND begins with the launcher of Open MPI, MPICH or Intel MPI, or with srun; then the ranks get TEMPI.
+    Any other program gets TEMPI itself. The exit code is that of COMMAND.
     """
     program = find_program(command[0])
     if program is None and "/" in command[0] and Path(command[0]).exists():

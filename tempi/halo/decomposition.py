@@ -16,29 +16,31 @@ from tempi.halo.process_grid import ProcessGrid, integers, periods_of
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A global grid, cut into one block a rank; if it does not divide evenly, the first ranks own one cell
-    more.
+    """A global grid that is cut into one block for each rank.
+
+    If the cells do not divide evenly, the first ranks own one cell more.
 
     Parameters
     ----------
     shape : sequence of int
-        Cells of the global grid, in one to three dimensions.
+        Number of cells of the global grid in each of its one to three dimensions.
     dims : sequence of int
-        Ranks in each dimension, numbered as MPI_Cart_create numbers them.
+        Number of ranks in each dimension. Ranks are numbered as MPI_Cart_create numbers them.
     width : int or sequence of (int or pair of int), default 1
-        Ghost cells: one number for all sides, or for each dimension one for both sides or (low, high).
+        Layers of ghost cells: one number for all sides; or for each dimension a number for both sides or a
+        pair (low, high).
     periods : bool or sequence of bool, default False
-        Whether the grid is periodic, in all dimensions or in each.
+        Whether the grid is periodic, in all dimensions or in each one.
     axes : sequence of int, optional
         The axes of arrays that are the dimensions of the grid; by default the first ones. Further axes are
-        quantities of a cell.
+        values of one cell.
 
     Raises
     ------
     ValueError
-        If the parameters do not fit together, or a block has fewer cells than ghost cells.
+        If the lengths of the parameters differ, or a block has fewer own cells than ghost cells.
     TypeError
-        If one is of another type.
+        If a parameter has the wrong type.
 
     Examples
     --------
@@ -71,7 +73,7 @@ class Decomposition:
 
     @cached_property
     def grid(self) -> ProcessGrid:
-        """The ranks."""
+        """The grid of ranks."""
         return ProcessGrid(integers("dims", self.dims), periods_of(self.periods, len(self.dims)))
 
     @cached_property
@@ -84,30 +86,30 @@ class Decomposition:
         return tuple(range(len(self.dims))) if self.axes is None else integers("axes", self.axes)
 
     def block(self, rank: int) -> Region:
-        """The cells of the global grid that a rank owns, a slice for each dimension."""
+        """The cells of the global grid that a rank owns: one slice for each dimension."""
         return tuple(
             _nth_part(n, n_ranks, at)
             for n, n_ranks, at in zip(self.shape, self.dims, self.grid.coords(rank), strict=True)
         )
 
     def local_shape(self, rank: int) -> tuple[int, ...]:
-        """Cells of a rank's array, with ghost cells."""
+        """The shape of a rank's array along the grid, with ghost cells."""
         return tuple(
             part.stop - part.start + low + high
             for part, (low, high) in zip(self.block(rank), self.widths, strict=True)
         )
 
     def interior(self, rank: int) -> Region:
-        """The slices of a rank's array that hold its own cells, one for each dimension."""
+        """The own cells in a rank's array: one slice for each dimension."""
         return own_region(self.local_shape(rank), self.widths)
 
     def scatter(self, global_array: ArrayLike, rank: int, fill: object = 0) -> NDArray[Any]:
-        """A rank's array, with its own cells from a global one and `fill` in its ghost cells.
+        """Make a rank's array: own cells from a global array, `fill` in ghost cells.
 
         Parameters
         ----------
         global_array : array_like
-            Of the global grid's shape along `axes`; any further axes.
+            Its shape along `axes` is that of the global grid. It may have further axes.
         rank : int
         fill : scalar, default 0
             The value of the ghost cells.
@@ -115,7 +117,7 @@ class Decomposition:
         Returns
         -------
         ndarray
-            New, of `global_array`'s dtype.
+            A new array with the dtype of `global_array`.
 
         Raises
         ------
@@ -128,14 +130,19 @@ class Decomposition:
         return np.ascontiguousarray(self._grid_back(local))
 
     def gather(self, local_arrays: Sequence[ArrayLike]) -> NDArray[Any]:
-        """The global array that the own cells of all ranks make, given one local array a rank.
+        """Make the global array of the own cells of all ranks.
 
-        With mpi4py: ``decomposition.gather(comm.gather(local))`` on rank 0.
+        With mpi4py, on rank 0: ``decomposition.gather(comm.gather(local))``.
+
+        Parameters
+        ----------
+        local_arrays : sequence of array_like
+            One array for each rank, in the order of ranks.
 
         Raises
         ------
         ValueError
-            If there is not one array for each rank, or they are not all alike but for their own cells.
+            If the number of arrays is wrong, or their dtypes or shapes do not match.
         """
         if len(local_arrays) != self.grid.size:
             raise ValueError(

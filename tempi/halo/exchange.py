@@ -21,63 +21,65 @@ from tempi.halo.setup import Axes, Request, Widths, Wish
 
 
 class HaloExchange:
-    """Fills the ghost cells of arrays with the neighbours' own cells.
+    """Fills the ghost cells of distributed arrays with the own cells of the neighbouring ranks.
 
-    Everything is prepared here; an exchange starts persistent requests and waits for them. All cells that go
-    to one rank, in all directions and of all arrays, are one message.
+    The constructor prepares persistent requests; each exchange starts them and waits for them. Each
+    neighbouring rank gets one message with all its cells, of all arrays and in all directions.
 
     Parameters
     ----------
     comm : mpi4py.MPI.Comm
-        A Cartesian communicator, or any other with as many ranks as `dims` says. It is duplicated: messages
-        of the program or of other exchanges never meet this one's.
+        A Cartesian communicator, or any other with as many ranks as the product of `dims`. The exchange uses
+        a duplicate of it, so that its messages never match other messages of the program.
     arrays : array, or list or tuple of arrays
-        NumPy, CuPy, Numba or other arrays that `tempi.view` takes, contiguous or not, of any dtypes but
-        Python objects. Their first axes are the grid's, ghost cells included, and equally long in all arrays;
-        further axes are quantities of a cell. No two of them share memory.
+        Arrays that `tempi.view` takes, contiguous or not. The first axes are those of the grid, with ghost
+        cells. They have the same lengths in all arrays. Further axes are values of one cell. Arrays must not
+        share memory.
     width : int or sequence of (int or pair of int), default 1
-        Ghost cells: one number for all sides, or for each dimension one for both sides or (low, high).
+        Layers of ghost cells: one number for all sides; or for each dimension a number for both sides or a
+        pair (low, high).
     periods : bool or sequence of bool, optional
-        Whether the grid is periodic, in all dimensions or in each. By default as the Cartesian communicator
-        is, else not. Ghost cells at non-periodic boundaries are left alone.
+        Whether the grid is periodic, in all dimensions or in each one. The default is taken from a Cartesian
+        communicator; for other communicators it is False. Ghost cells at a boundary that is not periodic do
+        not change.
     dims : sequence of int, optional
-        Ranks in each dimension; MPI_Dims_create chooses those that are 0, by default all.
+        Number of ranks in each dimension. MPI_Dims_create chooses those that are 0; by default all.
     neighbours : {"all", "faces"}, default "all"
-        Whether ghost cells at edges and corners are filled too: up to 26 neighbours, or 6.
+        "all" also fills ghost cells at edges and corners: up to 26 neighbours in three dimensions. "faces"
+        fills those beside faces: 6 neighbours.
     axes : sequence of int, or one for each array, optional
-        The axes of the grid, if not the first ones; as many as the grid has dimensions.
+        The axes of the arrays that are the dimensions of the grid. By default the first ones.
 
     Raises
     ------
     TypeError, ValueError
-        If something does not fit together, on this rank or another one: all ranks raise.
+        If an argument is wrong on any rank. All ranks raise.
     RuntimeError
-        If arrays are in GPU memory that neither TEMPI nor the MPI library reaches, or in host and GPU memory
-        and TEMPI does not reach the latter, or another rank has no memory left for its messages.
+        If TEMPI is off, and an array is in GPU memory that the MPI library does not support; if TEMPI is off,
+        and arrays are in host memory and in GPU memory; or if another rank has no memory for its messages.
     MemoryError
-        If there is no memory left for messages.
+        If there is no memory for the messages.
 
     Notes
     -----
-    Making one and `free` are collective; `start` and `finish` wait for neighbours only.
+    The constructor and `free` are collective. `start` and `finish` wait for the neighbours only.
 
-    One that is dropped while it is under way, as by an exception, is kept with its arrays until its messages
-    are done, which its neighbours may be waiting for. At the end of the program they are waited for, for a
-    while, and receives that nobody has sent anything to are cancelled. Its duplicate of `comm` is not freed,
-    which would be collective.
+    If the program loses an exchange between `start` and `finish`, as by an exception, TEMPI keeps the
+    exchange and its arrays until the messages are complete. At the end of the program it waits a short time
+    for them, then it cancels the receives that no neighbour has sent to. The duplicate of `comm` is not
+    freed, because that is a collective operation.
 
-    Without ``libtempi.so`` in the way the MPI library handles the datatypes: on host memory always, on GPU
-    memory if it is CUDA-aware, as slowly as it does without TEMPI; then host and GPU arrays need an exchange
-    each.
+    If TEMPI is off, the MPI library handles the datatypes: in host memory always, in GPU memory if it is
+    CUDA-aware. Then arrays in host memory and arrays in GPU memory need separate exchanges.
 
-    `start` waits for the stream that an array names in ``__cuda_array_interface__``. Numba's arrays of the
-    default stream name none: call ``cuda.synchronize()`` before `start`.
+    `start` waits for the stream that an array names in ``__cuda_array_interface__``. Numba does not name its
+    default stream: call ``cuda.synchronize()`` before `start`.
 
     Examples
     --------
     >>> with tempi.HaloExchange(comm, [density, momentum], width=2, periods=True, dims=(0, 0, 0)) as exchange:
     ...     exchange.start()
-    ...     update_inner_cells()
+    ...     update_inner_cells()  # those that need no ghost cells
     ...     exchange.finish()
     ...     update_outer_cells()
     """
@@ -124,14 +126,14 @@ class HaloExchange:
         self._state = "idle"
 
     def start(self) -> None:
-        """Begin to send own cells and to receive ghost cells, after the queued work of the arrays' streams.
+        """Start to send own cells and to receive ghost cells, after the work on the streams of the arrays.
 
-        Until `finish`, own cells may be read and ghost cells may be neither read nor written.
+        Until `finish` returns, you may read own cells. You may neither write them nor touch ghost cells.
 
         Raises
         ------
         RuntimeError
-            If it is under way or has been freed, or CUDA reports an error of what was queued.
+            If it is already started or freed, or if CUDA reports an error of the work on a stream.
         """
         self._must_be("idle")
         under_way.free_dropped()
@@ -143,12 +145,12 @@ class HaloExchange:
         self._messages.start()
 
     def finish(self) -> None:
-        """Wait until all ghost cells are filled and own cells may be written.
+        """Wait until all ghost cells are filled and all own cells are sent.
 
         Raises
         ------
         RuntimeError
-            If it has not been started.
+            If it is not started.
         """
         self._must_be("under way")
         self._messages.finish()
@@ -161,12 +163,14 @@ class HaloExchange:
         self.finish()
 
     def free(self) -> None:
-        """Free what MPI holds for it, and let the arrays go. Collective.
+        """Free the requests and the communicator, and release the arrays. Collective.
+
+        A ``with`` block does this at its end.
 
         Raises
         ------
         RuntimeError
-            If it is under way or has been freed.
+            If it is started and not finished, or already freed.
         """
         self._must_be("idle")
         self._messages.free()

@@ -193,24 +193,36 @@ def finish(
 @click.option(
     "--device-messages",
     is_flag=True,
-    help="Also messages of GPU memory by a CUDA-aware library; without them a rule decides about those.",
+    help="Measure also how fast a CUDA-aware MPI library sends GPU memory.",
 )
 @click.option(
     "--tune",
     is_flag=True,
-    help="Search launch parameters for this GPU, and add them to this machine's profile.",
+    help="Only search the fastest launch parameters of the kernels, and add them to the profile.",
 )
-@click.option("--quick", is_flag=True, help="At most 30 seconds, on a coarser grid; else at most 3 minutes.")
-@click.option("--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="For measuring, instead.")
+@click.option("--quick", is_flag=True, help="Measure fewer sizes: 30 seconds at most, not 3 minutes.")
+@click.option(
+    "--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="Time for the measurement, instead."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON instead of tables.")
-@click.option("--keep-anyway", is_flag=True, help="Keep a profile also if its times vary too much.")
-@click.option("--output", type=click.Path(path_type=Path), help="Folder to write to; default: the cache.")
-@click.option("--hosts", metavar="A,B", help="One rank on each of two nodes.")
-@click.option("--mpirun", metavar="PATH", help="Launcher; default: the one of this Python's MPI.")
-@click.option("--ranks-command", metavar="COMMAND", help="Command that starts the ranks: 'srun -N 2 -n 2'.")
-@click.option("--from", "source", type=click.Path(path_type=Path), metavar="PROFILE", help="Fit this again.")
+@click.option("--keep-anyway", is_flag=True, help="Keep the profile even if its times vary too much.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="Folder for the profile; default: the cache folder."
+)
+@click.option("--hosts", metavar="A,B", help="Measure between two nodes, with one rank on each.")
+@click.option("--mpirun", metavar="PATH", help="Path of mpirun; default: that of the MPI that mpi4py uses.")
+@click.option(
+    "--ranks-command", metavar="COMMAND", help="Start the ranks with this command, such as 'srun -N 2 -n 2'."
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    metavar="PROFILE",
+    help="Do not measure; fit the data of this profile again.",
+)
 @click.option("--plot", is_flag=False, flag_value="tempi-profile.png", type=click.Path(path_type=Path),
-              metavar="[FILE]", help="Draw the curves and their fits (.png or .svg).")  # fmt: skip
+              metavar="[FILE]", help="Draw the measurements and the fits (.png or .svg).")  # fmt: skip
 def main(
     quick: bool,
     device_messages: bool,
@@ -225,7 +237,7 @@ def main(
     source: Path | None,
     plot: Path | None,
 ) -> None:
-    """Measure the costs of messages on this machine, and write the profile used for predictions.
+    """Measure the time of messages on this machine, and write a profile. TEMPI predicts with it.
 
     Uses the ranks of the MPI job that it runs in; else starts two here. With --tune one rank is enough, and
     the rest of the profile stays unchanged. With --from nothing is measured, and the profile is written only

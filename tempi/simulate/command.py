@@ -53,31 +53,47 @@ class Outputs:
 
 @click.group("simulate")
 def main() -> None:
-    """Simulate an exchange on a cluster, message by message.
+    """Predict the time of an exchange on a cluster, by a simulation of each message.
 
     tempi simulate halo --network summit --nodes 1..512
 
-    Times of packing come from a profile (tempi measure), those of the network from a description.
+    Packing takes the times of a profile (tempi measure); a file describes the network.
     """
 
 
 @main.command("halo")
-@click.option("--nodes", "n_nodes", type=Numbers(), default="1..64", show_default=True, help="1,2 or 1..64.")
-@click.option("--size", type=Triple(), default="256", show_default=True, help="Cells of a rank.")
-@click.option("--strong", is_flag=True, help="Strong scaling: the size is the whole grid's.")
-@click.option("--radius", type=COUNT, default=3, show_default=True, help="Ghost cells on each side.")
-@click.option("--quantities", type=COUNT, default=8, show_default=True, help="Arrays.")
+@click.option(
+    "--nodes",
+    "n_nodes",
+    type=Numbers(),
+    default="1..64",
+    show_default=True,
+    help="Numbers of nodes: 1,2,4 or 1..64 (powers of two).",
+)
+@click.option(
+    "--size",
+    type=Triple(),
+    metavar="ZxYxX",
+    default="256",
+    show_default=True,
+    help="Cells of a rank along z, y and x.",
+)
+@click.option("--strong", is_flag=True, help="Strong scaling: --size is the whole grid.")
+@click.option("--radius", type=COUNT, default=3, show_default=True, help="Width of the ghost cells.")
+@click.option("--quantities", type=COUNT, default=8, show_default=True, help="Number of arrays.")
 @click.option("--element-bytes", type=COUNT, default=8, show_default=True)
-@click.option("--dims", type=Triple(), help="Ranks along z, y and x; default: balanced.")
+@click.option(
+    "--dims", type=Triple(), metavar="ZxYxX", help="Ranks along z, y and x; default: as equal as possible."
+)
 @click.option(
     "--way",
     type=click.Choice(WAYS),
     default="isend",
     show_default=True,
-    help="isend: derived types; halo: tempi.HaloExchange; pack: MPI_Pack, messages, MPI_Unpack.",
+    help="isend: derived datatypes; halo: HaloExchange; pack: MPI_Pack and MPI_Unpack.",
 )
 @click.option("--placement", type=click.Choice(PLACEMENTS), default="block", show_default=True,
-              help="Of ranks on nodes; cartesian: bricks; tempi: as TEMPI_PLACEMENT does.")  # fmt: skip
+              help="Ranks on nodes. cartesian: bricks; tempi: as TEMPI_PLACEMENT=1.")  # fmt: skip
 @of_cluster
 def halo_command(
     n_nodes: tuple[int, ...],
@@ -129,7 +145,7 @@ def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -
 
 @main.command("networks")
 def networks_command() -> None:
-    """Print the networks that come with TEMPI, and the source of each number."""
+    """Print the networks that come with TEMPI, with the source of each number."""
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
     for name in PRESETS:
         network = read_network(name)

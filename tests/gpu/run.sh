@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All GPU tests of one machine, in under five minutes and without a network: installs the package aside (build/gpu-site,
-# nothing else is changed), runs tests/gpu, and tests/send, tests/collective, tests/arrays and tests/halo on GPU memory, tests/pack with the fake device, and the kernels under compute-sanitizer.
+# nothing else is changed), runs tests/gpu, tests/examples, and tests/send, tests/collective, tests/arrays and tests/halo on GPU memory, tests/pack with the fake device, and the kernels under compute-sanitizer.
 # Needs nvcc, CMake, an MPI, and Python with pip, scikit-build-core, pybind11, mpi4py, CuPy, SciPy, pytest and hypothesis (and
 # Numba for the tests of its arrays).
 set -uo pipefail
@@ -53,7 +53,7 @@ step() { # NAME SECONDS COMMAND...
 export python site logs
 export -f install tests messages sanitizer
 step install 120 install
-step gpu 100 tests ci tests/gpu
+step gpu 100 tests ci tests/gpu tests/examples
 step messages 150 messages
 step pack-fake 60 tests quick tests/pack
 step memcheck 60 sanitizer memcheck

@@ -116,6 +116,10 @@ def numba_cuda() -> ModuleType:
     return pytest.importorskip("numba.cuda", reason="needs Numba: pip install numba numba-cuda")  # type: ignore[no-any-return]
 
 
+def torch() -> pytest.MarkDecorator:
+    return _unless(importlib.util.find_spec("torch") is not None, "needs PyTorch: pip install torch")
+
+
 # ---- GPUs
 
 

@@ -1,0 +1,92 @@
+"""Each program of examples/ that the documentation shows, as its reader runs it. heat.py: halo/test_heat_example.py."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from support import gpu_memory, needs, shim
+from support.outcomes import rows_of_report
+from support.programs import compiled, mpicc, mpirun, succeed
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "examples"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("examples")
+
+
+def run_python(n_ranks, name, environment, *arguments):
+    return mpirun(n_ranks, sys.executable, environment, EXAMPLES / name, *arguments)
+
+
+def outcomes(errors, function):
+    return {outcome for (name, outcome), _ in rows_of_report(errors).items() if name == function}
+
+
+@pytest.mark.parametrize("n_ranks", [1, 4])
+@pytest.mark.parametrize("environment", [shim.clean_environment, shim.preloaded], ids=["library", "tempi"])
+def test_the_c_halo_is_right(folder, n_ranks, environment):
+    program = compiled(mpicc(), EXAMPLES / "halo.c", folder, "-std=c99", "-Wall", "-Werror")
+    assert "0 wrong cells" in mpirun(n_ranks, program, environment()).out
+
+
+def cuda_halo(folder):
+    toolkit = needs.cuda_headers().parent
+    options = ["-DWITH_CUDA", f"-I{toolkit}/include", f"-L{toolkit}/lib64", "-lcudart", f"-Wl,-rpath,{toolkit}/lib64"]
+    (folder / "cuda").mkdir(exist_ok=True)
+    return compiled(mpicc(), EXAMPLES / "halo.c", folder / "cuda", *options)
+
+
+def test_the_c_halo_compiles_for_gpus(folder):
+    cuda_halo(folder)
+
+
+@pytest.mark.gpu
+@needs.gpus(1)
+def test_the_c_halo_is_right_in_gpu_memory(folder):
+    done = mpirun(2, cuda_halo(folder), shim.preloaded(TEMPI_NO_DIRECT="0", TEMPI_REPORT="1"))
+    assert "0 wrong cells" in done.out
+    assert any(outcome.startswith("taken") for outcome in outcomes(done.err, "MPI_Isend"))
+
+
+@pytest.mark.parametrize("n_ranks", [1, 4])
+@pytest.mark.parametrize("environment", [shim.clean_environment, shim.preloaded], ids=["library", "tempi"])
+def test_the_fortran_halo_is_right(folder, n_ranks, environment):
+    program = compiled(needs.fortran_compiler(), EXAMPLES / "halo.f90", folder)
+    assert "0 wrong cells" in mpirun(n_ranks, program, environment()).out
+
+
+def test_heat_with_numpy():
+    assert "the same temperatures" in run_python(4, "heat_numpy.py", shim.clean_environment()).out
+
+
+def test_life_with_cupy():
+    """Without a GPU or CuPy on the fake device, with a stand-in for CuPy."""
+    environment = shim.preloaded(TEMPI_REPORT="1")
+    if gpu_memory.gpu_count() == 0 or not find_spec("cupy"):
+        environment |= {"TEMPI_DEVICE": "fake", "PYTHONPATH": str(HERE / "stand_in")}
+    done = run_python(2, "life_cupy.py", environment)
+    assert "play the same game" in done.out
+    assert any(outcome.startswith("taken") for outcome in outcomes(done.err, "MPI_Sendrecv"))
+
+
+@needs.torch()
+def test_convolution_with_torch():
+    assert "the same images" in run_python(2, "convolution_torch.py", shim.preloaded()).out
+
+
+def test_fourier_transform():
+    done = run_python(3, "fft.py", shim.preloaded(), "--numpy", "--cells", "24")
+    assert "tempi on" in done.out
+
+
+def test_the_cells_of_the_notebook():
+    command = [sys.executable, str(HERE / "notebook_cells.py"), str(EXAMPLES / "halo.ipynb")]
+    shown = succeed(command, shim.clean_environment()).out
+    assert shown.startswith("True\n")
+    for text in ("canonical", "HaloExchange", "MPI_Unpack"):
+        assert text in shown
