@@ -67,7 +67,6 @@ wheel: $(VENV)/.mpi ## a manylinux wheel with a shim for each MPI, for several G
 	    --config-settings="cmake.define.TEMPI_CUDA_ARCHITECTURES=$(ARCHITECTURES)" \
 	    --config-settings="cmake.define.TEMPI_MPI_INCLUDE_DIRS=$(abspath build/mpi/openmpi);$(abspath build/mpi/mpich);$(abspath build/mpi/mpiabi)" .
 	$(BIN)/auditwheel repair -w dist $(addprefix --exclude ,$(MPI_LIBRARIES)) build/dist/*.whl
-	$(BIN)/auditwheel show dist/*.whl
 	$(BIN)/twine check --strict dist/*
 
 sdist: $(VENV)/.mpi ## the source archive, in dist/

@@ -1,25 +1,16 @@
 """packaging/modulefiles/tempi.lua, as Lmod loads it."""
 
-import os
 from pathlib import Path
 
-import pytest
-
-from support import shim
+from support import needs, shim
 from support.programs import run, tool
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULEFILE = ROOT / "packaging" / "modulefiles" / "tempi.lua"
-DEBIANS_LMOD = Path("/usr/share/lmod/lmod/libexec/lmod")
 
 
-@pytest.fixture
-def lmod():
-    found = os.environ.get("LMOD_CMD") or (DEBIANS_LMOD if DEBIANS_LMOD.exists() else None)
-    return found or pytest.skip("no Lmod: apt-get install lmod")
-
-
-def test_the_module_puts_the_command_alone_into_the_path(lmod, tmp_path):
+def test_the_module_puts_the_command_alone_into_the_path(tmp_path):
+    lmod = needs.lmod()
     (tmp_path / "opt" / "0.1.0" / "bin").mkdir(parents=True)
     (tmp_path / "opt" / "0.1.0" / "bin" / "tempi").symlink_to(tool("tempi"))
     (tmp_path / "modules" / "tempi").mkdir(parents=True)

@@ -116,6 +116,12 @@ def numba_cuda() -> ModuleType:
     return pytest.importorskip("numba.cuda", reason="needs Numba: pip install numba numba-cuda")  # type: ignore[no-any-return]
 
 
+def lmod() -> str:
+    """Its command."""
+    found = os.environ.get("LMOD_CMD") or "/usr/share/lmod/lmod/libexec/lmod"
+    return found if Path(found).exists() else pytest.skip("no Lmod: apt-get install lmod")
+
+
 # ---- GPUs
 
 

@@ -35,7 +35,7 @@ class PyTempiMpi(PythonPackage):
     depends_on("py-scikit-build-core@0.11:", type="build")
     depends_on("py-pybind11@2.12:", type="build")
     # The GPU engine loads the CUDA driver by name: nothing of the toolkit is needed at run time.
-    depends_on("cuda@12:", type="build", when="+cuda")
+    depends_on("cuda@12.0:", type="build", when="+cuda")
 
     depends_on("mpi@3.1:")
     depends_on("python@3.10:", type=("build", "link", "run"))
