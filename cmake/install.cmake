@@ -24,6 +24,7 @@ target_include_directories(tempi INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_I
 install(TARGETS tempi EXPORT tempi_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS tempi_proxy LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY perfmodel/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tempi)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN figures EXCLUDE)
 install(FILES src/face/api.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tempi)
 install(EXPORT tempi_targets NAMESPACE tempi:: FILE tempi-targets.cmake DESTINATION ${package_dir})
 
