@@ -46,6 +46,13 @@ def test_the_minimum_of_cmake_is_the_same_everywhere(minimum):
     assert f'"cmake>={minimum["cmake"]}"' in (ROOT / "Makefile").read_text()
 
 
+def test_the_table_of_required_versions_is_right(minimum):
+    rows = re.findall(r"^\| (\w+).*? \| ([\d.]+) \|", (PACKAGING / "README.md").read_text(), re.MULTILINE)
+    gcc = found(r"^set\(minimum_GNU ([\d.]+)\)", "cmake/compile_options.cmake")
+    enforced = {name: minimum[name] for name in ("python", "cmake", "cuda", "mpi")} | {"gcc": gcc}
+    assert {name.lower(): version for name, version in rows} == enforced
+
+
 def test_classifiers_begin_with_the_oldest_python(minimum):
     stated = re.findall(r'Python :: (3\.\d+)"', PYPROJECT)
     assert stated == sorted(stated, key=lambda version: int(version.partition(".")[2]))
