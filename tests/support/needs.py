@@ -120,6 +120,12 @@ def torch() -> pytest.MarkDecorator:
     return _unless(importlib.util.find_spec("torch") is not None, "needs PyTorch: pip install torch")
 
 
+def lmod() -> str:
+    """Its command."""
+    found = os.environ.get("LMOD_CMD") or "/usr/share/lmod/lmod/libexec/lmod"
+    return found if Path(found).exists() else pytest.skip("no Lmod: apt-get install lmod")
+
+
 # ---- GPUs
 
 
