@@ -1,4 +1,4 @@
-"""The include table of src/README.md: dependencies between the folders of src/ go one way."""
+"""src/README.md: the pipeline fits one screen and names files that exist; its include table: folders depend one way."""
 
 import re
 from pathlib import Path
@@ -9,6 +9,22 @@ SRC = Path(__file__).resolve().parent.parent / "src"
 _TABLE = re.findall(r"^\| `(\w+)/` \|.*\| ([\w, ]+) \|$", (SRC / "README.md").read_text(), re.MULTILINE)
 MAY_INCLUDE = {room: set(others.split(", ")) - {"none"} for room, others in _TABLE}
 FILES = sorted(p for p in SRC.rglob("*") if p.suffix in (".cpp", ".hpp", ".h", ".cu", ".cuh", ".def", ".S"))
+
+
+PIPELINE = (SRC / "README.md").read_text().split("\nA **transfer**")[0].splitlines()
+
+
+def test_the_pipeline_fits_one_screen():
+    assert len(PIPELINE) <= 60
+    assert max(map(len, PIPELINE)) <= 100
+
+
+def test_the_pipeline_names_files_that_exist():
+    for line in PIPELINE:
+        room = ""
+        for name in re.findall(r"[\w/]+\.(?:cpp|hpp|def)\b", line):
+            room = name.rpartition("/")[0] or room  # a file without its room is in the one before
+            assert (SRC / room / name.rpartition("/")[2]).is_file(), line.strip()
 
 
 def included(path):
