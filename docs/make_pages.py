@@ -32,25 +32,25 @@ WAYS = """| strategy | meaning | who packs | the library carries | in the report
 """
 DIRECT = """
 ## Direct messages
-A direct message is written by a kernel of the sender into the receive buffer. The MPI library carries an
-empty message with the same tag, which completes the receive. `tempi info` says whether messages may be
-direct. `TEMPI_REPORT=1` counts the direct messages, and the causes why other messages were not direct.
+A kernel of the sender writes a direct message into the receive buffer. The MPI library carries an empty
+message with the same tag, which completes the receive. `tempi info` says whether messages may be direct.
+`TEMPI_REPORT=1` counts the direct messages, and gives the reasons why other messages were not direct.
 `TEMPI_NO_DIRECT=1` switches direct messages off; any `TEMPI_STRATEGY` other than `auto` and `direct` does
 so, too.
 
 A message is direct if all of this is true:
 
 - Both buffers are in GPU memory, both ranks are on one node, and both run TEMPI.
-- The receive is posted in time. When a receive is posted, TEMPI publishes it (the report says: offered). It
-  writes the address and the layout of the buffer into memory that the ranks of the node share. A send that
-  finds no published receive waits for one, at most for the match timeout (`TEMPI_PATIENCE`). If the
-  receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, and only briefly. After the wait
-  TEMPI packs the message.
+- The receive is posted in time. When a receive is posted, TEMPI publishes it (the report says: offered):
+  TEMPI writes the address and the layout of the buffer into memory that the ranks of the node share. A send
+  that finds no published receive waits for one, at most for the match timeout (`TEMPI_PATIENCE`). If the
+  receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, 10 µs + 1 µs for each 20,000 bytes.
+  After the wait TEMPI packs the message.
 - The receive names its source. The first receive from this source on the communicator decides about tags:
   if it has `MPI_ANY_TAG`, only receives with `MPI_ANY_TAG` are published; else only receives with a tag.
 - The receive is as long as the message, or longer.
-- All earlier receives that can match the same message are complete. Such receives are receives from
-  `MPI_ANY_SOURCE`, matched probes and cancelled receives.
+- No earlier receive from `MPI_ANY_SOURCE`, matched probe or cancelled receive that can match the same
+  message is pending.
 - The profile does not predict that another strategy is faster. Without measurements of direct messages in
   the profile, every message that can be direct is direct.
 - The rank uses at most 4,096 pairs of peer and tag on the communicator. Messages of further pairs are
@@ -64,24 +64,26 @@ there, a call fails, a send is cancelled, or the program starts a persistent rec
 A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it, and the
 receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer if
 
-- another process cannot import the receive buffer (managed memory, `cudaMallocAsync`) and the message has
-  at least 64 KiB,
+- another process cannot import the receive buffer, that is map it into its own address space (managed
+  memory, `cudaMallocAsync`), and the message has at least 64 KiB,
 - the layouts of sender and receiver do not combine into a short list of boxes, or
-- the receive consists of short blocks that span much memory (`TEMPI_LANDING_SPAN`). Within one GPU this
-  counts only if CUDA maps the receive buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
+- the receive consists of many short blocks that span much memory: at least 65,536 blocks of on average 128
+  bytes or less, over at least `TEMPI_LANDING_SPAN` bytes. Within one GPU this counts only if CUDA maps the
+  receive buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
 
 ### Freed memory
 A sender imports the memory of a receive buffer into its own address space, and keeps this import for later
 messages. CUDA releases memory only when the program has freed it *and* no process imports it any more. So
-memory that the program has freed can remain occupied. TEMPI limits this:
+memory that the program has freed can remain occupied. TEMPI limits the size of such memory:
 
 1. A process counts the memory that the program has freed and that others may still import.
 2. If it is more than `TEMPI_FREED_LIMIT` bytes or 256 allocations, the process tells the other processes.
 3. They close their imports of that memory in their next MPI calls that wait or test, such as `MPI_Test` or
    `MPI_Barrier`.
 
-TEMPI looks for freed memory at most every 10 ms, at 256 allocations each time. Closing an import waits for
-all kernels that run on the GPU, and the CUDA driver may delay new kernels until the import is closed.
+TEMPI looks for freed memory at most every 10 ms, and checks 256 allocations each time. Closing an import
+waits for all kernels that run on the GPU, and the CUDA driver may delay new kernels until the import is
+closed.
 
 This can deadlock a program whose kernels wait for messages of other processes. Such a program sets
 `TEMPI_FREED_LIMIT=-1` on all ranks. Then an import is closed only when 256 other imports were used after
@@ -89,7 +91,7 @@ it, or when new memory is allocated at the same address.
 
 CUDA does not import new memory at an address where the process still has an import of freed memory. A
 message to such memory waits until the old import is closed. If this takes longer than `TEMPI_PATIENCE`
-(here at least 50 ms, at most 1 s), TEMPI packs the message.
+(for this wait at least 50 ms, and at most 1 s), TEMPI packs the message.
 
 ## CUDA-aware libraries
 TEMPI gives GPU memory to a CUDA-aware library only in calls that are known to work
@@ -110,7 +112,7 @@ CARRIES = {"device_memory": "device memory", "host_memory": "host memory", "mark
 PREDICTIONS = """
 ## Predictions
 The predicted time of a message is a sum of terms. `tempi measure` measures the terms
-([perfmodel](../perfmodel/README.md)). The names of terms contain letters for these words:
+([perfmodel](../perfmodel/README.md)). In the names of terms, three letters stand for other words:
 
 - L is the location of the peer: `self`, `same_gpu`, `other_gpu` (for host memory `same_node`) or
   `other_node`.

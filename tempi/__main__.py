@@ -23,13 +23,15 @@ def main() -> None:
 
 @main.command("lib")
 @click.option(
-    "--abi", type=click.Choice(ABIS), help="Print the shim of this ABI; default: the library for any MPI."
+    "--abi",
+    type=click.Choice(ABIS),
+    help="Print the path of the shim for this ABI; default: that of the library for any MPI.",
 )
 @click.option(
     "--proxy",
     is_flag=True,
-    help="Print libtempi_mpi.so, which MPI.jl, numba-mpi, cffi and ctypes open in place of the MPI library; "
-    "by default for the MPI that mpi4py uses.",
+    help="Print the path of libtempi_mpi.so. MPI.jl, numba-mpi, cffi and ctypes open it in place of the MPI "
+    "library. Default ABI: that of the MPI library that mpi4py uses.",
 )
 def lib_command(abi: str | None, proxy: bool) -> None:
     """Print the path of libtempi.so, for LD_PRELOAD."""

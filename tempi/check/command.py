@@ -99,9 +99,12 @@ def facts() -> dict[str, object]:
 
 
 @click.command()
-@click.option("--hosts", metavar="A,B,...", help="Nodes on which ranks are started; default: this one.")
+@click.option("--hosts", metavar="A,B,...", help="Nodes on which the ranks start; default: this node.")
 @click.option(
-    "-n", "n", type=click.IntRange(1), help="Number of ranks; default: the GPUs of all nodes, at least 2."
+    "-n",
+    "n",
+    type=click.IntRange(1),
+    help="Number of ranks; default: one for each GPU of all nodes, at least 2.",
 )
 @click.option("--mpirun", metavar="PATH", help="Path of mpirun; default: that of the MPI that mpi4py uses.")
 @click.option(
@@ -113,7 +116,7 @@ def facts() -> dict[str, object]:
     type=click.FloatRange(1),
     default=DEFAULT_SECONDS,
     show_default=True,
-    help="Time for all runs.",
+    help="Time for all runs, in seconds.",
 )
 @click.option("--output", type=click.Path(path_type=Path), default="tempi-check.json", show_default=True,
               help="Write all results to this file.")  # fmt: skip
@@ -129,8 +132,8 @@ def main(
     """Test TEMPI on these nodes: does it get the MPI calls, and do all ranks receive the right bytes?
 
     Pairs of ranks exchange messages of six layouts and three sizes, in host and in GPU memory, once with each
-    strategy. Up to 16 ranks these are all pairs; above, the pairs at a distance of 1, 2, 4, ... If the exit
-    code is 1, something is wrong: send the file that it writes with the bug report.
+    strategy. With up to 16 ranks, all pairs do so; with more, the pairs at a distance of 1, 2, 4, ... If the
+    exit code is 1, a test failed: send the output file with the bug report.
     """
     if is_inside_job() and not ranks_command:
         raise click.UsageError("it starts ranks itself: leave mpirun out, or use --ranks-command")

@@ -37,7 +37,11 @@ def evaluate(expression: str) -> MPI.Datatype:
 @click.command()
 @click.argument("expression")
 @click.option(
-    "--count", default=1, show_default=True, type=click.IntRange(0, MOST_COUNT), help="Number of elements."
+    "--count",
+    default=1,
+    show_default=True,
+    type=click.IntRange(0, MOST_COUNT),
+    help="Number of elements of the datatype.",
 )
 @click.option(
     "--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Bytes of the message, instead of --count."
@@ -54,7 +58,7 @@ def main(
 ) -> None:
     """Show how TEMPI handles a datatype, and the predicted time of a message.
 
-    EXPRESSION is Python, in which MPI is mpi4py's: 'MPI.DOUBLE.Create_vector(16, 4, 8)'.
+    EXPRESSION is a Python expression, and MPI is the module of mpi4py: 'MPI.DOUBLE.Create_vector(16, 4, 8)'.
     """
     datatype = evaluate(expression)
     n_elements = count if n_bytes is None else count_for(datatype, n_bytes)

@@ -46,7 +46,7 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--option", "words", multiple=True, metavar="NAME[=VALUE]",
-              help="Set the option TEMPI_NAME: -o strategy=oneshot. List: tempi info.")  # fmt: skip
+              help="Set the option TEMPI_NAME, such as -o strategy=oneshot. List: tempi info.")  # fmt: skip
 @click.option(
     "--ucx", is_flag=True, help="Make Open MPI CUDA-aware, with the UCX of pip install 'tempi-mpi[ucx]'."
 )
@@ -58,7 +58,7 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, command: tuple[str, ...]) -> None:
     """Run a command with TEMPI in its ranks: tempi run -- mpirun -n 4 ./program
 
-    COMMAND begins with the launcher of Open MPI, MPICH or Intel MPI, or with srun; then the ranks get TEMPI.
+    If COMMAND begins with the launcher of Open MPI, MPICH or Intel MPI, or with srun, the ranks get TEMPI.
     Any other program gets TEMPI itself. The exit code is that of COMMAND.
     """
     program = find_program(command[0])

@@ -198,11 +198,11 @@ def finish(
 @click.option(
     "--tune",
     is_flag=True,
-    help="Only search the fastest launch parameters of the kernels, and add them to the profile.",
+    help="Only find the fastest launch parameters of the kernels, and add them to the profile.",
 )
 @click.option("--quick", is_flag=True, help="Measure fewer sizes: 30 seconds at most, not 3 minutes.")
 @click.option(
-    "--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="Time for the measurement, instead."
+    "--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="Time for the measurement, in seconds."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON instead of tables.")
 @click.option("--keep-anyway", is_flag=True, help="Keep the profile even if its times vary too much.")
@@ -237,11 +237,11 @@ def main(
     source: Path | None,
     plot: Path | None,
 ) -> None:
-    """Measure the time of messages on this machine, and write a profile. TEMPI predicts with it.
+    """Measure the time of messages on this machine, and write a profile for the predictions of TEMPI.
 
-    Uses the ranks of the MPI job that it runs in; else starts two here. With --tune one rank is enough, and
-    the rest of the profile stays unchanged. With --from nothing is measured, and the profile is written only
-    to --output.
+    In an MPI job, the command uses the ranks of the job. Otherwise it starts at least two ranks on this node.
+    With --tune one rank is enough, and the rest of the profile stays unchanged. With --from nothing is
+    measured, and the profile is written only to --output.
     """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, stderr=as_json)
     budget = seconds or (QUICK_SECONDS if quick else DEFAULT_SECONDS)

@@ -80,21 +80,29 @@ def of_cluster(function: Function) -> Function:
     options = (
         click.option("--network", default="fat-tree", show_default=True, metavar="NAME",
                      help=f"{', '.join(PRESETS)}, or a .json file."),
-        click.option("--profile", metavar="PROFILE", help="A file (.json, .fit) or a shipped profile."),
+        click.option("--profile", metavar="PROFILE",
+                     help="A file (.json, .fit), or the name of a profile that comes with TEMPI; "
+                          "default: that of the network."),
         click.option("--ranks-per-node", type=click.IntRange(1, 1024), help="Default: that of the network."),
-        click.option("--memory", type=click.Choice(MEMORIES), default="gpu", show_default=True),
-        click.option("--strategy", type=click.Choice([*STRATEGIES, DIRECT]), help="Of all messages."),
+        click.option("--memory", type=click.Choice(MEMORIES), default="gpu", show_default=True,
+                     help="Memory of the data."),
+        click.option("--strategy", type=click.Choice([*STRATEGIES, DIRECT]),
+                     help="Strategy of all messages; default: TEMPI chooses for each message."),
         click.option("--call-us", type=click.FloatRange(0, 1e6), default=0.0, show_default=True,
-                     help="Microseconds of each call that starts a send or a receive."),
+                     help="Microseconds that each call takes that starts a send or a receive."),
         click.option("--library-block-us", type=click.FloatRange(0, 1e6, min_open=True),
-                     help="Microseconds of the MPI library alone for a block; default: the network's."),
+                     help="Microseconds that the MPI library alone takes for a block; "
+                          "default: that of the network."),
         click.option("--no-library", is_flag=True, help="Do not simulate the MPI library alone."),
-        click.option("--chunk-kib", type=COUNT, help="Messages share links in such chunks."),
+        click.option("--chunk-kib", type=COUNT,
+                     help="Messages share a link in chunks of so many KiB; "
+                          "default: one message after the other."),
         click.option("--noise", "sigma", type=click.FloatRange(0, 2), default=0.0, show_default=True,
                      help="Sigma of a log-normal random factor for times on links."),
-        click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the noise."),
+        click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
+                     help="Seed of the noise."),
         click.option("--csv", type=FILE, help="Write the table to this file."),
-        click.option("--json", type=FILE, help="Write the table; -: print it, and nothing else."),
+        click.option("--json", type=FILE, help="Write the table as JSON to this file; -: standard output."),
         click.option("--plot", type=click.Path(path_type=Path), help="Draw the times (.png, .svg)."),
     )  # fmt: skip
     for option in reversed(options):

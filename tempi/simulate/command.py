@@ -57,7 +57,7 @@ def main() -> None:
 
     tempi simulate halo --network summit --nodes 1..512
 
-    Packing takes the times of a profile (tempi measure); a file describes the network.
+    The times of packing come from a profile (tempi measure). A file describes the network.
     """
 
 
@@ -81,7 +81,7 @@ def main() -> None:
 @click.option("--strong", is_flag=True, help="Strong scaling: --size is the whole grid.")
 @click.option("--radius", type=COUNT, default=3, show_default=True, help="Width of the ghost cells.")
 @click.option("--quantities", type=COUNT, default=8, show_default=True, help="Number of arrays.")
-@click.option("--element-bytes", type=COUNT, default=8, show_default=True)
+@click.option("--element-bytes", type=COUNT, default=8, show_default=True, help="Size of an element.")
 @click.option(
     "--dims", type=Triple(), metavar="ZxYxX", help="Ranks along z, y and x; default: as equal as possible."
 )
@@ -93,7 +93,8 @@ def main() -> None:
     help="isend: derived datatypes; halo: HaloExchange; pack: MPI_Pack and MPI_Unpack.",
 )
 @click.option("--placement", type=click.Choice(PLACEMENTS), default="block", show_default=True,
-              help="Ranks on nodes. cartesian: bricks; tempi: as TEMPI_PLACEMENT=1.")  # fmt: skip
+              help="Placement of ranks on nodes. cartesian: a brick of the grid on each node; "
+                   "tempi: as with TEMPI_PLACEMENT=1.")  # fmt: skip
 @of_cluster
 def halo_command(
     n_nodes: tuple[int, ...],
@@ -128,10 +129,11 @@ def halo_command(
 
 @main.command("trace")
 @click.argument("timelines", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--placement", type=click.Choice(OF_RECORDED), default="block", show_default=True)
+@click.option("--placement", type=click.Choice(OF_RECORDED), default="block", show_default=True,
+              help="Placement of ranks on nodes. tempi: as with TEMPI_PLACEMENT=1.")  # fmt: skip
 @of_cluster
 def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -> None:
-    """Simulate the messages of TIMELINES, the files of TEMPI_TRACE of all ranks."""
+    """Simulate the messages of TIMELINES: the files that TEMPI_TRACE wrote for all ranks."""
 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[Row]:
         rounds, n_ranks = read_rounds(timelines)
