@@ -46,8 +46,8 @@ A message is direct if all of this is true:
   that finds no published receive waits for one, at most for the match timeout (`TEMPI_PATIENCE`). If the
   receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, 10 µs + 1 µs for each 20,000 bytes.
   After the wait TEMPI packs the message.
-- The receive names its source. The first receive from this source on the communicator decides about tags:
-  if it has `MPI_ANY_TAG`, only receives with `MPI_ANY_TAG` are published; else only receives with a tag.
+- The receive names its source. For each source on a communicator, TEMPI publishes either the receives with
+  `MPI_ANY_TAG`, or those with a tag. The first receive from the source decides which.
 - The receive is as long as the message, or longer.
 - No earlier receive from `MPI_ANY_SOURCE`, matched probe or cancelled receive that can match the same
   message is pending.
@@ -64,12 +64,13 @@ there, a call fails, a send is cancelled, or the program starts a persistent rec
 A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it, and the
 receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer if
 
-- another process cannot import the receive buffer, that is map it into its own address space (managed
-  memory, `cudaMallocAsync`), and the message has at least 64 KiB,
-- the layouts of sender and receiver do not combine into a short list of boxes, or
+- another process cannot import the receive buffer (managed memory, `cudaMallocAsync`), and the message has
+  at least 64 KiB. To import memory is to map memory of another process into the own address space,
+- the layouts of sender and receiver do not combine into a short list of boxes (a box is a nest of loops over
+  one contiguous block), or
 - the receive consists of many short blocks that span much memory: at least 65,536 blocks of on average 128
-  bytes or less, over at least `TEMPI_LANDING_SPAN` bytes. Within one GPU this counts only if CUDA maps the
-  receive buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
+  bytes or less, over at least `TEMPI_LANDING_SPAN` bytes. If both ranks use the same
+  GPU, the buffer must also be mapped in pages of 4 KiB ([performance.md](performance.md), Advice).
 
 ### Freed memory
 A sender imports the memory of a receive buffer into its own address space, and keeps this import for later
@@ -151,9 +152,9 @@ These calls do not accept GPU memory if the library is not CUDA-aware:
 """
 HAPPENS = {
     "error": "an MPI error with an explanation",
-    "members": "an MPI error with an explanation, on all processes if they are on one node and run TEMPI. "
-    "Else only the processes with GPU memory have the error; host memory replaces their part of the window "
-    "until `MPI_Win_free` or `MPI_Finalize`",
+    "members": "if all processes are on one node and run TEMPI, all get an MPI error with an explanation, and "
+    "there is no window. Else only the processes with GPU memory get the error. The other processes have a window; in "
+    "it, unused host memory takes the place of the GPU memory",
     "none": "the MPI library gets the call",
 }
 
