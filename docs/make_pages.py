@@ -62,20 +62,21 @@ there, a call fails, a send is cancelled, or the program starts a persistent rec
 
 ### Bounce buffers
 A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it, and the
-receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer if
+receiver unpacks from it while more bytes arrive. A process imports memory of another process when it maps
+the memory into its own address space. TEMPI uses a bounce buffer if
 
 - another process cannot import the receive buffer (managed memory, `cudaMallocAsync`), and the message has
-  at least 64 KiB. To import memory is to map memory of another process into the own address space,
+  at least 64 KiB,
 - the layouts of sender and receiver do not combine into a short list of boxes (a box is a nest of loops over
   one contiguous block), or
 - the receive consists of many short blocks that span much memory: at least 65,536 blocks of on average 128
-  bytes or less, over at least `TEMPI_LANDING_SPAN` bytes. If both ranks use the same
-  GPU, the buffer must also be mapped in pages of 4 KiB ([performance.md](performance.md), Advice).
+  bytes or less, over at least `TEMPI_LANDING_SPAN` bytes. If both ranks use the same GPU, one more
+  condition is that CUDA maps the buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
 
 ### Freed memory
-A sender imports the memory of a receive buffer into its own address space, and keeps this import for later
-messages. CUDA releases memory only when the program has freed it *and* no process imports it any more. So
-memory that the program has freed can remain occupied. TEMPI limits the size of such memory:
+A sender imports the memory of a receive buffer, and keeps this import for later messages. CUDA releases
+memory only when the program has freed it *and* no process imports it any more. So memory that the program
+has freed can remain occupied. TEMPI limits the size of such memory:
 
 1. A process counts the memory that the program has freed and that others may still import.
 2. If it is more than `TEMPI_FREED_LIMIT` bytes or 256 allocations, the process tells the other processes.
