@@ -154,8 +154,8 @@ These calls do not accept GPU memory if the library is not CUDA-aware:
 HAPPENS = {
     "error": "an MPI error with an explanation",
     "members": "if all processes are on one node and run TEMPI, all get an MPI error with an explanation, "
-    "and there is no window. Else only the processes with GPU memory get the error. The other processes have a "
-    "window; in it, unused host memory takes the place of the GPU memory",
+    "and there is no window. Else only the processes with GPU memory get the error. The other processes have "
+    "a window; in it, unused host memory takes the place of the GPU memory",
     "none": "the MPI library gets the call",
 }
 
