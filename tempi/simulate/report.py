@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
 from tempi.simulate.errors import SimulationError
@@ -28,6 +29,7 @@ class Row:
     ranks: int
     dims: str
     cells: str
+    rounds: int
     messages: int
     bytes_per_rank: float
     between_nodes: float
@@ -37,7 +39,9 @@ class Row:
     strategies: str
 
 
-def row_of(n_nodes: int, dims: str, cells: str, with_tempi: Outcome, alone: Outcome | None) -> Row:
+def row_of(
+    n_nodes: int, with_tempi: Outcome, alone: Outcome | None, dims: str = "", cells: str = "", rounds: int = 1
+) -> Row:
     """The row of an exchange with TEMPI, and of the same by the library alone, where it was simulated."""
     n_ranks = len(with_tempi.of_rank)
     return Row(
@@ -45,6 +49,7 @@ def row_of(n_nodes: int, dims: str, cells: str, with_tempi: Outcome, alone: Outc
         ranks=n_ranks,
         dims=dims,
         cells=cells,
+        rounds=rounds,
         messages=with_tempi.messages,
         bytes_per_rank=with_tempi.bytes / n_ranks,
         between_nodes=with_tempi.bytes_between_nodes / max(1, with_tempi.bytes),
@@ -60,18 +65,22 @@ def _words(strategies: Counter[str]) -> str:
     return ", ".join(f"{name} {n / total:.0%}" for name, n in strategies.most_common())
 
 
+_OF_HALO, _OF_RECORDED = ("grid", "cells of a rank"), ("rounds", "messages")
+_OF_ALL = ("MB of a rank", "off node", "TEMPI us", "library alone us", "speed- up", "to first", "strategies")
+
+
 def table_of(rows: Sequence[Row], title: str) -> Table:
     """A line for each number of nodes."""
-    table = Table(title=title, title_justify="left")
-    names = ("nodes", "ranks", "grid", "cells a rank", "MB a rank", "between nodes", "with TEMPI (us)")
-    for name in (*names, "library alone (us)", "speed-up", "to first", "strategies"):
-        table.add_column(name, justify="left" if name == "strategies" else "right")
+    is_halo = all(row.dims for row in rows)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
+    for name in ("nodes", "ranks", *(_OF_HALO if is_halo else _OF_RECORDED), *_OF_ALL):
+        table.add_column(name, justify="left" if name == "strategies" else "right", overflow="fold")
     for row in rows:
         sizes = (f"{row.bytes_per_rank / 1e6:.3g}", f"{row.between_nodes:.0%}")
         times = (_number(row.tempi_us), _number(row.library_us), _number(row.speedup, " x"))
         to_first = f"{row.tempi_us / rows[0].tempi_us:.2f}" if rows[0].tempi_us else ""
-        where = (str(row.nodes), str(row.ranks), row.dims, row.cells)
-        table.add_row(*where, *sizes, *times, to_first, row.strategies)
+        what = (row.dims, row.cells) if is_halo else (str(row.rounds), str(row.messages))
+        table.add_row(str(row.nodes), str(row.ranks), *what, *sizes, *times, to_first, row.strategies)
     return table
 
 
