@@ -69,13 +69,15 @@ Meetings::Place note_untouched_receive(const Half& half, bool is_persistent) {
 }  // namespace
 
 void open_mailbox() noexcept {
-  const bool may_be_direct = device::may_come();
+  const bool may_be_direct = model::direct_is_wanted() && device::may_come();
+  has_open_mailbox.store(peer::counts_creations() && may_be_direct);
   counts_messages.store(peer::counts_creations() && (may_be_direct || !text(Option::TRACE).empty()));
-  if (notes_messages() && may_be_direct) Mailbox::own().publish(job_on_node(), peer::own_rank());
+  if (has_mailbox()) Mailbox::own().publish(job_on_node(), peer::own_rank());
 }
 
 void close_mailbox() noexcept {
-  if (counts_messages.exchange(false)) Mailbox::own().withdraw();
+  counts_messages.store(false);
+  if (has_open_mailbox.exchange(false)) Mailbox::own().withdraw();
 }
 
 Meetings::Place note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept try {

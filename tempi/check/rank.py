@@ -91,12 +91,14 @@ def cases(n_ranks: int, memories: Sequence[str]) -> Iterator[Case]:
 
 def exchanged(comm: MPI.Intracomm, places: list[Place], deadline: float) -> Iterator[Record]:
     """All cases, until rank 0 finds that the time is up. Collective; each rank gets its own records."""
-    own, left_out = makers(), 0
+    own = makers()
     common = comm.allreduce(frozenset(own), lambda one, other: one & other)
-    for case in cases(comm.size, sorted(common)):
-        if comm.bcast(time.monotonic() > deadline):
-            left_out += comm.rank == 0
-            continue
+    every = list(cases(comm.size, sorted(common)))
+    for done, case in enumerate(every):
+        if comm.bcast(time.time() > deadline):
+            if comm.rank == 0:
+                yield {"left_out": len(every) - done}
+            return
         peer = case.partners[comm.rank]
         found: Found = exchange(comm, peer, case.sent, case.received, own[case.memory], N_TIMES)
         yield {
@@ -107,25 +109,27 @@ def exchanged(comm: MPI.Intracomm, places: list[Place], deadline: float) -> Iter
             "size": case.size,
             **asdict(found),
         }
-    yield {"left_out": left_out}
 
 
-def records(comm: MPI.Intracomm, seconds: float) -> Iterator[Record]:
+def records(comm: MPI.Intracomm, deadline: float) -> Iterator[Record]:
     """Check everything. All ranks go through it together; rank 0 gets the records of all."""
     places = places_of(comm)
     yield start_record(comm, places)
-    for own in exchanged(comm, places, time.monotonic() + seconds):
-        yield from comm.gather(own) or ()
+    for own in exchanged(comm, places, deadline):
+        if "left_out" in own:
+            yield own
+        else:
+            yield from comm.gather(own) or ()
 
 
 @click.command()
-@click.option("--seconds", type=float, default=60.0)
-def main(seconds: float) -> None:
+@click.option("--until", type=float, required=True, help="The end, by the clock: seconds since 1970.")
+def main(until: float) -> None:
     """Check as one rank of a job."""
     use_gpu(local_rank())  # before MPI is initialised
     from mpi4py import MPI
 
-    for record in records(MPI.COMM_WORLD, seconds):
+    for record in records(MPI.COMM_WORLD, until):
         if MPI.COMM_WORLD.rank == 0:
             write(record)
 

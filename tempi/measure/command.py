@@ -20,7 +20,7 @@ from tempi._version import __version__
 from tempi.cuda.gpus import gpus, use_gpu
 from tempi.figures import check_drawable
 from tempi.measure import ranks
-from tempi.measure.interrupts import Interruptible
+from tempi.run.interrupts import Interruptible
 from tempi.measure.plots import draw
 from tempi.measure.rank import Job, preloaded_meter, records
 from tempi.measure.tables import print_profile

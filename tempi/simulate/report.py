@@ -66,7 +66,7 @@ def _words(strategies: Counter[str]) -> str:
 
 
 _OF_HALO, _OF_RECORDED = ("grid", "cells of a rank"), ("rounds", "messages")
-_OF_ALL = ("MB of a rank", "off node", "TEMPI us", "library alone us", "speed- up", "to first", "strategies")
+_OF_ALL = ("MB of a rank", "off node", "TEMPI us", "library alone us", "speed-up", "to first", "strategies")
 
 
 def table_of(rows: Sequence[Row], title: str) -> Table:
