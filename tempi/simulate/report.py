@@ -65,29 +65,39 @@ def _words(strategies: Counter[str]) -> str:
     return ", ".join(f"{name} {n / total:.0%}" for name, n in strategies.most_common())
 
 
-_OF_HALO, _OF_RECORDED = ("grid", "cells of a rank"), ("rounds", "messages")
-_OF_ALL = ("MB of a rank", "off node", "TEMPI us", "library alone us", "speed-up", "to first", "strategies")
+_OF_HALO, _OF_RECORDED = ("grid", "cells a\nrank"), ("rounds", "messages")
+_OF_ALL = ("MB a\nrank", "off\nnode", "TEMPI\nms", "alone\nms", "speed-up")
 
 
 def table_of(rows: Sequence[Row], title: str) -> Table:
-    """A line for each number of nodes."""
+    """A line for each number of nodes; 80 columns hold it. Alone: the MPI library without TEMPI."""
     is_halo = all(row.dims for row in rows)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("nodes", "ranks", *(_OF_HALO if is_halo else _OF_RECORDED), *_OF_ALL):
-        table.add_column(name, justify="left" if name == "strategies" else "right", overflow="fold")
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("strategies", overflow="fold", min_width=len("strategies"))
     for row in rows:
         sizes = (f"{row.bytes_per_rank / 1e6:.3g}", f"{row.between_nodes:.0%}")
-        times = (_number(row.tempi_us), _number(row.library_us), _number(row.speedup, " x"))
-        to_first = f"{row.tempi_us / rows[0].tempi_us:.2f}" if rows[0].tempi_us else ""
-        what = (row.dims, row.cells) if is_halo else (str(row.rounds), str(row.messages))
-        table.add_row(str(row.nodes), str(row.ranks), *what, *sizes, *times, to_first, row.strategies)
+        times = (_ms(row.tempi_us), _ms(row.library_us), _number(row.speedup))
+        what = (row.dims, _cube(row.cells)) if is_halo else (str(row.rounds), str(row.messages))
+        strategies = row.strategies.removesuffix(" 100%")
+        table.add_row(str(row.nodes), str(row.ranks), *what, *sizes, *times, strategies)
     return table
 
 
-def _number(value: float | None, unit: str = "") -> str:
+def _cube(cells: str) -> str:
+    z, *others = cells.split("x")
+    return f"{z}³" if set(others) == {z} else cells
+
+
+def _ms(us: float | None) -> str:
+    return _number(None if us is None else us / 1e3)
+
+
+def _number(value: float | None) -> str:
     if value is None:
         return "–"
-    return (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}") + unit
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def write_csv(path: Path, rows: Sequence[Row], facts: Mapping[str, str]) -> None:

@@ -1,13 +1,16 @@
 """``tempi simulate`` as users call it."""
 
 import csv
+import io
 import json
 import sys
 
 import pytest
+from rich.console import Console
 
 from support import shim
 from support.programs import run
+from tempi.simulate.report import Row, table_of
 
 SIMULATE = [sys.executable, "-m", "tempi", "simulate"]
 SMALL = ("--size", "32", "--radius", "1", "--quantities", "2")
@@ -122,3 +125,17 @@ def test_errors_are_one_line(simulate, words, code, told):
     assert told in done.err
     assert "Traceback" not in done.text
     assert len([line for line in done.err.splitlines() if line.startswith("Error: ")]) == 1
+
+
+def test_the_table_fits_80_columns_and_no_number_is_divided():
+    done = halo_rows(64, 384, "8x8x6", "256x128x64")
+    console = Console(width=80, file=io.StringIO())
+    console.print(table_of(done, "a title"))
+    lines = console.file.getvalue().splitlines()
+    assert any(all(word in line for word in ("384", "256x128x64", "45,241", "3,121")) for line in lines)
+    assert "…" not in console.file.getvalue()
+
+
+def halo_rows(nodes, ranks, dims, cells):
+    each = {"messages": 9984, "bytes_per_rank": 77.3e6, "between_nodes": 0.67, "strategies": "device 60%, oneshot 40%"}
+    return [Row(nodes, ranks, dims, cells, 1, tempi_us=14497.0, library_us=45241222.0, speedup=3121.0, **each)]
