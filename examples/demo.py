@@ -1,4 +1,4 @@
-"""Shows what TEMPI does on this machine: packing by an MPI program that knows nothing of it, and a 3-D halo exchange.
+"""Shows TEMPI on this machine: packing by an MPI program that knows nothing of it, and a 3-D halo exchange.
 
 On GPU buffers if there is a GPU, else on host buffers. Exit code 1 when bytes differ. From the folder above:
 python -m examples.demo

@@ -97,7 +97,7 @@ def _is_slow(halo: Halo, way: str) -> bool:
 def show_halo(console: Console, halo: Halo) -> None:
     """Print the table."""
     place = f"{halo.n_gpus} GPU" if halo.n_gpus else "host memory"
-    title = f"Halo exchange of 8 arrays of 64 x 64 x 64 doubles, 3 ghost cells, {RANKS} ranks, {place}, microseconds"
+    title = f"Halo exchange, 8 arrays of 64 x 64 x 64 doubles, {RANKS} ranks, {place}, microseconds"
     table = new_table(title, "way", "time", "times as fast")
     for way, words in halo.words.items():
         ratio = halo.ratio(way)
@@ -110,4 +110,6 @@ def show_halo(console: Console, halo: Halo) -> None:
         console.print(f"[red]{halo.wrong_cells} cells are WRONG[/red]")
     for failure in [] if halo.is_right else halo.said:
         console.print(failure, style="dim", markup=False)
-    console.print(f"[dim]least of {ROUNDS} runs' medians; times as fast: than the first line; all cells checked[/dim]")
+    console.print(
+        f"[dim]3 ghost cells; least of {ROUNDS} runs' medians; as fast as the first line; cells checked[/dim]"
+    )

@@ -15,11 +15,11 @@ from tempi.run.launchers import find_mpirun
 
 BUSY = 0.3  # of each core's time
 EXPECTED = {
-    "gpu": "With a GPU: the MPI library copies block by block, or cannot read GPU memory at all. TEMPI packs with one "
-    "kernel: expect 10 to 10,000 x.",
-    "host": "Without a GPU: TEMPI is made for GPU memory, so this shows the smaller part of it. In host memory expect "
-    "1.2 to 8 x for small or scattered elements, 1 x for large blocks, which the library copies as fast as memory "
-    "goes, and 1 to 2 x for HaloExchange. Messages of datatypes in host memory stay the MPI library's own.",
+    "gpu": "With a GPU: the MPI library copies block by block, or cannot read GPU memory at all. TEMPI packs "
+    "with one kernel: expect 10 to 10,000 times the speed.",
+    "host": "Without a GPU: TEMPI is made for GPU memory, and this shows the smaller part of it. In host "
+    "memory expect 1.2 to 8 times the speed for small or scattered elements, the same for large blocks, "
+    "and 1 to 2 times for HaloExchange. Messages of datatypes in host memory stay the MPI library's own.",
 }
 
 
@@ -27,22 +27,25 @@ def show_machine(console: Console, where: str) -> None:
     """Print it."""
     found = gpus()
     cores = len(os.sched_getaffinity(0))
-    console.print(f"[bold]Machine[/bold]  {cpu_name()}, {cores} cores, " + _in_words([gpu.name for gpu in found]))
+    names = _in_words([gpu.name for gpu in found])
+    console.print(f"[bold]Machine[/bold]  {cpu_name()}, {cores} cores, {names}")
     mpi = output_of([find_mpirun(), "--version"]).split("\n")[0]
     console.print(f"[bold]Library[/bold]  {mpi}; TEMPI {build_info().get('version', '')}")
     console.print(f"[bold]Expect[/bold]   {EXPECTED[where]}")
     load = os.getloadavg()[0] / cores
     if load > BUSY:
         console.print(
-            f"[yellow]Other programs use {min(load, 1):.0%} of this machine or more: times will be longer and less "
-            "certain than on a quiet one.[/yellow]"
+            "[yellow]Other programs use this machine now: times are longer and less certain than on a quiet "
+            "one, and those of two ranks mean little.[/yellow]"
         )
     if found and not find_spec("cupy"):
-        console.print("[yellow]CuPy is missing: the halo exchange is in host memory (pip install cupy-cuda13x)[/yellow]")
+        console.print(
+            "[yellow]CuPy is missing: the halo exchange is in host memory (pip install cupy-cuda13x)[/yellow]"
+        )
     console.print()
 
 
 def _in_words(names: list[str]) -> str:
     if not names:
         return "no GPU"
-    return names[0] if len(names) == 1 else f"{len(names)} GPUs: {', '.join(sorted(set(names)))}"
+    return f"{len(names)} GPU{'s'[: len(names) > 1]}: {', '.join(sorted(set(names)))}"

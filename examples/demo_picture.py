@@ -30,7 +30,8 @@ def draw(console: Console, packs: Sequence[Pack], halo: Halo, path: Path) -> Non
 def _draw(plt: Any, packs: Sequence[Pack], halo: Halo, path: Path) -> None:
     memory = "GPU" if halo.memory == "gpu" else "host"
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4), layout="constrained")
-    _bars(left, [(pack.words, pack.packing.times, OURS) for pack in packs], "MPI_Pack and MPI_Unpack with TEMPI")
+    packed = [(pack.words, pack.packing.times, OURS) for pack in packs]
+    _bars(left, packed, "MPI_Pack and MPI_Unpack with TEMPI")
     ways = [(words, halo.ratio(way).times, HALO_WAYS[way][1]) for way, words in halo.words.items()]
     _bars(right, ways, f"3-D halo exchange, {memory} memory")
     figure.suptitle("Times as fast as the MPI library alone: more is better", fontsize=12)

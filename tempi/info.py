@@ -122,9 +122,9 @@ def print_info(with_all: bool, as_json: bool) -> None:
         print(json.dumps(whole, indent=1))
         return
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False)
-    tables = (_two_columns("tempi", build), _two_columns("GPUs", found or {"-": "none found"}), _option_table(rows))
+    gpu_table = _two_columns("GPUs", found or {"-": "none found"})
     with console.capture() as text:
-        for table in tables:
+        for table in (_two_columns("tempi", build), gpu_table, _option_table(rows)):
             console.print(table)
             console.print()
     print("\n".join(line.rstrip() for line in text.get().rstrip().splitlines()))

@@ -138,9 +138,8 @@ void write_and_leave(Timeline& timeline) {
   const bool is_shared = timeline.meeting && !is_of_rank(text(Option::TRACE));
   if (!is_shared) try_to_write(timeline, nothing);
   if (!timeline.meeting) return;
-  timeline.meeting->leave(kTotals, [&](const Meeting::Values& so_far) {
-    return is_shared ? try_to_write(timeline, so_far) : nothing;
-  });
+  timeline.meeting->leave(
+      kTotals, [&](const Meeting::Values& so_far) { return is_shared ? try_to_write(timeline, so_far) : nothing; });
   timeline.meeting.reset();
 }
 

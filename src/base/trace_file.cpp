@@ -96,14 +96,15 @@ void TraceFile::name_process(int rank) {
   const std::string pid = std::to_string(process_);
   const std::string name = (rank < 0 ? "" : "rank " + std::to_string(rank) + ", ") + "process " +
                            std::to_string(getpid()) + " on " + host_name();
-  text_ += R"({"ph":"M","name":"process_name","pid":)" + pid + ",\"args\":{\"rank\":" +
-           std::to_string(rank) + ",\"name\":" + quoted(name) + "}},\n" +
-           R"({"ph":"M","name":"process_sort_index","pid":)" + pid + ",\"args\":{\"sort_index\":" + pid + "}}";
+  text_ += R"({"ph":"M","name":"process_name","pid":)" + pid + ",\"args\":{\"rank\":" + std::to_string(rank) +
+           ",\"name\":" + quoted(name) + "}},\n" + R"({"ph":"M","name":"process_sort_index","pid":)" + pid +
+           ",\"args\":{\"sort_index\":" + pid + "}}";
 }
 
 void TraceFile::name_thread(int thread, const std::string& name) {
   text_ += R"(,
-{"ph":"M","name":"thread_name",)" + place(thread) + ",\"args\":{\"name\":" + quoted(name) + "}}";
+{"ph":"M","name":"thread_name",)" +
+           place(thread) + ",\"args\":{\"name\":" + quoted(name) + "}}";
 }
 
 std::string TraceFile::place(int thread) const {

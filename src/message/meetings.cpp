@@ -130,9 +130,10 @@ std::uint64_t Meetings::arrow_of(int source, int target, int tag, std::uint64_t 
 // The receiver knows the message by its tag, or by its place among those of all tags.
 void Meetings::note_arrow(const Sent& sent, int tag) const {
   if (sent.rank < 0) return;
-  const trace::Span span("start send", {.peer = sent.rank,
-                                        .sent_as = arrow_of(own_rank_, sent.rank, tag, sent.n),
-                                        .or_sent_as = arrow_of(own_rank_, sent.rank, MPI_ANY_TAG, *sent.n_of_all_tags)});
+  const trace::Span span("start send",
+                         {.peer = sent.rank,
+                          .sent_as = arrow_of(own_rank_, sent.rank, tag, sent.n),
+                          .or_sent_as = arrow_of(own_rank_, sent.rank, MPI_ANY_TAG, *sent.n_of_all_tags)});
 }
 
 std::optional<Turn> Meetings::place_send(int peer, int tag) {

@@ -17,9 +17,9 @@ from tempi._library import library, options
 from tempi._version import __version__
 from tempi.check.report import Run, show, write_report
 from tempi.cuda.gpus import gpus
-from tempi.run.interrupts import Interruptible
 from tempi.measure.ranks import words_of
 from tempi.run.environment import is_inside_job
+from tempi.run.interrupts import Interruptible
 from tempi.run.launchers import Launch, find_mpirun, kind_of
 from tempi.run.records import records_of
 from tempi.run.with_shim import with_shim

@@ -2,9 +2,9 @@
 
 Cells to oneself need no message: in host memory they are copied, in GPU memory packed and unpacked at once,
 unless the shim writes messages straight into the receiver's buffer. GPU memory: one message of the derived
-datatype to each rank; the shim chooses its strategy. Host memory: the same with Open MPI, which packs straight
-into the memory that its ranks share; with other libraries packed, sent and unpacked, because MPICH takes two
-to four times as long to send derived datatypes.
+datatype to each rank; the shim chooses its strategy. Host memory: the same with Open MPI, which packs into
+the memory that its ranks share; with other libraries packed, sent and unpacked, because MPICH takes two to
+four times as long to send derived datatypes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cells of arrays in host memory that a rank sends to itself: copied from place to place, without a message."""
+"""Cells in host memory that a rank sends to itself: copied from place to place, without a message."""
 
 from __future__ import annotations
 

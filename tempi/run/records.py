@@ -86,13 +86,13 @@ def _signals_held_back() -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():
         handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     held_back = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in held_back:
-        signal.signal(number, lambda arriving, _frame: arrived.append(arriving))
+    for one in held_back:
+        signal.signal(one, lambda arriving, _frame: arrived.append(arriving))
     try:
         yield
     finally:
-        for number, handler in held_back.items():
-            signal.signal(number, handler)
+        for one, handler in held_back.items():
+            signal.signal(one, handler)
         for number in arrived:
             signal.raise_signal(number)
 

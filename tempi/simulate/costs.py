@@ -212,8 +212,8 @@ class HostCosts:
         strategy = HOST if packs else LIBRARY
         if strategy not in predicted:
             raise SimulationError(
-                f"the profile has no derived datatypes in host memory to {peer}: take one that tempi measure has "
-                "written, or --memory gpu"
+                f"the profile has no derived datatypes in host memory to {peer}: take one that tempi measure "
+                "has written, or --memory gpu"
             )
         way = Cost(strategy)
         if peer == "other_node":

@@ -88,7 +88,7 @@ class Halo:
             raise SimulationError(f"{self.n_ranks} ranks: up to {MOST_RANKS} are simulated")
         if (n_bytes := self._bytes_of_rank) > MOST_BYTES:
             raise SimulationError(
-                f"a rank's arrays would take {n_bytes / 2**40:.3g} TiB: up to {MOST_BYTES >> 40} TiB are possible"
+                f"a rank's arrays would take {n_bytes / 2**40:.3g} TiB: up to {MOST_BYTES >> 40} are possible"
             )
         for axis, n_cells, n_ranks in zip(AXES, self.cells, self.dims, strict=True):
             if n_cells // n_ranks < max(1, self.radius):

@@ -70,9 +70,10 @@ _OF_ALL = ("MB a\nrank", "off\nnode", "TEMPI\nms", "alone\nms", "speed-up")
 
 
 def table_of(rows: Sequence[Row], title: str) -> Table:
-    """A line for each number of nodes; 80 columns hold it. Alone: the MPI library without TEMPI."""
+    """A line for each number of nodes, in 80 columns. Alone: the MPI library without TEMPI."""
     is_halo = all(row.dims for row in rows)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.pad_edge = False
     for name in ("nodes", "ranks", *(_OF_HALO if is_halo else _OF_RECORDED), *_OF_ALL):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("strategies", overflow="fold", min_width=len("strategies"))

@@ -91,9 +91,9 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
 def _why_none(n_started: int) -> str:
     seen = f"; the MPI library carries all {n_started} that it sends" if n_started else ""
     return (
-        f"the timelines have no messages of the program that TEMPI carries{seen}. Contiguous messages and those of "
-        "host memory are the MPI library's, unless a profile of this machine (tempi measure) says that packing is "
-        "faster; TEMPI_STRATEGY=host records all derived datatypes in host memory"
+        f"the timelines have no messages of the program that TEMPI carries{seen}. Contiguous messages and "
+        "those of host memory are the MPI library's, unless a profile of this machine (tempi measure) says "
+        "that packing is faster; TEMPI_STRATEGY=host records all derived datatypes in host memory"
     )
 
 

@@ -37,7 +37,8 @@ def traced(binaries):
 @pytest.fixture(scope="module")
 def spans(binaries):
     """The program of trace_spans.cpp, with its own copy of the tested sources: needs neither MPI nor the shim."""
-    sources = [str(INCLUDE / "base" / f"{name}.cpp") for name in ("trace", "trace_file", "meeting", "launcher", "error", "nvtx", "options", "log")]
+    names = ("trace", "trace_file", "meeting", "launcher", "error", "nvtx", "options", "log")
+    sources = [str(INCLUDE / "base" / f"{name}.cpp") for name in names]
     return compiled(cxx(), "trace_spans.cpp", binaries, "-std=c++20", "-pthread", *sources)
 
 
