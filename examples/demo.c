@@ -1,10 +1,10 @@
 /* Packs a few datatypes on rank 0, sends the packed bytes to rank 1 and unpacks them there. Plain MPI, nothing else.
  *
  *   demo host|gpu SECONDS [NAME ...]     for about SECONDS a datatype; prints for each
- *     "NAME payload_bytes pack_seconds unpack_seconds message_seconds packed_hash unpacked_hash"
+ *     "pack NAME payload_bytes pack_seconds unpack_seconds packed_hash unpacked_hash"
  *
- * With "gpu" the strided side lies in GPU memory (CUDA's driver loaded by name), the packed side in pinned memory, and
- * messages of the datatype from GPU to GPU are timed, too; else message_seconds is 0.
+ * With "gpu" the strided side lies in GPU memory (CUDA's driver loaded by name) and the packed side in pinned memory;
+ * then messages of the datatypes from GPU memory to GPU memory are timed, too: "message NAME seconds".
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -210,9 +210,9 @@ static double message_time(int rank, MPI_Datatype type, void* data, double secon
   return n == 0 ? first : median(times, n);
 }
 
-static void run(int which, int rank, void* data, void* packed, Word* host, double seconds) {
+static void run_packing(int which, int rank, void* data, void* packed, Word* host, double seconds) {
   int bytes;
-  double time, pack_and_unpack[2], messages = 0;
+  double time, pack_and_unpack[2];
   Word mine, hashes[2];
   MPI_Datatype type = make_type(which);
   MPI_Type_commit(&type);
@@ -224,13 +224,23 @@ static void run(int which, int rank, void* data, void* packed, Word* host, doubl
   time = pack_time(rank, type, data, packed, bytes, seconds);
   download(host, data, (size_t)kBufferBytes);
   mine = rank == 0 ? hash(packed, bytes) : hash(host, kBufferBytes);
-  if (use_gpu) messages = message_time(rank, type, data, seconds);
 
   MPI_Gather(&time, 1, MPI_DOUBLE, pack_and_unpack, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   MPI_Gather(&mine, 1, MPI_UNSIGNED_LONG_LONG, hashes, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
   if (rank == 0) {
-    printf("%s %d %.9f %.9f %.9f %016llx %016llx\n", kNames[which], bytes, pack_and_unpack[0], pack_and_unpack[1],
-           messages, hashes[0], hashes[1]);
+    printf("pack %s %d %.9f %.9f %016llx %016llx\n", kNames[which], bytes, pack_and_unpack[0], pack_and_unpack[1],
+           hashes[0], hashes[1]);
+    fflush(stdout);
+  }
+  MPI_Type_free(&type);
+}
+
+static void run_messages(int which, int rank, void* data, double seconds) {
+  MPI_Datatype type = make_type(which);
+  MPI_Type_commit(&type);
+  const double time = message_time(rank, type, data, seconds);
+  if (rank == 0) {
+    printf("message %s %.9f\n", kNames[which], time);
     fflush(stdout);
   }
   MPI_Type_free(&type);
@@ -256,7 +266,10 @@ int main(int argc, char** argv) {
   void* packed = packed_memory((size_t)4 << 20);
   Word* host = malloc((size_t)kBufferBytes);
   for (int which = 0; which < kTypes; ++which) {
-    if (wanted(argc, argv, kNames[which])) run(which, rank, data, packed, host, atof(argv[2]));
+    if (wanted(argc, argv, kNames[which])) run_packing(which, rank, data, packed, host, atof(argv[2]));
+  }
+  for (int which = 0; use_gpu && which < kTypes; ++which) {
+    if (wanted(argc, argv, kNames[which])) run_messages(which, rank, data, atof(argv[2]));
   }
   MPI_Finalize();
   return 0;

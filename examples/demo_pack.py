@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
@@ -38,12 +38,12 @@ MOST_S = 15.0  # of the runs without TEMPI: those on a GPU may take long
 
 @dataclass(frozen=True)
 class Run:
-    """The line that demo.c printed for one datatype. Seconds."""
+    """What demo.c printed for one datatype. Seconds."""
 
     payload_bytes: int
     pack_s: float
-    message_s: float
     hashes: tuple[str, str]  # of the packed bytes, and of the buffer that they were unpacked into
+    message_s: float | None = None
 
 
 Runs = dict[str, Run]
@@ -72,7 +72,8 @@ class Pack:
     @property
     def message(self) -> Ratio:
         """Times of a message."""
-        return Ratio.of([run.message_s for run in self.alone], [run.message_s for run in self.ours])
+        both = ([run.message_s for run in runs if run.message_s is not None] for runs in (self.alone, self.ours))
+        return Ratio.of(*both)
 
 
 def compile_program(folder: Path) -> Path:
@@ -90,12 +91,13 @@ def compile_program(folder: Path) -> Path:
 
 def parse(output: str) -> Runs:
     """The lines that demo.c prints."""
-    found = {}
+    found: Runs = {}
     for line in output.splitlines():
         match line.split():
-            case [name, size, pack_s, unpack_s, message_s, packed, unpacked] if name in NAMES:
-                both = float(pack_s) + float(unpack_s)
-                found[name] = Run(int(size), both, float(message_s), (packed, unpacked))
+            case ["pack", name, size, pack_s, unpack_s, packed, unpacked]:
+                found[name] = Run(int(size), float(pack_s) + float(unpack_s), (packed, unpacked))
+            case ["message", name, message_s] if name in found:
+                found[name] = replace(found[name], message_s=float(message_s))
     return found
 
 

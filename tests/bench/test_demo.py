@@ -62,7 +62,7 @@ def test_what_crashes_is_said_and_has_no_ratio():
 
 
 def test_wrong_bytes_are_found():
-    found = parse("mesh 8 0.001 0.002 0 a b\nother line\n")
-    assert found == {"mesh": Run(8, 0.003, 0.0, ("a", "b"))}
+    found = parse("pack mesh 8 0.001 0.002 a b\nother line\nmessage mesh 0.5\nmessage faces 0.5\n")
+    assert found == {"mesh": Run(8, 0.003, ("a", "b"), 0.5)}
     pack = Pack("mesh", "", ours=[found["mesh"]], wanted=("a", "c"))
     assert not pack.is_right
