@@ -72,8 +72,8 @@ class Pack:
     @property
     def message(self) -> Ratio:
         """Times of a message."""
-        both = ([run.message_s for run in runs if run.message_s is not None] for runs in (self.alone, self.ours))
-        return Ratio.of(*both)
+        alone, ours = ([run.message_s for run in runs if run.message_s] for runs in (self.alone, self.ours))
+        return Ratio.of(alone, ours)
 
 
 def compile_program(folder: Path) -> Path:

@@ -1,5 +1,5 @@
 // The file of TEMPI_TRACE: JSON in Chrome's trace event format, one complete event ("ph": "X") a span, and a flow event
-// ("s", "f") at each end of an arrow. It is of one process, or of the processes of a job on a node, one after the other.
+// ("s", "f") at each end of an arrow. It is of one process, or of a job's processes on a node, one after the other.
 #pragma once
 
 #include <cstdint>

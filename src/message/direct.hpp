@@ -12,8 +12,8 @@ namespace tempi::message {
 
 struct Half;
 
-// True: this process counts its messages, for direct ones and for the arrows of a timeline. Constant from MPI_Init to MPI_Finalize: one that is not counted would shift
-// later ones.
+// True: this process counts its messages, for direct ones and for the arrows of a timeline. Constant from MPI_Init to
+// MPI_Finalize: one that is not counted would shift later ones.
 inline std::atomic<bool> counts_messages{false};
 inline bool notes_messages() noexcept { return counts_messages.load(std::memory_order_relaxed); }
 // And some of them may be direct: it has a mailbox for the other processes. As constant.
