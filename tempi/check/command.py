@@ -26,7 +26,8 @@ from tempi.run.with_shim import with_shim
 
 STRATEGIES = ("auto", "oneshot", "staged", "device", "direct", "host", "library")
 DEFAULT_SECONDS = 120.0  # all together
-GRACE_SECONDS = 20.0  # for an exchange that has begun, and the end of a job
+GRACE_SECONDS = 20.0  # for exchanges after a slow start, one that has begun, and the end of a job
+LEAST_PART, LEAST_SECONDS = 0.25, 10.0  # of a run's time for exchanges
 WIDTH_OF_FILES = 140
 
 
@@ -61,15 +62,17 @@ def wanted(strategies: str | None) -> list[str]:
     return [name for name in chosen if name not in ("device", "library") or aware != "auto" or not has_device]
 
 
-def launch_of(start: Sequence[str], strategy: str, until: float) -> Launch:
+def launch_of(start: Sequence[str], strategy: str, seconds: float) -> Launch:
     """The ranks of one run. They read the time on their own nodes' clocks."""
     settings = {"STRATEGY": strategy} | ({"NO_DIRECT": "0"} if strategy in ("auto", "direct") else {})
-    return with_shim([*start, sys.executable, "-m", "tempi.check.rank", "--until", str(until)], settings)
+    least = min(LEAST_PART * seconds, LEAST_SECONDS)
+    times = ["--until", str(time.time() + seconds), "--least", str(least)]
+    return with_shim([*start, sys.executable, "-m", "tempi.check.rank", *times], settings)
 
 
 def run_with(start: Sequence[str], strategy: str, seconds: float, most_seconds: float) -> Run:
     """One run, with its failure if it ends early. Ranks that start slowly may take the time of later runs."""
-    ranks = launch_of(start, strategy, time.time() + seconds)
+    ranks = launch_of(start, strategy, seconds)
     found = Run(strategy, shlex.join(ranks.command))
     try:
         for record in records_of(ranks, most_seconds + GRACE_SECONDS):

@@ -68,7 +68,7 @@ def check(tmp_path):
     def call(*arguments, **variables):
         report = tmp_path / "report.json"
         python_path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
-        command = [sys.executable, "-m", "tempi", "check", "--output", str(report), "--seconds", "60", *arguments]
+        command = [sys.executable, "-m", "tempi", "check", "--output", str(report), "--seconds", "8", *arguments]
         done = run(command, shim.clean_environment() | FAKE | python_path | variables)
         return done, json.loads(report.read_text()) if report.exists() else None
 
