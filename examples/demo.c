@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kMostRepeats = 2000, kBoxEdge = 64, kFields = 8, kRows = 512, kParticles = 20000, kPoints = 100000 };
+enum { kMostRepeats = 2000, kBoxEdge = 64, kFields = 8, kRows = 512, kParticles = 20000, kPoints = 20000 };
 static const MPI_Aint kBufferBytes = (MPI_Aint)kFields * kBoxEdge * kBoxEdge * kBoxEdge * 8;
 
 /* ---- memory: the host's, or the GPU's through five functions of CUDA's driver ---- */

@@ -7,11 +7,9 @@ from importlib.util import find_spec
 
 from rich.console import Console
 
-from bench.common.commands import output_of
 from bench.common.tables import cpu_name
 from tempi.cuda.gpus import gpus
-from tempi.info import build_info
-from tempi.run.launchers import find_mpirun
+from tempi.info import build_rows
 
 BUSY = 0.3  # of each core's time
 EXPECTED = {
@@ -19,7 +17,7 @@ EXPECTED = {
     "with one kernel: expect 10 to 10,000 times the speed.",
     "host": "Without a GPU: TEMPI is made for GPU memory, and this shows the smaller part of it. In host "
     "memory expect 1.2 to 8 times the speed for small or scattered elements, the same for large blocks, "
-    "and 1 to 2 times for HaloExchange. Messages of datatypes in host memory stay the MPI library's own.",
+    "and 1 to 3 times for HaloExchange. Messages of datatypes in host memory stay the MPI library's own.",
 }
 
 
@@ -29,8 +27,8 @@ def show_machine(console: Console, where: str) -> None:
     cores = len(os.sched_getaffinity(0))
     names = _in_words([gpu.name for gpu in found])
     console.print(f"[bold]Machine[/bold]  {cpu_name()}, {cores} cores, {names}")
-    mpi = output_of([find_mpirun(), "--version"]).split("\n")[0]
-    console.print(f"[bold]Library[/bold]  {mpi}; TEMPI {build_info().get('version', '')}")
+    build = build_rows()
+    console.print(f"[bold]Library[/bold]  {build['MPI of this Python']}; TEMPI {build['version']}")
     console.print(f"[bold]Expect[/bold]   {EXPECTED[where]}")
     load = os.getloadavg()[0] / cores
     if load > BUSY:

@@ -25,7 +25,7 @@ NAMES = {
     "complex": "every second complex number of 131,072",
     "matrix": "512 x 512 matrix, column by column",
     "particles": "4 of 8 numbers of 20,000 particles",
-    "mesh": "100,000 points of a mesh, in no order",
+    "mesh": "20,000 points of a mesh, in no order",
     "faces": "one face of 8 arrays of 64 x 64 x 64",
     "blocks": "256 blocks of 4 KiB",
 }
