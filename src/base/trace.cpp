@@ -3,6 +3,8 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <new>
 #include <set>
@@ -143,9 +145,17 @@ void write_and_leave(Timeline& timeline) {
   timeline.meeting.reset();
 }
 
+// Ranks that share a file meet, or, of files of their own, all ranks. Relative names are of different files where the
+// ranks run in different folders.
+std::string meeting_of(const std::string& job) {
+  const std::string pattern = text(Option::TRACE);
+  if (is_of_rank(pattern)) return job;
+  return job + "-" + std::to_string(std::hash<std::string>{}(std::filesystem::absolute(pattern).string()));
+}
+
 std::unique_ptr<Timeline> make_timeline(std::size_t most_events) {
   auto timeline = std::make_unique<Timeline>(most_events);
-  if (const std::string job = job_on_node(); !job.empty()) timeline->meeting = Meeting::join("trace", job);
+  if (const std::string job = job_on_node(); !job.empty()) timeline->meeting = Meeting::join("trace", meeting_of(job));
   timeline->zero_ns = timeline->meeting ? timeline->meeting->began_ns() : now_ns();
   return timeline;
 }

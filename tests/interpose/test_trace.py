@@ -181,6 +181,16 @@ def test_the_file_of_one_of_several_nodes_has_its_name(spans, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [f"run.{platform.node()}.json"]
 
 
+def test_ranks_in_different_folders_write_a_file_each(traced, tmp_path):
+    for rank in "01":
+        (tmp_path / rank).mkdir()
+    variables = shim.preloaded(**FAKE, TEMPI_TRACE="run.json")
+    there = f'cd "{tmp_path}/${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" && exec "$0"'
+    mpirun(2, "sh", variables, "-c", there, traced)
+    for rank in range(2):
+        assert {event["pid"] for event in read(tmp_path / str(rank) / "run.json")} == {rank}
+
+
 def test_rank_goes_where_the_name_says_so(traced, tmp_path):
     succeed([str(traced)], shim.preloaded(**FAKE, TEMPI_TRACE=str(tmp_path / "%r-of-%r.json")))
     assert [path.name for path in tmp_path.iterdir()] == ["0-of-0.json"]
