@@ -124,7 +124,7 @@ def records(comm: MPI.Intracomm, deadline: float) -> Iterator[Record]:
 
 @click.command()
 @click.option("--until", type=float, required=True, help="The end, by the clock: seconds since 1970.")
-@click.option("--least", type=float, required=True, help="Seconds of exchanges, also where the start was slow.")
+@click.option("--least", type=float, required=True, help="Seconds of exchanges after a slow start.")
 def main(until: float, least: float) -> None:
     """Check as one rank of a job."""
     use_gpu(local_rank())  # before MPI is initialised
