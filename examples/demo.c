@@ -1,8 +1,10 @@
 /* Packs a few datatypes on rank 0, sends the packed bytes to rank 1 and unpacks them there. Plain MPI, nothing else.
  *
- *   demo host|gpu [NAME ...]     prints "NAME payload_bytes pack_seconds unpack_seconds packed_hash unpacked_hash"
+ *   demo host|gpu SECONDS [NAME ...]     for about SECONDS a datatype; prints for each
+ *     "pack NAME payload_bytes pack_seconds unpack_seconds packed_hash unpacked_hash"
  *
- * With "gpu" the strided side lies in GPU memory (CUDA's driver loaded by name) and the packed side in pinned memory.
+ * With "gpu" the strided side lies in GPU memory (CUDA's driver loaded by name) and the packed side in pinned memory;
+ * then messages of the datatypes from GPU memory to GPU memory are timed, too: "message NAME seconds".
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -10,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kRepeats = 41, kBoxEdge = 128, kFields = 8 };
+enum { kMostRepeats = 2000, kBoxEdge = 64, kFields = 8, kRows = 512, kParticles = 20000, kPoints = 20000 };
 static const MPI_Aint kBufferBytes = (MPI_Aint)kFields * kBoxEdge * kBoxEdge * kBoxEdge * 8;
 
 /* ---- memory: the host's, or the GPU's through five functions of CUDA's driver ---- */
@@ -72,55 +74,62 @@ static MPI_Datatype every_other(int block_bytes, int count) {
   return type;
 }
 
-/* A face of width 3 of a cube of doubles; dimension 2 is the contiguous one. */
-static MPI_Datatype face(int dimension) {
-  int sizes[3] = {kBoxEdge, kBoxEdge, kBoxEdge}, subsizes[3] = {kBoxEdge, kBoxEdge, kBoxEdge}, starts[3] = {0, 0, 0};
-  MPI_Datatype type;
-  subsizes[dimension] = 3;
-  starts[dimension] = 1;
-  MPI_Type_create_subarray(3, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &type);
-  return type;
-}
-
-static MPI_Datatype scattered_doubles(void) {
-  enum { kCount = 100000 };
-  static int displacements[kCount];
-  MPI_Datatype type;
-  for (int i = 0; i < kCount; ++i) displacements[i] = 5 * i + (i * 7919) % 4;
-  MPI_Type_create_indexed_block(kCount, 1, displacements, MPI_DOUBLE, &type);
-  return type;
-}
-
-static MPI_Datatype faces_of_fields(void) {
-  int ones[kFields];
-  MPI_Aint displacements[kFields];
-  MPI_Datatype one = face(2), types[kFields], type;
-  for (int i = 0; i < kFields; ++i) {
-    ones[i] = 1;
-    displacements[i] = (MPI_Aint)i * kBoxEdge * kBoxEdge * kBoxEdge * 8;
-    types[i] = one;
-  }
-  MPI_Type_create_struct(kFields, ones, displacements, types, &type);
+/* `count` elements of `one`, `extent` bytes apart. Frees `one`. */
+static MPI_Datatype repeated(MPI_Datatype one, MPI_Aint extent, int count) {
+  MPI_Datatype resized, type;
+  MPI_Type_create_resized(one, 0, extent, &resized);
+  MPI_Type_contiguous(count, resized, &type);
+  MPI_Type_free(&resized);
   MPI_Type_free(&one);
   return type;
 }
 
-static const char* const kNames[] = {"vector-4B", "vector-16B", "vector-256B",   "vector-4KiB", "face-x",
-                                     "face-y",    "face-z",     "indexed-block", "struct-of-8"};
+static MPI_Datatype matrix_by_columns(void) {
+  MPI_Datatype column;
+  MPI_Type_vector(kRows, 1, kRows, MPI_DOUBLE, &column);
+  return repeated(column, sizeof(double), kRows);
+}
+
+/* Position (three doubles) and charge of a particle of eight doubles. */
+static MPI_Datatype fields_of_particles(void) {
+  const int counts[2] = {3, 1};
+  const MPI_Aint displacements[2] = {0, 5 * sizeof(double)};
+  const MPI_Datatype types[2] = {MPI_DOUBLE, MPI_DOUBLE};
+  MPI_Datatype one;
+  MPI_Type_create_struct(2, counts, displacements, types, &one);
+  return repeated(one, 8 * sizeof(double), kParticles);
+}
+
+/* One of each five points. */
+static MPI_Datatype points_of_mesh(void) {
+  static int displacements[kPoints];
+  MPI_Datatype type;
+  for (unsigned i = 0; i < kPoints; ++i) displacements[i] = (int)(5 * i + (i * 2654435761u >> 13) % 5);
+  MPI_Type_create_indexed_block(kPoints, 1, displacements, MPI_DOUBLE, &type);
+  return type;
+}
+
+/* A face of width 3 of a cube of doubles, across the contiguous dimension, in each field. */
+static MPI_Datatype faces_of_fields(void) {
+  const int sizes[4] = {kFields, kBoxEdge, kBoxEdge, kBoxEdge}, subsizes[4] = {kFields, kBoxEdge, kBoxEdge, 3},
+            starts[4] = {0, 0, 0, 1};
+  MPI_Datatype type;
+  MPI_Type_create_subarray(4, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &type);
+  return type;
+}
+
+static const char* const kNames[] = {"complex", "matrix", "particles", "mesh", "faces", "blocks"};
 enum { kTypes = sizeof kNames / sizeof *kNames };
 
 static MPI_Datatype make_type(int which) {
-  const int payload = 4 << 20;
+  const int payload = 1 << 20;
   switch (which) {
-    case 0: return every_other(4, payload / 4);
-    case 1: return every_other(16, payload / 16);
-    case 2: return every_other(256, payload / 256);
-    case 3: return every_other(4096, payload / 4096);
-    case 4: return face(2);
-    case 5: return face(1);
-    case 6: return face(0);
-    case 7: return scattered_doubles();
-    default: return faces_of_fields();
+    case 0: return every_other(16, payload / 16);
+    case 1: return matrix_by_columns();
+    case 2: return fields_of_particles();
+    case 3: return points_of_mesh();
+    case 4: return faces_of_fields();
+    default: return every_other(4096, payload / 4096);
   }
 }
 
@@ -155,14 +164,55 @@ static double once(int rank, MPI_Datatype type, void* data, void* packed, int by
   return MPI_Wtime() - begin;
 }
 
+/* Half a round trip of a message of the datatype. */
+static double message(int rank, MPI_Datatype type, void* data) {
+  double begin = MPI_Wtime();
+  if (rank == 0) MPI_Send(data, 1, type, 1, 1, MPI_COMM_WORLD);
+  MPI_Recv(data, 1, type, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 1) MPI_Send(data, 1, type, 0, 1, MPI_COMM_WORLD);
+  return (MPI_Wtime() - begin) / 2;
+}
+
 static int by_size(const void* a, const void* b) {
   const double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
 }
 
-static void run(int which, int rank, void* data, void* packed, Word* host) {
+static double median(double* times, int n) {
+  qsort(times, (size_t)n, sizeof *times, by_size);
+  return times[n / 2];
+}
+
+/* What comes after a first time of `first` seconds on the slower rank, as often as there is time. 0: it is too slow. */
+static int repeats(double first, double seconds) {
+  double slowest;
+  MPI_Allreduce(&first, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  const double n = seconds / slowest;
+  return n < 1 ? 0 : n < 9 ? 9 : n > kMostRepeats ? kMostRepeats : (int)n;
+}
+
+static double pack_time(int rank, MPI_Datatype type, void* data, void* packed, int bytes, double seconds) {
+  static double times[kMostRepeats];
+  const double first = once(rank, type, data, packed, bytes);
+  const int n = repeats(first, seconds);
+  for (int i = 0; i < n; ++i) {
+    times[i] = once(rank, type, data, packed, bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  return n == 0 ? first : median(times, n);
+}
+
+static double message_time(int rank, MPI_Datatype type, void* data, double seconds) {
+  static double times[kMostRepeats];
+  const double first = message(rank, type, data);
+  const int n = repeats(first, seconds);
+  for (int i = 0; i < n; ++i) times[i] = message(rank, type, data);
+  return n == 0 ? first : median(times, n);
+}
+
+static void run_packing(int which, int rank, void* data, void* packed, Word* host, double seconds) {
   int bytes;
-  double times[kRepeats], pack_and_unpack[2];
+  double time, pack_and_unpack[2];
   Word mine, hashes[2];
   MPI_Datatype type = make_type(which);
   MPI_Type_commit(&type);
@@ -171,29 +221,36 @@ static void run(int which, int rank, void* data, void* packed, Word* host) {
   fill(host, rank);
   upload(data, host, (size_t)kBufferBytes);
   memset(packed, 0, (size_t)bytes);
-  for (int i = 0; i < kRepeats; ++i) {
-    times[i] = once(rank, type, data, packed, bytes);
-    MPI_Barrier(MPI_COMM_WORLD);
-  }
+  time = pack_time(rank, type, data, packed, bytes, seconds);
   download(host, data, (size_t)kBufferBytes);
   mine = rank == 0 ? hash(packed, bytes) : hash(host, kBufferBytes);
 
-  qsort(times, kRepeats, sizeof *times, by_size);
-  MPI_Gather(&times[kRepeats / 2], 1, MPI_DOUBLE, pack_and_unpack, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  MPI_Gather(&time, 1, MPI_DOUBLE, pack_and_unpack, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   MPI_Gather(&mine, 1, MPI_UNSIGNED_LONG_LONG, hashes, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
   if (rank == 0) {
-    printf("%s %d %.9f %.9f %016llx %016llx\n", kNames[which], bytes, pack_and_unpack[0], pack_and_unpack[1], hashes[0],
-           hashes[1]);
+    printf("pack %s %d %.9f %.9f %016llx %016llx\n", kNames[which], bytes, pack_and_unpack[0], pack_and_unpack[1],
+           hashes[0], hashes[1]);
+    fflush(stdout);
+  }
+  MPI_Type_free(&type);
+}
+
+static void run_messages(int which, int rank, void* data, double seconds) {
+  MPI_Datatype type = make_type(which);
+  MPI_Type_commit(&type);
+  const double time = message_time(rank, type, data, seconds);
+  if (rank == 0) {
+    printf("message %s %.9f\n", kNames[which], time);
     fflush(stdout);
   }
   MPI_Type_free(&type);
 }
 
 static int wanted(int argc, char** argv, const char* name) {
-  for (int i = 2; i < argc; ++i) {
+  for (int i = 3; i < argc; ++i) {
     if (!strcmp(argv[i], name)) return 1;
   }
-  return argc <= 2;
+  return argc <= 3;
 }
 
 int main(int argc, char** argv) {
@@ -201,15 +258,18 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  check(size != 2, "starting with two ranks");
-  use_gpu = argc > 1 && !strcmp(argv[1], "gpu");
+  check(size != 2 || argc < 3, "starting with two ranks, and with two arguments or more,");
+  use_gpu = !strcmp(argv[1], "gpu");
   if (use_gpu) open_gpu();
 
   void* data = data_memory((size_t)kBufferBytes);
-  void* packed = packed_memory((size_t)16 << 20);
+  void* packed = packed_memory((size_t)4 << 20);
   Word* host = malloc((size_t)kBufferBytes);
   for (int which = 0; which < kTypes; ++which) {
-    if (wanted(argc, argv, kNames[which])) run(which, rank, data, packed, host);
+    if (wanted(argc, argv, kNames[which])) run_packing(which, rank, data, packed, host, atof(argv[2]));
+  }
+  for (int which = 0; use_gpu && which < kTypes; ++which) {
+    if (wanted(argc, argv, kNames[which])) run_messages(which, rank, data, atof(argv[2]));
   }
   MPI_Finalize();
   return 0;

@@ -1,7 +1,7 @@
 """The stages of TEMPI as functions over plain values, and the C face of libtempi.so."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypedDict, TypeVar
+from typing import ClassVar, Literal, Protocol, TypedDict, TypeVar
 
 from typing_extensions import Buffer
 
@@ -68,6 +68,12 @@ def reversed(box: Box, /) -> Box: ...
 def run_on_host(
     boxes: Sequence[Box], src_buffer: Buffer, src_origin: int, dst_buffer: Buffer, dst_origin: int
 ) -> None: ...
+
+class HostCopies:
+    most_loops: ClassVar[int]
+    def __init__(self) -> None: ...
+    def add(self, source: int, target: int, block_bytes: int, loops: Sequence[tuple[int, int]]) -> None: ...
+    def run(self) -> None: ...
 
 class OptionRow(TypedDict):
     name: str

@@ -37,10 +37,16 @@ def _mpi_of_this_python() -> str:
     return MPI.Get_library_version().split(",")[0].splitlines()[0].strip("\0 ")
 
 
+def _table(title: str, *columns: str) -> Table:
+    """Without lines, so that nothing is in the way of a narrow terminal, a pipe or a copy."""
+    return Table(*columns, title=title, title_justify="left", title_style="bold", box=None, pad_edge=False,
+                 header_style="dim", show_header=bool(columns))  # fmt: skip
+
+
 def _two_columns(title: str, rows: dict[str, str]) -> Table:
-    table = Table(title=title, title_justify="left", show_header=False)
-    for _ in range(2):
-        table.add_column(overflow="fold")
+    table = _table(title)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for key, value in rows.items():
         table.add_row(key, value)
     return table
@@ -91,14 +97,22 @@ def option_rows(with_all: bool) -> list[Option]:
 
 
 def _option_table(rows: list[Option]) -> Table:
-    table = Table(title="Options", title_justify="left")
-    for name in ("option", "value", "default", "from", "meaning"):
+    table = _table("Options, *: set in the environment")
+    table.add_column("option", no_wrap=True)
+    for name in ("value", "meaning"):
         table.add_column(name, overflow="fold")
+    table.show_header = True
     for option in rows:
-        where = "environment" if option.from_environment else "default"
-        values = (option.value or "-", option.default or "-")
-        table.add_row(f"TEMPI_{option.name}", *values, where, option.meaning)
+        table.add_row(f"TEMPI_{option.name}", _value_of(option), option.meaning)
     return table
+
+
+def _value_of(option: Option) -> str:
+    """The value, and the default where the environment sets another one."""
+    value, default = option.value or "-", option.default or "-"
+    if not option.from_environment:
+        return value
+    return f"{value} *" if value == default else f"{value} * (default: {default})"
 
 
 def print_info(with_all: bool, as_json: bool) -> None:
@@ -108,7 +122,10 @@ def print_info(with_all: bool, as_json: bool) -> None:
         whole: dict[str, Any] = {"tempi": build, "gpus": found, "options": [asdict(row) for row in rows]}
         print(json.dumps(whole, indent=1))
         return
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
-    console.print(_two_columns("tempi", build))
-    console.print(_two_columns("GPUs", found or {"-": "none found"}))
-    console.print(_option_table(rows))
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False)
+    gpu_table = _two_columns("GPUs", found or {"-": "none found"})
+    with console.capture() as text:
+        for table in (_two_columns("tempi", build), gpu_table, _option_table(rows)):
+            console.print(table)
+            console.print()
+    print("\n".join(line.rstrip() for line in text.get().rstrip().splitlines()))

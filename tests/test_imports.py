@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "testing": {"_library"},
     "cuda": {"_library"},
     "arrays": {"cuda"},
-    "halo": {"_html", "_library", "arrays", "cuda"},
+    "halo": {"_html", "_library", "_native", "arrays", "cuda"},
     "model": {"_native"},
     "explanation": {"_library", "handles", "model"},
     "figures": set(),

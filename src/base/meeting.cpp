@@ -1,6 +1,7 @@
 #include "base/meeting.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,9 +18,15 @@ constexpr off_t kMutex = off_t{1} << 40, kMembers = kMutex + 1;  // bytes that a
 
 struct Head {
   std::uint64_t n_joined, n_left;
+  std::int64_t began_ns;
 };
 
-std::string prefix() { return "tempi-report-" + std::to_string(geteuid()) + "-"; }
+std::string prefix(const std::string& purpose) { return "tempi-" + purpose + "-" + std::to_string(geteuid()) + "-"; }
+
+std::int64_t now_ns() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
 
 // Open file description locks belong to this opening of the file, not to a thread. False: another process holds it.
 bool lock(int file, short type, off_t begin, off_t bytes, int command) {
@@ -62,10 +69,9 @@ bool is_unlinked(int file) {
 }
 
 // Files of meetings whose last members died before they could leave.
-void remove_abandoned() {
+void remove_abandoned(const std::string& own) {
   DIR* const folder = opendir(kFolder);
   if (folder == nullptr) return;
-  const std::string own = prefix();
   while (const dirent* entry = readdir(folder)) {
     const std::string name = entry->d_name;
     if (name.compare(0, own.size(), own) != 0) continue;
@@ -80,12 +86,12 @@ void remove_abandoned() {
 
 }  // namespace
 
-std::unique_ptr<Meeting> Meeting::join(const std::string& name) noexcept try {
-  std::string path = kFolder + prefix() + name;
+std::unique_ptr<Meeting> Meeting::join(const std::string& purpose, const std::string& name) noexcept try {
+  std::string path = kFolder + prefix(purpose) + name;
   for (char* at = path.data() + std::string(kFolder).size(); *at != '\0'; ++at) {
     if (*at == '/') *at = '_';
   }
-  remove_abandoned();
+  remove_abandoned(prefix(purpose));
   while (true) {
     const int file = open_own(path, O_CREAT);
     if (file < 0) return nullptr;
@@ -96,7 +102,7 @@ std::unique_ptr<Meeting> Meeting::join(const std::string& name) noexcept try {
     return meeting;
   }
 } catch (...) {
-  warn_fallback("TEMPI_REPORT: the report is of this rank alone", caught_error().what());
+  warn_fallback("the report and the timeline are of this rank alone", caught_error().what());
   return nullptr;
 }
 
@@ -106,30 +112,39 @@ Meeting::~Meeting() { ::close(file_); }
 bool Meeting::enter() {
   Head head{};
   read_at(file_, &head, sizeof head, 0);  // nothing yet for the first
+  if (head.n_joined == 0) head.began_ns = now_ns();
+  began_ns_ = head.began_ns;
   member_ = static_cast<std::int64_t>(head.n_joined++);
   return write_at(file_, &head, sizeof head, 0) && lock(file_, F_WRLCK, kMembers + member_, 1, F_OFD_SETLK) &&
          lock(file_, F_UNLCK, kMutex, 1, F_OFD_SETLK);
 }
 
-std::optional<Meeting::Sums> Meeting::leave(const std::vector<std::uint64_t>& own) noexcept try {
-  const Sums alone{own, 1, 0};
+std::optional<Meeting::Sums> Meeting::leave(std::size_t n, FunctionRef<Values(const Values&)> own) noexcept try {
+  return add(n, own);
+} catch (...) {
+  warn_fallback("the report or the timeline lacks this rank", caught_error().what());
+  return {};
+}
+
+std::optional<Meeting::Sums> Meeting::add(std::size_t n, FunctionRef<Values(const Values&)> own) {
+  Values values(n);
+  const auto bytes = static_cast<std::size_t>(n * sizeof(std::uint64_t));
   Head head{};
-  if (!lock(file_, F_WRLCK, kMutex, 1, F_OFD_SETLKW) || !read_at(file_, &head, sizeof head, 0)) return alone;
-  std::vector<std::uint64_t> values(own.size());
-  const std::size_t bytes = values.size() * sizeof values.front();
-  if (head.n_left > 0 && !read_at(file_, values.data(), bytes, sizeof head)) return alone;
-  for (std::size_t i = 0; i < own.size(); ++i) values[i] += own[i];
+  const bool is_open = lock(file_, F_WRLCK, kMutex, 1, F_OFD_SETLKW) && read_at(file_, &head, sizeof head, 0) &&
+                       (head.n_left == 0 || read_at(file_, values.data(), bytes, sizeof head));
+  if (!is_open) return Sums{own(Values(n)), 1, 0};
+  const Values mine = own(values);
+  for (std::size_t i = 0; i < n; ++i) values[i] += mine[i];
   ++head.n_left;
-  if (!write_at(file_, values.data(), bytes, sizeof head) || !write_at(file_, &head, sizeof head, 0)) return alone;
+  if (!write_at(file_, values.data(), bytes, sizeof head) || !write_at(file_, &head, sizeof head, 0)) {
+    return Sums{mine, 1, 0};
+  }
   const bool is_last = !is_locked_by_others(file_, kMembers, static_cast<off_t>(head.n_joined));
   if (is_last) ::unlink(path_.c_str());
   lock(file_, F_UNLCK, kMembers + member_, 1, F_OFD_SETLK);
   lock(file_, F_UNLCK, kMutex, 1, F_OFD_SETLK);
   if (!is_last) return {};
   return Sums{std::move(values), head.n_left, head.n_joined - head.n_left};
-} catch (...) {
-  warn_fallback("TEMPI_REPORT: the report lacks this rank", caught_error().what());
-  return {};
 }
 
 }  // namespace tempi

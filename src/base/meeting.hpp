@@ -1,4 +1,5 @@
-// Processes of one job on one node add up numbers; the last one to leave gets the sums. No process waits.
+// Processes of one job on one node add up numbers; the last one to leave gets the sums. None waits for the others, but
+// for those that leave at the same time: one after the other.
 //
 // They meet in a file of /dev/shm that only their user may open. A member holds a lock on a byte of its own, which the
 // system takes away when it dies: the living are told from the dead without their process numbers. Processes that do
@@ -11,31 +12,40 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.hpp"
+
 namespace tempi {
 
 class Meeting {
  public:
-  // Joins the meeting of this name. Null where there can be none.
-  static std::unique_ptr<Meeting> join(const std::string& name) noexcept;
+  using Values = std::vector<std::uint64_t>;
+
+  // Joins the meeting of this purpose ("report") and name. Null where there can be none.
+  static std::unique_ptr<Meeting> join(const std::string& purpose, const std::string& name) noexcept;
   ~Meeting();  // dies, to the others
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
+  // When the first member joined, by std::chrono::steady_clock.
+  std::int64_t began_ns() const { return began_ns_; }
+
   struct Sums {
-    std::vector<std::uint64_t> values;
+    Values values;
     std::uint64_t n_members;  // that have added theirs
     std::uint64_t n_died;     // before they could
   };
-  // Adds `own`, of the same length in all members. Sums: nobody else is there any more, and the file is gone.
-  std::optional<Sums> leave(const std::vector<std::uint64_t>& own) noexcept;
+  // Adds the `n` numbers that own(sums so far) returns: as many in all members. No other member leaves while it runs.
+  // Sums: nobody else is there any more, and the file is gone.
+  std::optional<Sums> leave(std::size_t n, FunctionRef<Values(const Values&)> own) noexcept;
 
  private:
   Meeting(std::string path, int file) : path_(std::move(path)), file_(file) {}
   bool enter();
+  std::optional<Sums> add(std::size_t n, FunctionRef<Values(const Values&)> own);
 
   std::string path_;
   int file_;
-  std::int64_t member_ = 0;
+  std::int64_t member_ = 0, began_ns_ = 0;
 };
 
 }  // namespace tempi

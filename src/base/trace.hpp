@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace tempi::trace {
 
@@ -18,7 +19,14 @@ struct Details {
   const char* strategy = nullptr;
   std::int64_t peer = -1;  // rank in MPI_COMM_WORLD
   std::int64_t blocks = -1, touched = -1, pages = -1, is_indexed = -1;
+  const char* memory = nullptr;  // "host" or "GPU"
+  // Of the arrow from the send of a message to its receive: its number, which both processes work out. 0: none. A
+  // sender does not know by which of two numbers the receiver knows the message.
+  std::uint64_t sent_as = 0, or_sent_as = 0, received_as = 0;
 };
+
+// The number of a message from what tells it from all others of the job.
+std::uint64_t arrow_number(std::initializer_list<std::uint64_t> parts) noexcept;
 
 extern std::atomic<bool> is_on;
 
@@ -52,16 +60,16 @@ auto traced(const char* name, const Call& call) {
   return call();
 }
 
-// About 120 MB of memory and twice that on disk. Later spans are counted and dropped.
+// About 150 MB of memory and twice that on disk. Later spans are counted and dropped.
 constexpr std::size_t kMostEvents = 1'000'000;
 
 // Spans count from now on, if TEMPI_TRACE or an NVTX tool asks for them. Later calls do nothing.
 void start(std::size_t most_events = kMostEvents) noexcept;
 
-// The file is named after the rank; without one, after the process.
-void set_rank(int rank) noexcept;
+// The rank in MPI_COMM_WORLD. `is_whole`: all ranks of the job are on this node, or their number is not known.
+void set_rank(int rank, bool is_whole) noexcept;
 
-// Writes the file, once; at exit if not called before. Spans are off from now on.
+// Writes this process's events, once; at exit if not called before. Spans are off from now on.
 void finish() noexcept;
 
 }  // namespace tempi::trace

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace tempi::trace {
 namespace {
@@ -38,19 +39,23 @@ std::string arguments(const Details& details) {
   if (details.touched >= 0) add("touched", std::to_string(details.touched));
   if (details.pages >= 0) add("pages", std::to_string(details.pages));
   if (details.is_indexed >= 0) add("indexed", std::to_string(details.is_indexed));
+  if (details.memory != nullptr) add("memory", quoted(details.memory));
   return list;
 }
 
 }  // namespace
 
-std::string path_of_rank(const std::string& pattern, int rank) {
-  const std::string who = rank < 0 ? "process" + std::to_string(getpid()) : std::to_string(rank);
+bool is_of_rank(const std::string& pattern) { return pattern.find("%r") != std::string::npos; }
+
+std::string path_of(const std::string& pattern, const Writer& writer) {
   std::string path = pattern;
-  if (path.find("%r") == std::string::npos) {
+  if (!is_of_rank(pattern)) {
     const std::size_t name = path.rfind('/') + 1;  // 0 where there is no folder
     const std::size_t dot = path.rfind('.');
-    path.insert(dot == std::string::npos || dot <= name ? path.size() : dot, ".%r");
+    const std::size_t at = dot == std::string::npos || dot <= name ? path.size() : dot;
+    return writer.is_whole ? path : path.insert(at, std::string(".").append(host_name()));
   }
+  const std::string who = writer.rank < 0 ? "process" + std::to_string(getpid()) : std::to_string(writer.rank);
   for (std::size_t at = 0; (at = path.find("%r", at)) != std::string::npos; at += who.size()) path.replace(at, 2, who);
   return path;
 }
@@ -71,50 +76,70 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
-TraceFile::TraceFile(const std::string& pattern, int rank, std::size_t n_dropped)
-    : path_(path_of_rank(pattern, rank)),
-      unfinished_path_(path_ + ".unfinished" + std::to_string(getpid())),
-      process_(rank < 0 ? getpid() : rank),
-      file_(::open(unfinished_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
-  if (file_ < 0) fail();
-  begin(rank, n_dropped);
+TraceFile::TraceFile(std::string path, const Writer& writer, std::uint64_t begin)
+    : path_(std::move(path)),
+      process_(writer.rank < 0 ? getpid() : writer.rank),
+      file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)),
+      end_(begin) {
+  const auto offset = static_cast<off_t>(begin);
+  const bool is_at_end = file_ >= 0 && ::ftruncate(file_, offset) == 0 && ::lseek(file_, offset, SEEK_SET) == offset;
+  if (!is_at_end) fail();
+  text_ = begin == 0 ? "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" : ",\n";
+  name_process(writer.rank);
 }
 
 TraceFile::~TraceFile() {
-  if (file_ < 0) return;
-  ::close(file_);
-  ::unlink(unfinished_path_.c_str());
+  if (file_ >= 0) ::close(file_);
 }
 
-void TraceFile::begin(int rank, std::size_t n_dropped) {
+void TraceFile::name_process(int rank) {
   const std::string pid = std::to_string(process_);
   const std::string name = (rank < 0 ? "" : "rank " + std::to_string(rank) + ", ") + "process " +
                            std::to_string(getpid()) + " on " + host_name();
-  text_ = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"rank\":" + std::to_string(rank) +
-          ",\"dropped_events\":" + std::to_string(n_dropped) + "},\"traceEvents\":[\n" +
-          R"({"ph":"M","name":"process_name","pid":)" + pid + ",\"args\":{\"name\":" + quoted(name) + "}},\n" +
-          R"({"ph":"M","name":"process_sort_index","pid":)" + pid + ",\"args\":{\"sort_index\":" + pid + "}}";
+  text_ += R"({"ph":"M","name":"process_name","pid":)" + pid + ",\"args\":{\"rank\":" + std::to_string(rank) +
+           ",\"name\":" + quoted(name) + "}},\n" + R"({"ph":"M","name":"process_sort_index","pid":)" + pid +
+           ",\"args\":{\"sort_index\":" + pid + "}}";
+}
+
+void TraceFile::name_thread(int thread, const std::string& name) {
+  text_ += R"(,
+{"ph":"M","name":"thread_name",)" +
+           place(thread) + ",\"args\":{\"name\":" + quoted(name) + "}}";
+}
+
+std::string TraceFile::place(int thread) const {
+  return "\"pid\":" + std::to_string(process_) + ",\"tid\":" + std::to_string(thread);
 }
 
 void TraceFile::add(const Event& event, int thread) {
   text_ += ",\n{\"ph\":\"X\",\"cat\":\"tempi\",\"name\":" + quoted(event.name) +
-           ",\"ts\":" + microseconds(event.begin_ns) + ",\"dur\":" + microseconds(event.duration_ns) +
-           ",\"pid\":" + std::to_string(process_) + ",\"tid\":" + std::to_string(thread) + ",\"args\":{" +
-           arguments(event.details) + "}}";
+           ",\"ts\":" + microseconds(event.begin_ns) + ",\"dur\":" + microseconds(event.duration_ns) + "," +
+           place(thread) + ",\"args\":{" + arguments(event.details) + "}}";
+  for (const std::uint64_t number : {event.details.sent_as, event.details.or_sent_as}) {
+    if (number != 0) add_arrow(R"("ph":"s")", number, event, thread);
+  }
+  if (event.details.received_as != 0) add_arrow(R"("ph":"f","bp":"e")", event.details.received_as, event, thread);
   if (text_.size() >= kFlushBytes) flush();
 }
 
-void TraceFile::close() {
-  text_ += "\n]}\n";
+// Within the event's span, to which viewers bind it.
+void TraceFile::add_arrow(const char* phase, std::uint64_t number, const Event& event, int thread) {
+  std::array<char, 24> id{};
+  std::snprintf(id.data(), id.size(), "\"0x%llx\"", static_cast<unsigned long long>(number));
+  text_ += std::string(",\n{") + phase + ",\"cat\":\"message\",\"name\":\"message\",\"id\":" + id.data() +
+           ",\"ts\":" + microseconds(event.begin_ns) + "," + place(thread) + "}";
+}
+
+std::uint64_t TraceFile::close(const Tail& tail) {
   flush();
-  const int file = file_;
-  file_ = -1;
-  if (::close(file) != 0 || ::rename(unfinished_path_.c_str(), path_.c_str()) != 0) {
-    const int saved_errno = errno;
-    ::unlink(unfinished_path_.c_str());
-    errno = saved_errno;
-    fail();
-  }
+  const std::uint64_t end = end_;
+  text_ = "\n],\"otherData\":{\"processes\":" + std::to_string(tail.n_processes) +
+          ",\"dropped_events\":" + std::to_string(tail.n_dropped) +
+          ",\"zero_unix_us\":" + std::to_string(tail.zero_unix_us) + "}}\n";
+  flush();
+  const int file = std::exchange(file_, -1);
+  if (::close(file) != 0) fail();
+  return end;
 }
 
 void TraceFile::flush() {
@@ -126,6 +151,7 @@ void TraceFile::flush() {
     next += written;
     left -= static_cast<std::size_t>(written);
   }
+  end_ += text_.size();
   text_.clear();
 }
 

@@ -1,4 +1,5 @@
-// The file of TEMPI_TRACE: JSON in Chrome's trace event format, one complete event ("ph": "X") a span.
+// The file of TEMPI_TRACE: JSON in Chrome's trace event format, one complete event ("ph": "X") a span, and a flow event
+// ("s", "f") at each end of an arrow. It is of one process, or of a job's processes on a node, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +12,55 @@ namespace tempi::trace {
 struct Event {
   const char* name;
   Details details;
-  std::int64_t begin_ns, duration_ns;  // since the week's begin, alike for all ranks
+  std::int64_t begin_ns, duration_ns;  // since the timeline's zero
 };
 
-// The file of rank 3: "%r" in `pattern` becomes "3"; without one, "trace.json" becomes "trace.3.json". A negative rank
-// (none) becomes "process" and the process number.
-std::string path_of_rank(const std::string& pattern, int rank);
+// The process that writes.
+struct Writer {
+  int rank;       // negative: none
+  bool is_whole;  // as in set_rank()
+};
+
+// True: each rank has a file of its own.
+bool is_of_rank(const std::string& pattern);
+
+// "%r" in `pattern` becomes the rank, or "process" and the process number where there is none. Without it the file is
+// that of the job; of a job on several nodes, "trace.json" becomes "trace.HOST.json".
+std::string path_of(const std::string& pattern, const Writer& writer);
 
 // `text` between quotes. Bytes that are not ASCII are read as Latin-1, so that the result is valid whatever they are.
 std::string quoted(const std::string& text);
 
-// Writes a file beside `path()`, which takes its name when it is closed. Throws std::system_error.
+// The events of one process. Throws std::system_error.
 class TraceFile {
  public:
-  TraceFile(const std::string& pattern, int rank, std::size_t n_dropped);
+  // Behind the first `begin` bytes, which other processes have written; all that follows them is overwritten.
+  TraceFile(std::string path, const Writer& writer, std::uint64_t begin);
   ~TraceFile();
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
+  void name_thread(int thread, const std::string& name);
   void add(const Event& event, int thread);
-  void close();
-  const std::string& path() const { return path_; }
+
+  struct Tail {
+    std::uint64_t n_processes, n_dropped;
+    std::int64_t zero_unix_us;
+  };
+  // Ends the file, which is valid then; returns the bytes before the tail, which the next process overwrites.
+  std::uint64_t close(const Tail& tail);
 
  private:
-  void begin(int rank, std::size_t n_dropped);
+  void name_process(int rank);
+  void add_arrow(const char* phase, std::uint64_t number, const Event& event, int thread);
+  std::string place(int thread) const;
   void flush();
   [[noreturn]] void fail() const;
 
-  std::string path_, unfinished_path_, text_;
+  std::string path_, text_;
   int process_;  // the rank: viewers group events by it
   int file_;
+  std::uint64_t end_;  // bytes in the file
 };
 
 }  // namespace tempi::trace

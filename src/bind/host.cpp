@@ -81,11 +81,43 @@ void run_checked(const Boxes& boxes, const py::buffer& src, std::int64_t src_ori
                     static_cast<std::byte*>(to.ptr) + dst_origin);
 }
 
+// Copies within host memory, each from an address to another one by the same loops. The caller answers for the memory,
+// and no byte that is written is also read or written by another copy.
+class HostCopies {
+ public:
+  using Loop = std::pair<std::int64_t, std::int64_t>;  // count and stride, the outermost first
+
+  void add(std::int64_t from, std::int64_t to, std::int64_t block_bytes, const std::vector<Loop>& loops) {
+    if (std::ssize(loops) > kMaxBoxDims) throw py::value_error("a copy has too many loops");
+    if (boxes_.empty()) origin_ = from;
+    Box& box = boxes_.emplace_back();
+    box.src_offset = from - origin_;
+    box.dst_offset = to - origin_;
+    box.block_bytes = block_bytes;
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+      box.dims[static_cast<std::size_t>(box.n_dims++)] = {loop->first, loop->second, loop->second};
+    }
+  }
+  void run() const {
+    auto* const origin = reinterpret_cast<void*>(origin_);
+    host::run_on_host(boxes_, origin, origin);
+  }
+
+ private:
+  Boxes boxes_;
+  std::int64_t origin_ = 0;
+};
+
 }  // namespace
 
 void bind_host(py::module_& module) {
   module.def("run_on_host", run_checked, py::arg("boxes"), py::arg("src_buffer"), py::arg("src_origin"),
              py::arg("dst_buffer"), py::arg("dst_origin"));
+  py::class_<HostCopies>(module, "HostCopies")
+      .def(py::init<>())
+      .def_readonly_static("most_loops", &kMaxBoxDims)
+      .def("add", &HostCopies::add, py::arg("source"), py::arg("target"), py::arg("block_bytes"), py::arg("loops"))
+      .def("run", &HostCopies::run, py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace tempi::bind

@@ -282,7 +282,7 @@ message::MessagePtr Agreement::message_of(const Call& call, const Group& group, 
 }
 
 void agree_early(Handle comm) noexcept {
-  if (!message::notes_messages() || !active()) return;
+  if (!message::has_mailbox() || !active()) return;
   try {
     Agreement* const agreement = Agreement::of(comm);
     if (agreement == nullptr) return;

@@ -90,7 +90,7 @@ class Agreement final : public peer::Attachment {
 
 // The call may be carried out by messages, or by a kernel of each member: it must be counted.
 inline bool is_counted(Function function) noexcept {
-  return (may_be_by_messages(function) || is_node_reduction(function)) && message::notes_messages();
+  return (may_be_by_messages(function) || is_node_reduction(function)) && message::has_mailbox();
 }
 
 // For the call that has made a communicator with a topology: nonblocking calls on it can be by messages.

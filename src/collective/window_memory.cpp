@@ -63,7 +63,7 @@ class WindowVotes final : public peer::Attachment {
 std::optional<bool> any_refuses(Handle comm, bool refuses) {
   check(comm);
   if (Group(comm).size == 1) return refuses;
-  WindowVotes* const votes = message::notes_messages() ? WindowVotes::of(comm) : nullptr;
+  WindowVotes* const votes = message::has_mailbox() ? WindowVotes::of(comm) : nullptr;
   return votes != nullptr ? votes->any_refuses(refuses) : std::nullopt;
 }
 

@@ -67,7 +67,7 @@ int send_half(const Call& call, FoundSide&& found, Handle* sent) {
 }
 
 bool is_run_by_requests(const Call& call, const Sides& sides) {
-  if (!call.blocks() || call.is_one_buffer || !notes_messages()) return false;
+  if (!call.blocks() || call.is_one_buffer || !has_mailbox()) return false;
   if (call.in != nullptr && call.out != nullptr && !can_be_sent(*call.out)) return false;
   return may_be_direct(call.out, sides.out) || may_be_direct(call.in, sides.in);
 }

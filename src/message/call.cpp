@@ -72,7 +72,8 @@ class ClosesUnlessDone {
 // A blocking call needs no message: its payloads live as long as the call.
 int run_blocking(const Call& call, Sides& sides, Over over) {
   Engine::flush();
-  const UndecidedPtr undecided = note_untouched(call.out, call.in, false).undecided;
+  const Meetings::Place place = note_untouched(call.out, call.in, false);
+  const UndecidedPtr& undecided = place.undecided;
   const ClosesUnlessDone noted(call.comm());
   std::optional<Payload> out, in;
   if (Payload* const payload = emplace(out, sides.out)) payload->move();
@@ -81,7 +82,7 @@ int run_blocking(const Call& call, Sides& sides, Over over) {
   SeenStatus seen(static_cast<MPI_Status*>(call.result));
   const int code = trace::traced("library wait", [&] { return over(lent_out.given(), lent_in.given(), seen.get()); });
   if (undecided) undecided->decide(code, *seen.get());
-  if (in) unpack_received(*in, code, *seen.get());
+  if (in) unpack_received(*in, code, *seen.get(), place.arrow);
   return noted.done(code);
 }
 

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/launcher.hpp"
 #include "base/log.hpp"
+#include "base/options.hpp"
 #include "message/call.hpp"
 #include "message/engine.hpp"
 #include "message/library_requests.hpp"
@@ -68,12 +69,15 @@ Meetings::Place note_untouched_receive(const Half& half, bool is_persistent) {
 }  // namespace
 
 void open_mailbox() noexcept {
-  counts_messages.store(peer::counts_creations() && device::may_come());
-  if (notes_messages()) Mailbox::own().publish(job_on_node(), peer::own_rank());
+  const bool may_be_direct = model::direct_is_wanted() && device::may_come();
+  has_open_mailbox.store(peer::counts_creations() && may_be_direct);
+  counts_messages.store(peer::counts_creations() && (may_be_direct || !text(Option::TRACE).empty()));
+  if (has_mailbox()) Mailbox::own().publish(job_on_node(), peer::own_rank());
 }
 
 void close_mailbox() noexcept {
-  if (counts_messages.exchange(false)) Mailbox::own().withdraw();
+  counts_messages.store(false);
+  if (has_open_mailbox.exchange(false)) Mailbox::own().withdraw();
 }
 
 Meetings::Place note_untouched(const Half* out, const Half* in, bool is_persistent) noexcept try {
@@ -114,11 +118,13 @@ void note_receive(Message& message) noexcept try {
   Part& part = message.ins.first();
   part.offer = nullptr;
   part.posted = {};
+  part.arrow = 0;
   Meetings* const all = notes_messages() ? meetings_of(message.comm) : nullptr;
   if (all == nullptr) return;
   const bool may_be_offered = part.payload.may_be_direct();
   Meetings::Place place = all->place_receive(part.peer, part.tag, may_be_offered);
   part.posted = place.posted;
+  part.arrow = place.arrow;
   if (may_be_offered && place.undecided) count_direct(Outcome::from_any_source, part.payload.bytes());
   message.undecided = std::move(place.undecided);
   if (place.line == nullptr) return;

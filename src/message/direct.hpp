@@ -12,10 +12,13 @@ namespace tempi::message {
 
 struct Half;
 
-// True: this process counts its messages. Constant from MPI_Init to MPI_Finalize: one that is not counted would shift
-// later ones.
+// True: this process counts its messages, for direct ones and for the arrows of a timeline. Constant from MPI_Init to
+// MPI_Finalize: one that is not counted would shift later ones.
 inline std::atomic<bool> counts_messages{false};
 inline bool notes_messages() noexcept { return counts_messages.load(std::memory_order_relaxed); }
+// And some of them may be direct: it has a mailbox for the other processes. As constant.
+inline std::atomic<bool> has_open_mailbox{false};
+inline bool has_mailbox() noexcept { return has_open_mailbox.load(std::memory_order_relaxed); }
 
 // MPI is up: other processes may look for the mailbox of this one. And down: they may not.
 void open_mailbox() noexcept;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/trace.hpp"
 #include "device/host_pages.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
@@ -64,6 +65,12 @@ Came how_it_came(Message& message, int code, MPI_Status& status) {
   part.payload.take_from(offer->landing->end());
   part.offer = std::move(offer);
   return Came::landed;
+}
+
+// Into the timeline: the end of a message's arrow.
+void note_received(const Payload& payload, std::uint64_t arrow) {
+  if (arrow == 0) return;
+  const trace::Span span("end receive", {.bytes = payload.bytes(), .received_as = arrow});
 }
 
 // The landings of these receives are done with.
@@ -213,19 +220,20 @@ void unpack(const std::vector<Completed>& all) noexcept {
       else device::discard_overruns();
       continue;
     }
+    Part& part = message.ins.first();
+    if (can_be_unpacked(done.code, *done.status)) note_received(part.payload, part.arrow);
     const Came how = how_it_came(message, done.code, *done.status);
     if (how == Came::written || how == Came::lost) continue;
     if (how == Came::landed) {
-      Part& part = message.ins.first();
       landed.push_back(done.message);
       if (const std::int64_t bytes = part.offer->written_bytes(); bytes != part.payload.bytes())
         unpack_short(message, part.payload, bytes);
       else whole.push_back(done.message);
     } else if (can_be_unpacked(done.code, *done.status)) {
-      Payload& payload = message.ins.first().payload;  // one: a status tells the bytes of one message
-      const std::int64_t received = received_bytes(*done.status, payload.bytes());
-      if (received == payload.bytes()) whole.push_back(done.message);
-      else unpack_short(message, payload, received);
+      // One part: a status tells the bytes of one message.
+      const std::int64_t received = received_bytes(*done.status, part.payload.bytes());
+      if (received == part.payload.bytes()) whole.push_back(done.message);
+      else unpack_short(message, part.payload, received);
     } else if (!is_filled(*done.status) || !was_cancelled(*done.status)) {
       device::discard_overruns();
     }
@@ -242,9 +250,10 @@ void note_told(const MessagePtr& message, MPI_Status* status, int code) noexcept
   message->state.become(MessageState::seen);
 }
 
-void unpack_received(Payload& payload, int code, const MPI_Status& status) {
-  if (can_be_unpacked(code, status)) payload.unpack(received_bytes(status, payload.bytes()));
-  else device::discard_overruns();
+void unpack_received(Payload& payload, int code, const MPI_Status& status, std::uint64_t arrow) {
+  if (!can_be_unpacked(code, status)) return device::discard_overruns();
+  note_received(payload, arrow);
+  payload.unpack(received_bytes(status, payload.bytes()));
 }
 
 bool is_complete(const Message& message, const void* slot, const MPI_Status& status, bool is_said) noexcept {

@@ -122,7 +122,7 @@ int library_wait(const Real& real, const Message* message, void* slot, MPI_Statu
 // Ends the rest, if there is one.
 void end_rest(Message& message, bool waits) noexcept;
 
-// Unpacks a receive that has ended with `code`; never more bytes than it has room for.
-void unpack_received(Payload& payload, int code, const MPI_Status& status);
+// Unpacks a receive that has ended with `code`; never more bytes than it has room for. `arrow`: Part::arrow.
+void unpack_received(Payload& payload, int code, const MPI_Status& status, std::uint64_t arrow);
 
 }  // namespace tempi::message

@@ -7,6 +7,7 @@
 #include "base/call_lock.hpp"
 #include "base/launcher.hpp"
 #include "base/mutex.hpp"
+#include "base/trace.hpp"
 #include "peer/ids.hpp"
 
 namespace tempi::message {
@@ -116,7 +117,24 @@ Meetings::Sent* Meetings::count_send(int peer, int tag) {
   ++sent->n;
   ++*sent->n_of_all_tags;
   if (sent->receiver == nullptr) look_for_receiver(*sent);
+  if (trace::is_on.load(std::memory_order_relaxed)) note_arrow(*sent, tag);
   return sent;
+}
+
+// 0: the communicator has no name that both ends know.
+std::uint64_t Meetings::arrow_of(int source, int target, int tag, std::uint64_t n) const {
+  const std::uint64_t id = id_for(source == own_rank_ ? target : source);
+  const auto number = [](int value) { return static_cast<std::uint64_t>(value); };
+  return id != 0 ? trace::arrow_number({id, number(source), number(target), number(tag), n}) : 0;
+}
+
+// The receiver knows the message by its tag, or by its place among those of all tags.
+void Meetings::note_arrow(const Sent& sent, int tag) const {
+  if (sent.rank < 0) return;
+  const trace::Span span("start send",
+                         {.peer = sent.rank,
+                          .sent_as = arrow_of(own_rank_, sent.rank, tag, sent.n),
+                          .or_sent_as = arrow_of(own_rank_, sent.rank, MPI_ANY_TAG, *sent.n_of_all_tags)});
 }
 
 std::optional<Turn> Meetings::place_send(int peer, int tag) {
@@ -183,6 +201,8 @@ Meetings::Place Meetings::place_counted(Received& received, int peer, int tag, b
   received.fetch_ahead();
   place.n = received.number();
   if (place.n <= mailbox::kMostNumber) place.line = received.line;
+  const bool is_traced = trace::is_on.load(std::memory_order_relaxed) && !place.is_in_doubt && received.rank >= 0;
+  if (is_traced) place.arrow = arrow_of(received.rank, own_rank_, tag, received.n);
   return place;
 }
 

@@ -93,6 +93,7 @@ class Meetings : public peer::Attachment {
     int source = -1;                // in MPI_COMM_WORLD
     bool is_own = false;
     bool is_in_doubt = false;  // an undecided receive may match its message
+    std::uint64_t arrow = 0;   // of its message in the timeline; 0: it has none
     Posted posted{};
     UndecidedPtr undecided{};  // to be told when the receive is complete
   };
@@ -187,6 +188,8 @@ class Meetings : public peer::Attachment {
   Sent* add_sent(int peer, int tag);
   void look_for_receiver(Sent& sent) const;
   bool may_offer();
+  std::uint64_t arrow_of(int source, int target, int tag, std::uint64_t n) const;
+  void note_arrow(const Sent& sent, int tag) const;
   // Null: there are too many peers and tags.
   Received* find_received(int peer, int tag);
   Place place_counted(Received& received, int peer, int tag, bool is_offered);

@@ -100,7 +100,7 @@ MessagePtr take_parked(const Call& call) {
     end_message(*message);
     return nullptr;
   }
-  count_side(buffer, call.half().peer, *type, payload.strategy());
+  count_side(buffer, call.half().peer, *type, payload.strategy(), payload.transfer().touches_gpu());
   return message;
 }
 

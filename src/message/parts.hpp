@@ -30,6 +30,7 @@ struct Part {
   int peer, tag;                                   // in the message's communicator; a negative peer: any
   std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking under way, if any
   Posted posted{};                                 // of a receive
+  std::uint64_t arrow = 0;                         // of a receive, in the timeline; 0: it has none
   OfferPtr offer{};                                // of a receive, if the sender may write into its buffer
   OfferPtr last_offer{};                           // for its next start
   std::shared_ptr<const OfferedLayout> offered{};  // of a receive that was offered

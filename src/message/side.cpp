@@ -79,14 +79,20 @@ void report_untouched(const Buffer& buffer, Outcome why = Outcome::passed_faster
   count_call(buffer.function, why, is_sized ? static_cast<std::uint64_t>(buffer.count * type->size()) : 0);
 }
 
-std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& type, device::Device* device) {
+// `on_gpu` tells the timeline where the buffer is, also where there is no side.
+std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& type, device::Device* device,
+                            bool& on_gpu) {
   Side side{buffer.direction, type.prepared, buffer.count,
             pack::laid_out_end(type.plan->layout, buffer.address, type.extent)};
   const bool contiguous = is_contiguous(type, buffer.count);
-  if (contiguous && type.is_named && contiguous_is_library(buffer.comm, peer)) return {};
+  if (contiguous && type.is_named && contiguous_is_library(buffer.comm, peer)) {
+    const bool asks = device != nullptr && trace::is_on.load(std::memory_order_relaxed);
+    on_gpu = asks && may_be_on_gpu(side.end.at(side.end.layout->true_lower_bound), *device);
+    return {};
+  }
   pack::Place& place = side.end.place;
   if (device != nullptr) place = pack::locate(side.end, side.count, *device);
-  const bool on_gpu = device != nullptr && place.touches_gpu();
+  on_gpu = device != nullptr && place.touches_gpu();
   if (place.first.on_gpu()) last_on_gpu.note(place.first);
   const Shape shape{on_gpu ? device::MemoryKind::device : device::MemoryKind::host,
                     contiguous && !place.is_split(),
@@ -108,7 +114,7 @@ std::optional<Side> side_of(const Buffer& buffer, int peer, const KnownType& typ
 }
 
 // Into the timeline, for `tempi simulate trace`: a span of no length at the call.
-void note_message(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy) {
+void note_message(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy, bool on_gpu) {
   if (!trace::is_on.load(std::memory_order_relaxed)) return;
   const model::Features features = features_of(*type.plan, {buffer.count, type.extent});
   const trace::Span span(buffer.direction == pack::Direction::pack ? "send" : "receive",
@@ -118,7 +124,8 @@ void note_message(const Buffer& buffer, int peer, const KnownType& type, Strateg
                           .blocks = features.blocks,
                           .touched = features.touched,
                           .pages = features.pages,
-                          .is_indexed = type.plan->traffic.is_indexed ? 1 : 0});
+                          .is_indexed = type.plan->traffic.is_indexed ? 1 : 0,
+                          .memory = on_gpu ? "GPU" : "host"});
 }
 
 }  // namespace
@@ -163,14 +170,15 @@ FoundSide find_side(const Buffer& buffer, int peer) {
   if (const auto refusal = check_arguments(buffer, type)) return {{}, refusal};
   if (type == nullptr) type = analyse_type(buffer.datatype).type;
   if (type == nullptr || type->size() == 0 || overflows(buffer.count, type->size())) return {};
-  FoundSide found{side_of(buffer, peer, *type, device)};
-  count_side(buffer, peer, *type, found.side ? found.side->strategy : Strategy::library);
+  bool on_gpu = false;
+  FoundSide found{side_of(buffer, peer, *type, device, on_gpu)};
+  count_side(buffer, peer, *type, found.side ? found.side->strategy : Strategy::library, on_gpu);
   return found;
 }
 
-void count_side(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy) {
+void count_side(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy, bool on_gpu) {
   count_call(buffer.function, outcome_of(strategy), static_cast<std::uint64_t>(buffer.count * type.size()));
-  note_message(buffer, peer, type, strategy);
+  note_message(buffer, peer, type, strategy, on_gpu);
 }
 
 // Probed by sending one element to MPI_PROC_NULL: with a count of 0 MPICH does not check the datatype.

@@ -33,7 +33,7 @@ struct FoundSide {
 FoundSide find_side(const Buffer& buffer, int peer);
 
 // Into the report and the timeline: a call whose message travels by `strategy`.
-void count_side(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy);
+void count_side(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy, bool on_gpu);
 
 // Messages are the library's by an option.
 bool is_switched_off() noexcept;

@@ -91,9 +91,11 @@ bool is_on_gpu(const Shape& shape) {
   return shape.kind == device::MemoryKind::device || shape.kind == device::MemoryKind::managed;
 }
 
+bool has_ids_for_direct() { return model::direct_is_wanted() && peer::counts_creations(); }
+
 // This process and the peer may map each other's memory for direct messages.
 bool may_map(Handle comm, int peer) {
-  return !wishes().datatype && peer::counts_creations() && device::may_come() && peer::may_be_neighbour(comm, peer);
+  return !wishes().datatype && has_ids_for_direct() && device::may_come() && peer::may_be_neighbour(comm, peer);
 }
 
 bool may_be_handed(Handle comm, int peer) {
@@ -113,7 +115,7 @@ Choice of_gpu_memory(const Shape& shape) {
   if (shape.is_contiguous && is_for_aware_library(shape)) return {Strategy::library};
   const model::Message message = message_of(shape);
   if (wishes().datatype) return {by_wish(message, *wishes().datatype)};
-  return by_model(message, peer::counts_creations() && peer::find(shape.comm, shape.peer) != nullptr);
+  return by_model(message, has_ids_for_direct() && peer::find(shape.comm, shape.peer) != nullptr);
 }
 
 // The profile for messages of host memory: this machine's own only.

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/options.hpp"
 #include "model/strategy.hpp"
 #include "peer/members.hpp"
 
@@ -43,7 +44,7 @@ std::uint64_t id_of_next_child(Lineage& parent) {
 
 }  // namespace
 
-void begin_ids() noexcept { is_counting.store(model::direct_is_wanted()); }
+void begin_ids() noexcept { is_counting.store(model::direct_is_wanted() || !text(Option::TRACE).empty()); }
 
 void end_ids() noexcept { is_counting.store(false); }
 

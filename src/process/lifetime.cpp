@@ -23,6 +23,7 @@
 #include "mpi/progress.hpp"
 #include "mpi/real.hpp"
 #include "peer/ids.hpp"
+#include "peer/node.hpp"
 #include "peer/world.hpp"
 #include "types/types.hpp"
 
@@ -32,6 +33,12 @@ namespace {
 int own_rank() {
   int rank = -1;
   return real_pmpi().MPI_Comm_rank(comm_world(), &rank) == MPI_SUCCESS ? rank : -1;
+}
+
+bool all_are_on_this_node(int rank) {
+  int size = 0;
+  real_pmpi().MPI_Comm_size(comm_world(), &size);
+  return static_cast<int>(peer::ranks_of_node(rank, size).size()) == size;
 }
 
 // Where messages are asked for, users see that this library is in the way.
@@ -70,7 +77,7 @@ void begin(World world) noexcept {
   }
   const int rank = world == World::yes ? own_rank() : -1;
   trace::start();
-  if (rank >= 0) trace::set_rank(rank);
+  if (rank >= 0 && !text(Option::TRACE).empty()) trace::set_rank(rank, all_are_on_this_node(rank));
   if (world == World::yes && rank != 0) return;
   tell_that_it_is_on();
   for (const std::string& warning : option_warnings()) warn_once(warning.c_str(), warning);

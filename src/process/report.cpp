@@ -115,7 +115,7 @@ void begin_report() noexcept {
   const std::lock_guard lock(all.mutex);
   if (++all.n_up > 1) return;
   const std::string job = job_on_node();
-  if (!job.empty()) all.meeting = Meeting::join(job);
+  if (!job.empty()) all.meeting = Meeting::join("report", job);
 }
 
 void end_report() noexcept {
@@ -124,7 +124,8 @@ void end_report() noexcept {
   const std::lock_guard lock(all.mutex);
   if (--all.n_up > 0) return;
   const Numbers own = all.news();
-  const auto sums = all.meeting ? all.meeting->leave(own) : Meeting::Sums{own, 1, 0};
+  const auto sums =
+      all.meeting ? all.meeting->leave(own.size(), [&](const Numbers&) { return own; }) : Meeting::Sums{own, 1, 0};
   all.meeting.reset();
   if (!sums) return;
   const std::string text = text_of(*sums);

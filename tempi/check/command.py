@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,12 +19,15 @@ from tempi.check.report import Run, show, write_report
 from tempi.cuda.gpus import gpus
 from tempi.measure.ranks import words_of
 from tempi.run.environment import is_inside_job
+from tempi.run.interrupts import Interruptible
 from tempi.run.launchers import Launch, find_mpirun, kind_of
 from tempi.run.records import records_of
 from tempi.run.with_shim import with_shim
 
 STRATEGIES = ("auto", "oneshot", "staged", "device", "direct", "host", "library")
-DEFAULT_SECONDS, GRACE_SECONDS = 120.0, 90.0  # all together; for the start of a job and its last round
+DEFAULT_SECONDS = 120.0  # all together
+GRACE_SECONDS = 20.0  # for exchanges after a slow start, one that has begun, and the end of a job
+LEAST_PART, LEAST_SECONDS = 0.25, 10.0  # of a run's time for exchanges
 WIDTH_OF_FILES = 140
 
 
@@ -59,28 +63,46 @@ def wanted(strategies: str | None) -> list[str]:
 
 
 def launch_of(start: Sequence[str], strategy: str, seconds: float) -> Launch:
-    """The ranks of one run."""
+    """The ranks of one run. They read the time on their own nodes' clocks."""
     settings = {"STRATEGY": strategy} | ({"NO_DIRECT": "0"} if strategy in ("auto", "direct") else {})
-    return with_shim([*start, sys.executable, "-m", "tempi.check.rank", "--seconds", str(seconds)], settings)
+    least = min(LEAST_PART * seconds, LEAST_SECONDS)
+    times = ["--until", str(time.time() + seconds), "--least", str(least)]
+    return with_shim([*start, sys.executable, "-m", "tempi.check.rank", *times], settings)
 
 
-def run_with(start: Sequence[str], strategy: str, seconds: float) -> Run:
-    """One run, with its failure if it ends early."""
+def run_with(start: Sequence[str], strategy: str, seconds: float, most_seconds: float) -> Run:
+    """One run, with its failure if it ends early. Ranks that start slowly may take the time of later runs."""
     ranks = launch_of(start, strategy, seconds)
     found = Run(strategy, shlex.join(ranks.command))
     try:
-        for record in records_of(ranks, seconds + GRACE_SECONDS):
+        for record in records_of(ranks, most_seconds + GRACE_SECONDS):
             found.add(record)
     except RuntimeError as error:
         found.failure = str(error)
     return found
 
 
-def verdict_of(n_problems: int, left_out: int) -> str:
+def run_all(start: Sequence[str], names: Sequence[str], seconds: float, console: Console) -> list[Run]:
+    """A run with each strategy, in equal parts of the time that is left; none begins after its end."""
+    runs, end = list[Run](), time.monotonic() + seconds
+    for i, name in enumerate(names):
+        left = end - time.monotonic()
+        if left <= 0:
+            break
+        runs.append(run_with(start, name, left / (len(names) - i), left))
+        show(runs[-1], console)
+    return runs
+
+
+def verdict_of(n_problems: int, left_out: int, unchecked: Sequence[str] = ()) -> str:
     """All runs in a few words; what was not tried is not right."""
     if n_problems:
         return f"{n_problems} problems"
-    return f"these are right, but {left_out} cases were left out (--seconds)" if left_out else "all is right"
+    missing = [f"{left_out} cases"] if left_out else []
+    missing += [f"strategy {name}" for name in unchecked]
+    if not missing:
+        return "all is right"
+    return f"these are right, but the time was too short for {', '.join(missing)} (--seconds)"
 
 
 def facts() -> dict[str, object]:
@@ -98,7 +120,7 @@ def facts() -> dict[str, object]:
     }
 
 
-@click.command()
+@click.command(cls=Interruptible)
 @click.option("--hosts", metavar="A,B,...", help="Nodes on which the ranks start; default: this node.")
 @click.option(
     "-n",
@@ -134,16 +156,15 @@ def main(
     Pairs of ranks exchange messages of six layouts and three sizes, in host and in GPU memory, once with each
     strategy. With up to 16 ranks, all pairs do so; with more, the pairs at a distance of 1, 2, 4, ... If the
     exit code is 1, a test failed: send the output file with the bug report.
+
+    The command ends at most 20 s after --seconds; the result lists what the time was too short for.
     """
     if is_inside_job() and not ranks_command:
         raise click.UsageError("it starts ranks itself: leave mpirun out, or use --ranks-command")
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
-    names, runs = wanted(strategies), []
+    names = wanted(strategies)
     try:
-        start = start_of_ranks(mpirun, hosts, n, ranks_command)
-        for name in names:
-            runs.append(run_with(start, name, seconds / len(names)))
-            show(runs[-1], console)
+        runs = run_all(start_of_ranks(mpirun, hosts, n, ranks_command), names, seconds, console)
     except RuntimeError as error:
         raise click.ClickException(str(error)) from error
     try:
@@ -153,6 +174,6 @@ def main(
     n_problems = sum(len(run.problems()) for run in runs)
     n_messages = sum(len(run.messages) for run in runs)
     left_out = sum(run.left_out for run in runs)
-    verdict = verdict_of(n_problems, left_out)
+    verdict = verdict_of(n_problems, left_out, names[len(runs) :])
     console.print(f"{n_messages} exchanges: {verdict}. Report: {output}", highlight=False, soft_wrap=True)
     sys.exit(1 if n_problems else 0)

@@ -83,20 +83,22 @@ class Case:
 
 
 def cases(n_ranks: int, memories: Sequence[str]) -> Iterator[Case]:
-    """Small messages between all pairs first."""
-    for (size, n_bytes), partners, memory in product(SIZES.items(), rounds(n_ranks), memories):
-        for name, other in MATCHES:
+    """Small messages first, of one layout between all pairs."""
+    for (size, n_bytes), (name, other) in product(SIZES.items(), MATCHES):
+        for partners, memory in product(rounds(n_ranks), memories):
             yield Case(size, memory, partners, Layout(name, n_bytes), Layout(other, n_bytes))
 
 
 def exchanged(comm: MPI.Intracomm, places: list[Place], deadline: float) -> Iterator[Record]:
     """All cases, until rank 0 finds that the time is up. Collective; each rank gets its own records."""
-    own, left_out = makers(), 0
+    own = makers()
     common = comm.allreduce(frozenset(own), lambda one, other: one & other)
-    for case in cases(comm.size, sorted(common)):
-        if comm.bcast(time.monotonic() > deadline):
-            left_out += comm.rank == 0
-            continue
+    every = list(cases(comm.size, sorted(common)))
+    for done, case in enumerate(every):
+        if comm.bcast(time.time() > deadline):
+            if comm.rank == 0:
+                yield {"left_out": len(every) - done}
+            return
         peer = case.partners[comm.rank]
         found: Found = exchange(comm, peer, case.sent, case.received, own[case.memory], N_TIMES)
         yield {
@@ -107,25 +109,28 @@ def exchanged(comm: MPI.Intracomm, places: list[Place], deadline: float) -> Iter
             "size": case.size,
             **asdict(found),
         }
-    yield {"left_out": left_out}
 
 
-def records(comm: MPI.Intracomm, seconds: float) -> Iterator[Record]:
+def records(comm: MPI.Intracomm, deadline: float) -> Iterator[Record]:
     """Check everything. All ranks go through it together; rank 0 gets the records of all."""
     places = places_of(comm)
     yield start_record(comm, places)
-    for own in exchanged(comm, places, time.monotonic() + seconds):
-        yield from comm.gather(own) or ()
+    for own in exchanged(comm, places, deadline):
+        if "left_out" in own:
+            yield own
+        else:
+            yield from comm.gather(own) or ()
 
 
 @click.command()
-@click.option("--seconds", type=float, default=60.0)
-def main(seconds: float) -> None:
+@click.option("--until", type=float, required=True, help="The end, by the clock: seconds since 1970.")
+@click.option("--least", type=float, required=True, help="Seconds of exchanges after a slow start.")
+def main(until: float, least: float) -> None:
     """Check as one rank of a job."""
     use_gpu(local_rank())  # before MPI is initialised
     from mpi4py import MPI
 
-    for record in records(MPI.COMM_WORLD, seconds):
+    for record in records(MPI.COMM_WORLD, max(until, time.time() + least)):
         if MPI.COMM_WORLD.rank == 0:
             write(record)
 

@@ -64,7 +64,7 @@ class Run:
         found += [_in_words(message) for message in wrong[:MOST_SHOWN]]
         if len(wrong) > MOST_SHOWN:
             found.append(f"and {len(wrong) - MOST_SHOWN} more exchanges with wrong bytes")
-        if not self.failure and not self.messages:
+        if not self.failure and not self.messages and not self.left_out:
             found.append("no message was exchanged")
         return found
 

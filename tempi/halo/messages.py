@@ -1,25 +1,24 @@
 """The messages of a halo exchange, made once and used again and again.
 
-Cells to oneself are packed and unpacked at once, in pieces that stay in the cache, without a message; in GPU
-memory they are a message like others if the shim writes messages straight into the receiver's buffer. GPU
-memory: one message of the derived datatype to each rank; the shim chooses its strategy. Host memory: the same
-with Open MPI, which packs straight into the memory that its ranks share; with other libraries packed, sent
-and unpacked, because MPICH takes two to four times as long to send derived datatypes.
+Cells to oneself need no message: in host memory they are copied, in GPU memory packed and unpacked at once,
+unless the shim writes messages straight into the receiver's buffer. GPU memory: one message of the derived
+datatype to each rank; the shim chooses its strategy. Host memory: the same with Open MPI, which packs into
+the memory that its ranks share; with other libraries packed, sent and unpacked, because MPICH takes two to
+four times as long to send derived datatypes.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mpi4py import MPI
 
+from tempi import _native
 from tempi._library import enabled, library
 from tempi.cuda.device_memory import DeviceMemory
+from tempi.halo.own_cells import copies_of
 from tempi.halo.region_types import Span, Strided
-
-PIECE_BYTES = 256 << 10  # bytes of a piece: packed and unpacked again, it stays in a core's cache
 
 TAG = 0  # a wildcard would end direct messages
 
@@ -87,9 +86,11 @@ class Messages:
         for packing, request in self._packed_sends:
             packing.pack()
             request.Start()
+        for copies in self._own_copies:
+            copies.run()
+            MPI.Prequest.Testall(self._requests)  # messages go on meanwhile
         for out, back in self._own:
             out.pack()
-            MPI.Prequest.Testall(self._requests)  # messages go on meanwhile
             back.unpack()
 
     def finish(self) -> None:
@@ -123,6 +124,7 @@ class Messages:
         self._requests: list[MPI.Prequest] = []
         self._receives: list[MPI.Prequest] = []
         self._ready: list[MPI.Prequest] = []
+        self._own_copies: list[_native.HostCopies] = []
         self._own: list[tuple[Packing, Packing]] = []
         self._packed_sends: list[tuple[Packing, MPI.Prequest]] = []
         self._unpackings: list[Packing] = []
@@ -133,7 +135,10 @@ class Messages:
     def _make(self, comm: MPI.Intracomm, sent: Parts, received: Parts, gpu_array: Strided | None) -> None:
         packed = () if gpu_array is not None and goes_direct() else (comm.rank,)
         out, back = (each.get(comm.rank, []) if packed else [] for each in (sent, received))
-        self._own = self._own_packings(out, back, gpu_array)
+        if gpu_array is None:
+            self._own_copies = copies_of(out, back)
+        elif out:
+            self._own = [self._own_packings(out, back, gpu_array)]
         to, of = ({rank: each[rank] for rank in each if rank not in packed} for each in (sent, received))
         is_packed = gpu_array is None and MPI.get_vendor()[0] != "Open MPI"
         self.ways = dict.fromkeys({**to, **of}, _way(gpu_array is not None, is_packed))
@@ -173,18 +178,11 @@ class Messages:
         return made
 
     def _own_packings(
-        self, sent: Sequence[Strided], received: Sequence[Strided], gpu_array: Strided | None
-    ) -> list[tuple[Packing, Packing]]:
-        most = PIECE_BYTES if gpu_array is None else sys.maxsize
-        types = [[self._datatype(piece) for piece in pieces(each, most)] for each in (sent, received)]
-        n_bytes = max((datatype.Pack_size(1, MPI.COMM_SELF) for datatype in types[0]), default=0)
-        if n_bytes == 0:
-            return []
-        packed = MPI.buffer.allocate(n_bytes) if gpu_array is None else self._on_gpu(n_bytes, gpu_array)
-        return [
-            (Packing(self._arrays, out, packed), Packing(self._arrays, back, packed))
-            for out, back in zip(*types, strict=True)
-        ]
+        self, sent: Sequence[Strided], received: Sequence[Strided], gpu_array: Strided
+    ) -> tuple[Packing, Packing]:
+        out, back = self._datatype(sent), self._datatype(received)
+        packed = self._on_gpu(out.Pack_size(1, MPI.COMM_SELF), gpu_array)
+        return Packing(self._arrays, out, packed), Packing(self._arrays, back, packed)
 
     def _on_gpu(self, n_bytes: int, beside: Strided) -> MPI.buffer:
         self._device_memory = DeviceMemory(beside.address, n_bytes)
@@ -206,17 +204,3 @@ def _way(is_on_gpu: bool, is_packed: bool) -> str:
 def goes_direct() -> bool:
     """True if a kernel writes a message to oneself in GPU memory from layout to layout."""
     return not library().direct().startswith("no")
-
-
-def pieces(parts: Sequence[Strided], most_bytes: int) -> Iterator[list[Strided]]:
-    """Neighbouring parts together, as long as they are at most `most_bytes`; at least one in each piece."""
-    piece: list[Strided] = []
-    n_bytes = 0
-    for part in parts:
-        if piece and n_bytes + part.n_bytes > most_bytes:
-            yield piece
-            piece, n_bytes = [], 0
-        piece.append(part)
-        n_bytes += part.n_bytes
-    if piece:
-        yield piece

@@ -20,7 +20,6 @@ from tempi._version import __version__
 from tempi.cuda.gpus import gpus, use_gpu
 from tempi.figures import check_drawable
 from tempi.measure import ranks
-from tempi.measure.interrupts import Interruptible
 from tempi.measure.plots import draw
 from tempi.measure.rank import Job, preloaded_meter, records
 from tempi.measure.tables import print_profile
@@ -40,6 +39,7 @@ from tempi.model.profile import (
 )
 from tempi.model.profile_check import ProfileError, record
 from tempi.run.environment import is_inside_job, local_rank
+from tempi.run.interrupts import Interruptible
 from tempi.run.records import Record, records_of
 
 DEFAULT_SECONDS, QUICK_SECONDS = 150.0, 20.0  # without the ranks' start and the fit

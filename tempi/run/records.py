@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from tempi.run.launchers import Launch
@@ -44,31 +44,57 @@ def records_of(ranks: Launch, timeout_s: float) -> Generator[Record, None, None]
         If the command cannot be run, fails, or is not done after `timeout_s` seconds.
     """
     with tempfile.TemporaryFile() as errors:
-        try:
-            process = subprocess.Popen(
-                ranks.command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                env=ranks.environment() | LAUNCHER_ENVIRONMENT,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise RuntimeError(f"{ranks.command[0]} cannot be run: {error.strerror}") from error
-        late = threading.Timer(timeout_s, _end, [process])
+        started: list[subprocess.Popen[str]] = []
+        late = threading.Timer(timeout_s, lambda: _end(started[0]))
         late.daemon = True  # the interpreter must not wait for it if the caller drops the other records
-        late.start()
         try:
-            yield from _parsed(process.stdout)
-            code = process.wait()
+            with _signals_held_back():  # one that came in between would leave ranks that nobody ends
+                started.append(_start(ranks, errors))
+            late.start()
+            yield from _parsed(started[0].stdout)
+            code = started[0].wait()
         finally:
-            was_late = not late.is_alive()
+            was_late = bool(started) and not late.is_alive()
             late.cancel()
-            _end(process)
+            for process in started:
+                _end(process)
         if code != 0:
             why = f"took longer than {timeout_s:.0f} s" if was_late else f"ended with {code}"
             raise RuntimeError(f"{shlex.join(ranks.command)} {why}\n{_last_words(errors)}".rstrip())
+
+
+def _start(ranks: Launch, errors: IO[bytes]) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            ranks.command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=ranks.environment() | LAUNCHER_ENVIRONMENT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise RuntimeError(f"{ranks.command[0]} cannot be run: {error.strerror}") from error
+
+
+@contextmanager
+def _signals_held_back() -> Iterator[None]:
+    """Handlers of this program are called behind the block."""
+    arrived: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held_back = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for one in held_back:
+        signal.signal(one, lambda arriving, _frame: arrived.append(arriving))
+    try:
+        yield
+    finally:
+        for one, handler in held_back.items():
+            signal.signal(one, handler)
+        for number in arrived:
+            signal.raise_signal(number)
 
 
 def _parsed(lines: IO[str] | None) -> Iterator[Record]:

@@ -18,6 +18,7 @@ from tempi.simulate.profiles import read_profile
 from tempi.simulate.scenario import MEMORIES, Scenario
 
 MOST_NODES = 1 << 20
+MOST_CELLS = 1 << 30  # along an axis
 COUNT = click.IntRange(1, 1 << 20)
 KIB = 1 << 10
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -69,8 +70,10 @@ class Triple(CellsType):
         if isinstance(value, tuple):
             return value
         words = str(value).split("x")
-        if len(words) not in (1, 3) or not all(word.isdigit() and int(word) >= 1 for word in words):
+        if len(words) not in (1, 3) or not all(word.isdecimal() and int(word) >= 1 for word in words):
             self.fail(f"{value} is not like 256 or 256x128x64", param, ctx)
+        if any(int(word) > MOST_CELLS for word in words):
+            self.fail(f"{value}: up to {MOST_CELLS} along an axis are possible", param, ctx)
         numbers = [int(word) for word in words] * (3 // len(words))
         return numbers[0], numbers[1], numbers[2]
 
@@ -84,8 +87,8 @@ def of_cluster(function: Function) -> Function:
                      help="A file (.json, .fit), or the name of a profile that comes with TEMPI; "
                           "default: that of the network."),
         click.option("--ranks-per-node", type=click.IntRange(1, 1024), help="Default: that of the network."),
-        click.option("--memory", type=click.Choice(MEMORIES), default="gpu", show_default=True,
-                     help="Memory of the data."),
+        click.option("--memory", type=click.Choice(MEMORIES),
+                     help="Memory of the data; default: gpu, or what the timeline has recorded."),
         click.option("--strategy", type=click.Choice([*STRATEGIES, DIRECT]),
                      help="Strategy of all messages; default: TEMPI chooses for each message."),
         click.option("--call-us", type=click.FloatRange(0, 1e6), default=0.0, show_default=True,

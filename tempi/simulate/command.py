@@ -23,7 +23,7 @@ from tempi.simulate.placement import OF_RECORDED, PLACEMENTS
 from tempi.simulate.plots import draw
 from tempi.simulate.report import STANDARD_OUTPUT, Row, row_of, table_of, write_csv, write_json
 from tempi.simulate.scenario import WAYS, Problem, Scenario
-from tempi.simulate.timelines import read_rounds
+from tempi.simulate.timelines import read_timelines
 
 WIDTH_OF_FILES = 160
 
@@ -121,9 +121,10 @@ def halo_command(
             outcome = scenario.of_halo(halo, True)
             alone = scenario.of_halo(halo, False) if compare else None
             cells = "x".join(str(-(-n // k)) for n, k in zip(halo.cells, halo.dims, strict=True))
-            rows.append(row_of(n, "x".join(map(str, halo.dims)), cells, outcome, alone))
+            rows.append(row_of(n, outcome, alone, "x".join(map(str, halo.dims)), cells))
         return rows
 
+    cluster["memory"] = cluster["memory"] or "gpu"
     _run(simulate, title, {"way": way, "placement": placement}, cluster)
 
 
@@ -133,16 +134,27 @@ def halo_command(
               help="Placement of ranks on nodes. tempi: as with TEMPI_PLACEMENT=1.")  # fmt: skip
 @of_cluster
 def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -> None:
-    """Simulate the messages of TIMELINES: the files that TEMPI_TRACE wrote for all ranks."""
+    """Simulate the messages of TIMELINES, the files that TEMPI_TRACE wrote for a job.
+
+    Messages of host memory are simulated as such. If the job has messages of GPU memory, too, those of host memory
+    are left out. --memory says that all messages are of one kind of memory.
+    """
+    try:
+        found = read_timelines(timelines, cluster["memory"])
+    except SimulationError as error:
+        raise click.ClickException(str(error)) from error
 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[Row]:
-        rounds, n_ranks = read_rounds(timelines)
-        outcome = scenario.of_rounds(rounds, n_ranks, True)
-        alone = scenario.of_rounds(rounds, n_ranks, False) if compare else None
-        n_nodes = -(-n_ranks // scenario.network.ranks_per_node)
-        return [row_of(n_nodes, "–", f"{len(rounds)} rounds", outcome, alone)]
+        if found.n_left_out:
+            said = f"{found.n_left_out} messages of host memory are left out: --memory host simulates all"
+            console.print(f"[yellow]{said}[/yellow]", highlight=False, soft_wrap=True)
+        outcome = scenario.of_rounds(found.rounds, found.n_ranks, True)
+        alone = scenario.of_rounds(found.rounds, found.n_ranks, False) if compare else None
+        n_nodes = -(-found.n_ranks // scenario.network.ranks_per_node)
+        return [row_of(n_nodes, outcome, alone, rounds=len(found.rounds))]
 
-    _run(simulate, "recorded messages", {"placement": placement}, cluster)
+    title = f"recorded messages of {'GPU' if found.memory == 'gpu' else 'host'} memory"
+    _run(simulate, title, {"placement": placement}, cluster | {"memory": found.memory})
 
 
 @main.command("networks")

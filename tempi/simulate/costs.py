@@ -211,7 +211,10 @@ class HostCosts:
         packs = self._with_tempi and self._fit.packing_wins(*message.features, message.indexed, peer)
         strategy = HOST if packs else LIBRARY
         if strategy not in predicted:
-            raise SimulationError(f"the profile has no derived datatypes in host memory to {peer}")
+            raise SimulationError(
+                f"the profile has no derived datatypes in host memory to {peer}: take one that tempi measure "
+                "has written, or --memory gpu"
+            )
         way = Cost(strategy)
         if peer == "other_node":
             way = self._carried("message.host.other_node", message)._replace(strategy=strategy)

@@ -22,6 +22,8 @@ from tempi.simulate.errors import SimulationError
 from tempi.simulate.messages import Integers, Messages
 
 AXES = "zyx"
+MOST_RANKS = 1 << 18  # half an hour, and 4 GiB
+MOST_BYTES = 1 << 50  # of a rank's arrays
 Cells = tuple[int, int, int]
 
 
@@ -72,7 +74,7 @@ class Halo:
     Raises
     ------
     SimulationError
-        If a rank has fewer cells than its neighbours want.
+        If a rank has fewer cells than its neighbours want, or the numbers are too large.
     """
 
     cells: Cells
@@ -82,6 +84,12 @@ class Halo:
     element_bytes: int = 8
 
     def __post_init__(self) -> None:
+        if self.n_ranks > MOST_RANKS:
+            raise SimulationError(f"{self.n_ranks} ranks: up to {MOST_RANKS} are simulated")
+        if (n_bytes := self._bytes_of_rank) > MOST_BYTES:
+            raise SimulationError(
+                f"a rank's arrays would take {n_bytes / 2**40:.3g} TiB: up to {MOST_BYTES >> 40} are possible"
+            )
         for axis, n_cells, n_ranks in zip(AXES, self.cells, self.dims, strict=True):
             if n_cells // n_ranks < max(1, self.radius):
                 raise SimulationError(
@@ -93,6 +101,11 @@ class Halo:
     def n_ranks(self) -> int:
         """Ranks of the grid."""
         return prod(self.dims)
+
+    @property
+    def _bytes_of_rank(self) -> int:
+        padded = [n // k + 2 * self.radius for n, k in zip(self.cells, self.dims, strict=True)]
+        return prod(padded) * self.quantities * self.element_bytes
 
     def messages(self, each_quantity: bool = False) -> Messages:
         """A message for each rank and direction: of all quantities, or of one, that is sent for each of them.

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
 from tempi.simulate.errors import SimulationError
@@ -28,6 +29,7 @@ class Row:
     ranks: int
     dims: str
     cells: str
+    rounds: int
     messages: int
     bytes_per_rank: float
     between_nodes: float
@@ -37,7 +39,9 @@ class Row:
     strategies: str
 
 
-def row_of(n_nodes: int, dims: str, cells: str, with_tempi: Outcome, alone: Outcome | None) -> Row:
+def row_of(
+    n_nodes: int, with_tempi: Outcome, alone: Outcome | None, dims: str = "", cells: str = "", rounds: int = 1
+) -> Row:
     """The row of an exchange with TEMPI, and of the same by the library alone, where it was simulated."""
     n_ranks = len(with_tempi.of_rank)
     return Row(
@@ -45,6 +49,7 @@ def row_of(n_nodes: int, dims: str, cells: str, with_tempi: Outcome, alone: Outc
         ranks=n_ranks,
         dims=dims,
         cells=cells,
+        rounds=rounds,
         messages=with_tempi.messages,
         bytes_per_rank=with_tempi.bytes / n_ranks,
         between_nodes=with_tempi.bytes_between_nodes / max(1, with_tempi.bytes),
@@ -60,25 +65,40 @@ def _words(strategies: Counter[str]) -> str:
     return ", ".join(f"{name} {n / total:.0%}" for name, n in strategies.most_common())
 
 
+_OF_HALO, _OF_RECORDED = ("grid", "cells a\nrank"), ("rounds", "messages")
+_OF_ALL = ("MB a\nrank", "off\nnode", "TEMPI\nms", "alone\nms", "speed-up")
+
+
 def table_of(rows: Sequence[Row], title: str) -> Table:
-    """A line for each number of nodes."""
-    table = Table(title=title, title_justify="left")
-    names = ("nodes", "ranks", "grid", "cells a rank", "MB a rank", "between nodes", "with TEMPI (us)")
-    for name in (*names, "library alone (us)", "speed-up", "to first", "strategies"):
-        table.add_column(name, justify="left" if name == "strategies" else "right")
+    """A line for each number of nodes, in 80 columns. Alone: the MPI library without TEMPI."""
+    is_halo = all(row.dims for row in rows)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.pad_edge = False
+    for name in ("nodes", "ranks", *(_OF_HALO if is_halo else _OF_RECORDED), *_OF_ALL):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("strategies", overflow="fold", min_width=len("strategies"))
     for row in rows:
         sizes = (f"{row.bytes_per_rank / 1e6:.3g}", f"{row.between_nodes:.0%}")
-        times = (_number(row.tempi_us), _number(row.library_us), _number(row.speedup, " x"))
-        to_first = f"{row.tempi_us / rows[0].tempi_us:.2f}" if rows[0].tempi_us else ""
-        where = (str(row.nodes), str(row.ranks), row.dims, row.cells)
-        table.add_row(*where, *sizes, *times, to_first, row.strategies)
+        times = (_ms(row.tempi_us), _ms(row.library_us), _number(row.speedup))
+        what = (row.dims, _cube(row.cells)) if is_halo else (str(row.rounds), str(row.messages))
+        strategies = row.strategies.removesuffix(" 100%")
+        table.add_row(str(row.nodes), str(row.ranks), *what, *sizes, *times, strategies)
     return table
 
 
-def _number(value: float | None, unit: str = "") -> str:
+def _cube(cells: str) -> str:
+    z, *others = cells.split("x")
+    return f"{z}³" if set(others) == {z} else cells
+
+
+def _ms(us: float | None) -> str:
+    return _number(None if us is None else us / 1e3)
+
+
+def _number(value: float | None) -> str:
     if value is None:
         return "–"
-    return (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}") + unit
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def write_csv(path: Path, rows: Sequence[Row], facts: Mapping[str, str]) -> None:

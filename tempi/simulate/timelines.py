@@ -1,4 +1,4 @@
-"""The messages of a program's timelines (TEMPI_TRACE): a file a rank.
+"""The messages of a program's timelines (TEMPI_TRACE): a file for the job, for each node, or for each rank.
 
 Glossary
     round   the messages of a rank between two of its waits; the rounds of all ranks with the same number are
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,55 +23,101 @@ import numpy as np
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.messages import Messages
 
-SEND = "send"
+SEND, START = "send", "start send"
 MESSAGES = frozenset({SEND, "receive"})
 WAITS = frozenset({"library wait", "wait for batch"})
 COLUMNS = ("bytes", "blocks", "touched", "pages", "indexed")
+MOST_RANKS = 1 << 20
 Row = tuple[int, ...]  # source, target, and the columns
+Event = Mapping[str, Any]
 
 
-def read_rounds(paths: Sequence[Path]) -> tuple[list[Messages], int]:
-    """The rounds of all messages that were sent, and the number of ranks.
+@dataclass(frozen=True)
+class Recorded:
+    """The messages that were sent.
+
+    Attributes
+    ----------
+    rounds : list of Messages
+    n_ranks : int
+    memory : "gpu" or "host"
+        The memory of the program's data that these messages are of.
+    n_left_out : int
+        Messages of the other memory.
+    """
+
+    rounds: list[Messages]
+    n_ranks: int
+    memory: str
+    n_left_out: int = 0
+
+
+def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded:
+    """The messages in the files of a job.
+
+    Parameters
+    ----------
+    memory : "gpu" or "host", optional
+        Take all messages to be of this memory. By default those of GPU memory are read if there are any, else
+        those of host memory.
 
     Raises
     ------
     SimulationError
         With one line, if a file is no timeline, or there are no messages in them.
     """
-    rounds: dict[int, list[Row]] = defaultdict(list)
-    ranks: set[int] = set()
+    rows: dict[str, dict[int, list[Row]]] = {"gpu": defaultdict(list), "host": defaultdict(list)}
+    ranks, n_started = set[int](), 0
     for path in paths:
-        rank, events = _timeline(path)
-        if rank in ranks:
-            raise SimulationError(f"{path} is another timeline of rank {rank}: give one file for each rank")
-        ranks.add(rank)
-        for number, event in _numbered(events):
-            rounds[number].append(_row(path, rank, event))
-    if not rounds:
-        raise SimulationError(
-            "the timelines have no messages that TEMPI carries: the program's were the MPI library's, as "
-            "those of host memory are without a profile; TEMPI_STRATEGY=host records datatypes in host memory"
-        )
-    n_ranks = 1 + max(*ranks, *(max(row[:2]) for rows in rounds.values() for row in rows))
-    return [_messages(rounds[number]) for number in sorted(rounds)], n_ranks
+        for rank, events in _timelines(path).items():
+            if rank in ranks:
+                raise SimulationError(f"{path} is another timeline of rank {rank}: give each rank once")
+            ranks.add(rank)
+            n_started += sum(event.get("name") == START for event in events)
+            for number, event in _numbered(events):
+                where = memory or ("host" if event.get("memory") == "host" else "gpu")
+                rows[where][number].append(_row(path, rank, event))
+    if not any(rows.values()):
+        raise SimulationError(_why_none(n_started))
+    chosen = "gpu" if rows["gpu"] else "host"
+    found = rows.pop(chosen)
+    n_ranks = 1 + max(*ranks, *(max(row[:2]) for of_round in found.values() for row in of_round))
+    if n_ranks > MOST_RANKS:
+        raise SimulationError(f"the timelines name rank {n_ranks - 1}: up to {MOST_RANKS} ranks are possible")
+    n_left_out = sum(len(of_round) for others in rows.values() for of_round in others.values())
+    return Recorded([_messages(found[number]) for number in sorted(found)], n_ranks, chosen, n_left_out)
 
 
-def _timeline(path: Path) -> tuple[int, list[Mapping[str, Any]]]:
-    """The rank of a file, and its spans in order of time."""
+def _why_none(n_started: int) -> str:
+    seen = f"; the MPI library carries all {n_started} that it sends" if n_started else ""
+    return (
+        f"the timelines have no messages of the program that TEMPI carries{seen}. Contiguous messages and "
+        "those of host memory are the MPI library's, unless a profile of this machine (tempi measure) says "
+        "that packing is faster; TEMPI_STRATEGY=host records all derived datatypes in host memory"
+    )
+
+
+def _timelines(path: Path) -> dict[int, list[Event]]:
+    """The spans of each rank of a file, in order of time."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        rank = int(data["otherData"]["rank"])
-        spans = [event for event in data["traceEvents"] if event.get("ph") == "X"]
-        spans.sort(key=lambda event: float(event["ts"]))
+        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+        named = [event for event in events if event.get("name") == "process_name"]
+        ranks = {event["pid"]: int(event["args"]["rank"]) for event in named}
+        found: dict[int, list[Event]] = {rank: [] for rank in ranks.values()}
+        for event in events:
+            if event.get("ph") == "X":
+                found[ranks[event["pid"]]].append(event)
+        for spans in found.values():
+            spans.sort(key=lambda event: float(event["ts"]))
     except OSError as error:
         raise SimulationError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SimulationError(
             f"{path} is no timeline of TEMPI_TRACE: {type(error).__name__}: {error}"
         ) from error
-    if rank < 0:
+    if not found or min(found) < 0:
         raise SimulationError(f"{path} is the timeline of a process without a rank")
-    return rank, spans
+    return found
 
 
 def _numbered(events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:

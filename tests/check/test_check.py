@@ -1,14 +1,18 @@
 """``tempi check``: its layouts and pairs, and that it finds what is wrong."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from support import shim
-from support.programs import SOURCES, compiled, mpicc, mpiexec, run
+from support.programs import SOURCES, compiled, line_from, mpicc, mpiexec, run
 from tempi.check.command import verdict_of
 from tempi.check.layouts import NAMES, SIZES, Layout
 from tempi.check.pairs import Place, relation, rounds
@@ -74,7 +78,7 @@ def check(tmp_path):
 def test_all_is_right(check):
     done, report = check("--strategies", "auto,staged")
     assert done.code == 0, done.text
-    assert "all is right" in done.out or "right, but" in done.out  # cases that a slow machine leaves out
+    assert "right" in done.out  # all, or but for cases that a slow machine has no time for
     for one in report["runs"]:
         assert {(m["place"], m["memory"]) for m in one["messages"]} == {
             (place, memory) for place in ("same process", "same node") for memory in ("host", "GPU")
@@ -140,5 +144,44 @@ def test_the_same_as_tests_of_pytest_under_the_users_launcher(tmp_path):
 
 def test_what_was_left_out_is_not_called_right():
     assert verdict_of(0, 0) == "all is right"
-    assert verdict_of(0, 3) == "these are right, but 3 cases were left out (--seconds)"
+    assert verdict_of(0, 3) == "these are right, but the time was too short for 3 cases (--seconds)"
+    assert verdict_of(0, 0, ["host"]) == "these are right, but the time was too short for strategy host (--seconds)"
     assert verdict_of(2, 3) == "2 problems"
+
+
+def test_it_ends_in_time_with_more_cases_than_there_is_time_for(check):
+    begin = time.monotonic()
+    done, report = check("--strategies", "auto,staged,oneshot", "-n", "8", "--seconds", "1")
+    assert done.code == 0, done.text
+    assert "the time was too short for" in done.out
+    assert "all is right" not in done.out
+    assert time.monotonic() - begin < 1 + 20 + 60  # of which 60 s are for this command's own start
+    assert len(report["runs"]) < 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_ranks_too(tmp_path, number):
+    os.mkfifo(tmp_path / "begun")
+    ranks = tmp_path / "ranks"
+    ranks.write_text(f"#!/bin/sh\necho $$ > {tmp_path / 'begun'}\nexec sleep 1000\n")
+    ranks.chmod(0o755)
+    words = [sys.executable, "-m", "tempi", "check", "--strategies", "auto", "--ranks-command", str(ranks)]
+    variables = shim.clean_environment() | {"PYTHONPATH": ":".join(filter(None, sys.path))}
+    with subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=variables,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        try:
+            rank = int(line_from(tmp_path / "begun", process))
+            process.send_signal(number)
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    with pytest.raises(ProcessLookupError):
+        os.kill(rank, signal.SIGKILL)  # else it sleeps on
+    assert process.returncode == 128 + number
+    assert "Traceback" not in said

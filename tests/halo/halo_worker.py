@@ -130,13 +130,15 @@ def error_of(make: Callable[..., object], *arguments: object) -> tuple[str, str]
 
 
 def memory_after_free(kind: str) -> int:
-    """Bytes of an exchange's own that are left, of more than a mebibyte, once it is freed."""
+    """Bytes of an exchange's own that are left once it is freed. It has more than a mebibyte in GPU memory."""
     shape, face_bytes = (3, 512, 512), 512 * 512 * 8
     fields = Fields(Halo((1, 1, 1), shape, ((1, 1), (0, 0), (0, 0)), (True,) * 3, fields=(Field(kind=kind),)))
+    fields.exchange().free()  # what is imported, and kept, once
     tracemalloc.start()
     before = own_memory()
     made = fields.exchange()
-    assert own_memory() - before > face_bytes // 2
+    if kind == "device":
+        assert own_memory() - before > face_bytes // 2
     made.free()
     gc.collect()
     left = own_memory() - before

@@ -1,4 +1,4 @@
-// Spans without MPI: trace_spans odd|many|exit. The file is the one that TEMPI_TRACE names.
+// Spans without MPI: trace_spans odd|many|part|exit. The file is the one that TEMPI_TRACE names.
 #include <cstdlib>
 #include <string_view>
 #include <sys/wait.h>
@@ -18,10 +18,12 @@ static void odd_names() {
 int main(int, char** arguments) {
   const std::string_view what = arguments[1];
   tempi::trace::start(what == "many" ? 1000 : tempi::trace::kMostEvents);
-  if (what != "exit") tempi::trace::set_rank(3);
+  if (what != "exit") tempi::trace::set_rank(3, what != "part");
   if (what == "odd") {
     std::thread(odd_names).join();
     odd_names();
+  } else if (what == "part") {
+    const Span span("of one node");
   } else if (what == "many") {
     for (int i = 0; i < 5000; ++i) const Span span("one of many");
   } else {

@@ -141,8 +141,11 @@ def test_nothing_is_cut_at_80_columns(environment):
     from tempi import info
 
     console = Console(width=80, file=io.StringIO())
-    console.print(info._option_table(info.option_rows(True)))
-    assert "…" not in console.file.getvalue()
+    rows = info.option_rows(True)
+    console.print(info._option_table(rows))
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert all(f"TEMPI_{row.name}" in shown for row in rows)  # no name is divided
 
 
 def test_an_explanation_is_an_object_for_programs(tempi, environment):

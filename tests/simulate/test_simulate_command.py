@@ -1,13 +1,16 @@
 """``tempi simulate`` as users call it."""
 
 import csv
+import io
 import json
 import sys
 
 import pytest
+from rich.console import Console
 
 from support import shim
 from support.programs import run
+from tempi.simulate.report import Row, table_of
 
 SIMULATE = [sys.executable, "-m", "tempi", "simulate"]
 SMALL = ("--size", "32", "--radius", "1", "--quantities", "2")
@@ -101,6 +104,10 @@ def test_networks_show_their_sources(simulate):
         (["--nodes", "0"], 2, "numbers from 1 to"),
         (["--nodes", "4..2"], 2, "4..2 is not like"),
         (["--size", "4x4"], 2, "4x4 is not like 256"),
+        (["--size", "9" * 30], 2, "along an axis are possible"),
+        (["--size", "1000000000"], 1, "a rank's arrays would take"),
+        (["--nodes", "1048576"], 1, "6291456 ranks: up to"),
+        (["--size", "²"], 2, "is not like 256"),
         (["--size", "2"], 1, "a neighbour wants 3"),
         (["--dims", "2x2x2"], 1, "--dims has 8 ranks, and there are 6"),
         (["--plot", "a.txt"], 1, "a plot is a .png or .svg file"),
@@ -118,3 +125,17 @@ def test_errors_are_one_line(simulate, words, code, told):
     assert told in done.err
     assert "Traceback" not in done.text
     assert len([line for line in done.err.splitlines() if line.startswith("Error: ")]) == 1
+
+
+def test_the_table_fits_80_columns_and_no_number_is_divided():
+    done = halo_rows(64, 384, "8x8x6", "256x128x64")
+    console = Console(width=80, file=io.StringIO())
+    console.print(table_of(done, "a title"))
+    lines = console.file.getvalue().splitlines()
+    assert any(all(word in line for word in ("384", "256x128x64", "45,241", "3,121")) for line in lines)
+    assert "…" not in console.file.getvalue()
+
+
+def halo_rows(nodes, ranks, dims, cells):
+    each = {"messages": 9984, "bytes_per_rank": 77.3e6, "between_nodes": 0.67, "strategies": "device 60%, oneshot 40%"}
+    return [Row(nodes, ranks, dims, cells, 1, tempi_us=14497.0, library_us=45241222.0, speedup=3121.0, **each)]

@@ -1,0 +1,53 @@
+"""Numbers of the demo as its tables show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+
+
+def new_table(title: str, first: str, *columns: str) -> Table:
+    """A table with words in its first column, and numbers in the others."""
+    table = Table(first, title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def shown(us: float) -> str:
+    """Microseconds with three digits, or all before the point."""
+    return f"{us:,.0f}" if us >= 100 else f"{us:.3g}"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Times without and with TEMPI as a row shows them; None: it crashed, or was too slow."""
+
+    alone_us: float | None
+    ours_us: float | None
+
+    @classmethod
+    def of(cls, alone: Sequence[float], ours: Sequence[float]) -> Ratio:
+        """From seconds of several runs: the least, which other programs have disturbed least."""
+        return cls(*(1e6 * min(seconds) if seconds else None for seconds in (alone, ours)))
+
+    @property
+    def times(self) -> float | None:
+        """The quotient of the two numbers as they are shown."""
+        if self.alone_us is None or self.ours_us is None:
+            return None
+        alone, ours = (float(shown(us).replace(",", "")) for us in (self.alone_us, self.ours_us))
+        return alone / ours if ours else None
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """For a table."""
+        times = self.times
+        last = "–" if times is None else f"[bold]{times:.1f}[/bold]" if times >= 1.15 else f"{times:.1f}"
+        return _cell(self.alone_us), _cell(self.ours_us), last
+
+
+def _cell(us: float | None) -> str:
+    return "[red]crashes[/red]" if us is None else shown(us)
