@@ -34,8 +34,8 @@ help:
 demo: $(VENV)/.installed ## an unmodified MPI program and a 3-D halo exchange, without and with libtempi.so
 	$(BIN)/python -m examples.demo
 
-test: $(VENV)/.tools ## every test that this machine can run
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.tools ## every test that this machine can run, by two processes (with ARGS: by one)
+	$(if $(ARGS),$(BIN)/python -m pytest $(ARGS),tests/two_lanes.sh)
 
 test-full: ## long random tests on four MPIs, sanitizers; hours (ARGS="mpich tsan": those runs only)
 	tests/full.sh $(ARGS)
@@ -43,14 +43,14 @@ test-full: ## long random tests on four MPIs, sanitizers; hours (ARGS="mpich tsa
 lint: $(VENV)/.tools ## ruff, format check, documentation up to date
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror $(CPP)
-	! LC_ALL=C.UTF-8 grep -nE '^.{121}' $(CPP)
+	@$(BIN)/clang-format --dry-run --Werror $(CPP)
+	@! LC_ALL=C.UTF-8 grep -nE '^.{121}' $(CPP)
 	$(BIN)/python docs/make_pages.py --check
 
 format: $(VENV)/.tools ## rewrite sources in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(CPP)
+	@$(BIN)/clang-format -i $(CPP)
 
 types: $(VENV)/.tools ## strict mypy
 	$(BIN)/mypy

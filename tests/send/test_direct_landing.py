@@ -299,7 +299,7 @@ FAILURES = [
 @needs.fake_device("failures on demand")
 @pytest.mark.parametrize("options", [{}, {"TEMPI_PROGRESS": "thread"}], ids=["in calls", "by a thread"])
 @pytest.mark.parametrize("at", [SENDER, RECEIVER], ids=["sender", "receiver"])
-@pytest.mark.parametrize("failure", FAILURES[::4] if IS_QUICK else FAILURES)
+@pytest.mark.parametrize("failure", FAILURES[::8] if IS_QUICK else FAILURES)
 def test_a_failing_gpu(failure, at, options):
     """Whatever fails: the bytes are right."""
     with Ranks(2, PATIENT | options, {at: {"TEMPI_FAKE_FAIL": failure}}) as job:

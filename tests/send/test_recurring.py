@@ -1,5 +1,6 @@
 """Recurring calls: what one takes over from an earlier call is of its own arguments, and of nothing older."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from test_direct import DIRECT
 
 from support import constructors as c
 from support import memory, needs, shim
-from support.effort import examples
+from support.effort import IS_QUICK, examples
 from support.messages import KINDS
 from support.programs import compiled, mpicc, succeed
 from support.typemap import Named
@@ -68,8 +69,10 @@ def test_more_calls_than_are_kept(ranks):
     assert ranks(1, **DIRECT).call(worker.run, (Life(SPECS[:2], ("device", "device"), played),)) == [len(tags)]
 
 
-@pytest.mark.parametrize("limit", ["8388608", "100000000"])
-@pytest.mark.parametrize("n", [1, 2])
+LARGE = [*itertools.product([1, 2], ["8388608", "100000000"])]
+
+
+@pytest.mark.parametrize(("n", "limit"), [(1, "8388608"), (2, "100000000")] if IS_QUICK else LARGE)
 @pytest.mark.parametrize("way", WAYS)
 def test_large_messages(ranks, n, way, limit):
     """More of them than may hold memory between their calls, which is a quarter of the limit, and all of them."""
