@@ -76,7 +76,8 @@ class Costs:
 
     def of(self, message: OneMessage) -> Cost:
         """The cost of a message."""
-        if message.contiguous and self._aware:
+        is_direct = self._with_tempi and self._wish in (None, DIRECT) and self._goes_direct(message)
+        if message.contiguous and self._aware and not is_direct:
             return self._by_library(message)
         return self._by_strategy(message) if self._with_tempi else self._by_blocks(message)
 
@@ -112,7 +113,7 @@ class Costs:
 
     def _goes_direct(self, message: OneMessage) -> bool:
         """A message that was not measured has no time here, though the shim takes it; one to oneself has."""
-        if (message.contiguous and self._aware) or message.locality not in NEAR_LOCALITIES:
+        if message.locality not in NEAR_LOCALITIES:
             return False
         if self._direct_to_self_is_estimated(message):
             return True

@@ -47,6 +47,13 @@ def test_contiguous_messages_are_the_librarys_where_it_is_cuda_aware():
     assert costs(fit(cuda_aware=False)).of(message).strategy == "oneshot"
 
 
+def test_contiguous_messages_within_a_node_are_direct_where_that_was_measured():
+    message = OneMessage(Features(MIB, 1, MIB, 256), True, False, "other_gpu")
+    terms = DIRECT_TERMS | {"message.direct.other_gpu": line(1e-6, 1e-13)}
+    assert costs(fit(terms=terms)).of(message).strategy == "direct"
+    assert costs(fit(terms=terms), strategy="oneshot").of(message).strategy == "library"
+
+
 def test_a_strategy_asked_for_is_taken():
     for strategy in ("device", "oneshot"):
         assert costs(fit(), strategy=strategy).of(strided(MIB, "other_node")).strategy == strategy
