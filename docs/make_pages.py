@@ -43,7 +43,7 @@ A message is direct if all of this is true:
 - Both buffers are in GPU memory, both ranks are on one node, and both run TEMPI.
 - The receive is posted in time. When a receive is posted, TEMPI publishes it (the report says: offered):
   TEMPI writes the address and the layout of the buffer into memory that the ranks of the node share. A send
-  that finds no published receive waits for one, at most for the match timeout (`TEMPI_PATIENCE`). If the
+  that finds no published receive waits for one, at most for the match timeout (`TEMPI_MATCH_TIMEOUT`). If the
   receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, 10 µs + 1 µs for each 20,000 bytes.
   After the wait TEMPI packs the message.
 - The receive names its source. The first receive from this source on the communicator decides about tags:
@@ -68,7 +68,7 @@ receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer if
   memory, `cudaMallocAsync`), and the message has at least 64 KiB,
 - the layouts of sender and receiver do not combine into a short list of boxes, or
 - the receive consists of many short blocks that span much memory: at least 65,536 blocks of on average 128
-  bytes or less, over at least `TEMPI_LANDING_SPAN` bytes. Within one GPU this counts only if CUDA maps the
+  bytes or less, over at least `TEMPI_BOUNCE_SPAN` bytes. Within one GPU this counts only if CUDA maps the
   receive buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
 
 ### Freed memory
@@ -90,7 +90,7 @@ This can deadlock a program whose kernels wait for messages of other processes. 
 it, or when new memory is allocated at the same address.
 
 CUDA does not import new memory at an address where the process still has an import of freed memory. A
-message to such memory waits until the old import is closed. If this takes longer than `TEMPI_PATIENCE`
+message to such memory waits until the old import is closed. If this takes longer than `TEMPI_MATCH_TIMEOUT`
 (for this wait at least 50 ms, and at most 1 s), TEMPI packs the message.
 
 ## CUDA-aware libraries

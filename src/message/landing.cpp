@@ -44,7 +44,7 @@ bool suits_landing(const Payload& payload) {
   const model::Features features = features_of(payload.prepared()->plan, {transfer.count, transfer.laid_out().extent});
   const std::int64_t block = features.bytes / std::max<std::int64_t>(features.blocks, 1);
   if (block > kShortBlock || features.bytes < block * kLeastBytesAByte) return false;
-  return pack::span_of(transfer.laid_out(), transfer.count).bytes() >= number(Option::LANDING_SPAN);
+  return pack::span_of(transfer.laid_out(), transfer.count).bytes() >= number(Option::BOUNCE_SPAN);
 }
 
 Landing::Landing(const Scope& here, const pack::Transfer& transfer)

@@ -120,7 +120,7 @@ void finish_unmapping() noexcept {
 bool has_ended(const RemoteRange& range) noexcept {
   const auto is_there = [&](const Ending& one) { return one.range.touches(range); };
   static const auto kPatience =
-      std::clamp(std::chrono::microseconds(number(Option::PATIENCE)), kEndTakes, kMostPatience);
+      std::clamp(std::chrono::microseconds(number(Option::MATCH_TIMEOUT)), kEndTakes, kMostPatience);
   const auto end = Clock::now() + 2 * kPatience;
   for (std::unique_lock lock(ending().mutex);;) {
     const auto& all = ending().all;

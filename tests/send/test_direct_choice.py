@@ -9,7 +9,7 @@ from support.ranks import Ranks
 from support.typemap import Named
 
 N = 5
-DEFAULT = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0", "TEMPI_PATIENCE": "5000000"}
+DEFAULT = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0", "TEMPI_MATCH_TIMEOUT": "5000000"}
 WORDS = {"taken": "written", "offered": "offered"}
 ALL = [{"offered", "written"}] * 2
 NONE = [set()] * 2
