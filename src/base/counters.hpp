@@ -12,8 +12,8 @@ enum class Function : std::uint8_t {
   GPU,  // of all of these: launches,
   packing,
   unpacking,  // and GPU memory of messages, packed and unpacked while a call waited;
-  direct,     // offers, and messages that are written into them;
-  exchange,   // messages of collective calls
+  direct,      // published receives, and messages that are written into them;
+  collective,  // messages of collective calls
   count_
 };
 

@@ -86,7 +86,7 @@ std::unique_ptr<Landing> Landing::make(const Payload& payload, mailbox::Slot& sl
   slot.landing_address = reinterpret_cast<std::uintptr_t>(landing->end().address);
   return landing;
 } catch (...) {
-  warn_fallback("a message has no landing", caught_error().what());
+  warn_fallback("a message has no bounce buffer", caught_error().what());
   return nullptr;
 }
 
