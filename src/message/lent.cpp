@@ -139,7 +139,8 @@ void hand_over(const device::Location& memory) noexcept try {
   const auto end = std::chrono::steady_clock::now() + kLasts;
   while (std::any_of(freed.begin(), freed.end(), is_mapped)) {
     if (std::chrono::steady_clock::now() >= end)
-      return warn_once("handed", "the MPI library gets GPU memory at an address where other processes may import freed memory");
+      return warn_once("handed",
+                       "the MPI library gets GPU memory at an address where other processes may import freed memory");
     end_freed_mappings();  // other processes may be waiting for this one
     let_library_go_on();
     std::this_thread::yield();

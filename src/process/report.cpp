@@ -96,8 +96,8 @@ std::string text_of(const Meeting::Sums& sums) {
   for (const Row& row : rows) widest = std::max(widest, std::strlen(tempi::text(row.outcome)));
   const int width = static_cast<int>(widest);
   std::array<char, 192> columns{};
-  std::snprintf(columns.data(), columns.size(), "\ntempi: %-18s %-*s %12s %16s %12s %12s\n", "function", width, "outcome",
-                "calls", "payload bytes", "seconds", "predicted");
+  std::snprintf(columns.data(), columns.size(), "\ntempi: %-18s %-*s %12s %16s %12s %12s\n", "function", width,
+                "outcome", "calls", "payload bytes", "seconds", "predicted");
   std::string text = heading(sums) + columns.data();
   for (const Row& row : rows) text += line(name(row.function), width, tempi::text(row.outcome), row.cell);
   return text;

@@ -74,7 +74,7 @@ class Run:
         unknown = sum(own["unknown_neighbours"] for own in self.ranks)
         if unknown:
             found.append(
-                f"{unknown} pairs of ranks are on one node, and TEMPI does not know it: their messages are not direct"
+                f"{unknown} pairs of ranks share a node, but TEMPI does not know it: no direct messages"
             )
         if self.left_out:
             found.append(f"{self.left_out} cases were left out: the time was not enough (--seconds)")
@@ -108,7 +108,9 @@ def table(run: Run) -> Table:
     """A row for each place, memory and size: right or wrong, how it went, and how fast."""
     shown = Table(title=f"TEMPI_STRATEGY={run.strategy}", title_justify="left")
     for name in ("between", "memory", "size", "exchanges", "wrong", "median us", "sends by outcome"):
-        shown.add_column(name, justify="left" if name in ("between", "memory", "sends by outcome") else "right")
+        shown.add_column(
+            name, justify="left" if name in ("between", "memory", "sends by outcome") else "right"
+        )
     for place, memory, size, messages in _rows(run):
         wrong = sum(message["wrong"] > 0 for message in messages)
         middle = 1e6 * median(message["seconds"] for message in messages)

@@ -134,7 +134,7 @@ def print_rule(console: Console) -> None:
     )
     for path in shipped():
         console.print(f"shipped: --profile {path}", highlight=False, soft_wrap=True)
-    console.print("[bold]tempi measure[/bold] measures this machine, and writes its profile.", highlight=False)
+    console.print("[bold]tempi measure[/bold] measures this machine and writes a profile.", highlight=False)
 
 
 def places_of(profile: Profile, transfer: Explanation, peer: str | None) -> dict[str, tuple[Prediction, str]]:
@@ -186,6 +186,6 @@ def print_prediction(transfer: Explanation, peer: str | None, path: Path | None)
         console.print(prediction_table(prediction, f"one message, peer: {where}"))
         if memory == "GPU" and prediction.unmeasured:
             console.print(
-                f"{', '.join(prediction.unmeasured)}: not measured; used before all others, if both ranks can",
+                f"{', '.join(prediction.unmeasured)}: not measured; used first, if both ranks can",
                 highlight=False,
             )
