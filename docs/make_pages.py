@@ -18,6 +18,13 @@ A flag is 0 or 1. "–" means that the option is not set by default.
 | variable | type | default | meaning |
 |---|---|---|---|
 """
+RENAMED = """
+## Old names
+These names work in this version. TEMPI prints a warning. If both names are set, TEMPI uses the new one.
+
+| old name | name |
+|---|---|
+"""
 OPTIONS_END = """
 This page is made from `src/base/options.def` by `make docs`.
 """
@@ -34,16 +41,16 @@ DIRECT = """
 ## Direct messages
 A kernel of the sender writes a direct message into the receive buffer. The MPI library carries an empty
 message with the same tag, which completes the receive. `tempi info` says whether messages may be direct.
-`TEMPI_REPORT=1` counts the direct messages, and gives the reasons why other messages were not direct.
+`TEMPI_REPORT=1` counts them, and the messages that were not direct, with the reasons (the rows `direct`).
 `TEMPI_NO_DIRECT=1` switches direct messages off; any `TEMPI_STRATEGY` other than `auto` and `direct` does
 so, too.
 
 A message is direct if all of this is true:
 
 - Both buffers are in GPU memory, both ranks are on one node, and both run TEMPI.
-- The receive is posted in time. When a receive is posted, TEMPI publishes it (the report says: offered):
+- The receive is posted in time. When a receive is posted, TEMPI publishes it (in the report: published):
   TEMPI writes the address and the layout of the buffer into memory that the ranks of the node share. A send
-  that finds no published receive waits for one, at most for the match timeout (`TEMPI_PATIENCE`). If the
+  that finds no published receive waits for one, at most for the match timeout (`TEMPI_MATCH_TIMEOUT`). If the
   receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, 10 µs + 1 µs for each 20,000 bytes.
   After the wait TEMPI packs the message.
 - The receive names its source. For each source on a communicator, TEMPI publishes either the receives with
@@ -70,7 +77,7 @@ the memory into its own address space. TEMPI uses a bounce buffer if
 - the layouts of sender and receiver do not combine into a short list of boxes (a box is a nest of loops over
   one contiguous block), or
 - the receive consists of many short blocks that span much memory: at least 65,536 blocks of on average 128
-  bytes or less, over at least `TEMPI_LANDING_SPAN` bytes. If both ranks use the same GPU, one more
+  bytes or less, over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, one more
   condition is that CUDA maps the buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
 
 ### Freed memory
@@ -92,7 +99,7 @@ This can deadlock a program whose kernels wait for messages of other processes. 
 it, or when new memory is allocated at the same address.
 
 CUDA does not import new memory at an address where the process still has an import of freed memory. A
-message to such memory waits until the old import is closed. If this takes longer than `TEMPI_PATIENCE`
+message to such memory waits until the old import is closed. If this takes longer than `TEMPI_MATCH_TIMEOUT`
 (for this wait at least 50 ms, and at most 1 s), TEMPI packs the message.
 
 ## CUDA-aware libraries
@@ -162,11 +169,16 @@ HAPPENS = {
 
 def options() -> str:
     """The options page."""
+    rows = def_tables.rows("base/options.def")
     lines = (
         f"| `TEMPI_{name}` | {kind} | {default or '–'} | {meaning} |\n"
-        for _, (name, kind, default, meaning) in def_tables.rows("base/options.def")
+        for name, kind, default, meaning in (row.arguments for row in rows if row.kind == "OPTION")
     )
-    return OPTIONS + "".join(lines) + OPTIONS_END
+    renamed = (
+        f"| `TEMPI_{old}` | `TEMPI_{name}` |\n"
+        for old, name in (row.arguments for row in rows if row.kind == "RENAMED")
+    )
+    return OPTIONS + "".join(lines) + RENAMED + "".join(renamed) + OPTIONS_END
 
 
 def calls() -> str:

@@ -64,8 +64,8 @@ class Explanation:
         return "\n\n".join(f"{title}\n{_indented(text)}" for title, text in self._stages())
 
     def __repr__(self) -> str:
-        blocks = "one dense block" if self.contiguous else f"{self.features.blocks:,.0f} blocks"
-        places = ", which a table lists" if self.indexed else ""
+        blocks = "one contiguous block" if self.contiguous else f"{self.features.blocks:,.0f} blocks"
+        places = " at offsets from a table" if self.indexed else ""
         return f"<Explanation of {self.features.bytes:,.0f} bytes in {blocks}{places}>"
 
     def _repr_html_(self) -> str:

@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 import tempi
 from support import shim
 from support.programs import succeed
@@ -36,6 +38,34 @@ def test_every_option_is_read_from_its_variable():
         environment = shim.clean_environment() | {"PYTHONPATH": ":".join(filter(None, sys.path))}
         shown = succeed([sys.executable, "-c", SHOW, option.name], environment | {f"TEMPI_{option.name}": value}).out
         assert shown.strip() == repr((value, True)), option.name
+
+
+OLD = [("PATIENCE", "MATCH_TIMEOUT"), ("LANDING_SPAN", "BOUNCE_SPAN")]
+
+
+def test_old_names_are_documented():
+    rows = re.findall(r"^\| `TEMPI_(\w+)` \| `TEMPI_(\w+)` \|$", PAGE.read_text(), re.MULTILINE)
+    assert rows == OLD
+
+
+@pytest.mark.parametrize(("old", "name"), OLD)
+def test_an_old_name_works_with_one_warning_unless_the_new_one_is_set(old, name):
+    warning = f"warning: TEMPI_{old} is now TEMPI_{name}"
+    for new_value, value in (("", "5"), ("6", "6")):
+        variables = {f"TEMPI_{old}": "5", f"TEMPI_{name}": new_value}
+        environment = shim.preloaded(**variables, PYTHONPATH=":".join(filter(None, sys.path)))
+        shown = succeed([sys.executable, "-c", "import mpi4py.MPI; " + SHOW, name], environment)
+        assert shown.out.strip() == repr((value, True))
+        assert shown.err.count("warning: ") == shown.err.count(warning) == 1, shown.err
+
+
+@pytest.mark.parametrize(("old", "name"), OLD)
+def test_tempi_run_sets_the_new_name_for_an_old_one(old, name):
+    command = [sys.executable, "-m", "tempi", "run", "--dry-run", "-o", f"{old.lower()}=5", "--", "true"]
+    done = succeed(command, shim.clean_environment() | {"PYTHONPATH": ":".join(filter(None, sys.path))})
+    assert f"TEMPI_{name}=5" in done.out
+    assert f"TEMPI_{old}=" not in done.out
+    assert done.err.strip() == f"tempi run: TEMPI_{old} is now TEMPI_{name}"
 
 
 def test_a_word_that_an_option_does_not_take_is_told():

@@ -54,6 +54,13 @@ def test_programs_are_run_as_it_says(environment, tmp_path):
 PAGES = (ROOT / "README.md", *ROOT.glob("*/README.md"), *(ROOT / "docs").glob("*.md"))
 
 
+def test_the_glossary_has_at_most_25_sorted_lines():
+    lines = (ROOT / "docs" / "glossary.md").read_text().splitlines()[4:]
+    words = [re.fullmatch(r"- \*\*(.+)\*\*: .+", line)[1] for line in lines]
+    assert words == sorted(words, key=str.lower)
+    assert len(words) <= 25
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/performance.md"])
 def test_the_page_has_at_most_150_lines(page):
     assert len((ROOT / page).read_text().splitlines()) <= 150

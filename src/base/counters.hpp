@@ -11,9 +11,9 @@ enum class Function : std::uint8_t {
 #include "base/functions.def"
   GPU,  // of all of these: launches,
   packing,
-  unpacking,  // and GPU memory of messages, packed and unpacked while a call waited;
-  direct,     // offers, and messages that are written into them;
-  exchange,   // messages of collective calls
+  unpacking,   // and GPU memory of messages, packed and unpacked while a call waited;
+  direct,      // published receives, and messages that are written into them;
+  collective,  // messages of collective calls
   count_
 };
 

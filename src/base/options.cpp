@@ -16,6 +16,18 @@ namespace {
 
 constexpr std::string_view kPrefix = "TEMPI_";
 
+struct Renamed {
+  std::string_view old_name, name;
+};
+
+constexpr Renamed kRenamed[] = {
+#define TEMPI_OPTION(name, type, fallback, meaning)
+#define TEMPI_RENAMED(old_name, name) {#old_name, #name},
+#include "base/options.def"
+#undef TEMPI_OPTION
+#undef TEMPI_RENAMED
+};
+
 struct Table {
   std::vector<OptionRow> rows;
   std::vector<std::int64_t> numbers;  // flags and numbers, parsed for hot paths
@@ -89,33 +101,42 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::string prefixed(std::string_view name) { return std::string(kPrefix) + std::string(name); }
+
 std::string unknown_warning(const std::vector<OptionRow>& rows, std::string_view name) {
   const OptionRow* nearest = nullptr;
   std::size_t best = std::max<std::size_t>(2, name.size() / 3) + 1;  // farther than this is another word
   for (const auto& row : rows)
     if (const auto distance = edit_distance(name, row.name); distance < best) best = distance, nearest = &row;
-  std::string warning = std::string(kPrefix) + std::string(name) + " is not an option of TEMPI";
-  if (nearest) warning += "; did you mean " + std::string(kPrefix) + nearest->name + "?";
+  std::string warning = prefixed(name) + " is not an option of TEMPI";
+  if (nearest) warning += "; did you mean " + prefixed(nearest->name) + "?";
   return warning;
+}
+
+// The value that the environment gives an option, "" if none. The name counts before the old name.
+std::string given(std::string_view name) {
+  std::string value = variable(prefixed(name).c_str());
+  for (const Renamed& row : kRenamed)
+    if (value.empty() && row.name == name) value = variable(prefixed(row.old_name).c_str());
+  return value;
 }
 
 void read_row(Table& table, std::size_t i) {
   OptionRow& row = table.rows[i];
   const auto option = static_cast<Option>(i);
   parse(row.type, option, row.value, table.numbers[i]);
-  const std::string name = std::string(kPrefix) + row.name;
-  const char* text = std::getenv(name.c_str());
-  if (!text || !*text) return;
+  const std::string text = given(row.name);
+  if (text.empty()) return;
   if (std::int64_t value = 0; parse(row.type, option, text, value)) {
     row.value = text;
     row.from_environment = true;
     table.numbers[i] = value;
   } else {
-    table.warnings.push_back(name + "=" + text + " is ignored: it takes " + expected(row.type, option));
+    table.warnings.push_back(prefixed(row.name) + "=" + text + " is ignored: it takes " + expected(row.type, option));
   }
 }
 
-void find_unknown_names(Table& table) {
+void warn_of_names(Table& table) {
   for (char** entry = environ; entry && *entry; ++entry) {
     std::string_view name = *entry;
     name = name.substr(0, name.find('='));
@@ -123,7 +144,9 @@ void find_unknown_names(Table& table) {
     name.remove_prefix(kPrefix.size());
     const bool known =
         std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) { return name == row.name; });
-    if (!known) table.warnings.push_back(unknown_warning(table.rows, name));
+    const std::string now = current_name(std::string(name));
+    if (now != name) table.warnings.push_back(prefixed(name) + " is now " + prefixed(now));
+    else if (!known) table.warnings.push_back(unknown_warning(table.rows, name));
   }
 }
 
@@ -146,12 +169,14 @@ Table* read_environment() {
   auto* table = new Table;
   table->rows = {
 #define TEMPI_OPTION(name, type, fallback, meaning) {#name, OptionType::type, fallback, meaning, fallback, false},
+#define TEMPI_RENAMED(old_name, name)
 #include "base/options.def"
 #undef TEMPI_OPTION
+#undef TEMPI_RENAMED
   };
   table->numbers.resize(table->rows.size());
   for (std::size_t i = 0; i < table->rows.size(); ++i) read_row(*table, i);
-  find_unknown_names(*table);
+  warn_of_names(*table);
   table->transports = read_transports();
   return table;
 }
@@ -208,6 +233,12 @@ std::vector<std::string> inherited_settings() {
 }
 
 bool nvtx_tool_is_attached() { return !variable("NVTX_INJECTION64_PATH").empty(); }
+
+std::string current_name(const std::string& name) {
+  for (const Renamed& row : kRenamed)
+    if (name == row.old_name) return std::string(row.name);
+  return name;
+}
 
 std::string refused_value(const std::string& name, const std::string& value) {
   const std::vector<OptionRow>& rows = options();

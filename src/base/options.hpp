@@ -10,8 +10,10 @@ namespace tempi {
 
 enum class Option {
 #define TEMPI_OPTION(name, type, fallback, meaning) name,
+#define TEMPI_RENAMED(old_name, name)
 #include "base/options.def"
 #undef TEMPI_OPTION
+#undef TEMPI_RENAMED
 };
 
 enum class OptionType { flag, number, text };
@@ -54,7 +56,7 @@ std::vector<std::string> inherited_settings();
 // True if an NVTX tool (Nsight) is loaded in this process.
 bool nvtx_tool_is_attached();
 
-// One line for each TEMPI_ variable that is misspelt or has a value that its option does not take.
+// One line for each TEMPI_ variable that is misspelt, has an old name or a value that its option does not take.
 std::vector<std::string> option_warnings();
 
 }  // namespace tempi

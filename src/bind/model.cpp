@@ -169,6 +169,7 @@ void bind_model(py::module_& module) {
          bool packs) { return model::chunk_bytes(self, {bytes, blocks, touched, pages}, packs); },
       py::arg("bytes"), py::arg("blocks"), py::arg("touched"), py::arg("pages"), py::arg("packs"));
   module.def("cache_folder", cache_folder);
+  module.def("current_name", current_name);
   module.def("refused_value", refused_value);
   module.def("term_names", term_names);
   module.def("knob_rows", knob_rows);

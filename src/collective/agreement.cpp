@@ -77,7 +77,7 @@ void hand_out(const Call& call, const message::MessagePtr& message) {
 }
 
 void warn_not_by_messages(const Error& cause) {
-  warn_fallback("a collective call is not carried out by messages", cause.what());
+  warn_fallback("the MPI library carries out a collective call", cause.what());
 }
 
 // While it lives, no error handler is told of errors on the communicator.

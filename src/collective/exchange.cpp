@@ -29,7 +29,7 @@ std::vector<int> peers_of(const std::vector<Piece>& pieces) {
 
 message::Buffer buffer_of(const void* address, Count count, Handle type, bool is_sent, Handle comm) {
   const auto direction = is_sent ? pack::Direction::pack : pack::Direction::unpack;
-  return {Function::exchange, direction, address, count, type, comm};
+  return {Function::collective, direction, address, count, type, comm};
 }
 
 int init(const Real& real, const Half& half, const Given& given, bool is_sent, void* made) {

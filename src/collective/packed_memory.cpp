@@ -17,7 +17,7 @@ bool PackedMemory::take(device::Device& device, device::MemoryKind kind, std::in
   location_ = {kind, worker_.ordinal, worker_.context};
   return true;
 } catch (...) {
-  warn_fallback("the bytes of a collective call travel through other memory", caught_error().what());
+  warn_fallback("the packed bytes of a collective call are in other memory", caught_error().what());
   return false;
 }
 

@@ -9,14 +9,14 @@ constexpr std::size_t kPiecesShown = 8;
 void append(std::string& out, const Tree& tree, const std::string& indent) {
   const std::string deeper = indent + "  ";
   switch (tree.kind) {
-    case Tree::Kind::dense: out += "dense " + std::to_string(tree.size) + " B\n"; break;
+    case Tree::Kind::dense: out += "contiguous " + std::to_string(tree.size) + " B\n"; break;
     case Tree::Kind::strided:
       out +=
           "strided count " + std::to_string(tree.count) + ", stride " + std::to_string(tree.stride) + " B\n" + deeper;
       append(out, *tree.child, deeper);
       break;
     case Tree::Kind::blocks:
-      out += "blocks " + std::to_string(tree.pieces.size()) + " pieces, " + std::to_string(tree.size) + " B\n";
+      out += std::to_string(tree.pieces.size()) + " blocks, " + std::to_string(tree.size) + " B\n";
       for (std::size_t i = 0; i < tree.pieces.size() && i < kPiecesShown; ++i) {
         out += deeper + "at " + std::to_string(tree.pieces[i].offset) + ": ";
         append(out, *tree.pieces[i].tree, deeper);

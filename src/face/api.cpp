@@ -186,7 +186,7 @@ void deallocate(void* address) try {
   if (!where.gpu_reaches()) return;  // the driver has shut down
   device::Scope(*device, where.context).deallocate(address);
 } catch (const std::exception& error) {
-  log(LogLevel::info, std::string("device memory is not given back: ") + error.what());
+  log(LogLevel::info, std::string("device memory is not freed: ") + error.what());
 }
 
 bool is_mpi_up() {

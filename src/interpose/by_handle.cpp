@@ -14,7 +14,7 @@ namespace {
   if (Inside::is_in_entry()) return nullptr;
   const std::string_view abi = preload::abi_by_handle(handle, caller);
   if (abi == preload::kElsewhere) {
-    warn_once("namespace", "MPI functions of an MPI library in another namespace of the loader are called past TEMPI");
+    warn_once("namespace", "TEMPI does not handle calls of an MPI library that was loaded with dlmopen");
     return nullptr;
   }
   return abi.empty() ? nullptr : preload::function_of_shim(handle, name);

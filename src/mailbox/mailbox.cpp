@@ -20,7 +20,7 @@ Contents* map(int file) {
   constexpr int kAccess = PROT_READ | PROT_WRITE;
   void* const memory = file >= 0 ? ::mmap(nullptr, sizeof(Contents), kAccess, MAP_SHARED, file, 0)
                                  : ::mmap(nullptr, sizeof(Contents), kAccess, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw Error(ErrorKind::no_memory, "no memory for a mailbox");
+  if (memory == MAP_FAILED) throw Error(ErrorKind::no_memory, "no memory for the shared segment");
   // Zeros are what an empty mailbox is made of: pages come with their first use.
   auto* const contents = static_cast<Contents*>(memory);
   contents->version = kVersion;

@@ -88,7 +88,7 @@ void DirectMessage::to_oneself() { message_to_oneself(out_.data(), in_.data(), c
 std::uint64_t DirectMessage::n_sent() {
   std::uint64_t n = 0;
   for (const CounterRow& row : counters()) {
-    const bool is_sent = row.outcome == Outcome::sent_direct || row.outcome == Outcome::landed;
+    const bool is_sent = row.outcome == Outcome::sent_direct || row.outcome == Outcome::bounced;
     if (row.function == Function::direct && is_sent) n += row.calls;
   }
   return n;

@@ -84,7 +84,7 @@ Memory::~Memory() {
     if (kind_ == device::MemoryKind::device) here.deallocate(data_);
     else deallocate_pinned(here, data_, bytes_);
   } catch (const std::exception& error) {  // the driver has shut down, and has taken the memory
-    log(LogLevel::info, std::string("memory of a measurement is not given back: ") + error.what());
+    log(LogLevel::info, std::string("memory of a measurement is not freed: ") + error.what());
   }
 }
 

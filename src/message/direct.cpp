@@ -157,7 +157,7 @@ void note_send_request(const Message& message) noexcept {
 }
 
 void post_offer(Offer& offer) noexcept {
-  if (offer.post()) count_direct(Outcome::offered, offer.bytes());
+  if (offer.post()) count_direct(Outcome::published, offer.bytes());
 }
 
 void note_send(Handle comm, Part& part, bool may_write) noexcept try {

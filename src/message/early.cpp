@@ -25,7 +25,7 @@ constexpr unsigned kMostInVain = 4, kLeftOut = 32;  // waits for such a receiver
                                                     // for receives that are not published
 
 microseconds patience(Message& message) {
-  static const microseconds kWanted{number(Option::PATIENCE)};
+  static const microseconds kWanted{number(Option::MATCH_TIMEOUT)};
   const std::int64_t bytes = message.outs.bytes();
   if (message.outs.first().early->is_probed()) return kEagerPatience + microseconds(bytes / kProbedBytesPerMicrosecond);
   if (kWanted.count() > 0) return kWanted;

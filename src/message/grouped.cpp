@@ -98,7 +98,7 @@ void queue_grouped(const Works& works) noexcept {
     try {
       if (!is_queued_alone(work)) batch_of(work.payload().context()).push_back(work);
     } catch (...) {
-      warn_fallback("a message is packed in its call, not behind it", caught_error().what());
+      warn_fallback("a nonblocking send waits until its data is packed", caught_error().what());
       move_now(work);
     }
   }

@@ -44,7 +44,7 @@ bool suits_landing(const Payload& payload) {
   const model::Features features = features_of(payload.prepared()->plan, {transfer.count, transfer.laid_out().extent});
   const std::int64_t block = features.bytes / std::max<std::int64_t>(features.blocks, 1);
   if (block > kShortBlock || features.bytes < block * kLeastBytesAByte) return false;
-  return pack::span_of(transfer.laid_out(), transfer.count).bytes() >= number(Option::LANDING_SPAN);
+  return pack::span_of(transfer.laid_out(), transfer.count).bytes() >= number(Option::BOUNCE_SPAN);
 }
 
 Landing::Landing(const Scope& here, const pack::Transfer& transfer)
@@ -86,7 +86,7 @@ std::unique_ptr<Landing> Landing::make(const Payload& payload, mailbox::Slot& sl
   slot.landing_address = reinterpret_cast<std::uintptr_t>(landing->end().address);
   return landing;
 } catch (...) {
-  warn_fallback("a message has no landing", caught_error().what());
+  warn_fallback("a message has no bounce buffer", caught_error().what());
   return nullptr;
 }
 

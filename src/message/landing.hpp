@@ -1,6 +1,6 @@
 // The second form of a direct message: the sender packs straight into a landing, memory of the receiver's GPU, and the
 // receiver unpacks that. For layouts that do not compose, for memory that cannot be shared, and for large messages of
-// short blocks that are spread over much memory (TEMPI_LANDING_SPAN).
+// short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN).
 //
 // The sender tells how many bytes have arrived, in packed order: the receiver unpacks them while later ones arrive.
 #pragma once

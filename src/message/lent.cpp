@@ -139,13 +139,14 @@ void hand_over(const device::Location& memory) noexcept try {
   const auto end = std::chrono::steady_clock::now() + kLasts;
   while (std::any_of(freed.begin(), freed.end(), is_mapped)) {
     if (std::chrono::steady_clock::now() >= end)
-      return warn_once("handed", "the MPI library is handed memory at whose place others may still map freed memory");
+      return warn_once("handed",
+                       "the MPI library gets GPU memory at an address where other processes may import freed memory");
     end_freed_mappings();  // other processes may be waiting for this one
     let_library_go_on();
     std::this_thread::yield();
   }
 } catch (...) {
-  warn_fallback("others may keep memory that this process has freed", caught_error().what());
+  warn_fallback("other processes may keep imports of freed memory", caught_error().what());
 }
 
 void look_after_shared_memory() noexcept try {
@@ -153,7 +154,7 @@ void look_after_shared_memory() noexcept try {
   if (const std::unique_lock lock(loans().mutex, std::try_to_lock); lock) find_freed();
   end_freed_mappings();
 } catch (...) {
-  warn_fallback("others may keep memory that this process has freed", caught_error().what());
+  warn_fallback("other processes may keep imports of freed memory", caught_error().what());
 }
 
 }  // namespace tempi::message

@@ -189,7 +189,7 @@ void Meetings::note_unseen_cancel(Received* line) {
   if (!may_offer()) return;
   const CallLock lock(open_->mutex);
   line->kind = Received::Kind::lost;
-  count_call(Function::direct, Outcome::lost_line, 0);
+  count_call(Function::direct, Outcome::ended_for_tag, 0);
 }
 
 Meetings::Place Meetings::place_counted(Received& received, int peer, int tag, bool is_offered) {

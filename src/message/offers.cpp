@@ -123,7 +123,7 @@ bool Offer::unpack_arrived() noexcept try {
     landing->unpack(slot_.landed.load(std::memory_order_acquire));
   return true;
 } catch (...) {
-  warn_fallback("a message is unpacked when all of it has arrived", caught_error().what());
+  warn_fallback("a bounce buffer is unpacked only when the whole message has arrived", caught_error().what());
   return false;
 }
 

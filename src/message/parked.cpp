@@ -126,7 +126,7 @@ bool park(MessagePtr& message) noexcept try {
   if (message->lifetime == Lifetime::plain) message->request = request_null();  // before anyone may take it
   return message->lot->keep(message);
 } catch (...) {
-  warn_fallback("a message is not kept for the next call", caught_error().what());
+  warn_fallback("a request is not cached for the next call", caught_error().what());
   return false;
 }
 

@@ -96,7 +96,7 @@ bool Payload::has_taken(MemoryKind kind, Limit limit) {
     use(taken.data(), {kind, worker.ordinal, worker.context});
     return true;
   } catch (...) {
-    warn_fallback("a message travels through ordinary memory", caught_error().what());
+    warn_fallback("the packed bytes of a message are in pageable memory", caught_error().what());
     return false;
   }
 }
@@ -109,7 +109,7 @@ bool Payload::make_ready() noexcept {
   try {
     staging_->pin(context(), limit);
   } catch (...) {
-    warn_fallback("a message travels through ordinary memory", caught_error().what());
+    warn_fallback("the packed bytes of a message are in pageable memory", caught_error().what());
     transfer_.dense().place = {};
     return false;
   }
@@ -121,7 +121,7 @@ void Payload::take_stage(Limit limit) {
   try {
     on_device_.emplace(*device_, context(), MemoryKind::device, bytes(), limit);
   } catch (...) {
-    warn_fallback("a staged message goes one-shot through pinned memory", caught_error().what());
+    warn_fallback("a message uses the strategy oneshot instead of staged", caught_error().what());
   }
 }
 
@@ -164,7 +164,7 @@ void Payload::leave_ended_context() {
   pack::End& dense = transfer_.dense();
   if (!has_memory() || dense.place.first.context == nullptr || !device_->has_ended(dense.place.first.context)) return;
   if (dense.place.first.kind == MemoryKind::device)
-    throw Error(ErrorKind::device, "the memory of a persistent request has gone with its GPU context");
+    throw Error(ErrorKind::device, "the GPU context of a persistent request has ended");
   dense.place = {device::Location{}};
 }
 
@@ -222,7 +222,7 @@ bool Payload::move_by_gpu_or_host() {
     return true;
   } catch (...) {
     if (has_lost_buffer()) throw;
-    warn_fallback("a transfer falls back to copies in host memory", caught_error().what());
+    warn_fallback("data is copied to host memory and moved by the CPU", caught_error().what());
     pack::move_on_host_copies(transfer_, *device_);
     return false;
   }

@@ -119,7 +119,7 @@ Reached::~Reached() {
   try {
     device::Scope(device_, range_.context).unmap(begin_);
   } catch (...) {
-    warn_fallback("memory of another process may stay mapped", caught_error().what());
+    warn_fallback("an import of another process's memory may stay open", caught_error().what());
   }
 }
 

@@ -81,8 +81,9 @@ Choice by_model(const model::Message& message, bool reaches_peer) {
 Strategy by_wish(const model::Message& message, Strategy wish) {
   if (model::is_possible(message, wish)) return wish;
   if (model::needs_aware_library(wish) && !machine::cuda_awareness().aware) {
-    warn_once("aware", "the strategy asked for needs a CUDA-aware MPI library, which this one is not: using oneshot (" +
-                           machine::cuda_awareness().reason + "; TEMPI_CUDA_AWARE=1 overrides)");
+    warn_once("aware",
+              "the requested strategy needs a CUDA-aware MPI library, and this one is not: TEMPI uses oneshot (" +
+                  machine::cuda_awareness().reason + "; TEMPI_CUDA_AWARE=1 overrides)");
   }
   return Strategy::oneshot;
 }

@@ -78,7 +78,7 @@ bool create_thread() noexcept {
       std::atexit(finish_unmapping) == 0 && pthread_atfork(nullptr, nullptr, [] { is_forked.store(true); }) == 0;
   pthread_t thread{};
   const int error = prepared ? create_own_thread(thread, run) : ENOMEM;
-  if (error != 0) warn_fallback("a call waits for the end of a mapping", std::strerror(error));
+  if (error != 0) warn_fallback("a call waits until an import is closed", std::strerror(error));
   else pthread_detach(thread);
   return error == 0;
 }
@@ -107,7 +107,7 @@ void end_later(const Reached* mapping) noexcept {
     Ending& added = ending().all.emplace_back(Ending{owned->range(), nullptr});
     added.mapping = std::move(owned);
   } catch (...) {  // no memory: it ends here
-    warn_fallback("a call waits for the end of a mapping", caught_error().what());
+    warn_fallback("a call waits until an import is closed", caught_error().what());
   }
 }
 
@@ -120,7 +120,7 @@ void finish_unmapping() noexcept {
 bool has_ended(const RemoteRange& range) noexcept {
   const auto is_there = [&](const Ending& one) { return one.range.touches(range); };
   static const auto kPatience =
-      std::clamp(std::chrono::microseconds(number(Option::PATIENCE)), kEndTakes, kMostPatience);
+      std::clamp(std::chrono::microseconds(number(Option::MATCH_TIMEOUT)), kEndTakes, kMostPatience);
   const auto end = Clock::now() + 2 * kPatience;
   for (std::unique_lock lock(ending().mutex);;) {
     const auto& all = ending().all;

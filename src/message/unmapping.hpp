@@ -14,7 +14,7 @@ void finish_unmapping() noexcept;
 
 // False: a mapping of the same memory has not ended, and probably kernels hold up its end. The driver refuses to map
 // what has been allocated there since (seen on an H200). Waits up to a tenth of a second for one that is not held up,
-// up to two seconds with TEMPI_PATIENCE.
+// up to two seconds with TEMPI_MATCH_TIMEOUT.
 bool has_ended(const RemoteRange& range) noexcept;
 
 }  // namespace tempi::message

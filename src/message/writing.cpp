@@ -226,7 +226,7 @@ void tell_arrived(Direct& direct, bool waits) {
 void conclude(Direct& direct, bool is_written) noexcept {
   settle_chunks(direct);
   direct.claim.end(is_written);
-  const Outcome how = direct.lands ? Outcome::landed : Outcome::sent_direct;
+  const Outcome how = direct.lands ? Outcome::bounced : Outcome::sent_direct;
   count_direct(is_written ? how : Outcome::fell_back, direct.transfer.bytes());
 }
 

@@ -21,7 +21,7 @@ std::string line_of(const Box& box) {
     const datatype::Dim& dim = box.dims[d];
     line += "\n  x " + std::to_string(dim.count);
     if (box.table && box.table_dim == d) {
-      line += " at table offsets (unit " + std::to_string(box.table->unit) + " B)";
+      line += " at offsets from a table (unit " + std::to_string(box.table->unit) + " B)";
     } else {
       line += " every " + std::to_string(dim.src_stride) + " B";
     }
@@ -82,13 +82,13 @@ std::string describe_boxes(const Plan& plan) {
 
 std::string describe_plan(const Plan& plan, Repeat repeat) {
   const std::int64_t bytes = repeat.count * plan.layout.size;
-  std::string text = "count " + std::to_string(repeat.count) + ", " + std::to_string(bytes) + " B of payload in " +
+  std::string text = "count " + std::to_string(repeat.count) + ", " + std::to_string(bytes) + " B of data, " +
                      std::to_string(plan.layout.boxes.size()) + (plan.layout.boxes.size() == 1 ? " box" : " boxes") +
-                     " an element\n";
+                     " for each element\n";
   if (bytes == 0) return text + "nothing to move\n";
   if (plan.mapping(Direction::pack).is_long())
-    return text + "the list of boxes is kept on the GPU\n" + long_list_line(plan, repeat);
-  return text + "the boxes travel as kernel parameters\n" + launch_lines(plan, repeat);
+    return text + "the list of boxes is in GPU memory\n" + long_list_line(plan, repeat);
+  return text + "the boxes are parameters of the kernel\n" + launch_lines(plan, repeat);
 }
 
 }  // namespace tempi::pack

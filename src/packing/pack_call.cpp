@@ -131,7 +131,7 @@ Handled handle(const Real& real, PackCall& call, const KnownType& type, const pa
   } catch (...) {
     const Error error = caught_error();
     if (error.kind() == ErrorKind::verification || !transfer.touches_gpu()) throw;
-    warn_fallback("a transfer falls back to copies in host memory", error.what());
+    warn_fallback("data is copied to host memory and moved by the CPU", error.what());
     pack::move_on_host_copies(transfer, *device);
     outcome = Outcome::fell_back;
   }

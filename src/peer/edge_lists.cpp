@@ -42,7 +42,7 @@ void exchange(const Ordered& ordered, const void* mine, std::size_t n_sent, void
   const int code = real_pmpi().MPI_Sendrecv(mine, static_cast<int>(n_sent), type_byte(), ordered.former_rank(), 0,
                                             theirs, static_cast<int>(n_received), type_byte(), ordered.source(), 0,
                                             ordered.comm(), MPI_STATUS_IGNORE);
-  if (code != MPI_SUCCESS) throw Error(ErrorKind::unexpected, "the edges of a vertex were not received");
+  if (code != MPI_SUCCESS) throw Error(ErrorKind::unexpected, "the neighbours of a process were not received");
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ const KnownPeer* resolve_once(const World& world, Handle comm, int rank) noexcep
   }
   return found;
 } catch (...) {
-  warn_fallback("a peer is taken to be on another node", caught_error().what());
+  warn_fallback("a peer is treated as on another node", caught_error().what());
   return nullptr;
 }
 
@@ -121,7 +121,7 @@ bool knows(Handle comm) noexcept {
 void get_to_know(Handle comm) noexcept try {
   if (!knows(comm)) watched_members(comm);
 } catch (...) {
-  warn_fallback("a communicator is looked at anew for each message", caught_error().what());
+  warn_fallback("the peers of a communicator are looked up for each message", caught_error().what());
 }
 
 Attachment* attachment(Handle comm, Attached which, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept try {

@@ -39,7 +39,7 @@ const World* look_for_world() noexcept try {
     known_world.store(find_world().release(), std::memory_order_release);
   return known_world.load();
 } catch (...) {
-  warn_fallback("a peer is taken to be on another node", caught_error().what());
+  warn_fallback("a peer is treated as on another node", caught_error().what());
   return nullptr;
 }
 

@@ -1,5 +1,6 @@
 #include "process/report.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -54,9 +55,9 @@ std::string seconds(std::uint64_t nanoseconds) {
 }
 
 // A row that was not timed has no seconds.
-std::string line(const char* function, const char* outcome, const Cell& cell) {
+std::string line(const char* function, int width, const char* outcome, const Cell& cell) {
   std::array<char, 192> text{};
-  std::snprintf(text.data(), text.size(), "tempi: %-18s %-38s %12llu %16llu", function, outcome,
+  std::snprintf(text.data(), text.size(), "tempi: %-18s %-*s %12llu %16llu", function, width, outcome,
                 static_cast<unsigned long long>(cell.calls), static_cast<unsigned long long>(cell.bytes));
   return text.data() + seconds(cell.nanoseconds) + seconds(cell.predicted_nanoseconds) + "\n";
 }
@@ -70,19 +71,35 @@ std::string heading(const Meeting::Sums& sums) {
   return text;
 }
 
-std::string text_of(const Meeting::Sums& sums) {
-  std::array<char, 160> columns{};
-  std::snprintf(columns.data(), columns.size(), "\ntempi: %-18s %-38s %12s %16s %12s %12s\n", "function", "outcome",
-                "calls", "payload bytes", "seconds", "predicted");
-  std::string text = heading(sums) + columns.data();
+struct Row {
+  Function function;
+  Outcome outcome;
+  Cell cell;
+};
+
+std::vector<Row> rows_of(const Numbers& numbers) {
+  std::vector<Row> rows;
   for (std::size_t f = 0; f < kFunctions; ++f) {
     for (std::size_t o = 0; o < kOutcomes; ++o) {
       const auto function = static_cast<Function>(f);
       const auto outcome = static_cast<Outcome>(o);
-      const Cell cell = cell_at(sums.values, function, outcome);
-      if (cell.calls != 0) text += line(name(function), tempi::text(outcome), cell);
+      const Cell cell = cell_at(numbers, function, outcome);
+      if (cell.calls != 0) rows.push_back({function, outcome, cell});
     }
   }
+  return rows;
+}
+
+std::string text_of(const Meeting::Sums& sums) {
+  const std::vector<Row> rows = rows_of(sums.values);
+  std::size_t widest = std::strlen("outcome");
+  for (const Row& row : rows) widest = std::max(widest, std::strlen(tempi::text(row.outcome)));
+  const int width = static_cast<int>(widest);
+  std::array<char, 192> columns{};
+  std::snprintf(columns.data(), columns.size(), "\ntempi: %-18s %-*s %12s %16s %12s %12s\n", "function", width,
+                "outcome", "calls", "payload bytes", "seconds", "predicted");
+  std::string text = heading(sums) + columns.data();
+  for (const Row& row : rows) text += line(name(row.function), width, tempi::text(row.outcome), row.cell);
   return text;
 }
 

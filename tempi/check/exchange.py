@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TAG = 77
 DIRECT = frozenset(
-    {"taken: straight into the receiver", "taken: packed straight into memory of the receiver's GPU"}
+    {"taken: direct (written into the receive buffer)", "taken: direct (packed into a bounce buffer)"}
 )
 Maker = Callable[[int], Buffer]
 

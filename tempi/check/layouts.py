@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIZES = {"1 KiB": 1 << 10, "64 KiB": 1 << 16, "2 MiB": 1 << 21}
-NAMES = ("dense", "vector", "odd vector", "face", "indexed", "struct")
+NAMES = ("contiguous", "vector", "odd vector", "face", "indexed", "struct")
 # Layouts of a message's two ends: alike, as they go straight between GPUs, and different.
 MATCHES = [*zip(NAMES, NAMES, strict=True), *zip(NAMES, (*NAMES[1:], NAMES[0]), strict=True)]
 _GAP = 3  # cells that a face leaves out on each side
@@ -60,7 +60,7 @@ class Layout:
     def _blocks(self) -> list[tuple[int, int]]:
         """The offset and the length of each block."""
         n = self.n_bytes
-        if self.name == "dense":
+        if self.name == "contiguous":
             return [(0, n)]
         if self.name == "vector":
             return [(24 * i, 8) for i in range(n // 8)]

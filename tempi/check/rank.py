@@ -42,7 +42,7 @@ def wrong_neighbours(comm: MPI.Intracomm, places: list[Place]) -> list[str]:
     mine, found = places[comm.rank].node, []
     for other, place in enumerate(places):
         if library().is_on_this_node(other) and place.node != mine:
-            found.append(f"rank {other} on {place.host} is taken to be on the node of rank {comm.rank}")
+            found.append(f"rank {other} on {place.host} is treated as on the node of rank {comm.rank}")
     return found
 
 

@@ -56,9 +56,9 @@ class Run:
         found = [self.failure] if self.failure else []
         for rank, own in enumerate(self.ranks):
             if not own["is_on"]:
-                found.append(f"rank {rank} on {own['host']}: TEMPI is not in the way of its MPI calls")
+                found.append(f"rank {rank} on {own['host']}: its MPI calls do not reach TEMPI")
             for name, owner in list(own["bypassed"].items())[:MOST_SHOWN]:
-                found.append(f"rank {rank} on {own['host']}: {name} is {owner}'s, which comes before TEMPI's")
+                found.append(f"rank {rank} on {own['host']}: calls of {name} reach {owner}, not TEMPI")
             found += own["wrong_neighbours"]
         wrong = [message for message in self.messages if message["wrong"]]
         found += [_in_words(message) for message in wrong[:MOST_SHOWN]]
@@ -74,10 +74,10 @@ class Run:
         unknown = sum(own["unknown_neighbours"] for own in self.ranks)
         if unknown:
             found.append(
-                f"{unknown} neighbours are not known to be on the same node: no direct messages to them"
+                f"{unknown} pairs of ranks share a node, but TEMPI does not know it: no direct messages"
             )
         if self.left_out:
-            found.append(f"{self.left_out} cases were left out: the time was up (--seconds)")
+            found.append(f"{self.left_out} cases were left out: the time was not enough (--seconds)")
         return found
 
 
@@ -107,8 +107,10 @@ def _outcomes(messages: list[Record]) -> str:
 def table(run: Run) -> Table:
     """A row for each place, memory and size: right or wrong, how it went, and how fast."""
     shown = Table(title=f"TEMPI_STRATEGY={run.strategy}", title_justify="left")
-    for name in ("between", "memory", "size", "exchanges", "wrong", "median us", "sends went"):
-        shown.add_column(name, justify="left" if name in ("between", "memory", "sends went") else "right")
+    for name in ("between", "memory", "size", "exchanges", "wrong", "median us", "sends by outcome"):
+        shown.add_column(
+            name, justify="left" if name in ("between", "memory", "sends by outcome") else "right"
+        )
     for place, memory, size, messages in _rows(run):
         wrong = sum(message["wrong"] > 0 for message in messages)
         middle = 1e6 * median(message["seconds"] for message in messages)

@@ -49,9 +49,7 @@ def fail_together(comm: MPI.Intracomm, own: object) -> None:
 
 def test_tempi_is_in_the_way(comm: MPI.Intracomm) -> None:
     """LD_PRELOAD has reached every rank."""
-    fail_together(
-        comm, None if enabled() else "libtempi.so is not in the way of MPI, or TEMPI_DISABLE is set"
-    )
+    fail_together(comm, None if enabled() else "MPI calls do not reach libtempi.so, or TEMPI_DISABLE is set")
 
 
 def test_no_library_comes_before_it(comm: MPI.Intracomm) -> None:

@@ -100,7 +100,7 @@ def prediction_table(prediction: Prediction, title: str) -> Table:
     """A column for each of a message's parts, microseconds; the chosen strategy is marked."""
     table = Table(title=title, title_justify="left")
     table.add_column("strategy")
-    for name in (*KINDS, "together (us)", ""):
+    for name in (*KINDS, "total (us)", ""):
         table.add_column(name, justify="right")
     for strategy, total in sorted(prediction.totals.items(), key=lambda item: item[1]):
         by_kind = {term.partition(".")[0]: value for term, value in prediction.parts[strategy].items()}
@@ -128,13 +128,13 @@ def shipped() -> list[Path]:
 def print_rule(console: Console) -> None:
     """Print how messages travel without a profile, and which profiles --profile may name."""
     console.print(
-        "No profile is of this machine, so a rule decides. GPU memory: direct between GPUs of a node where "
-        f"both ends can, else {RULE}. Host memory: the MPI library's datatypes.",
+        "This machine has no profile, so a fixed rule applies. GPU memory: direct between GPUs of a node, if "
+        f"both ranks can; else {RULE}. Host memory: the MPI library packs.",
         highlight=False,
     )
     for path in shipped():
         console.print(f"shipped: --profile {path}", highlight=False, soft_wrap=True)
-    console.print("[bold]tempi measure[/bold] measures this machine, and keeps its profile.", highlight=False)
+    console.print("[bold]tempi measure[/bold] measures this machine and writes a profile.", highlight=False)
 
 
 def places_of(profile: Profile, transfer: Explanation, peer: str | None) -> dict[str, tuple[Prediction, str]]:
@@ -186,6 +186,6 @@ def print_prediction(transfer: Explanation, peer: str | None, path: Path | None)
         console.print(prediction_table(prediction, f"one message, peer: {where}"))
         if memory == "GPU" and prediction.unmeasured:
             console.print(
-                f"{', '.join(prediction.unmeasured)}: not measured; taken first, where both ends can",
+                f"{', '.join(prediction.unmeasured)}: not measured; used first, if both ranks can",
                 highlight=False,
             )

@@ -34,7 +34,10 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
     settings = {}
     for word in words:
         name, _, value = word.partition("=")
-        key = name.upper().removeprefix("TEMPI_")
+        given = name.upper().removeprefix("TEMPI_")
+        key = _native.current_name(given)
+        if key != given:
+            click.echo(f"tempi run: TEMPI_{given} is now TEMPI_{key}", err=True)
         if key not in known:
             near = [f"; {match}?" for match in get_close_matches(key, known, 1)]
             raise click.BadParameter(f"no option {name}{''.join(near)} (tempi info lists all)")

@@ -21,7 +21,7 @@ def label_of(row: Measurement) -> str:
     if row.term == BY_PARTS:
         return f"{row.bytes >> 20} MiB"
     if row.block == row.stride:
-        return "dense"
+        return "contiguous"
     solid = f", {row.planes} planes, {row.boxes} boxes" if row.planes * row.boxes > 1 else ""
     return f"{row.block} of {row.stride} B{solid}"
 

@@ -76,7 +76,7 @@ class Job:
     Attributes
     ----------
     comm : MPI.Intracomm
-        All ranks; not MPI_COMM_WORLD, which is that of the measurements: probes and wildcards end its offers.
+        All ranks; not MPI_COMM_WORLD, which is that of the measurements: wildcards end direct messages there.
     """
 
     comm: MPI.Intracomm
@@ -126,7 +126,7 @@ def records(job: Job) -> Iterator[Record]:
     wanted = {
         name: peer for name, peer in peers.items() if job.device_messages or not name.startswith("device")
     }
-    # Typed messages end the offers of MPI_COMM_WORLD, with wildcards: direct ones come before them.
+    # Typed messages have wildcards, which end direct messages on MPI_COMM_WORLD: direct ones come first.
     messages = [*message_rows(wanted, job.quick), *direct_rows(wanted, machine.has_gpu, job.quick)]
     typed = typed_rows(wanted, job.quick)
     if job.comm.rank == 0:

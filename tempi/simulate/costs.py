@@ -132,7 +132,7 @@ class Costs:
         return message.locality == SELF and not is_known and needed <= set(self._terms)
 
     def _direct(self, message: OneMessage) -> Cost:
-        """All that meet share a launch; the rest of each, its marker too, adds up."""
+        """All that meet share a launch; the rest of each, its empty message too, adds up."""
         seconds = self._seconds(f"message.direct.{message.locality}", message.features)
         launch = min(seconds, self._seconds("launch", Features(0)))
         return Cost(DIRECT, launch, seconds - launch, crosses=False)

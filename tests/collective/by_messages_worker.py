@@ -17,7 +17,7 @@ DEVICE = "device"
 CELLS = 64  # ints a block, every other one of which is data
 
 
-PATIENT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
+PATIENT = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_MATCH_TIMEOUT": "5000000"}
 
 
 def check_launches(of_ranks: Iterable[tuple[dict[str, int], tuple[int, int]]], n_calls: int, rounds: int) -> None:

@@ -64,7 +64,7 @@ def _may_be_checked(swap: Swap, lifetime: str, before: outcomes.Rows) -> bool:
     """False: the call was a library's that is known to be wrong."""
     if not mixes_blocks_in_place(swap.operation, lifetime):
         return True
-    mine = rows_of("exchange", before)  # messages of collective calls, of host memory, too
+    mine = rows_of("collective", before)  # messages of collective calls, of host memory, too
     return any(swap.comm.allgather(sum(mine.values()) > 0))
 
 

@@ -18,7 +18,7 @@ from support.collective_calls import check_drawn
 from support.memory import Buffer, at_hand
 
 KERNEL = "taken: GPU kernel"
-OPTIONS = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
+OPTIONS = {"TEMPI_DEVICE": "fake", "TEMPI_STRATEGY": "direct", "TEMPI_MATCH_TIMEOUT": "5000000"}
 OPERATIONS = ("Allreduce", "Reduce", "Scan", "Exscan", "Reduce_scatter", "Reduce_scatter_block")
 GUARD = 16
 

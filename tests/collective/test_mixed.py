@@ -10,7 +10,7 @@ from support.defects import loses_error_texts
 from support.ranks import Ranks
 
 FAKE = {"TEMPI_DEVICE": "fake"}
-BY_MESSAGES = {"TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
+BY_MESSAGES = {"TEMPI_STRATEGY": "direct", "TEMPI_MATCH_TIMEOUT": "5000000"}
 N_AT_ONCE = 10  # calls of a job with one failure
 pytestmark = needs.fake_device("arrays and failures of the fake device")
 

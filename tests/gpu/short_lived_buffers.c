@@ -321,8 +321,8 @@ static int64_t counted(const char* function, const char* outcome) {
 static void print(int64_t cycles) {
   int64_t mine[4] = {n_wrong, n_messages, 0, 0}, all[4];
   if (tempi != NULL) {
-    mine[2] = counted("direct", "taken: straight") + counted("direct", "taken: packed straight");
-    mine[3] = mine[2] + counted("direct", "timed out") + counted("direct", "declined");
+    mine[2] = counted("direct", "taken: direct");
+    mine[3] = mine[2] + counted("direct", "not direct: no receive") + counted("direct", "not direct: the buffer");
   }
   MPI_Reduce(mine, all, 4, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank != 0) return;

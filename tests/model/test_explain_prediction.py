@@ -41,7 +41,7 @@ def test_explain_without_a_profile_shows_the_rule_and_the_shipped_profiles(envir
     assert "none.json cannot be read" in done.err
     done = run([sys.executable, "-m", "tempi", "explain", "MPI.INT", "--bytes", "8"], environment)
     assert done.code == 0, done.text
-    for words in ("a rule decides", "shipped: --profile", "nvidia-h200", "tempi measure"):
+    for words in ("a fixed rule applies", "shipped: --profile", "nvidia-h200", "tempi measure"):
         assert words in done.out
 
 

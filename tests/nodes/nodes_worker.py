@@ -14,7 +14,7 @@ from support.messages import End, Side
 from support.p2p import PLAIN, Requests
 from tempi._library import library
 
-OFFERED = ("direct", "offered: a receive into whose buffer the sender may write")
+OFFERED = ("direct", "published: a receive that the sender may write into")
 
 
 def neighbours() -> tuple[list[str], list[int]]:

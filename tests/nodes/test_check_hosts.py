@@ -16,6 +16,8 @@ def test_all_pairs_of_two_hosts_are_right(two_hosts):
     done = programs.succeed([*cluster.on_first(two_hosts), *command], environment)
     auto, staged = json.loads(report.read_text())["runs"]
     assert sorted(own["host"] for own in auto["ranks"]) == ["node1", "node1", "node2", "node2"], done.text
-    straight = {m["place"] for m in auto["messages"] if "taken: straight into the receiver" in m["outcomes"]}
+    straight = {
+        m["place"] for m in auto["messages"] if "taken: direct (written into the receive buffer)" in m["outcomes"]
+    }
     assert straight == {"same process", "same node"}
     assert {m["place"] for m in staged["messages"]} == {"same process", "same node", "other node"}

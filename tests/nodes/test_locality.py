@@ -7,7 +7,7 @@ from test_direct import DIRECT, FACES, gpu_end
 
 from support import needs
 
-PATIENT = {"TEMPI_PATIENCE": "5000000"}
+PATIENT = {"TEMPI_MATCH_TIMEOUT": "5000000"}
 PLACEMENTS = [False, True]
 
 

@@ -14,7 +14,7 @@ from support import needs, shim
 pytestmark = pytest.mark.timeout(300)
 MPI_TYPE = "pmix" if cluster.IS_OPEN_MPI else "pmi2"
 PROGRAM = cluster.HERE / "placed_program.py"
-OPTIONS = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0", "TEMPI_STRATEGY": "direct", "TEMPI_PATIENCE": "5000000"}
+OPTIONS = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0", "TEMPI_STRATEGY": "direct", "TEMPI_MATCH_TIMEOUT": "5000000"}
 
 
 @pytest.fixture(scope="module")

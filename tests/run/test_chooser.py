@@ -104,7 +104,7 @@ def test_a_program_that_the_loader_runs_is_left_alone_and_told(program, environm
 
 def test_python_gets_the_shim_with_mpi4py(environment):
     done = succeed([sys.executable, "-c", COMMIT], environment | {"TEMPI_REPORT": "1"})
-    assert "taken: analysed" in done.err
+    assert "taken: datatype analysed" in done.err
 
 
 LOAD = """
@@ -119,7 +119,7 @@ def test_python_gets_the_shim_before_a_library_for_the_whole_process(environment
     link = f"import os\nos.symlink(path, path := {str(tmp_path / link)!r})\n" if link else ""
     load = f"{LOAD}{link}ctypes.CDLL(path, ctypes.RTLD_GLOBAL)\n"
     done = succeed([sys.executable, "-c", load + COMMIT], environment | {"TEMPI_REPORT": "1"})
-    assert "taken: analysed" in done.err
+    assert "taken: datatype analysed" in done.err
 
 
 def test_tempi_says_whether_calls_are_handled(environment, tmp_path):
@@ -184,7 +184,7 @@ for name, mode in (({str(missing)!r}, ctypes.RTLD_GLOBAL), ({str(plug)!r}, ctype
 """
     done = succeed([sys.executable, "-c", tries + COMMIT], environment | {"TEMPI_REPORT": "1"})
     assert done.out == ""
-    assert "taken: analysed" in done.err
+    assert "taken: datatype analysed" in done.err
 
 
 def test_the_library_that_a_program_asks_for_is_the_one_loaded(built, environment, tmp_path):
@@ -204,7 +204,7 @@ def test_a_program_may_leave_its_folder(environment, monkeypatch):
     monkeypatch.chdir(folder.parent)
     relative = environment | {"LD_PRELOAD": f"{folder.name}/libtempi.so", "TEMPI_REPORT": "1"}
     done = succeed([sys.executable, "-c", f"import os\nos.chdir('/')\n{COMMIT}"], relative)
-    assert "taken: analysed" in done.err
+    assert "taken: datatype analysed" in done.err
 
 
 def test_a_running_program_is_not_started_again(environment):

@@ -7,7 +7,7 @@ from mpi4py import MPI
 from test_direct import DIRECT, FACES, gpu_end
 
 ANY_TAG = MPI.ANY_TAG
-PATIENT = {**DIRECT, "TEMPI_PATIENCE": "5000000"}
+PATIENT = {**DIRECT, "TEMPI_MATCH_TIMEOUT": "5000000"}
 
 
 @pytest.mark.parametrize("recv", ["Irecv", "Recv_init"])

@@ -14,7 +14,7 @@ from support.programs import mpirun_python
 from support.ranks import Ranks
 
 pytestmark = needs.fake_device("failures on demand")
-PATIENT = {**DIRECT, "TEMPI_PATIENCE": "5000000"}
+PATIENT = {**DIRECT, "TEMPI_MATCH_TIMEOUT": "5000000"}
 OUT, INTO = gpu_end(FACES[0], 1), gpu_end(FACES[1], 2)
 SUCCESS = 0
 MOST_SECONDS = 60

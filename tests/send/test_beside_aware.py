@@ -16,7 +16,7 @@ pytestmark = needs.fake_device("tells the fake device's memory by its mapping")
 
 HERE = Path(__file__).parent
 STRESS = HERE.parent / "gpu" / "short_lived_buffers.c"
-FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_CUDA_AWARE": "1", "TEMPI_NO_DIRECT": "0", "TEMPI_PATIENCE": "5000000"}
+FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_CUDA_AWARE": "1", "TEMPI_NO_DIRECT": "0", "TEMPI_MATCH_TIMEOUT": "5000000"}
 N_CYCLES, MOST_BYTES = 20, 1 << 19
 LEAST_DIRECT = 95.0  # per cent
 

@@ -27,7 +27,7 @@ term message.host.other_node 0 1e-3 0 0 0 0
 end 13
 """
 
-BY_DEVICE, BY_HOST = "taken: packed in device memory", "taken: one-shot through pinned memory"
+BY_DEVICE, BY_HOST = "taken: device (packed in device memory)", "taken: oneshot (packed in pinned host memory)"
 
 
 def counted(count):

@@ -73,14 +73,14 @@ def test_a_row_is_direct_in_one_launch(job):
 @pytest.mark.parametrize("n_bytes", [4, 64 << 10, 4 << 20])
 @pytest.mark.parametrize("size", [1, 2])
 def test_a_contiguous_message_is_one_copy_and_no_kernel(ranks, size, n_bytes):
-    job = ranks(size, **DIRECT, TEMPI_PATIENCE="5000000", TESTS_CASE="contiguous")
+    job = ranks(size, **DIRECT, TEMPI_MATCH_TIMEOUT="5000000", TESTS_CASE="contiguous")
     ends = gpu_end(c.Contiguous(n_bytes // 4, INT), 1), gpu_end(c.Contiguous(n_bytes // 4, INT), 2)
     assert job.call(direct_rows_worker.launches, [ends]) == [(0, 1)] * size
 
 
 def test_long_rows_that_begin_anywhere_in_a_line(ranks):
     """To another process, by a kernel with idle words."""
-    pair = ranks(2, **DIRECT, TEMPI_PATIENCE="5000000", TESTS_CASE="rows")
+    pair = ranks(2, **DIRECT, TEMPI_MATCH_TIMEOUT="5000000", TESTS_CASE="rows")
     for words in (64, 65, 75, 128, 300):
         spec = c.Vector(9, words, words + 3, Named("DOUBLE"))
         found = pair.call(direct_rows_worker.launches, [(gpu_end(spec, k), gpu_end(spec, 10 + k)) for k in range(3)])
@@ -141,7 +141,7 @@ def irregular(order_seed):
 
 def test_rows_of_the_same_buffers_with_other_counts(ranks):
     """A list of boxes is one of a count: memory where messages land is used again."""
-    job = ranks(2, **DIRECT, TESTS_THREAD_LEVEL="0", TEMPI_PATIENCE="5000000")
+    job = ranks(2, **DIRECT, TESTS_THREAD_LEVEL="0", TEMPI_MATCH_TIMEOUT="5000000")
     counts = (1, 1, 1, 1, 2, 2, 1, 2, 3, 1)
     assert job.call(direct_rows_worker.rows_with_counts, irregular(1), counts) == [2 * len(counts)] * 2
 

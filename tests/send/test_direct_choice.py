@@ -9,9 +9,9 @@ from support.ranks import Ranks
 from support.typemap import Named
 
 N = 5
-DEFAULT = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0", "TEMPI_PATIENCE": "5000000"}
-WORDS = {"taken": "written", "offered": "offered"}
-ALL = [{"offered", "written"}] * 2
+DEFAULT = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0", "TEMPI_MATCH_TIMEOUT": "5000000"}
+WORDS = {"taken": "written", "published": "published"}
+ALL = [{"published", "written"}] * 2
 NONE = [set()] * 2
 CONTIGUOUS = c.Contiguous(N_INTS, Named("INT"))
 
@@ -85,6 +85,6 @@ def test_the_strategy_direct_is_stronger_than_the_profile(tmp_path):
 def test_both_ends_must_agree(tmp_path):
     slow = {"TEMPI_PROFILE": profile(tmp_path, 3.1)}
     with Ranks(2, DEFAULT, {1: slow}) as job:
-        assert outcome_of(job) == [{"offered"}, set()]
+        assert outcome_of(job) == [{"published"}, set()]
     with Ranks(2, DEFAULT, {1: {"TEMPI_NO_DIRECT": "1"}}) as job:
         assert outcome_of(job) == NONE

@@ -83,7 +83,7 @@ def check_death(tool, step, lands):
     """The victim dies at this step, the others end, and nothing is left."""
     token = f"TESTS_TOKEN={uuid.uuid4()}"
     common = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "LD_PRELOAD": f"{shim.preload()} {tool}", **DIRECT}
-    common |= {"TEMPI_PATIENCE": "1000000", "TESTS_TOKEN": token.partition("=")[2], "TESTS_LANDS": str(int(lands))}
+    common |= {"TEMPI_MATCH_TIMEOUT": "1000000", "TESTS_TOKEN": token.partition("=")[2], "TESTS_LANDS": str(int(lands))}
     job = subprocess.Popen(
         mpirun_python([common | (step if rank == VICTIM else {}) for rank in range(2)], HERE / "dying_program.py"),
         env=shim.clean_environment(),

@@ -17,7 +17,7 @@ from support.ranks import Ranks
 from support.typemap import Named
 
 # Ranks of their own: some of these tests end direct messages on a communicator, as MPI_Cancel does.
-PATIENT = DIRECT | {"TEMPI_PATIENCE": "5000000", "TEMPI_LANDING_SPAN": "1"}
+PATIENT = DIRECT | {"TEMPI_MATCH_TIMEOUT": "5000000", "TEMPI_BOUNCE_SPAN": "1"}
 OTHER = memory.second_gpu()
 DOUBLE = Named("DOUBLE")
 MIB = 1 << 20
@@ -263,7 +263,7 @@ def test_large_messages_that_come_packed_after_all(packs, at, failure):
     """One rank has no direct messages: the memory of the other one's packed bytes is pinned when they are there."""
     options: dict[int, dict[str, str]] = {packs: {"TEMPI_NO_DIRECT": "1"}}
     options[at] = options.get(at, {}) | {"TEMPI_FAKE_FAIL": failure}
-    with Ranks(2, PATIENT | {"TEMPI_PATIENCE": "0"}, options) as job:
+    with Ranks(2, PATIENT | {"TEMPI_MATCH_TIMEOUT": "0"}, options) as job:
         for k in range(3):
             pairs = [ends(SHORT, seed=k), ends(*SOME[1], seed=k), ends(c.Contiguous(N_INTS, INT), seed=k)]
             assert went(job, pairs, "Waitall", ("Irecv", "Recv_init")[k % 2])[:2] == (0, 0)

@@ -21,7 +21,7 @@ from support import mailboxes, needs
 from support.effort import IS_QUICK
 from support.ranks import Ranks
 
-PATIENT = {"TEMPI_PATIENCE": "5000000"}
+PATIENT = {"TEMPI_MATCH_TIMEOUT": "5000000"}
 SOON = 4.0  # seconds: less than the patience
 N_WINDOW, N_SLOTS, MOST_LINES, MOST_COUNTS, N_CLOSED = 16, 512, 768, 4096, 64  # src/mailbox/contents.hpp, meetings.cpp
 BIG = c.Vector(30_000, 2, 5, INT)
@@ -44,7 +44,7 @@ def test_a_ring_is_direct(ranks, n_ranks, receives_first):
 
 @pytest.mark.parametrize(("sent", "received"), [((5, 5), 5), ((5, 6), ANY_TAG)])
 def test_a_direct_message_does_not_pass_an_early_one_that_its_receive_may_match(ranks, sent, received):
-    job = ranks(2, **DIRECT, TEMPI_PATIENCE="5000000", TESTS_THREAD_LEVEL="0")
+    job = ranks(2, **DIRECT, TEMPI_MATCH_TIMEOUT="5000000", TESTS_THREAD_LEVEL="0")
     job.call(worker.posted_between_two_sends, gpu_end(FACES[0]), gpu_end(FACES[1]), sent, received)
 
 
@@ -263,7 +263,7 @@ def test_another_user_finds_no_mailbox(pair):
 
 # Programs as they are
 
-PATIENCES = {"default": {}, "short": {"TEMPI_PATIENCE": "1"}, "thread": {"TEMPI_PROGRESS": "thread"}}
+PATIENCES = {"default": {}, "short": {"TEMPI_MATCH_TIMEOUT": "1"}, "thread": {"TEMPI_PROGRESS": "thread"}}
 PROGRAMS = {
     "a ring of MPI_Send": (usual.ring_of_sends, 10),
     "a ring of MPI_Sendrecv": (usual.ring_of_sendrecvs, 20),

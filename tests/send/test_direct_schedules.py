@@ -36,8 +36,8 @@ def check(job, drawn, n, flavour, options):
 
 JOBS = {
     "default": {},
-    "short patience": {"TEMPI_PATIENCE": "1", "TEMPI_FAKE_SEED": "11"},
-    "long patience": {"TEMPI_PATIENCE": "100000", "TEMPI_FAKE_SEED": "12"},
+    "short patience": {"TEMPI_MATCH_TIMEOUT": "1", "TEMPI_FAKE_SEED": "11"},
+    "long patience": {"TEMPI_MATCH_TIMEOUT": "100000", "TEMPI_FAKE_SEED": "12"},
     "thread": {"TEMPI_PROGRESS": "thread", "TEMPI_FAKE_SEED": "13"},
     "calls": {"TEMPI_PROGRESS": "calls", "TESTS_THREAD_LEVEL": "0", "TEMPI_FAKE_SEED": "14"},
 }

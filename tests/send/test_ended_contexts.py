@@ -26,7 +26,7 @@ def ends():
 @pytest.mark.parametrize("ranks_that_end", [[0], [1], [0, 1]], ids=str)
 @pytest.mark.parametrize("n_ranks", [1, 2, 3])
 def test_messages_are_direct_in_each_phase(ranks, n_ranks, ranks_that_end):
-    job = ranks(n_ranks, **DIRECT, **OWN_JOB, TEMPI_PATIENCE="5000000")
+    job = ranks(n_ranks, **DIRECT, **OWN_JOB, TEMPI_MATCH_TIMEOUT="5000000")
     for direct in job.call(worker.phases, *ends(), 4, ranks_that_end, timeout=60):
         assert direct == [8] * 4
 
@@ -39,7 +39,7 @@ def test_packed_messages_arrive_in_each_phase(ranks, strategy):
 
 @pytest.mark.parametrize("strategy", ["oneshot", "staged", "direct"])
 def test_persistent_requests_whose_buffers_come_again(ranks, strategy):
-    options = {**DIRECT, "TEMPI_PATIENCE": "5000000"} if strategy == "direct" else options_of(strategy)
+    options = {**DIRECT, "TEMPI_MATCH_TIMEOUT": "5000000"} if strategy == "direct" else options_of(strategy)
     job = ranks(2, **options, **OWN_JOB)
     n_same = job.call(worker.renewed_requests, End("device", FACES[0], 1), End("device", FACES[1], 1), 5, timeout=60)
     assert min(n_same) > 0, VOID

@@ -20,8 +20,8 @@ ARRIVES = {
     "launch:1,copy:1:int": f"{UNEXPECTED}an exception of an unknown type",
     "launch:1:int,copy:1": f"ERR_OTHER TEMPI: the GPU reported an error: {COPY}",
 }
-ON_HOST = "a transfer falls back to copies in host memory"
-ORDINARY = "a message travels through ordinary memory"
+ON_HOST = "data is copied to host memory and moved by the CPU"
+ORDINARY = "the packed bytes of a message are in pageable memory"
 ONE_BY_ONE = "messages are packed one by one, not in one launch"
 AGAIN = "a message is packed, unpacked or written again"
 FALLS_BACK = [
@@ -70,7 +70,7 @@ def test_a_fallback_gives_the_right_bytes_and_says_why_once(failure, call, inste
 
 def test_a_staged_message_without_device_memory_keeps_its_pinned_memory():
     failure = "allocate:1:internal"  # out of memory is tried again
-    instead = "a staged message goes one-shot through pinned memory"
+    instead = "a message uses the strategy oneshot instead of staged"
     check_fallback(received("Recv", failure, "staged"), failure, instead)
 
 

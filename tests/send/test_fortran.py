@@ -42,6 +42,8 @@ def test_memory_of_every_kind(program, kind, monkeypatch):
         monkeypatch.setenv("TESTS_FORTRAN_KIND", kind)
     done = mpirun(2, program, shim.preloaded(TEMPI_DEVICE="fake", TEMPI_REPORT="1"))
     assert done.out.strip() == "ok"
-    path = "taken: one-shot through pinned memory" if is_gpu_memory(kind) else "passed on: the library is as fast"
+    path = (
+        "taken: oneshot (packed in pinned host memory)" if is_gpu_memory(kind) else "passed on: the library is as fast"
+    )
     paths = {outcome for (call, outcome), _ in rows_of_report(done.err).items() if call in MESSAGES}
     assert paths == {path}

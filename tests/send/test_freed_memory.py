@@ -15,7 +15,7 @@ MOST_MAPPED = 256  # src/message/reach.cpp
 LOOKED_AT = 256  # of what is lent, at a time (src/message/lent.cpp)
 SLACK = 64 * MIB if memory.on_real_gpu() else MIB  # a GPU's memory is everyone's
 SOON = 1.0  # seconds
-PATIENT = {**DIRECT, "TEMPI_PATIENCE": "5000000"}
+PATIENT = {**DIRECT, "TEMPI_MATCH_TIMEOUT": "5000000"}
 
 
 @pytest.mark.parametrize(("n_buffers", "n_bytes"), [(3, 128 * MIB), (3 * LOOKED_AT, MIB // 4)])
@@ -52,7 +52,7 @@ def test_nothing_is_told_with_a_negative_limit(ranks):
 def test_no_message_waits_for_the_end_of_a_mapping():
     """Another buffer is mapped meanwhile; one at the same place is not, and its message comes packed."""
     slow = {"TEMPI_FREED_LIMIT": "0", "TEMPI_FAKE_FAIL": "unmap:1"}
-    with Ranks(2, DIRECT | {"TEMPI_PATIENCE": "500000"}, {0: slow, 1: {"TEMPI_FREED_LIMIT": "0"}}) as job:
+    with Ranks(2, DIRECT | {"TEMPI_MATCH_TIMEOUT": "500000"}, {0: slow, 1: {"TEMPI_FREED_LIMIT": "0"}}) as job:
         found, _ = job.call(worker.beside_an_ending_mapping, 4 * MIB, timeout=60)
     assert [is_direct for is_direct, _ in found] == [True, False, True]
     assert max(seconds for _, seconds in found) < SOON

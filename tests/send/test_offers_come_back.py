@@ -12,7 +12,7 @@ from support import needs
 from support.effort import IS_QUICK, scaled
 from support.ranks import Ranks
 
-PATIENT = {**DIRECT, "TEMPI_PATIENCE": "5000000"}
+PATIENT = {**DIRECT, "TEMPI_MATCH_TIMEOUT": "5000000"}
 N_ROWS = scaled(100, least=12)
 LEAST_SHARE = 0.99
 NOT_AWAITED = 16  # behind a probe: the next receives of each rank

@@ -76,8 +76,8 @@ def test_two_ranks(ranks, tally, program):
 
 DIRECT = {
     "default": {},
-    "short patience": {"TEMPI_PATIENCE": "1", "TEMPI_FAKE_SEED": "11"},
-    "long patience": {"TEMPI_PATIENCE": "20000", "TEMPI_FAKE_SEED": "12"},
+    "short patience": {"TEMPI_MATCH_TIMEOUT": "1", "TEMPI_FAKE_SEED": "11"},
+    "long patience": {"TEMPI_MATCH_TIMEOUT": "20000", "TEMPI_FAKE_SEED": "12"},
     "thread": {"TEMPI_PROGRESS": "thread"},
     "calls": {"TEMPI_PROGRESS": "calls", "TESTS_THREAD_LEVEL": "0"},
 }

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from support import outcomes
 
-DIRECT = ("direct", "taken: straight into the receiver")
-LANDED = ("direct", "taken: packed straight into memory of the receiver's GPU")
-DECLINED = ("direct", "declined: memory out of reach, or layouts that do not compose")
-TIMED_OUT = ("direct", "timed out: the receive came too late")
-FELL_BACK = ("direct", "taken: staged after a GPU failure")
+DIRECT = ("direct", "taken: direct (written into the receive buffer)")
+LANDED = ("direct", "taken: direct (packed into a bounce buffer)")
+DECLINED = ("direct", "not direct: the buffer cannot be imported, or the layouts do not combine")
+TIMED_OUT = ("direct", "not direct: no receive was published within the match timeout")
+FELL_BACK = ("direct", "taken: copied through host memory after a GPU failure")
 
 
 class Counts(NamedTuple):

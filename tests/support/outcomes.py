@@ -26,9 +26,9 @@ from support.messages import End
 from support.typemap import TypeMap
 
 PATHS = {
-    "taken: one-shot through pinned memory": "oneshot",
-    "taken: staged through device memory": "staged",
-    "taken: packed in device memory": "device",
+    "taken: oneshot (packed in pinned host memory)": "oneshot",
+    "taken: staged (packed in device memory, copied to host)": "staged",
+    "taken: device (packed in device memory)": "device",
     "taken: host packer": "host",
     "passed on: the library is as fast": "library",
 }
@@ -36,7 +36,7 @@ BY_GPU = frozenset(("oneshot", "staged", "device"))
 LEAST_BY_DEVICE = 48 << 10  # bytes: without a profile, such messages go to a CUDA-aware library in device memory
 NOT_MESSAGES = ("MPI_Type_commit", "MPI_Pack", "MPI_Unpack")
 LAUNCHES = ("GPU", "kernel launches")
-OFFERED = ("direct", "offered: a receive into whose buffer the sender may write")
+OFFERED = ("direct", "published: a receive that the sender may write into")
 
 Rows = Counter[tuple[str, str]]  # calls by function and outcome
 

@@ -20,7 +20,7 @@ from support.typemap import Bytes, Spec, TypeMap, message_map, overlaps, referen
 
 GUARD_BYTES = 32
 PASSED, BY_GPU, BY_HOST = "", "taken: GPU kernel", "taken: host packer"
-AFTER_FAILURE = "taken: staged after a GPU failure"
+AFTER_FAILURE = "taken: copied through host memory after a GPU failure"
 
 
 @dataclass(frozen=True)
