@@ -255,3 +255,36 @@ def save_transposes(path: Path, rows: Sequence[Row], ways: Sequence[str], title:
     figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     describe(figure, title, LOWER, source)
     save(figure, path)
+
+
+SOLVER_WAYS = {
+    "library": ("MPI library alone", COLOURS["library"]),
+    "hand": ("by hand: NumPy, MPI", COLOURS["hand"]),
+    "types": ("TEMPI: Isend, Irecv of subarrays", COLOURS["tempi, second way"]),
+    "halo": ("TEMPI: HaloExchange", COLOURS["tempi"]),
+    "nccl": ("by hand: packing kernels, NCCL", COLOURS["nccl"]),
+}
+
+
+def save_solvers(path: Path, rows: Sequence[Row], title: str, source: str) -> None:
+    """A group of bars for each case of `bench.solver`, with a line at the time without communication."""
+    plt = _pyplot()
+    cases = list(dict.fromkeys((row["ranks"], row["edge"]) for row in rows))
+    ways = [way for way in SOLVER_WAYS if any(row["way"] == way and row["median_us"] for row in rows)]
+    figure, axis = plt.subplots(figsize=(2.5 + 1.2 * len(cases), 5), layout="constrained")
+    width = 0.8 / len(ways)
+    for i, way in enumerate(ways):
+        label, colour = SOLVER_WAYS[way]
+        found = [row for row in rows if row["way"] == way and row["median_us"]]
+        at = [cases.index((row["ranks"], row["edge"])) + (i - (len(ways) - 1) / 2) * width for row in found]
+        axis.bar(at, [row["median_us"] for row in found], width, label=label, color=colour)
+        ends = [x - width / 2 for x in at], [x + width / 2 for x in at]
+        kernels = "without communication" if i == 0 else None
+        axis.hlines([row["compute_us"] for row in found], *ends, color=COLOURS["limit"], label=kernels)
+    names = [f"{edge}³\n{ranks} rank{'s'[: ranks > 1]}" for ranks, edge in cases]
+    axis.set_xticks(range(len(cases)), names, fontsize=8)
+    axis.set(yscale="log", ylabel="time of an iteration (µs)")
+    axis.grid(axis="y", alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+    describe(figure, title, LOWER, source)
+    save(figure, path)

@@ -13,6 +13,7 @@ BENCHMARKS = {
         "halo3d",
         "A 3-D halo exchange: TEMPI, the MPI library alone, code by hand.",
     ),
+    "solver": ("solver", "Conjugate gradients: TEMPI, the MPI library alone, code by hand, NCCL."),
     "pack": ("pack", "MPI_Pack and MPI_Unpack: TEMPI, the MPI library alone, specialised code."),
     "send": ("send", "Messages of vectors: TEMPI and the MPI library alone."),
     "host-messages": ("host_messages", "Messages in host memory: TEMPI and the MPI library alone."),

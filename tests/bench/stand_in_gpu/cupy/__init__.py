@@ -1,46 +1,55 @@
-"""As much of CuPy as ``bench.halo3d`` uses, on the CPU: kernels are compiled by g++, and streams do nothing until
-somebody waits for them.
+"""As much of CuPy as ``bench.halo3d`` and ``bench.solver`` use, on the CPU: kernels are compiled by g++, and streams do
+nothing until somebody waits for them.
 
-So the kernel's text, the tables, the order of the calls and every synchronisation are tested without a GPU.
+So the kernels' text, the tables, the order of the calls and every synchronisation are tested without a GPU. Arrays are
+in managed memory of TEMPI's fake device where the process has one.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
-import tempfile
-from functools import cache
-from pathlib import Path
+from math import prod
 
 import numpy as np
 
 from . import cuda
-
-_HARNESS = """
-#define __global__
-struct Index { unsigned x, y; };
-static Index blockIdx, threadIdx, blockDim;
-#include "kernel.cu"
-extern "C" void run(unsigned tiles, unsigned quantities, unsigned threads, double* data, double* buffer,
-                    const Region* regions, int n, long long row, long long plane, long long volume) {
-  blockDim = {threads, 1};
-  for (blockIdx.y = 0; blockIdx.y < quantities; ++blockIdx.y)
-    for (blockIdx.x = 0; blockIdx.x < tiles; ++blockIdx.x)
-      for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x)
-        move_boxes(data, buffer, regions, n, row, plane, volume);
-}
-"""
+from .kernels import compiled
 
 
 class ndarray(np.ndarray):
+    memory = None  # keeps it alive
+
     @property
     def data(self):
         return cuda.Pointer(self.ctypes.data)
 
+    def set(self, values):
+        self[...] = values
+
+    def get(self):
+        return np.array(self)
+
+
+def _filled(shape, dtype, value):
+    if os.environ.get("TEMPI_DEVICE") != "fake":
+        return np.full(shape, value, dtype).view(ndarray)
+    from tempi.testing import FakeArray
+
+    memory = FakeArray(shape, dtype, kind="managed")
+    contents = (ctypes.c_char * memory.nbytes).from_address(memory.address)
+    array = ndarray.__new__(ndarray, shape, dtype, contents)
+    array.memory = memory
+    array[...] = value
+    return array
+
 
 def empty(shape):
-    return np.full(shape, np.nan).view(ndarray)  # data read too early are found out
+    return _filled(shape, float, np.nan)  # data read too early are found out
+
+
+def zeros(shape, dtype=float):
+    return _filled(shape, dtype, 0)
 
 
 def asarray(values):
@@ -48,30 +57,26 @@ def asarray(values):
 
 
 arange = np.arange
+_C_TYPES = {np.dtype(np.int32): ctypes.c_int, np.dtype(np.int64): ctypes.c_longlong, np.dtype(float): ctypes.c_double}
 
 
-@cache
-def _compiled(code, options):
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "kernel.cu").write_text(code)
-        Path(folder, "harness.cpp").write_text(_HARNESS)
-        library = Path(folder, "kernel.so")
-        compiler = [os.environ.get("CXX", "g++"), "-std=c++17", "-O1", "-shared", "-fPIC", *options]
-        subprocess.run([*compiler, "-o", library, Path(folder, "harness.cpp")], check=True)
-        return ctypes.CDLL(str(library)).run
+def _in_c(argument):
+    if isinstance(argument, ndarray):
+        return ctypes.c_void_p(argument.ctypes.data)
+    return _C_TYPES[argument.dtype](argument.item())
 
 
 class RawModule:
     def __init__(self, code, options):
-        self._run = _compiled(code, options)
+        self._library = compiled(code, options)
 
     def get_function(self, name):
-        assert name == "move_boxes"
-        return self._launch
+        run = getattr(self._library, f"run_{name}")
 
-    def _launch(self, grid, block, args):
-        data, buffer, regions, *numbers = args
-        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (data, buffer, regions)]
-        widths = [ctypes.c_int if number.dtype == np.int32 else ctypes.c_longlong for number in numbers]
-        sizes = [width(int(number)) for width, number in zip(widths, numbers, strict=True)]
-        cuda.Stream.current.put(lambda: self._run(*grid, *block, *pointers, *sizes))
+        def launch(grid, block, args):
+            x, y = (*grid, 1)[:2]
+            assert prod(block) == block[0]
+            call = (x, y, block[0], *map(_in_c, args))
+            cuda.Stream.current.put(lambda: run(*call))
+
+        return launch

@@ -32,8 +32,11 @@ class Stream:
         while self._work:
             self._work.pop(0)()
 
-    def __enter__(self):
+    def use(self):
         Stream.current = self
+
+    def __enter__(self):
+        self.use()
 
     def __exit__(self, *error):
         Stream.current = None

@@ -1,11 +1,14 @@
-"""NCCL's messages, as MPI messages when the stream comes to them: matched by their order between two ranks."""
+"""NCCL's messages and reductions, as those of MPI when the stream comes to them: messages are matched by their order
+between two ranks."""
 
 from mpi4py import MPI
 
 from . import Stream
 
 available = True
-NCCL_UINT8 = 1
+NCCL_UINT8, NCCL_FLOAT64 = 1, 8
+NCCL_SUM = 0
+_DATATYPES = {NCCL_UINT8: MPI.BYTE, NCCL_FLOAT64: MPI.DOUBLE}
 _group = None
 
 
@@ -25,6 +28,11 @@ def groupEnd():
     _group = None
 
 
+def _buffer(address, count, kind):
+    datatype = _DATATYPES[kind]
+    return [MPI.buffer.fromaddress(address, count * datatype.size), count, datatype]
+
+
 class NcclCommunicator:
     def __init__(self, n_ranks, identity, rank):
         assert identity == get_unique_id(), "only rank 0 may make one"
@@ -38,9 +46,13 @@ class NcclCommunicator:
         self._put(self._comm.Irecv, address, count, kind, peer, stream)
 
     def _put(self, call, address, count, kind, peer, stream):
-        assert kind == NCCL_UINT8
-        memory = MPI.buffer.fromaddress(address, count)
-        _group.append((lambda: call([memory, count, MPI.BYTE], peer), stream))
+        _group.append((lambda: call(_buffer(address, count, kind), peer), stream))
+
+    def allReduce(self, sent, received, count, kind, operation, stream):
+        assert operation == NCCL_SUM
+        assert sent == received
+        total = _buffer(received, count, kind)
+        Stream.at(stream).put(lambda: self._comm.Allreduce(MPI.IN_PLACE, total))
 
     def destroy(self):
         self._comm.Free()

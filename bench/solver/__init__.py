@@ -1,0 +1,1 @@
+"""``python -m bench.solver``: a solver loop, its exchanges and its reductions."""
