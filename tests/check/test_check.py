@@ -91,7 +91,8 @@ def test_all_is_right(check):
     if "auto" in tried:
         assert any("straight" in outcome for message in tried["auto"] for outcome in message["outcomes"])
     staged = [m["outcomes"] for m in tried.get("staged", ()) if m["memory"] == "GPU"]
-    assert {outcome for outcomes in staged for outcome in outcomes} <= {"taken: staged (packed in device memory, copied to host)"}
+    by_staging = "taken: staged (packed in device memory, copied to host)"
+    assert {outcome for outcomes in staged for outcome in outcomes} <= {by_staging}
 
 
 def test_wrong_bytes_are_found(check):
