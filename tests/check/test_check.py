@@ -80,7 +80,7 @@ def test_all_is_right(check):
             (place, memory) for place in ("same process", "same node") for memory in ("host", "GPU")
         }
     auto, staged = report["runs"]
-    assert any("straight" in outcome for message in auto["messages"] for outcome in message["outcomes"])
+    assert any(outcome.startswith("taken: direct") for message in auto["messages"] for outcome in message["outcomes"])
     assert {outcome for m in staged["messages"] if m["memory"] == "GPU" for outcome in m["outcomes"]} == {
         "taken: staged (packed in device memory, copied to host)"
     }
