@@ -116,7 +116,6 @@ def main(
     if memory == "gpu" and n_gpus == 0:
         raise click.UsageError("no GPU found: try --memory host")
     os.chdir(BENCH.parent)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # of NumPy's dot product: a rank has one core
     plan = Plan(mpirun or find_mpirun(), launcher_args, memory, n_gpus, edges, iterations, seconds, limit_s)
     with CONSOLE.status("the ranks are at work"):
         rows = rows_of(measure(plan, ranks, groups, rounds))

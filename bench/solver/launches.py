@@ -49,7 +49,8 @@ class Plan:
             "seconds": self.seconds,
         }
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        command = [*start, sys.executable, "-m", "bench.solver.rank", *words]
+        one_core = ["env", "OMP_NUM_THREADS=1"]  # NumPy's dot product would take all
+        command = [*start, *one_core, sys.executable, "-m", "bench.solver.rank", *words]
         if ways[0] in WITH_SHIM:
             return with_shim(command)
         # NCCL's use of NVLink multicast fails on machines that do not allow it.

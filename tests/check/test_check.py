@@ -89,7 +89,7 @@ def test_all_is_right(check):
             (place, memory) for place in ("same process", "same node") for memory in ("host", "GPU")
         }
     if "auto" in tried:
-        assert any("straight" in outcome for message in tried["auto"] for outcome in message["outcomes"])
+        assert any(outcome.startswith("taken: direct") for message in tried["auto"] for outcome in message["outcomes"])
     staged = [m["outcomes"] for m in tried.get("staged", ()) if m["memory"] == "GPU"]
     by_staging = "taken: staged (packed in device memory, copied to host)"
     assert {outcome for outcomes in staged for outcome in outcomes} <= {by_staging}
