@@ -13,7 +13,8 @@ OPTIONS = """# Options
 Options are environment variables. TEMPI reads them once, when it is loaded. `tempi info` shows their
 values.
 
-A flag is 0 or 1. "–" means that the option is not set by default.
+A flag is 0 or 1. "–" means that the option is not set by default. The [glossary](glossary.md) explains words
+such as *direct*, *profile* and *import*.
 
 | variable | type | default | meaning |
 |---|---|---|---|
@@ -56,8 +57,8 @@ A message is direct if all of this is true:
 - The receive names its source. For each source on a communicator, TEMPI publishes either the receives with
   `MPI_ANY_TAG`, or those with a tag. The first receive from the source decides which.
 - The receive is as long as the message, or longer.
-- No earlier receive from `MPI_ANY_SOURCE`, matched probe or cancelled receive that can match the same
-  message is pending.
+- The receiver has no other pending operation that can take the same message: an earlier receive from
+  `MPI_ANY_SOURCE`, a matched probe, or a receive that the program cancels.
 - The profile does not predict that another strategy is faster. Without measurements of direct messages in
   the profile, every message that can be direct is direct.
 - The rank uses at most 4,096 pairs of peer and tag on the communicator. Messages of further pairs are
@@ -95,8 +96,8 @@ waits for all kernels that run on the GPU, and the CUDA driver may delay new ker
 closed.
 
 This can deadlock a program whose kernels wait for messages of other processes. Such a program sets
-`TEMPI_FREED_LIMIT=-1` on all ranks. Then an import is closed only when 256 other imports were used after
-it, or when new memory is allocated at the same address.
+`TEMPI_FREED_LIMIT=-1` on all ranks. Then each process keeps the 256 imports that it used last. It closes an
+older import, and one whose address gets new memory.
 
 CUDA does not import new memory at an address where the process still has an import of freed memory. A
 message to such memory waits until the old import is closed. If this takes longer than `TEMPI_MATCH_TIMEOUT`
@@ -123,10 +124,10 @@ PREDICTIONS = """
 The predicted time of a message is a sum of terms. `tempi measure` measures the terms
 ([perfmodel](../perfmodel/README.md)). In the names of terms, three letters stand for other words:
 
-- L is the location of the peer: `self`, `same_gpu`, `other_gpu` (for host memory `same_node`) or
-  `other_node`.
+- L is the location of the peer: `same_gpu`, `other_gpu` or `other_node`; in `message.host.L`, `same_node`
+  stands for `other_gpu`. `self` (messages of a rank to itself) exists only in `message.direct.L`.
 - Y is the kind of datatype: `typed` (vectors and boxes) or `indexed` (offsets from a table).
-- P is the location of the peer for host memory: `self`, `same_node` or `other_node`.
+- P is the location of the peer in terms with Y: `self`, `same_node` or `other_node`.
 
 | strategy | a message of GPU memory | of a derived datatype in host memory |
 |---|---|---|
@@ -162,7 +163,7 @@ HAPPENS = {
     "error": "an MPI error with an explanation",
     "members": "if all processes are on one node and run TEMPI, all get an MPI error with an explanation, "
     "and there is no window. Else only the processes with GPU memory get the error. The other processes have "
-    "a window; in it, unused host memory takes the place of the GPU memory",
+    "a window. Where that window would show the GPU memory, it has host memory that nobody uses",
     "none": "the MPI library gets the call",
 }
 
