@@ -132,3 +132,10 @@ def test_the_process_of_pytest_does_not_initialise_mpi():
     from mpi4py import MPI
 
     assert not MPI.Is_initialized()
+
+
+def test_no_two_modules_of_the_tests_have_one_name():
+    """pytest imports them by their names alone."""
+    folders = [path for path in (PACKAGE.parent / "tests").iterdir() if path.is_dir() and path.name != "support"]
+    names = [path.name for folder in folders for path in folder.glob("*.py") if path.name != "conftest.py"]
+    assert sorted(names) == sorted(set(names))
