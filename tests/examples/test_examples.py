@@ -23,6 +23,10 @@ def run_python(n_ranks, name, environment, *arguments):
     return mpirun(n_ranks, sys.executable, environment, EXAMPLES / name, *arguments)
 
 
+# GCC takes MPI_STATUSES_IGNORE for a short array in calls that mpi.h of MPICH 4.0 declares with arrays.
+OF_ARRAYS = "-Wno-stringop-overflow"
+
+
 def outcomes(errors, function):
     return {outcome for (name, outcome), _ in rows_of_report(errors).items() if name == function}
 
@@ -30,7 +34,7 @@ def outcomes(errors, function):
 @pytest.mark.parametrize("n_ranks", [1, 4])
 @pytest.mark.parametrize("environment", [shim.clean_environment, shim.preloaded], ids=["library", "tempi"])
 def test_the_c_halo_is_right(folder, n_ranks, environment):
-    program = compiled(mpicc(), EXAMPLES / "halo.c", folder, "-std=c99", "-Wall", "-Werror")
+    program = compiled(mpicc(), EXAMPLES / "halo.c", folder, "-std=c99", "-Wall", "-Werror", OF_ARRAYS)
     assert "0 wrong cells" in mpirun(n_ranks, program, environment()).out
 
 
@@ -88,5 +92,5 @@ def test_the_cells_of_the_notebook():
     command = [sys.executable, str(HERE / "notebook_cells.py"), str(EXAMPLES / "halo.ipynb")]
     shown = succeed(command, shim.clean_environment()).out
     assert shown.startswith("True\n")
-    for text in ("canonical", "HaloExchange", "MPI_Unpack"):
+    for text in ("canonical", "HaloExchange", "MPI_Type_commit"):
         assert text in shown
