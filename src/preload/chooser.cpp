@@ -133,7 +133,7 @@ void prepare(const char* file, int mode, const void* caller) {
 void look_up(void* handle, const char* name, const void* caller, void** found) {
   const std::string_view abi = abi_by_handle(handle, caller);
   if (abi.empty()) return;
-  if (abi == kElsewhere) return say(std::string(name) + " is looked up in an MPI library in another namespace");
+  if (abi == kElsewhere) return say(std::string(name) + " is looked up in an MPI library that was loaded with dlmopen");
   if (!has_shim()) load_shim(abi);
   *found = function_of_shim(handle, name);
 }

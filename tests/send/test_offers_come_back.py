@@ -49,7 +49,7 @@ def test_what_ends_direct_messages_is_in_the_report(what):
     with Ranks(2, {**PATIENT, "TESTS_THREAD_LEVEL": "3", "TEMPI_REPORT": "1"}) as job:
         assert job.call(worker.ended_by, what, *ENDS) == [0, 0]
         text = job.close()
-    assert {"thread": "a second thread's messages", "persistent wildcard": "a persistent wildcard"}[what] in text
+    assert {"thread": "a second thread uses it", "persistent wildcard": "a persistent wildcard"}[what] in text
 
 
 LONGER = {
