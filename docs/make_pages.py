@@ -83,7 +83,7 @@ the memory into its own address space. TEMPI uses a bounce buffer if
 
 ### Freed memory
 A sender imports the memory of a receive buffer, and keeps this import for later messages. CUDA releases
-memory only when the program has freed it *and* no process imports it any more. So memory that the program
+memory only when the program has freed it *and* no process imports it. So memory that the program
 has freed can remain occupied. TEMPI limits the size of such memory:
 
 1. A process counts the memory that the program has freed and that others may still import.

@@ -22,7 +22,7 @@ class Option:
     default : str
         The value if the environment does not set it.
     meaning : str
-        What it does.
+        Its meaning.
     from_environment : bool
         True if the environment sets it.
     """

@@ -6,8 +6,6 @@ Rank 0 writes a line of JSON when a way begins and one with its result: a missin
 from __future__ import annotations
 
 import json
-import sys
-import traceback
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
@@ -25,6 +23,7 @@ mpi4py.rc.initialize = False  # the GPU is chosen first: UCX looks for it when M
 
 from mpi4py import MPI  # noqa: E402
 
+from bench.common.ranks import run_rank  # noqa: E402
 from bench.halo3d import ways  # noqa: E402
 from bench.halo3d.c_calls import CTypes  # noqa: E402
 from bench.halo3d.grid import Place, Size, process_grid  # noqa: E402
@@ -130,16 +129,8 @@ def run_tasks(n_ranks: int, tasks: list[Task], memory: Memory, seconds: float) -
 @click.option("--seconds", type=float, required=True, help="For the samples of one way.")
 @click.option("--thread-level", default="multiple", help="For MPI_Init_thread.")
 def main(tasks: str, ranks: int, kind: str, gpus: int, seconds: float, thread_level: str) -> None:
-    """An exception on one rank ends all: the others would wait for it."""
     memory = Memory(kind, gpus)
-    MPI.Init_thread(getattr(MPI, f"THREAD_{thread_level.upper()}"))
-    try:
-        run_tasks(ranks, json.loads(tasks), memory, seconds)
-    except Exception:
-        traceback.print_exc()
-        sys.stderr.flush()
-        MPI.COMM_WORLD.Abort(1)
-    MPI.Finalize()
+    run_rank(lambda: run_tasks(ranks, json.loads(tasks), memory, seconds), thread_level)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What the launches found about one way at one size.
+    """The measurements of one way at one size.
 
     Attributes
     ----------

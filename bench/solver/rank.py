@@ -5,8 +5,6 @@ Rank 0 writes a line of JSON for each way at each size.
 
 from __future__ import annotations
 
-import sys
-import traceback
 from collections.abc import Callable
 from importlib import import_module
 from time import perf_counter
@@ -24,6 +22,7 @@ mpi4py.rc.initialize = False  # the GPU is chosen first: UCX looks for it when M
 
 from mpi4py import MPI  # noqa: E402
 
+from bench.common.ranks import run_rank  # noqa: E402
 from bench.solver import ways  # noqa: E402
 from bench.solver.faces import faces_of, indices, n_wrong, right_side, without_ghosts  # noqa: E402
 from bench.solver.launches import WITH_SHIM  # noqa: E402
@@ -163,17 +162,11 @@ def run(names: list[str], edges: list[int], kind: str, n: int, seconds: float) -
 @click.option("--iterations", required=True, type=int, help="Of a sample.")
 @click.option("--seconds", required=True, type=float, help="For the samples of one way.")
 def main(names: str, edges: str, kind: str, gpus: int, iterations: int, seconds: float) -> None:
-    """An exception on one rank ends all: the others would wait for it."""
     if kind == "gpu":
         use_gpu(gpus)
-    MPI.Init_thread()
-    try:
-        run(names.split(","), [int(edge) for edge in edges.split(",")], kind, iterations, seconds)
-    except Exception:
-        traceback.print_exc()
-        sys.stderr.flush()
-        MPI.COMM_WORLD.Abort(1)
-    MPI.Finalize()
+    run_rank(
+        lambda: run(names.split(","), [int(edge) for edge in edges.split(",")], kind, iterations, seconds)
+    )
 
 
 if __name__ == "__main__":

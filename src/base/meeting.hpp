@@ -35,7 +35,7 @@ class Meeting {
     std::uint64_t n_died;     // before they could
   };
   // Adds the `n` numbers that own(sums so far) returns: as many in all members. No other member leaves while it runs.
-  // Sums: nobody else is there any more, and the file is gone.
+  // Sums: this member is the last one, and has removed the file.
   std::optional<Sums> leave(std::size_t n, FunctionRef<Values(const Values&)> own) noexcept;
 
  private:

@@ -109,7 +109,7 @@ void add_all(const Timeline& timeline, TraceFile& file) {
 // Numbers of a file that several processes write, in turn.
 enum Totals : std::size_t { kBytes, kProcesses, kDropped, kTotals };
 
-// What this process adds to them.
+// The numbers that this process adds to them.
 Meeting::Values write(const Timeline& timeline, const Meeting::Values& so_far) {
   const std::uint64_t n_dropped = timeline.n_dropped.load(std::memory_order_relaxed);
   const Writer writer{timeline.rank.load(std::memory_order_relaxed), timeline.is_whole.load(std::memory_order_relaxed)};

@@ -30,7 +30,7 @@ class Decomposition:
         Layers of ghost cells: one number for all sides; or for each dimension a number for both sides or a
         pair (low, high).
     periods : bool or sequence of bool, default False
-        Whether the grid is periodic, in all dimensions or in each one.
+        The grid is periodic, in all dimensions or in each one.
     axes : sequence of int, optional
         The axes of arrays that are the dimensions of the grid; by default the first ones. Further axes are
         values of one cell.

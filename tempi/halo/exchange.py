@@ -39,7 +39,7 @@ class HaloExchange:
         Layers of ghost cells: one number for all sides; or for each dimension a number for both sides or a
         pair (low, high).
     periods : bool or sequence of bool, optional
-        Whether the grid is periodic, in all dimensions or in each one. The default is taken from a Cartesian
+        The grid is periodic, in all dimensions or in each one. The default is taken from a Cartesian
         communicator; for other communicators it is False. Ghost cells at a boundary that is not periodic do
         not change.
     dims : sequence of int, optional
