@@ -11,7 +11,7 @@ from published_receives_table import FIRST
 
 
 def check_matches(model: Model, state: State, process: int) -> None:
-    """A FIN message matches the receive whose published receive its message has claimed, a packed message one that is not claimed."""
+    """A FIN message matches the receive that its message has claimed, a packed message one that is not claimed."""
     for r, receive in model.calls.receives.items():
         if receive.process != process or receive.kind not in RECEIVES or state["done", r]:
             continue
@@ -38,7 +38,7 @@ def check_buffer(model: Model, state: State, r: str, m: str) -> None:
 
 
 def check_landing(state: State, r: str, m: str) -> None:
-    """A kernel writes into the bounce buffer of a receive that is not complete: the memory may serve another one then."""
+    """A kernel writes into the bounce buffer of a receive that is not complete: the memory may be another's."""
     if state["done", r]:
         raise Violation(f"{m} is packed into the bounce_buffer of {r}, which has been given back")
 

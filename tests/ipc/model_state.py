@@ -2,24 +2,25 @@
 
 Keys of a state, beside the library's (library.py):
     todo, thread                         actions to come
-    lock, publishing, process            the thread that has the engine's lock, or that of published published receives; or None
-    sent | received, process, match queue       counts (Matcher); a match queue is (communicator, other process, tag or ANY)
-    order, process, match queue                 receives posted, cancelled ones too; `published receive order, receive`: this one's
+    lock, publishing, process            the thread that has the engine's lock, or that of published receives; or None
+    sent | received, process, queue      counts (Matcher); a match queue is (communicator, other process, tag or ANY)
+    order, process, queue                receives posted, cancelled ones too
+    published_receive order, receive     this one's
     undecided, process, comm             receives and matched probes whose numbers are not known
     sent to, process, comm, other        messages of all tags
     any tag, process, comm, other        receives from there have any tag; None: there was none
     sender | receiver, process, comm     the thread that sends or receives first
     closed sends | receives, process, comm
-    early | pending | orphans, process   the engine's messages; freed receives; `has work`, process
-    match queue | base | n_posted | slots, process, number     a Line of the shared segment
-    word | owner, process, number        a Slot: (n, match queue, state); the receive whose published receive it holds
-    in the bounce buffer, process, number              of a Slot: (is_bounced, chunks that have arrived)
+    unmatched | pending | orphans, process   the engine's messages; freed receives; `has work`, process
+    match_queue | base | n_posted | slots, process, number   a MatchQueue of the shared segment
+    word | owner, process, number        a Slot: (n, match queue, state); the published receive that it holds
+    bounced, process, number             of a Slot: (is_bounced, chunks that have arrived)
     packed | unpacked, receive           the messages whose chunks are in its bounce buffer; in its buffer, from there
-    vacant, probes, shut, process        vacant slots; a probe was early-FIN; closed communicators in the shared segment
-    published receive, receive                       (slot, match queue, n) or None; `live`: it is published; `taken`: a call completes it
+    vacant, probes, shut, process        vacant slots; the process probes; closed communicators in the shared segment
+    published_receive, receive           (slot, match queue, n) or None; `live`: published; `taken`: a call completes it
     done | bytes, receive                complete to the program; the message that was written into its buffer
-    sequence number | sequence number of all, message          n (0: none), of its match queue and of all tags
-    look | match queue of all, message          "early", "claimed" or "nothing"; the match queue that it found is of all tags
+    sequenced | sequenced of all, message   n (0: none), of its match queue and of all tags
+    look | match queue of all, message   "unmatched", "claimed" or "nothing"; the queue that it found is of all tags
     claim, message                       (process, slot, (n, match queue), receive) or None
     is claimed, thread                   a cancellation could not revoke a published receive
 """

@@ -17,8 +17,8 @@ class Op(NamedTuple):
     Attributes
     ----------
     kind : str
-        Sends: "send" (GPU memory), "in the bounce buffer" (into the bounce buffer of its receive), "misfit" (its layout does not compose
-        with any receive's), "failing" (its kernel fails before its FIN message is sent), "failing_late" (behind
+        Sends: "send" (GPU memory), "bounced" (into the bounce buffer of its receive), "misfit" (its layout does not
+        compose with any receive's), "failing" (its kernel fails before its FIN message is sent), "failing_late" (behind
         it, if it goes first), "failing_landed" (its second chunk does), "lost" (packed, its
         start fails: the library never has it), "lost_marker" (the same behind the bytes), "host_send".
         Receives: "receive" (GPU memory), "host_receive". "probe", "iprobe", "mprobe" (with its
@@ -77,10 +77,10 @@ def between(*threads: list[Op], is_synchronous: bool = False) -> Program:
 def parsed(text: str) -> Program:
     """A program in short form: calls of a thread by blanks, threads by "|", "&" before a further thread of a process.
 
-    A call: letter, peer, tag, and "'" for the second communicator. S send, L in the bounce buffer, M misfit, F failing, G failing
-    late, K failing in the bounce buffer, Z lost, Y lost FIN message, H host send; R receive, Q host receive; P probe, I iprobe, T matched
-    probe; any tag or peer is "*". With a name instead: C cancel, D drop, W wait. X free of the communicator, B a call
-    that blocks, "W" alone waits for all. "R10=a": a receive with a name.
+    A call: letter, peer, tag, and "'" for the second communicator. S send, L bounced, M misfit, F failing, G failing
+    late, K failing bounced, Z lost, Y lost FIN message, H host send; R receive, Q host receive; P probe, I iprobe, T
+    matched probe; any tag or peer is "*". With a name instead: C cancel, D drop, W wait. X free of the communicator, B
+    a call that blocks, "W" alone waits for all. "R10=a": a receive with a name.
     """
     threads, process = [], -1
     for part in text.split("|"):

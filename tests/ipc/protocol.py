@@ -1,24 +1,25 @@
 """The protocol of direct messages as a model: what the threads of a few processes do, one atomic action at a time.
 
-The actions have the names and the order of the code's:
-    actions/calls.py        calls of the program                     interpose/
-    actions/engine.py       pending sends, and their FIN messages         transfer/engine.cpp, fin.cpp
-    actions/unmatched.py        sends that wait for their receives       transfer/unmatched_sends.cpp
-    actions/matcher.py     counts of a communicator, and closing    transport/ipc/matcher.cpp, undecided.cpp
-    actions/find_match.py         a send claims its receive's published receive        transport/ipc/published_receives.cpp: match, ipc.cpp: look
-    actions/bounce_buffer.py      bytes that go by way of a bounce buffer        transport/ipc/bounce_buffer.cpp, put.cpp: queue_chunks
-    actions/receives.py     a receive is published                     transport/ipc/ipc.cpp, published_receives.cpp: PublishedReceive::post
-    actions/match_queues.py        match queues of the shared segment, used again         transport/ipc/segment/own_segment.cpp
-    actions/completion.py   the end of receives and published receives           request/finish.cpp, published_receives.cpp: PublishedReceive::end_it
-    actions/withdraw.py     MPI_Cancel                               request/cancel.cpp, published_receives.cpp: revoke_from
+The actions (actions/) have the names and the order of the code's:
+    calls.py            calls of the program                     interpose/
+    engine.py           pending sends, and their FIN messages    transfer/engine.cpp, fin.cpp
+    unmatched.py        sends that wait for their receives       transfer/unmatched_sends.cpp
+    matcher.py          counts of a communicator, and closing    transport/ipc/matcher.cpp, undecided.cpp
+    find_match.py       a send claims a published receive        ipc/published_receives.cpp: find_match, ipc.cpp: look
+    bounce_buffer.py    bytes that go by a bounce buffer         transport/ipc/bounce_buffer.cpp, put.cpp: queue_chunks
+    receives.py         a receive is published                   ipc/ipc.cpp, published_receives.cpp: post
+    match_queues.py     match queues that are used again         transport/ipc/segment/own_segment.cpp
+    completion.py       the end of receives                      request/finish.cpp, ipc/published_receives.cpp: end_it
+    withdraw.py         MPI_Cancel                               request/cancel.cpp, ipc/published_receives.cpp
 
-The state that they change is model_state.py's, the library below them library.py. Every change of a published receive's state goes
-through the table src/transport/ipc/segment/published_receives.def. checks.py has the properties, faults.py the mistakes that break them.
+The state that they change is model_state.py's, the library below them library.py. Every change of the state of a
+published receive goes through the table src/transport/ipc/segment/published_receives.def. checks.py has the properties,
+faults.py the mistakes that break them.
 
 Left out: persistent and buffered requests, cancelled sends, receives that fail, messages that share a launch, the
-progress thread (it does what calls do), full tables of match queues, processes that die, the short wait for a receiver that
-probes, the hint that an undecided receive is posted, and bounds of time: a wait that has one lasts for ever here, so
-that one that needs it is a deadlock.
+progress thread (it does what calls do), full tables of match queues, processes that die, the short wait for a receiver
+that probes, the hint that an undecided receive is posted, and bounds of time: a wait that has one lasts for ever here,
+so that one that needs it is a deadlock.
 """
 
 from __future__ import annotations

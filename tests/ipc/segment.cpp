@@ -1,4 +1,4 @@
-// The memory of a shared segment, without processes: contents CASE. Prints "well", or the match queue of the check that
+// The memory of a shared segment, without processes: segment CASE. Prints "well", or the line of the check that
 // fails.
 #include "transport/ipc/segment/segment.hpp"
 

@@ -1,4 +1,4 @@
-"""The memory of a shared segment: words at the end of their numbers, claims, a table of match queues that is full, freed memory."""
+"""The memory of a shared segment: the last numbers of words, claims, a full table of match queues, freed memory."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     sources = str(INCLUDE / "transport/ipc/segment/segment.cpp")
-    return compiled(cxx(), HERE / "segment.cpp", tmp_path_factory.mktemp("mailbox"), "-std=c++20", sources)
+    return compiled(cxx(), HERE / "segment.cpp", tmp_path_factory.mktemp("segment"), "-std=c++20", sources)
 
 
 @pytest.mark.parametrize("case", ["words", "claims", "lines", "ends", "closed", "freed"])

@@ -191,7 +191,7 @@ def _look(flag: Any, side: Side, expected: Bytes, comm: MPI.Comm) -> None:
 
 
 def cancelled_beside(out: End, into: End, n: int) -> Went:
-    """While one thread waits for a message into a bounce buffer, a second one cancels a receive, and looks at all of them."""
+    """While one thread waits for a message into a bounce buffer, a second one cancels a receive, and looks at all."""
     before = outcomes.rows()
     for k in range(n):  # a cancel closes the communicators that there are
         comm, other = MPI.COMM_WORLD.Dup(), MPI.COMM_WORLD.Dup()

@@ -62,7 +62,7 @@ def probed(end: End, n: int, way: str) -> None:
 
 
 def sent_to_a_prober(end: End, n: int, send: str) -> int:
-    """Messages to a rank that looks for each message before it receives it: how many waited for a published receive in vain."""
+    """Messages to a rank that probes before it receives: how many waited for a published receive in vain."""
     comm = MPI.COMM_WORLD
     comm.Iprobe(MPI.PROC_NULL)
     comm.Barrier()

@@ -1,4 +1,4 @@
-"""The names by which processes find each other's shared segments (src/transport/ipc/segment/discovery.cpp), and shared segments that are none."""
+"""The names by which processes find each other's shared segments (src/transport/ipc/segment/discovery.cpp)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounce buffers (transport/ipc/bounce_buffer.hpp): the bytes of a message in two chunks, which the receiver unpacks as they arrive."""
+"""Bounce buffers (transport/ipc/bounce_buffer.hpp): a message in two chunks, unpacked as they arrive."""
 
 from __future__ import annotations
 

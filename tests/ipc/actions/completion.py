@@ -1,4 +1,4 @@
-"""The end of receives (request/completion.cpp, finish.cpp) and of their published receives (PublishedReceive::end_it)."""
+"""The end of receives (request/completion.cpp, finish.cpp) and of published ones (PublishedReceive::end_it)."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def note_send(model: Model, state: State, thread: int, m: str) -> Next:
 
 @local
 def queue_or_leave(model: Model, state: State, thread: int, m: str) -> Next:
-    """An unmatched one is left (leave_unmatched); a packed one takes the unmatched ones before it along (pack_unmatched)."""
+    """An unmatched one is left (leave_unmatched); a packed one takes those before it along (pack_unmatched)."""
     process = model.process(thread)
     if state["look", m] == "unmatched":
         state["unmatched", process] += (m,)
@@ -75,7 +75,7 @@ def start_packed(model: Model, state: State, thread: int) -> Next:
     process = model.process(thread)
     if not (pending := state["pending", process]):
         return [(("end_early_fins",),)]
-    return [(("send_early_fin",) if _may_be_announced(model, state, pending[0]) else ("start",), ("start_packed",))]
+    return [(("send_early_fin",) if _may_send_fin_early(model, state, pending[0]) else ("start",), ("start_packed",))]
 
 
 def _take_first(model: Model, state: State, thread: int) -> tuple[int, str]:
@@ -85,7 +85,7 @@ def _take_first(model: Model, state: State, thread: int) -> tuple[int, str]:
     return process, m
 
 
-def _may_be_announced(model: Model, state: State, m: str) -> bool:
+def _may_send_fin_early(model: Model, state: State, m: str) -> bool:
     return state["claim", m] is not None and model.calls.messages[m].kind in ("send", "failing_late", "lost_marker")
 
 

@@ -1,4 +1,4 @@
-"""A send looks for its receive, and claims its published receive (look() in transport/ipc/ipc.cpp, find_match() in transport/ipc/published_receives.cpp)."""
+"""A send looks for its published receive, and claims it (look() in ipc.cpp, find_match() in published_receives.cpp)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matcher (transport/ipc/matcher.cpp, undecided.cpp): the counts of one communicator, which some calls close for good."""
+"""Matcher (transport/ipc/matcher.cpp, undecided.cpp): counts of one communicator, which some calls close."""
 
 from __future__ import annotations
 

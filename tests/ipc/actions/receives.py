@@ -1,4 +1,4 @@
-"""A receive is published (transport/ipc/ipc.cpp, published_receives.cpp): its place in its match queue, a slot, the stores that publish it."""
+"""A receive is published (transport/ipc/ipc.cpp, published_receives.cpp): its number, a slot, the stores."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def post_library(model: Model, state: State, thread: int, r: str) -> Next:
 
 @local_if_alone
 def publish_receive(model: Model, state: State, thread: int, r: str) -> Next:
-    """PublishedReceive::post. Not if the receives have been closed since it was counted: another may have slipped in."""
+    """PublishedReceive::post. Not if receives have been closed since it was counted: another may have slipped in."""
     process, comm = model.process(thread), model.calls.receives[r].comm
     if "published receives after a close" in model.faults:
         state["live", r] = True
@@ -112,7 +112,7 @@ def set_slots(model: Model, state: State, thread: int, r: str) -> Next:
 
 @action
 def set_n_posted(model: Model, state: State, thread: int, r: str) -> Next:
-    """Of a receive that is not published, too. It never falls: numbers of the match queue's next communicator are above it."""
+    """Of a receive that is not published, too. It never falls: the numbers of the next communicator are above it."""
     process, (slot, number, _) = model.process(thread), state["published_receive", r]
     if slot is None or state["live", r]:
         last = 0 if "last numbers fall" in model.faults else state["n_posted", process, number]
