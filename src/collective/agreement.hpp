@@ -7,15 +7,15 @@
 //
 // A call is carried out by messages if the memory of a member is that of a GPU, and nobody's is out of reach of direct
 // messages: the members vote (collective/consensus.hpp), and having found that a blocking call is the library's, vote
-// less and less often. A nonblocking call goes the way that the votes of the calls before it say. A process without a
+// less and less often. A nonblocking call takes the path that the votes of the calls before it say. A process without a
 // GPU in use does not agree: programs of the host are left alone.
 //
-// The program's request of a call by messages is one that never starts; the messages are its rest
+// The program's request of a call by messages is one that never starts; the messages are its continuation
 // (request/message.hpp).
 //
 // Invariants
 //   Each member counts the same calls of these functions on this communicator, whatever their arguments: those that may
-//   wait, and, of each function, nonblocking ones. Its n-th call is carried out by one path by all of them.
+//   wait, and, of each function, nonblocking ones. Its n-th call takes the same path on all of them.
 //   No member waits for another one that does not come to the same call.
 //   Persistent calls may start in another order on each member: each has a tag of its own. The tags come in turn, on
 //   all members alike; one that a live call has on a member makes the next call with it the library's.
@@ -55,7 +55,7 @@ class Agreement final : public peer::Attachment {
 
  private:
   static constexpr std::size_t kOwnTags =
-      32;  // a line of a shared segment each, for each member (transport/ipc/segment/segment.hpp)
+      32;  // a match queue of a segment each, for each member (transport/ipc/segment/segment.hpp)
 
   void make_comm();
   using SchedulePtr = std::shared_ptr<Schedule>;

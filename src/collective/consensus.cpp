@@ -44,7 +44,7 @@ bool wait_until(Clock::time_point end, const Fn& is_done) {
   }
 }
 
-// Polls of communicators that have ended; other members may not have read their last votes.
+// Boards of communicators that have ended; other members may not have read their last votes.
 class Retired {
  public:
   static Retired& get() {

@@ -1,10 +1,10 @@
 // Votes of the members of a communicator, through their shared segments: all on this node, each with this library.
 //
 // Glossary
-//   round   to agree that votes are held on this communicator, at all members' n-th call; the members are found first
-//   proposal   a member's part of a round: it sees the shared segments of all others
+//   round     to agree that votes are held on this communicator, at all members' n-th call; the members are found first
+//   proposal  a member's part of a round: it sees the shared segments of all others
 //   vote      a small number of each member before a call; all members know all votes then
-//   way       by messages or by the library: of a nonblocking call, before which no vote can be held
+//   path      by messages or by the library: of a nonblocking call, before which no vote can be held
 //             (transport/ipc/segment/path_record.hpp)
 //
 // A round may be refused by a member, or may not reach one (it runs without this library, or its communicator has no

@@ -27,7 +27,7 @@ inline const void* moved_by(const void* address, std::int64_t bytes) {
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
 }
 
-// The steps of each side, in the order in which the messages between two processes are matched.
+// The steps of each direction, in the order in which the messages between two processes are matched.
 struct Steps {
   const void* from = nullptr;
   void* to = nullptr;

@@ -24,7 +24,7 @@ class SentCopy {
   const std::vector<Step>& steps() const { return packed_; }
   std::int64_t bytes() const { return bytes_; }
 
-  // `side`: the copy's step for this peer. It travels as the program's block would.
+  // `endpoint`: the copy's step for this peer. It travels as the program's block would.
   void adapt(message::Endpoint& endpoint, int peer) const;
 
   // The program's blocks are packed anew; complete on return. Throws Error.
@@ -50,7 +50,7 @@ class SentCopy {
   void add(const Step& step, const void* address, const Source& source, device::Device* device);
   void pack(const Foreign& block) const;
 
-  const message::MessagePtr message_;  // only its parts that are sent are used
+  const message::MessagePtr message_;  // only its transfers that are sent are used
   std::vector<Source> sources_{};
   std::vector<Foreign> foreign_{};
   PackedMemory memory_{};

@@ -22,7 +22,7 @@ bool needs_staging(const Argument& argument, Handle comm, device::Device* device
 // An argument over staged bytes; the library may read its arrays as long as the object lives.
 class StagedArgument {
  public:
-  // The packed buffers become parts of the message: outs of the blocks that are read, ins of those that are written.
+  // The packed buffers become transfers of the message: outs of blocks that are read, ins of those that are written.
   StagedArgument(const Argument& argument, message::Message& message, device::Device* device);
   StagedArgument(const StagedArgument&) = delete;
   StagedArgument& operator=(const StagedArgument&) = delete;

@@ -119,7 +119,7 @@ void say_nobody(MPI_Status& status) noexcept;
 // request of a file that a query has told complete is waited for: MPICH's MPI_Test would complete it again.
 int library_wait(const Real& real, const Message* message, void* slot, MPI_Status* status) noexcept;
 
-// Ends the rest, if there is one.
+// Ends the continuation, if there is one.
 void end_continuation(Message& message, bool waits) noexcept;
 
 // Unpacks a receive that has ended with `code`; never more bytes than it has room for. `arrow`: Transfer::arrow.

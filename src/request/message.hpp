@@ -3,17 +3,16 @@
 // Glossary
 //   managed    a request is managed when one of its endpoints is packed by us, its bytes go by other messages, or it is
 //              an undecided receive (transport/ipc/undecided.hpp); all others are the library's alone
-//   transfer       a buffer of the message that is ours, with its packed buffer (transfer/box_move.hpp)
+//   transfer   a buffer of the message that is ours, with its packed bytes (transfer/transfer.hpp)
 //   state      the place of the message between its call and its end (request/state.hpp)
 //   active     the program waits for it: every state but "inactive" and "ended"
-//   collective a message of a collective call: its transfers are those of all peers, or it has none and a continuation;
-//   no status
-//              tells its bytes
-//   rest       what else the request stands for: the send half of an Isendrecv, the messages of a collective call
+//   collective a message of a collective call: its transfers are those of all peers, or it has none and a
+//              continuation; no status tells its bytes
+//   continuation   what else the request stands for: the send of an Isendrecv, the messages of a collective call
 //
 // Invariants
 //   The handle that the program holds is a real request of the library: a receive's own, or a persistent send's that is
-//   started once the packed buffer is packed, or never (request/state.hpp).
+//   started once its bytes are packed, or never (request/state.hpp).
 //   The engine keeps every message with such a handle, except while a call completes it: that call has taken it.
 //   A message with a continuation is not complete, whatever its own state.
 #pragma once
@@ -52,7 +51,7 @@ using MessagePtr = std::shared_ptr<Message>;
 class CompletionHook {
  public:
   virtual ~CompletionHook() = default;
-  virtual void packed() noexcept {}   // the packed buffers that are sent are packed; the library is not called yet
+  virtual void packed() noexcept {}   // the bytes that are sent are packed; the library is not called yet
   virtual void arrived() noexcept {}  // the library's call is complete; nothing is unpacked yet
   // Asked before the bytes of a complete call are unpacked. False: they are unpacked, or another thread does it.
   virtual bool begins_unpacking(Message& message) noexcept;
@@ -80,7 +79,7 @@ struct Message {
   Handle comm;  // whose error handler is told
   Lifetime lifetime;
   Handle request = request_null();
-  Transfers outs{}, ins{};                  // sent and received; neither for an envelope that is the library's
+  Transfers outs{}, ins{};                  // sent and received; neither for a buffer that is the library's
   bool is_buffered = false;                 // MPI_Bsend_init: each start is an MPI_Ibsend
   bool is_blocking = false;                 // the program's call ends with the message
   bool receives_from_nobody = false;        // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
@@ -93,7 +92,7 @@ struct Message {
   std::shared_ptr<Continuation> continuation{};  // not complete yet
   UndecidedPtr undecided{};                      // of a receive whose number is known when it is complete
   MPI_Status told{};                             // by MPI_Request_get_status, of a message that it has seen
-  int start_code = MPI_SUCCESS;                  // result of the library's MPI_Start, or of the rest
+  int start_code = MPI_SUCCESS;                  // result of the library's MPI_Start, or of the continuation
   std::optional<Error> failure{};                // error of packing or unpacking
 
   bool is(MessageState wanted) const { return state.now() == wanted; }

@@ -2,7 +2,7 @@
 //
 //   inactive ──▶ pending ──▶ started ──▶ seen ──▶ inactive | ended     a send; get_status leads to "seen"
 //                   ├──────▶ delivered ─────────▶ inactive | ended     straight into the receiver's buffer
-//                   ├──────▶ early-FIN ──▶ delivered | failed          the same, its FIN message first
+//                   ├──────▶ fin_sent ───▶ delivered | failed          the same, its FIN message first
 //                   ├──────▶ withdrawn ─────────▶ inactive | ended     MPI_Cancel before it was started
 //                   └──────▶ failed ────────────▶ inactive | ended     packing or MPI_Start failed
 //   inactive ──▶ started ──▶ ...                                       a receive, MPI_Ibsend

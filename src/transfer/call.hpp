@@ -1,7 +1,7 @@
 // A point-to-point call as the entries of interpose/ describe it, and the one place where it becomes a message.
 //
 // Glossary
-//   envelope       one buffer of a call with the rank at its other end: outgoing or incoming; a call has one or both
+//   envelope   one buffer of a call with the rank at its other end: outgoing or incoming; a call has one or both
 //   untouched  the library's function of the call's name, over the program's own arguments
 //   given      a buffer as the library gets it: the program's, or the packed buffer of an envelope that is ours
 //   over       the library's function that carries the call over given buffers: the same one, or, of a nonblocking
@@ -63,7 +63,7 @@ struct Endpoints {
 // Runs the call after its endpoints have been found; they become the packed buffers' endpoints.
 int run_found(const Call& call, Endpoints&& endpoints, Untouched untouched, Over over);
 
-// MPI_Isendrecv of which at least one envelope is ours: two messages, of which the program holds the receive's request.
+// MPI_Isendrecv of which at least one buffer is ours: two messages, of which the program holds the receive's request.
 int isendrecv(const Call& call, Endpoints&& endpoints);
 
 // Its outgoing envelope, by MPI_Isend or by a request of our own that completes as the call does.

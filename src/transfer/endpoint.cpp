@@ -110,7 +110,7 @@ std::optional<Endpoint> endpoint_of(const Buffer& buffer, int peer, const KnownT
     return {};
   }
   endpoint.may_be_direct = choice.may_be_direct && !place.is_split();
-  if (place.is_split()) endpoint.strategy = Strategy::oneshot;  // its transfers match in pinned memory
+  if (place.is_split()) endpoint.strategy = Strategy::oneshot;  // its parts meet in pinned memory
   return endpoint;
 }
 

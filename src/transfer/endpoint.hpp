@@ -23,7 +23,7 @@ struct Buffer {
 // The quick answer for the many messages of the library; false: find_endpoint must look closer.
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept;
 
-// No endpoint: the call, or this half of it, is the library's. A refusal: the code of the library, which has told the
+// No endpoint: the call, or this buffer of it, is the library's. A refusal: the code of the library, which has told the
 // error handler.
 struct FoundEndpoint {
   std::optional<Endpoint> endpoint;

@@ -86,7 +86,7 @@ void Engine::join(const std::vector<MessagePtr>& messages) noexcept {
 
 // Ranks that exchange messages with each other post their receives at about the same time: those that are matched wait
 // a little for those that are not, and share their launch. That takes less than the launch that it saves, or a part of
-// what runs side by endpoint then: messages between GPUs and within one.
+// what runs side by side then: messages between GPUs and within one.
 void Engine::match_unmatched(bool waits) noexcept {
   if (unmatched_.empty()) return;
   join(unmatched_.take_matched(waits));

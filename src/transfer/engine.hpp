@@ -4,11 +4,11 @@
 // the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
 // short; other messages stay pending until the program's next call or a thread starts them
 // (transfer/progress_mode.hpp). Unmatched sends stand outside of the queue (transfer/unmatched_sends.hpp). A direct
-// message sends its FIN message early when a call waits for its kernel: its FIN message is sent while the kernel runs,
-// and nobody is told of the message's end before both are done. One to another process does not stay early-FIN: its
-// receiver may be waiting, and the library does not look at our kernels. A lock that may be taken again by its holder
-// guards all state (base/call_lock.hpp): error handlers of the program, called by the library while it starts our
-// requests, may call MPI.
+// message sends an early FIN when a call waits for its kernel: the FIN message goes while the kernel runs, and nobody
+// is told of the message's end before both are done. One to another process does not stay so: its receiver may be
+// waiting, and the library does not look at our kernels. A lock that may be taken again by its holder guards all state
+// (base/call_lock.hpp): error handlers of the program, called by the library while it starts our requests, may call
+// MPI.
 #pragma once
 
 #include <atomic>
@@ -49,7 +49,7 @@ class Engine {
     SharedLaunch& operator=(const SharedLaunch&) = delete;
   };
 
-  // Finishes all packing and starts all pending sends; unmatched ones wait for their receives, while they have match
+  // Finishes all packing and starts all pending sends; unmatched ones wait for their receives, until the match
   // timeout. Every call that may block does this first, but MPI_Wait and MPI_Waitall: flush_to_early_fins().
   static void flush() noexcept {
     flush_to_early_fins();
@@ -152,7 +152,7 @@ class Engine {
   void start_packed(bool waits) noexcept;
   void launch() noexcept;
   void count_work() noexcept;
-  // Not exact where threads match.
+  // Not exact where threads meet.
   static void count_call() noexcept { n_calls_.store(n_calls() + 1, std::memory_order_relaxed); }
   void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
   void start(Message& message) noexcept;
@@ -177,7 +177,7 @@ class Engine {
   std::int64_t not_launched_bytes_ = 0;
   bool only_direct_ = true;      // of those
   device::MarkPtr launched_{};   // the end of the last launch
-  int n_shared_launches_ = 0;    // objects of Together
+  int n_shared_launches_ = 0;    // objects of SharedLaunch
   std::int64_t held_bytes_ = 0;  // posted under them
   LaunchBatch launch_batch_;     // of sends posted since a call has last started pending ones
   MessageTable managed_;

@@ -25,7 +25,7 @@ using device::Staging;
 using model::Packs;
 using pack::Direction;
 
-// A put of fewer elements while it lives.
+// A move of fewer elements while it lives.
 class Shortened {
  public:
   Shortened(pack::BoxMove& box_move, std::int64_t count)
@@ -236,7 +236,7 @@ void PackedBuffer::unpack(std::int64_t received) {
     bring_last_byte_back();
     return move();
   }
-  make_ready();  // with room for a whole message: the put is shorter from now on
+  make_ready();  // with room for a whole message: the move is shorter from now on
   const std::int64_t size = box_move_.laid_out().layout->size;
   const std::int64_t whole = received / size;
   if (whole > 0) {

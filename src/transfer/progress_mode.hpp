@@ -1,4 +1,4 @@
-// The progress mode of a send whose packing is still running when the program's call returns (TEMPI_PROGRESS).
+// Who starts a send whose packing is still running when the program's call returns (TEMPI_PROGRESS).
 //
 // Our own thread may call MPI only with MPI_THREAD_MULTIPLE. Only then, too, can a thread of the program block in a
 // call while another one's send is pending; at lower thread levels there is always a next call.
@@ -21,7 +21,7 @@ inline ProgressMode progress_mode() { return known_progress_mode.load(std::memor
 int wanted_thread_level(int required);
 
 // After MPI has been initialised, by any call. Before, and with sessions alone, sends start in their own call, and
-// calls may match (base/call_lock.hpp). A session has a thread level of its own.
+// calls may overlap (base/call_lock.hpp). A session has a thread level of its own.
 void choose_progress_mode(bool has_sessions) noexcept;
 
 // Before threads call MPI whatever its level says.

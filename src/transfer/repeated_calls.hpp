@@ -5,7 +5,7 @@
 // Glossary
 //   recurring  a call with the arguments of an earlier one
 //   cached     a message that is inactive, and whose request the program does not have; it waits for a recurring call
-//   request cache        the cached messages of one communicator
+//   request cache   the cached messages of one communicator
 //
 // Invariants
 //   A message is cached with its communicator, and ends when the program frees that: its request would keep it alive.

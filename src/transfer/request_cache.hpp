@@ -12,7 +12,7 @@
 
 namespace tempi::message {
 
-// The part of a message that may be cached.
+// The transfer of a message that may be cached.
 inline Transfer& only_transfer(Message& message) {
   return message.outs.empty() ? message.ins.first() : message.outs.first();
 }
@@ -38,7 +38,7 @@ class BudgetShare {
   }
 
   static void forget_refusals() { n_refused_.store(0, std::memory_order_relaxed); }
-  // Those who have the budget come no more.
+  // The messages that hold the budget are not reused.
   static bool are_idle() { return n_refused_.load(std::memory_order_relaxed) >= kMostRefused; }
 
  private:
@@ -79,7 +79,7 @@ class RequestCache {
 
  private:
   static constexpr std::size_t kMostCalls = 256;
-  // With noexcept libstdc++ would store no hash values, and compute those of processes of the node at each search.
+  // With noexcept libstdc++ would store no hash values, and compute those of neighbours at each search.
   struct HashOfArguments {
     std::size_t operator()(const Arguments& of) const {
       constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;  // golden ratio

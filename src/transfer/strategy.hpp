@@ -72,7 +72,7 @@ class ForceDirect {
   ForceDirect& operator=(const ForceDirect&) = delete;
 };
 
-// Approximate chunk size of a staged put.
+// Approximate chunk size of a staged move.
 std::int64_t chunk_bytes(const model::Features& features, pack::Direction direction);
 
 // Seconds that this machine's profile predicts for packing or unpacking GPU memory; 0 without one.

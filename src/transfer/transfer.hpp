@@ -37,7 +37,7 @@ struct Transfer {
   std::uint64_t buffer = 0;                            // names it in its published receives; 0: there was none
   std::optional<SequencedSend> unmatched{};            // of a send whose receive has not been posted
   std::shared_ptr<Put> put{};                          // of a send that has claimed a published receive
-  std::shared_ptr<Put> last_put{};                     // of a send: it may match the same buffer again
+  std::shared_ptr<Put> last_put{};                     // of a send: the same buffer may come again
   bool was_direct = false;                             // the message that was complete last
 
   // There may be other memory at its address.
@@ -49,7 +49,7 @@ struct Transfer {
   }
 };
 
-// Parts of one direction, in the order of the call's arguments. The first takes no memory but the message's.
+// Transfers of one direction, in the order of the call's arguments. The first takes no memory but the message's.
 class Transfers {
  public:
   template <class... Arguments>

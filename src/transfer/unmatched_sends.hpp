@@ -4,9 +4,10 @@
 // Invariants
 //   A send is packed at the end of its match timeout at the latest, which begins with the first call that may block for
 //   it; without such a call it begins with the send. For a receiver that probes only blocking sends wait, shortly, and
-//   few where that was in vain. Of the sends to one peer on one communicator only direct ones of other tags pass an
-//   unmatched one, if their receives were posted with a specific tag, which MPI matches with no other message. A send
-//   does not look for its receive while an unmatched one of its communicator, peer and tag is before it.
+//   few where that was in vain.
+//   Of the sends to one peer on one communicator only direct ones of other tags pass an unmatched one, if their
+//   receives were posted with a specific tag, which MPI matches with no other message. A send does not look for its
+//   receive while an unmatched one of its communicator, peer and tag is before it.
 #pragma once
 
 #include <array>

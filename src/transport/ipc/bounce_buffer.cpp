@@ -16,7 +16,7 @@ using device::MemoryKind;
 using device::Scope;
 
 // Writes to another process's memory slow down where they are spread over much of it in small pages
-// (transport/ipc/imports.hpp), and short blocks take more of a link than match queues. Measured between two GPUs,
+// (transport/ipc/imports.hpp), and short blocks take more of a link than lines. Measured between two GPUs,
 // blocks 512 bytes apart, us block by block and packed; H200s, then H100s in large pages:
 //
 //     16 MiB of 32 bytes over 256 MiB     74, 95
@@ -24,7 +24,7 @@ using device::Scope;
 //     16 MiB of 8 bytes over 1 GiB       365, 184; in large pages 203, 205
 //
 // Halos of 24-byte rows between two processes on one H200, us block by block and packed, by the memory over which they
-// spread. Without MPS each kernel waits for its sequence number:
+// spread. Without MPS each kernel waits for its turn:
 //
 //              279 MiB    474 MiB    742 MiB    1.1 GiB
 //     MPS      288, 369   462, 329   704, 384   1,002, 431

@@ -1,4 +1,4 @@
-// The boxes from one layout to another, kept for pairs that match again; the layouts of receives, numbered for others.
+// The boxes from one layout to another, kept for pairs that come again; the layouts of receives, numbered for others.
 #pragma once
 
 #include <memory>

@@ -37,7 +37,7 @@ void note_probe() noexcept;
 // It never does on this communicator, which is ours.
 void promise_no_probes(Handle comm) noexcept;
 
-// A receive that is about to be posted: it may have a published receive then, or be undecided.
+// A receive that is about to be posted: it may be published then, or be undecided.
 void note_receive(Message& message) noexcept;
 void publish_receive(PublishedReceive& published_receive) noexcept;
 // For MPI_Cancel while another thread completes the message: the library has its request.
@@ -59,7 +59,7 @@ int post_noted(Message& message, const Fn& post) {
 }
 
 // A send that is about to be queued: it is unmatched (transfer.unmatched) until it has looked for its receive. With the
-// engine's lock: a second thread that closes the matchers waits for claimed sends.
+// engine's lock: a second thread that closes the matcher waits for claimed sends.
 void note_send(Handle comm, Transfer& transfer, bool may_write) noexcept;
 // An unmatched send looks for its receive, and may get a put (transfer.put). False: it is unmatched still. `is_next`:
 // no unmatched one to its peer is before it.

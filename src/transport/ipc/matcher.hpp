@@ -1,24 +1,26 @@
 // The order of messages on a communicator, as both ends count it.
 //
 // Glossary
-//   sequence number    the place of a send in its match queue: "the n-th message of this communicator, peer and tag",
-//                      or of all tags
-//   order   the place of a receive among all that were posted in its match queue, cancelled ones, too
+//   sequence number   the place of a send in its match queue: "the n-th message of this communicator, peer and tag",
+//                     or of all tags
+//   order             the place of a receive among all that were posted in its match queue, cancelled ones, too
 //   (published receive, slot, match queue, claim: transport/ipc/segment/segment.hpp; undecided:
 //   transport/ipc/undecided.hpp)
 //
 // Invariants
 //   Every message and every receive with a specific source is counted, in the order of the calls and before the library
-//   sees it, whoever carries it; else the communicator is closed to claims (sends) or published receives (receives).
+//   sees it, whoever carries it; else the communicator is closed to claims (sends) or publishing (receives).
 //   The number of a receive in its match queue is 1 + the receives that were posted there and not cancelled + the
 //   messages of the match queue that undecided receives have matched. It is published only while no undecided receive
-//   may match its message. The receives from one source have each a tag, or all MPI_ANY_TAG: then their match queue is
-//   of all tags, and a message's sequence number in it is that among all messages to the receiver. The first receive
-//   decides; those of the other kind are undecided. Receives are closed by a failed call, a persistent wildcard of the
-//   library's, and a second thread that receives; sends by a failed call, a second thread that sends, and a cancelled
-//   send. Published receives made before a close stay good: MPI matches their receives first. Of more peers and tags
-//   than are counted no message is direct. Messages of a process to itself use its own shared segment, and a key that
-//   no other process uses.
+//   may match its message.
+//   The receives from one source have each a tag, or all MPI_ANY_TAG: then their match queue is of all tags, and a
+//   message's sequence number in it is that among all messages to the receiver. The first receive decides; those of the
+//   other kind are undecided.
+//   Receives are closed by a failed call, a persistent wildcard of the library's, and a second thread that receives;
+//   sends by a failed call, a second thread that sends, and a cancelled send. Receives that were published before a
+//   close stay good: MPI matches their receives first.
+//   Of more peers and tags than are counted no message is direct.
+//   Messages of a process to itself use its own shared segment, and a key that no other process uses.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +86,7 @@ class Matcher : public peer::Attachment {
   explicit Matcher(Handle comm);
   ~Matcher() override;
 
-  // A send that is packed, or one that may be direct: its sequence number; nothing: it is packed.
+  // A send that is packed, or one that may be direct: its turn; nothing: it is packed.
   void note_send(int peer, int tag) { count_send(peer, tag); }
   std::optional<SequencedSend> place_send(int peer, int tag);
   // A receive that is about to be posted. A negative peer: from any source.
@@ -131,7 +133,7 @@ class Matcher : public peer::Attachment {
   void tell_ended(int tag) noexcept;
 
  private:
-  // Holds all Matcher where they are.
+  // Holds all matchers where they are.
   class Known {
    public:
     Known();

@@ -29,8 +29,8 @@ struct Published {
 };
 
 Published& published() {
-  static auto& publishes = *new Published;  // never destroyed: published receives end while the process exits
-  return publishes;
+  static auto& the_published = *new Published;  // never destroyed: published receives end while the process exits
+  return the_published;
 }
 
 using Clock = std::chrono::steady_clock;
@@ -86,7 +86,7 @@ bool PublishedReceive::revoke() noexcept {
   return slot_.word.load(std::memory_order_acquire) == word(PublishedState::revoked).bits();
 }
 
-// With the lock: a call of another thread that counts a receive publishes its published receive before, or not at all.
+// With the lock: a call of another thread that counts a receive publishes it before, or not at all.
 template <class Fn>
 std::vector<PublishedReceivePtr> PublishedReceive::revoke_if(const Fn& is_one) noexcept {
   std::vector<PublishedReceivePtr> left;

@@ -1,13 +1,13 @@
-// The published receives that receives make, and the sends that claim them.
+// The receives of this process that are published, and the sends that claim them.
 //
 // Glossary
-//   matches   MPI matches the n-th message of a match queue with its n-th receive: they match
-//   early   a send whose receive has not been posted yet
+//   match       MPI matches the n-th message of a match queue with its n-th receive
+//   unmatched   a send whose receive has not been posted yet
 //   (sequence number: transport/ipc/matcher.hpp; published receive, slot, match queue, claim:
 //   transport/ipc/segment/segment.hpp)
 //
 // Invariants
-//   A published receive can be claimed only after the library has its receive. It is not published if the receives have
+//   A published receive can be claimed only after the library has it. It is not published if the receives have
 //   been closed since it was counted: another thread's receive may have slipped in before.
 #pragma once
 
@@ -119,7 +119,7 @@ struct Match {
   MatchResult matched;
   Claim claim{};
 };
-// Looks for the receive of a message, and claims its published receive. In a match queue of all tags it does so only if
+// Looks for the receive of a message, and claims it. In a match queue of all tags it does so only if
 // `is_next`: no unmatched message to its receiver is before it.
 Match find_match(const SequencedSend& sequenced, bool is_next) noexcept;
 

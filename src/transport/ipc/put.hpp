@@ -42,7 +42,7 @@ pack::Queued queue_chunks(Put& put, device::Device& device);
 // Tells the receiver of the chunks that have arrived; `waits`: of all.
 void tell_arrived(Put& put, bool waits);
 
-// The end of a claim: the bytes are where the receiver has published, or will come packed.
+// The end of a claim: the bytes are where the receiver wants them, or will come packed.
 void conclude(Put& put, bool is_written) noexcept;
 
 // The kernel has failed behind its FIN message: to oneself the bytes go by way of host memory, to another process the

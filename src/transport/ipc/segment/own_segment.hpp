@@ -3,8 +3,8 @@
 // A shared segment is a memory file without a name, so that nothing of it stays when its process ends, however it ends.
 // Others find it by an abstract socket that nobody ever accepts on: its name says user, job and rank, its credentials,
 // which the kernel vouches for, say user and process, and that process's file is opened in /proc, which only its user
-// may. Processes that cannot find each other so (containers with namespaces of their own) do not match: messages are
-// packed.
+// may. Processes that cannot find each other so (containers with namespaces of their own) exchange packed messages
+// only.
 //
 // Invariants
 //   A process has a shared segment before its first message is noted, or never (transport/ipc/matcher.hpp).

@@ -3,32 +3,34 @@
 //
 // Glossary
 //   published receive   a posted receive into whose buffer the sender of its message may write
-//   slot    room for one published receive
-//   match queue    the messages of one (communicator, source, tag), in the order in which MPI matches them; its
-//           receives and its messages are counted from 1 on both sides. Or those of all tags, from a source whose
-//           messages are all received with MPI_ANY_TAG: it has no other match queue on the communicator
-//   base    the last number of the communicator that had the match queue before: the numbers of a match queue never
-//           come again
-//   bounce buffer memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
-//   board    votes of this process before the collective calls of one communicator, and its nonblocking ones
-//   path record  of the nonblocking calls of one function (transport/ipc/segment/path_record.hpp)
-//   claim   the sender's step from "published" to "claimed": its message is a FIN message from then on, unless it
-//           declines
+//   slot            room for one published receive
+//   match queue     the messages of one (communicator, source, tag), in the order in which MPI matches them; its
+//                   receives and its messages are counted from 1 on both sides. Or those of all tags, from a source
+//                   whose messages are all received with MPI_ANY_TAG: it has no other one on the communicator
+//   base            the last number of the communicator that had the match queue before: the numbers of a match queue
+//                   never come again
+//   bounce buffer   memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
+//   board           votes of this process before the collective calls of one communicator, and its nonblocking ones
+//   path record     of the nonblocking calls of one function (transport/ipc/segment/path_record.hpp)
+//   claim           the sender's step from "published" to "claimed": its message is a FIN message from then on, unless
+//                   it declines
 //
 // Invariants
 //   The receiver alone writes match queues and the fields of slots; both sides change the state of a published receive,
 //   in a word that holds its number and its match queue, too: a slot that has been used again differs. Claims,
 //   revocations and the sender's taking back are compare-and-swaps; every other step is a store, by the only side that
-//   leaves that state (but for the taking back, which the receiver's step to "vacant" may overwrite). A match queue
-//   that is used again has another communicator before its numbers change, and its own one after. A sender reads base
-//   and n_posted between two looks at the communicator; if both show its own, so are the two numbers. Fields are read
-//   by a sender between its claim and the end of it only. The fields of a slot that change with each message lie in one
-//   cache line, and a match queue has one of its own: each cache match queue that two processes share costs as much
-//   time as the rest of a message's work. The description of a buffer is written once for published receives of that
-//   buffer that follow each other. From the first place of a key to the match queue that has it no communicator is 0:
-//   an ended match queue's becomes 0 only where that of the next match queue is. n_posted is at least n when the
-//   receive n is with the library; the slot of a published receive n is in its match queue by then. Plain data of fixed
-//   size: processes of different builds agree on it or do not match (kVersion).
+//   leaves that state (but for the taking back, which the receiver's step to "vacant" may overwrite).
+//   A match queue that is used again has another communicator before its numbers change, and its own one after. A
+//   sender reads base and n_posted between two looks at the communicator; if both show its own, so are the two numbers.
+//   Fields are read by a sender between its claim and the end of it only.
+//   The fields of a slot that change with each message lie in one cache line, and a match queue has one of its own:
+//   each cache line that two processes share costs as much time as the rest of a message's work. The description of a
+//   buffer is written once for published receives of that buffer that follow each other.
+//   From the first place of a key to the match queue that has it no communicator is 0: an ended match queue's becomes 0
+//   only where that of the next match queue is.
+//   n_posted is at least n when the receive n is with the library; the slot of a published receive n is in its match
+//   queue by then.
+//   Plain data of fixed size: processes of different builds agree on it or do not find each other (kVersion).
 #pragma once
 
 #include <array>
@@ -175,14 +177,14 @@ struct ReducedBuffers {
 // "accepted", and for the path records, which all members change by compare-and-swap.
 struct Board {
   std::atomic<std::uint64_t> comm{};      // 0: vacant; written after the other fields are zero
-  std::atomic<std::uint64_t> proposal{};  // Answer of a Consent
-  std::atomic<std::uint64_t> decision{};  // of the first member: Answer, 1 if all have consented
+  std::atomic<std::uint64_t> proposal{};  // Answer of a Proposal
+  std::atomic<std::uint64_t> decision{};  // of the first member: Answer, 1 if all have proposed
   std::atomic<std::uint64_t> votes{};     // number << 8 | this vote << 4 | the one before
   std::atomic<std::uint64_t> read{};      // number of the last vote that has been read of all others
   // Nonblocking calls, by function.
-  std::array<std::atomic<std::uint64_t>, kPathRecords> path_records{};  // of the first member: bits of a Course
+  std::array<std::atomic<std::uint64_t>, kPathRecords> path_records{};  // of the first member: bits of a PathRecord
   std::array<std::atomic<std::uint64_t>, kPathRecords> begun{};         // number of calls << 4 | memory of the last one
-  std::atomic<std::uint64_t> settled{};                                 // calls of all functions whose way is known
+  std::atomic<std::uint64_t> settled{};                                 // calls of all functions whose path is known
   ReducedBuffers buffers{};                                             // of the last reduction
 };
 
