@@ -53,6 +53,7 @@ void write_now(const Work& work) noexcept {
 
 void queue_batch(const Works& works) {
   const trace::Span span("queue batch", {.messages = static_cast<std::int64_t>(works.size())});
+  for (const Work& work : works) work.payload().hold_back();
   const Payload& first = works.front().payload();
   const device::Scope here(first.device(), first.context());
   pack::Batch batch(here);
@@ -76,7 +77,7 @@ bool is_queued_alone(const Work& work) {
   Part& part = *work.part;
   const auto keep = [&](pack::Queued&& queued) { part.queued = std::make_shared<const pack::Queued>(queued); };
   if (Landing* const landing = begun_landing(part)) keep(landing->queue_rest());
-  else if (part.direct && goes_in_chunks(*part.direct)) keep(queue_chunks(*part.direct, part.payload.device()));
+  else if (part.direct && goes_in_chunks(*part.direct)) keep(queue_chunks(*part.direct, part.payload));
   else if (!part.direct && part.payload.is_empty()) part.queued = nullptr;
   else if (!part.direct && !part.payload.make_ready()) move_now(work);
   else if (!part.direct && !part.payload.can_join_a_batch()) keep(part.payload.queue());

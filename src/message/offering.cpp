@@ -72,6 +72,7 @@ bool lies_on_one_gpu(const Payload& payload) {
 }
 
 OfferPtr make_offer(const Meetings::Place& place, Part& part) {
+  part.payload.await_earlier();  // the sender's kernels know nothing of streams of this process
   if (OfferPtr last = std::exchange(part.last_offer, nullptr); last && shows_boxes_again(last->slot(), part)) {
     last->renew(place);
     return last;

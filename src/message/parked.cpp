@@ -95,10 +95,17 @@ MessagePtr take_parked(const Call& call) {
   Lot& lot = *static_cast<const LotOfCommunicator*>(known)->lot();
   MessagePtr message = lot.take(arguments_of(call, type->prepared.get(), type->extent));
   if (!message) return nullptr;
-  const Payload& payload = only_part(*message).payload;
+  const device::OrderedByMarks ordered;
+  Payload& payload = only_part(*message).payload;
   if (!is_where_it_was(payload)) {
     end_message(*message);
     return nullptr;
+  }
+  try {
+    payload.come_after_streams();
+  } catch (...) {
+    end_message(*message);
+    throw;
   }
   count_side(buffer, call.half().peer, *type, payload.strategy(), payload.transfer().touches_gpu());
   return message;

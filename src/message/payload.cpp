@@ -41,6 +41,15 @@ class Shortened {
 
 }  // namespace
 
+device::Earlier earlier_work(const pack::Place& place, Strategy strategy, device::Device& device) {
+  if (!device::calls_are_ordered()) return {};
+  const bool is_for_kernels =
+      place.first.kind == MemoryKind::device && !place.is_split() && !model::packs_nothing(strategy);
+  if (is_for_kernels) return device::Earlier::now(device, place.first);
+  device::finish_earlier(device, place.gpu());
+  return {};
+}
+
 Payload::Payload(Side&& side, device::Device* device)
     : direction_(side.direction),
       prepared_(std::move(side.prepared)),
@@ -52,7 +61,8 @@ Payload::Payload(Side&& side, device::Device* device)
       is_in_one_allocation_(
           pack::lies_in_one_place(side.end.place.first, side.end.address, pack::span_of(side.end, side.count))),
       was_on_gpu_(transfer_.touches_gpu()),
-      device_(device) {}
+      device_(device),
+      earlier_(std::move(side.earlier)) {}
 
 Payload::Payload(Side side, device::Device* device, Limit limit) : Payload(std::move(side), device) {
   take_memory(limit);
@@ -168,6 +178,15 @@ void Payload::leave_ended_context() {
   dense.place = {device::Location{}};
 }
 
+void Payload::come_after_streams() {
+  if (device_ != nullptr) earlier_ = earlier_work(transfer_.laid_out().place, strategy_, *device_);
+}
+
+void Payload::hold_back() const {
+  if (!earlier_.any()) return;
+  for (const device::Lane lane : device::kLanes) earlier_.hold_back(Scope(*device_, context(), lane));
+}
+
 bool Payload::can_be_queued() const {
   const pack::Place& place = transfer_.laid_out().place;
   const device::Location& dense = transfer_.dense().place.first;
@@ -177,6 +196,7 @@ bool Payload::can_be_queued() const {
 }
 
 pack::Queued Payload::queue() {
+  hold_back();
   if (is_staged()) {
     const std::int64_t chunk = chunk_bytes_ > 0 ? chunk_bytes_ : chunk_bytes(features(), direction_);
     return {pack::queue_staged(transfer_, {on_device_->data(), chunk}, *device_), nullptr};
@@ -189,6 +209,7 @@ pack::Queued Payload::queue() {
 
 void Payload::move_by_gpu() {
   if (is_staged() && can_be_queued()) return queue().mark->wait();
+  hold_back();
   pack::move_on_gpu(transfer_, *device_);
 }
 
@@ -223,6 +244,7 @@ bool Payload::move_by_gpu_or_host() {
   } catch (...) {
     if (has_lost_buffer()) throw;
     warn_fallback("data is copied to host memory and moved by the CPU", caught_error().what());
+    await_earlier();
     pack::move_on_host_copies(transfer_, *device_);
     return false;
   }

@@ -199,9 +199,10 @@ std::shared_ptr<Direct> write_to(const Turn& turn, const Claim& claim, Part& par
 
 bool goes_in_chunks(const Direct& direct) { return direct.lands && direct.transfer.bytes() >= kLeastChunkedBytes; }
 
-pack::Queued queue_chunks(Direct& direct, device::Device& device) {
+pack::Queued queue_chunks(Direct& direct, const Payload& payload) {
   const pack::Transfer& transfer = direct.transfer;
-  pack::ChunkLanes lanes(device, transfer.source.place.first.context);
+  payload.hold_back();
+  pack::ChunkLanes lanes(payload.device(), transfer.source.place.first.context);
   try {
     for (const pack::Chunk& chunk : pack::chunks_of(transfer, LandedChunkBytes(transfer.bytes()))) {
       direct.sent.push_back({lanes.queue(chunk), chunk.end});
@@ -231,6 +232,7 @@ void conclude(Direct& direct, bool is_written) noexcept {
 }
 
 void write_again(Direct& direct, const Part& part) try {
+  part.payload.await_earlier();
   direct.own != nullptr ? write_by_host(direct, part) : run_again(direct, part);
   direct.claim.end(true);
   count_direct(Outcome::fell_back, direct.transfer.bytes());

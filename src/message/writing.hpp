@@ -38,7 +38,7 @@ std::shared_ptr<Direct> write_to(const Turn& turn, const Claim& claim, Part& par
 
 // The transfer is large enough to be unpacked while it arrives: it is queued in chunks.
 bool goes_in_chunks(const Direct& direct);
-pack::Queued queue_chunks(Direct& direct, device::Device& device);
+pack::Queued queue_chunks(Direct& direct, const Payload& payload);
 // Tells the receiver of the chunks that have arrived; `waits`: of all.
 void tell_arrived(Direct& direct, bool waits);
 

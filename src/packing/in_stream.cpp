@@ -1,0 +1,94 @@
+#include "packing/in_stream.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "device/stream_order.hpp"
+#include "pack/engine.hpp"
+#include "pack/mover.hpp"
+
+namespace tempi::packing {
+namespace {
+
+using device::Location;
+using device::MemoryKind;
+using device::Scope;
+using pack::PreparedPtr;
+
+// Plans whose tables on the GPU are read by queued kernels; the program may free their datatypes.
+class InUse {
+ public:
+  void keep(device::MarkPtr until, const PreparedPtr& plan) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(all_, [](const Use& use) { return is_over(use); });
+    all_.push_back({std::move(until), plan});
+  }
+  // Of a captured graph, which may be launched until the process ends.
+  void keep(const PreparedPtr& plan) {
+    const std::lock_guard lock(mutex_);
+    const auto is_kept = [&](const Use& use) { return use.until == nullptr && use.plan == plan; };
+    if (std::none_of(all_.begin(), all_.end(), is_kept)) all_.push_back({nullptr, plan});
+  }
+
+ private:
+  struct Use {
+    device::MarkPtr until;  // null: for ever
+    PreparedPtr plan;
+  };
+  static bool is_over(const Use& use) noexcept try { return use.until && use.until->reached(); } catch (...) {
+    return true;  // failed work is not running either
+  }
+
+  Mutex<Lock::plans_in_use> mutex_;
+  std::vector<Use> all_;
+};
+
+InUse& in_use() {
+  static auto& plans = *new InUse;  // never destroyed: kernels may run while the process exits
+  return plans;
+}
+
+bool has_tables(const pack::Mapping& mapping) {
+  const datatype::Boxes& boxes = mapping.written();
+  return mapping.is_long() ||
+         std::any_of(boxes.begin(), boxes.end(), [](const datatype::Box& box) { return box.table != nullptr; });
+}
+
+// Unmanaged device memory of one GPU: nobody but its kernels can see when the work is done.
+bool may_be_deferred(const pack::Transfer& transfer) {
+  const pack::Place &laid_out = transfer.laid_out().place, &dense = transfer.dense().place;
+  return !laid_out.is_split() && laid_out.first.kind == MemoryKind::device && dense.first.kind == MemoryKind::device &&
+         laid_out.first.context == dense.first.context;
+}
+
+void queue_in(const Scope& stream, const pack::Transfer& transfer, const PreparedPtr& prepared) {
+  pack::queue(stream, transfer);
+  if (!has_tables(*transfer.mapping)) return;
+  if (stream.is_capturing()) in_use().keep(prepared);
+  else in_use().keep(stream.mark(), prepared);
+}
+
+}  // namespace
+
+bool is_queued_in_stream(const pack::Transfer& transfer, const PreparedPtr& prepared, device::Device& device) {
+  const Location& worker = pack::worker_of(transfer);
+  if (!may_be_deferred(transfer)) {
+    device::finish_earlier(device, worker);
+    return false;
+  }
+  const auto stream = device::stream_for(device, worker);
+  if (stream) {
+    const Scope here(device, worker.context, *stream);
+    device::earlier_of_arrays().hold_back(here);
+    queue_in(here, transfer, prepared);
+  } else {
+    device::earlier_of_arrays().hold_back(Scope(device, worker.context));
+  }
+  return stream.has_value();
+}
+
+}  // namespace tempi::packing
