@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from mpi4py import MPI
 
@@ -10,7 +12,10 @@ from tempi._library import library
 from tempi.testing import FakeArray, FakeStream
 
 SELF = MPI.COMM_SELF
-ROWS = MPI.BYTE.Create_vector(8, 4, 8).Commit()
+
+
+def _rows(array: FakeArray) -> list[Any]:
+    return [array, 1, MPI.BYTE.Create_vector(8, 4, 8).Commit()]
 
 
 def _pack(array: FakeArray) -> None:
@@ -19,10 +24,10 @@ def _pack(array: FakeArray) -> None:
 
 _CALLS = {
     "MPI_Pack": _pack,
-    "MPI_Send": lambda array: SELF.Send([array, 1, ROWS], 0),
-    "MPI_Isend": lambda array: SELF.Isend([array, 1, ROWS], 0),
-    "MPI_Irecv": lambda array: SELF.Irecv([array, 1, ROWS], 0),
-    "MPI_Bcast": lambda array: SELF.Bcast([array, 1, ROWS]),
+    "MPI_Send": lambda array: SELF.Send(_rows(array), 0),
+    "MPI_Isend": lambda array: SELF.Isend(_rows(array), 0),
+    "MPI_Irecv": lambda array: SELF.Irecv(_rows(array), 0),
+    "MPI_Bcast": lambda array: SELF.Bcast(_rows(array)),
     "MPI_Allreduce": lambda array: SELF.Allreduce(MPI.IN_PLACE, array),
 }
 CALLS = tuple(_CALLS)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 import tempi
 from support.typemap import Bytes
+from tempi._library import library
 from tempi.testing import FakeArray, FakeStream
 
 PAYLOAD_BYTES = 960
@@ -62,6 +63,7 @@ class Cells:
         self.array = FakeArray(ROOM_BYTES, kind=kind, ordinal=ordinal)  # type: ignore[arg-type]
         self.contents: Bytes = np.random.default_rng(seed).integers(0, 256, ROOM_BYTES, np.uint8)
         self.array.copy_from(self.contents)
+        library().fake_unfinished()  # as cudaDeviceSynchronize: the bytes of a cudaMemcpy come late, too
 
     @property
     def kind(self) -> str:

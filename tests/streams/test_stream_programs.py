@@ -4,7 +4,7 @@ import pytest
 import stream_programs as programs
 import streams_worker as worker
 
-from support.effort import examples
+from support.effort import scaled
 
 FAKE = {"TEMPI_DEVICE": "fake"}
 PATHS = {
@@ -26,7 +26,7 @@ QUEUED = "taken: queued in the program's stream"
 @pytest.mark.parametrize("path", PATHS)
 def test_random_programs(ranks, drawn, path, order):
     job = ranks(2, **FAKE, **PATHS[path])
-    for _ in range(examples(20)):
+    for _ in range(scaled(30, least=2)):
         for counts in job.call(worker.run_program, drawn.getrandbits(30), order, ALL_KINDS, programs.WAYS, 12):
             assert counts.get(ORDERED, 0) + counts.get(QUEUED, 0) > 0
 
@@ -63,7 +63,7 @@ def test_packs_and_unpacks_are_queued(ranks, drawn):
 @pytest.mark.usefixtures("thread_multiple")
 def test_two_threads_have_two_streams(ranks, drawn):
     job = ranks(2, **FAKE, TESTS_THREAD_LEVEL="3")
-    for _ in range(examples(10)):
+    for _ in range(scaled(20, least=2)):
         for streams in job.call(worker.run_programs_in_threads, drawn.getrandbits(30), ("device", "managed"), 6):
             assert streams == [worker.NONE, worker.NONE]
 
