@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/trace.hpp"
+#include "message/deferred.hpp"
 #include "message/writing.hpp"
 
 namespace tempi::message {
@@ -17,6 +18,7 @@ using device::Context;
 struct Work {
   Message* message;
   Part* part;
+  const MessagePtr* received = nullptr;  // of a receive
   Payload& payload() const { return part->payload; }
 };
 using Works = std::vector<Work>;
@@ -115,7 +117,7 @@ void queue_grouped(const Works& works) noexcept {
 
 bool is_received_beside(const Message& message) { return message.is_collective() && !message.ins.empty(); }
 
-// Complete on return.
+// Complete on return, or in the program's stream.
 void move_together(const Works& works) noexcept {
   Works queued;
   for (const Work& work : works) {
@@ -123,7 +125,10 @@ void move_together(const Works& works) noexcept {
     else move_now(work);
   }
   queue_grouped(queued);
-  for (const Work& work : queued) is_moved(*work.message, *work.part, true);
+  for (const Work& work : queued) {
+    if (work.received == nullptr || !is_deferred(*work.received, *work.part))
+      is_moved(*work.message, *work.part, true);
+  }
 }
 
 }  // namespace
@@ -166,7 +171,7 @@ void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept {
     if (message->is_collective()) message->beside->arrived();
     message->ins.each([&](Part& part) {
       part.payload.bring_last_byte_back();
-      works.push_back({message.get(), &part});
+      works.push_back({message.get(), &part, &message});
     });
   }
   move_together(works);

@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "device/staging.hpp"
+#include "message/deferred.hpp"
 #include "message/lot.hpp"
 #include "peer/peer.hpp"
 #include "types/types.hpp"
@@ -102,6 +103,7 @@ MessagePtr take_parked(const Call& call) {
     return nullptr;
   }
   try {
+    await_deferred(only_part(*message));
     payload.come_after_streams();
   } catch (...) {
     end_message(*message);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "message/deferred.hpp"
 #include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/grouped.hpp"
@@ -52,6 +53,7 @@ int start_one(const Real& real, Message* message, void* request, device::Locatio
   const device::OrderedByMarks ordered;
   const auto look_again = [&](Part& part) {
     if (part.payload.look_again(seen)) part.forget_buffer();
+    await_deferred(part);
     part.payload.come_after_streams();
   };
   message->outs.each(look_again);

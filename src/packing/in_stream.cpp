@@ -1,12 +1,8 @@
 #include "packing/in_stream.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
-#include <utility>
-#include <vector>
 
-#include "base/mutex.hpp"
+#include "device/kept_until.hpp"
 #include "device/stream_order.hpp"
 #include "pack/engine.hpp"
 #include "pack/mover.hpp"
@@ -20,36 +16,9 @@ using device::Scope;
 using pack::PreparedPtr;
 
 // Plans whose tables on the GPU are read by queued kernels; the program may free their datatypes.
-class InUse {
- public:
-  void keep(device::MarkPtr until, const PreparedPtr& plan) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(all_, [](const Use& use) { return is_over(use); });
-    all_.push_back({std::move(until), plan});
-  }
-  // Of a captured graph, which may be launched until the process ends.
-  void keep(const PreparedPtr& plan) {
-    const std::lock_guard lock(mutex_);
-    const auto is_kept = [&](const Use& use) { return use.until == nullptr && use.plan == plan; };
-    if (std::none_of(all_.begin(), all_.end(), is_kept)) all_.push_back({nullptr, plan});
-  }
-
- private:
-  struct Use {
-    device::MarkPtr until;  // null: for ever
-    PreparedPtr plan;
-  };
-  static bool is_over(const Use& use) noexcept try { return use.until && use.until->reached(); } catch (...) {
-    return true;  // failed work is not running either
-  }
-
-  Mutex<Lock::plans_in_use> mutex_;
-  std::vector<Use> all_;
-};
-
-InUse& in_use() {
-  static auto& plans = *new InUse;  // never destroyed: kernels may run while the process exits
-  return plans;
+device::KeptUntil& plans() {
+  static auto& kept = *new device::KeptUntil;  // never destroyed: kernels may run while the process exits
+  return kept;
 }
 
 bool has_tables(const pack::Mapping& mapping) {
@@ -68,8 +37,8 @@ bool may_be_deferred(const pack::Transfer& transfer) {
 void queue_in(const Scope& stream, const pack::Transfer& transfer, const PreparedPtr& prepared) {
   pack::queue(stream, transfer);
   if (!has_tables(*transfer.mapping)) return;
-  if (stream.is_capturing()) in_use().keep(prepared);
-  else in_use().keep(stream.mark(), prepared);
+  if (stream.is_capturing()) plans().keep_for_ever(prepared);
+  else plans().keep(stream.mark(), prepared);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ def run_program(seed: int, order: str, kinds: tuple[str, ...], ways: tuple[str, 
     counts: Counter[str] = Counter()
     for row in tempi.stats():
         counts[row.outcome] += row.calls
+        counts[f"{row.function} {row.outcome}"] += row.calls
     return dict(counts)
 
 
