@@ -1,5 +1,5 @@
-/* A ring of ranks on GPUs: fill a column, send it, receive one, use it, all in one CUDA stream. The program waits for the
- * stream once, at the end.
+/* A ring of ranks on GPUs: fill a column, send it, receive one, use it, all in one CUDA stream. The program waits for
+ * the stream once, at the end.
  *
  *   mpicc -O2 -I/usr/local/cuda/include -Iinclude -o stream examples/stream.c -L/usr/local/cuda/lib64 -lcudart
  *   tempi run -- mpirun -n 2 ./stream

@@ -2,8 +2,8 @@
 
     python -m bench.queued --lib build/libtempi.so
 
-By default 26 boxes of 3 arrays of 100^3 doubles: 78 calls of MPI_Pack and 78 of MPI_Unpack. One synchronise at
-the end, beside one behind each call, and beside the same calls without a stream.
+By default 26 boxes of 3 arrays of 100^3 doubles: 78 calls of MPI_Pack and 78 of MPI_Unpack. One synchronise
+at the end, beside one behind each call, and beside the same calls without a stream.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ ALLOWED_US = 500.0  # on an H200, with one synchronise
 
 @click.command(help=__doc__)
 @click.option("--lib", type=click.Path(exists=True, path_type=Path), required=True, help="libtempi.so")
-@click.option("--cells", default=100, show_default=True, help="of an array in each dimension, without ghost cells")
+@click.option(
+    "--cells", default=100, show_default=True, help="of an array in each dimension, without ghost cells"
+)
 @click.option("--width", default=1, show_default=True, help="of the halo")
 @click.option("--variables", default=3, show_default=True, help="number of arrays")
 @click.option("--repeats", default=200, show_default=True)

@@ -1,6 +1,6 @@
 // The halo of several 3-D arrays in GPU memory by one MPI_Pack and one MPI_Unpack for each box and array, as libraries
-// for halo exchanges call them: queued in a stream with one synchronise at the end, with a synchronise behind each call,
-// and without a stream. Every cell is checked. Usage: queued_driver CELLS WIDTH VARIABLES REPEATS
+// for halo exchanges call them: queued in a stream with one synchronise at the end, with a synchronise behind each
+// call, and without a stream. Every cell is checked. Usage: queued_driver CELLS WIDTH VARIABLES REPEATS
 #include <array>
 
 #include "../include/tempi.h"
@@ -40,7 +40,7 @@ Box box_of(const Halo& halo, const Triple& direction) {
   for (std::size_t d = 0; d < 3; ++d) {
     const int to = direction[d];
     sizes[d] = to == 0 ? halo.cells : halo.width;
-    own[d] = to > 0 ? halo.cells : halo.width;  // the last own layers, or the first
+    own[d] = to > 0 ? halo.cells : halo.width;                                // the last own layers, or the first
     ghosts[d] = to == 0 ? halo.width : to > 0 ? 0 : halo.cells + halo.width;  // what is sent up arrives below
   }
   return {subarray(halo, sizes, own), subarray(halo, sizes, ghosts),
@@ -58,8 +58,7 @@ std::vector<Box> boxes_of(const Halo& halo) {
 
 class Driver {
  public:
-  explicit Driver(const Halo& halo)
-      : halo_(halo), boxes_(boxes_of(halo)), memory_("device"), stream_(*memory_.gpu()) {
+  explicit Driver(const Halo& halo) : halo_(halo), boxes_(boxes_of(halo)), memory_("device"), stream_(*memory_.gpu()) {
     std::int64_t packed_bytes = 0;
     for (const Box& box : boxes_) packed_bytes += box.bytes;
     for (int v = 0; v < halo_.variables; ++v) {

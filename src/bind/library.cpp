@@ -190,7 +190,7 @@ bool order_after_array(const Library& self, Address address, Address stream) {
 }
 
 void check_fake(bool is_done) {
-  if (!is_done) throw std::runtime_error("the fake device refused this: no such stream, or a graph is captured from it");
+  if (!is_done) throw std::runtime_error("the fake device refused this: no such stream, or it is captured");
 }
 
 // Streams and graphs of the fake device, which tempi.testing wraps.
@@ -245,8 +245,7 @@ void bind_library(py::module_& module) {
   module.def(
       "abi_needed_by", [](const std::string& file) { return preload::mpi_needed_by(file, {}).abi; }, py::arg("file"));
   py::class_<Library> library(module, "Library");
-  library
-      .def(py::init<std::optional<std::string>>(), py::arg("path") = py::none())
+  library.def(py::init<std::optional<std::string>>(), py::arg("path") = py::none())
       .def_property_readonly("path", &Library::path)
       .def_property_readonly("preloaded", &Library::preloaded)
       .def("build_info", [](const Library& self) { return std::string(self.table().build_info()); })
@@ -278,8 +277,7 @@ void bind_library(py::module_& module) {
       .def("comm_id", [](const Library& self, std::uint64_t comm) { return self.table().comm_id(comm); });
   library
       .def("set_stream", [](const Library& self, Address stream) { return self.table().set_stream(pointer(stream)); })
-      .def("get_stream",
-           [](const Library& self) { return reinterpret_cast<Address>(self.table().get_stream()); })
+      .def("get_stream", [](const Library& self) { return reinterpret_cast<Address>(self.table().get_stream()); })
       .def("order_after_array", order_after_array, py::arg("address"), py::arg("stream"));
   bind_fake_streams(library);
   py::class_<Trial>(module, "Trial")

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -117,9 +118,13 @@ struct Facts {
 class Scope;
 class Device;
 
-// stream_order.hpp explains both. Whether calls of this thread come after work in the program's streams; a few ns while
-// no thread of the process has asked for it.
-bool calls_are_ordered() noexcept;
+// stream_order.hpp explains both. Whether calls of this thread come after work in the program's streams.
+enum class OrderAsked : std::uint8_t { unknown, no, yes };  // by an option, or by any thread
+extern std::atomic<OrderAsked> order_asked;
+bool is_order_asked_here() noexcept;
+inline bool calls_are_ordered() noexcept {
+  return order_asked.load(std::memory_order_relaxed) != OrderAsked::no && is_order_asked_here();
+}
 // Returns when the work in those streams is done, if the memory is not pageable and no OrderedByMarks lives.
 void await_streams(Device& device, const Location& location) noexcept;
 
@@ -226,8 +231,8 @@ class Scope {
   void launch(const Kernel& kernel, Grid grid, const void* params) const { device_.launch(kernel, grid, params); }
   // Pageable memory on one side needs device or managed memory on the other. (CUDA refuses two pageable ones.)
   void copy(void* dst, const void* src, std::size_t bytes) const { device_.copy(dst, src, bytes); }
-  // A graph of the program is being captured from the stream: kernels and copies become parts of it; finish(), marks and
-  // wait_for() are not allowed, and would end the capture.
+  // A graph of the program is being captured from the stream: kernels and copies become parts of it; finish(), marks
+  // and wait_for() are not allowed, and would end the capture.
   bool is_capturing() const { return device_.is_capturing(); }
   void finish() const { device_.finish(); }  // returns when everything queued by this thread in this queue is done
   // After a failure: none of it runs on memory that is about to be used again. Failed work is not running either.

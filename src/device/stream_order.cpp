@@ -1,7 +1,6 @@
 #include "device/stream_order.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <utility>
 
@@ -10,6 +9,9 @@
 #include "base/options.hpp"
 
 namespace tempi::device {
+
+constinit std::atomic<OrderAsked> order_asked{OrderAsked::unknown};
+
 namespace {
 
 constexpr std::uintptr_t kLegacy = 1, kPerThread = 2;
@@ -42,15 +44,11 @@ OfThread* of_thread() {
   return &own;
 }
 
-// Whether any thread has asked for an order.
-enum class Asked : std::uint8_t { unknown, no, yes };
-constinit std::atomic<Asked> asked{Asked::unknown};
-
 bool is_asked_by_option() {
-  const Asked found = usual_stream().handle == kNoStream ? Asked::no : Asked::yes;
-  Asked unknown = Asked::unknown;
-  asked.compare_exchange_strong(unknown, found);
-  return asked.load() == Asked::yes;
+  const OrderAsked found = usual_stream().handle == kNoStream ? OrderAsked::no : OrderAsked::yes;
+  OrderAsked unknown = OrderAsked::unknown;
+  order_asked.compare_exchange_strong(unknown, found);
+  return order_asked.load() == OrderAsked::yes;
 }
 
 bool has_stream(const OfThread& own) { return own.stream.handle != kNoStream; }
@@ -82,9 +80,8 @@ Scope scope_of(Device& device, const ProgramStream& stream, const Location& loca
 
 }  // namespace
 
-bool calls_are_ordered() noexcept {
-  const Asked known = asked.load(std::memory_order_relaxed);
-  if (known == Asked::no || (known == Asked::unknown && !is_asked_by_option())) return false;
+bool is_order_asked_here() noexcept {
+  if (order_asked.load(std::memory_order_relaxed) == OrderAsked::unknown && !is_asked_by_option()) return false;
   const OfThread* const own = of_thread();
   return own != nullptr && (has_stream(*own) || !own->of_arrays.empty());
 }
@@ -95,7 +92,7 @@ void set_stream(Device* device, StreamHandle handle) {
   const bool is_default = reinterpret_cast<std::uintptr_t>(handle) <= kPerThread || handle == kNoStream;
   if (!is_default && device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
   own->stream = is_default ? ProgramStream{handle, nullptr} : device->program_stream(handle);
-  asked.store(Asked::yes);
+  order_asked.store(OrderAsked::yes);
 }
 
 StreamHandle stream() noexcept {
@@ -118,7 +115,7 @@ void wait_for_array(Device& device, const Location& location, StreamHandle handl
   if (here.is_capturing()) refuse_capture();
   std::erase_if(own->of_arrays, is_reached);
   own->of_arrays.push_back(here.mark());
-  asked.store(Asked::yes);
+  order_asked.store(OrderAsked::yes);
 }
 
 OrderedByMarks::OrderedByMarks() noexcept : is_needed_(calls_are_ordered()) {
@@ -187,7 +184,7 @@ void await_streams(Device& device, const Location& location) noexcept {
 }
 
 void throw_failed_wait() {
-  OfThread* const own = asked.load(std::memory_order_relaxed) == Asked::yes ? of_thread() : nullptr;
+  OfThread* const own = order_asked.load(std::memory_order_relaxed) == OrderAsked::yes ? of_thread() : nullptr;
   if (own == nullptr || !own->failure) return;
   const Error failure = *std::exchange(own->failure, std::nullopt);
   throw Error(failure);

@@ -1,8 +1,8 @@
 // The order between MPI calls and the work that the program has queued in its streams.
 //
 // The queues of TEMPI are non-blocking streams: neither CUDA nor the rules of cuda/order.hpp, which are about the
-// program's synchronous copies, order them against a stream of the program. A program must synchronise before each call,
-// unless it names its streams here: one for all calls of a thread (set_stream, TEMPI_STREAM), and those of single
+// program's synchronous copies, order them against a stream of the program. A program must synchronise before each
+// call, unless it names its streams here: one for all calls of a thread (set_stream, TEMPI_STREAM), and those of single
 // arrays (wait_for_array).
 //
 // Glossary

@@ -1,7 +1,8 @@
 // TEMPI_Set_stream and TEMPI_Get_stream, which include/tempi.h and include/tempi.f90 look up.
+#include "face/stream.hpp"
+
 #include "base/error.hpp"
 #include "device/stream_order.hpp"
-#include "face/stream.hpp"
 #include "message/side.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"

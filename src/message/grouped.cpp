@@ -126,8 +126,7 @@ void move_together(const Works& works) noexcept {
   }
   queue_grouped(queued);
   for (const Work& work : queued) {
-    if (work.received == nullptr || !is_deferred(*work.received, *work.part))
-      is_moved(*work.message, *work.part, true);
+    if (work.received == nullptr || !is_deferred(*work.received, *work.part)) is_moved(*work.message, *work.part, true);
   }
 }
 

@@ -31,17 +31,17 @@ def handle_of(stream: Any) -> int:
     if hasattr(stream, "__index__"):
         return int(stream)
     raise TypeError(
-        f"tempi.stream: {type(stream).__name__} is no stream: it has no __cuda_stream__; pass a stream of CuPy, "
-        "Numba or PyTorch, a handle (int), or None"
+        f"tempi.stream: {type(stream).__name__} is no stream: it has no __cuda_stream__; pass a stream of "
+        "CuPy, Numba or PyTorch, a handle (int), or None"
     )
 
 
-class stream(ContextDecorator):  # noqa: N801: used like a function
+class stream(ContextDecorator):  # noqa: N801
     """Order the MPI calls of this thread in a CUDA stream, in a ``with`` block or in a decorated function.
 
     MPI calls on GPU memory come after the work that the stream holds, and before the work that is queued in
-    it later. The program need not synchronise. MPI_Pack and MPI_Unpack between arrays in GPU memory are queued
-    in the stream. See docs/streams.md.
+    it later. The program need not synchronise. MPI_Pack and MPI_Unpack between arrays in GPU memory are
+    queued in the stream. See docs/streams.md.
 
     Parameters
     ----------

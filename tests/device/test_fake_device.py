@@ -19,6 +19,7 @@ def program_with_fake(tmp_path_factory, name, *more):
         "device/fake/fake",
         "device/fake/free_spans",
         "device/fake/memory",
+        "device/fake/program",
         "device/fake/queues",
         "device/fake/shared_pages",
         "device/fake/tiles",

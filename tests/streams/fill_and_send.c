@@ -1,6 +1,6 @@
-/* Two ranks: a buffer is filled by queued work of a stream and sent in the next line, by blocking, nonblocking, persistent
- * and packed messages; what has been received is used by work that is queued behind the call. Each byte is checked.
- * Without TEMPI the functions of tempi.h say so. */
+/* Two ranks: a buffer is filled by queued work of a stream and sent in the next line, by blocking, nonblocking,
+ * persistent and packed messages; what has been received is used by work that is queued behind the call. Each byte is
+ * checked. Without TEMPI the functions of tempi.h say so. */
 #include <face/api.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -27,9 +27,7 @@ static void exchange(int way, char* sent, char* received, char* packed[2], MPI_R
   MPI_Request requests[2];
   int position = 0;
   switch (way) {
-    case 0:
-      MPI_Sendrecv(sent, 1, rows, peer, 0, received, 1, rows, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      break;
+    case 0: MPI_Sendrecv(sent, 1, rows, peer, 0, received, 1, rows, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); break;
     case 1:
       MPI_Irecv(received, 1, rows, peer, 0, MPI_COMM_WORLD, &requests[0]);
       MPI_Isend(sent, 1, rows, peer, 0, MPI_COMM_WORLD, &requests[1]);
@@ -69,8 +67,7 @@ static void run(void) {
   for (int round = 0; round < kRounds; ++round) {
     unsigned char bytes[kBytes];
     api->fake_copy(bytes, used[round], kBytes);
-    for (int i = 0; i < kBytes; ++i)
-      must(bytes[i] == (i % kPitch < kRow ? 2 * round + peer : 0xEE), "wrong byte");
+    for (int i = 0; i < kBytes; ++i) must(bytes[i] == (i % kPitch < kRow ? 2 * round + peer : 0xEE), "wrong byte");
   }
 }
 

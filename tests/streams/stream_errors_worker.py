@@ -34,13 +34,13 @@ CALLS = tuple(_CALLS)
 
 
 def _text_of(call: str, array: FakeArray, stream: FakeStream) -> str:
-    text = ""
+    text, error_class = "", MPI.SUCCESS
     with tempi.stream(stream):
         try:
             _CALLS[call](array)
         except MPI.Exception as error:
-            text = error.error_string
-            assert error.error_class == MPI.ERR_OTHER
+            text, error_class = error.error_string, error.error_class
+    assert error_class == MPI.ERR_OTHER
     send_to_oneself(3)
     return text
 

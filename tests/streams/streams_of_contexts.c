@@ -19,7 +19,8 @@ static void must(int is_met, const char* what) {
 
 static CUcontext use(int gpu) {
   CUcontext context;
-  must(cuDevicePrimaryCtxRetain(&context, gpu) == CUDA_SUCCESS && cuCtxSetCurrent(context) == CUDA_SUCCESS, "no context");
+  must(cuDevicePrimaryCtxRetain(&context, gpu) == CUDA_SUCCESS && cuCtxSetCurrent(context) == CUDA_SUCCESS,
+       "no context");
   return context;
 }
 

@@ -27,7 +27,9 @@ def fortran(tmp_path_factory):
     return program
 
 
-PATHS = ({}, {"TEMPI_NO_DIRECT": "0", "TEMPI_MATCH_TIMEOUT": "20000"}, {"TEMPI_PROGRESS": "thread"}, {"TEMPI_VERIFY": "1"})
+DIRECT = {"TEMPI_NO_DIRECT": "0", "TEMPI_MATCH_TIMEOUT": "20000"}
+PATHS = ({}, DIRECT, {"TEMPI_PROGRESS": "thread"}, {"TEMPI_VERIFY": "1"})
+WITHOUT = {"absent": shim.clean_environment, "off": lambda: shim.preloaded(TEMPI_DISABLE="1")}
 
 
 @pytest.mark.parametrize("path", PATHS, ids=str)
@@ -41,9 +43,9 @@ def test_the_report_counts_what_is_ordered(program):
     assert "buffers that a GPU reads or writes after the program's stream" in errors
 
 
-@pytest.mark.parametrize("environment", [shim.clean_environment(), shim.preloaded(TEMPI_DISABLE="1")], ids=["absent", "off"])
-def test_a_c_program_without_tempi(program, environment):
-    assert mpirun(2, program, environment).out == "not loaded\n"
+@pytest.mark.parametrize("how", WITHOUT)
+def test_a_c_program_without_tempi(program, how):
+    assert mpirun(2, program, WITHOUT[how]()).out == "not loaded\n"
 
 
 def test_the_fortran_module(fortran):

@@ -18,7 +18,10 @@ PATHS = {
     "thread": {"TEMPI_PROGRESS": "thread"},
 }
 ALL_KINDS = ("device", "device", "device", "managed", "pinned")
-WAITED, ORDERED = "waits of the CPU for the program's stream", "buffers that a GPU reads or writes after the program's stream"
+WAITED, ORDERED = (
+    "waits of the CPU for the program's stream",
+    "buffers that a GPU reads or writes after the program's stream",
+)
 QUEUED = "taken: queued in the program's stream"
 
 

@@ -196,8 +196,8 @@ class CudaDevice final : public Device {
   bool is_capturing() override {
     CUstreamCaptureStatus status{};
     CUstream program = entered.innermost().program;
-    return program != nullptr && (driver->cuStreamIsCapturing(program, &status) != CUDA_SUCCESS ||
-                                  status != CU_STREAM_CAPTURE_STATUS_NONE);
+    return program != nullptr &&
+           (driver->cuStreamIsCapturing(program, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
   }
 
   void finish() override {

@@ -75,7 +75,7 @@ class FakeQueues {
   std::mt19937 random_;
   std::map<QueueKey, std::deque<Operation>> queues_;  // without empty ones
   std::map<QueueKey, std::vector<Effect>> captured_;
-  std::set<QueueKey> lost_;                           // that have lost their work
+  std::set<QueueKey> lost_;  // that have lost their work
 };
 
 }  // namespace tempi::device
