@@ -29,6 +29,7 @@ struct Transfer {
   PackedBuffer packed_buffer;
   int peer, tag;                                       // in the message's communicator; a negative peer: any
   std::shared_ptr<const pack::Queued> queued{};        // the packing or unpacking under way, if any
+  std::shared_ptr<const pack::Queued> deferred{};      // of a receive: unpacking that is left to the program's stream
   QueuePlace queue_place{};                            // of a receive
   std::uint64_t arrow = 0;                             // of a receive, in the timeline; 0: it has none
   PublishedReceivePtr published_receive{};             // of a receive, if the sender may write into its buffer
