@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <list>
 #include <new>
+#include <optional>
 
 #include "collective/exchange.hpp"
 #include "message/completion.hpp"
+#include "message/direct.hpp"
 #include "message/engine.hpp"
 #include "message/start.hpp"
 
@@ -108,6 +110,8 @@ bool Exchange::has_ended(bool waits, int& code) {
 
 int Exchange::carry_out(Fallback fallback) {
   if (messages_.empty()) return MPI_SUCCESS;
+  std::optional<message::AllInCall> all_in_call;
+  if (fallback == Fallback::follows) all_in_call.emplace(comm_);
   int code = start(fallback);
   if (code == MPI_SUCCESS) has_ended(true, code);
   if (code == MPI_SUCCESS && fallback == Fallback::follows) {

@@ -114,6 +114,14 @@ void promise_no_probes(Handle comm) noexcept {
   if (Meetings* const all = notes_messages() ? meetings_on(comm) : nullptr) all->never_probe();
 }
 
+AllInCall::AllInCall(Handle comm) noexcept : meetings_(notes_messages() ? meetings_on(comm) : nullptr) {
+  if (meetings_ != nullptr) meetings_->note_all_in_call(true);
+}
+
+AllInCall::~AllInCall() {
+  if (meetings_ != nullptr) meetings_->note_all_in_call(false);
+}
+
 void note_receive(Message& message) noexcept try {
   Part& part = message.ins.first();
   part.offer = nullptr;

@@ -145,7 +145,8 @@ std::optional<Turn> Meetings::place_send(int peer, int tag) {
   sent->fetch_ahead();
   const bool is_own = sent->rank == own_rank_;
   return Turn{sent->receiver,       key,        sent->line, sent->n,
-              *sent->n_of_all_tags, sent->rank, is_own,     is_never_probed_.load()};
+              *sent->n_of_all_tags, sent->rank, is_own,     is_never_probed_.load(),
+              are_in_call_.load()};
 }
 
 // The first receive from a peer decides the kind of all: with tags, or with MPI_ANY_TAG.
