@@ -115,6 +115,14 @@ void promise_no_probes(Handle comm) noexcept {
   if (Matcher* const all = notes_messages() ? matcher_on(comm) : nullptr) all->never_probe();
 }
 
+AllInCall::AllInCall(Handle comm) noexcept : matcher_(notes_messages() ? matcher_on(comm) : nullptr) {
+  if (matcher_ != nullptr) matcher_->note_all_in_call(true);
+}
+
+AllInCall::~AllInCall() {
+  if (matcher_ != nullptr) matcher_->note_all_in_call(false);
+}
+
 void note_receive(Message& message) noexcept try {
   Transfer& transfer = message.ins.first();
   transfer.published_receive = nullptr;

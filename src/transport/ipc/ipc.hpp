@@ -36,6 +36,17 @@ void close_matcher(Handle comm, Outcome why = Outcome::ended_by_failure) noexcep
 void note_probe() noexcept;
 // It never does on this communicator, which is ours.
 void promise_no_probes(Handle comm) noexcept;
+// While it lives, all members of this communicator, which is ours, are in one call, in which they post their receives.
+class AllInCall {
+ public:
+  explicit AllInCall(Handle comm) noexcept;
+  ~AllInCall();
+  AllInCall(const AllInCall&) = delete;
+  AllInCall& operator=(const AllInCall&) = delete;
+
+ private:
+  Matcher* const matcher_;
+};
 
 // A receive that is about to be posted: it may be published then, or be undecided.
 void note_receive(Message& message) noexcept;
