@@ -33,8 +33,8 @@ def show_machine(console: Console, where: str) -> None:
     load = os.getloadavg()[0] / cores
     if load > BUSY:
         console.print(
-            "[yellow]Other programs use this machine now: times are longer and less certain than on a quiet "
-            "one, and those of two ranks mean little.[/yellow]"
+            "[yellow]Other programs use this machine now. They make times longer. A row whose times differ too "
+            'much between runs says "disturbed".[/yellow]'
         )
     if found and not find_spec("cupy"):
         console.print(
