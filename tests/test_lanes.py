@@ -1,0 +1,37 @@
+"""Two processes that share one suite run each file once."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from support.lanes import VARIABLE, Lane
+
+FOLDER = Path(__file__).parent
+# Tests of the second and the third need the same child process.
+FILES = ["test_lanes.py", "pack/test_errors.py", "pack/test_random.py", "test_options.py"]
+
+
+def test_a_file_is_of_the_lane_that_comes_first(tmp_path):
+    first, second = Lane("1", tmp_path), Lane("2", tmp_path)
+    assert first.takes(FOLDER / "a.py") and second.takes(FOLDER / "b.py")
+    assert first.takes(FOLDER / "a.py") and not first.takes(FOLDER / "b.py")
+    assert not second.takes(FOLDER / "a.py")
+
+
+def test_the_second_lane_begins_at_the_end_and_leaves_out_what_the_first_has(tmp_path):
+    first = Lane("1", tmp_path)
+    for name in ("test_lanes.py", "pack/test_random.py"):
+        assert first.takes(FOLDER / name)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *(str(FOLDER / name) for name in FILES)],
+        env=os.environ | {VARIABLE: f"2:{tmp_path}"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout
+    ran = re.findall(r"^tests/(\S+)::(\S+)", done.stdout, re.MULTILINE)
+    assert list(dict.fromkeys(file for file, _ in ran)) == ["test_options.py", "pack/test_errors.py"]
+    assert len(ran) == len(set(ran))
