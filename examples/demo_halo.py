@@ -110,5 +110,5 @@ def show_halo(console: Console, halo: Halo) -> None:
     for failure in [] if halo.is_right else halo.said:
         console.print(failure, style="dim", markup=False)
     console.print(
-        f"[dim]3 ghost cells; least time of {ROUNDS} runs; speed relative to the first line; cells checked[/dim]"
+        f"[dim]3 ghost cells; least time of {ROUNDS} runs; compared with the first line; cells checked[/dim]"
     )

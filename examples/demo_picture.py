@@ -44,7 +44,9 @@ def _bars(axis: Any, rows: Sequence[tuple[str, Ratio, str]], title: str) -> None
     labels = [words.replace(": ", ":\n") for words, _, _ in rows]
     values = [ratio.times or 0.0 for _, ratio, _ in rows]
     drawn = axis.barh(labels, values, color=[colour for _, _, colour in rows])
-    axis.bar_label(drawn, [f"{ratio.times:.1f} x" if ratio.times else ratio.why_none for _, ratio, _ in rows], padding=3)
+    axis.bar_label(
+        drawn, [f"{ratio.times:.1f} x" if ratio.times else ratio.why_none for _, ratio, _ in rows], padding=3
+    )
     axis.axvline(1, color="black", linewidth=0.8, linestyle="--")
     if max(values) > 30 * max(1e-9, min(value for value in [*values, 1e9] if value)):
         axis.set_xscale("log")

@@ -41,8 +41,8 @@ class Ratio:
     @classmethod
     def of(cls, alone: Sequence[float], ours: Sequence[float]) -> Ratio:
         """From seconds of several runs: the least, which other programs have disturbed least."""
-        least = (1e6 * min(seconds) if seconds else None for seconds in (alone, ours))
-        return cls(*least, disturbed=not (_agree(alone) and _agree(ours)))
+        alone_us, ours_us = (1e6 * min(seconds) if seconds else None for seconds in (alone, ours))
+        return cls(alone_us, ours_us, disturbed=not (_agree(alone) and _agree(ours)))
 
     @property
     def times(self) -> float | None:

@@ -15,8 +15,10 @@ FILES = ["test_lanes.py", "pack/test_many_boxes.py", "pack/test_mpi4py.py", "pac
 
 def test_a_file_is_of_the_lane_that_comes_first(tmp_path):
     first, second = Lane("1", tmp_path), Lane("2", tmp_path)
-    assert first.takes(FOLDER / "a.py") and second.takes(FOLDER / "b.py")
-    assert first.takes(FOLDER / "a.py") and not first.takes(FOLDER / "b.py")
+    assert first.takes(FOLDER / "a.py")
+    assert second.takes(FOLDER / "b.py")
+    assert first.takes(FOLDER / "a.py")  # asked for each test of the file
+    assert not first.takes(FOLDER / "b.py")
     assert not second.takes(FOLDER / "a.py")
 
 

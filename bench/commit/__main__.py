@@ -1,4 +1,4 @@
-"""The cost of MPI_Type_commit with and without the shim, and of preloading it into a program.
+"""The time of MPI_Type_commit with and without TEMPI, and the time to preload TEMPI into a program.
 
 python -m bench.commit --lib build/libtempi.so
 """

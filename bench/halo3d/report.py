@@ -157,7 +157,7 @@ def _on_gpu(halo: Row, here: Sequence[Row]) -> Iterator[Check]:
 
 
 def _on_host(halo: Row, here: Sequence[Row]) -> Iterator[Check]:
-    """By the 10th percentile: a shared machine runs at half its speed for seconds, so during whole launches."""
+    """By the 10th percentile: a shared machine runs at half its speed for seconds, during whole launches."""
     peer = best(here, ["library", "library-persistent", "hand"], "p10_us")
     if peer and halo["ranks"] in HOST_RANKS and halo["edge"] in HOST_EDGES:
         value = quotient(peer, halo["p10_us"])
