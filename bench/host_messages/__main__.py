@@ -1,8 +1,8 @@
 """The time of messages of derived datatypes in host memory: TEMPI and the library alone, in turn.
 
     python -m tempi.measure                            # this machine's profile, which TEMPI chooses by
-    python -m bench.host_messages --shim build/libtempi.so
-    python -m bench.host_messages --shim build/libtempi.so --sizes 1024,65536 --rounds 3
+    python -m bench.host_messages --shim "$(tempi lib)"
+    python -m bench.host_messages --shim "$(tempi lib)" --sizes 1024,65536 --rounds 3
 
 Vectors, faces of a grid, indexed particles and structs of arrays, 1 KiB to 16 MiB; one rank sends to
 itself, two to and fro. Each side is a job of its own; the jobs take turns, case by case, and the one that

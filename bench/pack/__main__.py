@@ -1,8 +1,8 @@
 """The time of MPI_Pack and MPI_Unpack: TEMPI, specialised kernels, the MPI library, and a CUDA-aware MPI
 library.
 
-    python -m bench.pack --preset bars --memory device --lib build/libtempi.so --peer-prefix /opt/peers
-    python -m bench.pack --preset host --memory host --lib build/libtempi.so
+    python -m bench.pack --preset bars --memory device --lib "$(tempi lib)" --peer-prefix /opt/peers
+    python -m bench.pack --preset host --memory host --lib "$(tempi lib)"
 
 All sides run in one go, on the same cases, and are timed by the same code (``bench/common/timing.hpp``).
 """

@@ -1,7 +1,7 @@
 """The time of messages of strided data: TEMPI, the library alone, and the parts of a message.
 
-    python -m bench.send --preset bars --shim build/libtempi.so --peer-prefix /opt/peers --gpus 1
-    python -m bench.send --preset quick --shim build/libtempi.so
+    python -m bench.send --preset bars --shim "$(tempi lib)" --peer-prefix /opt/peers --gpus 1
+    python -m bench.send --preset quick --shim "$(tempi lib)"
 
 Two libraries may take part, each with and without the shim: ``plain``, that of --mpirun, which never gets
 a device pointer without the shim, and ``aware``, a CUDA-aware Open MPI unpacked at --peer-prefix. One launch

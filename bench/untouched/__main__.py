@@ -1,7 +1,7 @@
 """The time that TEMPI adds to a message that it passes to the library: Isend, Recv and Wait of one rank.
 
-    python -m bench.untouched --lib build/libtempi.so
-    python -m bench.untouched --lib build/libtempi.so --device gpu     # in a process that uses a GPU
+    python -m bench.untouched --lib "$(tempi lib)"
+    python -m bench.untouched --lib "$(tempi lib)" --device gpu     # in a process that uses a GPU
 
 The library's own functions are called in turn with the shim's, in one process; processes differ (address
 layout, the core they land on and its speed), so there are several, and their median counts. What direct
