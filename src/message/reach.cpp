@@ -50,6 +50,14 @@ void end_if(const Fn& is_one) noexcept {
   std::erase_if(mapped().all, is_one);
 }
 
+// The driver imports the memory of a process into one context of a GPU only.
+bool is_in_another_context(const RemoteRange& range) {
+  const auto is_there = [&](const Mapped& one) {
+    return one.reached != nullptr && one.range.owner == range.owner && one.range.context != range.context;
+  };
+  return std::any_of(mapped().all.begin(), mapped().all.end(), is_there);
+}
+
 // Nothing: it is mapped. A mapping of freed memory that somebody else has made there (UCX, NCCL, PyTorch) is no error.
 std::optional<ErrorKind> map(device::Device& device, const RemoteRange& range,
                              const device::SharedAllocation& allocation, ReachedPtr& reached) noexcept try {
@@ -57,7 +65,8 @@ std::optional<ErrorKind> map(device::Device& device, const RemoteRange& range,
   return {};
 } catch (...) {
   const Error error = caught_error();
-  if (error.kind() != ErrorKind::mapped) warn_fallback("messages to another process are packed", error.what());
+  if (error.kind() != ErrorKind::mapped && !is_in_another_context(range))
+    warn_fallback("messages to another process are packed", error.what());
   return error.kind();
 }
 

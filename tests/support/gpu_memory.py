@@ -34,14 +34,17 @@ def taken_bytes() -> int:
 
 
 class Gpu:
-    """`pool` is CuPy's own pool, `async` is cudaMallocAsync, `device` is plain cudaMalloc."""
+    """`pool` is CuPy's own pool, `async` is cudaMallocAsync, `device` is plain cudaMalloc.
+
+    `device 1` is of the second GPU, or of the only one.
+    """
 
     def __init__(self, kind: str, contents: Bytes) -> None:
         import cupy
 
         self._cupy = cupy
         name, _, ordinal = kind.partition(" ")
-        with cupy.cuda.Device(int(ordinal or 0)):
+        with cupy.cuda.Device(int(ordinal or 0) % cupy.cuda.runtime.getDeviceCount()):
             self._memory = self._allocate(name, max(1, contents.nbytes))
             self._bytes = contents.nbytes
             self._copy(self.address, contents.ctypes.data)
