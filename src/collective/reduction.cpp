@@ -3,8 +3,8 @@
 #include "base/log.hpp"
 #include "base/trace.hpp"
 #include "collective/reduced.hpp"
-#include "message/side.hpp"
 #include "mpi/active.hpp"
+#include "transfer/endpoint.hpp"
 
 namespace tempi::collective {
 namespace {
