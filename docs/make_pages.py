@@ -118,7 +118,7 @@ PACKS = {
     "layout_to_layout": "nobody: a kernel copies from layout to layout",
     "host_packer": "the CPU",
 }
-CARRIES = {"device_memory": "device memory", "host_memory": "host memory", "marker": "an empty message"}
+CARRIES = {"device_memory": "device memory", "host_memory": "host memory", "fin": "an empty message"}
 PREDICTIONS = """
 ## Predictions
 The predicted time of a message is a sum of terms. `tempi measure` measures the terms

@@ -6,12 +6,12 @@
 
 namespace tempi {
 
-inline std::atomic<bool> calls_may_meet{true};  // until MPI says otherwise
+inline std::atomic<bool> calls_may_overlap{true};  // until MPI says otherwise
 
 template <class Mutex>
 class CallLock {
  public:
-  explicit CallLock(Mutex& mutex) : mutex_(calls_may_meet.load(std::memory_order_relaxed) ? &mutex : nullptr) {
+  explicit CallLock(Mutex& mutex) : mutex_(calls_may_overlap.load(std::memory_order_relaxed) ? &mutex : nullptr) {
     if (mutex_ != nullptr) mutex_->lock();
   }
   ~CallLock() {

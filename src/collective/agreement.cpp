@@ -6,40 +6,40 @@
 #include "base/log.hpp"
 #include "base/recycled.hpp"
 #include "collective/blocks.hpp"
-#include "message/engine.hpp"
-#include "message/side.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "peer/ids.hpp"
+#include "transfer/endpoint.hpp"
+#include "transfer/engine.hpp"
 
 namespace tempi::collective {
 namespace {
 
 // Members that have made a topology together come at about the same time; one that has failed to make another one
 // before does not come (peer/ids.hpp).
-constexpr std::chrono::milliseconds kAttemptLasts{1000}, kEarlyAttemptLasts{20};
-constexpr std::uint64_t kLastAttempt = 1 << 16;  // a call
-constexpr int kMostReceivers = 8;                // of MPI_Bcast: its messages leave one after the other
-constexpr std::size_t kMostExchanges = 8;
+constexpr std::chrono::milliseconds kRoundLasts{1000}, kFirstRoundLasts{20};
+constexpr std::uint64_t kLastRound = 1 << 16;  // a call
+constexpr int kMostReceivers = 8;              // of MPI_Bcast: its messages leave one after the other
+constexpr std::size_t kMostSchedules = 8;
 
 // Beside the memory of a vote: this process cannot pass slices on (node_reduction.hpp).
 constexpr unsigned kNotSliced = 8;
 
-// The exchange of a call that cannot be described as messages.
+// The schedule of a call that cannot be described as messages.
 constexpr unsigned kImpossible = kOnGpu | kNotDirect;
 
 Outcome outcome_of(unsigned memory) { return memory == kOnGpu ? Outcome::sent_direct : Outcome::passed_faster; }
 
 bool are_messages(unsigned votes) { return (votes & kOnGpu) != 0 && (votes & kNotDirect) == 0; }
 
-// The messages of an exchange that is under way.
-class UnderWay final : public message::Rest {
+// The messages of a schedule that is under way.
+class ScheduleUnderWay final : public message::Continuation {
  public:
-  explicit UnderWay(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  explicit ScheduleUnderWay(std::shared_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {}
 
   bool has_ended(message::Message& message, bool waits) noexcept override {
     try {
-      return exchange_->has_ended(waits, message.start_code);
+      return schedule_->has_ended(waits, message.start_code);
     } catch (...) {
       message.failure.emplace(caught_error());
       return true;
@@ -47,17 +47,17 @@ class UnderWay final : public message::Rest {
   }
 
  private:
-  const std::shared_ptr<Exchange> exchange_;
+  const std::shared_ptr<Schedule> schedule_;
 };
 
-class ByMessages final : public message::Beside {
+class ByMessages final : public message::CompletionHook {
  public:
-  explicit ByMessages(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  explicit ByMessages(std::shared_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {}
 
   int start(message::Message& message) noexcept override {
     try {
-      if (const int code = exchange_->start(); code != MPI_SUCCESS) return raise(message.comm, code);
-      message.rest = std::make_shared<UnderWay>(exchange_);
+      if (const int code = schedule_->start(); code != MPI_SUCCESS) return raise(message.comm, code);
+      message.continuation = std::make_shared<ScheduleUnderWay>(schedule_);
     } catch (const Refused& refused) {
       return raise(message.comm, refused.code);
     } catch (...) {
@@ -68,7 +68,7 @@ class ByMessages final : public message::Beside {
   }
 
  private:
-  const std::shared_ptr<Exchange> exchange_;
+  const std::shared_ptr<Schedule> schedule_;
 };
 
 void hand_out(const Call& call, const message::MessagePtr& message) {
@@ -109,12 +109,12 @@ Agreement* Agreement::of(Handle comm) noexcept {
 
 Agreement::Agreement(const Group& group) : program_comm_(group.comm) {
   const std::uint64_t id = group.is_inter ? 0 : peer::comm_id(group.comm);
-  if (id == 0 || group.size > Ballot::kMostMembers) return;
-  ballot_.emplace(group.comm, id, group.rank, group.size);
+  if (id == 0 || group.size > Consensus::kMostMembers) return;
+  consensus_.emplace(group.comm, id, group.rank, group.size);
 }
 
 void Agreement::communicator_ends() noexcept {
-  exchanges_.clear();
+  schedules_.clear();
   reduction_.reset();
   if (has_comm_) real_pmpi().MPI_Comm_free(&comm_);
   has_comm_ = false;
@@ -124,7 +124,7 @@ std::optional<int> Agreement::carry_out(const Call& call, const Group& group, co
   const bool is_reduction = is_node_reduction(call.function);
   const bool is_long = !is_reduction && pattern_of(call.function) == Pattern::from_root && group.size > kMostReceivers;
   if (is_long) return {};
-  if (call.lifetime != message::Lifetime::plain) try_to_agree(kAttemptLasts);
+  if (call.lifetime != message::Lifetime::plain) try_to_agree(kRoundLasts);
   if (!has_comm_) return {};
   if (is_reduction) return reduction_->carry_out(call, group, ends);
   if (call.blocks()) return call_blocking(call, group, ends);
@@ -133,12 +133,12 @@ std::optional<int> Agreement::carry_out(const Call& call, const Group& group, co
 }
 
 void Agreement::try_to_agree(std::chrono::milliseconds lasts) {
-  if (has_comm_ || !ballot_) return;
+  if (has_comm_ || !consensus_) return;
   ++n_calls_;
-  if (!std::has_single_bit(n_calls_) || n_calls_ > kLastAttempt) return;  // each power of two is an attempt
-  const auto attempt = static_cast<std::uint64_t>(std::countr_zero(n_calls_)) + 1;
+  if (!std::has_single_bit(n_calls_) || n_calls_ > kLastRound) return;  // each power of two is a round
+  const auto round = static_cast<std::uint64_t>(std::countr_zero(n_calls_)) + 1;
   const bool is_willing = !message::is_switched_off() && device::current() != nullptr;
-  if (ballot_->agrees(attempt, is_willing, lasts)) make_comm();
+  if (consensus_->agrees(round, is_willing, lasts)) make_comm();
 }
 
 // The communicator of our messages is made by a split: a duplicate would call the program's attribute functions. Errors
@@ -154,13 +154,13 @@ void Agreement::make_comm() {
   }
   if (key_of(comm_) == key_of(comm_null())) {
     creation.failed();
-    ballot_.reset();  // calls are the library's for good
+    consensus_.reset();  // calls are the library's for good
     return;
   }
   real_pmpi().MPI_Comm_set_errhandler(comm_, errors_return());
   creation.made(comm_);
   message::promise_no_probes(comm_);
-  reduction_.emplace(*ballot_);
+  reduction_.emplace(*consensus_);
   has_comm_ = true;
 }
 
@@ -170,37 +170,37 @@ std::optional<int> Agreement::left_to_library(const Prepared& prepared) {
 }
 
 void Agreement::count(const Call& call, const Prepared& prepared) {
-  count_call(call.function, outcome_of(prepared.memory), static_cast<std::uint64_t>(prepared.exchange->bytes_sent()));
+  count_call(call.function, outcome_of(prepared.memory), static_cast<std::uint64_t>(prepared.schedule->bytes_sent()));
 }
 
-Pieces Agreement::pieces_for(const Call& call, const Group& group, const Ends& ends) {
+Steps Agreement::steps_for(const Call& call, const Group& group, const Ends& ends) {
   const Pattern pattern = pattern_of(call.function);
   const bool is_to_neighbors = pattern == Pattern::to_neighbors;
   if (is_to_neighbors && !neighbors_) neighbors_.emplace(program_comm_);
-  return pieces_of(pattern, group, is_to_neighbors ? &*neighbors_ : nullptr, ends);
+  return steps_of(pattern, group, is_to_neighbors ? &*neighbors_ : nullptr, ends);
 }
 
 // One that fits, else a new one.
-Agreement::ExchangePtr Agreement::kept_exchange(Pieces&& pieces, device::Limit limit) {
+Agreement::SchedulePtr Agreement::kept_schedule(Steps&& steps, device::Limit limit) {
   const auto found =
-      std::find_if(exchanges_.begin(), exchanges_.end(), [&](const ExchangePtr& one) { return one->fits(pieces); });
-  if (found != exchanges_.end()) {
-    std::rotate(exchanges_.begin(), found, found + 1);
-    return exchanges_.front();
+      std::find_if(schedules_.begin(), schedules_.end(), [&](const SchedulePtr& one) { return one->fits(steps); });
+  if (found != schedules_.end()) {
+    std::rotate(schedules_.begin(), found, found + 1);
+    return schedules_.front();
   }
-  auto made = std::make_shared<Exchange>(real_pmpi(), comm_, std::move(pieces), limit);
-  std::erase_if(exchanges_, [](const ExchangePtr& one) { return !one->may_be_kept(); });
+  auto made = std::make_shared<Schedule>(real_pmpi(), comm_, std::move(steps), limit);
+  std::erase_if(schedules_, [](const SchedulePtr& one) { return !one->may_be_kept(); });
   if (!made->may_be_kept()) return made;
-  if (exchanges_.size() >= kMostExchanges) exchanges_.pop_back();
-  exchanges_.insert(exchanges_.begin(), made);
+  if (schedules_.size() >= kMostSchedules) schedules_.pop_back();
+  schedules_.insert(schedules_.begin(), made);
   return made;
 }
 
 // This member's messages. It votes whatever happens.
 Agreement::Prepared Agreement::prepare(const Call& call, const Group& group, const Ends& ends, Make make) noexcept try {
-  ExchangePtr exchange = make(pieces_for(call, group, ends));
-  const unsigned memory = exchange->memory();
-  return {std::move(exchange), memory};
+  SchedulePtr schedule = make(steps_for(call, group, ends));
+  const unsigned memory = schedule->memory();
+  return {std::move(schedule), memory};
 } catch (const Refused& refused) {
   return {nullptr, kImpossible, refused.code};
 } catch (const LeftToLibrary&) {
@@ -213,36 +213,36 @@ std::optional<int> Agreement::call_blocking(const Call& call, const Group& group
   Gap& gap = gaps_[place_of(call.function)];
   const bool is_large = has_large_blocks(call.function, ends, group.comm);
   if (!is_large && gap.is_between_votes()) return {};
-  const Prepared prepared = prepare(
-      call, group, ends, [&](Pieces&& pieces) { return kept_exchange(std::move(pieces), device::Limit::none); });
+  const Prepared prepared =
+      prepare(call, group, ends, [&](Steps&& steps) { return kept_schedule(std::move(steps), device::Limit::none); });
   const bool may_be_sliced = call.function == Function::MPI_Bcast && prepared.memory == kOnGpu;
   const auto sliced =
       may_be_sliced ? reduction_->plan_broadcast(group, ends) : std::optional<NodeReduction::Broadcast>{};
-  const unsigned all = ballot_->joined(prepared.memory | (sliced ? 0 : kNotSliced));
+  const unsigned all = consensus_->joined(prepared.memory | (sliced ? 0 : kNotSliced));
   if (!is_large) gap.note_vote(!are_messages(all));
   if (prepared.refusal) return prepared.refusal;
   if (!are_messages(all)) return left_to_library(prepared);
   if ((all & kNotSliced) == 0) {
     if (const std::optional<int> code = reduction_->carry_out(*sliced, call, group)) return code;
   }
-  Exchange& exchange = *prepared.exchange;
+  Schedule& schedule = *prepared.schedule;
   count(call, prepared);
-  const int code = exchange.carry_out((all & kOnHost) == 0 ? Fallback::follows : Fallback::ready);
+  const int code = schedule.carry_out((all & kOnHost) == 0 ? Fallback::follows : Fallback::ready);
   return code == MPI_SUCCESS ? code : raise(group.comm, code);
 }
 
 // The others may have sent their messages: what fails here is an error.
 std::optional<int> Agreement::call_nonblocking(const Call& call, const Group& group, const Ends& ends) {
-  const Prepared prepared = prepare(
-      call, group, ends, [&](Pieces&& pieces) { return kept_exchange(std::move(pieces), device::Limit::pool); });
-  const bool is_by_messages = ballot_->way_of_next(place_of(call.function), prepared.memory, &are_messages);
+  const Prepared prepared =
+      prepare(call, group, ends, [&](Steps&& steps) { return kept_schedule(std::move(steps), device::Limit::pool); });
+  const bool is_by_messages = consensus_->path_of_next(place_of(call.function), prepared.memory, &are_messages);
   if (prepared.refusal) return prepared.refusal;
   if (!is_by_messages) return left_to_library(prepared);
   if (prepared.failure) throw Error(*prepared.failure);
-  if (!prepared.exchange) return raise(group.comm, MPI_ERR_ARG);
+  if (!prepared.schedule) return raise(group.comm, MPI_ERR_ARG);
   count(call, prepared);
-  const message::MessagePtr message = message_of(call, group, prepared.exchange);
-  if (const int code = message->beside->start(*message); code != MPI_SUCCESS) {
+  const message::MessagePtr message = message_of(call, group, prepared.schedule);
+  if (const int code = message->hook->start(*message); code != MPI_SUCCESS) {
     call.real.MPI_Request_free(&message->request);
     return code;
   }
@@ -253,40 +253,40 @@ std::optional<int> Agreement::call_nonblocking(const Call& call, const Group& gr
 // All buffers of all members must be in GPU memory: our persistent messages cannot go another way later.
 std::optional<int> Agreement::call_persistent(const Call& call, const Group& group, const Ends& ends) {
   const std::size_t place = n_persistent_++ % kOwnTags;
-  const Prepared prepared = prepare(call, group, ends, [&](Pieces&& pieces) {
-    const int tag = Exchange::kFirstOwn + static_cast<int>(place);
-    return std::make_shared<Exchange>(real_pmpi(), comm_, std::move(pieces), device::Limit::pool, tag);
+  const Prepared prepared = prepare(call, group, ends, [&](Steps&& steps) {
+    const int tag = Schedule::kFirstOwn + static_cast<int>(place);
+    return std::make_shared<Schedule>(real_pmpi(), comm_, std::move(steps), device::Limit::pool, tag);
   });
-  const bool may_be_kept = prepared.exchange && prepared.exchange->may_be_repeated() && persistent_[place].expired();
-  const unsigned all = ballot_->joined(may_be_kept ? prepared.memory : kImpossible);
+  const bool may_be_kept = prepared.schedule && prepared.schedule->may_be_repeated() && persistent_[place].expired();
+  const unsigned all = consensus_->joined(may_be_kept ? prepared.memory : kImpossible);
   if (prepared.refusal) return prepared.refusal;
   if (!are_messages(all)) return left_to_library(prepared);
   count(call, prepared);
-  persistent_[place] = prepared.exchange;
-  if (const int code = prepared.exchange->make(); code != MPI_SUCCESS) return raise(group.comm, code);
-  hand_out(call, message_of(call, group, prepared.exchange));
+  persistent_[place] = prepared.schedule;
+  if (const int code = prepared.schedule->make(); code != MPI_SUCCESS) return raise(group.comm, code);
+  hand_out(call, message_of(call, group, prepared.schedule));
   return MPI_SUCCESS;
 }
 
 // Its request is that of a message of this process to itself, which never starts. (Libraries share requests of messages
 // to nobody.) Throws Refused.
-message::MessagePtr Agreement::message_of(const Call& call, const Group& group, const ExchangePtr& exchange) const {
+message::MessagePtr Agreement::message_of(const Call& call, const Group& group, const SchedulePtr& schedule) const {
   const bool is_programs = call.lifetime == message::Lifetime::programs;
   auto message =
       make_recycled<message::Message>(call.real, group.comm, is_programs ? call.lifetime : message::Lifetime::ours);
-  message->beside = std::make_shared<ByMessages>(exchange);
+  message->hook = std::make_shared<ByMessages>(schedule);
   const int code =
-      call.real.MPI_Send_init(nullptr, 0, type_byte(), group.rank, Exchange::kAnyCall, group.comm, &message->request);
+      call.real.MPI_Send_init(nullptr, 0, type_byte(), group.rank, Schedule::kAnyCall, group.comm, &message->request);
   if (!is_made(code, message->request)) throw Refused{code};
   return message;
 }
 
 void agree_early(Handle comm) noexcept {
-  if (!message::has_mailbox() || !active()) return;
+  if (!message::has_segment() || !active()) return;
   try {
     Agreement* const agreement = Agreement::of(comm);
     if (agreement == nullptr) return;
-    agreement->try_to_agree(kEarlyAttemptLasts);
+    agreement->try_to_agree(kFirstRoundLasts);
   } catch (const Refused&) {
     return;
   } catch (...) {

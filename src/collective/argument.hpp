@@ -111,7 +111,7 @@ inline Argument buffer_of(const void* address, Numbers counts, Numbers displacem
 
 // An argument as the library gets it: the program's, perhaps with an empty own block, or one over staged bytes. The
 // counts stay the program's.
-struct Lent {
+struct GivenArgument {
   const void* address;
   Handle type;
   Numbers displacements;
@@ -125,7 +125,7 @@ struct Lent {
     else return types;
   }
 };
-inline Lent as_given(const Argument& argument) {
+inline GivenArgument as_given(const Argument& argument) {
   return {argument.address, argument.type, argument.displacements, argument.types};
 }
 

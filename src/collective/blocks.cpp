@@ -1,8 +1,8 @@
 #include "collective/blocks.hpp"
 
-#include "message/side.hpp"
 #include "mpi/own_comm.hpp"
 #include "peer/peer.hpp"
+#include "transfer/endpoint.hpp"
 
 namespace tempi::collective {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "collective/argument.hpp"
-#include "pack/transfer.hpp"
+#include "pack/box_move.hpp"
 #include "types/types.hpp"
 
 namespace tempi::collective {

@@ -47,7 +47,9 @@ struct ReducingScattered {
 template <class Library, class Number>
 int exchange(const Call& call, const Library& library, Describe describe, void* buffer, Number count, Handle type) {
   return run(call, {{}, buffer_of(buffer, count, type)}, describe,
-             [&](const Lent&, const Lent& in, const Lent&) { return library(in.writable(), count, in.type); });
+             [&](const GivenArgument&, const GivenArgument& in, const GivenArgument&) {
+               return library(in.writable(), count, in.type);
+             });
 }
 
 // One count on both sides.
@@ -55,7 +57,7 @@ template <class Library, class Number>
 int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, Number sendcount,
              Handle sendtype, void* recvbuf, Number recvcount, Handle recvtype) {
   return run(call, {buffer_of(sendbuf, sendcount, sendtype), buffer_of(recvbuf, recvcount, recvtype)}, describe,
-             [&](const Lent& out, const Lent& in, const Lent&) {
+             [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument&) {
                return library(out.address, sendcount, out.type, in.writable(), recvcount, in.type);
              });
 }
@@ -65,7 +67,7 @@ template <class Library, class Number, class Displacement>
 int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, Number sendcount,
              Handle sendtype, void* recvbuf, const Number* recvcounts, const Displacement* rdispls, Handle recvtype) {
   return run(call, {buffer_of(sendbuf, sendcount, sendtype), buffer_of(recvbuf, recvcounts, rdispls, recvtype)},
-             describe, [&](const Lent& out, const Lent& in, const Lent&) {
+             describe, [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument&) {
                return library(out.address, sendcount, out.type, in.writable(), recvcounts,
                               in.displacements.as<Displacement>(), in.type);
              });
@@ -76,7 +78,7 @@ template <class Library, class Number, class Displacement>
 int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, const Number* sendcounts,
              const Displacement* sdispls, Handle sendtype, void* recvbuf, Number recvcount, Handle recvtype) {
   return run(call, {buffer_of(sendbuf, sendcounts, sdispls, sendtype), buffer_of(recvbuf, recvcount, recvtype)},
-             describe, [&](const Lent& out, const Lent& in, const Lent&) {
+             describe, [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument&) {
                return library(out.address, sendcounts, out.displacements.as<Displacement>(), out.type, in.writable(),
                               recvcount, in.type);
              });
@@ -89,7 +91,7 @@ int exchange(const Call& call, const Library& library, Describe describe, const 
              const Displacement* rdispls, Type recvtype) {
   return run(call,
              {buffer_of(sendbuf, sendcounts, sdispls, sendtype), buffer_of(recvbuf, recvcounts, rdispls, recvtype)},
-             describe, [&](const Lent& out, const Lent& in, const Lent&) {
+             describe, [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument&) {
                return library(out.address, sendcounts, out.displacements.as<Displacement>(), out.types_as<Type>(),
                               in.writable(), recvcounts, in.displacements.as<Displacement>(), in.types_as<Type>());
              });
@@ -99,9 +101,10 @@ int exchange(const Call& call, const Library& library, Describe describe, const 
 template <class Library, class Number>
 int reduce(const Call& call, const Library& library, Describe describe, const void* sendbuf, void* recvbuf,
            Number count, Handle type) {
-  return run(
-      call, {buffer_of(sendbuf, count, type), buffer_of(recvbuf, count, type)}, describe,
-      [&](const Lent& out, const Lent& in, const Lent&) { return library(out.address, in.writable(), count, type); });
+  return run(call, {buffer_of(sendbuf, count, type), buffer_of(recvbuf, count, type)}, describe,
+             [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument&) {
+               return library(out.address, in.writable(), count, type);
+             });
 }
 
 // MPI_Reduce_scatter.
@@ -110,7 +113,7 @@ int reduce(const Call& call, const Library& library, Describe describe, const vo
            const Number* counts, Handle type) {
   Ends ends{buffer_of(sendbuf, 0, type), buffer_of(recvbuf, 0, type)};
   ends.in.counts = counts;
-  return run(call, ends, describe, [&](const Lent& out, const Lent& in, const Lent&) {
+  return run(call, ends, describe, [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument&) {
     return library(out.address, in.writable(), counts, type);
   });
 }

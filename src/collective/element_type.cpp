@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "base/mutex.hpp"
-#include "message/side.hpp"
 #include "mpi/real.hpp"
+#include "transfer/endpoint.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -28,7 +28,7 @@ OwnTypePtr committed(Handle type) {
 }
 
 OwnTypePtr make_packed(std::int64_t bytes) {
-  const message::Packed packed(bytes);
+  const message::PackedType packed(bytes);
   Handle type = 0;
   real_pmpi().MPI_Type_contiguous(packed.count(), packed.type(), &type);
   return committed(type);

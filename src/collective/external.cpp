@@ -59,8 +59,8 @@ int convert(const Real& real, Function function, Direction direction, const Exte
     use(bytes_of, packs ? kBoth : kRead, Fidelity::packed);  // the library may write less
     use(packs ? ends.out : ends.in, packs ? kRead : kWritten, Fidelity::kept);
   };
-  const auto over = [&](const Lent& out, const Lent& in, const Lent&) {
-    const Lent &values = packs ? out : in, &image = packs ? in : out;
+  const auto over = [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument&) {
+    const GivenArgument &values = packs ? out : in, &image = packs ? in : out;
     const bool is_staged = image.address != packed.address;
     if (bytes > room && values.address != typed.address) return complain_too_small();
     return library(values.writable(), static_cast<std::byte*>(image.writable()) - *given.position,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collective/run.hpp"
-#include "pack/transfer.hpp"
+#include "pack/box_move.hpp"
 
 namespace tempi::collective {
 

@@ -7,8 +7,8 @@
 
 #include "base/mutex.hpp"
 #include "collective/stage.hpp"
-#include "message/engine.hpp"
 #include "mpi/real.hpp"
+#include "transfer/engine.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -66,25 +66,25 @@ bool is_native(Handle file) {
 
 }  // namespace
 
-int move_file(const Call& call, Transfer transfer, Handle file, const void* buffer, Count count, Handle type,
+int move_file(const Call& call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
               Library library) noexcept {
   const auto describe = [&](Ends& ends) {
     ends.in.n_blocks = 1;
-    ends.in.roles.usual = transfer == Transfer::read ? kBoth : kRead;
+    ends.in.roles.usual = file_access == FileAccess::read ? kBoth : kRead;
     ends.in.stays_on_host = true;
     if (needs_staging(ends.in, call.comm, device::current()) && !is_native(file)) ends.in.fidelity = Fidelity::kept;
   };
   return run_alone(call, {{}, buffer_of(buffer, count, type)}, describe, library);
 }
 
-int begin_split(Call call, Transfer transfer, Handle file, const void* buffer, Count count, Handle type,
+int begin_split(Call call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
                 Library library) noexcept {
-  const auto keep = [&](message::MessagePtr begun, const Lent& given) {
+  const auto keep = [&](message::MessagePtr begun, const GivenArgument& given) {
     splits().put(file, {std::move(begun), given.address});
   };
   const Keep kept(keep);
   call.keep = &kept;
-  return move_file(call, transfer, file, buffer, count, type, library);
+  return move_file(call, file_access, file, buffer, count, type, library);
 }
 
 int end_split(Handle file, const void* buffer, FunctionRef<int(const void*)> library) noexcept {

@@ -9,13 +9,13 @@
 
 namespace tempi::collective {
 
-enum class Transfer : bool { read, write };
+enum class FileAccess : bool { read, write };
 
-int move_file(const Call& call, Transfer transfer, Handle file, const void* buffer, Count count, Handle type,
+int move_file(const Call& call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
               Library library) noexcept;
 
 // MPI_File_read_all_begin and its relatives: at most one such call a file is under way.
-int begin_split(Call call, Transfer transfer, Handle file, const void* buffer, Count count, Handle type,
+int begin_split(Call call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
                 Library library) noexcept;
 // `library` is the function that ends it, over the buffer that it began with.
 int end_split(Handle file, const void* buffer, FunctionRef<int(const void* buffer)> library) noexcept;

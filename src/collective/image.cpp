@@ -43,7 +43,7 @@ void Image::collect() const {
 void Image::move(pack::Direction direction, const Block& block) const {
   pack::End elements = elements_;
   elements.address = elements_.at(block.displacement);
-  pack::move_on_host(pack::transfer_of(direction, *prepared_, block.count, elements,
+  pack::move_on_host(pack::box_move_of(direction, *prepared_, block.count, elements,
                                        pack::dense_end(*elements_.layout, block.packed)));
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collective/argument.hpp"
-#include "pack/transfer.hpp"
+#include "pack/box_move.hpp"
 #include "types/types.hpp"
 
 namespace tempi::collective {

@@ -7,19 +7,19 @@
 #include "collective/blocks.hpp"
 #include "device/staging.hpp"
 #include "device/stream_order.hpp"
-#include "message/lent.hpp"
-#include "message/side.hpp"
 #include "model/strategy.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
+#include "transfer/endpoint.hpp"
+#include "transport/ipc/exports.hpp"
 
 namespace tempi::collective {
 namespace {
 
 using device::Location;
 using device::MemoryKind;
-using mailbox::ReducedBuffer;
-using mailbox::ReducedBuffers;
+using ipc::ReducedBuffer;
+using ipc::ReducedBuffers;
 
 // Votes before a call: the input is in GPU memory; this process cannot take part; the others have not mapped its
 // buffers yet.
@@ -55,7 +55,7 @@ bool is_wanted() { return model::direct_is_wanted() && active() && !message::is_
 
 }  // namespace
 
-NodeReduction::NodeReduction(Ballot& ballot) : ballot_(ballot), addresses_(ballot.size()) {}
+NodeReduction::NodeReduction(Consensus& consensus) : consensus_(consensus), addresses_(consensus.size()) {}
 
 // The parts of MPI_Reduce are those of all but the root, which the results reach over the same links as its inputs
 // leave by; a pair leaves all to the root.
@@ -81,7 +81,7 @@ std::optional<NodeReduction::Task> NodeReduction::task_of(const Call& call, cons
   const auto rank = static_cast<std::size_t>(group.rank);
   const bool is_root = group.rank == ends.root;
   if (!reduced || group.is_inter) return {};
-  Task task{*reduced, ends.in.count, 0, 0, 0, ballot_.size(), Task::To::all, 0, ends.out.is_in_place(), true};
+  Task task{*reduced, ends.in.count, 0, 0, 0, consensus_.size(), Task::To::all, 0, ends.out.is_in_place(), true};
   switch (call.function) {
     case Function::MPI_Reduce:
       if (ends.root < 0 || ends.root >= group.size) return {};
@@ -134,7 +134,7 @@ bool NodeReduction::describe(const Task& task, const Ends& ends, Own& own) {
   if (!input) return false;
   ReducedBuffers buffers;
   buffers.input = buffers.output = {*input, reinterpret_cast<std::uintptr_t>(own.input)};
-  message::lend(*own.device, own.at);
+  message::export_memory(*own.device, own.at);
   if (task.has_output) {
     own.output = const_cast<void*>(ends.in.address);
     const Location to = own.device->locate(own.output);
@@ -143,7 +143,7 @@ bool NodeReduction::describe(const Task& task, const Ends& ends, Own& own) {
       const auto output = own.device->share(to);
       if (!output) return false;
       buffers.output = {*output, reinterpret_cast<std::uintptr_t>(own.output)};
-      message::lend(*own.device, to);
+      message::export_memory(*own.device, to);
     }
   }
   publish(own, buffers);
@@ -151,7 +151,7 @@ bool NodeReduction::describe(const Task& task, const Ends& ends, Own& own) {
 }
 
 void NodeReduction::publish(const Own& own, const ReducedBuffers& buffers) {
-  ReducedBuffers& last = ballot_.own_buffers();
+  ReducedBuffers& last = consensus_.own_buffers();
   const bool is_same = last.input.is_same(buffers.input) && last.output.is_same(buffers.output);
   is_known_ = is_known_ && is_same && context_ == own.at.context && mappings_.hold();
   if (!is_same) last = buffers;
@@ -173,20 +173,21 @@ NodeReduction::Own NodeReduction::look(const Task& task, const Ends& ends) noexc
 
 // 0: out of reach.
 std::uintptr_t NodeReduction::map(const Own& own, std::size_t member, const ReducedBuffer& buffer) {
-  message::ReachedPtr reached = message::reach(*own.device, own.at.context, ballot_.contents_of(member), buffer.memory);
-  if (!reached) return 0;
-  const std::uintptr_t address = reached->begin() + (buffer.address - buffer.memory.begin);
-  mappings_.add(std::move(reached));
+  message::ImportPtr imported =
+      message::import_memory(*own.device, own.at.context, consensus_.segment_of(member), buffer.memory);
+  if (!imported) return 0;
+  const std::uintptr_t address = imported->begin() + (buffer.address - buffer.memory.begin);
+  mappings_.add(std::move(imported));
   return address;
 }
 
 bool NodeReduction::map_all(const Own& own) noexcept try {
   mappings_ = {};
   context_ = own.at.context;
-  for (std::size_t i = 0; i < ballot_.size(); ++i) {
-    const ReducedBuffers& buffers = ballot_.buffers_of(i);
+  for (std::size_t i = 0; i < consensus_.size(); ++i) {
+    const ReducedBuffers& buffers = consensus_.buffers_of(i);
     addresses_[i] = {buffers.input.address, buffers.output.address};
-    if (i == ballot_.rank()) continue;
+    if (i == consensus_.rank()) continue;
     const bool is_one = buffers.input.is_same(buffers.output);
     addresses_[i].input = map(own, i, buffers.input);
     addresses_[i].output = is_one ? addresses_[i].input : map(own, i, buffers.output);
@@ -200,13 +201,13 @@ bool NodeReduction::map_all(const Own& own) noexcept try {
 
 // A vote: each member reaches the buffers that the others have described.
 bool NodeReduction::all_reach_all(const Own& own) {
-  is_known_ = (ballot_.joined(map_all(own) ? 0 : kImpossible) & kImpossible) == 0;
+  is_known_ = (consensus_.joined(map_all(own) ? 0 : kImpossible) & kImpossible) == 0;
   return is_known_;
 }
 
 // All members take part, and reach each other's buffers.
 bool NodeReduction::agree(const Own& own, Gap& gap) {
-  const unsigned all = ballot_.joined(own.vote);
+  const unsigned all = consensus_.joined(own.vote);
   bool is_agreed = (all & kOnGpu) != 0 && (all & kImpossible) == 0;
   if (is_agreed && (all & kIsNew) != 0) is_agreed = all_reach_all(own);
   if (!is_agreed) mappings_.let_go();
@@ -226,10 +227,10 @@ void NodeReduction::launch(const Task& task, const device::Scope& here, void* re
     of.inputs[i] = reinterpret_cast<const char*>(addresses_[task.first_input + i].input + offset);
   }
   const auto add = [&](std::uintptr_t output) { of.outputs[of.n_outputs++] = reinterpret_cast<char*>(output); };
-  const std::size_t size = ballot_.size();
+  const std::size_t size = consensus_.size();
   if (task.to == Task::To::all || task.to == Task::To::all_but_root) {
     for (std::size_t i = 0; i < size; ++i) {
-      const std::size_t member = (ballot_.rank() + i) % size;
+      const std::size_t member = (consensus_.rank() + i) % size;
       if (task.to == Task::To::all || member != task.root) add(addresses_[member].output + offset);
     }
   } else {
@@ -265,7 +266,7 @@ std::optional<int> NodeReduction::execute(const Task& task, const Own& own, cons
   } catch (...) {
     warn_fallback("a reduction by a kernel has failed", caught_error().what());
   }
-  const unsigned all = ballot_.joined((is_done ? 0 : kFailed) | (task.may_lose_inputs() ? kIsLost : 0));
+  const unsigned all = consensus_.joined((is_done ? 0 : kFailed) | (task.may_lose_inputs() ? kIsLost : 0));
   mappings_.let_go();
   if ((all & kFailed) != 0) {
     if ((all & kIsLost) == 0) return {};

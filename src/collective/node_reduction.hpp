@@ -1,6 +1,6 @@
 // Reductions of GPU memory among the processes of a node: each process reads its slice of all inputs and reduces it in
 // the order of the ranks, in one kernel, which writes the result into the outputs that need it. The members of a
-// communicator agree before the launch and vote again when their kernels are complete (ballot.hpp).
+// communicator agree before the launch and vote again when their kernels are complete (collective/consensus.hpp).
 //
 // Glossary
 //   slice   the scalars that a process reduces: a part of them in MPI_Allreduce and MPI_Reduce, the process's own block
@@ -26,11 +26,11 @@
 #include <optional>
 #include <vector>
 
-#include "collective/ballot.hpp"
+#include "collective/consensus.hpp"
 #include "collective/gap.hpp"
 #include "collective/reduced.hpp"
 #include "collective/run.hpp"
-#include "message/reach.hpp"
+#include "transport/ipc/imports.hpp"
 
 namespace tempi::collective {
 
@@ -77,8 +77,8 @@ class NodeReduction {
     Own own;
   };
 
-  // Behind a successful attempt. The ballot must outlive the object.
-  explicit NodeReduction(Ballot& ballot);
+  // Behind a successful round. The consensus must outlive the object.
+  explicit NodeReduction(Consensus& consensus);
 
   // Nothing: the call is the library's on all members.
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
@@ -98,16 +98,16 @@ class NodeReduction {
   static void choose_slice(Task& task, Function function, const Group& group, const Ends& ends);
   Own look(const Task& task, const Ends& ends) noexcept;
   bool describe(const Task& task, const Ends& ends, Own& own);
-  void publish(const Own& own, const mailbox::ReducedBuffers& buffers);
+  void publish(const Own& own, const ipc::ReducedBuffers& buffers);
   bool map_all(const Own& own) noexcept;
-  std::uintptr_t map(const Own& own, std::size_t member, const mailbox::ReducedBuffer& buffer);
+  std::uintptr_t map(const Own& own, std::size_t member, const ipc::ReducedBuffer& buffer);
   bool all_reach_all(const Own& own);
   bool agree(const Own& own, Gap& gap);
   std::optional<int> execute(const Task& task, const Own& own, const Call& call, const Group& group);
   bool reduce(const Task& task, const Own& own, void* result) noexcept;
   void launch(const Task& task, const device::Scope& here, void* result) const;
 
-  Ballot& ballot_;
+  Consensus& consensus_;
   std::array<Gap, kNodeReductions.size()> gaps_{};
   bool is_known_ = false;  // all members have mapped what this one has described
   device::Context context_ = nullptr;

@@ -8,8 +8,8 @@
 #include "collective/blocks.hpp"
 #include "datatype/compose.hpp"
 #include "host/packer.hpp"
-#include "message/composition.hpp"
-#include "message/strategy.hpp"
+#include "transfer/strategy.hpp"
+#include "transport/ipc/composed_layout.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -25,7 +25,7 @@ struct HostComposition {
   std::optional<datatype::Boxes> boxes;  // none where they do not compose
 };
 
-std::shared_ptr<const HostComposition> composition(const BufferLayout& from, const BufferLayout& to) {
+std::shared_ptr<const HostComposition> composed_layout(const BufferLayout& from, const BufferLayout& to) {
   static auto& kept = *new Kept<std::shared_ptr<const HostComposition>, kMostKept>;
   return kept.get([&](const auto& one) { return one->from == from && one->to == to; },
                   [&] {
@@ -63,7 +63,7 @@ std::int64_t copy_own_block(const Call& call, Ends& ends, device::Device* device
   if (is_contiguous(*out) && is_contiguous(*in)) return 0;
   const pack::End from = end_of(ends.out, *out), to = end_of(ends.in, *in);
   if (is_refused(from) || is_refused(to) || is_on_gpu(from, *out, device) || is_on_gpu(to, *in, device)) return 0;
-  const auto found = composition(layout_of(*out), layout_of(*in));
+  const auto found = composed_layout(layout_of(*out), layout_of(*in));
   if (!found->boxes) return 0;
   host::run_on_host(*found->boxes, from.address, to.address);
   ends.out.own_block = ends.in.own_block = group.rank;

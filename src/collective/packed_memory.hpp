@@ -1,10 +1,10 @@
-// Memory for the packed bytes of a buffer argument, all of whose payloads share it.
+// Memory for the packed bytes of a buffer argument, all of whose packed buffers share it.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
-#include "message/payload.hpp"
+#include "transfer/packed_buffer.hpp"
 
 namespace tempi::collective {
 
@@ -27,7 +27,7 @@ class PackedMemory {
 
   std::byte* data() const { return memory_->data(); }
   bool is_on_gpu() const { return location_.on_gpu(); }
-  message::Stretch from(std::int64_t offset) const { return {memory_, location_, offset}; }
+  message::SharedRange from(std::int64_t offset) const { return {memory_, location_, offset}; }
 
  private:
   device::Location worker_{};

@@ -12,11 +12,11 @@
 #include "collective/stage.hpp"
 #include "device/device.hpp"
 #include "device/stream_order.hpp"
-#include "message/engine.hpp"
-#include "message/side.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "mpi_config.h"
+#include "transfer/endpoint.hpp"
+#include "transfer/engine.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -45,7 +45,7 @@ std::uint64_t digest_of(const std::byte* bytes, std::int64_t n) {
 // Of a partition that is received.
 enum class Bytes : std::uint8_t { packed, being_unpacked, unpacked };
 
-class Partitioned final : public message::Beside {
+class Partitioned final : public message::CompletionHook {
  public:
   Partitioned(const Partitions& given, const Argument& whole, const KnownType& type, Message& message,
               device::Device& device)
@@ -84,7 +84,8 @@ class Partitioned final : public message::Beside {
     end.place = pack::locate(end, count, device_);
     device::throw_failed_wait();
     const std::int64_t offset = first * count_ * end.layout->size;
-    message::Payload({direction_, prepared_, count, end, staged_.strategy()}, &device_, staged_.from(offset)).move();
+    message::PackedBuffer({direction_, prepared_, count, end, staged_.strategy()}, &device_, staged_.from(offset))
+        .move();
   }
 
   bool is_unpacked(int partition) { return at(partition).load(std::memory_order_acquire) == Bytes::unpacked; }
@@ -144,7 +145,7 @@ class Partitioned final : public message::Beside {
   }
   std::uint64_t digest(int partition) const {
     const std::int64_t n_bytes = count_ * end_.layout->size;
-    const message::Stretch packed = staged_.from(partition * n_bytes);
+    const message::SharedRange packed = staged_.from(partition * n_bytes);
     return digest_of(packed.memory->data() + packed.offset, n_bytes);
   }
   void set(int partition, Bytes bytes) {
@@ -223,10 +224,10 @@ int init(const Partitions& given, device::Device& device, OverBuffer library) {
   if (!needs_staging(whole, given.comm, &device)) throw LeftToLibrary{};
   auto message = make_recycled<Message>(given.real, given.comm, message::Lifetime::programs);
   const auto made = std::make_shared<Partitioned>(given, whole, resolve(given.type, given.comm), *message, device);
-  message->beside = made;
+  message->hook = made;
   store_handle(given.request, request_null());
-  const Lent& lent = made->staged().lent();
-  const int code = library(lent.address, lent.type);
+  const GivenArgument& given_argument = made->staged().given_argument();
+  const int code = library(given_argument.address, given_argument.type);
   message->request = load_handle(given.request);
   if (!is_made(code, message->request)) return code;
   count_call(given.function, message::outcome_of(made->staged().strategy()),

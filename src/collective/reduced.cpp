@@ -4,7 +4,7 @@
 #include <span>
 
 #include "mpi/real.hpp"
-#include "pack/transfer.hpp"
+#include "pack/box_move.hpp"
 
 namespace tempi::collective {
 namespace {

@@ -4,8 +4,8 @@
 #include "base/trace.hpp"
 #include "collective/reduced.hpp"
 #include "device/stream_order.hpp"
-#include "message/side.hpp"
 #include "mpi/active.hpp"
+#include "transfer/endpoint.hpp"
 
 namespace tempi::collective {
 namespace {

@@ -11,12 +11,12 @@
 #include "device/host_pages.hpp"
 #include "device/stream_order.hpp"
 #include "machine/handed.hpp"
-#include "message/engine.hpp"
-#include "message/grouped.hpp"
-#include "message/quiet.hpp"
-#include "message/side.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
+#include "transfer/endpoint.hpp"
+#include "transfer/engine.hpp"
+#include "transfer/grouped_packing.hpp"
+#include "transfer/no_gpu.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -36,14 +36,14 @@ int tell_code(int code, Owner owner, Handle owned_by) noexcept {
 }
 
 // The arguments of a call that are not the program's.
-class Staged final : public message::Beside {
+class Staged final : public message::CompletionHook {
  public:
   explicit Staged(const Call& call) : owner_(call.owner), owned_by_(call.owned_by) {}
 
-  Lent add(const Argument& argument, Message& message, device::Device* device) {
+  GivenArgument add(const Argument& argument, Message& message, device::Device* device) {
     if (!needs_staging(argument, message.comm, device)) return without_own_block(argument);
     std::optional<StagedArgument>& place = arguments_[n_++];
-    return place.emplace(argument, message, device).lent();
+    return place.emplace(argument, message, device).given_argument();
   }
   bool any() const { return n_ > 0; }
 
@@ -78,10 +78,10 @@ class Staged final : public message::Beside {
   }
 
  private:
-  Lent without_own_block(const Argument& argument) {
-    Lent lent = as_given(argument);
-    if (argument.own_block >= 0) lent.types = types_[n_types_++].emplace(argument).data();
-    return lent;
+  GivenArgument without_own_block(const Argument& argument) {
+    GivenArgument given_argument = as_given(argument);
+    if (argument.own_block >= 0) given_argument.types = types_[n_types_++].emplace(argument).data();
+    return given_argument;
   }
 
   template <class Fn>
@@ -103,10 +103,10 @@ void throw_failure(Message& message) {
   if (message.failure) throw Error(*message.failure);
 }
 
-// The library's function over the arguments as they are lent.
-using Lending = FunctionRef<int()>;
+// The library's function over the arguments as they are exported.
+using GivenCall = FunctionRef<int()>;
 
-int call_blocking(const MessagePtr& message, Lending library) {
+int call_blocking(const MessagePtr& message, GivenCall library) {
   const int code = trace::traced("library collective", [&] { return library(); });
   if (code != MPI_SUCCESS) {
     device::discard_overruns();
@@ -119,7 +119,7 @@ int call_blocking(const MessagePtr& message, Lending library) {
 
 // The second of two calls that are complete at once, and share a request, is finished here. The library is not asked
 // whether the first one is: a query ends the request of a file in MPICH.
-void begin(const Call& call, const MessagePtr& message, const Lent& given) {
+void begin(const Call& call, const MessagePtr& message, const GivenArgument& given) {
   message->state.become(MessageState::started);
   if (Engine::get().manages_first(message)) {
     if (call.keep != nullptr) (*call.keep)(message, given);
@@ -129,7 +129,7 @@ void begin(const Call& call, const MessagePtr& message, const Lent& given) {
   throw_failure(*message);
 }
 
-int call_with_request(const Call& call, const MessagePtr& message, const Lent& given, Lending library) {
+int call_with_request(const Call& call, const MessagePtr& message, const GivenArgument& given, GivenCall library) {
   store_handle(call.request, request_null());
   const int code = library();
   message->request = load_handle(call.request);
@@ -139,7 +139,7 @@ int call_with_request(const Call& call, const MessagePtr& message, const Lent& g
   return code;
 }
 
-int call_kept(const Call& call, const MessagePtr& message, const Lent& given, Lending library) {
+int call_kept(const Call& call, const MessagePtr& message, const GivenArgument& given, GivenCall library) {
   const int code = library();
   if (code == MPI_SUCCESS) (*call.keep)(message, given);
   return code;
@@ -162,20 +162,20 @@ int carry_out(const Call& call, Ends& ends, device::Device* device, Library libr
   const std::int64_t copied = copy_own_block(call, ends, device);
   auto message = make_recycled<Message>(call.real, call.comm, call.lifetime);
   const auto staged = std::make_shared<Staged>(call);
-  message->beside = staged;
-  const Lent out = staged->add(ends.out, *message, device), in = staged->add(ends.in, *message, device),
-             compared = staged->add(ends.compared, *message, device);
-  const auto lending = [&] { return library(out, in, compared); };
+  message->hook = staged;
+  const GivenArgument out = staged->add(ends.out, *message, device), in = staged->add(ends.in, *message, device),
+                      compared = staged->add(ends.compared, *message, device);
+  const auto given_call = [&] { return library(out, in, compared); };
   device::throw_failed_wait();
   staged->count(call.function, copied);
-  if (!staged->any()) return lending();
+  if (!staged->any()) return given_call();
   if (call.lifetime != message::Lifetime::programs) {
     message::pack_all_of(*message);
     throw_failure(*message);
   }
-  if (call.blocks()) return call_blocking(message, lending);
-  return call.request != nullptr ? call_with_request(call, message, in, lending)
-                                 : call_kept(call, message, in, lending);
+  if (call.blocks()) return call_blocking(message, given_call);
+  return call.request != nullptr ? call_with_request(call, message, in, given_call)
+                                 : call_kept(call, message, in, given_call);
 }
 
 int call_untouched(const Ends& ends, Library library) {
@@ -215,7 +215,7 @@ void come_after_streams(const Ends& ends, device::Device* device) {
   for (const Argument* const one : {&ends.out, &ends.in, &ends.compared}) device->locate(one->address);
 }
 
-// Only a report counts calls that need no look: else they do not come here (message/quiet.hpp).
+// Only a report counts calls that need no look: else they do not come here (transfer/no_gpu.hpp).
 int call_unseen(const Call& call, const Ends& ends, Library library) {
   if (flag(Option::REPORT) && active()) count_call(call.function, Outcome::passed_faster);
   return call_untouched(ends, library);
@@ -226,7 +226,7 @@ bool may_be_ours(const Call& call, const device::Device* device) {
   if (!active() || message::is_switched_off()) return false;
   if (!call.blocks() && call.request == nullptr && call.keep == nullptr) return false;
   if (device != nullptr) return true;
-  if (!message::is_quiet()) message::look_whether_quiet();
+  if (!message::is_without_gpu()) message::look_whether_without_gpu();
   return may_be_packed_on_host(call.function) && message::may_pack_on_host();
 }
 

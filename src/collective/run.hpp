@@ -14,15 +14,15 @@
 #include "base/counters.hpp"
 #include "base/function_ref.hpp"
 #include "collective/ends.hpp"
-#include "message/message.hpp"
+#include "request/message.hpp"
 
 namespace tempi::collective {
 
 using Describe = FunctionRef<void(const Group& group, Ends& ends)>;
 using DescribeAlone = FunctionRef<void(Ends& ends)>;
-using Library = FunctionRef<int(const Lent& out, const Lent& in, const Lent& compared)>;
+using Library = FunctionRef<int(const GivenArgument& out, const GivenArgument& in, const GivenArgument& compared)>;
 // Takes over a call that another call of the program completes; `given` is the buffer of a call with one.
-using Keep = FunctionRef<void(message::MessagePtr call, const Lent& given)>;
+using Keep = FunctionRef<void(message::MessagePtr call, const GivenArgument& given)>;
 
 // The object whose error handler is told of our errors.
 enum class Owner : std::uint8_t { comm, file, window };

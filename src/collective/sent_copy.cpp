@@ -4,8 +4,8 @@
 
 #include "base/recycled.hpp"
 #include "collective/blocks.hpp"
-#include "message/grouped.hpp"
-#include "message/message_call.hpp"
+#include "transfer/call_forms.hpp"
+#include "transfer/grouped_packing.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -20,44 +20,44 @@ std::int64_t size_of(Handle type) {
   return size;
 }
 
-message::Choice choice_of(const Piece& piece, const pack::Place& place, Handle comm) {
-  const pack::Plan& plan = piece.structure->plan;
-  const pack::Repeat repeat{piece.count, piece.extent};
+message::Choice choice_of(const Step& step, const pack::Place& place, Handle comm) {
+  const pack::Plan& plan = step.structure->plan;
+  const pack::Repeat repeat{step.count, step.extent};
   const bool is_contiguous = pack::is_plain_copy(plan, repeat) && !place.is_split();
   return message::choose({place.touches_gpu() ? MemoryKind::device : MemoryKind::host, is_contiguous,
-                          message::features_of(plan, repeat), plan.traffic.is_indexed, comm, piece.peer});
+                          message::features_of(plan, repeat), plan.traffic.is_indexed, comm, step.peer});
 }
 
 }  // namespace
 
-SentCopy::SentCopy(const Real& real, Handle comm, const Pieces& pieces, device::Limit limit)
+SentCopy::SentCopy(const Real& real, Handle comm, const Steps& steps, device::Limit limit)
     : message_(make_recycled<message::Message>(real, comm, Lifetime::call)) {
-  if (pieces.outs.empty()) return;
+  if (steps.outs.empty()) return;
   device::Device* const device = device::current();
-  const auto address_of = [&](const Piece& piece) { return moved_by(pieces.from, piece.displacement); };
-  for (const Piece& piece : pieces.outs) find_source(piece, address_of(piece), device);
+  const auto address_of = [&](const Step& step) { return moved_by(steps.from, step.displacement); };
+  for (const Step& step : steps.outs) find_source(step, address_of(step), device);
   take_memory(device, limit);
   for (std::size_t i = 0; i < sources_.size(); ++i) {
-    add(pieces.outs[i], address_of(pieces.outs[i]), sources_[i], device);
+    add(steps.outs[i], address_of(steps.outs[i]), sources_[i], device);
   }
 }
 
-void SentCopy::find_source(const Piece& piece, const void* address, device::Device* device) {
+void SentCopy::find_source(const Step& step, const void* address, device::Device* device) {
   Source source;
   source.offset = bytes_;
-  source.bytes = piece.count * (piece.structure ? piece.structure->plan.layout.size : size_of(piece.type));
-  if (piece.structure) find_place(source, piece, address, device);
+  source.bytes = step.count * (step.structure ? step.structure->plan.layout.size : size_of(step.type));
+  if (step.structure) find_place(source, step, address, device);
   else memory_.serve({});  // the library packs it, into memory that the CPU reaches
   bytes_ = aligned(bytes_ + source.bytes);
   sources_.push_back(source);
 }
 
-void SentCopy::find_place(Source& source, const Piece& piece, const void* address, device::Device* device) {
-  source.end = pack::laid_out_end(piece.structure->plan.layout, address, piece.extent);
+void SentCopy::find_place(Source& source, const Step& step, const void* address, device::Device* device) {
+  source.end = pack::laid_out_end(step.structure->plan.layout, address, step.extent);
   pack::Place& place = source.end.place;
-  if (device != nullptr) place = pack::locate(source.end, piece.count, *device);
+  if (device != nullptr) place = pack::locate(source.end, step.count, *device);
   memory_.serve(place);
-  source.choice = choice_of(piece, place, message_->comm);
+  source.choice = choice_of(step, place, message_->comm);
 }
 
 void SentCopy::take_memory(device::Device* device, device::Limit limit) {
@@ -68,30 +68,29 @@ void SentCopy::take_memory(device::Device* device, device::Limit limit) {
   memory_.take_ordinary(device, bytes_, kOverrun);
 }
 
-void SentCopy::add(const Piece& piece, const void* address, const Source& source, device::Device* device) {
-  if (piece.structure) {
+void SentCopy::add(const Step& step, const void* address, const Source& source, device::Device* device) {
+  if (step.structure) {
     const Strategy strategy = memory_.is_on_gpu() ? Strategy::device : Strategy::oneshot;
-    message_->outs.add(message::Side{pack::Direction::pack, piece.structure, piece.count, source.end, strategy}, device,
-                       memory_.from(source.offset));
+    message_->outs.add(message::Endpoint{pack::Direction::pack, step.structure, step.count, source.end, strategy},
+                       device, memory_.from(source.offset));
   } else {
-    if (!message::fits_int(piece.count) || !message::fits_int(source.bytes)) throw LeftToLibrary{};
+    if (!message::fits_int(step.count) || !message::fits_int(source.bytes)) throw LeftToLibrary{};
     foreign_.push_back(
-        {address, static_cast<int>(piece.count), static_cast<int>(source.bytes), piece.type, source.offset});
+        {address, static_cast<int>(step.count), static_cast<int>(source.bytes), step.type, source.offset});
   }
   types_.push_back(packed_element(source.bytes));
   const Handle type = types_.back()->handle();
   const KnownType& known = resolve(type, message_->comm);
-  packed_.push_back({piece.peer, source.offset, 1, type, known.prepared, known.extent});
+  packed_.push_back({step.peer, source.offset, 1, type, known.prepared, known.extent});
 }
 
 // Contiguous bytes of a GPU would be a CUDA-aware library's.
-void SentCopy::adapt(message::Side& side, int peer) const {
-  const auto found =
-      std::find_if(packed_.begin(), packed_.end(), [&](const Piece& piece) { return piece.peer == peer; });
+void SentCopy::adapt(message::Endpoint& endpoint, int peer) const {
+  const auto found = std::find_if(packed_.begin(), packed_.end(), [&](const Step& step) { return step.peer == peer; });
   const message::Choice& choice = sources_[static_cast<std::size_t>(found - packed_.begin())].choice;
   if (!memory_.is_on_gpu() || model::packs_nothing(choice.strategy)) return;
-  side.strategy = choice.strategy;
-  side.may_be_direct = choice.may_be_direct;
+  endpoint.strategy = choice.strategy;
+  endpoint.may_be_direct = choice.may_be_direct;
 }
 
 void SentCopy::pack(const Foreign& block) const {
@@ -103,9 +102,9 @@ void SentCopy::pack(const Foreign& block) const {
 
 void SentCopy::renew() {
   device::Location seen{};
-  message_->outs.each([&](message::Part& part) {
-    part.payload.look_again(seen);
-    part.payload.come_after_streams();
+  message_->outs.each([&](message::Transfer& part) {
+    part.packed_buffer.look_again(seen);
+    part.packed_buffer.come_after_streams();
   });
   message_->failure.reset();
   message::pack_all_of(*message_);

@@ -6,8 +6,8 @@
 
 #include "collective/element_type.hpp"
 #include "collective/packed_memory.hpp"
-#include "collective/partners.hpp"
-#include "message/message.hpp"
+#include "collective/schedule_steps.hpp"
+#include "request/message.hpp"
 
 namespace tempi::collective {
 
@@ -15,17 +15,17 @@ class SentCopy {
  public:
   // Takes memory of the GPU that has all blocks, else memory of the host; nothing is packed. Throws LeftToLibrary, and
   // Error (no_memory).
-  SentCopy(const Real& real, Handle comm, const Pieces& pieces, device::Limit limit);
+  SentCopy(const Real& real, Handle comm, const Steps& steps, device::Limit limit);
   SentCopy(const SentCopy&) = delete;
   SentCopy& operator=(const SentCopy&) = delete;
 
-  // The pieces that are sent, in the copy.
+  // The steps that are sent, in the copy.
   const void* address() const { return packed_.empty() ? nullptr : memory_.data(); }
-  const std::vector<Piece>& pieces() const { return packed_; }
+  const std::vector<Step>& steps() const { return packed_; }
   std::int64_t bytes() const { return bytes_; }
 
-  // `side`: the copy's piece for this peer. It travels as the program's block would.
-  void adapt(message::Side& side, int peer) const;
+  // `endpoint`: the copy's step for this peer. It travels as the program's block would.
+  void adapt(message::Endpoint& endpoint, int peer) const;
 
   // The program's blocks are packed anew; complete on return. Throws Error.
   void renew();
@@ -44,19 +44,19 @@ class SentCopy {
     Handle type;
     std::int64_t offset;
   };
-  void find_source(const Piece& piece, const void* address, device::Device* device);
-  void find_place(Source& source, const Piece& piece, const void* address, device::Device* device);
+  void find_source(const Step& step, const void* address, device::Device* device);
+  void find_place(Source& source, const Step& step, const void* address, device::Device* device);
   void take_memory(device::Device* device, device::Limit limit);
-  void add(const Piece& piece, const void* address, const Source& source, device::Device* device);
+  void add(const Step& step, const void* address, const Source& source, device::Device* device);
   void pack(const Foreign& block) const;
 
-  const message::MessagePtr message_;  // only its parts that are sent are used
+  const message::MessagePtr message_;  // only its transfers that are sent are used
   std::vector<Source> sources_{};
   std::vector<Foreign> foreign_{};
   PackedMemory memory_{};
   std::int64_t bytes_ = 0;
   std::vector<OwnTypePtr> types_{};
-  std::vector<Piece> packed_{};
+  std::vector<Step> packed_{};
 };
 
 }  // namespace tempi::collective

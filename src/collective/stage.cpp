@@ -4,7 +4,7 @@
 #include <climits>
 #include <cstdlib>
 
-#include "message/strategy.hpp"
+#include "transfer/strategy.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -14,8 +14,8 @@ namespace {
 constexpr std::int64_t kCutBytes = 32 << 10;
 
 using device::MemoryKind;
+using message::Endpoint;
 using message::Message;
-using message::Side;
 using model::Strategy;
 
 // Looks at the blocks of one argument, one after the other.
@@ -99,8 +99,8 @@ StagedArgument::StagedArgument(const Argument& argument, Message& message, devic
       std::any_of(placed_.begin(), placed_.end(), [](const Placed& one) { return one.block.role.writes; });
   take_memory(device, message.lifetime == message::Lifetime::call ? device::Limit::none : device::Limit::pool,
               is_written ? message::kLibrarysOverrun : device::Overrun::impossible);
-  add_parts(message, device);
-  lend(argument);
+  add_transfers(message, device);
+  give(argument);
 }
 
 void StagedArgument::place(const Argument& argument, Handle comm, device::Device* device) {
@@ -157,28 +157,28 @@ void StagedArgument::take_memory(device::Device* device, device::Limit limit, de
   memory_.take_ordinary(device, bytes_, overrun);
 }
 
-void StagedArgument::add_parts(Message& message, device::Device* device) const {
+void StagedArgument::add_transfers(Message& message, device::Device* device) const {
   for (const auto& [block, offset, end] : placed_) {
-    const auto add = [&](message::Parts& parts, pack::Direction direction) {
-      parts.add(Side{direction, block.type->prepared, block.count, end, strategy_}, device, memory_.from(offset));
+    const auto add = [&](message::Transfers& parts, pack::Direction direction) {
+      parts.add(Endpoint{direction, block.type->prepared, block.count, end, strategy_}, device, memory_.from(offset));
     };
     if (block.role.reads) add(message.outs, pack::Direction::pack);
     if (block.role.writes) add(message.ins, pack::Direction::unpack);
   }
 }
 
-void StagedArgument::lend(const Argument& argument) {
-  lent_ = as_given(argument);
-  lent_.address = memory_.data();
-  if (argument.unit == Unit::bytes) lend_bytes(argument);
-  else lend_elements(argument);
+void StagedArgument::give(const Argument& argument) {
+  given_ = as_given(argument);
+  given_.address = memory_.data();
+  if (argument.unit == Unit::bytes) give_bytes(argument);
+  else give_elements(argument);
 }
 
 // The blocks have one datatype.
-void StagedArgument::lend_elements(const Argument& argument) {
+void StagedArgument::give_elements(const Argument& argument) {
   const KnownType& type = *placed_.front().block.type;
-  lent_.type = library_type(argument, placed_.front().block);
-  if (keeps_elements_) return lend_image(type);
+  given_.type = library_type(argument, placed_.front().block);
+  if (keeps_elements_) return give_image(type);
   if (!argument.displacements.any()) return;
   for (Placed& one : placed_) one.offset /= type.size();
   if (argument.displacements.are_ints()) write(small_, argument);
@@ -186,20 +186,20 @@ void StagedArgument::lend_elements(const Argument& argument) {
 }
 
 // Displacements stay the program's. There are none where a dense datatype is kept.
-void StagedArgument::lend_image(const KnownType& type) {
+void StagedArgument::give_image(const KnownType& type) {
   if (type.is_dense) {
-    lent_.address = memory_.data() - type.plan->layout.true_lower_bound;
+    given_.address = memory_.data() - type.plan->layout.true_lower_bound;
     return;
   }
   std::vector<Image::Block> blocks;
   for (const auto& [block, offset, end] : placed_) {
     blocks.push_back({memory_.data() + offset, block.displacement, block.count, block.role});
   }
-  lent_.address = image_.emplace(type, std::move(blocks)).address();
+  given_.address = image_.emplace(type, std::move(blocks)).address();
 }
 
 // Each block has a datatype of its own; of blocks without data they are the program's.
-void StagedArgument::lend_bytes(const Argument& argument) {
+void StagedArgument::give_bytes(const Argument& argument) {
   types_.emplace(argument);
   for (Placed& one : placed_) {
     Handle type = library_type(argument, one.block);
@@ -209,7 +209,7 @@ void StagedArgument::lend_bytes(const Argument& argument) {
     }
     types_->set(one.block.first, type);
   }
-  lent_.types = types_->data();
+  given_.types = types_->data();
   if (argument.displacements.are_ints()) write(small_, argument);
   else write(large_, argument);
 }
@@ -231,7 +231,7 @@ void StagedArgument::write(std::vector<Number>& displacements, const Argument& a
     }
     displacements[static_cast<std::size_t>(one.block.first)] = static_cast<Number>(one.offset);
   }
-  lent_.displacements = displacements.data();
+  given_.displacements = displacements.data();
 }
 
 }  // namespace tempi::collective

@@ -11,7 +11,7 @@
 #include "collective/element_type.hpp"
 #include "collective/image.hpp"
 #include "collective/packed_memory.hpp"
-#include "message/message.hpp"
+#include "request/message.hpp"
 
 namespace tempi::collective {
 
@@ -22,16 +22,16 @@ bool needs_staging(const Argument& argument, Handle comm, device::Device* device
 // An argument over staged bytes; the library may read its arrays as long as the object lives.
 class StagedArgument {
  public:
-  // The payloads become parts of the message: outs of the blocks that are read, ins of those that are written.
+  // The packed buffers become transfers of the message: outs of blocks that are read, ins of those that are written.
   StagedArgument(const Argument& argument, message::Message& message, device::Device* device);
   StagedArgument(const StagedArgument&) = delete;
   StagedArgument& operator=(const StagedArgument&) = delete;
 
-  const Lent& lent() const { return lent_; }
+  const GivenArgument& given_argument() const { return given_; }
   std::int64_t bytes() const { return bytes_; }
   message::Strategy strategy() const { return strategy_; }
   // The packed bytes from here on.
-  message::Stretch from(std::int64_t offset) const { return memory_.from(offset); }
+  message::SharedRange from(std::int64_t offset) const { return memory_.from(offset); }
   const std::optional<Image>& image() const { return image_; }
 
  private:
@@ -45,11 +45,11 @@ class StagedArgument {
   bool keeps_elements(const Argument& argument) const;
   void choose_strategy(const Argument& argument, Handle comm);
   void take_memory(device::Device* device, device::Limit limit, device::Overrun overrun);
-  void add_parts(message::Message& message, device::Device* device) const;
-  void lend(const Argument& argument);
-  void lend_elements(const Argument& argument);
-  void lend_image(const KnownType& type);
-  void lend_bytes(const Argument& argument);
+  void add_transfers(message::Message& message, device::Device* device) const;
+  void give(const Argument& argument);
+  void give_elements(const Argument& argument);
+  void give_image(const KnownType& type);
+  void give_bytes(const Argument& argument);
   Handle library_type(const Argument& argument, const Block& block);
   template <class Number>
   void write(std::vector<Number>& displacements, const Argument& argument);
@@ -64,7 +64,7 @@ class StagedArgument {
   std::vector<int> small_;
   std::vector<Count> large_;
   std::optional<BlockTypes> types_;
-  Lent lent_{};
+  GivenArgument given_{};
 };
 
 }  // namespace tempi::collective

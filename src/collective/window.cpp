@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/mutex.hpp"
-#include "message/engine.hpp"
+#include "transfer/engine.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -92,7 +92,7 @@ void describe_result(Ends& ends) { use(ends.in, kWritten, Fidelity::kept); }
 int access(Call call, const Ends& arguments, int target, DescribeAlone describe, Library library) noexcept {
   const auto nothing = [](Ends&) {};
   const bool has_request = call.request != nullptr;
-  const auto keep = [&](MessagePtr begun, const Lent&) {
+  const auto keep = [&](MessagePtr begun, const GivenArgument&) {
     if (!has_request || !begun->ins.empty()) accesses().add(call.owned_by, target, std::move(begun), has_request);
   };
   const Keep kept(keep);

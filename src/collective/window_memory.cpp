@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "collective/ballot.hpp"
 #include "collective/blocks.hpp"
+#include "collective/consensus.hpp"
 #include "collective/group.hpp"
 #include "collective/run.hpp"
 #include "device/device.hpp"
 #include "machine/cuda_aware.hpp"
-#include "message/direct.hpp"
-#include "message/engine.hpp"
-#include "message/lent.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "peer/ids.hpp"
 #include "peer/peer.hpp"
+#include "transfer/engine.hpp"
+#include "transport/ipc/exports.hpp"
+#include "transport/ipc/ipc.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -43,27 +43,27 @@ class WindowVotes final : public peer::Attachment {
 
   explicit WindowVotes(const Group& group) {
     const std::uint64_t id = group.is_inter ? 0 : peer::comm_id(group.comm);
-    if (id == 0 || group.size > Ballot::kMostMembers) return;
-    ballot_.emplace(group.comm, id ^ kIdOfVotes, group.rank, group.size);
+    if (id == 0 || group.size > Consensus::kMostMembers) return;
+    consensus_.emplace(group.comm, id ^ kIdOfVotes, group.rank, group.size);
   }
 
   // Whether a member refuses. Nothing: the members do not vote. Throws Refused.
   std::optional<bool> any_refuses(bool refuses) {
-    if (!ballot_) return {};
-    if (!votes_) votes_ = ballot_->agrees(1, true, kPatience);
+    if (!consensus_) return {};
+    if (!votes_) votes_ = consensus_->agrees(1, true, kPatience);
     if (!*votes_) return {};
-    return ballot_->joined(refuses ? 1 : 0) != 0;
+    return consensus_->joined(refuses ? 1 : 0) != 0;
   }
 
  private:
-  std::optional<Ballot> ballot_{};
+  std::optional<Consensus> consensus_{};
   std::optional<bool> votes_{};  // nothing: they have not tried to agree
 };
 
 std::optional<bool> any_refuses(Handle comm, bool refuses) {
   check(comm);
   if (Group(comm).size == 1) return refuses;
-  WindowVotes* const votes = message::has_mailbox() ? WindowVotes::of(comm) : nullptr;
+  WindowVotes* const votes = message::has_segment() ? WindowVotes::of(comm) : nullptr;
   return votes != nullptr ? votes->any_refuses(refuses) : std::nullopt;
 }
 

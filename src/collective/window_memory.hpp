@@ -2,9 +2,9 @@
 // would leave the others waiting.
 //
 // Where all processes of the communicator are on one node and run this library, they vote before the library's call
-// (ballot.hpp): if one of them refuses, all do, and there is no window. Else the process gives the library host memory
-// of that size, so that the window is made, and refuses then. Its part of the window lasts until the program frees it,
-// or until MPI_Finalize: MPI_Win_free is collective, too.
+// (collective/consensus.hpp): if one of them refuses, all do, and there is no window. Else the process gives the
+// library host memory of that size, so that the window is made, and refuses then. Its part of the window lasts until
+// the program frees it, or until MPI_Finalize: MPI_Win_free is collective, too.
 #pragma once
 
 #include "base/function_ref.hpp"

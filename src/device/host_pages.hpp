@@ -7,7 +7,8 @@
 //   - a **tail**: address space behind the pages, where such a message lands. All tails are one sparse file, mapped
 //     shared: they hold no memory before an overrun, and neither overcommit_memory=2 nor RLIMIT_DATA counts them. An
 //     inaccessible page ends the tail: a message that is longer still ends in an error of the library.
-//   - a receive whose last byte lies apart from the others (message/side.hpp): Open MPI then unpacks within bounds,
+//   - a receive whose last byte lies apart from the others (transfer/endpoint.hpp): Open MPI then unpacks within
+//   bounds,
 //     and copies twice. A large message takes 2 to 20 times as long, hence the tails; without address space for one,
 //     this guard is left.
 // MPICH writes no byte too many, and sends overrun nothing: they need no guard.

@@ -21,7 +21,6 @@
 #include "machine/machine.hpp"
 #include "measure/measure.hpp"
 #include "measure/tune.hpp"
-#include "message/strategy.hpp"
 #include "mpi/active.hpp"
 #include "mpi/real.hpp"
 #include "mpi_config.h"
@@ -29,6 +28,7 @@
 #include "peer/ids.hpp"
 #include "peer/peer.hpp"
 #include "tempi_config.h"
+#include "transfer/strategy.hpp"
 #include "types/reader.hpp"
 
 struct tempi_trial {

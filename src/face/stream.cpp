@@ -3,11 +3,11 @@
 
 #include "base/error.hpp"
 #include "device/stream_order.hpp"
-#include "message/side.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/real.hpp"
 #include "mpi_config.h"
+#include "transfer/endpoint.hpp"
 
 namespace tempi::face {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "collective/calls.hpp"
 #include "interpose/entry.hpp"
-#include "message/message_call.hpp"
-#include "message/quiet.hpp"
+#include "transfer/call_forms.hpp"
+#include "transfer/no_gpu.hpp"
 
 // Without a GPU: datatypes in host memory.
 inline bool may_pack(tempi::Function function) noexcept {
@@ -18,14 +18,15 @@ inline bool may_pack(tempi::Function function) noexcept {
          tempi::message::packs_host_memory.load(std::memory_order_relaxed);
 }
 
-#define TEMPI_COLLECTIVE_ENTRY(entry, counted, lifetime, request, all_parameters, how, describe, buffers, rest)      \
-  TEMPI_ENTRY(entry, all_parameters,                                                                                 \
-              passes_alone() && !may_pack(Function::counted)                                                         \
-                  ? call_if_there(real.entry, TEMPI_LIST buffers, TEMPI_LIST rest)                                   \
-                  : how(                                                                                             \
-                        {real, Function::counted, comm, lifetime, request},                                          \
-                        [&](auto... lent) { return call_if_there(real.entry, lent..., TEMPI_LIST rest); }, describe, \
-                        TEMPI_LIST buffers))
+#define TEMPI_COLLECTIVE_ENTRY(entry, counted, lifetime, request, all_parameters, how, describe, buffers, rest)        \
+  TEMPI_ENTRY(                                                                                                         \
+      entry, all_parameters,                                                                                           \
+      passes_alone() && !may_pack(Function::counted)                                                                   \
+          ? call_if_there(real.entry, TEMPI_LIST buffers, TEMPI_LIST rest)                                             \
+          : how(                                                                                                       \
+                {real, Function::counted, comm, lifetime, request},                                                    \
+                [&](auto... given_argument) { return call_if_there(real.entry, given_argument..., TEMPI_LIST rest); }, \
+                describe, TEMPI_LIST buffers))
 
 #define TEMPI_COLLECTIVE(name, nonblocking, persistent, parameters, how, describe, buffers, rest)              \
   TEMPI_COLLECTIVE_OF(name, name, nonblocking, nonblocking, persistent, persistent, parameters(int, int), how, \

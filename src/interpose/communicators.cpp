@@ -1,7 +1,7 @@
 // MPI-4.1, 7.4.2: the calls that make communicators of all members of a parent. Those of topologies: topologies.cpp.
 #include "interpose/creation.hpp"
 #include "interpose/entry.hpp"
-#include "message/starter.hpp"
+#include "transfer/progress_mode.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -61,7 +61,7 @@ TEMPI_ENTRY(MPI_Comm_disconnect, (void* comm), end_communicator(comm, real.MPI_C
 
 // MPICH's: threads that are processes of a communicator.
 TEMPI_ENTRY(MPIX_Threadcomm_init, (Handle comm, int n_threads, void* made),
-            (message::let_calls_meet(), Engine::flush(),
+            (message::let_calls_overlap(), Engine::flush(),
              Engine::tended(call_if_there(real.MPIX_Threadcomm_init, comm, n_threads, made))))
 
 }  // namespace tempi::interpose

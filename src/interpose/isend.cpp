@@ -1,7 +1,7 @@
 // MPI-4.1, 3.7.2 and 3.9: nonblocking and persistent sends.
 #include "interpose/entry.hpp"
-#include "message/call.hpp"
-#include "message/quiet.hpp"
+#include "transfer/call.hpp"
+#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -17,7 +17,7 @@ struct Forms {
 
 enum class Bytes : bool { of_program, buffered };
 
-int isend(const Real& real, const Forms& forms, Lifetime lifetime, Bytes bytes, const Half& out,
+int isend(const Real& real, const Forms& forms, Lifetime lifetime, Bytes bytes, const Envelope& out,
           void* request) noexcept {
   const Handle comm = out.buffer.comm;
   return run(

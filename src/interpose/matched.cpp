@@ -1,11 +1,11 @@
 // MPI-4.1, 3.8.2: matching probes.
-#include "message/matched.hpp"
+#include "request/matched.hpp"
 
 #include "interpose/entry.hpp"
-#include "message/direct.hpp"
-#include "message/finish.hpp"
-#include "message/message_call.hpp"
 #include "mpi/active.hpp"
+#include "request/finish.hpp"
+#include "transfer/call_forms.hpp"
+#include "transport/ipc/ipc.hpp"
 
 namespace tempi::interpose {
 namespace {

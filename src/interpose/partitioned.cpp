@@ -2,7 +2,7 @@
 #include "collective/partitioned.hpp"
 
 #include "interpose/entry.hpp"
-#include "message/message_call.hpp"
+#include "transfer/call_forms.hpp"
 
 namespace tempi::interpose {
 

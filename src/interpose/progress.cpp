@@ -1,9 +1,9 @@
 // Calls that only start pending sends, and calls that pass on untouched.
 #include "interpose/entry.hpp"
 #include "interpose/unstaged.hpp"
-#include "message/direct.hpp"
-#include "message/engine.hpp"
-#include "message/message_call.hpp"
+#include "transfer/call_forms.hpp"
+#include "transfer/engine.hpp"
+#include "transport/ipc/ipc.hpp"
 
 namespace tempi::interpose {
 namespace {

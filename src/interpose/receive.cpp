@@ -1,8 +1,8 @@
 // MPI-4.1, 3.2.4, 3.7.2, 3.8 and 3.9: receives.
 #include "interpose/entry.hpp"
-#include "message/call.hpp"
-#include "message/matched.hpp"
-#include "message/quiet.hpp"
+#include "request/matched.hpp"
+#include "transfer/call.hpp"
+#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using SmallRecv = LibraryFunction<int(void*, int, Handle, int, int, Handle, MPI_Status*)>;
 using LargeRecv = LibraryFunction<int(void*, Count, Handle, int, int, Handle, MPI_Status*)>;
 
-int recv(const Real& real, SmallRecv small, LargeRecv large, const Half& in, MPI_Status* status) noexcept {
+int recv(const Real& real, SmallRecv small, LargeRecv large, const Envelope& in, MPI_Status* status) noexcept {
   const Handle comm = in.buffer.comm;
   const auto receive = [&](const Given& given, void* seen) {
     return call_given(small, large, comm, given, in.peer, in.tag, comm, static_cast<MPI_Status*>(seen));
@@ -23,7 +23,7 @@ int recv(const Real& real, SmallRecv small, LargeRecv large, const Half& in, MPI
 using SmallIrecv = LibraryFunction<int(void*, int, Handle, int, int, Handle, void*)>;
 using LargeIrecv = LibraryFunction<int(void*, Count, Handle, int, int, Handle, void*)>;
 
-int irecv(const Real& real, SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Half& in,
+int irecv(const Real& real, SmallIrecv small, LargeIrecv large, Lifetime lifetime, const Envelope& in,
           void* request) noexcept {
   const Handle comm = in.buffer.comm;
   const auto receive = [&](const Given& given, void* made) {
@@ -38,7 +38,7 @@ int irecv(const Real& real, SmallIrecv small, LargeIrecv large, Lifetime lifetim
 template <class Receive>
 int run_matched(const Real& real, Lifetime lifetime, const Buffer& buffer, void* message, void* result,
                 const Receive& receive) noexcept {
-  Half in{buffer, MPI_ANY_SOURCE, MPI_ANY_TAG, true};
+  Envelope in{buffer, MPI_ANY_SOURCE, MPI_ANY_TAG, true};
   const Call call{real, lifetime, nullptr, &in, result};
   const auto untouched = [&] { return receive(as_given(buffer), result); };
   if (message == nullptr || belongs_to_library(call)) {

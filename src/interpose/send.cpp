@@ -1,7 +1,7 @@
 // MPI-4.1, 3.2 and 3.4: blocking sends.
 #include "interpose/entry.hpp"
-#include "message/call.hpp"
-#include "message/quiet.hpp"
+#include "transfer/call.hpp"
+#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -10,7 +10,7 @@ using SmallSend = LibraryFunction<int(const void*, int, Handle, int, int, Handle
 using LargeSend = LibraryFunction<int(const void*, Count, Handle, int, int, Handle)>;
 
 // `large` is null where the program called the other form.
-int send(const Real& real, SmallSend small, LargeSend large, const Half& out) noexcept {
+int send(const Real& real, SmallSend small, LargeSend large, const Envelope& out) noexcept {
   const Handle comm = out.buffer.comm;
   const auto send_given = [&](const Given& given) {
     return call_given(small, large, comm, given, out.peer, out.tag, comm);

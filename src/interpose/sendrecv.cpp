@@ -1,6 +1,6 @@
 // MPI-4.1, 3.10: send-receive. Each half belongs to the library or to TEMPI, independently of the other.
 #include "interpose/entry.hpp"
-#include "message/call.hpp"
+#include "transfer/call.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -11,7 +11,7 @@ constexpr Lifetime lifetime_of(const void*) { return Lifetime::ours; }
 
 // The library's MPI_Sendrecv or MPI_Isendrecv over given buffers.
 template <class Small, class Large, class Last>
-int call_exchange(Small small, Large large, const Half& to, const Half& from, const Given& out, const Given& in,
+int call_exchange(Small small, Large large, const Envelope& to, const Envelope& from, const Given& out, const Given& in,
                   Last last) {
   const auto call = [&](auto fn, auto out_count, auto in_count) {
     return call_if_there(fn, out.address, out_count, out.type, to.peer, to.tag, in.writable(), in_count, in.type,
@@ -23,7 +23,7 @@ int call_exchange(Small small, Large large, const Half& to, const Half& from, co
 }
 
 template <class Small, class Large, class Last>
-int sendrecv(const Real& real, Small small, Large large, const Half& out, const Half& in, Last last) noexcept {
+int sendrecv(const Real& real, Small small, Large large, const Envelope& out, const Envelope& in, Last last) noexcept {
   const auto exchange = [&](const Given& sent, const Given& received, void* at) {
     return call_exchange(small, large, out, in, sent, received, static_cast<Last>(at));
   };
@@ -34,7 +34,7 @@ int sendrecv(const Real& real, Small small, Large large, const Half& out, const 
 
 // One buffer: with payloads it is an exchange of two, else the library's own call, `replace`.
 template <class Small, class Large, class Last, class Replace>
-int sendrecv_replace(const Real& real, Small small, Large large, const Half& out, const Half& in, Last last,
+int sendrecv_replace(const Real& real, Small small, Large large, const Envelope& out, const Envelope& in, Last last,
                      const Replace& replace) noexcept {
   const Call call{real, lifetime_of(last), &out, &in, last, false, true};
   return run(call, replace, [&](const Given& sent, const Given& received, void* at) {

@@ -1,12 +1,12 @@
 // MPI-4.1, 11 Process Initialization, Creation, and Management.
 #include "base/options.hpp"
 #include "interpose/entry.hpp"
-#include "message/engine.hpp"
-#include "message/starter.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "process/lifetime.hpp"
 #include "process/report.hpp"
+#include "transfer/engine.hpp"
+#include "transfer/progress_mode.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -53,7 +53,7 @@ namespace {
 
 int session_init(const Real& real, Handle info, Handle errhandler, void* session) {
   if (real.MPI_Session_init == nullptr) return kFunctionIsMissing;
-  message::let_calls_meet();
+  message::let_calls_overlap();
   return begun(before(real).MPI_Session_init(info, errhandler, session), World::no);
 }
 

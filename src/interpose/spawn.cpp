@@ -7,10 +7,10 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "interpose/entry.hpp"
-#include "message/engine.hpp"
-#include "message/message_call.hpp"
 #include "mpi/active.hpp"
 #include "mpi_config.h"
+#include "transfer/call_forms.hpp"
+#include "transfer/engine.hpp"
 
 namespace tempi::interpose {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "device/device.hpp"
 #include "machine/cuda_aware.hpp"
-#include "message/message_call.hpp"
 #include "mpi/active.hpp"
+#include "transfer/call_forms.hpp"
 
 namespace tempi::interpose {
 

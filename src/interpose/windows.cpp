@@ -2,8 +2,8 @@
 #include "collective/window.hpp"
 #include "collective/window_memory.hpp"
 #include "interpose/entry.hpp"
-#include "message/message_call.hpp"
-#include "message/quiet.hpp"
+#include "transfer/call_forms.hpp"
+#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 
@@ -37,7 +37,7 @@ int free_window(const Real& real, void* win) noexcept {
                                              target_count, target_type, TEMPI_LIST after)                              \
                              : access(window_call(real, Function::name, win, request),                                 \
                                       {{}, buffer_of(origin, origin_count, origin_type)}, target, describe,            \
-                                      [&](const Lent&, const Lent& in, const Lent&) {                                  \
+                                      [&](const GivenArgument&, const GivenArgument& in, const GivenArgument&) {       \
                                         return call_if_there(real.entry, in.writable(), origin_count, in.type, target, \
                                                              displacement, target_count, target_type,                  \
                                                              TEMPI_LIST after);                                        \
@@ -66,7 +66,8 @@ TEMPI_ACCESSES(TEMPI_ACCESS, MPI_Raccumulate, const void*, &describe_accumulate,
                           displacement, target_count, target_type, op, win TEMPI_LIST after)                          \
           : access(window_call(real, Function::name, win, request),                                                   \
                    {buffer_of(origin, origin_count, origin_type), buffer_of(result, result_count, result_type)},      \
-                   target, fetched_by(op), [&](const Lent& out, const Lent& in, const Lent&) {                        \
+                   target, fetched_by(op),                                                                            \
+                   [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument&) {                     \
                      return call_if_there(real.entry, out.address, origin_count, origin_type, in.writable(),          \
                                           result_count, result_type, target, displacement, target_count, target_type, \
                                           op, win TEMPI_LIST after);                                                  \
@@ -81,7 +82,7 @@ TEMPI_ENTRY(MPI_Fetch_and_op,
                 ? call_if_there(real.MPI_Fetch_and_op, origin, result, datatype, target, displacement, op, win)
                 : access(window_call(real, Function::MPI_Fetch_and_op, win, nullptr),
                          {buffer_of(origin, 1, datatype), buffer_of(result, 1, datatype)}, target, fetched_by(op),
-                         [&](const Lent& out, const Lent& in, const Lent&) {
+                         [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument&) {
                            return call_if_there(real.MPI_Fetch_and_op, out.address, in.writable(), datatype, target,
                                                 displacement, op, win);
                          }))
@@ -94,7 +95,8 @@ TEMPI_ENTRY(MPI_Compare_and_swap,
                            : access(window_call(real, Function::MPI_Compare_and_swap, win, nullptr),
                                     {buffer_of(origin, 1, datatype), buffer_of(result, 1, datatype),
                                      buffer_of(compared, 1, datatype)},
-                                    target, &describe_fetch, [&](const Lent& out, const Lent& in, const Lent& with) {
+                                    target, &describe_fetch,
+                                    [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument& with) {
                                       return call_if_there(real.MPI_Compare_and_swap, out.address, with.address,
                                                            in.writable(), datatype, target, displacement, win);
                                     }))

@@ -16,7 +16,7 @@ namespace tempi::measure {
 namespace {
 
 using device::MemoryKind;
-using message::Payload;
+using message::PackedBuffer;
 using message::Strategy;
 using pack::Direction;
 
@@ -47,15 +47,15 @@ std::optional<Strategy> of_host(const Measurement& what) {
 
 std::vector<double> measure_side_on_gpu(const Measurement& what, Direction direction) {
   Typed typed(what, MemoryKind::device);
-  const message::Side side = typed.side(direction, strategy_of(what, typed));
-  return repeat_timed(limit_of(what), [&] { Payload(side, &gpu(), device::Limit::none).move(); });
+  const message::Endpoint side = typed.side(direction, strategy_of(what, typed));
+  return repeat_timed(limit_of(what), [&] { PackedBuffer(side, &gpu(), device::Limit::none).move(); });
 }
 
 std::vector<double> measure_side_on_host(const Measurement& what, Direction direction, Strategy strategy) {
   Typed typed(what, MemoryKind::host);
   std::vector<char> packed(static_cast<std::size_t>(typed.bytes()), 1);
-  const pack::Transfer transfer = typed.transfer(direction, packed.data());
-  if (model::packs_on_host(strategy)) return repeat_timed(limit_of(what), [&] { pack::move_on_host(transfer); });
+  const pack::BoxMove box_move = typed.box_move(direction, packed.data());
+  if (model::packs_on_host(strategy)) return repeat_timed(limit_of(what), [&] { pack::move_on_host(box_move); });
   if (typed.bytes() > std::numeric_limits<int>::max()) throw std::runtime_error("MPI_Pack takes up to 2 GiB");
   const Real& mpi = real_pmpi();
   const auto size = static_cast<int>(typed.bytes()), count = static_cast<int>(what.count);
@@ -124,14 +124,14 @@ std::vector<double> between_two(const Measurement& what, Made (*make)(const Meas
   return run(what, end);
 }
 
-int receive(void* data, const message::Packed& packed, int peer) {
+int receive(void* data, const message::PackedType& packed, int peer) {
   MPI_Status status{};
   check(real_pmpi().MPI_Recv(data, packed.count(), packed.type(), peer, MPI_ANY_TAG, comm_world(), &status),
         "MPI_Recv");
   return status.MPI_TAG;
 }
 
-void send_packed(const void* data, const message::Packed& packed, int peer, int tag) {
+void send_packed(const void* data, const message::PackedType& packed, int peer, int tag) {
   check(real_pmpi().MPI_Send(data, packed.count(), packed.type(), peer, tag, comm_world()), "MPI_Send");
 }
 
@@ -148,7 +148,7 @@ struct Buffers {
       : kind(carried_in(what)), out(kind, bytes_of(what)), in(kind, bytes_of(what)), packed(bytes_of(what)) {}
   MemoryKind kind;
   Memory out, in;
-  message::Packed packed;
+  message::PackedType packed;
 };
 
 End message_end(const Measurement& what) {
@@ -162,7 +162,7 @@ End strided_end(const Measurement& what) {
   const auto wish = model::strategy_named(what.strategy);
   const bool is_on_host = wish && model::packs_on_host(*wish);
   const auto typed = std::make_shared<Typed>(what, is_on_host ? MemoryKind::host : MemoryKind::device);
-  const auto packed = std::make_shared<message::Packed>(typed->bytes());
+  const auto packed = std::make_shared<message::PackedType>(typed->bytes());
   const auto strategy = [=] { return strategy_of(what, *typed); };
   const int peer = what.peer;
   if (model::packs_nothing(strategy())) {
@@ -172,14 +172,14 @@ End strided_end(const Measurement& what) {
   }
   device::Device* const device = device::current();
   return {[=](int tag) {
-            Payload payload(typed->side(Direction::pack, strategy()), device, device::Limit::none);
-            payload.move();
-            send_packed(payload.data(), *packed, peer, tag);
+            PackedBuffer packed_buffer(typed->side(Direction::pack, strategy()), device, device::Limit::none);
+            packed_buffer.move();
+            send_packed(packed_buffer.data(), *packed, peer, tag);
           },
           [=] {
-            Payload payload(typed->side(Direction::unpack, strategy()), device, device::Limit::none);
-            const int tag = receive(payload.data(), *packed, peer);
-            payload.move();
+            PackedBuffer packed_buffer(typed->side(Direction::unpack, strategy()), device, device::Limit::none);
+            const int tag = receive(packed_buffer.data(), *packed, peer);
+            packed_buffer.move();
             return tag;
           }};
 }

@@ -20,12 +20,12 @@ Typed::Typed(const Measurement& what, MemoryKind kind, const datatype::Type& typ
   end_.address = memory_.data() - span_.begin;
 }
 
-pack::Transfer Typed::transfer(pack::Direction direction, void* packed) {
-  return pack::transfer_of(direction, *prepared_, repeat_.count, end_, pack::dense_end(*end_.layout, packed));
+pack::BoxMove Typed::box_move(pack::Direction direction, void* packed) {
+  return pack::box_move_of(direction, *prepared_, repeat_.count, end_, pack::dense_end(*end_.layout, packed));
 }
 
-message::Side Typed::side(pack::Direction direction, message::Strategy strategy) {
-  message::Side side{direction, prepared_, repeat_.count, end_, strategy};
+message::Endpoint Typed::side(pack::Direction direction, message::Strategy strategy) {
+  message::Endpoint side{direction, prepared_, repeat_.count, end_, strategy};
   if (n_chunks_ > 0) side.chunk_bytes = (bytes() + n_chunks_ - 1) / n_chunks_;
   if (!model::packs_on_host(strategy)) side.end.place = pack::locate(end_, repeat_.count, gpu());
   return side;

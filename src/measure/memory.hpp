@@ -5,7 +5,7 @@
 
 #include "measure/measurement.hpp"
 #include "measure/meter.hpp"
-#include "message/side.hpp"
+#include "transfer/endpoint.hpp"
 
 namespace tempi::measure {
 
@@ -32,8 +32,8 @@ class Typed {
   model::Features features() const { return message::features_of(prepared_->plan, repeat_); }
   void* data() { return end_.address; }
 
-  message::Side side(pack::Direction direction, message::Strategy strategy);
-  pack::Transfer transfer(pack::Direction direction, void* packed);
+  message::Endpoint side(pack::Direction direction, message::Strategy strategy);
+  pack::BoxMove box_move(pack::Direction direction, void* packed);
 
  private:
   Typed(const Measurement& what, device::MemoryKind kind, const datatype::Type& type);

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/counters.hpp"
-#include "message/strategy.hpp"
 #include "mpi/real.hpp"
+#include "transfer/strategy.hpp"
 
 namespace tempi::measure {
 namespace {

@@ -26,7 +26,7 @@ class HostMessage {
 };
 
 // From one buffer of GPU memory to another: straight, if the receive is posted first. Its calls name the other rank and
-// the tag, since a wildcard would end the offers of the communicator.
+// the tag, since a wildcard would end the published receives of the communicator.
 class DirectMessage {
  public:
   explicit DirectMessage(const Measurement& what);

@@ -62,14 +62,14 @@ void Trial::make_contents() {
   const auto [source, destination] = pack::ends_of(direction_, &typed, &packed);
   copy(on_gpu_.source, source->data(), source->size());
   before_ = *destination;
-  const pack::Transfer on_host = transfer(prepared, typed.data(), packed.data());
+  const pack::BoxMove on_host = box_move(prepared, typed.data(), packed.data());
   host::run_on_host(pack::boxes_of(on_host), on_host.source.address, on_host.destination.address);
   after_ = std::move(*destination);
 }
 
-pack::Transfer Trial::transfer(pack::Prepared& prepared, void* typed, void* packed) const {
+pack::BoxMove Trial::box_move(pack::Prepared& prepared, void* typed, void* packed) const {
   const datatype::Layout& layout = prepared.plan.layout;
-  return pack::transfer_of(direction_, prepared, 1,
+  return pack::box_move_of(direction_, prepared, 1,
                            pack::laid_out_end(layout, static_cast<char*>(typed) + kGuardBytes - span_.begin, extent_),
                            pack::dense_end(layout, static_cast<char*>(packed) + kGuardBytes));
 }
@@ -84,7 +84,7 @@ void Trial::check() {
 }
 
 void Trial::move() {
-  pack::Transfer whole = transfer(*prepared_, typed_.data(), packed_.data());
+  pack::BoxMove whole = box_move(*prepared_, typed_.data(), packed_.data());
   pack::locate(whole, gpu());
   pack::move_on_gpu(whole, gpu());
 }

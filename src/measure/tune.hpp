@@ -25,7 +25,7 @@ class Trial {
 
   Trial(const datatype::Type& type, pack::Direction direction);
   void make_contents();
-  pack::Transfer transfer(pack::Prepared& prepared, void* typed, void* packed) const;
+  pack::BoxMove box_move(pack::Prepared& prepared, void* typed, void* packed) const;
   void move();
   void prepare(const Tuning& tuning);
   void check();

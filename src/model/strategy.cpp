@@ -15,7 +15,7 @@ Part by_device(Locality locality) {
   return locality == Locality::other_node ? Part::message_device_other_node : Part::message_device_other_gpu;
 }
 
-Part by_marker(Locality locality) {
+Part by_fin(Locality locality) {
   if (locality == Locality::self) return Part::message_direct_self;
   if (locality == Locality::same_gpu) return Part::message_direct_same_gpu;
   return locality == Locality::other_gpu ? Part::message_direct_other_gpu : Part::none;
@@ -70,7 +70,7 @@ std::optional<Peer> peer_named(std::string_view text) {
 }
 
 Part part_on_the_way(Carries carries, Locality locality) {
-  if (carries == Carries::marker) return by_marker(locality);
+  if (carries == Carries::fin) return by_fin(locality);
   return carries == Carries::device_memory ? by_device(locality) : by_host(locality);
 }
 

@@ -32,7 +32,7 @@ enum class Packs : std::uint8_t {
   layout_to_layout,
   host_packer
 };
-enum class Carries : std::uint8_t { device_memory, host_memory, marker };
+enum class Carries : std::uint8_t { device_memory, host_memory, fin };
 
 struct StrategyRow {
   const char* name;
@@ -75,7 +75,7 @@ inline constexpr std::array kPeers{Peer::self, Peer::same_node, Peer::other_node
 std::optional<Peer> peer_named(std::string_view text);
 
 // The term of the message between the two ends: of the bytes that the library carries, or of a direct message and its
-// marker. Part::none: there is no such message.
+// FIN message. Part::none: there is no such message.
 Part part_on_the_way(Carries carries, Locality locality);
 
 // The one term of a message of a derived datatype in host memory; Part::none for strategies of GPU memory.

@@ -11,7 +11,7 @@ namespace {
 using device::MemoryKind;
 using device::Staging;
 
-constexpr std::int64_t kMostSharedBytes = 64 << 10;  // larger transfers hide the time of a separate launch
+constexpr std::int64_t kMostSharedBytes = 64 << 10;  // larger moves hide the time of a separate launch
 
 template <class T>
 T* append(std::byte*& at, const std::vector<T>& values) {
@@ -23,9 +23,9 @@ T* append(std::byte*& at, const std::vector<T>& values) {
 
 }  // namespace
 
-void Batch::add(const Transfer& transfer) {
-  if (transfer.mapping->is_long() || transfer.bytes() > kMostSharedBytes) return pack::queue(here_, transfer);
-  add_kernel_boxes(here_, transfer, boxes_);
+void Batch::add(const BoxMove& box_move) {
+  if (box_move.mapping->is_long() || box_move.bytes() > kMostSharedBytes) return pack::queue(here_, box_move);
+  add_kernel_boxes(here_, box_move, boxes_);
 }
 
 Queued Batch::queue() {

@@ -1,4 +1,4 @@
-// Many small transfers in one launch.
+// Many small moves in one launch.
 #pragma once
 
 #include <memory>
@@ -21,13 +21,13 @@ class Batch {
  public:
   explicit Batch(const device::Scope& here) : here_(here) {}
 
-  // Short transfers share a launch; a long list of boxes, or much data, is queued at once, alone.
-  void add(const Transfer& transfer);
+  // Short moves share a launch; a long list of boxes, or much data, is queued at once, alone.
+  void add(const BoxMove& box_move);
 
-  // A transfer from layout to layout; all of them share a launch.
+  // A move from layout to layout; all of them share a launch.
   void add_direct(const Member& member) { direct_.push_back(member); }
 
-  Queued queue();  // queues the added transfers
+  Queued queue();  // queues the added moves
 
  private:
   void queue_boxes(Queued& queued);
@@ -45,6 +45,6 @@ struct Stage {
 };
 
 // Through device memory in chunks, so that kernels and copies overlap; the dense end is pinned.
-device::MarkPtr queue_staged(const Transfer& transfer, const Stage& stage, device::Device& device);
+device::MarkPtr queue_staged(const BoxMove& box_move, const Stage& stage, device::Device& device);
 
 }  // namespace tempi::pack

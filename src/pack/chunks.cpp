@@ -11,9 +11,9 @@ using datatype::Box;
 using datatype::Boxes;
 using device::Scope;
 
-// A transfer of whole elements.
-Chunk elements(const Transfer& whole, std::int64_t first, std::int64_t n) {
-  Transfer part = whole;
+// A move of whole elements.
+Chunk elements(const BoxMove& whole, std::int64_t first, std::int64_t n) {
+  BoxMove part = whole;
   part.count = n;
   part.source.address = whole.source.at(first * whole.source.extent);
   part.destination.address = whole.destination.at(first * whole.destination.extent);
@@ -22,7 +22,7 @@ Chunk elements(const Transfer& whole, std::int64_t first, std::int64_t n) {
 }
 
 // Positions [first, first + n) of a dimension that is outermost at the dense end.
-Chunk slice(const Transfer& whole, const Box& box, int dim, std::int64_t first, std::int64_t n) {
+Chunk slice(const BoxMove& whole, const Box& box, int dim, std::int64_t first, std::int64_t n) {
   Box part = box;
   part.dims[dim].count = n;
   part.src_offset += first * box.dims[dim].src_stride;
@@ -49,7 +49,7 @@ bool can_slice(const Boxes& boxes) {
 
 }  // namespace
 
-std::vector<Chunk> chunks_of(const Transfer& whole, ChunkBytes bytes_from) {
+std::vector<Chunk> chunks_of(const BoxMove& whole, ChunkBytes bytes_from) {
   std::vector<Chunk> chunks;
   // A unit stays whole.
   const auto cut = [&](std::int64_t n_units, std::int64_t unit_bytes, const auto& chunk) {

@@ -1,4 +1,4 @@
-// A transfer in pieces, in the order of its packed bytes: what follows them, on a link or at the other end, runs beside
+// A move in pieces, in the order of its packed bytes: what follows them, on a link or at the other end, runs beside
 // the rest.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/function_ref.hpp"
-#include "pack/transfer.hpp"
+#include "pack/box_move.hpp"
 
 namespace tempi::pack {
 
@@ -19,6 +19,6 @@ struct Chunk {
 // The bytes, about, of the chunk that begins at a packed byte.
 using ChunkBytes = FunctionRef<std::int64_t(std::int64_t at)>;
 // At least one chunk. Several elements, or a single loop nest, can be cut.
-std::vector<Chunk> chunks_of(const Transfer& transfer, ChunkBytes bytes_from);
+std::vector<Chunk> chunks_of(const BoxMove& box_move, ChunkBytes bytes_from);
 
 }  // namespace tempi::pack

@@ -2,17 +2,17 @@
 #pragma once
 
 #include "base/counters.hpp"
-#include "pack/transfer.hpp"
+#include "pack/box_move.hpp"
 
 namespace tempi::pack {
 
-// The memory in whose context the kernels of a transfer run.
-const device::Location& worker_of(const Transfer& transfer);
+// The memory in whose context the kernels of a move run.
+const device::Location& worker_of(const BoxMove& box_move);
 
-// Does the transfer between located ends; complete on return. Throws Error.
-Outcome move_on_gpu(const Transfer& transfer, device::Device& device);
+// Does the move between located ends; complete on return. Throws Error.
+Outcome move_on_gpu(const BoxMove& box_move, device::Device& device);
 
 // The same if the CPU reaches both ends.
-void move_on_host(const Transfer& transfer);
+void move_on_host(const BoxMove& box_move);
 
 }  // namespace tempi::pack

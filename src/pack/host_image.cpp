@@ -51,36 +51,36 @@ void settle(device::Device& device, const device::Location& location) noexcept {
   }
 }
 
-void run(const Transfer& transfer, const Boxes& written) {
-  host::run_on_host(transfer.mapping->oriented(written), transfer.source.address, transfer.destination.address);
+void run(const BoxMove& box_move, const Boxes& written) {
+  host::run_on_host(box_move.mapping->oriented(written), box_move.source.address, box_move.destination.address);
 }
 
 // A part that lies in one allocation.
-void run_on_copy(const Transfer& transfer, const Part& part, device::Device& device) {
+void run_on_copy(const BoxMove& box_move, const Part& part, device::Device& device) {
   const Span span = span_of(part.boxes);
-  HostImage image(&device, part.location.context, transfer.laid_out().at(span.begin), span.bytes());
-  run(transfer.with_laid_out_at(image.translate(transfer.laid_out().address)), part.boxes);
-  if (!transfer.destination.is_dense()) image.store();
+  HostImage image(&device, part.location.context, box_move.laid_out().at(span.begin), span.bytes());
+  run(box_move.with_laid_out_at(image.translate(box_move.laid_out().address)), part.boxes);
+  if (!box_move.destination.is_dense()) image.store();
 }
 
-void run_part(const Transfer& transfer, const Part& part, device::Device& device) {
-  if (part.location.cpu_reaches()) return run(transfer, part.boxes);
-  if (lies_in_one_place(part.location, transfer.laid_out().address, span_of(part.boxes))) {
-    return run_on_copy(transfer, part, device);
+void run_part(const BoxMove& box_move, const Part& part, device::Device& device) {
+  if (part.location.cpu_reaches()) return run(box_move, part.boxes);
+  if (lies_in_one_place(part.location, box_move.laid_out().address, span_of(part.boxes))) {
+    return run_on_copy(box_move, part, device);
   }
-  for (const Box& box : part.boxes) run_on_copy(transfer, {part.location, {box}}, device);
+  for (const Box& box : part.boxes) run_on_copy(box_move, {part.location, {box}}, device);
 }
 
 }  // namespace
 
-void move_on_host_copies(const Transfer& transfer, device::Device& device) {
-  const std::vector<Part> parts = find_parts(transfer.laid_out(), transfer.count, device);
+void move_on_host_copies(const BoxMove& box_move, device::Device& device) {
+  const std::vector<Part> parts = find_parts(box_move.laid_out(), box_move.count, device);
   for (const Part& part : parts) settle(device, part.location);
-  settle(device, transfer.dense().place.first);
-  HostImage dense = image_of(transfer.dense(), transfer.count, &device);
-  const Transfer on_host = transfer.with_dense_at(dense.data());
+  settle(device, box_move.dense().place.first);
+  HostImage dense = image_of(box_move.dense(), box_move.count, &device);
+  const BoxMove on_host = box_move.with_dense_at(dense.data());
   for (const Part& part : parts) run_part(on_host, part, device);
-  if (transfer.destination.is_dense()) dense.store();
+  if (box_move.destination.is_dense()) dense.store();
 }
 
 }  // namespace tempi::pack

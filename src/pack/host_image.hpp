@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "pack/transfer.hpp"
+#include "pack/box_move.hpp"
 
 namespace tempi::pack {
 
@@ -33,7 +33,7 @@ class HostImage {
 // All bytes of an end between the first and the last that `count` elements touch, gaps included.
 HostImage image_of(const End& end, std::int64_t count, device::Device* device);
 
-// Fallback after a GPU failure: the transfer by the CPU, on copies in host memory. Throws Error if copies fail, too.
-void move_on_host_copies(const Transfer& transfer, device::Device& device);
+// Fallback after a GPU failure: the move by the CPU, on copies in host memory. Throws Error if copies fail, too.
+void move_on_host_copies(const BoxMove& box_move, device::Device& device);
 
 }  // namespace tempi::pack

@@ -86,7 +86,7 @@ static_assert(sizeof(AlignedBoxes) == sizeof(ManyBoxes));
 static_assert(std::has_unique_object_representations_v<OneBox> && std::has_unique_object_representations_v<FewBoxes> &&
               std::has_unique_object_representations_v<ManyBoxes>);
 
-// Words per thread: one in small transfers, which spread over as many threads as there are words. In large transfers
+// Words per thread: one in small moves, which spread over as many threads as there are words. In large moves
 // narrow words need several loads in flight, and wide ones need threads close together in memory.
 enum class Depth : std::uint8_t {
   x1 = 1,

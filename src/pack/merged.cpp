@@ -29,12 +29,12 @@ struct Key {
 
   explicit Key(const Member& of)
       : owner(*of.owner),
-        mapping(of.transfer->mapping),
-        count(of.transfer->count),
-        extents{of.transfer->source.extent, of.transfer->destination.extent},
-        addresses{of.transfer->source.address, of.transfer->destination.address} {}
+        mapping(of.box_move->mapping),
+        count(of.box_move->count),
+        extents{of.box_move->source.extent, of.box_move->destination.extent},
+        addresses{of.box_move->source.address, of.box_move->destination.address} {}
   bool is_of(const Member& member) const {
-    const Transfer& its = *member.transfer;
+    const BoxMove& its = *member.box_move;
     return owner == *member.owner && mapping == its.mapping && count == its.count &&
            extents == Ends<std::int64_t>{its.source.extent, its.destination.extent} &&
            addresses == Ends<const void*>{its.source.address, its.destination.address};
@@ -73,7 +73,7 @@ std::vector<TileOfList> mixed(const std::vector<std::uint32_t>& tiles_of_boxes) 
 
 bool is_remote(const KernelBox& box, const std::vector<Member>& members) {
   const auto is_there = [&](const Member& member) {
-    const device::Location& to = member.transfer->destination.place.first;
+    const device::Location& to = member.box_move->destination.place.first;
     const auto at = static_cast<std::uintptr_t>(box.dst_offset);
     return member.is_remote && at >= to.begin && at < to.end;
   };
@@ -82,7 +82,7 @@ bool is_remote(const KernelBox& box, const std::vector<Member>& members) {
 
 void make(const Scope& here, const std::vector<Member>& members, List& list) {
   std::vector<KernelBox> boxes;
-  for (const Member& member : members) add_kernel_boxes(here, *member.transfer, boxes);
+  for (const Member& member : members) add_kernel_boxes(here, *member.box_move, boxes);
   boxes = woven(boxes);
   for (KernelBox& box : boxes) {
     if (is_remote(box, members)) box = with_aligned_rows(box);
@@ -102,7 +102,7 @@ void make(const Scope& here, const std::vector<Member>& members, List& list) {
   list.tiles = std::move(tiles_there);
 }
 
-// The sets of transfers that came last.
+// The sets of moves that came last.
 class Lists {
  public:
   // Null: the set is new.
@@ -142,7 +142,7 @@ std::shared_ptr<const void> queue_merged(const Scope& here, const std::vector<Me
   if (list) {
     list->launch.run(here, nullptr, nullptr);
   } else {
-    for (const Member& member : members) queue(here, *member.transfer);
+    for (const Member& member : members) queue(here, *member.box_move);
   }
   return list;
 }

@@ -13,18 +13,18 @@ using device::Scope;
 
 constexpr std::uint32_t kMaxTiles = 0x7fffffff;  // of one launch
 
-std::uintptr_t alignment_of(const Transfer& transfer) {
-  return (reinterpret_cast<std::uintptr_t>(transfer.source.address) |
-          reinterpret_cast<std::uintptr_t>(transfer.destination.address)) &
+std::uintptr_t alignment_of(const BoxMove& box_move) {
+  return (reinterpret_cast<std::uintptr_t>(box_move.source.address) |
+          reinterpret_cast<std::uintptr_t>(box_move.destination.address)) &
          15;
 }
 
-Shape shape_of(const Scope& here, const Transfer& transfer) {
+Shape shape_of(const Scope& here, const BoxMove& box_move) {
   return {here.context(),
-          transfer.mapping,
-          alignment_of(transfer),
-          transfer.count,
-          {transfer.source.extent, transfer.destination.extent}};
+          box_move.mapping,
+          alignment_of(box_move),
+          box_move.count,
+          {box_move.source.extent, box_move.destination.extent}};
 }
 
 std::vector<KernelBox> kernel_boxes(const Scope& here, LaunchCache& cache, const Boxes& boxes,
@@ -60,21 +60,21 @@ Launches launches_of_long_list(const Scope& here, LaunchCache& cache, const Shap
 }
 
 // Launches of the last few shapes are kept.
-LaunchCache::LaunchesPtr launches_of(const Scope& here, const Transfer& transfer) {
-  LaunchCache& cache = *transfer.cache;
-  const Shape shape = shape_of(here, transfer);
+LaunchCache::LaunchesPtr launches_of(const Scope& here, const BoxMove& box_move) {
+  LaunchCache& cache = *box_move.cache;
+  const Shape shape = shape_of(here, box_move);
   if (LaunchCache::LaunchesPtr known = cache.find(shape)) return known;
-  if (transfer.mapping->is_long()) return cache.keep(shape, launches_of_long_list(here, cache, shape));
-  return cache.keep(shape, assemble(kernel_boxes(here, cache, boxes_of(transfer), shape.alignment)));
+  if (box_move.mapping->is_long()) return cache.keep(shape, launches_of_long_list(here, cache, shape));
+  return cache.keep(shape, assemble(kernel_boxes(here, cache, boxes_of(box_move), shape.alignment)));
 }
 
-void queue_copy(const Scope& here, const Transfer& transfer, const Box& box) {
-  here.copy(transfer.destination.at(box.dst_offset), transfer.source.at(box.src_offset),
+void queue_copy(const Scope& here, const BoxMove& box_move, const Box& box) {
+  here.copy(box_move.destination.at(box.dst_offset), box_move.source.at(box.src_offset),
             static_cast<std::size_t>(box.block_bytes));
 }
 
-void run_all(const Launches& launches, const Scope& here, const Transfer& transfer) {
-  for (const Launch& launch : launches) launch.run(here, transfer.source.address, transfer.destination.address);
+void run_all(const Launches& launches, const Scope& here, const BoxMove& box_move) {
+  for (const Launch& launch : launches) launch.run(here, box_move.source.address, box_move.destination.address);
 }
 
 void add_boxes_of_launches(const Launches& launches, std::vector<KernelBox>& boxes) {
@@ -86,35 +86,35 @@ void add_boxes_of_launches(const Launches& launches, std::vector<KernelBox>& box
   }
 }
 
-bool is_plain_copy(const Transfer& transfer) {
-  return pack::is_plain_copy(transfer.mapping->written()) &&
-         (transfer.count == 1 || transfer.source.extent == transfer.destination.extent);
+bool is_plain_copy(const BoxMove& box_move) {
+  return pack::is_plain_copy(box_move.mapping->written()) &&
+         (box_move.count == 1 || box_move.source.extent == box_move.destination.extent);
 }
 
 }  // namespace
 
-void queue_boxes(const Scope& here, const Transfer& transfer, const Boxes& boxes) {
-  if (pack::is_plain_copy(boxes)) return queue_copy(here, transfer, boxes.front());
-  run_all(assemble(kernel_boxes(here, *transfer.cache, boxes, alignment_of(transfer))), here, transfer);
+void queue_boxes(const Scope& here, const BoxMove& box_move, const Boxes& boxes) {
+  if (pack::is_plain_copy(boxes)) return queue_copy(here, box_move, boxes.front());
+  run_all(assemble(kernel_boxes(here, *box_move.cache, boxes, alignment_of(box_move))), here, box_move);
 }
 
-void add_kernel_boxes(const Scope& here, const Transfer& transfer, std::vector<KernelBox>& boxes) {
+void add_kernel_boxes(const Scope& here, const BoxMove& box_move, std::vector<KernelBox>& boxes) {
   const std::size_t first = boxes.size();
-  if (transfer.mapping->is_long()) {
-    const auto all = kernel_boxes(here, *transfer.cache, boxes_of(transfer), alignment_of(transfer));
+  if (box_move.mapping->is_long()) {
+    const auto all = kernel_boxes(here, *box_move.cache, boxes_of(box_move), alignment_of(box_move));
     boxes.insert(boxes.end(), all.begin(), all.end());
   } else {
-    add_boxes_of_launches(*launches_of(here, transfer), boxes);
+    add_boxes_of_launches(*launches_of(here, box_move), boxes);
   }
   for (auto box = boxes.begin() + static_cast<std::ptrdiff_t>(first); box != boxes.end(); ++box) {
-    box->src_offset += reinterpret_cast<std::intptr_t>(transfer.source.address);
-    box->dst_offset += reinterpret_cast<std::intptr_t>(transfer.destination.address);
+    box->src_offset += reinterpret_cast<std::intptr_t>(box_move.source.address);
+    box->dst_offset += reinterpret_cast<std::intptr_t>(box_move.destination.address);
   }
 }
 
-void queue(const Scope& here, const Transfer& transfer) {
-  if (is_plain_copy(transfer)) return queue_copy(here, transfer, boxes_of(transfer).front());
-  run_all(*launches_of(here, transfer), here, transfer);
+void queue(const Scope& here, const BoxMove& box_move) {
+  if (is_plain_copy(box_move)) return queue_copy(here, box_move, boxes_of(box_move).front());
+  run_all(*launches_of(here, box_move), here, box_move);
 }
 
 }  // namespace tempi::pack

@@ -1,7 +1,7 @@
-// The location of a transfer's ends.
+// The location of a move's ends.
 #include <algorithm>
 
-#include "pack/transfer.hpp"
+#include "pack/box_move.hpp"
 
 namespace tempi::pack {
 namespace {
@@ -128,9 +128,9 @@ Place locate(const End& end, std::int64_t count, device::Device& device) {
   return place;
 }
 
-void locate(Transfer& transfer, device::Device& device) {
-  transfer.dense().place = {device.locate(transfer.dense().address)};
-  transfer.laid_out().place = locate(transfer.laid_out(), transfer.count, device);
+void locate(BoxMove& box_move, device::Device& device) {
+  box_move.dense().place = {device.locate(box_move.dense().address)};
+  box_move.laid_out().place = locate(box_move.laid_out(), box_move.count, device);
 }
 
 const Location& Place::gpu() const {

@@ -2,7 +2,7 @@
 // Launches and uploads made from it are kept beside it (cache.hpp).
 //
 // Glossary
-//   element   one instance of the datatype; a transfer moves several, `extent` bytes apart
+//   element   one instance of the datatype; a move moves several, `extent` bytes apart
 //   mapping   the boxes of one element, from a source to a destination
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace tempi::pack {
 
-// The MPI operation of a transfer. Only `ends_of` and Plan::mapping derive source and destination from it.
+// The MPI operation of a move. Only `ends_of` and Plan::mapping derive source and destination from it.
 enum class Direction : std::uint8_t { pack, unpack };
 
 // A value for each end; `ends_of` orders the values of the datatype's end and the dense end.
@@ -55,7 +55,7 @@ class alignas(64) Mapping {  // so that an array of them is indexed by a shift
   // A list longer than kFewBoxes goes to the device once.
   bool is_long() const { return boxes_.size() > static_cast<std::size_t>(kFewBoxes); }
 
-  // One element on the host, if that is a single loop: finding the loop is half the time of a small transfer.
+  // One element on the host, if that is a single loop: finding the loop is half the time of a small move.
   const std::optional<host::HostLoop>& host_loop() const { return host_loop_; }
 
  private:

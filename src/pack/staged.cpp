@@ -32,19 +32,19 @@ Hop copy_hop(const void* src, void* dst) {
           }};
 }
 
-std::array<Hop, 2> hops_of(const Transfer& transfer, std::byte* stage) {
-  if (transfer.source.is_dense()) return {copy_hop(transfer.source.address, stage), kernel_hop()};
-  return {kernel_hop(), copy_hop(stage, transfer.destination.address)};
+std::array<Hop, 2> hops_of(const BoxMove& box_move, std::byte* stage) {
+  if (box_move.source.is_dense()) return {copy_hop(box_move.source.address, stage), kernel_hop()};
+  return {kernel_hop(), copy_hop(stage, box_move.destination.address)};
 }
 
 }  // namespace
 
-MarkPtr queue_staged(const Transfer& transfer, const Stage& stage, Device& device) {
-  const device::Context context = worker_of(transfer).context;
-  const auto [first, second] = hops_of(transfer, stage.on_device);
+MarkPtr queue_staged(const BoxMove& box_move, const Stage& stage, Device& device) {
+  const device::Context context = worker_of(box_move).context;
+  const auto [first, second] = hops_of(box_move, stage.on_device);
   MarkPtr last;
   const auto chunk_bytes = [&](std::int64_t) { return stage.chunk_bytes; };
-  for (const Chunk& chunk : chunks_of(transfer.with_dense_at(stage.on_device), chunk_bytes)) {
+  for (const Chunk& chunk : chunks_of(box_move.with_dense_at(stage.on_device), chunk_bytes)) {
     MarkPtr fed;
     {
       const Scope here(device, context, first.lane);

@@ -153,7 +153,7 @@ bool is_worth_windows(const Run& run, std::uint32_t word_bytes) {
   return taken_bytes(run) <= window_bytes * most_sparse(run.form, word_bytes);
 }
 
-// Bytes of a tile on the packed side: less in transfers that would not give every multiprocessor several tiles.
+// Bytes of a tile on the packed side: less in moves that would not give every multiprocessor several tiles.
 std::int64_t wanted_tile_bytes(const KernelBox& box, const Run& run) {
   const std::int64_t bytes = std::int64_t{box.n_words} * box.word_bytes / kManyTiles;
   const std::int64_t window_bytes = run.window_words * box.word_bytes;

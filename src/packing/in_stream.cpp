@@ -28,24 +28,24 @@ bool has_tables(const pack::Mapping& mapping) {
 }
 
 // Unmanaged device memory of one GPU: nobody but its kernels can see when the work is done.
-bool may_be_deferred(const pack::Transfer& transfer) {
-  const pack::Place &laid_out = transfer.laid_out().place, &dense = transfer.dense().place;
+bool may_be_deferred(const pack::BoxMove& box_move) {
+  const pack::Place &laid_out = box_move.laid_out().place, &dense = box_move.dense().place;
   return !laid_out.is_split() && laid_out.first.kind == MemoryKind::device && dense.first.kind == MemoryKind::device &&
          laid_out.first.context == dense.first.context;
 }
 
-void queue_in(const Scope& stream, const pack::Transfer& transfer, const PreparedPtr& prepared) {
-  pack::queue(stream, transfer);
-  if (!has_tables(*transfer.mapping)) return;
+void queue_in(const Scope& stream, const pack::BoxMove& box_move, const PreparedPtr& prepared) {
+  pack::queue(stream, box_move);
+  if (!has_tables(*box_move.mapping)) return;
   if (stream.is_capturing()) plans().keep_for_ever(prepared);
   else plans().keep(stream.mark(), prepared);
 }
 
 }  // namespace
 
-bool is_queued_in_stream(const pack::Transfer& transfer, const PreparedPtr& prepared, device::Device& device) {
-  const Location& worker = pack::worker_of(transfer);
-  if (!may_be_deferred(transfer)) {
+bool is_queued_in_stream(const pack::BoxMove& box_move, const PreparedPtr& prepared, device::Device& device) {
+  const Location& worker = pack::worker_of(box_move);
+  if (!may_be_deferred(box_move)) {
     device::finish_earlier(device, worker);
     return false;
   }
@@ -53,7 +53,7 @@ bool is_queued_in_stream(const pack::Transfer& transfer, const PreparedPtr& prep
   if (stream) {
     const Scope here(device, worker.context, *stream);
     device::earlier_of_arrays().hold_back(here);
-    queue_in(here, transfer, prepared);
+    queue_in(here, box_move, prepared);
   } else {
     device::earlier_of_arrays().hold_back(Scope(device, worker.context));
   }

@@ -2,12 +2,12 @@
 // are queued in it, and return.
 #pragma once
 
-#include "pack/transfer.hpp"
+#include "pack/box_move.hpp"
 
 namespace tempi::packing {
 
-// Queues the transfer in the thread's stream. False: it must be done now, by whatever means; it comes after earlier
+// Queues the move in the thread's stream. False: it must be done now, by whatever means; it comes after earlier
 // work then. Throws Error.
-bool is_queued_in_stream(const pack::Transfer& transfer, const pack::PreparedPtr& prepared, device::Device& device);
+bool is_queued_in_stream(const pack::BoxMove& box_move, const pack::PreparedPtr& prepared, device::Device& device);
 
 }  // namespace tempi::packing

@@ -11,12 +11,12 @@
 #include "base/trace.hpp"
 #include "device/stream_order.hpp"
 #include "host/packer.hpp"
-#include "message/message_call.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "pack/host_image.hpp"
 #include "packing/in_stream.hpp"
 #include "packing/verify.hpp"
+#include "transfer/call_forms.hpp"
 
 namespace tempi::packing {
 namespace {
@@ -107,59 +107,59 @@ struct Handled {
   Outcome outcome;
 };
 
-Outcome move(const pack::Transfer& transfer, device::Device* device) {
-  if (transfer.touches_gpu()) return pack::move_on_gpu(transfer, *device);
-  pack::move_on_host(transfer);
+Outcome move(const pack::BoxMove& box_move, device::Device* device) {
+  if (box_move.touches_gpu()) return pack::move_on_gpu(box_move, *device);
+  pack::move_on_host(box_move);
   return Outcome::taken_host;
 }
 
-Outcome move_and_verify(const PackCall& call, const pack::Transfer& transfer, device::Device* device) {
-  Verification verification(call, transfer, device);
-  const Outcome outcome = move(transfer, device);
+Outcome move_and_verify(const PackCall& call, const pack::BoxMove& box_move, device::Device* device) {
+  Verification verification(call, box_move, device);
+  const Outcome outcome = move(box_move, device);
   verification.check();
   return outcome;
 }
 
 // In a thread whose calls come after streams of the program.
-Outcome move_in_order(const PackCall& call, const KnownType& type, const pack::Transfer& transfer,
+Outcome move_in_order(const PackCall& call, const KnownType& type, const pack::BoxMove& box_move,
                       device::Device& device) {
   if (switches().verify) {
-    device::finish_earlier(device, pack::worker_of(transfer));
-    return move_and_verify(call, transfer, &device);
+    device::finish_earlier(device, pack::worker_of(box_move));
+    return move_and_verify(call, box_move, &device);
   }
-  return is_queued_in_stream(transfer, type.prepared, device) ? Outcome::queued : move(transfer, &device);
+  return is_queued_in_stream(box_move, type.prepared, device) ? Outcome::queued : move(box_move, &device);
 }
 
-Outcome move_by_ours(const PackCall& call, const KnownType& type, const pack::Transfer& transfer,
+Outcome move_by_ours(const PackCall& call, const KnownType& type, const pack::BoxMove& box_move,
                      device::Device* device) {
-  if (device != nullptr && device::calls_are_ordered()) return move_in_order(call, type, transfer, *device);
-  return switches().verify ? move_and_verify(call, transfer, device) : move(transfer, device);
+  if (device != nullptr && device::calls_are_ordered()) return move_in_order(call, type, box_move, *device);
+  return switches().verify ? move_and_verify(call, box_move, device) : move(box_move, device);
 }
 
-Handled handle(const Real& real, PackCall& call, const KnownType& type, const pack::Transfer& transfer,
+Handled handle(const Real& real, PackCall& call, const KnownType& type, const pack::BoxMove& box_move,
                device::Device* device) {
   if (const auto refusal = check_arguments(call, &type)) return {*refusal, Outcome::passed_invalid};
-  if (transfer.bytes() > call.room()) {
-    const int code = transfer.touches_gpu() ? complain_too_small(real, call) : call_library(real, call);
+  if (box_move.bytes() > call.room()) {
+    const int code = box_move.touches_gpu() ? complain_too_small(real, call) : call_library(real, call);
     return {code, Outcome::passed_invalid};
   }
   Outcome outcome{};
   try {
-    outcome = move_by_ours(call, type, transfer, device);
+    outcome = move_by_ours(call, type, box_move, device);
   } catch (...) {
     const Error error = caught_error();
     const bool is_final = error.kind() == ErrorKind::verification || error.kind() == ErrorKind::stream;
-    if (is_final || !transfer.touches_gpu()) throw;
-    device::finish_earlier(*device, pack::worker_of(transfer));
+    if (is_final || !box_move.touches_gpu()) throw;
+    device::finish_earlier(*device, pack::worker_of(box_move));
     warn_fallback("data is copied to host memory and moved by the CPU", error.what());
-    pack::move_on_host_copies(transfer, *device);
+    pack::move_on_host_copies(box_move, *device);
     outcome = Outcome::fell_back;
   }
-  call.position += transfer.bytes();
+  call.position += box_move.bytes();
   return {MPI_SUCCESS, outcome};
 }
 
-// Two readings of the clock take a percent of a small transfer: they are made only for a report.
+// Two readings of the clock take a percent of a small move: they are made only for a report.
 class Stopwatch {
  public:
   std::uint64_t nanoseconds() const {
@@ -174,24 +174,24 @@ class Stopwatch {
 };
 
 [[gnu::noinline]] int handle_and_count(const Real& real, PackCall& call, const KnownType& type,
-                                       const pack::Transfer& transfer, device::Device* device) {
-  const trace::Span span(call.direction == Direction::pack ? "MPI_Pack" : "MPI_Unpack", {.bytes = transfer.bytes()});
+                                       const pack::BoxMove& box_move, device::Device* device) {
+  const trace::Span span(call.direction == Direction::pack ? "MPI_Pack" : "MPI_Unpack", {.bytes = box_move.bytes()});
   const Stopwatch stopwatch;
-  const Handled handled = handle(real, call, type, transfer, device);
-  count_call(function_of(call), handled.outcome, static_cast<std::uint64_t>(transfer.bytes()), stopwatch.nanoseconds());
+  const Handled handled = handle(real, call, type, box_move, device);
+  count_call(function_of(call), handled.outcome, static_cast<std::uint64_t>(box_move.bytes()), stopwatch.nanoseconds());
   return handled.code;
 }
 
-pack::Transfer transfer_of(const PackCall& call, const KnownType& type) {
+pack::BoxMove box_move_of(const PackCall& call, const KnownType& type) {
   const datatype::Layout& layout = type.plan->layout;
-  return pack::transfer_of(call.direction, *type.prepared, call.count,
+  return pack::box_move_of(call.direction, *type.prepared, call.count,
                            pack::laid_out_end(layout, call.typed, type.extent),
                            pack::dense_end(layout, call.packed_here()));
 }
 
-// Not inlined: stack space for a transfer costs the callers a nanosecond.
+// Not inlined: stack space for a move costs the callers a nanosecond.
 [[gnu::noinline]] int handle_on_host(const Real& real, PackCall& call, const KnownType& type) {
-  return handle_and_count(real, call, type, transfer_of(call, type), nullptr);
+  return handle_and_count(real, call, type, box_move_of(call, type), nullptr);
 }
 
 // The shortest path, for the commonest call: one element in a single loop, without checks, timing or trace.
@@ -212,7 +212,7 @@ bool has_moved_at_once(const Switches& wanted, PackCall& call, const KnownType& 
 bool only_ours(const PackCall& call, const KnownType& type) { return type.is_moved_wrongly || call.typed == nullptr; }
 
 // `located` is null without a device.
-int pack_on_host(const Real& real, PackCall& call, const KnownType& type, const pack::Transfer* located,
+int pack_on_host(const Real& real, PackCall& call, const KnownType& type, const pack::BoxMove* located,
                  device::Device* device) {
   const Switches& wanted = switches();
   const auto move_by = [&](pack::Packer packer) -> int {
@@ -232,12 +232,12 @@ int pack_on_host(const Real& real, PackCall& call, const KnownType& type, const 
 
 [[gnu::noinline]] int pack_beside_gpu(const Real& real, PackCall& call, const KnownType& type, device::Device& device) {
   const device::OrderedByMarks ordered;
-  pack::Transfer transfer = transfer_of(call, type);
-  pack::locate(transfer, device);
-  if (transfer.touches_gpu()) return handle_and_count(real, call, type, transfer, &device);
-  device::finish_earlier(device, transfer.source.place.first);
-  device::finish_earlier(device, transfer.destination.place.first);
-  return pack_on_host(real, call, type, &transfer, &device);
+  pack::BoxMove box_move = box_move_of(call, type);
+  pack::locate(box_move, device);
+  if (box_move.touches_gpu()) return handle_and_count(real, call, type, box_move, &device);
+  device::finish_earlier(device, box_move.source.place.first);
+  device::finish_earlier(device, box_move.destination.place.first);
+  return pack_on_host(real, call, type, &box_move, &device);
 }
 
 int pack_or_unpack_throwing(const Real& real, PackCall& call) {

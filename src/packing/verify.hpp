@@ -10,17 +10,17 @@ namespace tempi::packing {
 
 class Verification {
  public:
-  // Before the transfer: saves the bytes that it may overwrite.
-  Verification(const PackCall& call, const pack::Transfer& transfer, device::Device* device);
+  // Before the move: saves the bytes that it may overwrite.
+  Verification(const PackCall& call, const pack::BoxMove& box_move, device::Device* device);
 
-  // After the transfer: throws Error (verification) with the datatype's tree if a byte differs.
+  // After the move: throws Error (verification) with the datatype's tree if a byte differs.
   void check();
 
  private:
   [[noreturn]] void fail(std::int64_t offset, const datatype::Tree& tree) const;
 
   const PackCall& call_;
-  const pack::Transfer& transfer_;
+  const pack::BoxMove& box_move_;
   std::optional<pack::HostImage> source_, destination_;
 };
 

@@ -27,8 +27,8 @@
 //
 // A process counts all creations or none: from MPI_Init on if the options allow direct messages, or ask for a timeline,
 // else never. (A process that this library enters after MPI_Init never counts.) One that does not count has no ids and
-// no mailbox; its peers pack what they send to it, whatever ids they have. So any two processes that compare ids have
-// both counted from the first creation on. Creations that bypass this library must do so on all members.
+// no shared segment; its peers pack what they send to it, whatever ids they have. So any two processes that compare ids
+// have both counted from the first creation on. Creations that bypass this library must do so on all members.
 #pragma once
 
 #include "mpi/handle.hpp"

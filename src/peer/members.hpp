@@ -33,8 +33,8 @@ struct Members {
     std::atomic<Attachment*> ready{};     // it, for everyone
   };
   mutable std::array<Slot, static_cast<std::size_t>(Attached::count_)> attached{};
-  enum class Neighbours : std::uint8_t { unknown, none, some };
-  mutable std::atomic<Neighbours> neighbours{Neighbours::unknown};  // members on this node, other than this process
+  enum class NodePeers : std::uint8_t { unknown, none, some };
+  mutable std::atomic<NodePeers> node_peers{NodePeers::unknown};  // members on this node, other than this process
   mutable Lineage lineage{};
 };
 

@@ -72,7 +72,7 @@ bool has_others_of_node(const World& world, Handle group) {
   return std::any_of(found.begin(), found.end(), [](int rank) { return rank != MPI_UNDEFINED; });
 }
 
-bool look_for_neighbours(const World& world, Handle comm) {
+bool look_for_node_peers(const World& world, Handle comm) {
   const Real& mpi = real_pmpi();
   int is_inter = 0;
   Handle own = 0, remote = 0;
@@ -83,16 +83,16 @@ bool look_for_neighbours(const World& world, Handle comm) {
   return is_inter != 0 && has_others_of_node(world, remote) ? true : has_own;
 }
 
-bool has_neighbours(const World& world, Handle comm) noexcept try {
+bool has_node_peers(const World& world, Handle comm) noexcept try {
   if (key_of(comm) == world.comm || key_of(comm) == key_of(comm_self())) return true;
   const Members* const members = known_members(comm);
   if (members == nullptr) return true;
-  Members::Neighbours known = members->neighbours.load(std::memory_order_relaxed);
-  if (known == Members::Neighbours::unknown) {
-    known = look_for_neighbours(world, comm) ? Members::Neighbours::some : Members::Neighbours::none;
-    members->neighbours.store(known, std::memory_order_relaxed);
+  Members::NodePeers known = members->node_peers.load(std::memory_order_relaxed);
+  if (known == Members::NodePeers::unknown) {
+    known = look_for_node_peers(world, comm) ? Members::NodePeers::some : Members::NodePeers::none;
+    members->node_peers.store(known, std::memory_order_relaxed);
   }
-  return known == Members::Neighbours::some;
+  return known == Members::NodePeers::some;
 } catch (...) {  // no memory
   return true;
 }
@@ -160,10 +160,10 @@ const KnownPeer* find(Handle comm, int rank) noexcept {
   return all != nullptr ? find_in(*all, comm, rank) : nullptr;
 }
 
-bool may_be_neighbour(Handle comm, int rank) noexcept {
+bool may_be_node_peer(Handle comm, int rank) noexcept {
   const World* const all = world();
   if (all == nullptr) return false;
-  if (rank < 0) return all->here.size() > 1 && has_neighbours(*all, comm);
+  if (rank < 0) return all->here.size() > 1 && has_node_peers(*all, comm);
   const KnownPeer* const peer = find_in(*all, comm, rank);
   return peer != nullptr && peer->on_node >= 0;
 }

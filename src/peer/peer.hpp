@@ -41,7 +41,7 @@ class Attachment {
 };
 // Before MPI_Comm_free and MPI_Comm_disconnect; of any handle.
 void communicator_ends(Handle comm) noexcept;
-enum class Attached : std::uint8_t { meetings, agreement, windows, parked, count_ };
+enum class Attached : std::uint8_t { matcher, agreement, windows, cached, count_ };
 // The one of a valid communicator, made at the first call. Null if its destruction cannot be watched.
 Attachment* attachment(Handle comm, Attached which, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept;
 // The same of any handle, if it has been made. Null: not yet.
@@ -58,7 +58,7 @@ const KnownPeer* find(Handle comm, int rank) noexcept;
 
 // The rank is a process of this node; a negative rank: a member other than this process may be, of MPI_COMM_SELF any
 // one of the node (it stands for the processes of a window or a file). Of a communicator that is known to be valid.
-bool may_be_neighbour(Handle comm, int rank) noexcept;
+bool may_be_node_peer(Handle comm, int rank) noexcept;
 
 // Locality for a message of host memory. An unknown peer is taken to be as far as the farthest rank.
 model::Peer host_peer(Handle comm, int rank) noexcept;

@@ -12,12 +12,6 @@
 #include "collective/window_memory.hpp"
 #include "device/device.hpp"
 #include "device/staging.hpp"
-#include "message/direct.hpp"
-#include "message/engine.hpp"
-#include "message/parked.hpp"
-#include "message/quiet.hpp"
-#include "message/starter.hpp"
-#include "message/unmapping.hpp"
 #include "mpi/active.hpp"
 #include "mpi/own_comm.hpp"
 #include "mpi/progress.hpp"
@@ -25,6 +19,12 @@
 #include "peer/ids.hpp"
 #include "peer/node.hpp"
 #include "peer/world.hpp"
+#include "transfer/engine.hpp"
+#include "transfer/no_gpu.hpp"
+#include "transfer/progress_mode.hpp"
+#include "transfer/repeated_calls.hpp"
+#include "transport/ipc/ipc.hpp"
+#include "transport/ipc/unmapping.hpp"
 #include "types/types.hpp"
 
 namespace tempi::process {
@@ -70,10 +70,10 @@ void begin(World world) noexcept {
   if (!active()) return;
   ++n_up;
   if (world == World::yes) {
-    message::choose_starter(n_up > 1);
+    message::choose_progress_mode(n_up > 1);
     peer::begin_ids();
-    message::forget_quiet();  // messages of sessions before it
-    message::open_mailbox();
+    message::forget_without_gpu();  // messages of sessions before it
+    message::open_segment();
   }
   const int rank = world == World::yes ? own_rank() : -1;
   trace::start();
@@ -86,7 +86,7 @@ void begin(World world) noexcept {
 void end_session() noexcept {
   if (!active()) return;
   message::Engine::flush();
-  message::end_parked();
+  message::end_cached();
   if (--n_up > 0) return;
   message::Engine::get().tend_orphans(true);
   forget_handles();
@@ -99,11 +99,11 @@ void keep_session() noexcept {
 void end_world() noexcept {
   if (!active()) return;
   tell_verified();
-  message::end_starter();
+  message::end_progress();
   message::Engine::flush();
   collective::free_refused_windows();
   end_session();
-  message::close_mailbox();
+  message::close_segment();
   end_library_progress();
   end_own_comm();
   peer::end_ids();

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 KINDS = ("pack", "message", "unpack")
-RULE = "oneshot, or from 48 KiB device if the library is CUDA-aware"  # message/strategy.cpp
+RULE = "oneshot, or from 48 KiB device if the library is CUDA-aware"  # transfer/strategy.cpp
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tempi.simulate.errors import SimulationError
 from tempi.simulate.network import MICRO
 from tempi.simulate.profiles import Terms, is_cuda_aware, terms_of
 
-RULE_BYTES = 48 << 10  # without a prediction of the rule's strategy (kDeviceBytes, src/message/strategy.cpp)
+RULE_BYTES = 48 << 10  # without a prediction of the rule's strategy (kDeviceBytes, src/transfer/strategy.cpp)
 LIBRARY, HOST, SELF = "library", "host", "self"
 (DIRECT,) = DIRECT_STRATEGIES
 
@@ -103,7 +103,7 @@ class Costs:
         return self._block_us * MICRO
 
     def strategy_of(self, message: OneMessage) -> str:
-        """The strategy that the shim takes of a message that it packs (``src/message/strategy.cpp``)."""
+        """The strategy that the shim takes of a message that it packs (``src/transfer/strategy.cpp``)."""
         if self._wish not in (None, DIRECT):
             return str(self._wish) if self._aware or self._wish not in NEED_CUDA_AWARE else "oneshot"
         if self._goes_direct(message):

@@ -60,7 +60,7 @@ TASKS = [("hand", "5:3:3"), ("hand", "32:1:2"), ("hand", "40:1:2"), ("hand", "3:
 
 
 @pytest.mark.parametrize(("n_ranks", "cuda_aware", "how"), [(1, "1", "HandDevice"), (3, "0", "HandStaged")])
-def test_the_kernel_moves_every_box_and_nothing_is_sent_too_early(n_ranks, cuda_aware, how):
+def test_the_kernel_moves_every_box_and_nothing_is_sent_too_unmatched(n_ranks, cuda_aware, how):
     found = results_of_ranks(n_ranks, TASKS, TEMPI_CUDA_AWARE=cuda_aware, STAND_IN_GPUS=str(n_ranks))
     assert [record["how"] for record in found] == [how] * 4 + ["HandNccl"]
     assert [record["wrong"] for record in found] == [0] * 5

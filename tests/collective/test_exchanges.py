@@ -96,7 +96,7 @@ def test_polls_are_used_again(job, size):
 
 
 def test_host_memory_after_many_communicators(job):
-    """Their lines are free: a receive into host memory says that it is no offer, and its sender does not wait."""
+    """Their match queues are free: a receive into host memory is not published; its sender does not wait."""
     assert job(3).call(worker.host_memory_after_communicators, 300, timeout=120) == [0] * 3
 
 

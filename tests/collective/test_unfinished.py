@@ -135,7 +135,7 @@ def test_a_rank_that_does_not_take_part(without):
 @pytest.mark.parametrize(("members", "calls"), [(2, 4), (3, 3)])
 def test_all_orders_of_the_members_find_one_way(tmp_path, members, calls):
     """Every interleaving of their steps, for every wish of each member in each call."""
-    program = compiled(cxx(), HERE / "courses.cpp", tmp_path, "-std=c++20", "-O2")
+    program = compiled(cxx(), HERE / "path_records.cpp", tmp_path, "-std=c++20", "-O2")
     found = succeed([str(program), str(members), str(calls)], shim.clean_environment()).out.split()
     assert found[0] == "well"
     assert int(found[1]) > 1000

@@ -7,7 +7,7 @@ import socket
 import ways
 from mpi4py import MPI
 
-from support import mailboxes, outcomes
+from support import outcomes, shared_segments
 from support.building import Builder
 from support.direct_counts import DIRECT
 from support.messages import End, Side
@@ -25,7 +25,7 @@ def neighbours() -> tuple[list[str], list[int]]:
 
 
 def messages_to_all(out: End, into: End, n: int) -> tuple[int, int]:
-    """`n` messages from each rank to each other one, posted first: those that went direct, and those offered."""
+    """`n` messages from each rank to each other one, posted first: those that went direct, and those published."""
     comm = MPI.COMM_WORLD
     others = [(other, k) for other in range(comm.size) if other != comm.rank for k in range(n)]
     before = outcomes.rows()
@@ -51,7 +51,7 @@ def searches(out: End, into: End) -> int:
     here = [rank for rank in ranks if library().is_on_this_node(rank)]
     is_first = MPI.COMM_WORLD.rank == here[0]  # it takes the doors of the others, whose own ones are on their hosts
     far = [rank for rank in ranks if rank not in here and is_first]
-    doors = [mailboxes.listen(mailboxes.job_name(), rank) for rank in far]
+    doors = [shared_segments.listen(shared_segments.job_name(), rank) for rank in far]
     messages_to_all(out, into, 3)
     return sum(map(_visits, doors))
 

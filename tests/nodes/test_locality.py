@@ -44,7 +44,7 @@ def test_messages_are_direct_within_a_node_only(placed):
 
 
 @needs.open_mpi()
-def test_mailboxes_of_other_nodes_are_not_looked_for(placed):
+def test_shared_segments_of_other_nodes_are_not_looked_for(placed):
     job, _ = placed
     assert job.call(worker.searches, gpu_end(FACES[0]), gpu_end(FACES[1])) == [0] * job.size
 

@@ -34,7 +34,7 @@ def wait_until_none(find):
 
 
 def doors(hosts, name):
-    """The names of the mailboxes of a host, of which connections nobody has accepted show more than once."""
+    """The names of the shared segments of a host, of which connections nobody has accepted show more than once."""
     command = [*hosts.on(name), "cat", "/proc/net/unix"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return set(re.findall("@(tempi-mailbox-.*)", listed))

@@ -1,4 +1,4 @@
-"""A program of two ranks: a receive from one that dies while its kernel runs, behind the marker.
+"""A program of two ranks: a receive from one that dies while its kernel runs, behind the FIN message.
 
 The receiver stops the launcher, which would end it, and writes the class of its error into the file TESTS_REPORT.
 """
@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from behind_markers_worker import RECEIVER, transfer
+from early_fin_worker import RECEIVER, transfer
 from errors_worker import error_class
 from mpi4py import MPI
 from test_direct import FACES, gpu_end

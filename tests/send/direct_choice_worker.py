@@ -15,7 +15,7 @@ TAG = 3
 
 
 def ring(out: End, into: End, n: int) -> dict[str, int]:
-    """Counts of offers, and of messages that were written into them. Receives are posted first; bytes are checked."""
+    """Counts of published receives, and of messages written into them. Receives are posted first; bytes are checked."""
     before = outcomes.rows()
     exchange_worker.ring(out, into, n)
     return {outcome: calls for (name, outcome), calls in (outcomes.rows() - before).items() if name == "direct"}

@@ -9,7 +9,7 @@ import ways
 from mpi4py import MPI
 
 from support import constructors as c
-from support import mailboxes
+from support import shared_segments
 from support.building import Builder
 from support.messages import End, Side
 from support.p2p import PLAIN, Requests
@@ -22,7 +22,7 @@ comm = MPI.COMM_WORLD
 lands = os.environ["TESTS_LANDS"] == "1"
 kind = "device 1" if lands and comm.rank == 1 else "device"
 spec = c.Vector(600_000, 1, 2, INT) if lands else c.Vector(600, 2, 5, INT)
-print("job", mailboxes.job_name() if "PMIX_NAMESPACE" in os.environ else "", flush=True)
+print("job", shared_segments.job_name() if "PMIX_NAMESPACE" in os.environ else "", flush=True)
 comm.Barrier()
 with Builder() as builder:
     for k in range(N_MESSAGES):

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "message/state.hpp"
+#include "request/state.hpp"
 
 using namespace tempi::message;
 
@@ -18,7 +18,7 @@ struct Row {
 constexpr Row kRows[] = {
 #define TEMPI_STATE(name, completion, invariant) {#name, MessageState::name},
 #define TEMPI_STEP(from, to, cause)
-#include "message/states.def"
+#include "request/states.def"
 };
 
 // The steps to a state, by breadth.

@@ -1,4 +1,4 @@
-"""The rank of test_own_messages.py: messages to itself, whose markers go while their kernels run."""
+"""The rank of test_own_messages.py: messages to itself, whose FIN messages go while their kernels run."""
 
 from __future__ import annotations
 

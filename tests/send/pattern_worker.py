@@ -1,4 +1,4 @@
-"""Ranks of test_offers_come_back.py: they exchange their pattern as set-up phases do, then halos by rank and tag."""
+"""Ranks of test_publishing_resumes.py: they exchange their pattern as set-up phases do, then halos by rank and tag."""
 
 from __future__ import annotations
 

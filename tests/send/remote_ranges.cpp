@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "message/reach.hpp"
+#include "transport/ipc/imports.hpp"
 
 using tempi::message::RemoteRange;
 
@@ -11,8 +11,8 @@ using tempi::message::RemoteRange;
 
 int main() {
   constexpr std::uint64_t kBlock = 2 << 20;
-  const tempi::mailbox::Contents* const owner = nullptr;
-  const auto* const other_owner = reinterpret_cast<const tempi::mailbox::Contents*>(64);
+  const tempi::ipc::Segment* const owner = nullptr;
+  const auto* const other_owner = reinterpret_cast<const tempi::ipc::Segment*>(64);
   const auto context = reinterpret_cast<tempi::device::Context>(8);
   const RemoteRange range{owner, nullptr, 4 * kBlock + 512, 4 * kBlock + 1024};
   CHECK(range.overlaps({owner, nullptr, 4 * kBlock + 1023, 5 * kBlock}));

@@ -20,7 +20,7 @@ from support.typemap import Named
 
 INT = Named("INT")
 SIZES = (24, 24, 24, 96, 6000)  # elements, by tag
-SHORT_BLOCKS = 66_000, 540_000  # in blocks of 4 bytes: landed, and in chunks (message/landing.cpp)
+SHORT_BLOCKS = 66_000, 540_000  # in blocks of 4 bytes: landed, and in chunks (transport/ipc/bounce_buffer.cpp)
 SENDS = tuple(
     filter(ways.has, ("Isend",) * 6 + ("Issend", "Send_init", "Isendrecv", "Send", "Ssend", "Ibsend", "Sendrecv"))
 )

@@ -207,7 +207,7 @@ class Schedule:
 
 
 def run(seeds: Iterable[int], flavour: Flavour) -> tuple[int, int, int]:
-    """The numbers of messages that this rank wrote into buffers and landings, and of those that it could have."""
+    """The numbers of messages that this rank wrote into buffers and bounce buffers, and of those that it could have."""
     before, n_possible = outcomes.rows(), 0
     for seed in seeds:
         plan = Plan(seed, MPI.COMM_WORLD.size, flavour)

@@ -1,4 +1,4 @@
-"""Ranks of test_direct_ranks.py: peers that pack, and doors of mailboxes that another process holds."""
+"""Ranks of test_direct_ranks.py: peers that pack, and doors of shared segments that another process holds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from exchange_worker import SENDER
 from mpi4py import MPI
 
 from support import constructors as c
-from support import mailboxes, outcomes
+from support import outcomes, shared_segments
 from support.building import Builder
 from support.direct_counts import direct_since
 from support.messages import End, Image, Side
@@ -41,10 +41,10 @@ _kept: list[object] = []
 
 
 def pretend(how: str) -> None:
-    """The rank without the shim opens a door, behind which there is no mailbox."""
+    """The rank without the shim opens a door, behind which there is no shared segment."""
     comm = MPI.COMM_WORLD
     size = 0
-    if comm.rank == SENDER and (file := mailboxes.file_of(os.getpid())):
+    if comm.rank == SENDER and (file := shared_segments.file_of(os.getpid())):
         size = file.stat().st_size
     size = comm.bcast(size, SENDER)
     if comm.rank == SENDER:
@@ -52,10 +52,10 @@ def pretend(how: str) -> None:
     else:
         first = {"another version": b"\x63" + bytes(3) + size.to_bytes(4, "little") + b"\1\0\0\0\1"}.get(how, b"")
         if how != "no file":
-            _kept.append(mailboxes.make_file(size + (4096 if how == "another size" else 0), first))
-        _kept.append(mailboxes.listen(mailboxes.job_name(), comm.rank))
+            _kept.append(shared_segments.make_file(size + (4096 if how == "another size" else 0), first))
+        _kept.append(shared_segments.listen(shared_segments.job_name(), comm.rank))
     comm.Barrier()
 
 
 def who() -> tuple[int, str]:
-    return os.getpid(), mailboxes.job_name()
+    return os.getpid(), shared_segments.job_name()

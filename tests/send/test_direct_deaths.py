@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from test_direct import DIRECT
 
-from support import mailboxes, needs, shim
+from support import needs, shared_segments, shim
 from support.programs import compiled, mpicc, mpirun_python
 
 HERE = Path(__file__).parent
@@ -30,7 +30,7 @@ STEPS = {
     "with the bytes written, before the marker": {"DIE_AT": "before marker"},
     "after the marker": {"DIE_AT": "after marker"},
 }
-# Of messages in three chunks, into landings: three launches of its sends, and three to unpack what it receives.
+# Of messages in three chunks, into bounce buffers: three launches of its sends, and three to unpack what it receives.
 LANDED_STEPS = {
     "before the first chunk": {"TEMPI_FAKE_FAIL": "launch:1:kill"},
     "with a chunk under way": {"TEMPI_FAKE_FAIL": "launch:2:kill"},
@@ -75,7 +75,7 @@ def test_a_rank_that_dies(tool, step):
 
 @needs.open_mpi()
 @pytest.mark.parametrize("step", LANDED_STEPS)
-def test_a_rank_that_dies_around_a_landing(tool, step):
+def test_a_rank_that_dies_around_a_bounce_buffer(tool, step):
     check_death(tool, LANDED_STEPS[step], lands=True)
 
 
@@ -101,5 +101,5 @@ def check_death(tool, step, lands):
     assert job.returncode != 0, f"nobody died:\n{output}"
     names = {line.split()[1] for line in output.splitlines() if line.startswith("job ")}
     assert not wait_until_none(lambda: processes_of(token))
-    assert not [(name, rank) for name in names for rank in range(2) if mailboxes.is_open(name, rank)]
+    assert not [(name, rank) for name in names for rank in range(2) if shared_segments.is_open(name, rank)]
     assert not [file for file in os.listdir("/dev/shm") if any(name in file for name in names)]

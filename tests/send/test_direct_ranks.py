@@ -17,13 +17,19 @@ from mpi4py import MPI
 from test_direct import DIRECT, FACES, INT, gpu_end
 
 from support import constructors as c
-from support import mailboxes, needs
+from support import needs, shared_segments
 from support.effort import IS_QUICK
 from support.ranks import Ranks
 
 PATIENT = {"TEMPI_MATCH_TIMEOUT": "5000000"}
 SOON = 4.0  # seconds: less than the patience
-N_WINDOW, N_SLOTS, MOST_LINES, MOST_COUNTS, N_CLOSED = 16, 512, 768, 4096, 64  # src/mailbox/contents.hpp, meetings.cpp
+N_WINDOW, N_SLOTS, MOST_LINES, MOST_COUNTS, N_CLOSED = (
+    16,
+    512,
+    768,
+    4096,
+    64,
+)  # src/transport/ipc/segment/segment.hpp, meetings.cpp
 BIG = c.Vector(30_000, 2, 5, INT)
 NOBODY = 65534
 ANY_TAG = MPI.ANY_TAG
@@ -43,7 +49,7 @@ def test_a_ring_is_direct(ranks, n_ranks, receives_first):
 
 
 @pytest.mark.parametrize(("sent", "received"), [((5, 5), 5), ((5, 6), ANY_TAG)])
-def test_a_direct_message_does_not_pass_an_early_one_that_its_receive_may_match(ranks, sent, received):
+def test_a_direct_message_does_not_pass_an_unmatched_one_that_its_receive_may_match(ranks, sent, received):
     job = ranks(2, **DIRECT, TEMPI_MATCH_TIMEOUT="5000000", TESTS_THREAD_LEVEL="0")
     job.call(worker.posted_between_two_sends, gpu_end(FACES[0]), gpu_end(FACES[1]), sent, received)
 
@@ -93,7 +99,7 @@ def test_more_receives_of_a_line_than_its_window(pair):
     assert row(pair, [3] * 40, N_WINDOW) == 40
 
 
-def test_more_offers_than_slots(pair):
+def test_more_published_receives_than_slots(pair):
     """Receives that are done may keep a quarter of the slots for their next start."""
     n_direct = row(pair, [k // 5 for k in range(N_SLOTS + 88)], N_SLOTS + 88)
     assert N_SLOTS * 3 // 4 <= n_direct <= N_SLOTS
@@ -129,7 +135,7 @@ def test_more_closed_communicators_than_are_listed(ranks):
 
 
 def test_cancelling_again_does_not_wait(ranks):
-    """Offers that an earlier cancel has withdrawn are nobody's claims."""
+    """Published receives that an earlier cancel has withdrawn are nobody's claims."""
     [seconds, _] = ranks(2, **DIRECT).call(worker.cancelled_twice, gpu_end(FACES[0]))
     assert seconds < 2
 
@@ -176,7 +182,7 @@ def test_a_peer_that_packs(peer):
 
 @needs.open_mpi()
 @pytest.mark.parametrize("how", ["no file", "another size", "another version"])
-def test_a_door_without_a_mailbox(how):
+def test_a_door_without_a_shared_segment(how):
     with Ranks(2, DIRECT | PATIENT, {RECEIVER: {"LD_PRELOAD": ""}}) as job:
         job.call(strangers.pretend, how)
         for direct, seconds in job.call(strangers.mixed, FACES[0], 40):
@@ -205,7 +211,7 @@ def listening(job, rank, is_nobody):
     ready, tells = os.pipe()
     child = os.fork()
     if child == 0:
-        name = mailboxes.door_name(job, rank)
+        name = shared_segments.door_name(job, rank)
         if is_nobody:
             become_nobody()
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -245,10 +251,10 @@ def is_refused(path, flags):
 
 @needs.open_mpi()
 @needs.root("becomes another user")
-def test_another_user_finds_no_mailbox(pair):
+def test_another_user_finds_no_shared_segment(pair):
     for rank, (pid, job) in enumerate(pair.call(strangers.who)):
-        file = mailboxes.file_of(pid)
-        assert mailboxes.is_open(job, rank)
+        file = shared_segments.file_of(pid)
+        assert shared_segments.is_open(job, rank)
         assert file is not None
         assert stat.S_ISREG(file.stat().st_mode)
 

@@ -56,5 +56,5 @@ def test_schedules_with_wildcards_probes_and_cancels(ranks, drawn, n_ranks, opti
 
 
 @pytest.mark.parametrize(("n_ranks", "options"), [*itertools.product([2, 3], JOBS)][:: 2 if IS_QUICK else 1])
-def test_schedules_with_landings(ranks, drawn, n_ranks, options):
+def test_schedules_with_bounce_buffers(ranks, drawn, n_ranks, options):
     assert check(ranks(n_ranks, **DIRECT, **JOBS[options]), drawn, N_LANDING, LANDING, options) > 0

@@ -1,4 +1,4 @@
-"""The states of a message: the table of steps (src/message/states.def), and the library's use of it."""
+"""The states of a message: the table of steps (src/request/states.def), and the library's use of it."""
 
 from pathlib import Path
 

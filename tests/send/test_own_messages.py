@@ -1,4 +1,4 @@
-"""Direct messages of a rank to itself: the marker goes while the kernel runs."""
+"""Direct messages of a rank to itself: the FIN message goes while the kernel runs."""
 
 import own_messages_worker as worker
 import pytest
@@ -23,7 +23,7 @@ def test_a_send_that_is_cancelled_too_late(ranks):
 
 
 @pytest.mark.parametrize("completion", ["Wait", "Waitall", "Waitany", "Waitsome"])
-def test_a_kernel_that_fails_behind_its_marker(completion):
+def test_a_kernel_that_fails_behind_its_fin_message(completion):
     with Ranks(1, {**DIRECT, "TEMPI_FAKE_FAIL": "finish:1"}) as fresh:
         assert fresh.call(worker.left_by_a_send, OUT, INTO, completion) == [(True, 0)]
 

@@ -62,7 +62,7 @@ def probed(end: End, n: int, way: str) -> None:
 
 
 def sent_to_a_prober(end: End, n: int, send: str) -> int:
-    """Messages to a rank that looks for each message before it receives it: how many waited for an offer in vain."""
+    """Messages to a rank that probes before it receives: how many waited for a published receive in vain."""
     comm = MPI.COMM_WORLD
     comm.Iprobe(MPI.PROC_NULL)
     comm.Barrier()
@@ -94,7 +94,7 @@ def polled(end: End, n: int) -> None:
 
 
 def answered(end: End, n: int) -> None:
-    """An early send, and a receive of the answer, which its receiver sends when it has it."""
+    """An unmatched send, and a receive of the answer, which its receiver sends when it has it."""
     comm = MPI.COMM_WORLD
     with Builder() as builder:
         for k in range(n):

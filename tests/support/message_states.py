@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-TABLE = Path(__file__).resolve().parent.parent.parent / "src" / "message" / "states.def"
+TABLE = Path(__file__).resolve().parent.parent.parent / "src/request/states.def"
 FIRST = "inactive"
 
 

@@ -7,7 +7,7 @@ A strategy that is ignored, or a call that falls to another path, fails at the e
 
 A *path* is the name of a strategy: "oneshot", "staged" and "device" pack GPU memory, "host" packs host memory, and
 "library" leaves the buffer to the MPI library. The rules restate the documents (docs/options.md) for the environment
-of this process; they share nothing with src/message/strategy.cpp.
+of this process; they share nothing with src/transfer/strategy.cpp.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _is_message(function: str) -> bool:
 def _check_kernels(claims: Iterable[Claim], found: Rows, told: str) -> None:
     """Kernels run if, and only if, GPU memory is packed or unpacked.
 
-    What has been offered may be written by its sender's kernel. A _replace that is counted as the library's may be an
+    What has been published may be written by its sender's kernel. A _replace that is counted as the library's may be an
     exchange of two copies in device memory.
     """
     n_launches = found[LAUNCHES]

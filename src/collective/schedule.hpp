@@ -1,0 +1,109 @@
+// The messages by which a process takes part in a collective call: one to, and one from, each other process.
+//
+// Blocks of one process are joined to one message: of the blocks' datatypes, in the order in which both ends know them.
+// A schedule whose buffers are all in GPU memory has persistent requests, and may be repeated; another is carried out
+// once.
+//
+// Invariants
+//   A schedule that is under way is not started again, nor is one that has failed.
+//   One thread may end a schedule while another one that begins a call looks whether it fits: is_under_way_ tells.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collective/element_type.hpp"
+#include "collective/schedule_steps.hpp"
+#include "collective/sent_copy.hpp"
+#include "transfer/call.hpp"
+
+namespace tempi::collective {
+
+// The memory of one or more processes, joined by "or".
+enum : unsigned { kOnGpu = 1, kNotDirect = 2, kOnHost = 4 };
+
+// The memory for packed bytes is taken beforehand, or when a message has turned out not to be direct: its bytes follow
+// then. The latter is for calls of which all buffers are in GPU memory, on all processes.
+enum class Fallback : bool { ready, follows };
+
+class Schedule {
+ public:
+  // No request is made. `comm` carries the messages, with this tag; the limit is that of a copy. Throws Refused.
+  Schedule(const Real& real, Handle comm, Steps&& steps, device::Limit limit, int tag = kAnyCall);
+  ~Schedule();
+  Schedule(const Schedule&) = delete;
+  Schedule& operator=(const Schedule&) = delete;
+
+  // The memory of this process. Where bytes had to follow several times, direct messages pause for some calls.
+  unsigned memory();
+  std::int64_t bytes_sent() const;
+
+  bool may_be_repeated() const { return is_all_on_gpu_ && !has_failed_; }
+  // For the next call. A large copy ends with its call: a GPU's memory is the program's.
+  bool may_be_kept() const { return may_be_repeated() && (!copy_ || copy_->bytes() <= kMostKeptBytes); }
+  // The same arguments again: their buffers are still where they were.
+  bool fits(const Steps& steps) const;
+  // The codes that follow are the library's; the first one that is not MPI_SUCCESS counts.
+
+  // Complete on return.
+  int carry_out(Fallback fallback);
+  // The requests, for start(): else it makes them.
+  int make();
+  // The messages are under way, unless there is an error.
+  int start();
+  // True: they are complete; always with `waits`.
+  bool has_ended(bool waits, int& code);
+
+  static constexpr int kAnyCall = 0, kFollowing = 1, kFirstOwn = 2;  // tags
+
+ private:
+  static constexpr std::int64_t kMostKeptBytes = 16 << 20;
+
+  struct Message {
+    message::Envelope envelope;
+    message::FoundEndpoint found;
+    bool is_sent;
+    pack::End end;
+    bool is_looked_at;  // `found` is there
+    bool is_complete;
+  };
+
+  void add(const std::vector<Step>& steps, bool is_sent, const void* address);
+  void add_message(const std::vector<Step>& all, int peer, bool is_sent, const void* address);
+  message::Envelope joined(const std::vector<Step>& parts, bool is_sent, const void* address);
+  void look(Message& message);
+  int make(Message& message, void* request);
+  int make_all();
+  int start(Fallback fallback);
+  int make_persistent(Message& message, message::Endpoints&& endpoints, void* request);
+  int make_once(const message::Envelope& envelope, message::FoundEndpoint&& found, bool is_sent, void* request);
+  void use(Fallback fallback);
+  int let_follow();
+  int wait_for(int n, void* requests) const;
+  bool test(int& code);
+  void give_up(int code) noexcept;
+  bool was_direct(std::size_t i) const;
+  void free_requests() noexcept;
+  void* request(std::size_t i) { return requests_.data() + i * kRequestBytes; }
+  Handle handle(std::size_t i) const { return load_handle(requests_.data() + i * kRequestBytes); }
+
+  const Real& real_;
+  const Handle comm_;
+  const int tag_;
+  Steps steps_;
+  std::shared_ptr<SentCopy> copy_{};  // if blocks that are sent make room for those that are received
+  std::vector<OwnTypePtr> joined_types_;
+  std::vector<Message> messages_;  // received ones first
+  std::vector<char> requests_;     // of each
+  unsigned memory_ = 0;
+  bool is_all_on_gpu_ = true, is_made_ = false;
+  std::atomic<bool> is_under_way_{false}, has_failed_{false};
+  int failure_ = MPI_SUCCESS;
+  Fallback fallback_ = Fallback::ready;
+  int n_followed_ = 0;  // calls in a row of which bytes have followed
+  int n_paused_ = 0;
+};
+
+}  // namespace tempi::collective

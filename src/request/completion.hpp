@@ -1,0 +1,31 @@
+// Wait, Test and their relatives over arrays of requests, some of which are managed. `real` is the layer below the name
+// that the program called; addresses of requests are the program's.
+#pragma once
+
+#include "mpi/real.hpp"
+#include "request/message.hpp"
+
+namespace tempi::message {
+
+int wait(const Real& real, void* request, MPI_Status* status);
+int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses);
+// For messages of our own: each error is told to the handler of its communicator. (MPICH's MPI_Waitall tells that of
+// MPI_COMM_WORLD.) The statuses have the codes.
+int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses);
+int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status);
+int wait_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses);
+int test(const Real& real, void* request, int* flag, MPI_Status* status);
+int test_all(const Real& real, int count, void* requests, int* flag, MPI_Status* statuses);
+int test_any(const Real& real, int count, void* requests, int* index, int* flag, MPI_Status* status);
+int test_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses);
+
+int request_free(const Real& real, void* request);
+int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* status);
+int request_get_status_any(const Real& real, int count, const void* requests, int* index, int* flag,
+                           MPI_Status* status);
+int request_get_status_all(const Real& real, int count, const void* requests, int* flag, MPI_Status* statuses);
+int request_get_status_some(const Real& real, int count, const void* requests, int* n_done, int* indices,
+                            MPI_Status* statuses);
+int cancel(const Real& real, void* request);
+
+}  // namespace tempi::message

@@ -1,0 +1,110 @@
+// A message in progress, represented by a request of the program.
+//
+// Glossary
+//   managed    a request is managed when one of its endpoints is packed by us, its bytes go by other messages, or it is
+//              an undecided receive (transport/ipc/undecided.hpp); all others are the library's alone
+//   transfer   a buffer of the message that is ours, with its packed bytes (transfer/transfer.hpp)
+//   state      the place of the message between its call and its end (request/state.hpp)
+//   active     the program waits for it: every state but "inactive" and "ended"
+//   collective a message of a collective call: its transfers are those of all peers, or it has none and a
+//              continuation; no status tells its bytes
+//   continuation   what else the request stands for: the send of an Isendrecv, the messages of a collective call
+//
+// Invariants
+//   The handle that the program holds is a real request of the library: a receive's own, or a persistent send's that is
+//   started once its bytes are packed, or never (request/state.hpp).
+//   The engine keeps every message with such a handle, except while a call completes it: that call has taken it.
+//   A message with a continuation is not complete, whatever its own state.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/counters.hpp"
+#include "base/error.hpp"
+#include "mpi/real.hpp"
+#include "request/state.hpp"
+#include "transfer/transfer.hpp"
+
+namespace tempi::message {
+
+struct Message;
+class RequestCache;
+struct CachedRequest;
+
+// The place in which a message was cached last. It is gone when the request cache has been emptied since.
+struct LastCached {
+  CachedRequest* there = nullptr;
+  std::uint64_t n_emptied = 0;  // times the request cache had been emptied; 0: nowhere yet
+};
+
+class Continuation {
+ public:
+  virtual ~Continuation() = default;
+  // Always true with `waits`. The message's start_code tells of failures that no error handler was told of.
+  virtual bool has_ended(Message& message, bool waits) noexcept = 0;
+};
+
+using MessagePtr = std::shared_ptr<Message>;
+
+// Kept by the message of a collective call beside its packed buffers, for as long as the library may read it.
+class CompletionHook {
+ public:
+  virtual ~CompletionHook() = default;
+  virtual void packed() noexcept {}   // the bytes that are sent are packed; the library is not called yet
+  virtual void arrived() noexcept {}  // the library's call is complete; nothing is unpacked yet
+  // Asked before the bytes of a complete call are unpacked. False: they are unpacked, or another thread does it.
+  virtual bool begins_unpacking(Message& message) noexcept;
+  virtual void unpacked() noexcept {}        // the bytes are in the program's buffer
+  virtual void await_unpacked() noexcept {}  // by whichever thread
+  // Starts the inactive call `message`: the code for the program.
+  virtual int start(Message& message) noexcept;
+  // Gives the code of a complete call to the error handler of its object, and returns it.
+  virtual int tell(Handle comm, int code) noexcept;
+};
+
+enum class Lifetime : std::uint8_t {
+  call,      // no request: as long as the call
+  plain,     // the library frees its request at completion
+  ours,      // persistent, unknown to the program: we free it at completion, unless the message is cached
+  programs,  // persistent, made so by the program
+};
+
+struct Message {
+  Message(const Real& real, Handle its_comm, Lifetime its_lifetime)
+      : mpi(real), comm(its_comm), lifetime(its_lifetime) {}
+
+  // All calls about the request use the layer that made it: a tool between us and the library sees pairs.
+  const Real& mpi;
+  Handle comm;  // whose error handler is told
+  Lifetime lifetime;
+  Handle request = request_null();
+  Transfers outs{}, ins{};                  // sent and received; neither for a buffer that is the library's
+  bool is_buffered = false;                 // MPI_Bsend_init: each start is an MPI_Ibsend
+  bool is_blocking = false;                 // the program's call ends with the message
+  bool receives_from_nobody = false;        // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
+  std::optional<Function> may_repeat_as{};  // whose next call may take it over
+  std::shared_ptr<RequestCache>
+      request_cache{};       // where it is cached when it is complete; null: it ends (transfer/repeated_calls.hpp)
+  LastCached last_cached{};  // in that request cache
+  std::shared_ptr<CompletionHook> hook{};  // of a collective call
+  StateMachine state{};
+  std::shared_ptr<Continuation> continuation{};  // not complete yet
+  UndecidedPtr undecided{};                      // of a receive whose number is known when it is complete
+  MPI_Status told{};                             // by MPI_Request_get_status, of a message that it has seen
+  int start_code = MPI_SUCCESS;                  // result of the library's MPI_Start, or of the continuation
+  std::optional<Error> failure{};                // error of packing or unpacking
+
+  bool is(MessageState wanted) const { return state.now() == wanted; }
+  bool completes(Completion wanted) const { return completion_of(state.now()) == wanted; }
+  bool is_collective() const { return hook != nullptr; }
+  bool is_active() const { return !completes(Completion::none); }
+  // Not complete, whatever the library says.
+  bool is_pending() const { return continuation || completes(Completion::later); }
+  // Complete, although the library's request was never started.
+  bool ends_without_library() const { return !continuation && completes(Completion::done); }
+  // The state of the library's request does not matter.
+  bool is_inactive_to_library() const { return !is_active() || ends_without_library() || is(MessageState::fin_sent); }
+};
+
+}  // namespace tempi::message

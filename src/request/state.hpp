@@ -1,0 +1,80 @@
+// The state of a message: request/states.def has the states with their invariants, and the steps.
+//
+//   inactive ──▶ pending ──▶ started ──▶ seen ──▶ inactive | ended     a send; get_status leads to "seen"
+//                   ├──────▶ delivered ─────────▶ inactive | ended     straight into the receiver's buffer
+//                   ├──────▶ fin_sent ───▶ delivered | failed          the same, its FIN message first
+//                   ├──────▶ withdrawn ─────────▶ inactive | ended     MPI_Cancel before it was started
+//                   └──────▶ failed ────────────▶ inactive | ended     packing or MPI_Start failed
+//   inactive ──▶ started ──▶ ...                                       a receive, MPI_Ibsend
+//   inactive ──▶ buffered ──────────────────────▶ inactive | ended     MPI_Start of an MPI_Bsend_init
+//   inactive ──▶ replaced ──────────────────────▶ inactive | ended     a collective call, by messages
+//
+// A message whose request is the program's own persistent one goes back to "inactive" and starts anew, as one does that
+// a later call takes over (transfer/repeated_calls.hpp); every other one ends. MPI_Request_free changes no state of an
+// active message: the engine completes it in place of the program.
+//
+// Invariants
+//   Only the engine, under its lock, makes and leaves "pending" and "fin_sent": the states of a message in its queue,
+//   of one that it is starting, and of one whose kernel it waits for.
+//   All other steps are made by the thread that makes the message, or that calls MPI with its request: one at a time.
+//   Nobody but the library touches the packed buffer of a started message.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstdint>
+
+namespace tempi::message {
+
+enum class MessageState : std::uint8_t {
+#define TEMPI_STATE(name, completion, invariant) name,
+#define TEMPI_STEP(from, to, cause)
+#include "request/states.def"
+#undef TEMPI_STATE
+#undef TEMPI_STEP
+};
+
+// Source of a message's completion. Further sources (a GPU mark, a shared segment) would be further values.
+enum class Completion : std::uint8_t {
+  none,        // there is nothing to complete
+  later,       // not before another step
+  by_library,  // by the request of the library
+  done,        // complete; the next completing call tells the program, without the library
+};
+
+constexpr Completion completion_of(MessageState state) {
+  constexpr std::array kCompletions{
+#define TEMPI_STATE(name, completion, invariant) Completion::completion,
+#define TEMPI_STEP(from, to, cause)
+#include "request/states.def"
+#undef TEMPI_STATE
+#undef TEMPI_STEP
+  };
+  return kCompletions[static_cast<std::size_t>(state)];
+}
+
+constexpr bool is_step(MessageState from, MessageState to) {
+#define TEMPI_STATE(name, completion, invariant)
+#define TEMPI_STEP(its_from, its_to, cause) \
+  if (from == MessageState::its_from && to == MessageState::its_to) return true;
+#include "request/states.def"
+#undef TEMPI_STATE
+#undef TEMPI_STEP
+  return false;
+}
+
+// Read by every thread. A build with assertions (debug, sanitizers) aborts at a step that request/states.def lacks.
+class StateMachine {
+ public:
+  MessageState now() const noexcept { return state_.load(std::memory_order_acquire); }
+  void become(MessageState next) noexcept {
+    assert(is_step(now(), next));
+    state_.store(next, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<MessageState> state_{MessageState::inactive};
+};
+
+}  // namespace tempi::message

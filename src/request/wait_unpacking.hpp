@@ -1,0 +1,23 @@
+// Receives whose bytes arrive in bounce buffers: a call that waits for them unpacks the bytes meanwhile. It polls the
+// library with calls that complete requests, never with a query (request/finish.hpp), and no other thread may look at
+// its messages.
+#pragma once
+
+#include <optional>
+
+#include "request/finish.hpp"
+
+namespace tempi::message {
+
+// The library's MPI_Wait. `message` is null if the request is not ours.
+int wait_for(const Real& real, Message* message, void* slot, MPI_Status* status) noexcept;
+
+// Waits for the requests one by one: each status has the code of its call.
+void wait_for_each(const Real& real, const Requests& all, const SeenStatuses& statuses) noexcept;
+
+// Before MPI_Waitall: waits for the receives with bounce buffers, together. They are complete then, and MPI_Waitall
+// tells the program. A value: one has failed, and this is the code of MPI_Waitall. The error handler has been told;
+// `statuses` tell of all requests.
+std::optional<int> wait_for_bounce_buffers(const Real& real, const Requests& all, const SeenStatuses& statuses);
+
+}  // namespace tempi::message

@@ -1,0 +1,133 @@
+// A point-to-point call as the entries of interpose/ describe it, and the one place where it becomes a message.
+//
+// Glossary
+//   envelope   one buffer of a call with the rank at its other end: outgoing or incoming; a call has one or both
+//   untouched  the library's function of the call's name, over the program's own arguments
+//   given      a buffer as the library gets it: the program's, or the packed buffer of an envelope that is ours
+//   over       the library's function that carries the call over given buffers: the same one, or, of a nonblocking
+//              send, the one that makes its persistent request
+//
+// Invariants
+//   An envelope that is not ours is passed on as the program gave it, whatever the other envelope is. The library's
+//   function is called untouched, once, and nothing is kept, if neither envelope is ours.
+#pragma once
+
+#include <optional>
+
+#include "base/function_ref.hpp"
+#include "request/finish.hpp"
+#include "transfer/call_forms.hpp"
+#include "transport/ipc/ipc.hpp"
+
+namespace tempi::message {
+
+struct Envelope {
+  Buffer buffer;
+  int peer;  // negative: any
+  int tag;
+  bool is_matched = false;  // by a matching probe, which has been noted
+};
+
+struct Call {
+  const Real& real;  // the layer below the name that the program called
+  Lifetime lifetime;
+  const Envelope* out;         // null: nothing is sent
+  const Envelope* in;          // null: nothing is received
+  void* result;                // the program's status (blocking calls) or the address of its request
+  bool is_buffered = false;    // its bytes are taken when it starts: MPI_Ibsend, MPI_Bsend_init
+  bool is_one_buffer = false;  // both envelopes are the same buffer: MPI_Sendrecv_replace, MPI_Isendrecv_replace
+  bool is_waited_for = false;  // nonblocking, of a blocking call of the program's
+
+  const Envelope& envelope() const { return out != nullptr ? *out : *in; }  // of a call that has one
+  Handle comm() const { return envelope().buffer.comm; }
+  bool blocks() const { return lifetime == Lifetime::call; }
+  // Pending sends start before this call: it may block, or its message may not overtake.
+  bool comes_after_pending() const { return blocks() || (out != nullptr && lifetime != Lifetime::programs); }
+  // True if the library will accept the address for its result.
+  bool is_sound() const {
+    if (!blocks()) return result != nullptr;
+    return in == nullptr || is_status(static_cast<const MPI_Status*>(result));
+  }
+};
+
+// The two forms of the library's call.
+using Untouched = FunctionRef<int()>;
+using Over = FunctionRef<int(const Given& out, const Given& in, void* result)>;
+
+struct Endpoints {
+  FoundEndpoint out{}, in{};
+  bool any() const { return out.endpoint || in.endpoint; }
+  std::optional<int> refusal() const { return out.refusal ? out.refusal : in.refusal; }
+};
+
+// Runs the call after its endpoints have been found; they become the packed buffers' endpoints.
+int run_found(const Call& call, Endpoints&& endpoints, Untouched untouched, Over over);
+
+// MPI_Isendrecv of which at least one buffer is ours: two messages, of which the program holds the receive's request.
+int isendrecv(const Call& call, Endpoints&& endpoints);
+
+// Its outgoing envelope, by MPI_Isend or by a request of our own that completes as the call does.
+int send_outgoing(const Call& call, FoundEndpoint&& found, Handle* sent);
+
+// A blocking call whose message may be direct.
+bool is_run_by_requests(const Call& call, const Endpoints& endpoints);
+int run_by_requests(const Call& call, Endpoints&& endpoints);
+
+// The message of a call with one envelope and a request over it, made by `over`. No message: the library made no
+// request.
+struct Made {
+  MessagePtr message;
+  int code;
+};
+Made make_message(const Call& call, FoundEndpoint&& found, Over over);
+
+// Runs the call if the quick answer does not apply.
+int run_closely(const Call& call, Untouched untouched, Over over) noexcept;
+
+// The quick answer: true for calls of one envelope that belong to the library.
+inline bool belongs_to_library(const Call& call) noexcept {
+  if (!call.is_sound()) return true;
+  const bool has_one_envelope = call.out == nullptr || call.in == nullptr;
+  return has_one_envelope && belongs_to_library(call.envelope().buffer, call.envelope().peer);
+}
+
+template <class Fn>
+int pass_on(const Call& call, const Fn& untouched) {
+  if (call.blocks()) Engine::flush();
+  else if (call.comes_after_pending()) Engine::go_before(call.comm(), call.envelope().peer);
+  const int code = untouched();
+  return call.blocks() ? Engine::tended(code) : code;
+}
+
+// The same of an undecided receive in host memory: whoever completes it is told of its message.
+int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouched, Over over);
+
+// The call is the library's.
+template <class FnUntouched, class FnOver>
+int pass_on_noted(const Call& call, const FnUntouched& untouched, const FnOver& over) {
+  const bool is_persistent = call.lifetime == Lifetime::programs;
+  Matcher::Place place = note_untouched(call.out, call.in, is_persistent);
+  if (place.undecided) return pass_on_undecided(call, std::move(place.undecided), untouched, over);
+  const int code = pass_on(call, untouched);
+  if (code != MPI_SUCCESS) close_matcher(call.comm());
+  else if (!call.blocks()) note_made(call.out, call.in, place.queue_place, is_persistent, load_handle(call.result));
+  return code;
+}
+
+// The entry of every point-to-point call.
+template <class FnUntouched, class FnOver>
+int run(const Call& call, const FnUntouched& untouched, const FnOver& over) noexcept {
+  return belongs_to_library(call) ? pass_on_noted(call, untouched, over) : run_closely(call, untouched, over);
+}
+
+// fn(buffer, count, datatype, rest...) in its large form if there is one, else in the other.
+template <class Small, class Large, class... Rest>
+int call_given(Small small, Large large, Handle comm, const Given& given, Rest... rest) {
+  return call_form(
+      large, comm, {given.count}, [&] { return large(given.writable(), given.count, given.type, rest...); },
+      [&] { return small(given.writable(), static_cast<int>(given.count), given.type, rest...); });
+}
+
+inline Given as_given(const Buffer& buffer) { return {buffer.address, buffer.count, buffer.datatype}; }
+
+}  // namespace tempi::message

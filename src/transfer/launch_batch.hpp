@@ -1,0 +1,70 @@
+// A launch batch: sends that the program posts one after the other, before a call that waits for them or looks at them.
+//
+// The first send of a launch batch starts in its call, the others wait for each other and share launches. A launch
+// batch that begins as the last one of several did is taken to have several again: its first send, too, waits for the
+// others. Direct messages wait for the end of such a launch batch, however many bytes they have: in one launch they
+// share lines of memory. They do not wait if the program computed between the sends of the last launch batch and its
+// end; nor longer than kLongest.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include "request/message.hpp"
+
+namespace tempi::message {
+
+class LaunchBatch {
+ public:
+  void add(Message& message) {
+    if (n_++ == 0) first_ = name_of(message);
+  }
+  // A send of it has been waited for in its call.
+  void note_awaited() { was_awaited_ = true; }
+  bool may_await() const { return !was_awaited_ && !expects_several(); }
+  bool expects_several() const { return first_ == first_of_several_; }
+  bool is_open() const { return n_ > 0; }
+  // Direct messages that are enough for a launch wait for the end.
+  bool may_wait() const {
+    return expects_several() && !ends_late_ && (!enough_since_ || Clock::now() - *enough_since_ < kLongest);
+  }
+  // Called behind each direct send: the time of the last one counts, from the one on that makes enough for a launch.
+  void note_direct(bool is_enough) {
+    if (!enough_since_ && !is_enough) return;
+    last_direct_ = Clock::now();
+    if (!enough_since_) enough_since_ = last_direct_;
+  }
+
+  void end() {
+    if (enough_since_) ends_late_ = Clock::now() - last_direct_ > kSoon;
+    enough_since_.reset();
+    if (n_ > 1) first_of_several_ = first_;
+    else if (n_ == 1 && expects_several()) first_of_several_ = {};
+    n_ = 0;
+    was_awaited_ = false;
+  }
+
+ private:
+  struct Name {
+    Handle comm = 0;
+    int peer = MPI_PROC_NULL, tag = MPI_ANY_TAG;
+    bool operator==(const Name&) const = default;
+  };
+  static Name name_of(Message& message) {
+    const Transfer& transfer = message.outs.first();
+    return {key_of(message.comm), transfer.peer, transfer.tag};
+  }
+
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::microseconds kSoon{100};      // what a large launch takes
+  static constexpr std::chrono::microseconds kLongest{1000};  // what the calls of a launch batch of many sends take
+
+  std::size_t n_ = 0;
+  bool was_awaited_ = false, ends_late_ = false;
+  std::optional<Clock::time_point> enough_since_{};
+  Clock::time_point last_direct_{};
+  Name first_{}, first_of_several_{};
+};
+
+}  // namespace tempi::message

@@ -1,0 +1,148 @@
+// The packed bytes of one endpoint of a message, in memory that the MPI library is given instead of the program's
+// buffer. If nobody packs it is the program's own memory: contiguous bytes of a GPU, which a CUDA-aware library moves
+// correctly as bytes, and not always as a derived datatype.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "device/stream_order.hpp"
+#include "mpi_config.h"
+#include "pack/batch.hpp"
+#include "pack/engine.hpp"
+#include "transfer/strategy.hpp"
+
+namespace tempi::message {
+
+// One endpoint of a message, in the program's terms.
+struct Endpoint {
+  pack::Direction direction;   // pack: it is sent
+  pack::PreparedPtr prepared;  // ours, too: the program may free the datatype while the message is under way
+  std::int64_t count;
+  pack::End end;  // the program's buffer
+  Strategy strategy{};
+  std::int64_t chunk_bytes = 0;  // of copies beside kernels; 0: chosen by the model
+  bool is_bare = false;          // the message is direct or empty: there is no memory for packed bytes
+  bool may_be_direct = false;    // it is published or claimed; else, and if the other end does not agree: by `strategy`
+  device::Earlier earlier{};     // work of the program that kernels on the buffer come after
+
+  std::int64_t bytes() const { return count * end.layout->size; }
+};
+
+// The work of the program that a call of this thread on a buffer comes after. Empty: there is none, or it is done, as
+// others than our kernels will use the buffer. Throws Error (stream).
+device::Earlier earlier_work(const pack::Place& place, Strategy strategy, device::Device& device);
+
+// Packed bytes within memory that several packed buffers share, which the strategy of their endpoint has chosen.
+struct SharedRange {
+  std::shared_ptr<device::Staging> memory;
+  device::Location location;
+  std::int64_t offset;
+};
+
+inline constexpr device::Overrun kLibrarysOverrun =
+    TEMPI_MPI_ABI_MPICH ? device::Overrun::impossible : device::Overrun::possible;
+
+class PackedBuffer {
+ public:
+  // Takes memory for the packed bytes: within the pool's limit if `limit` is pool, else ordinary memory. Throws Error
+  // (no_memory) if that fails, too. `device` may be null for host memory.
+  PackedBuffer(Endpoint endpoint, device::Device* device, device::Limit limit);
+  PackedBuffer(Endpoint endpoint, device::Device* device, SharedRange shared_range);
+  PackedBuffer(const PackedBuffer&) = delete;
+  PackedBuffer& operator=(const PackedBuffer&) = delete;
+
+  void* data() const { return box_move_.dense().address; }
+  std::int64_t bytes() const { return box_move_.bytes(); }
+  const pack::BoxMove& box_move() const { return box_move_; }
+  const pack::PreparedPtr& prepared() const { return prepared_; }
+  Strategy strategy() const { return strategy_; }
+  bool may_be_direct() const { return may_be_direct_; }
+  // It did not fall back to other memory, or to a slower guard, as others had used up what there is.
+  bool has_wanted_memory() const;
+  // Of staging memory that is its own.
+  std::int64_t held_bytes() const {
+    return (staging_ ? staging_->held_bytes() : 0) + (on_device_ ? on_device_->held_bytes() : 0);
+  }
+  // There is nothing to pack into, or to unpack.
+  bool is_empty() const { return is_bare_ && !own_dense_; }
+  // Its packed bytes are about to be moved by a GPU: large messages that may be direct get pinned memory, and device
+  // memory to stage in, only here. False: they are in ordinary memory.
+  bool make_ready() noexcept;
+
+  // Packs or unpacks; complete on return. On the CPU when the GPU fails.
+  void move();
+  // Unpacks a message of `received` bytes, which may end anywhere.
+  void unpack(std::int64_t received);
+
+  // The program has written to its buffer since the packed buffer was made: its synchronous copies are waited for. It
+  // may also have freed the buffer and allocated one at the same address: true if it has, or may have. `seen`: the
+  // allocation that the same call of the program's has looked at last. Throws Error (device) where packed bytes in
+  // device memory have gone with their context.
+  bool look_again(device::Location& seen);
+
+  // A call of this thread uses the buffer again: earlier_work() is its own. Throws Error (stream).
+  void come_after_streams();
+  // What this thread queues in the context from now on comes after earlier work.
+  void hold_back() const;
+  void await_earlier() const { earlier_.wait(); }
+
+  // The packed bytes have come elsewhere: they are unpacked from there, until put_back().
+  void take_from(const pack::End& elsewhere) { own_dense_ = std::exchange(box_move_.dense(), elsewhere); }
+  void put_back() {
+    if (own_dense_) box_move_.dense() = *std::exchange(own_dense_, std::nullopt);
+  }
+
+  // Asynchronous packing or unpacking, if it may be queued: in a batch that runs in `context()`, or alone.
+  bool can_be_queued() const;
+  bool can_join_a_batch() const { return !is_staged(); }
+  device::Device& device() const { return *device_; }
+  device::Context context() const { return pack::worker_of(box_move_).context; }
+  void join(pack::Batch& batch) const { batch.add(box_move_); }
+  pack::Queued queue();
+
+  // A receive must be posted with its last byte one further than it belongs, as the guard against messages that are too
+  // long (device/host_pages.hpp), ...
+  bool sets_last_byte_apart() const;
+  // ... and the last byte of a whole message be brought back, before it is unpacked.
+  void bring_last_byte_back();
+
+ private:
+  PackedBuffer(Endpoint&& endpoint, device::Device* device);
+  bool has_memory() const { return staging_ || shared_; }
+  bool is_programs() const { return model::packs_nothing(strategy_); }
+  bool is_staged() const { return on_device_ && !own_dense_; }  // packed bytes elsewhere are on the device already
+  bool is_received() const { return direction_ == pack::Direction::unpack; }
+  model::Features features() const;
+  device::Overrun overrun() const;
+  void take_memory(device::Limit limit);
+  bool has_taken(device::MemoryKind kind, device::Limit limit);  // false: there is none
+  bool may_be_pinned_later() const;
+  void take_stage(device::Limit limit);
+  void use(void* dense, const device::Location& location);
+  void leave_ended_context();
+  bool move_by_gpu_or_host();  // false: by the host, after a failure
+  bool has_lost_buffer() const;
+  void move_by_gpu();
+  void unpack_part(std::int64_t begin, std::int64_t bytes);
+  void turn(pack::Direction direction);
+
+  pack::Direction direction_;
+  pack::PreparedPtr prepared_;
+  Strategy strategy_;
+  std::int64_t chunk_bytes_;
+  bool is_bare_, may_be_direct_;
+  std::optional<device::Limit> pinned_within_{};  // by make_ready()
+  pack::BoxMove box_move_;                        // between the program's buffer and the packed bytes
+  bool is_in_one_allocation_;                     // the program's buffer
+  const bool was_on_gpu_;                         // it, or some of it, at first
+  std::optional<pack::End> own_dense_{};          // while its packed bytes are elsewhere
+  device::Device* device_;
+  device::Earlier earlier_;
+  std::optional<device::Staging> staging_,
+      on_device_;                              // the latter only for copies beside kernels, and if there is room
+  std::shared_ptr<device::Staging> shared_{};  // in place of its own
+};
+
+}  // namespace tempi::message

@@ -1,0 +1,33 @@
+// Who starts a send whose packing is still running when the program's call returns (TEMPI_PROGRESS).
+//
+// Our own thread may call MPI only with MPI_THREAD_MULTIPLE. Only then, too, can a thread of the program block in a
+// call while another one's send is pending; at lower thread levels there is always a next call.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tempi::message {
+
+enum class ProgressMode : std::uint8_t {
+  same_call,  // the call that sends: it waits for the packing
+  next_call,  // the program's next MPI call
+  thread,     // transfer/progress_thread.hpp
+};
+extern std::atomic<ProgressMode> known_progress_mode;
+inline ProgressMode progress_mode() { return known_progress_mode.load(std::memory_order_relaxed); }
+
+// The thread level to request from the library if the program requests `required`.
+int wanted_thread_level(int required);
+
+// After MPI has been initialised, by any call. Before, and with sessions alone, sends start in their own call, and
+// calls may overlap (base/call_lock.hpp). A session has a thread level of its own.
+void choose_progress_mode(bool has_sessions) noexcept;
+
+// Before threads call MPI whatever its level says.
+void let_calls_overlap() noexcept;
+
+// Before MPI shuts down: the thread ends, and none is made any more.
+void end_progress() noexcept;
+
+}  // namespace tempi::message

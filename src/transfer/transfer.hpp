@@ -1,0 +1,86 @@
+// The buffers of a message that are ours: each with its packed bytes and its peer.
+//
+// Glossary
+//   transfer   one buffer of a managed message; sent ones are its outs, received ones its ins
+#pragma once
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "transfer/packed_buffer.hpp"
+#include "transport/ipc/published_receives.hpp"
+
+namespace tempi::message {
+
+struct Put;
+struct PublishedLayout;
+
+struct Transfer {
+  Transfer(Endpoint&& endpoint, device::Device* device, int its_peer, int its_tag)
+      : packed_buffer(std::move(endpoint), device, device::Limit::pool), peer(its_peer), tag(its_tag) {}
+
+  // Of a call that names no peer.
+  Transfer(Endpoint&& endpoint, device::Device* device, SharedRange&& shared_range)
+      : packed_buffer(std::move(endpoint), device, std::move(shared_range)), peer(MPI_PROC_NULL), tag(MPI_ANY_TAG) {}
+
+  PackedBuffer packed_buffer;
+  int peer, tag;                                       // in the message's communicator; a negative peer: any
+  std::shared_ptr<const pack::Queued> queued{};        // the packing or unpacking under way, if any
+  std::shared_ptr<const pack::Queued> deferred{};      // of a receive: unpacking that is left to the program's stream
+  QueuePlace queue_place{};                            // of a receive
+  std::uint64_t arrow = 0;                             // of a receive, in the timeline; 0: it has none
+  PublishedReceivePtr published_receive{};             // of a receive, if the sender may write into its buffer
+  PublishedReceivePtr last_published_receive{};        // for its next start
+  std::shared_ptr<const PublishedLayout> published{};  // of a receive that was published
+  std::uint64_t buffer = 0;                            // names it in its published receives; 0: there was none
+  std::optional<SequencedSend> unmatched{};            // of a send whose receive has not been posted
+  std::shared_ptr<Put> put{};                          // of a send that has claimed a published receive
+  std::shared_ptr<Put> last_put{};                     // of a send: the same buffer may come again
+  bool was_direct = false;                             // the message that was complete last
+
+  // There may be other memory at its address.
+  void forget_buffer() {
+    last_published_receive.reset();
+    last_put.reset();
+    published.reset();
+    buffer = 0;
+  }
+};
+
+// Transfers of one direction, in the order of the call's arguments. The first takes no memory but the message's.
+class Transfers {
+ public:
+  template <class... Arguments>
+  Transfer& add(Arguments&&... arguments) {
+    if (!first_) return first_.emplace(std::forward<Arguments>(arguments)...);
+    return more_.emplace_back(std::forward<Arguments>(arguments)...);
+  }
+
+  bool empty() const { return !first_; }
+  Transfer& first() { return *first_; }
+  const Transfer& first() const { return *first_; }
+
+  template <class Fn>
+  void each(const Fn& fn) {
+    if (first_) fn(*first_);
+    for (Transfer& transfer : more_) fn(transfer);
+  }
+  template <class Fn>
+  bool all(const Fn& fn) {
+    return (!first_ || fn(*first_)) && std::all_of(more_.begin(), more_.end(), fn);
+  }
+  std::int64_t bytes() const {
+    std::int64_t sum = first_ ? first_->packed_buffer.bytes() : 0;
+    for (const Transfer& transfer : more_) sum += transfer.packed_buffer.bytes();
+    return sum;
+  }
+
+ private:
+  std::optional<Transfer> first_{};
+  std::list<Transfer> more_{};
+};
+
+}  // namespace tempi::message

@@ -1,0 +1,72 @@
+// Unmatched sends: pending ones whose receives have not been posted. They wait for a published receive outside of the
+// engine's queue.
+//
+// Invariants
+//   A send is packed at the end of its match timeout at the latest, which begins with the first call that may block for
+//   it; without such a call it begins with the send. For a receiver that probes only blocking sends wait, shortly, and
+//   few where that was in vain.
+//   Of the sends to one peer on one communicator only direct ones of other tags pass an unmatched one, if their
+//   receives were posted with a specific tag, which MPI matches with no other message. A send does not look for its
+//   receive while an unmatched one of its communicator, peer and tag is before it.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "request/message.hpp"
+
+namespace tempi::message {
+
+// The unmatched sends of its communicator and peer that are before a send.
+enum class Before : std::uint8_t { none, other_tags, its_tag };
+
+class UnmatchedSends {
+ public:
+  bool empty() const { return all_.empty(); }
+  std::size_t size() const { return all_.size(); }
+  void add(const MessagePtr& message);
+  // The receive of a message has been found. `is_direct`: it was published, and the message is written into it.
+  void note_matched(const SequencedSend& sequenced, bool is_direct);
+  // Counts. False: its receiver probes, and it does not block; or such waits were in vain; or the receives of its match
+  // queue are not published, or out of reach.
+  bool takes_wait(Message& message);
+  Before before(Message& message) const;
+  // Takes those out that are unmatched no more: with a put, or to be packed. In the order in which they are to start.
+  std::vector<MessagePtr> take_matched(bool waits);
+  // Takes those of one peer out, to be packed.
+  std::vector<MessagePtr> take(Handle comm, int peer);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Unmatched {
+    MessagePtr message;
+    Clock::time_point begin;
+    bool is_awaited = false;
+  };
+  // Waits for the receives of a process that probes, or of a match queue.
+  struct Waits {
+    unsigned n_in_vain = 0;  // since the last one that was not
+    unsigned n_left_out = 0;
+
+    bool are_worth_it();
+  };
+  // The last match queue with this place in the table.
+  struct Unpublished {
+    const ipc::Segment* receiver = nullptr;
+    ipc::MatchKey match_queue{};
+    Waits waits{};
+  };
+  static constexpr std::size_t kUnpublished = 256;
+  Unpublished& unpublished(const SequencedSend& sequenced);
+  static bool is_over(Unmatched& unmatched, Clock::time_point now, bool waits);
+  bool is_matched(Unmatched& unmatched, Clock::time_point now, bool waits);
+
+  std::deque<Unmatched> all_;  // in the order of the program's calls
+  std::unordered_map<const ipc::Segment*, Waits> probing_receivers_;
+  std::array<Unpublished, kUnpublished> unpublished_{};
+};
+
+}  // namespace tempi::message

@@ -1,0 +1,66 @@
+// The second form of a direct message: the sender packs straight into a bounce buffer, memory of the receiver's GPU,
+// and the receiver unpacks that. For layouts that do not compose, for memory that cannot be shared, and for large
+// messages of short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN).
+//
+// The sender tells how many bytes have arrived, in packed order: the receiver unpacks them while later ones arrive.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "pack/chunk_lanes.hpp"
+#include "transfer/packed_buffer.hpp"
+#include "transport/ipc/segment/segment.hpp"
+
+namespace tempi::message {
+
+// A message of at least so many bytes is sent and unpacked in chunks.
+inline constexpr std::int64_t kLeastChunkedBytes = 2 << 20;
+
+// The chunks of a message, at either end: the first ones, which the receiver waits for, and the last ones, whose
+// unpacking nothing runs beside, are small; those between are large, as each kernel costs the link microseconds.
+//
+//     64 MiB: chunks of 2, 2, 4, 8, 8, 8, 8, 8, 8, 4, 2, 1, 1 MiB
+class BounceChunkBytes {
+ public:
+  explicit BounceChunkBytes(std::int64_t message_bytes) : bytes_(message_bytes) {}
+  std::int64_t operator()(std::int64_t at) const;
+
+ private:
+  std::int64_t bytes_;
+};
+
+class BounceBuffer {
+ public:
+  // For the bytes of a receive; the slot tells where. Null: there is no memory, or it cannot be shared.
+  static std::unique_ptr<BounceBuffer> make(const PackedBuffer& packed_buffer, ipc::Slot& slot) noexcept;
+
+  BounceBuffer(const device::Scope& here, const pack::BoxMove& box_move);
+  ~BounceBuffer();  // kernels that read it are waited for
+  BounceBuffer(const BounceBuffer&) = delete;
+  BounceBuffer& operator=(const BounceBuffer&) = delete;
+  static bool any() { return n_all_.load(std::memory_order_relaxed) != 0; }
+
+  // The packed bytes.
+  const pack::End& end() const { return box_move_.dense(); }
+  // Queues the unpacking of the chunks that have arrived. May throw.
+  void unpack(std::int64_t arrived);
+  // Some has been queued by unpack().
+  bool has_begun() const { return n_queued_ > 0; }
+  // Queues the rest.
+  pack::Queued queue_rest();
+
+ private:
+  inline static std::atomic<int> n_all_{0};
+  const device::Staging memory_;
+  pack::BoxMove box_move_;  // from the memory to the program's buffer
+  std::vector<pack::Chunk> chunks_{};
+  std::size_t n_queued_ = 0;
+  pack::ChunkLanes lanes_;
+};
+
+// A large receive of short blocks over much memory.
+bool suits_bounce_buffer(const PackedBuffer& packed_buffer);
+
+}  // namespace tempi::message

@@ -1,0 +1,78 @@
+// The boxes from one layout to another, kept for pairs that come again; the layouts of receives, numbered for others.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/function_ref.hpp"
+#include "datatype/compose.hpp"
+#include "datatype/layout.hpp"
+#include "pack/box_move.hpp"
+#include "transport/ipc/segment/segment.hpp"
+
+namespace tempi::message {
+
+// One buffer as the boxes of all its elements. Short tables are written out, a box for each entry: both ends then have
+// the same boxes where they have the same structure.
+struct BufferLayout {
+  pack::PreparedPtr prepared;
+  std::int64_t count, extent;
+  bool operator==(const BufferLayout&) const = default;
+
+  std::int64_t bytes() const { return count * prepared->plan.layout.size; }
+  datatype::Boxes boxes() const;
+};
+
+// Names a layout of a receive: the number is never used again in the process of that rank.
+struct LayoutName {
+  int rank;
+  std::uint64_t number;
+  bool operator==(const LayoutName&) const = default;
+};
+
+// A layout of this process as others get it.
+struct PublishedLayout {
+  std::uint64_t number;
+  std::vector<ipc::PublishedBox> boxes;  // none: too many, or irregular ones; for this process alone
+  std::vector<datatype::Span> spans;     // of the boxes
+};
+using PublishedLayoutPtr = std::shared_ptr<const PublishedLayout>;
+// Of a buffer that lies in several allocations the boxes are cut until each lies in one.
+PublishedLayoutPtr published_layout(const BufferLayout& layout, const pack::End& end, device::Device& device);
+
+datatype::Boxes boxes_of(const ipc::Segment& there, const ipc::Slot& slot);
+
+// The place of a receiver's buffer that lies in several allocations: each is mapped elsewhere. None: in one.
+struct Moved {
+  std::uint64_t begin, end;  // an allocation, in the receiver's process
+  std::uint64_t here;        // the address of its first byte
+  bool operator==(const Moved&) const = default;
+};
+struct MovedBuffer {
+  std::uint64_t address = 0;  // in the receiver's process
+  std::vector<Moved> allocations{};
+  bool operator==(const MovedBuffer&) const = default;
+};
+
+// From one layout to another one, whose bytes behind the sender's last stay as they are.
+struct ComposedLayout {
+  ComposedLayout(BufferLayout sent, LayoutName received, MovedBuffer its_place, datatype::Boxes filled,
+                 datatype::Ends its_ends);
+
+  const BufferLayout from;
+  const LayoutName to;
+  const MovedBuffer place;
+  const datatype::Span span;   // of the receiver's bytes that are written, relative to its buffer
+  const datatype::Layout far;  // of the receiver's end
+  const std::optional<datatype::Boxes> boxes;
+  std::optional<pack::Mapping> mapping{};  // none where they do not compose
+  pack::LaunchCache launches{};
+};
+using ComposedLayoutPtr = std::shared_ptr<ComposedLayout>;
+
+// The composition of two layouts; received_boxes() is called where it is not known yet.
+ComposedLayoutPtr composed_layout(const BufferLayout& from, const LayoutName& to, const MovedBuffer& place,
+                                  FunctionRef<datatype::Boxes()> received_boxes);
+
+}  // namespace tempi::message

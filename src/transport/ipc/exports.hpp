@@ -1,0 +1,33 @@
+// Memory that processes of a node share for direct messages, and that its owner frees. A mapping outlives the memory of
+// its owner, and keeps it from being free: the owner looks after what it has exported, its shared segment tells what
+// has been freed, and whoever has mapped that ends the mapping.
+//
+// The driver waits for all running kernels of a context before it ends a mapping there, and holds up launches meanwhile
+// (H200, driver 580). So freed memory is told when it is much, more than TEMPI_FREED_LIMIT, and a thread ends the
+// mappings (transport/ipc/unmapping.hpp).
+#pragma once
+
+#include <atomic>
+
+#include "device/device.hpp"
+
+namespace tempi::message {
+
+// This process has exported memory, or mapped some.
+inline std::atomic<bool> shares_memory{false};
+
+// Other processes may map this allocation of ours: it is looked after, unless freed memory is never told.
+void export_memory(device::Device& device, const device::Location& memory);
+
+// The library may map this allocation in other processes of the node: mappings of freed memory at its place are ended
+// first, as the driver refuses the library's then, which UCX takes for fatal. Warns if they have not ended in time.
+void hand_over(const device::Location& memory) noexcept;
+
+void look_after_shared_memory() noexcept;
+
+// Costs nothing without shared memory, else a look at the clock; ten milliseconds later it does its work again.
+inline void tend_shared_memory() noexcept {
+  if (shares_memory.load(std::memory_order_relaxed)) look_after_shared_memory();
+}
+
+}  // namespace tempi::message

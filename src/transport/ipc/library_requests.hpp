@@ -1,0 +1,87 @@
+// Requests that are the library's alone, in a process that counts its messages: MPI_Cancel and MPI_Start do not tell
+// which message of which communicator they are about.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "base/mutex.hpp"
+#include "mpi/handle.hpp"
+#include "transport/ipc/matcher.hpp"
+
+namespace tempi::message {
+
+// A message of the library's, and its communicator's Matcher.
+struct LibraryMessage {
+  bool is_send = false;      // or both, of an MPI_Isendrecv
+  QueuePlace queue_place{};  // of a send the communicator alone
+};
+
+// The nonblocking messages of the library, by request. A request's place may be another one's by now, which the handle
+// tells. An entry that two threads wrote at the same time counts as none.
+class LibraryRequests {
+ public:
+  void note(Handle request, const LibraryMessage& message) noexcept {
+    Entry& entry = entries_[place_of(request)];
+    const std::uint64_t match_queue =
+        reinterpret_cast<std::uintptr_t>(message.queue_place.match_queue) | std::uint64_t{message.is_send};
+    entry.comm.store(message.queue_place.comm, std::memory_order_relaxed);
+    entry.match_queue.store(match_queue, std::memory_order_relaxed);
+    entry.order.store(message.queue_place.order, std::memory_order_relaxed);
+    entry.request.store(key_of(request), std::memory_order_relaxed);
+    entry.sum.store(sum_of(key_of(request), message.queue_place.comm, match_queue, message.queue_place.order),
+                    std::memory_order_release);
+  }
+
+  // Nothing: it is not known.
+  std::optional<LibraryMessage> find(Handle request) const noexcept {
+    const Entry& entry = entries_[place_of(request)];
+    const std::uint64_t sum = entry.sum.load(std::memory_order_acquire), comm = entry.comm.load(),
+                        match_queue = entry.match_queue.load(), order = entry.order.load();
+    if (entry.request.load() != key_of(request) || sum_of(key_of(request), comm, match_queue, order) != sum) return {};
+    const auto address = static_cast<std::uintptr_t>(match_queue & ~std::uint64_t{1});
+    return LibraryMessage{(match_queue & 1) != 0, {comm, reinterpret_cast<Received*>(address), order}};
+  }
+
+ private:
+  static constexpr std::size_t kEntries = 4096;
+  struct Entry {
+    std::atomic<std::uint64_t> request{}, comm{}, match_queue{}, order{}, sum{};
+  };
+  static std::size_t place_of(Handle request) {
+    return (static_cast<std::uint64_t>(key_of(request)) * 0x9e3779b97f4a7c15u) >> 52;
+  }
+  static std::uint64_t sum_of(std::uint64_t request, std::uint64_t comm, std::uint64_t match_queue,
+                              std::uint64_t order) {
+    return request + 3 * comm + 5 * match_queue + 7 * order + 1;
+  }
+
+  std::array<Entry, kEntries> entries_{};
+};
+LibraryRequests& library_requests();
+
+// The persistent requests of the library: their messages are counted when they start.
+class PersistentRequests {
+ public:
+  struct Known {
+    std::uint64_t comm;  // names its Matcher
+    int peer, tag;
+    bool is_send;
+  };
+  void remember(Handle request, const Known& known);
+  // Before it is started.
+  void note_start(Handle request) noexcept;
+  void forget(Handle request) noexcept;
+  std::optional<Known> find(Handle request) noexcept;
+
+ private:
+  Mutex<Lock::persistent_requests> mutex_{};
+  std::atomic<std::size_t> n_{0};
+  std::unordered_map<Handle, Known> all_{};
+};
+PersistentRequests& persistent_requests();
+
+}  // namespace tempi::message

@@ -1,0 +1,224 @@
+// The order of messages on a communicator, as both ends count it.
+//
+// Glossary
+//   sequence number   the place of a send in its match queue: "the n-th message of this communicator, peer and tag",
+//                     or of all tags
+//   order             the place of a receive among all that were posted in its match queue, cancelled ones, too
+//   (published receive, slot, match queue, claim: transport/ipc/segment/segment.hpp; undecided:
+//   transport/ipc/undecided.hpp)
+//
+// Invariants
+//   Every message and every receive with a specific source is counted, in the order of the calls and before the library
+//   sees it, whoever carries it; else the communicator is closed to claims (sends) or publishing (receives).
+//   The number of a receive in its match queue is 1 + the receives that were posted there and not cancelled + the
+//   messages of the match queue that undecided receives have matched. It is published only while no undecided receive
+//   may match its message.
+//   The receives from one source have each a tag, or all MPI_ANY_TAG: then their match queue is of all tags, and a
+//   message's sequence number in it is that among all messages to the receiver. The first receive decides; those of the
+//   other kind are undecided.
+//   Receives are closed by a failed call, a persistent wildcard of the library's, and a second thread that receives;
+//   sends by a failed call, a second thread that sends, and a cancelled send. Receives that were published before a
+//   close stay good: MPI matches their receives first.
+//   Of more peers and tags than are counted no message is direct.
+//   Messages of a process to itself use its own shared segment, and a key that no other process uses.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "base/counters.hpp"
+#include "peer/peer.hpp"
+#include "transport/ipc/segment/own_segment.hpp"
+#include "transport/ipc/undecided.hpp"
+
+namespace tempi::message {
+
+// The place of a send in its match queue.
+struct SequencedSend {
+  ipc::Segment* receiver;  // its shared segment
+  ipc::MatchKey key;
+  const ipc::MatchQueue* known_match_queue;  // it may be another one's by now; null: none was found
+  std::uint64_t n, n_of_all_tags;
+  int rank;  // of the receiver, in MPI_COMM_WORLD
+  bool is_own;
+  bool is_never_probed;
+
+  // The receiver looks for messages before it receives them: it may wait for this one.
+  bool is_probed() const { return !is_never_probed && receiver->probes.load(std::memory_order_acquire) != 0; }
+};
+
+// The receives of one match queue.
+struct Received {
+  enum class Kind : std::uint8_t {
+    unknown,
+    counted,
+    undecided,
+    lost,  // nobody knows the numbers: an untouched receive may have been cancelled
+  };
+
+  int rank = -1;  // of the source, in MPI_COMM_WORLD
+  Kind kind = Kind::unknown;
+  ipc::MatchQueue* match_queue = nullptr;
+  std::uint64_t base = 0;   // of the match queue
+  std::uint64_t n = 0;      // receives and messages of undecided ones
+  std::uint64_t order = 0;  // receives that were posted
+  const Received* next = nullptr;
+
+  std::uint64_t number() const { return base + n; }  // in the match queue
+  void fetch_ahead() const {
+    if (next != nullptr && next->match_queue != nullptr) __builtin_prefetch(next->match_queue, 1);
+  }
+};
+
+// What MPI_Cancel has to know of a receive.
+struct QueuePlace {
+  std::uint64_t comm = 0;  // names its Matcher; never used again
+  Received* match_queue = nullptr;
+  std::uint64_t order = 0;  // 0: it is not counted
+};
+
+// The counts on one communicator. Any thread may ask: the first that sends, or receives, is the only one that counts.
+class Matcher : public peer::Attachment {
+ public:
+  explicit Matcher(Handle comm);
+  ~Matcher() override;
+
+  // A send that is packed, or one that may be direct: its turn; nothing: it is packed.
+  void note_send(int peer, int tag) { count_send(peer, tag); }
+  std::optional<SequencedSend> place_send(int peer, int tag);
+  // A receive that is about to be posted. A negative peer: from any source.
+  struct Place {
+    ipc::MatchQueue* match_queue = nullptr;  // null: it cannot be published
+    std::uint64_t n = 0;                     // its number in the match queue
+    int source = -1;                         // in MPI_COMM_WORLD
+    bool is_own = false;
+    bool is_in_doubt = false;  // an undecided receive may match its message
+    std::uint64_t arrow = 0;   // of its message in the timeline; 0: it has none
+    QueuePlace queue_place{};
+    UndecidedPtr undecided{};  // to be told when the receive is complete
+  };
+  Place place_receive(int peer, int tag, bool is_published);
+  // The same of a receive that is not published.
+  Place note_receive(int peer, int tag);
+  // A matched probe. Null: the receives are closed.
+  UndecidedPtr note_matched_probe(int peer, int tag) { return begin_undecided(peer, tag); }
+  // A receive of this match queue may be cancelled: undecided, or, where nobody sees its completion, the match queue's
+  // end.
+  UndecidedPtr note_cancel(int peer, int tag, Received* match_queue);
+  void note_unseen_cancel(Received* match_queue);
+  void close_sends(Outcome why);
+  void close_receives(Outcome why);
+  void close(Outcome why);
+  bool claims() const { return !sends_are_closed_.load(); }
+  bool publishes() const { return !receives_are_closed_.load(); }
+  // A communicator of ours: nobody looks for messages on it before it receives them.
+  void never_probe() { is_never_probed_.store(true); }
+  // Those of every communicator.
+  static void close_all(Outcome why) noexcept;
+  // fn(Matcher&), unless the communicator of that name has ended.
+  template <class Fn>
+  static void with(std::uint64_t name, const Fn& fn) {
+    const Known known;
+    if (Matcher* const found = known.find(name)) fn(*found);
+  }
+  std::uint64_t name() const { return own_id_; }
+
+  // For Undecided. A message of this peer has matched an undecided receive.
+  void count_matched(int peer, int tag);
+  // Senders need not wait for a receive of this tag. False: there is no room to say so.
+  bool tell_open(int tag) noexcept;
+  void tell_ended(int tag) noexcept;
+
+ private:
+  // Holds all matchers where they are.
+  class Known {
+   public:
+    Known();
+    ~Known();
+    Known(const Known&) = delete;
+    Known& operator=(const Known&) = delete;
+    Matcher* find(std::uint64_t name) const;
+  };
+  // One (peer, tag), by which the map is keyed.
+  struct Sent {
+    int rank = -1;  // in MPI_COMM_WORLD; -1: no direct messages
+    ipc::Segment* receiver = nullptr;
+    const ipc::MatchQueue* match_queue = nullptr;  // as SequencedSend::known_match_queue
+    std::uint64_t n = 0;
+    std::uint64_t* n_of_all_tags = nullptr;  // in sent_to_
+    const Sent* next = nullptr;              // came behind it last time
+
+    void fetch_ahead() const;
+  };
+  using Key = std::uint64_t;
+  // By key; the last one is at hand. Programs come back in the same order: what the next ones need of the memory that
+  // the processes share is fetched ahead.
+  template <class Count>
+  class Counts {
+   public:
+    std::size_t size() const { return all_.size(); }
+    // Null: the key is new.
+    Count* find(Key key) {
+      if (last_ != nullptr && last_key_ == key) return last_;
+      const auto found = all_.find(key);
+      return found != all_.end() ? at_hand(key, found->second) : nullptr;
+    }
+    Count& add(Key key) { return *at_hand(key, all_[key]); }
+
+   private:
+    Count* at_hand(Key key, Count& count) {
+      if (last_ != nullptr) last_->next = &count;
+      last_key_ = key;
+      return last_ = &count;
+    }
+
+    std::unordered_map<Key, Count> all_;
+    Key last_key_ = 0;
+    Count* last_ = nullptr;
+  };
+  static Key key_of(int peer, int tag) {
+    return std::uint64_t{static_cast<std::uint32_t>(peer)} << 32 | static_cast<std::uint32_t>(tag);
+  }
+  static bool is_in_turn(std::atomic<std::thread::id>& user);
+  std::uint64_t id_for(int rank) const { return rank == own_rank_ ? own_id_ : id_; }
+  bool may_have_match_queue(int rank) const { return rank >= 0 && id_for(rank) != 0; }
+  bool is_of_other_kind(int peer, int tag);
+  UndecidedPtr begin_undecided(int peer, int tag);
+  // Null: sends are closed, or there are too many peers and tags.
+  Sent* count_send(int peer, int tag);
+  Sent* add_sent(int peer, int tag);
+  void look_for_receiver(Sent& sent) const;
+  bool may_publish();
+  std::uint64_t arrow_of(int source, int target, int tag, std::uint64_t n) const;
+  void note_arrow(const Sent& sent, int tag) const;
+  // Null: there are too many peers and tags.
+  Received* find_received(int peer, int tag);
+  Place place_counted(Received& received, int peer, int tag, bool is_published);
+  void look_for_match_queue(Received& received, int tag, bool is_published) const;
+
+  const Handle comm_;
+  const int own_rank_;               // in MPI_COMM_WORLD
+  const std::uint64_t id_, own_id_;  // among processes (0: none), and of messages to oneself
+  std::atomic<bool> sends_are_closed_{false}, receives_are_closed_{false}, is_never_probed_{false};
+  std::atomic<std::thread::id> sender_{}, receiver_{};  // the threads that count
+  Counts<Sent> sent_;
+  Counts<Received> received_;
+  std::unordered_map<int, std::uint64_t> sent_to_;  // messages of all tags, by peer
+  std::unordered_map<int, bool> receives_any_tag_;  // by peer
+  const std::shared_ptr<OpenReceives> open_ = std::make_shared<OpenReceives>();
+};
+
+// Null: it cannot be found out when the communicator ends.
+Matcher* matcher_on(Handle comm) noexcept;
+// The handle may be any. Null: they have not been made.
+inline Matcher* known_matcher(Handle comm) noexcept {
+  return static_cast<Matcher*>(peer::known_attachment(comm, peer::Attached::matcher));
+}
+
+// The job whose shared segments these are: base/launcher.hpp.
+const std::string& own_job();
+
+}  // namespace tempi::message

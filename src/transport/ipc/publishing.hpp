@@ -1,0 +1,14 @@
+// The receiver's side of direct messages: the published receive of a receive describes its buffer for the sender.
+#pragma once
+
+#include "transfer/transfer.hpp"
+
+namespace tempi::message {
+
+// One GPU reaches the whole buffer.
+bool lies_on_one_gpu(const PackedBuffer& packed_buffer);
+
+// Null: the receive is not published.
+PublishedReceivePtr make_published_receive(const Matcher::Place& place, Transfer& transfer);
+
+}  // namespace tempi::message

@@ -1,0 +1,254 @@
+#include "transport/ipc/put.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/recycled.hpp"
+#include "pack/chunk_lanes.hpp"
+#include "transport/ipc/bounce_buffer.hpp"
+#include "transport/ipc/composed_layout.hpp"
+
+namespace tempi::message {
+namespace {
+
+using ipc::Slot;
+using pack::Direction;
+
+// The allocations of a receiver's buffer as kernels of the sender's context reach them; none: they do not.
+struct ImportedMemories {
+  std::vector<Moved> memories{};
+  Mappings kept{};
+};
+// Null: it is not mapped, which the receiver is told where the driver does not map it at all.
+ImportPtr import_for(const SequencedSend& sequenced, Slot& slot, const device::SharedAllocation& memory,
+                     device::Context context, device::Device& device) {
+  bool is_refused = false;
+  ImportPtr imported = import_memory(device, context, *sequenced.receiver, memory, is_refused);
+  if (is_refused) slot.is_not_importable.store(1, std::memory_order_relaxed);
+  return imported;
+}
+
+ImportedMemories import_memories(const SequencedSend& sequenced, Slot& slot, device::Context context,
+                                 device::Device& device) {
+  ImportedMemories all;
+  for (std::uint32_t i = 0; i < slot.n_memories; ++i) {
+    const device::SharedAllocation& memory = slot.memories[i];
+    ImportPtr imported = import_for(sequenced, slot, memory, context, device);
+    if (!imported) return {};
+    all.memories.push_back({memory.begin, memory.begin + memory.bytes, imported->begin()});
+    all.kept.add(std::move(imported));
+  }
+  return all;
+}
+
+// A receiver's end in one allocation of another process. Nothing: it would lie beyond.
+std::optional<pack::End> end_in(const Moved& memory, const Slot& slot, const ComposedLayout& composed,
+                                const device::Location& sender) {
+  const auto first = static_cast<std::int64_t>(slot.address - memory.begin) + composed.span.begin;
+  const auto bytes = static_cast<std::int64_t>(memory.end - memory.begin);
+  if (first < 0 || first + composed.span.bytes() > bytes) return {};
+  const std::uint64_t address = memory.here + (slot.address - memory.begin);
+  const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, memory.here,
+                               memory.here + static_cast<std::uint64_t>(bytes)};
+  return pack::End{reinterpret_cast<void*>(address), 0, &composed.far, {there}};
+}
+
+using PutPtr = std::shared_ptr<Put>;
+
+PutPtr make_put(const Claim& claim, ComposedLayoutPtr&& composed, const Transfer& transfer, const pack::End& to,
+                Mappings imported, PublishedReceive* own = nullptr) {
+  const pack::End& from = transfer.packed_buffer.box_move().laid_out();
+  const pack::BoxMove box_move{&*composed->mapping, &composed->launches, 1, transfer.packed_buffer.bytes(), from, to};
+  return make_recycled<Put>(claim, std::move(composed), std::move(imported), box_move, own, claim.slot->buffer);
+}
+
+bool is_on_other_gpu(const Slot& slot, const device::Location& sender, device::Device& device) {
+  const auto own = device.share(sender);
+  return !own || own->gpu != slot.bounce_buffer.gpu;
+}
+
+// Within one GPU kernels reach memory of another process as fast as their own, unless it is mapped in small pages.
+bool goes_to_bounce_buffer(const SequencedSend& sequenced, const Slot& slot, const Transfer& transfer) {
+  if (sequenced.is_own || slot.bounce_buffer.bytes == 0) return false;
+  const auto end = slot.memories.begin() + slot.n_memories;
+  if (slot.n_boxes == 0 || std::any_of(slot.memories.begin(), end, is_mapped_in_small_pages)) return true;
+  return is_on_other_gpu(slot, transfer.packed_buffer.box_move().laid_out().place.first,
+                         transfer.packed_buffer.device());
+}
+
+PutPtr put_to_bounce_buffer(const SequencedSend& sequenced, const Claim& claim, const Transfer& transfer) {
+  Slot& slot = *claim.slot;
+  const pack::BoxMove& own = transfer.packed_buffer.box_move();
+  const device::Location& sender = own.laid_out().place.first;
+  const std::uint64_t first = slot.bounce_address - slot.bounce_buffer.begin;
+  if (first > slot.bounce_buffer.bytes || slot.bounce_buffer.bytes - first < static_cast<std::uint64_t>(slot.bytes))
+    return nullptr;
+  ImportPtr imported = import_for(sequenced, slot, slot.bounce_buffer, sender.context, transfer.packed_buffer.device());
+  if (!imported) return nullptr;
+  slot.is_bounced.store(1, std::memory_order_relaxed);
+  pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(imported->begin() + first));
+  to.place = {{device::MemoryKind::device, sender.ordinal, sender.context, imported->begin(),
+               imported->begin() + slot.bounce_buffer.bytes}};
+  const pack::PreparedPtr& prepared = transfer.packed_buffer.prepared();
+  Mappings mappings;
+  mappings.add(std::move(imported));
+  return make_recycled<Put>(claim, prepared, std::move(mappings),
+                            pack::box_move_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to), nullptr,
+                            slot.buffer, true);
+}
+
+// The put to the same buffer as last time; null: it is another one, or out of reach since.
+PutPtr take_last(Transfer& transfer, const Claim& claim) {
+  PutPtr last = std::move(transfer.last_put);
+  if (!last || last->buffer != claim.slot->buffer || !last->imported.hold()) return nullptr;
+  last->claim = claim;
+  last->own = static_cast<PublishedReceive*>(claim.slot->own);
+  return last;
+}
+
+PutPtr put_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Transfer& transfer) {
+  PublishedReceive& published_receive = *static_cast<PublishedReceive*>(claim.slot->own);
+  const device::Location& sender = transfer.packed_buffer.box_move().laid_out().place.first;
+  if (published_receive.end.place.first.context != sender.context) return nullptr;
+  const auto boxes = [&] {
+    return BufferLayout{published_receive.prepared, published_receive.count, published_receive.end.extent}.boxes();
+  };
+  ComposedLayoutPtr composed = composed_layout(sent, name, {}, boxes);
+  return composed->mapping
+             ? make_put(claim, std::move(composed), transfer, published_receive.end, {}, &published_receive)
+             : nullptr;
+}
+
+PutPtr put_to_other(const SequencedSend& sequenced, const Claim& claim, const LayoutName& name,
+                    const BufferLayout& sent, const Transfer& transfer) {
+  Slot& slot = *claim.slot;
+  const pack::Place& sender = transfer.packed_buffer.box_move().laid_out().place;
+  ImportedMemories there = import_memories(sequenced, slot, sender.first.context, transfer.packed_buffer.device());
+  if (there.memories.empty()) return nullptr;
+  const bool is_one = there.memories.size() == 1;
+  const Moved first = there.memories.front();
+  const MovedBuffer place = is_one ? MovedBuffer{} : MovedBuffer{slot.address, std::move(there.memories)};
+  ComposedLayoutPtr composed = composed_layout(sent, name, place, [&] { return boxes_of(*sequenced.receiver, slot); });
+  if (!composed->mapping) return nullptr;
+  const std::optional<pack::End> to =
+      is_one ? end_in(first, slot, *composed, sender.first) : pack::End{nullptr, 0, &composed->far, sender};
+  return to ? make_put(claim, std::move(composed), transfer, *to, std::move(there.kept)) : nullptr;
+}
+
+// Null: the kernel cannot write there.
+PutPtr put_to(const SequencedSend& sequenced, const Claim& claim, Transfer& transfer) {
+  if (PutPtr last = take_last(transfer, claim)) return last;
+  const Slot& slot = *claim.slot;
+  if (transfer.packed_buffer.bytes() > slot.bytes) return nullptr;  // the library tells of the truncation
+  const pack::BoxMove& box_move = transfer.packed_buffer.box_move();
+  const BufferLayout sent{transfer.packed_buffer.prepared(), box_move.count, box_move.laid_out().extent};
+  if (goes_to_bounce_buffer(sequenced, slot, transfer)) {
+    PutPtr put = put_to_bounce_buffer(sequenced, claim, transfer);
+    if (put || slot.n_boxes == 0) return put;  // else the buffer may be in reach
+  }
+  const LayoutName name{sequenced.rank, slot.layout};
+  return sequenced.is_own ? put_to_oneself(claim, name, sent, transfer)
+                          : put_to_other(sequenced, claim, name, sent, transfer);
+}
+
+// After a failure chunks may be under way; the bounce buffer is the receiver's again when the claim has ended.
+void settle_chunks(Put& put) noexcept {
+  for (; !put.sent.empty(); put.sent.pop_front()) {
+    try {
+      put.sent.front().mark->wait();
+    } catch (...) {  // failed work is not running either
+    }
+  }
+}
+
+void write_by_host(const Put& put, const Transfer& transfer) {
+  PublishedReceive& published_receive = *put.own;
+  device::Device* const device = &transfer.packed_buffer.device();
+  const pack::BoxMove& sent = transfer.packed_buffer.box_move();
+  PackedBuffer packed({Direction::pack, transfer.packed_buffer.prepared(), sent.count, sent.laid_out(), Strategy::host},
+                      device, device::Limit::none);
+  packed.move();
+  PackedBuffer arrived({Direction::unpack, published_receive.prepared, published_receive.count, published_receive.end,
+                        Strategy::host, 0, true},
+                       device, device::Limit::none);
+  arrived.take_from(packed.box_move().dense());
+  arrived.unpack(packed.bytes());
+}
+
+void run_again(const Put& put, const Transfer& transfer) {
+  const device::Scope here(transfer.packed_buffer.device(), put.box_move.source.place.first.context);
+  pack::Batch batch(here);
+  batch.add_direct({&put.box_move, &put.owner, true});
+  batch.queue().mark->wait();
+}
+
+}  // namespace
+
+void count_direct(Outcome outcome, std::int64_t bytes) {
+  count_call(Function::direct, outcome, static_cast<std::uint64_t>(bytes));
+}
+
+std::shared_ptr<Put> write_to(const SequencedSend& sequenced, const Claim& claim, Transfer& transfer) {
+  PutPtr put;
+  try {
+    put = put_to(sequenced, claim, transfer);
+  } catch (...) {
+    warn_fallback("a message is packed", caught_error().what());
+  }
+  if (put) {
+    claim.slot->written.store(transfer.packed_buffer.bytes(), std::memory_order_relaxed);
+    return put;
+  }
+  claim.end(false);
+  count_direct(Outcome::declined, transfer.packed_buffer.bytes());
+  return nullptr;
+}
+
+bool goes_in_chunks(const Put& put) { return put.bounces && put.box_move.bytes() >= kLeastChunkedBytes; }
+
+pack::Queued queue_chunks(Put& put, const PackedBuffer& packed_buffer) {
+  const pack::BoxMove& box_move = put.box_move;
+  packed_buffer.hold_back();
+  pack::ChunkLanes lanes(packed_buffer.device(), box_move.source.place.first.context);
+  try {
+    for (const pack::Chunk& chunk : pack::chunks_of(box_move, BounceChunkBytes(box_move.bytes()))) {
+      put.sent.push_back({lanes.queue(chunk), chunk.end});
+      tell_arrived(put, false);
+    }
+    return {lanes.join()};
+  } catch (...) {
+    lanes.wait();
+    throw;
+  }
+}
+
+void tell_arrived(Put& put, bool waits) {
+  for (; !put.sent.empty(); put.sent.pop_front()) {
+    const Sent& next = put.sent.front();
+    if (!waits && !next.mark->reached()) return;
+    next.mark->wait();
+    put.claim.slot->bounced.store(next.end, std::memory_order_release);
+  }
+}
+
+void conclude(Put& put, bool is_written) noexcept {
+  settle_chunks(put);
+  put.claim.end(is_written);
+  const Outcome how = put.bounces ? Outcome::bounced : Outcome::sent_direct;
+  count_direct(is_written ? how : Outcome::fell_back, put.box_move.bytes());
+}
+
+void write_again(Put& put, const Transfer& transfer) try {
+  transfer.packed_buffer.await_earlier();
+  put.own != nullptr ? write_by_host(put, transfer) : run_again(put, transfer);
+  put.claim.end(true);
+  count_direct(Outcome::fell_back, put.box_move.bytes());
+} catch (...) {
+  put.claim.lose();
+  count_direct(Outcome::failed, put.box_move.bytes());
+  throw;
+}
+
+}  // namespace tempi::message

@@ -1,0 +1,21 @@
+// The way from a job and a rank to the shared segment of that process.
+#pragma once
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace tempi::ipc {
+
+inline constexpr const char* kFileName = "tempi-mailbox";
+
+// The socket by which this process is found; -1: another process has the name, or there are no abstract sockets.
+int open_endpoint(const std::string& job, int rank);
+
+// The process behind the socket of a rank; 0: there is none, or it is another user's.
+pid_t find_process(const std::string& job, int rank);
+// Files of shared segments that a process holds open now, for the caller to close: its own, and perhaps some of others
+// that it is looking into. None: this user may not open its files.
+std::vector<int> find_files(pid_t process);
+
+}  // namespace tempi::ipc

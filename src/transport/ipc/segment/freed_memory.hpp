@@ -1,0 +1,42 @@
+// Memory that a process has freed and that others may have mapped.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace tempi::ipc {
+
+// The last ids (device::SharedAllocation::id), in a ring. One thread of its process at a time adds, any process reads.
+class FreedMemory {
+ public:
+  static constexpr std::size_t kKept = 2048;
+
+  // A reader that sees an id of the next round sees the count before it, too, and answers false.
+  void add(std::uint64_t id) {
+    const std::uint64_t n = n_.load(std::memory_order_relaxed);
+    ids_[n % kKept].store(id, std::memory_order_release);
+    n_.store(n + 1, std::memory_order_release);
+  }
+
+  std::uint64_t count() const { return n_.load(std::memory_order_acquire); }
+
+  // Hands the ids behind the first `seen` to fn(), and counts them as seen. False: some were overwritten before they
+  // were read, or may have been.
+  template <class Fn>
+  bool each_since(std::uint64_t& seen, const Fn& fn) const {
+    const std::uint64_t begin = seen, end = count();
+    for (std::uint64_t k = std::max(begin, end - std::min<std::uint64_t>(end, kKept)); k < end; ++k)
+      fn(ids_[k % kKept].load(std::memory_order_acquire));
+    seen = end;
+    return end == begin || count() - begin < kKept;
+  }
+
+ private:
+  std::atomic<std::uint64_t> n_{};
+  std::array<std::atomic<std::uint64_t>, kKept> ids_{};
+};
+
+}  // namespace tempi::ipc

@@ -1,0 +1,39 @@
+// The nonblocking calls of one function, on one communicator, are carried out by messages, or by the library. All
+// members must take the same path in the same call, and none may wait for another one to agree on it.
+//
+// The members count their calls. Whoever comes to a call first decides on it, by what the members' last calls were:
+//
+//     call     1  2  3  4  5  6  7  8          latest = 8: the furthest call that a member has come to
+//     path     l  l  l  m  m  m  m  m          first = 4: m since then, l before
+//
+// Invariants
+//   The path of a call never changes once a member has come to it.
+//   The path changes when all members have come to `first`: nobody will ask for a call before that.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tempi::ipc {
+
+struct PathRecord {
+  static constexpr std::uint64_t kMost = (std::uint64_t{1} << 31) - 1;  // it stays as it is from that call on
+
+  std::uint64_t latest = 0, first = 0;
+  bool before = false, now = false;  // by messages
+
+  static PathRecord of(std::uint64_t bits) { return {bits >> 33, bits >> 2 & kMost, (bits & 2) != 0, (bits & 1) != 0}; }
+  std::uint64_t bits() const { return latest << 33 | first << 2 | std::uint64_t{before} << 1 | std::uint64_t{now}; }
+
+  // A member has been there: its path is known.
+  bool has(std::uint64_t call) const { return std::min(call, kMost) <= latest; }
+  bool at(std::uint64_t call) const { return std::min(call, kMost) >= first ? now : before; }
+  // The first member comes to the call. `slowest`: all members have come to that one.
+  PathRecord extended(std::uint64_t call, bool wanted, std::uint64_t slowest) const {
+    call = std::min(call, kMost);
+    if (wanted == now || slowest < first) return {call, first, before, now};
+    return {call, call, now, wanted};
+  }
+};
+
+}  // namespace tempi::ipc
