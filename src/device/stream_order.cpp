@@ -1,7 +1,6 @@
 #include "device/stream_order.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "base/counters.hpp"
@@ -53,12 +52,9 @@ bool is_asked_by_option() {
 
 bool has_stream(const OfThread& own) { return own.stream.handle != kNoStream; }
 
-bool is_reached(const MarkPtr& mark) {
-  try {
-    return mark->reached();
-  } catch (const std::exception&) {  // whoever waits for it is told
-    return false;
-  }
+// Failed work is not running either: who uses its context is told.
+bool is_over(const MarkPtr& mark) noexcept try { return mark->reached(); } catch (...) {
+  return true;
 }
 
 [[noreturn]] void refuse_capture() {
@@ -113,7 +109,7 @@ void wait_for_array(Device& device, const Location& location, StreamHandle handl
   const ProgramStream stream = device.program_stream(handle);
   const Scope here = scope_of(device, stream, location);
   if (here.is_capturing()) refuse_capture();
-  std::erase_if(own->of_arrays, is_reached);
+  std::erase_if(own->of_arrays, is_over);
   own->of_arrays.push_back(here.mark());
   order_asked.store(OrderAsked::yes);
 }
@@ -130,7 +126,7 @@ Earlier earlier_of_arrays() {
   Earlier earlier;
   OfThread* const own = calls_are_ordered() ? of_thread() : nullptr;
   if (own == nullptr) return earlier;
-  std::erase_if(own->of_arrays, is_reached);
+  std::erase_if(own->of_arrays, is_over);
   earlier.marks_ = own->of_arrays;
   return earlier;
 }

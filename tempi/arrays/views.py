@@ -25,8 +25,8 @@ def view(array: object) -> list[Any]:
     the order of their indices.
 
     MPI calls of this thread come after the work that the library of the array has queued on its GPU stream.
-    The GPU waits for that work, not the CPU. This is for the work that is queued when `view` is called: before
-    you start a persistent request again, synchronise the stream, or use `tempi.stream`.
+    The GPU waits for that work, not the CPU. This is for the work that is queued when `view` is called:
+    before you start a persistent request again, synchronise the stream, or use `tempi.stream`.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def handle_of(stream: Any) -> int:
     )
 
 
-class stream(ContextDecorator):  # noqa: N801
+class stream(ContextDecorator):
     """Order the MPI calls of this thread in a CUDA stream, in a ``with`` block or in a decorated function.
 
     MPI calls on GPU memory come after the work that the stream holds, and before the work that is queued in

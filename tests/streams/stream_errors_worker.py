@@ -56,6 +56,19 @@ def with_stream_of_ended_context(call: str) -> str:
     return _text_of(call, FakeArray(64, ordinal=0), stream)
 
 
+def end_the_context_of_a_view() -> None:
+    array, stream = FakeArray(64, ordinal=1), FakeStream(1)
+    array.stream = stream
+    stream.fill(array, 1)
+    tempi.view(array)
+    library().fake_end_context(1)
+    array._memory.address = 0  # it went with its context
+    send_to_oneself(3)
+    sent, received = FakeArray.from_numpy(np.full(64, 7, np.uint8)), FakeArray(64)
+    SELF.Sendrecv(sent, 0, recvbuf=received, source=0)
+    np.testing.assert_array_equal(received.to_numpy(), 7)
+
+
 def set_no_stream() -> str:
     try:
         with tempi.stream(0x77):

@@ -96,7 +96,7 @@ class Check:
 
 @dataclass
 class Program:
-    """`order`: how the calls are ordered: "stream" (tempi.stream) or "view" (arrays that name their stream)."""
+    """`order`: how the calls are ordered: "stream" (tempi.stream), "view" (arrays that name their stream) or "none"."""
 
     comm: MPI.Comm
     seed: int

@@ -28,6 +28,10 @@ def test_null_is_the_legacy_stream_and_streams_nest(ranks):
     ranks(1, **FAKE).call(worker.null_and_nested_streams)
 
 
+def test_an_array_whose_context_has_ended_is_forgotten(ranks):
+    ranks(1, **FAKE).call(worker.end_the_context_of_a_view)
+
+
 def test_tempi_must_be_in_the_way(ranks):
     (text,) = ranks(1, **FAKE, TEMPI_DISABLE="1").call(worker.set_stream_of_a_library_that_is_off)
     assert text.startswith("tempi.stream: TEMPI does not receive the MPI calls of this process")

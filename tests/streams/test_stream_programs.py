@@ -5,6 +5,7 @@ import stream_programs as programs
 import streams_worker as worker
 
 from support.effort import scaled
+from support.ranks import RanksFailed
 
 FAKE = {"TEMPI_DEVICE": "fake"}
 PATHS = {
@@ -41,6 +42,12 @@ def test_each_way(ranks, drawn, path, way, order):
     job = ranks(2, **FAKE, **PATHS[path])
     job.call(worker.run_program, drawn.getrandbits(30), order, ("device",), (way,), 6)
     job.call(worker.run_program, drawn.getrandbits(30), order, ALL_KINDS, (way,), 6)
+
+
+@pytest.mark.parametrize("way", ["Sendrecv", "Isend, Irecv, Waitall", "Pack, Sendrecv, Unpack"])
+def test_the_programs_are_wrong_without_an_order(ranks, drawn, way):
+    with pytest.raises(RanksFailed, match="Arrays are not equal"):
+        ranks(2, **FAKE).call(worker.run_program, drawn.getrandbits(30), "none", ("device",), (way,), 12)
 
 
 @pytest.mark.parametrize("seed", range(3))
