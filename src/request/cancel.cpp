@@ -29,8 +29,8 @@ bool Engine::withdraw(Handle request) noexcept {
   return true;
 }
 
-// A receive that a call of another thread has taken is matched when that call says so: nothing. By our own query: MPICH's
-// forgets the status that it has told.
+// Nothing, also for a receive that a call of another thread completes. The query is our own, because MPICH's gives the
+// status only once.
 std::optional<bool> Engine::has_arrived(FunctionRef<bool(const Transfer&)> is_it) noexcept {
   const CallLock lock(mutex_);
   tend_orphans(false);

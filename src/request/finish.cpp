@@ -64,7 +64,7 @@ void leave_bounce_buffers(const std::vector<MessagePtr>& unpacked) {
   for (const MessagePtr& message : unpacked) {
     Transfer& transfer = message->ins.first();
     transfer.packed_buffer.put_back();
-    transport().leave(transfer);
+    transport().release_bounced(transfer);
   }
 }
 

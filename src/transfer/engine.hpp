@@ -59,7 +59,7 @@ class Engine {
   // The same, but kernels that write into this process, behind their FIN messages, may run on until end_early_fins().
   static void flush_to_early_fins() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
-    tend_transport();
+    progress_transport();
   }
   static void end_early_fins() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().end_early_fins(true);
@@ -69,7 +69,7 @@ class Engine {
   // Starts the pending sends whose packing is done, and ends the early-FIN ones whose kernels are.
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
-    tend_transport();
+    progress_transport();
   }
   // The same before a send of the library's to this peer, but other unmatched ones stay.
   static void go_before(Handle comm, int peer) noexcept {

@@ -45,7 +45,7 @@ void move_now(const Work& work) noexcept {
 void write_now(const Work& work) noexcept {
   work.transfer->match = {};
   try {
-    transport().put_again(*work.transfer);
+    transport().retry_put(*work.transfer);
   } catch (...) {
     work.message->failure.emplace(caught_error());
   }
@@ -130,7 +130,7 @@ bool is_moved(Message& message, Transfer& transfer, bool waits) noexcept {
   if (!transfer.queued || !transfer.queued->mark) return true;
   device::Mark& mark = *transfer.queued->mark;
   try {
-    if (transfer.match.goes_in_chunks) transport().tell_arrived(transfer, waits);
+    if (transfer.match.goes_in_chunks) transport().report_arrived(transfer, waits);
     if (!waits && !mark.reached()) return false;
     if (waits) trace::traced("wait for batch", [&] { mark.wait(); });
   } catch (...) {

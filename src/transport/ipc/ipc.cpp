@@ -175,7 +175,7 @@ void posted(Message& message, bool is_well) noexcept {
   library_requests().note(message.request, {false, state.queue_place});  // for MPI_Cancel by another thread
 }
 
-bool may_arrive(Transfer& transfer) noexcept {
+bool unpack_arrived(Transfer& transfer) noexcept {
   const PublishedReceivePtr published_receive = state_of(transfer).published_receive;
   return published_receive && published_receive->bounce_buffer && published_receive->is_open() &&
          published_receive->unpack_arrived();
@@ -206,7 +206,7 @@ Arrival end_receive(Transfer& transfer, bool has_come) noexcept {
   return {Arrival::How::bounced, bytes, packed};
 }
 
-void leave(Transfer& transfer) noexcept { state_of(transfer).published_receive.reset(); }
+void release_bounced(Transfer& transfer) noexcept { state_of(transfer).published_receive.reset(); }
 
 // ---- a send
 
@@ -257,7 +257,7 @@ pack::Queued queue_its_chunks(Transfer& transfer) {
   return queue_chunks(*state_of(transfer).put, transfer.packed_buffer.device());
 }
 
-void tell_its_chunks(Transfer& transfer, bool waits) { tell_arrived(*state_of(transfer).put, waits); }
+void report_arrived(Transfer& transfer, bool waits) { tell_arrived(*state_of(transfer).put, waits); }
 
 std::shared_ptr<const void> end_put(Transfer& transfer, PutEnd how) noexcept {
   IpcState& state = state_of(transfer);
@@ -271,7 +271,7 @@ std::shared_ptr<const void> end_put(Transfer& transfer, PutEnd how) noexcept {
   return nullptr;
 }
 
-void put_again(Transfer& transfer) {
+void retry_put(Transfer& transfer) {
   const std::shared_ptr<Put> its = std::move(state_of(transfer).put);
   write_again(*its, transfer);
 }
@@ -285,7 +285,7 @@ void forget_buffer(Transfer& transfer) noexcept { state_of(transfer).forget_buff
 constinit const Transport ipc_transport{
     .open = open,
     .close = close,
-    .tend = look_after_shared_memory,
+    .progress = look_after_shared_memory,
     .note = note,
     .note_request = note_request,
     .note_start = note_start,
@@ -297,19 +297,19 @@ constinit const Transport ipc_transport{
     .cancel = cancel_message,
     .post_receive = post_receive,
     .posted = posted,
-    .may_arrive = may_arrive,
-    .queue_rest = queue_rest,
     .end_receive = end_receive,
-    .leave = leave,
+    .release_bounced = release_bounced,
+    .unpack_arrived = unpack_arrived,
+    .queue_rest = queue_rest,
     .post_send = post_send,
     .note_send_request = note_send_request,
     .receiver = receiver,
     .match = match,
     .put = put,
     .queue_chunks = queue_its_chunks,
-    .tell_arrived = tell_its_chunks,
+    .report_arrived = report_arrived,
     .end_put = end_put,
-    .put_again = put_again,
+    .retry_put = retry_put,
     .take_back = take_back,
     .forget_buffer = forget_buffer,
 };
