@@ -1,4 +1,4 @@
-"""The cost of tempi.view to a call: the time between a program's slice and its MPI call.
+"""The time that tempi.view adds to an MPI call.
 
 python -m bench.view
 """

@@ -13,7 +13,7 @@ OPTIONS = """# Options
 Options are environment variables. TEMPI reads them once, when it is loaded. `tempi info` shows their
 values.
 
-A flag is 0 or 1. "–" means that the option is not set by default. The [glossary](glossary.md) explains words
+A flag is 0 or 1. "–" means that the option has no default value. The [glossary](glossary.md) explains words
 such as *direct*, *profile* and *import*.
 
 | variable | type | default | meaning |
@@ -21,9 +21,10 @@ such as *direct*, *profile* and *import*.
 """
 RENAMED = """
 ## Old names
-These names work in this version. TEMPI prints a warning. If both names are set, TEMPI uses the new one.
+The old names still work in this version, and TEMPI prints a warning. If both names are set, TEMPI uses the
+new name.
 
-| old name | name |
+| old name | new name |
 |---|---|
 """
 OPTIONS_END = """
@@ -31,84 +32,95 @@ This page is made from `src/base/options.def` by `make docs`.
 """
 STRATEGIES = """# Strategies
 
-A strategy is a way in which a message travels. `TEMPI_STRATEGY` names one for all messages. With the
-default, `auto`, TEMPI takes the strategy that it predicts to be the fastest.
+A strategy is a way to send a message. `TEMPI_STRATEGY` selects one strategy for all messages. By default
+(`auto`), TEMPI predicts the time of each strategy, and chooses the fastest one for each message.
 
 """
-WAYS = """| strategy | meaning | who packs | the library carries | in the report |
+WAYS = """| strategy | meaning | who packs | what the library sends | in the report |
 |---|---|---|---|---|
 """
 DIRECT = """
 ## Direct messages
-A kernel of the sender writes a direct message into the receive buffer. The MPI library carries an empty
-message with the same tag, which completes the receive. `tempi info` says whether messages may be direct.
-`TEMPI_REPORT=1` counts them, and the messages that were not direct, with the reasons (the rows `direct`).
-`TEMPI_NO_DIRECT=1` switches direct messages off; any `TEMPI_STRATEGY` other than `auto` and `direct` does
-so, too.
+A kernel of the sender writes a direct message into the receive buffer. The MPI library sends an empty message
+with the same tag. This empty message completes the receive.
 
-A message is direct if all of this is true:
+`tempi info` says whether messages can be direct. In the report (`TEMPI_REPORT=1`), the rows `direct` count
+the direct messages, and the messages that were not direct, with the reasons. `TEMPI_NO_DIRECT=1` switches
+direct messages off. `TEMPI_STRATEGY` switches them off, too, unless its value is `auto` or `direct`.
+
+A message is direct if it meets all of these conditions:
 
 - Both buffers are in GPU memory, both ranks are on one node, and both run TEMPI.
-- The receive is posted in time. When a receive is posted, TEMPI publishes it (in the report: published):
-  TEMPI writes the address and the layout of the buffer into memory that the ranks of the node share. A send
-  that finds no published receive waits for one, at most for the match timeout (`TEMPI_MATCH_TIMEOUT`). If the
-  receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, 10 µs + 1 µs for each 20,000 bytes.
-  After the wait TEMPI packs the message.
-- The receive names its source. For each source on a communicator, TEMPI publishes either the receives with
-  `MPI_ANY_TAG`, or those with a tag. The first receive from the source decides which.
+- The receive is posted in time. TEMPI publishes each posted receive: it writes the address and the layout of
+  the buffer into memory that the ranks of the node share. A send that finds no published receive waits for
+  one, at most for the match timeout (`TEMPI_MATCH_TIMEOUT`). After that, TEMPI packs the message. If the
+  receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, at most 10 µs + 1 µs for each 20,000
+  bytes.
+- The receive names its source. For one source on a communicator, TEMPI publishes only one kind of receive:
+  receives with `MPI_ANY_TAG`, or receives with a tag. The first receive from this source decides which kind.
 - The receive is as long as the message, or longer.
-- The receiver has no other pending operation that can take the same message: an earlier receive from
-  `MPI_ANY_SOURCE`, a matched probe, or a receive that the program cancels.
-- The profile does not predict that another strategy is faster. Without measurements of direct messages in
-  the profile, every message that can be direct is direct.
-- The rank uses at most 4,096 pairs of peer and tag on the communicator. Messages of further pairs are
-  packed.
+- The receiver has no other pending operation that can take the same message. Such operations are an earlier
+  receive from `MPI_ANY_SOURCE`, a matched probe, and a receive that the program cancels.
+- The profile does not predict that another strategy is faster. If the profile has no measurements of direct
+  messages, every message that can be direct is direct.
+- The rank uses at most 4,096 pairs of peer and tag on the communicator. TEMPI packs the messages of further
+  pairs.
 
-Four events end direct messages on a communicator until it is freed: a second thread sends or receives
-there, a call fails, a send is cancelled, or the program starts a persistent receive of host memory from
-`MPI_ANY_SOURCE`. A cancelled receive of host memory ends them for its source and tag.
+After one of these events, TEMPI sends no more direct messages on the communicator:
+
+- A second thread sends or receives on it.
+- A call fails.
+- The program cancels a send.
+- The program starts a persistent receive from `MPI_ANY_SOURCE` into host memory.
+
+If the program cancels a receive into host memory, TEMPI sends no more direct messages with its source and
+tag.
 
 ### Bounce buffers
-A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it, and the
-receiver unpacks from it while more bytes arrive. A process imports memory of another process when it maps
-the memory into its own address space. TEMPI uses a bounce buffer if
+A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it. The
+receiver unpacks from it while more bytes arrive.
 
-- another process cannot import the receive buffer (managed memory, `cudaMallocAsync`), and the message has
-  at least 64 KiB,
-- the layouts of sender and receiver do not combine into a short list of boxes (a box is a nest of loops over
-  one contiguous block), or
-- the receive consists of many short blocks that span much memory: at least 65,536 blocks of on average 128
-  bytes or less, over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, one more
-  condition is that CUDA maps the buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
+To write into memory of another process, a process imports this memory: it maps the memory into its own
+address space. TEMPI uses a bounce buffer in each of these cases:
+
+- Another process cannot import the receive buffer (managed memory, `cudaMallocAsync`), and the message has at
+  least 64 KiB.
+- The layouts of sender and receiver do not combine into a short list of boxes. A box is a nest of loops over
+  one contiguous block.
+- The receive consists of many short blocks that span much memory: at least 65,536 blocks, on average at most
+  128 bytes long, over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, CUDA must also map
+  the buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
 
 ### Freed memory
 A sender imports the memory of a receive buffer, and keeps this import for later messages. CUDA releases
-memory only when the program has freed it *and* no process imports it. So memory that the program
-has freed can remain occupied. TEMPI limits the size of such memory:
+memory only when the program has freed it *and* no process imports it. Therefore, memory that the program has
+freed can stay occupied. TEMPI limits the size of such memory:
 
-1. A process counts the memory that the program has freed and that others may still import.
-2. If it is more than `TEMPI_FREED_LIMIT` bytes or 256 allocations, the process tells the other processes.
-3. They close their imports of that memory in their next MPI calls that wait or test, such as `MPI_Test` or
-   `MPI_Barrier`.
+1. Each process counts the memory that the program has freed and that other processes may still import.
+2. If this memory is more than `TEMPI_FREED_LIMIT` bytes or 256 allocations, the process tells the other
+   processes.
+3. The other processes close their imports of this memory in their next MPI calls that wait or test, such as
+   `MPI_Test` or `MPI_Barrier`.
 
 TEMPI looks for freed memory at most every 10 ms, and checks 256 allocations each time. Closing an import
-waits for all kernels that run on the GPU, and the CUDA driver may delay new kernels until the import is
-closed.
+waits for all kernels that run on the GPU. The CUDA driver can delay new kernels until the import is closed.
 
-This can deadlock a program whose kernels wait for messages of other processes. Such a program sets
-`TEMPI_FREED_LIMIT=-1` on all ranks. Then each process keeps the 256 imports that it used last. It closes an
-older import, and one whose address gets new memory.
+A program whose kernels wait for messages of other processes can therefore deadlock. For such a program, set
+`TEMPI_FREED_LIMIT=-1` on all ranks. Then a process closes an import only in two cases: it has used 256 other
+imports later, or the address of the import gets new memory.
 
-CUDA does not import new memory at an address where the process still has an import of freed memory. A
-message to such memory waits until the old import is closed. If this takes longer than `TEMPI_MATCH_TIMEOUT`
-(for this wait at least 50 ms, and at most 1 s), TEMPI packs the message.
+A process cannot import new memory while it has an import of freed memory at the same address. A message to
+the new memory waits until the old import is closed. If this takes longer than `TEMPI_MATCH_TIMEOUT` (for this
+wait at least 50 ms, and at most 1 s), TEMPI packs the message.
 
 ## CUDA-aware libraries
-TEMPI gives GPU memory to a CUDA-aware library only in calls that are known to work
+TEMPI passes GPU memory to a CUDA-aware library only in calls that are known to work
 (`src/machine/handed.def`), and only if all peers are on other nodes. Within a node, contiguous messages are
-direct, too. Messages that are not direct go through pinned host memory. The reason is that a CUDA-aware
-library also imports memory: CUDA may refuse an import because of freed memory at the same address, and UCX
-aborts then. If direct messages are switched off, the library also gets GPU memory within a node.
+direct, too. All other messages within a node go through pinned host memory.
+
+The reason is that a CUDA-aware library also imports memory. CUDA can refuse such an import because of freed
+memory at the same address, and UCX then aborts the program. If direct messages are switched off, TEMPI passes
+GPU memory to the library within a node, too.
 """
 PACKS = {
     "nobody": "nobody",
@@ -122,14 +134,15 @@ CARRIES = {"device_memory": "device memory", "host_memory": "host memory", "fin"
 PREDICTIONS = """
 ## Predictions
 The predicted time of a message is a sum of terms. `tempi measure` measures the terms
-([perfmodel](../perfmodel/README.md)). In the names of terms, three letters stand for other words:
+([perfmodel](../perfmodel/README.md)). In the table, three letters stand for parts of the names of terms:
 
-- L is the location of the peer: `same_gpu`, `other_gpu` or `other_node`; in `message.host.L`, `same_node`
-  stands for `other_gpu`. `self` (messages of a rank to itself) exists only in `message.direct.L`.
+- L is the location of the peer: `same_gpu`, `other_gpu` or `other_node`. In `message.host.L`, the name
+  `same_node` replaces `other_gpu`. In `message.direct.L`, L can also be `self` (a message of a rank to
+  itself).
 - Y is the kind of datatype: `typed` (vectors and boxes) or `indexed` (offsets from a table).
-- P is the location of the peer in terms with Y: `self`, `same_node` or `other_node`.
+- P is the location of the peer: `self`, `same_node` or `other_node`.
 
-| strategy | a message of GPU memory | of a derived datatype in host memory |
+| strategy | message of GPU memory | message of a derived datatype in host memory |
 |---|---|---|
 """
 STRATEGIES_END = """
@@ -139,7 +152,7 @@ This page is made from `src/base/strategies.def` and `docs/make_pages.py` by `ma
 CALLS = """# Calls that carry data
 
 With TEMPI these calls accept GPU memory and any datatype, also if the MPI library is not CUDA-aware. This
-is true for all of their forms: `MPI_` and `PMPI_`, `int` and `_c`, C and Fortran.
+includes all forms of a call: `MPI_` and `PMPI_`, `int` and `_c`, C and Fortran.
 
 | calls | kind |
 |---|---|
@@ -162,8 +175,8 @@ These calls do not accept GPU memory if the library is not CUDA-aware:
 HAPPENS = {
     "error": "an MPI error with an explanation",
     "members": "if all processes are on one node and run TEMPI, all get an MPI error with an explanation, "
-    "and there is no window. Else only the processes with GPU memory get the error. The other processes have "
-    "a window. Where that window would show the GPU memory, it has host memory that nobody uses",
+    "and the call creates no window. Else only the processes with GPU memory get the error. The other "
+    "processes get a window. In place of the GPU memory, this window has host memory that nobody uses",
     "none": "the MPI library gets the call",
 }
 

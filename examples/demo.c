@@ -3,6 +3,9 @@
  *   demo host|gpu SECONDS [NAME ...]     for about SECONDS a datatype; prints for each
  *     "pack NAME payload_bytes pack_seconds unpack_seconds packed_hash unpacked_hash"
  *
+ * All times are the least ones: other programs on the machine evict the buffers from the caches, and a call then takes
+ * up to fifteen times as long, in some launches most of the calls.
+ *
  * With "gpu" the strided side lies in GPU memory (CUDA's driver loaded by name) and the packed side in pinned memory;
  * then messages of the datatypes from GPU memory to GPU memory are timed, too: "message NAME seconds".
  */
@@ -173,15 +176,7 @@ static double message(int rank, MPI_Datatype type, void* data) {
   return (MPI_Wtime() - begin) / 2;
 }
 
-static int by_size(const void* a, const void* b) {
-  const double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double* times, int n) {
-  qsort(times, (size_t)n, sizeof *times, by_size);
-  return times[n / 2];
-}
+static double less(double a, double b) { return a < b ? a : b; }
 
 /* What comes after a first time of `first` seconds on the slower rank, as often as there is time. 0: it is too slow. */
 static int repeats(double first, double seconds) {
@@ -192,22 +187,20 @@ static int repeats(double first, double seconds) {
 }
 
 static double pack_time(int rank, MPI_Datatype type, void* data, void* packed, int bytes, double seconds) {
-  static double times[kMostRepeats];
-  const double first = once(rank, type, data, packed, bytes);
-  const int n = repeats(first, seconds);
+  double least = once(rank, type, data, packed, bytes);
+  const int n = repeats(least, seconds);
   for (int i = 0; i < n; ++i) {
-    times[i] = once(rank, type, data, packed, bytes);
+    least = less(least, once(rank, type, data, packed, bytes));
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  return n == 0 ? first : median(times, n);
+  return least;
 }
 
 static double message_time(int rank, MPI_Datatype type, void* data, double seconds) {
-  static double times[kMostRepeats];
-  const double first = message(rank, type, data);
-  const int n = repeats(first, seconds);
-  for (int i = 0; i < n; ++i) times[i] = message(rank, type, data);
-  return n == 0 ? first : median(times, n);
+  double least = message(rank, type, data);
+  const int n = repeats(least, seconds);
+  for (int i = 0; i < n; ++i) least = less(least, message(rank, type, data));
+  return least;
 }
 
 static void run_packing(int which, int rank, void* data, void* packed, Word* host, double seconds) {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from statistics import median
 
 from rich.console import Console
 
@@ -41,15 +40,15 @@ class Halo:
 
     Attributes
     ----------
-    medians : dict
-        Seconds of each round, by way.
+    least : dict
+        Seconds: the least sample of each round, by way.
     failures : dict
         By way: why there are none.
     """
 
     memory: str
     n_gpus: int
-    medians: dict[str, list[float]] = field(default_factory=dict)
+    least: dict[str, list[float]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     wrong_cells: int = 0
     said: list[str] = field(default_factory=list)
@@ -66,7 +65,7 @@ class Halo:
 
     def ratio(self, way: str) -> Ratio:
         """The library's time and that of a way."""
-        return Ratio.of(self.medians.get("library", []), self.medians.get(way, []))
+        return Ratio.of(self.least.get("library", []), self.least.get(way, []))
 
 
 def measured_halo(console: Console) -> Halo:
@@ -82,7 +81,7 @@ def measured_halo(console: Console) -> Halo:
                 way = task.way
                 halo.wrong_cells += found.wrong
                 if found.samples:
-                    halo.medians.setdefault(way, []).append(median(found.samples))
+                    halo.least.setdefault(way, []).append(min(found.samples))
                 elif number == 0:
                     halo.failures[way] = found.failure
     halo.said = plan.failures
@@ -91,7 +90,7 @@ def measured_halo(console: Console) -> Halo:
 
 def _is_slow(halo: Halo, way: str) -> bool:
     """So that one round of it is enough."""
-    return any(seconds > 1 for seconds in halo.medians.get(way, ()))
+    return any(seconds > 1 for seconds in halo.least.get(way, ()))
 
 
 def show_halo(console: Console, halo: Halo) -> None:
@@ -111,5 +110,5 @@ def show_halo(console: Console, halo: Halo) -> None:
     for failure in [] if halo.is_right else halo.said:
         console.print(failure, style="dim", markup=False)
     console.print(
-        f"[dim]3 ghost cells; least of {ROUNDS} runs' medians; as fast as the first line; cells checked[/dim]"
+        f"[dim]3 ghost cells; least time of {ROUNDS} runs; compared with the first line; cells checked[/dim]"
     )

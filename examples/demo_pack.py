@@ -156,7 +156,7 @@ def show_packs(console: Console, packs: Sequence[Pack], where: str) -> None:
         right = "[green]right[/green]" if pack.is_right else "[red]WRONG[/red]"
         table.add_row(words, f"{n_bytes / 1024:,.0f}", *pack.packing.cells, right)
     console.print(table)
-    console.print(f"[dim]least of {ROUNDS} runs' medians; library: without TEMPI, the same program[/dim]\n")
+    console.print(f"[dim]least time of {ROUNDS} runs; library: the same program without TEMPI[/dim]\n")
 
 
 def show_messages(console: Console, packs: Sequence[Pack]) -> None:

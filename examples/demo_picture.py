@@ -11,6 +11,7 @@ from rich.console import Console
 from bench.common.figures import HALO_WAYS
 from examples.demo_halo import Halo
 from examples.demo_pack import Pack
+from examples.demo_table import Ratio
 from tempi.figures import check_drawable, save
 
 OURS = HALO_WAYS["halo"][1]
@@ -30,20 +31,22 @@ def draw(console: Console, packs: Sequence[Pack], halo: Halo, path: Path) -> Non
 def _draw(plt: Any, packs: Sequence[Pack], halo: Halo, path: Path) -> None:
     memory = "GPU" if halo.memory == "gpu" else "host"
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4), layout="constrained")
-    packed = [(pack.words, pack.packing.times, OURS) for pack in packs]
+    packed = [(pack.words, pack.packing, OURS) for pack in packs]
     _bars(left, packed, "MPI_Pack and MPI_Unpack with TEMPI")
-    ways = [(words, halo.ratio(way).times, HALO_WAYS[way][1]) for way, words in halo.words.items()]
+    ways = [(words, halo.ratio(way), HALO_WAYS[way][1]) for way, words in halo.words.items()]
     _bars(right, ways, f"3-D halo exchange, {memory} memory")
     figure.suptitle("Times as fast as the MPI library alone: more is better", fontsize=12)
     save(figure, path)
 
 
-def _bars(axis: Any, rows: Sequence[tuple[str, float | None, str]], title: str) -> None:
-    """A bar a row, the first on top; a row that crashed has none."""
+def _bars(axis: Any, rows: Sequence[tuple[str, Ratio, str]], title: str) -> None:
+    """A bar a row, the first on top; a row without a quotient has none."""
     labels = [words.replace(": ", ":\n") for words, _, _ in rows]
-    values = [times or 0.0 for _, times, _ in rows]
+    values = [ratio.times or 0.0 for _, ratio, _ in rows]
     drawn = axis.barh(labels, values, color=[colour for _, _, colour in rows])
-    axis.bar_label(drawn, [f"{times:.1f} x" if times else "crashes" for _, times, _ in rows], padding=3)
+    axis.bar_label(
+        drawn, [f"{ratio.times:.1f} x" if ratio.times else ratio.why_none for _, ratio, _ in rows], padding=3
+    )
     axis.axvline(1, color="black", linewidth=0.8, linestyle="--")
     if max(values) > 30 * max(1e-9, min(value for value in [*values, 1e9] if value)):
         axis.set_xscale("log")

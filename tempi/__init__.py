@@ -18,6 +18,7 @@ __path__ = extend_path(__path__, __name__)
 from tempi._library import Counter, Option, enabled, lib_path, options, reset_stats, stats
 from tempi._version import __version__
 from tempi.activation import watch as _watch_mpi4py
+from tempi.cuda.ordering import stream
 from tempi.explanation import Explanation, explain
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ __all__ = [
     "options",
     "reset_stats",
     "stats",
+    "stream",
     "view",
 ]
 

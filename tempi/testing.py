@@ -1,4 +1,4 @@
-"""Memory of the fake device, for tests on machines without a GPU. Needs ``TEMPI_DEVICE=fake``."""
+"""Memory and streams of the fake device, for tests on machines without a GPU. Needs ``TEMPI_DEVICE=fake``."""
 
 from __future__ import annotations
 
@@ -27,6 +27,63 @@ class _Memory:
             self._library.fake_deallocate(address)
 
 
+class FakeStream:
+    """A stream of the fake device. What is queued in it runs late, as on a GPU.
+
+    Parameters
+    ----------
+    ordinal : int
+        The fake GPU, from 0.
+    """
+
+    def __init__(self, ordinal: int = 0) -> None:
+        self._library = library()
+        self.handle = self._library.fake_stream_create(ordinal)
+
+    def __del__(self) -> None:
+        if handle := getattr(self, "handle", 0):
+            self._library.fake_stream_destroy(handle)
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+    def copy(self, target: FakeArray, source: FakeArray | NDArray[Any]) -> None:
+        """Queue a copy; the bytes of a NumPy array are read at once."""
+        address = source.address if isinstance(source, FakeArray) else source.ctypes.data
+        self._library.fake_stream_copy(target.address, address, target.nbytes, self.handle)
+
+    def fill(self, target: FakeArray, byte: int) -> None:
+        """Queue a fill of all bytes."""
+        self._library.fake_stream_fill(target.address, byte, target.nbytes, self.handle)
+
+    def synchronize(self) -> None:
+        """Return when all queued work is done."""
+        self._library.fake_stream_synchronize(self.handle)
+
+    def begin_capture(self) -> None:
+        """Collect the work that is queued from now on in a graph, and do not run it."""
+        self._library.fake_stream_begin_capture(self.handle)
+
+    def end_capture(self) -> FakeGraph:
+        """The graph."""
+        return FakeGraph(self._library.fake_stream_end_capture(self.handle))
+
+
+class FakeGraph:
+    """Work that was captured from a stream of the fake device."""
+
+    def __init__(self, address: int) -> None:
+        self._library = library()
+        self._address = address
+
+    def __del__(self) -> None:
+        self._library.fake_graph_destroy(self._address)
+
+    def launch(self, stream: FakeStream) -> None:
+        """Queue all of it in a stream."""
+        self._library.fake_graph_launch(self._address, stream.handle)
+
+
 class FakeArray:
     """A contiguous array in memory of the fake device.
 
@@ -40,6 +97,11 @@ class FakeArray:
     kind : "device", "pinned" or "managed"
     ordinal : int
         The fake GPU, from 0.
+
+    Attributes
+    ----------
+    stream : FakeStream or None
+        The stream that the array names in its ``__cuda_array_interface__``.
 
     Raises
     ------
@@ -60,6 +122,7 @@ class FakeArray:
         self.ordinal = ordinal
         self._memory = _Memory(kind, ordinal, self.nbytes)
         self.address = self._memory.address
+        self.stream: FakeStream | None = None
 
     @property
     def nbytes(self) -> int:
@@ -110,4 +173,5 @@ class FakeArray:
             "typestr": self.dtype.str,
             "data": (self.address, False),
             "strides": None,
+            "stream": self.stream.handle if self.stream is not None else None,
         }

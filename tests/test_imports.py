@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "simulate": {"_native", "_version", "figures", "halo", "model"},
     "info": {"_library", "activation", "cuda", "run"},
     "commands": {"_library", "_native", "cuda", "explanation", "model", "run"},
-    "__init__": {"_library", "_version", "activation", "arrays", "explanation", "halo"},
+    "__init__": {"_library", "_version", "activation", "arrays", "cuda", "explanation", "halo"},
     "__main__": {"_library", "_version", "check", "commands", "info", "measure", "run", "simulate"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -12,7 +12,7 @@ from support.programs import succeed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 ROW = re.compile(r"^\| `TEMPI_(\w+)` \| \w+ \| (.*?) \| (.*) \|$", re.MULTILINE)
-OF_WORDS = ("LOG", "PROGRESS", "HOST_PACK", "DEVICE", "STRATEGY", "CUDA_AWARE")
+OF_WORDS = ("LOG", "PROGRESS", "HOST_PACK", "DEVICE", "STRATEGY", "STREAM", "CUDA_AWARE")
 SHOW = "import tempi, sys; print(*[(o.value, o.from_environment) for o in tempi.options() if o.name == sys.argv[1]])"
 # The text options; all others are flags and numbers.
 VALUES = {
@@ -22,6 +22,7 @@ VALUES = {
     "DEVICE": "none",
     "FAKE_FAIL": "copy:9",
     "STRATEGY": "staged",
+    "STREAM": "legacy",
     "CUDA_AWARE": "1",
 }
 

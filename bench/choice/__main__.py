@@ -1,4 +1,4 @@
-"""The quality of the model's choice: random messages by every strategy, against the predicted one.
+"""How good the choice of the strategy is: random messages by every strategy, and by the predicted one.
 
     python -m bench.choice --profile FILE.fit              # GPU memory, between ranks
     python -m bench.choice --profile FILE.fit --host       # host memory: our packer or the library's
@@ -169,8 +169,10 @@ def row(outcome: Outcome) -> dict[str, object]:
 @click.option("--profile", type=click.Path(exists=True, path_type=Path), required=True, help="A .fit file.")
 @click.option("--cases", "count", default=200, show_default=True, type=click.IntRange(min=1))
 @click.option("--seed", default=1, show_default=True)
-@click.option("--host", is_flag=True, help="Host memory: our packer against the library's.")
-@click.option("--ranks-command", default="", help="Command that starts the ranks, e.g. 'mpirun -n 3'.")
+@click.option(
+    "--host", is_flag=True, help="Measure messages of host memory: the packers of TEMPI and of the library."
+)
+@click.option("--ranks-command", default="", help="Start the ranks with this command, e.g. 'mpirun -n 3'.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("bench-results"), show_default=True)
 def main(profile: Path, count: int, seed: int, host: bool, ranks_command: str, out: Path) -> None:
     """Measure, judge, write a CSV."""

@@ -1,4 +1,4 @@
-"""Reductions and broadcasts of doubles in GPU memory, by MPI with the shim and by NCCL.
+"""Reductions and broadcasts of doubles in GPU memory, by MPI with TEMPI and by NCCL.
 
 The time is that of the slowest rank. Needs CuPy and a GPU for each rank; NCCL where CuPy finds it.
 
@@ -34,7 +34,7 @@ def rows_of(mpirun: str, shim: Path, ranks: int) -> list[dict[str, object]]:
 
 
 @click.command(help=__doc__)
-@click.option("--ranks", default=2, help="ranks, one a GPU [2]")
+@click.option("--ranks", default=2, help="number of ranks; each needs a GPU [2]")
 @click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI")
 @click.option("--shim", type=Path, default=None, help="libtempi.so to preload [this installation's]")
 @click.option("--out", type=Path, default=RESULTS / "latest", help="folder for collectives.csv")

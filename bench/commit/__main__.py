@@ -1,6 +1,6 @@
-"""The cost of MPI_Type_commit with and without the shim, and of preloading it into a program.
+"""The time of MPI_Type_commit with and without TEMPI, and the time to preload TEMPI into a program.
 
-python -m bench.commit --lib build/libtempi.so
+python -m bench.commit --lib "$(tempi lib)"
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ class Gpu {
 
  private:
   friend class EmptyKernel;
+  friend class GpuStream;
 
   template <class Function>
   Function* find(const char* name) const {
@@ -102,6 +103,22 @@ class EmptyKernel {
   void *kernel_ = nullptr, *stream_ = nullptr;
   Launch* launch_ = nullptr;
   int (*synchronise_)(void*) = nullptr;
+};
+
+// A non-blocking stream. Lives as long as the program.
+class GpuStream {
+ public:
+  explicit GpuStream(const Gpu& gpu) : gpu_(gpu), synchronise_(gpu.find<int(void*)>("cuStreamSynchronize")) {
+    constexpr unsigned non_blocking = 1;
+    gpu.check(gpu.find<int(void**, unsigned)>("cuStreamCreate")(&stream_, non_blocking), "cuStreamCreate");
+  }
+  void* handle() const { return stream_; }
+  void synchronise() const { gpu_.check(synchronise_(stream_), "cuStreamSynchronize"); }
+
+ private:
+  const Gpu& gpu_;
+  void* stream_ = nullptr;
+  int (*synchronise_)(void*);
 };
 
 // Memory of one kind, behind the same four calls. Lives as long as the program: nothing is freed.

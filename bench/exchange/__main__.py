@@ -1,5 +1,7 @@
-"""Exchanges of packed pieces between GPUs, as libraries of distributed FFTs make them: MPI_Irecv of
-all, MPI_Send or MPI_Isend of each piece when it is packed, MPI_Waitany, beside MPI_Alltoall.
+"""Exchanges of packed pieces between GPUs, as in libraries for distributed FFTs, and by MPI_Alltoall.
+
+A rank calls MPI_Irecv for all pieces, MPI_Send or MPI_Isend for each piece when it is packed, and
+MPI_Waitany.
 
 python -m bench.exchange --ranks 2 --cells 256
 """
@@ -33,18 +35,24 @@ exec "$@"
 
 @click.command(help=__doc__)
 @click.option(
-    "--ranks", type=int, multiple=True, default=[2], help="ranks of a launch, as often as you like  [2]"
+    "--ranks", type=int, multiple=True, default=[2], help="number of ranks; can be given several times  [2]"
 )
 @click.option(
-    "--cells", type=int, multiple=True, default=[256], help="edge of the cube, as often as you like  [256]"
+    "--cells",
+    type=int,
+    multiple=True,
+    default=[256],
+    help="cells along an edge of the cube; can be given several times  [256]",
 )
-@click.option("--ways", default=",".join(WAYS), help=f"with commas between them  [{','.join(WAYS)}]")
-@click.option("--rounds", default=30, help="exchanges behind the first ten  [30]")
+@click.option(
+    "--ways", default=",".join(WAYS), help=f"names of ways, separated by commas  [{','.join(WAYS)}]"
+)
+@click.option("--rounds", default=30, help="number of exchanges after ten that are not timed  [30]")
 @click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI  [mpirun]")
-@click.option("--launcher-args", default="", help="further arguments of it")
+@click.option("--launcher-args", default="", help="more arguments for the launcher")
 @click.option("--shim", type=Path, default=None, help="libtempi.so to preload  [this installation's]")
-@click.option("--name", default="exchange", help="of the CSV file  [exchange]")
-@click.option("--out", type=Path, default=RESULTS / "latest", help="its folder")
+@click.option("--name", default="exchange", help="name of the CSV file  [exchange]")
+@click.option("--out", type=Path, default=RESULTS / "latest", help="folder of the CSV file")
 def main(
     ranks: tuple[int, ...],
     cells: tuple[int, ...],

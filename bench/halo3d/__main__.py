@@ -1,4 +1,4 @@
-"""The time of a 3-D halo exchange: TEMPI against the MPI library alone and an expert's hand-written code.
+"""The time of a 3-D halo exchange: TEMPI, the MPI library alone, and code that is written by hand.
 
     python -m bench.halo3d                                  # 256³ points a rank, 8 doubles each, radius 3
     python -m bench.halo3d --ranks 1,2,4,8 --size 256:3:8 --size 32:1:1
@@ -91,35 +91,46 @@ def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
 
 
 @click.command(help=(__doc__ or "").split("\n\n")[0])
-@click.option("--memory", type=click.Choice(["auto", "gpu", "host"]), default="auto", help="Of the data.")
-@click.option("--ranks", help="How many, e.g. 1,2,4,8.  [default: 1,2]")
 @click.option(
-    "--gpus", "n_gpus", type=click.IntRange(1), help="Use so many.  [default: all, at most one a rank]"
+    "--memory", type=click.Choice(["auto", "gpu", "host"]), default="auto", help="Memory of the data."
+)
+@click.option("--ranks", help="Numbers of ranks, e.g. 1,2,4,8.  [default: 1,2]")
+@click.option(
+    "--gpus",
+    "n_gpus",
+    type=click.IntRange(1),
+    help="Number of GPUs.  [default: all, at most one for each rank]",
 )
 @click.option(
     "--size",
     "sizes",
     multiple=True,
     metavar="EDGE[:RADIUS[:QUANTITIES]]",
-    help=f"May be repeated.  [default: {' and '.join(DEFAULT_SIZES)}]",
+    help=f"Points, radius, arrays; can be given several times.  [default: {' and '.join(DEFAULT_SIZES)}]",
 )
-@click.option("--ways", help=f"Some of {','.join(WAYS)}.  [default: all]")
+@click.option("--ways", help=f"Ways to measure, separated by commas: {','.join(WAYS)}.  [default: all]")
 @click.option(
-    "--bars", is_flag=True, help="The ranks and sizes that the bars name, where not given, and judge."
+    "--bars",
+    is_flag=True,
+    help="Use the ranks and sizes of the project's targets, and compare with the targets.",
 )
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Turns of all ways.")
-@click.option("--seconds", default=0.5, show_default=True, help="Of samples, a way and round.")
-@click.option("--limit", "limit_s", default=60.0, show_default=True, help="Seconds that a way may take.")
+@click.option(
+    "--rounds", type=click.IntRange(1), default=3, show_default=True, help="How often each way runs."
+)
+@click.option("--seconds", default=0.5, show_default=True, help="Time for one way in one round, in seconds.")
+@click.option(
+    "--limit", "limit_s", default=60.0, show_default=True, help="Time limit of one way, in seconds."
+)
 @click.option(
     "--thread-level",
     type=click.Choice(["single", "funneled", "serialized", "multiple"]),
     default="multiple",
     show_default=True,
-    help="Of the ranks: C programs mostly ask for single, mpi4py for multiple.",
+    help="Thread level that the ranks request. Most C programs request single, mpi4py requests multiple.",
 )
-@click.option("--mpirun", help="The launcher.  [default: the one beside this Python, else in PATH]")
+@click.option("--mpirun", help="Path of mpirun.  [default: the one beside this Python, else in PATH]")
 @click.option(
-    "--launcher-args", default="", help="Further options of it, e.g. '--mca pml ucx -x LD_LIBRARY_PATH'."
+    "--launcher-args", default="", help="More options for mpirun, e.g. '--mca pml ucx -x LD_LIBRARY_PATH'."
 )
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS, help="Folder for CSV and figure.")
 def main(

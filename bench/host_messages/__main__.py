@@ -1,8 +1,8 @@
-"""The time of messages of derived datatypes in host memory: TEMPI against the library alone, in turns.
+"""The time of messages of derived datatypes in host memory: TEMPI and the library alone, in turn.
 
     python -m tempi.measure                            # this machine's profile, which TEMPI chooses by
-    python -m bench.host_messages --shim build/libtempi.so
-    python -m bench.host_messages --shim build/libtempi.so --sizes 1024,65536 --rounds 3
+    python -m bench.host_messages --shim "$(tempi lib)"
+    python -m bench.host_messages --shim "$(tempi lib)" --sizes 1024,65536 --rounds 3
 
 Vectors, faces of a grid, indexed particles and structs of arrays, 1 KiB to 16 MiB; one rank sends to
 itself, two to and fro. Each side is a job of its own; the jobs take turns, case by case, and the one that
@@ -215,8 +215,10 @@ def row(found: Found) -> dict[str, object]:
 @click.option("--shim", type=click.Path(exists=True, path_type=Path), required=True, help="libtempi.so")
 @click.option("--sizes", default=",".join(map(str, SIZES)), show_default=True, help="payloads in bytes")
 @click.option("--ranks", "rank_list", default="1,2", show_default=True)
-@click.option("--rounds", default=5, show_default=True, help="times that each case is timed")
-@click.option("--seconds", default=0.05, show_default=True, help="for one case of one side, at most about")
+@click.option("--rounds", default=5, show_default=True, help="how often each case is measured")
+@click.option(
+    "--seconds", default=0.05, show_default=True, help="approximate time for one case of one side, in seconds"
+)
 @click.option("--strategy", default="auto", show_default=True, help="TEMPI_STRATEGY")
 @click.option("--profile", default="auto", show_default=True, help="TEMPI_PROFILE")
 @click.option("--mpirun", default="mpirun", show_default=True)

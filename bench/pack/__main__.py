@@ -1,7 +1,8 @@
-"""The time of MPI_Pack and MPI_Unpack: TEMPI against the machine's limit, the library and a CUDA-aware peer.
+"""The time of MPI_Pack and MPI_Unpack: TEMPI, specialised kernels, the MPI library, and a CUDA-aware MPI
+library.
 
-    python -m bench.pack --preset bars --memory device --lib build/libtempi.so --peer-prefix /opt/peers
-    python -m bench.pack --preset host --memory host --lib build/libtempi.so
+    python -m bench.pack --preset bars --memory device --lib "$(tempi lib)" --peer-prefix /opt/peers
+    python -m bench.pack --preset host --memory host --lib "$(tempi lib)"
 
 All sides run in one go, on the same cases, and are timed by the same code (``bench/common/timing.hpp``).
 """
@@ -95,18 +96,34 @@ def mpich_figures() -> Figures:
 @click.option("--preset", type=click.Choice(sorted(all_cases.PRESETS)), default="quick", show_default=True)
 @click.option("--memory", type=click.Choice(MEMORIES), default="host", show_default=True)
 @click.option(
-    "--lib", type=click.Path(exists=True, path_type=Path), help="libtempi.so; TEMPI is left out without"
+    "--lib",
+    type=click.Path(exists=True, path_type=Path),
+    help="libtempi.so; without it, TEMPI is not measured",
 )
 @click.option("--mpirun", default="mpirun", show_default=True)
 @click.option("--mpicc", default="mpicc", show_default=True)
-@click.option("--peer-prefix", type=click.Path(exists=True, path_type=Path), help="a CUDA-aware Open MPI")
+@click.option(
+    "--peer-prefix",
+    type=click.Path(exists=True, path_type=Path),
+    help="folder of a CUDA-aware Open MPI, to measure it, too",
+)
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS, help="folder for CSV and plot")
 @click.option("--build", type=click.Path(path_type=Path), help="folder for binaries (default: OUT/build)")
 @click.option("--arch", default="native", show_default=True, help="nvcc -arch")
-@click.option("--max-seconds", default=0.3, show_default=True, help="for one case and direction")
-@click.option("--timeout", "timeout_s", default=300.0, show_default=True, help="seconds for one side")
-@click.option("--rounds", type=int, help="times that all sides run (default: host 2, else 1)")
-@click.option("--max-span-gib", type=float, help="skip larger buffers (default: device 72, host 2)")
+@click.option(
+    "--max-seconds", default=0.3, show_default=True, help="time for one case in one direction, in seconds"
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    default=300.0,
+    show_default=True,
+    help="time limit of one side, such as TEMPI or the library, in seconds",
+)
+@click.option("--rounds", type=int, help="how often all sides run (default: host 2, else 1)")
+@click.option(
+    "--max-span-gib", type=float, help="leave out cases with larger buffers (default: device 72, host 2)"
+)
 def main(
     preset: str,
     memory: str,

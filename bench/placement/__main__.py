@@ -1,10 +1,10 @@
-"""A halo exchange of anisotropic size on several hosts: ranks as launched, and by TEMPI_PLACEMENT.
+"""A halo exchange on several hosts, with ranks as launched and with TEMPI_PLACEMENT.
 
 python -m bench.placement
 
-The hosts are namespaces of Linux on this machine, joined by a bridge (`tests/nodes/hosts.py`; needs root).
-Each host sends at most --mbit to the others: a bridge is as fast as memory, which no network is.
-The ranks are started in turn and in blocks; the settings take turns in rounds.
+The halos have different sizes in different directions. The hosts are Linux namespaces on this machine,
+connected by a bridge (`tests/nodes/hosts.py`; needs root). A bridge is as fast as memory, so --mbit limits
+what each host sends. The launcher places the ranks in turn and in blocks. All settings run in each round.
 """
 
 from __future__ import annotations
@@ -66,9 +66,11 @@ def joined(rows: list[dict[str, Any]]) -> dict[str, Any]:
 @click.option(
     "--size", type=int, nargs=3, default=(512, 64, 16), show_default=True, help="Cells of a rank: z y x."
 )
-@click.option("--mbit", default=400, show_default=True, help="Mbit/s out of each host; 0: no limit.")
+@click.option("--mbit", default=400, show_default=True, help="most Mbit/s that each host sends; 0: no limit.")
 @click.option("--width", default=2, show_default=True)
-@click.option("--seconds", default=2.0, show_default=True, help="Of one setting in one round.")
+@click.option(
+    "--seconds", default=2.0, show_default=True, help="Time for one setting in one round, in seconds."
+)
 @click.option("--rounds", default=5, show_default=True)
 @click.option("--out", type=Path, default=RESULTS / "latest", help="folder for placement.csv")
 def main(

@@ -1,4 +1,4 @@
-"""The cost of choosing a strategy to a message: the prediction by every strategy, and the least of them.
+"""The time to choose the strategy of a message: the predictions of all strategies, and the least of them.
 
 python -m bench.predict
 """

@@ -1,7 +1,6 @@
-"""Progress of sends of GPU memory: the time when they leave, its cost, and a kernel of the program's beside
-them.
+"""When sends of GPU memory start, the cost of their progress, and the time of a kernel that runs meanwhile.
 
-Thread levels and TEMPI_PROGRESS in turn, two ranks. Needs a GPU and CuPy.
+Two ranks run with each thread level and each value of TEMPI_PROGRESS. The benchmark needs a GPU and CuPy.
 
 python -m bench.progress
 """

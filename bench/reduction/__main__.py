@@ -1,6 +1,7 @@
-"""MPI_Reduce_local on GPU memory: its time, beside CuPy's addition and a reduction in host memory by hand.
+"""The time of MPI_Reduce_local in GPU memory, of an addition by CuPy, and of a reduction in host memory.
 
-Three times the bytes of a buffer move: two are read, one is written. Needs a GPU and CuPy.
+The rate counts three times the bytes of a buffer: two buffers are read, one is written. The benchmark needs
+a GPU and CuPy.
 
 python -m bench.reduction
 """

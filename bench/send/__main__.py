@@ -1,7 +1,7 @@
-"""The time of messages of strided data: TEMPI against the library alone, and against the parts of a message.
+"""The time of messages of strided data: TEMPI, the library alone, and the parts of a message.
 
-    python -m bench.send --preset bars --shim build/libtempi.so --peer-prefix /opt/peers --gpus 1
-    python -m bench.send --preset quick --shim build/libtempi.so
+    python -m bench.send --preset bars --shim "$(tempi lib)" --peer-prefix /opt/peers --gpus 1
+    python -m bench.send --preset quick --shim "$(tempi lib)"
 
 Two libraries may take part, each with and without the shim: ``plain``, that of --mpirun, which never gets
 a device pointer without the shim, and ``aware``, a CUDA-aware Open MPI unpacked at --peer-prefix. One launch
@@ -59,37 +59,66 @@ def memory_at_hand(memory: str) -> bool:
 @click.option("--preset", type=click.Choice(sorted(send_cases.PRESETS)), default="quick", show_default=True)
 @click.option("--memory", type=click.Choice(["auto", "device", "host"]), default="auto", show_default=True)
 @click.option("--gpus", type=click.IntRange(1, 2), default=1, show_default=True, help="GPUs of the two ranks")
-@click.option("--bars", "bar_list", default="1,2,3,4", show_default=True, help="measure for these only")
+@click.option(
+    "--bars",
+    "bar_list",
+    default="1,2,3,4",
+    show_default=True,
+    help="measure only what these targets of the project need",
+)
 @click.option(
     "--shim",
     "--lib",
     "shim",
     type=click.Path(exists=True, path_type=Path),
-    help="libtempi.so; TEMPI is left out without",
+    help="libtempi.so; without it, TEMPI is not measured",
 )
 @click.option(
     "--sides",
     type=click.Choice(["both", "with", "without"]),
     default="both",
     show_default=True,
-    help="the shim",
+    help="measure with TEMPI, without it, or both",
 )
-@click.option("--strategy", default="", help="also force these, e.g. oneshot,staged,device,library")
+@click.option(
+    "--strategy", default="", help="also measure these strategies, e.g. oneshot,staged,device,library"
+)
 @click.option("--mpirun", default="mpirun", show_default=True)
 @click.option("--mpicc", default="mpicc", show_default=True)
-@click.option("--mpi-args", default="", help="further options of --mpirun")
-@click.option("--peer-prefix", type=click.Path(exists=True, path_type=Path), help="a CUDA-aware Open MPI")
-@click.option("--peer-args", default="--mca pml ucx", show_default=True, help="options of its mpirun")
+@click.option("--mpi-args", default="", help="more options for --mpirun")
+@click.option(
+    "--peer-prefix",
+    type=click.Path(exists=True, path_type=Path),
+    help="folder of a CUDA-aware Open MPI, to measure it, too",
+)
+@click.option(
+    "--peer-args", default="--mca pml ucx", show_default=True, help="options for the mpirun of --peer-prefix"
+)
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS, help="folder for CSV and plot")
 @click.option("--build", type=click.Path(path_type=Path), help="folder for binaries (default: OUT/build)")
-@click.option("--max-seconds", default=0.15, show_default=True, help="for one case")
+@click.option("--max-seconds", default=0.15, show_default=True, help="time for one case, in seconds")
 @click.option(
-    "--slow-seconds", default=0.5, show_default=True, help="after a longer message larger ones are predicted"
+    "--slow-seconds",
+    default=0.5,
+    show_default=True,
+    help="if a message takes longer (seconds), larger ones are scaled from it",
 )
-@click.option("--deadline", "deadline_s", default=25.0, show_default=True, help="no new case after, a launch")
-@click.option("--timeout", "timeout_s", default=60.0, show_default=True, help="seconds for one launch")
-@click.option("--rounds", default=2, show_default=True, help="times that the host calls of bar 4 are run")
-@click.option("--max-span-gib", type=float, help="skip larger buffers (default: device 17, host 0.25)")
+@click.option(
+    "--deadline",
+    "deadline_s",
+    default=25.0,
+    show_default=True,
+    help="start no new case of a launch after this time (seconds)",
+)
+@click.option(
+    "--timeout", "timeout_s", default=60.0, show_default=True, help="time limit of one launch, in seconds"
+)
+@click.option(
+    "--rounds", default=2, show_default=True, help="how often the calls in host memory (target 4) run"
+)
+@click.option(
+    "--max-span-gib", type=float, help="leave out cases with larger buffers (default: device 17, host 0.25)"
+)
 def main(
     preset: str,
     memory: str,

@@ -1,4 +1,4 @@
-"""Messages between two GPUs in a random sequence, beside the same messages alone: the worst ratios.
+"""Messages between two GPUs in a random sequence, compared with the same messages alone: the worst ratios.
 
 Sizes, layouts, allocations and their ends are random; every message is checked. "Alone" is a launch with
 one message.
@@ -71,19 +71,19 @@ def rows_of(
 
 
 @click.command(help=__doc__)
-@click.option("--messages", "n", default=60, help="of the sequence  [60]")
-@click.option("--seed", default=1, help="of the sequence  [1]")
+@click.option("--messages", "n", default=60, help="number of messages of the sequence  [60]")
+@click.option("--seed", default=1, help="seed of the random numbers  [1]")
 @click.option(
     "--alone",
     "n_alone",
     default=10,
-    help="messages to be measured alone, the slowest ones for their bytes  [10]",
+    help="number of messages that are also measured alone, those that are slowest for their size  [10]",
 )
 @click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI  [mpirun]")
-@click.option("--launcher-args", default="", help="further arguments of it")
+@click.option("--launcher-args", default="", help="more arguments for the launcher")
 @click.option("--shim", type=Path, default=None, help="libtempi.so to preload  [this installation's]")
-@click.option("--name", default="sequence", help="of the CSV file  [sequence]")
-@click.option("--out", type=Path, default=RESULTS / "latest", help="its folder")
+@click.option("--name", default="sequence", help="name of the CSV file  [sequence]")
+@click.option("--out", type=Path, default=RESULTS / "latest", help="folder of the CSV file")
 def main(
     n: int,
     seed: int,

@@ -1,4 +1,4 @@
-"""How right and how fast ``tempi simulate`` is.
+"""How exact and how fast ``tempi simulate`` is.
 
 python -m bench.simulate paper | figure | h200 | hosts | size | summit
 """
@@ -23,13 +23,13 @@ FIGURE = Path(__file__).resolve().parents[2] / "docs" / "figures" / "simulation-
 
 @click.group()
 def main() -> None:
-    """How right and how fast tempi simulate is."""
+    """Measure how exact and how fast tempi simulate is."""
 
 
 @main.command("paper")
 @click.option("--plot", type=click.Path(path_type=Path), default=FIGURE, show_default=True)
 def paper_command(plot: Path) -> None:
-    """The paper's exchange on Summit, beside its published speed-ups."""
+    """Compare the simulated exchange of the paper with the published speed-ups."""
     found = list(paper.rows())
     table = Table(title="speed-up of the paper's exchange, simulated and published")
     for name in ("ranks", "variant", "library (ms)", "TEMPI (ms)", "speed-up", "published"):
@@ -45,13 +45,13 @@ def paper_command(plot: Path) -> None:
 @main.command("figure")
 @click.option("--plot", type=click.Path(path_type=Path), default=FIGURE, show_default=True)
 def figure_command(plot: Path) -> None:
-    """The figure of the paper's exchange, from the data file that `paper` has written."""
+    """Draw the figure of the paper's exchange from the data file that `paper` has written."""
     paper.draw([paper.Row(**row) for row in read_numbers(DATA)], plot)
 
 
 @main.command("h200")
 def h200_command() -> None:
-    """Halo exchanges on one node of H200: simulated beside measured."""
+    """Compare simulated and measured halo exchanges on one node with H200s."""
     found = h200.compare()
     write_csv(RESULTS / "h200" / "simulated.csv", [vars(row) for row in found], _facts())
 
@@ -63,7 +63,7 @@ def h200_command() -> None:
     multiple=True,
     default=["1x1", "1x2", "2x1", "2x2", "3x1", "4x1"],
     show_default=True,
-    help="hosts x ranks of each",
+    help="hosts x ranks of each host",
 )
 @click.option(
     "--size",
@@ -73,10 +73,16 @@ def h200_command() -> None:
     show_default=True,
     help="edge:radius:quantities of a rank's cube",
 )
-@click.option("--mbit", default=200, show_default=True, help="Mbit/s out of each host; 0: no limit")
-@click.option("--seconds", default=1.0, show_default=True, help="of each way in one round of three")
-@click.option("--profile-seconds", default=300.0, show_default=True, help="of measuring the profile")
-@click.option("--profile", type=click.Path(path_type=Path), help="one of such hosts, in place of a new one")
+@click.option("--mbit", default=200, show_default=True, help="most Mbit/s that each host sends; 0: no limit")
+@click.option(
+    "--seconds", default=1.0, show_default=True, help="time for each way in one of three rounds, in seconds"
+)
+@click.option(
+    "--profile-seconds", default=300.0, show_default=True, help="time to measure the profile, in seconds"
+)
+@click.option(
+    "--profile", type=click.Path(path_type=Path), help="use this profile of such hosts instead of a new one"
+)
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS / "latest", help="folder of the CSV")
 def hosts_command(
     layouts: tuple[str, ...],
@@ -87,7 +93,7 @@ def hosts_command(
     profile: Path | None,
     out: Path,
 ) -> None:
-    """Halo exchanges of host memory on hosts of namespaces (root): simulated beside measured."""
+    """Compare simulated and measured halo exchanges in host memory on Linux namespaces (needs root)."""
     numbers = [text.split("x") for text in layouts]
     if not all(len(words) == 2 and all(word.isdecimal() for word in words) for words in numbers):
         raise click.UsageError("--hosts: hosts and ranks of each, such as 2x1")
@@ -104,7 +110,7 @@ def hosts_command(
 @main.command("size")
 @click.option("--nodes", type=click.Choice([str(n) for n in size.BARS]), multiple=True, default=["512"])
 def size_command(nodes: tuple[str, ...]) -> None:
-    """Seconds and memory of a simulation; one number of nodes a run tells its memory."""
+    """Measure the run time and peak memory of a simulation; for the memory, give one number of nodes."""
     found = [size.measure(int(n)) for n in nodes]
     for row in found:
         CONSOLE.print(row)

@@ -1,9 +1,9 @@
-"""A solver loop on several ranks: conjugate gradients with a 7-point stencil, by TEMPI, the MPI library
-alone, code by hand and NCCL.
+"""A solver loop on several ranks, conjugate gradients with a 7-point stencil: TEMPI, the MPI library alone,
+code that is written by hand, and NCCL.
 
 An iteration exchanges the ghost cells beside six faces, applies the stencil, computes two dot products with
-an MPI_Allreduce of 8 bytes each, and updates three vectors. The ways take turns. Ghost cells are checked
-exactly; all ways must reach the same residual but for rounding.
+an MPI_Allreduce of 8 bytes each, and updates three vectors. The ways take turns. Every ghost cell is
+checked. All ways must reach the same residual, except for rounding errors.
 
 python -m bench.solver --memory host --ranks 2
 """
@@ -81,7 +81,7 @@ def report(rows: list[dict[str, Any]], plan: Plan, out: Path) -> None:
 @click.command(help=__doc__)
 @click.option("--memory", type=click.Choice(list(GROUPS)), default="gpu", help="memory of the arrays  [gpu]")
 @click.option(
-    "--ranks", type=int, multiple=True, default=[2], help="ranks of a launch, as often as you like  [2]"
+    "--ranks", type=int, multiple=True, default=[2], help="number of ranks; can be given several times  [2]"
 )
 @click.option(
     "--edge",
@@ -89,15 +89,15 @@ def report(rows: list[dict[str, Any]], plan: Plan, out: Path) -> None:
     type=click.IntRange(1, 1024),
     multiple=True,
     default=[64, 128, 256],
-    help="points of a rank along each axis, as often as you like  [64, 128, 256]",
+    help="points of a rank along each axis; can be given several times  [64, 128, 256]",
 )
-@click.option("--ways", default=None, help="ways, with commas between them  [all of this memory]")
-@click.option("--iterations", default=20, help="of a sample  [20]")
-@click.option("--rounds", default=3, help="launches of each way  [3]")
-@click.option("--seconds", default=1.0, help="for the samples of a way at a size, in a launch  [1]")
-@click.option("--limit", "limit_s", default=120.0, help="seconds that a launch may take  [120]")
+@click.option("--ways", default=None, help="names of ways, separated by commas  [all for this memory]")
+@click.option("--iterations", default=20, help="number of iterations of one sample  [20]")
+@click.option("--rounds", default=3, help="number of launches of each way  [3]")
+@click.option("--seconds", default=1.0, help="time for one way at one size in one launch, in seconds  [1]")
+@click.option("--limit", "limit_s", default=120.0, help="time limit of one launch, in seconds  [120]")
 @click.option("--mpirun", default=None, help="the launcher  [the one beside this Python, else in PATH]")
-@click.option("--launcher-args", default="", help="further arguments of it")
+@click.option("--launcher-args", default="", help="more arguments for the launcher")
 @click.option("--out", type=Path, default=RESULTS / "latest", help="folder for the CSV file and the figure")
 def main(
     memory: str,

@@ -1,8 +1,8 @@
-"""Transposes of a distributed cube by MPI_Alltoallw of subarrays (mpi4py-fft's way), beside the library
-alone, beside packing by hand, and on GPUs beside the links.
+"""The time to transpose a distributed cube by MPI_Alltoallw of subarrays, as mpi4py-fft does it: TEMPI, the
+library alone, packing by hand, and on GPUs the links alone.
 
-In host memory the library's own function and the shim's take turns in one process; else launches do.
-Every cell is checked.
+In host memory, one process calls the function of the library and that of TEMPI in turn. In GPU memory,
+launches with and without TEMPI take turns. Every cell is checked.
 
 python -m bench.transpose --memory host --ranks 2 --ranks 4 --cells 128 --cells 256 --cells 512
 """
@@ -66,19 +66,23 @@ def rows_of(medians: dict[Key, dict[str, list[float]]], n_bytes: dict[Key, int])
     "--memory", type=click.Choice(list(LAUNCHES)), default="host", help="memory of the arrays  [host]"
 )
 @click.option(
-    "--ranks", type=int, multiple=True, default=[2], help="ranks of a launch, as often as you like  [2]"
+    "--ranks", type=int, multiple=True, default=[2], help="number of ranks; can be given several times  [2]"
 )
 @click.option(
-    "--cells", type=int, multiple=True, default=[128], help="edge of the cube, as often as you like  [128]"
+    "--cells",
+    type=int,
+    multiple=True,
+    default=[128],
+    help="cells along an edge of the cube; can be given several times  [128]",
 )
-@click.option("--ways", default=None, help="ways, with commas between them  [all of this memory]")
-@click.option("--rounds", default=3, help="launches of each way  [3]")
-@click.option("--seconds", default=0.3, help="for each case of a launch  [0.3]")
+@click.option("--ways", default=None, help="names of ways, separated by commas  [all for this memory]")
+@click.option("--rounds", default=3, help="number of launches of each way  [3]")
+@click.option("--seconds", default=0.3, help="time for each case of a launch, in seconds  [0.3]")
 @click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI  [mpirun]")
-@click.option("--launcher-args", default="", help="further arguments of it")
+@click.option("--launcher-args", default="", help="more arguments for the launcher")
 @click.option("--shim", type=Path, default=None, help="libtempi.so to preload  [this installation's]")
-@click.option("--name", default=None, help="of the CSV file and the figure  [transpose-MEMORY]")
-@click.option("--out", type=Path, default=RESULTS / "latest", help="their folder")
+@click.option("--name", default=None, help="name of the CSV file and the figure  [transpose-MEMORY]")
+@click.option("--out", type=Path, default=RESULTS / "latest", help="folder of these files")
 def main(
     memory: str,
     ranks: tuple[int, ...],

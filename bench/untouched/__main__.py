@@ -1,7 +1,7 @@
-"""The cost of the shim to a message that it leaves to the library: Isend, Recv and Wait of one rank.
+"""The time that TEMPI adds to a message that it passes to the library: Isend, Recv and Wait of one rank.
 
-    python -m bench.untouched --lib build/libtempi.so
-    python -m bench.untouched --lib build/libtempi.so --device gpu     # in a process that uses a GPU
+    python -m bench.untouched --lib "$(tempi lib)"
+    python -m bench.untouched --lib "$(tempi lib)" --device gpu     # in a process that uses a GPU
 
 The library's own functions are called in turn with the shim's, in one process; processes differ (address
 layout, the core they land on and its speed), so there are several, and their median counts. What direct
@@ -91,7 +91,7 @@ def judge(row: dict[str, object], name: str, most_ns: float) -> None:
     type=click.Choice(["none", "gpu", "fake"]),
     default="none",
     show_default=True,
-    help="In use: every other process then goes without direct messages.",
+    help="Device that the ranks use. With gpu or fake, half of the processes run without direct messages.",
 )
 @click.option("--processes", default=9, show_default=True)
 @click.option("--mpirun", default="mpirun", show_default=True)

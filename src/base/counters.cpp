@@ -92,7 +92,7 @@ const char* name(Function function) {
   static constexpr const char* kNames[] = {
 #define TEMPI_COUNTED(name) #name,
 #include "base/functions.def"
-      "GPU", "packing", "unpacking", "direct", "collective"};
+      "GPU", "packing", "unpacking", "direct", "collective", "stream"};
   static_assert(std::size(kNames) == kFunctions);
   return kNames[static_cast<std::size_t>(function)];
 }

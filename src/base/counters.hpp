@@ -13,7 +13,8 @@ enum class Function : std::uint8_t {
   packing,
   unpacking,   // and GPU memory of messages, packed and unpacked while a call waited;
   direct,      // published receives, and messages that are written into them;
-  collective,  // messages of collective calls
+  collective,  // messages of collective calls;
+  stream,      // calls that come after work in the program's streams
   count_
 };
 

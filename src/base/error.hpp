@@ -10,6 +10,7 @@ namespace tempi {
 enum class ErrorKind {
   no_memory,     // an allocation failed; another way of doing the work may succeed
   device,        // the GPU driver reported an error
+  stream,        // a stream of the program cannot be used for this call
   mapped,        // memory of another process lies where freed memory of it is still mapped
   unsupported,   // a datatype or a library feature that we do not handle
   verification,  // TEMPI_VERIFY found a difference

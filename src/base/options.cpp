@@ -51,6 +51,7 @@ std::vector<std::string_view> choices(Option option) {
   if (option == Option::PROGRESS) return {"auto", "thread", "calls"};
   if (option == Option::CUDA_AWARE) return {"auto", "0", "1", "ucx"};
   if (option == Option::HOST_PACK) return {"auto", "ours", "library"};
+  if (option == Option::STREAM) return {"none", "legacy", "per-thread"};
   if (option == Option::DEVICE) return {"auto", "none", "fake"};
   return {};
 }

@@ -180,6 +180,60 @@ void fake_copy(const Library& self, Address dst, Address src, std::size_t bytes)
   }
 }
 
+void* pointer(Address address) { return reinterpret_cast<void*>(address); }
+
+bool order_after_array(const Library& self, Address address, Address stream) {
+  char* error = nullptr;
+  const bool is_ordered = self.table().order_after_array(pointer(address), pointer(stream), &error) != 0;
+  if (error != nullptr) throw std::runtime_error(taken(error));
+  return is_ordered;
+}
+
+void check_fake(bool is_done) {
+  if (!is_done) throw std::runtime_error("the fake device refused this: no such stream, or it is captured");
+}
+
+// Streams and graphs of the fake device, which tempi.testing wraps.
+void bind_fake_streams(py::class_<Library>& library) {
+  library
+      .def("fake_stream_create",
+           [](const Library& self, int ordinal) {
+             void* const stream = self.table().fake_stream_create(ordinal);
+             check_fake(stream != nullptr);
+             return reinterpret_cast<Address>(stream);
+           })
+      .def("fake_stream_destroy",
+           [](const Library& self, Address stream) { self.table().fake_stream_destroy(pointer(stream)); })
+      .def("fake_stream_copy",
+           [](const Library& self, Address dst, Address src, std::size_t bytes, Address stream) {
+             check_fake(self.table().fake_stream_copy(pointer(dst), pointer(src), bytes, pointer(stream)) == 0);
+           })
+      .def("fake_stream_fill",
+           [](const Library& self, Address dst, int value, std::size_t bytes, Address stream) {
+             check_fake(self.table().fake_stream_fill(pointer(dst), value, bytes, pointer(stream)) == 0);
+           })
+      .def("fake_stream_synchronize",
+           [](const Library& self, Address stream) {
+             check_fake(self.table().fake_stream_synchronize(pointer(stream)) == 0);
+           })
+      .def("fake_stream_begin_capture",
+           [](const Library& self, Address stream) {
+             check_fake(self.table().fake_stream_begin_capture(pointer(stream)) == 0);
+           })
+      .def("fake_stream_end_capture",
+           [](const Library& self, Address stream) {
+             void* const graph = self.table().fake_stream_end_capture(pointer(stream));
+             check_fake(graph != nullptr);
+             return reinterpret_cast<Address>(graph);
+           })
+      .def("fake_graph_launch",
+           [](const Library& self, Address graph, Address stream) {
+             check_fake(self.table().fake_graph_launch(pointer(graph), pointer(stream)) == 0);
+           })
+      .def("fake_graph_destroy",
+           [](const Library& self, Address graph) { self.table().fake_graph_destroy(pointer(graph)); });
+}
+
 }  // namespace
 
 void bind_library(py::module_& module) {
@@ -190,8 +244,8 @@ void bind_library(py::module_& module) {
   });
   module.def(
       "abi_needed_by", [](const std::string& file) { return preload::mpi_needed_by(file, {}).abi; }, py::arg("file"));
-  py::class_<Library>(module, "Library")
-      .def(py::init<std::optional<std::string>>(), py::arg("path") = py::none())
+  py::class_<Library> library(module, "Library");
+  library.def(py::init<std::optional<std::string>>(), py::arg("path") = py::none())
       .def_property_readonly("path", &Library::path)
       .def_property_readonly("preloaded", &Library::preloaded)
       .def("build_info", [](const Library& self) { return std::string(self.table().build_info()); })
@@ -221,6 +275,11 @@ void bind_library(py::module_& module) {
       .def("fake_unfinished", [](const Library& self) { return self.table().fake_unfinished(); })
       .def("is_on_this_node", [](const Library& self, int rank) { return self.table().is_on_this_node(rank) != 0; })
       .def("comm_id", [](const Library& self, std::uint64_t comm) { return self.table().comm_id(comm); });
+  library
+      .def("set_stream", [](const Library& self, Address stream) { return self.table().set_stream(pointer(stream)); })
+      .def("get_stream", [](const Library& self) { return reinterpret_cast<Address>(self.table().get_stream()); })
+      .def("order_after_array", order_after_array, py::arg("address"), py::arg("stream"));
+  bind_fake_streams(library);
   py::class_<Trial>(module, "Trial")
       .def(py::init<const Library&, std::uint64_t, bool>(), py::arg("library"), py::arg("datatype"), py::arg("unpacks"))
       .def("measure", &Trial::measure, py::arg("values"), py::arg("max_seconds"), py::arg("max_samples"));

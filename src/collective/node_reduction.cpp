@@ -6,6 +6,7 @@
 #include "base/trace.hpp"
 #include "collective/blocks.hpp"
 #include "device/staging.hpp"
+#include "device/stream_order.hpp"
 #include "model/strategy.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
@@ -122,6 +123,7 @@ std::optional<NodeReduction::Task> NodeReduction::task_of(const Call& call, cons
 bool NodeReduction::describe(const Task& task, const Ends& ends, Own& own) {
   own.input = task.is_in_place ? ends.in.address : ends.out.address;
   own.at = own.device->locate(own.input);
+  device::throw_failed_wait();
   if (!own.at.on_gpu()) return false;
   own.vote |= kOnGpu;
   const auto is_usable = [&](const Location& at, const void* address, Count count) {

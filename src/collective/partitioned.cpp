@@ -11,6 +11,7 @@
 #include "base/recycled.hpp"
 #include "collective/stage.hpp"
 #include "device/device.hpp"
+#include "device/stream_order.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "mpi_config.h"
@@ -81,6 +82,7 @@ class Partitioned final : public message::CompletionHook {
     end.address = end.at(first * count_ * end.extent);
     const std::int64_t count = (last - first + 1) * count_;
     end.place = pack::locate(end, count, device_);
+    device::throw_failed_wait();
     const std::int64_t offset = first * count_ * end.layout->size;
     message::PackedBuffer({direction_, prepared_, count, end, staged_.strategy()}, &device_, staged_.from(offset))
         .move();

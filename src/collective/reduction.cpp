@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "base/trace.hpp"
 #include "collective/reduced.hpp"
+#include "device/stream_order.hpp"
 #include "mpi/active.hpp"
 #include "transfer/endpoint.hpp"
 
@@ -34,6 +35,7 @@ std::optional<int> reduce_on_gpu(const Call& call, const Argument& in, const Arg
   const Location to = reduced ? device->locate(inout.address) : Location{};
   if (!to.on_gpu() || !is_whole(to, inout.address, *reduced, inout.count)) return {};
   const Location from = device->locate(in.address);
+  device::throw_failed_wait();
   const bool is_beside = from.kind == MemoryKind::pinned || (from.on_gpu() && from.context == to.context);
   if (!is_beside || !is_whole(from, in.address, *reduced, inout.count)) return {};
   const device::Scope here(*device, to.context);

@@ -9,6 +9,7 @@
 #include "collective/own_block.hpp"
 #include "collective/stage.hpp"
 #include "device/host_pages.hpp"
+#include "device/stream_order.hpp"
 #include "machine/handed.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
@@ -165,6 +166,7 @@ int carry_out(const Call& call, Ends& ends, device::Device* device, Library libr
   const GivenArgument out = staged->add(ends.out, *message, device), in = staged->add(ends.in, *message, device),
                       compared = staged->add(ends.compared, *message, device);
   const auto given_call = [&] { return library(out, in, compared); };
+  device::throw_failed_wait();
   staged->count(call.function, copied);
   if (!staged->any()) return given_call();
   if (call.lifetime != message::Lifetime::programs) {
@@ -205,6 +207,12 @@ int run_described(const Call& call, const Ends& given, DescribeAlone describe, d
   } catch (...) {
     return tell(caught_error(), call.owner, call.owned_by);
   }
+}
+
+// Looks at the buffers for the wait alone.
+void come_after_streams(const Ends& ends, device::Device* device) {
+  if (device == nullptr || !device::calls_are_ordered()) return;
+  for (const Argument* const one : {&ends.out, &ends.in, &ends.compared}) device->locate(one->address);
 }
 
 // Only a report counts calls that need no look: else they do not come here (transfer/no_gpu.hpp).
@@ -260,6 +268,7 @@ int run(const Call& call, const Ends& arguments, Describe describe, Library libr
 int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, Library library) noexcept {
   if (call.waits()) Engine::flush();
   device::Device* const device = active() ? device::current() : nullptr;
+  if (message::is_switched_off()) come_after_streams(arguments, device);
   const int code = may_be_ours(call, device) ? run_described(call, arguments, describe, device, library)
                                              : call_unseen(call, arguments, library);
   return call.waits() ? Engine::tended(code) : code;

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <list>
 #include <new>
+#include <optional>
 
 #include "collective/schedule.hpp"
 #include "request/completion.hpp"
 #include "request/start.hpp"
 #include "transfer/engine.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -108,6 +110,8 @@ bool Schedule::has_ended(bool waits, int& code) {
 
 int Schedule::carry_out(Fallback fallback) {
   if (messages_.empty()) return MPI_SUCCESS;
+  std::optional<message::AllInCall> all_in_call;
+  if (fallback == Fallback::follows) all_in_call.emplace(comm_);
   int code = start(fallback);
   if (code == MPI_SUCCESS) has_ended(true, code);
   if (code == MPI_SUCCESS && fallback == Fallback::follows) {

@@ -102,7 +102,10 @@ void SentCopy::pack(const Foreign& block) const {
 
 void SentCopy::renew() {
   device::Location seen{};
-  message_->outs.each([&](message::Transfer& part) { part.packed_buffer.look_again(seen); });
+  message_->outs.each([&](message::Transfer& part) {
+    part.packed_buffer.look_again(seen);
+    part.packed_buffer.come_after_streams();
+  });
   message_->failure.reset();
   message::pack_all_of(*message_);
   if (message_->failure) throw Error(*message_->failure);

@@ -83,7 +83,11 @@ bool is_packed_on_host(const Argument& argument, Handle comm) {
 
 bool needs_staging(const Argument& argument, Handle comm, device::Device* device) {
   if (!argument.is_sound()) throw LeftToLibrary{};
-  if (argument.n_blocks == 0 || library_takes_all(argument, comm)) return false;
+  if (argument.n_blocks == 0) return false;
+  if (library_takes_all(argument, comm)) {
+    if (device != nullptr && device::calls_are_ordered()) is_on_gpu(argument, comm, *device);  // it waits for streams
+    return false;
+  }
   return (device != nullptr && is_on_gpu(argument, comm, *device)) || is_packed_on_host(argument, comm);
 }
 

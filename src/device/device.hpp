@@ -6,12 +6,14 @@
 //   mark       a point in a queue, reached when all work queued before it is done
 //   kernel     a grid of tiles; its body is the same source on the GPU and on the fake device
 //   scope      a context entered by the calling thread; all work is queued through one
+//   stream     a stream of the program; a scope may queue work there, too (stream_order.hpp)
 //   share, map a process shares an allocation of its own; another process of the node maps it and reaches its bytes
 //
 // Every function throws tempi::Error (kind device or no_memory) on failure, except locate() and the destructors.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -100,6 +102,13 @@ class Mark {
 };
 using MarkPtr = std::shared_ptr<Mark>;
 
+// A stream of the program. cuda: a CUstream, of which null, 1 and 2 are the default ones; fake: fake_stream_create().
+using StreamHandle = void*;
+struct ProgramStream {
+  StreamHandle handle;
+  Context context;  // null: a default stream, which each context has
+};
+
 struct Facts {
   std::string gpu = "none";     // the first one's name
   int count = 0;                // that this process sees
@@ -107,6 +116,17 @@ struct Facts {
 };
 
 class Scope;
+class Device;
+
+// stream_order.hpp explains both. Whether calls of this thread come after work in the program's streams.
+enum class OrderAsked : std::uint8_t { unknown, no, yes };  // by an option, or by any thread
+extern std::atomic<OrderAsked> order_asked;
+bool is_order_asked_here() noexcept;
+inline bool calls_are_ordered() noexcept {
+  return order_asked.load(std::memory_order_relaxed) != OrderAsked::no && is_order_asked_here();
+}
+// Returns when the work in those streams is done, if the memory is not pageable and no OrderedByMarks lives.
+void await_streams(Device& device, const Location& location) noexcept;
 
 class Device {
  public:
@@ -114,11 +134,19 @@ class Device {
   virtual std::string name() const = 0;
 
   // The location of `address`. Never initialises the driver and never fails: unknown memory is host memory. For GPU
-  // memory, returns after the program's finished synchronous copies have arrived, whatever stream they used.
-  virtual Location locate(const void* address) noexcept = 0;
+  // memory, returns after the program's finished synchronous copies have arrived, whatever stream they used. Where
+  // calls are ordered behind streams of the program, await_streams() is called.
+  Location locate(const void* address) noexcept {
+    const Location found = find(address);
+    if (calls_are_ordered()) await_streams(*this, found);
+    return found;
+  }
 
   // True: locate() would return `known`, as it has before. May be faster.
-  virtual bool is_still(const Location& known, const void* address) noexcept { return locate(address) == known; }
+  bool is_still(const Location& known, const void* address) noexcept {
+    if (calls_are_ordered()) await_streams(*this, known);
+    return is_found_again(known, address);
+  }
 
   // True: an allocation that locate() has found is there still. Neither waits nor orders anything.
   virtual bool exists(const Location& known) noexcept = 0;
@@ -126,6 +154,9 @@ class Device {
   // The program has ended the context, or the driver has shut down. Memory, pinned pages, mappings and queued work went
   // with it: they are forgotten, not given back. Scopes of it are refused from then on, and marks throw.
   virtual bool has_ended(Context context) noexcept = 0;
+
+  // The context that is the thread's current one; null: none.
+  virtual Context program_context() noexcept = 0;
 
   // Gives up contexts that are there for our use only.
   virtual void release_contexts() noexcept {}
@@ -139,6 +170,9 @@ class Device {
   // Does a kernel on one GPU reach the memory of the other? Ordinals of this process.
   virtual bool reaches(int ordinal, int other) noexcept = 0;
 
+  // The stream of a handle that the program has made. Throws Error (stream) if it is of no context that lives.
+  virtual ProgramStream program_stream(StreamHandle handle) = 0;
+
   // The allocation as another process maps it (Scope::map). Empty where the memory cannot be shared: it is not
   // device memory, or the driver has no handle for it (cudaMallocAsync, virtual memory management). Cheap enough to be
   // asked for each message.
@@ -147,7 +181,10 @@ class Device {
  private:
   friend class Scope;  // which explains the rest
 
+  virtual Location find(const void* address) noexcept = 0;
+  virtual bool is_found_again(const Location& known, const void* address) noexcept { return find(address) == known; }
   virtual void enter(Context context, Lane lane) = 0;
+  virtual void enter_stream(Context context, StreamHandle stream) = 0;
   virtual void leave(Context context) noexcept = 0;
   virtual void launch(const Kernel& kernel, Grid grid, const void* params) = 0;
   virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;
@@ -155,6 +192,7 @@ class Device {
   virtual MarkPtr mark() = 0;
   virtual MarkPtr mark_for_cpu() { return mark(); }
   virtual void wait_for(const Mark& mark) = 0;
+  virtual bool is_capturing() = 0;
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* address) noexcept = 0;
   virtual void pin(void* pages, std::size_t bytes) = 0;
@@ -178,6 +216,11 @@ class Scope {
   Scope(Device& device, Context context, Lane lane = Lane::first) : device_(device), context_(context) {
     device_.enter(context_, lane);
   }
+  // Copies and kernels go to a stream of the program; finish() and marks are about all that it holds. `context`: of the
+  // memory, which is the stream's.
+  Scope(Device& device, Context context, const ProgramStream& stream) : device_(device), context_(context) {
+    device_.enter_stream(context_, stream.handle);
+  }
   ~Scope() { device_.leave(context_); }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -188,6 +231,9 @@ class Scope {
   void launch(const Kernel& kernel, Grid grid, const void* params) const { device_.launch(kernel, grid, params); }
   // Pageable memory on one side needs device or managed memory on the other. (CUDA refuses two pageable ones.)
   void copy(void* dst, const void* src, std::size_t bytes) const { device_.copy(dst, src, bytes); }
+  // A graph of the program is being captured from the stream: kernels and copies become parts of it; finish(), marks
+  // and wait_for() are not allowed, and would end the capture.
+  bool is_capturing() const { return device_.is_capturing(); }
   void finish() const { device_.finish(); }  // returns when everything queued by this thread in this queue is done
   // After a failure: none of it runs on memory that is about to be used again. Failed work is not running either.
   void settle() const noexcept;

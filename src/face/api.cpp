@@ -15,6 +15,8 @@
 #include "datatype/decode.hpp"
 #include "device/device.hpp"
 #include "device/fake/fake.hpp"
+#include "device/stream_order.hpp"
+#include "face/stream.hpp"
 #include "machine/cuda_aware.hpp"
 #include "machine/machine.hpp"
 #include "measure/measure.hpp"
@@ -171,7 +173,9 @@ char* trial_measure(tempi_trial* trial, const std::uint32_t* values, double max_
 
 void trial_close(tempi_trial* trial) { delete trial; }
 
+// Memory is looked for, not used: no stream is waited for.
 void* allocate_beside(const void* address, std::size_t bytes) try {
+  const device::OrderedByMarks ordered;
   device::Device* const device = device::current();
   const device::Location where = device != nullptr ? device->locate(address) : device::Location{};
   if (!where.gpu_reaches()) return nullptr;
@@ -181,6 +185,7 @@ void* allocate_beside(const void* address, std::size_t bytes) try {
 }
 
 void deallocate(void* address) try {
+  const device::OrderedByMarks ordered;
   device::Device* const device = device::current();
   const device::Location where = device != nullptr ? device->locate(address) : device::Location{};
   if (!where.gpu_reaches()) return;  // the driver has shut down
@@ -212,6 +217,26 @@ int reaches(int ordinal, int other) {
 
 int is_on_this_node(int rank) { return peer::is_on_this_node(rank) ? 1 : 0; }
 
+int order(const void* address, void* stream, char** error) {
+  *error = nullptr;
+  try {
+    return order_after_array(address, stream) ? 1 : 0;
+  } catch (const std::exception& reason) {
+    *error = copied(reason.what());
+    return 0;
+  }
+}
+
+int fake_stream_copy(void* dst, const void* src, std::size_t bytes, void* stream) {
+  return device::fake_stream_copy(dst, src, bytes, stream) ? 0 : 1;
+}
+int fake_stream_fill(void* dst, int value, std::size_t bytes, void* stream) {
+  return device::fake_stream_fill(dst, value, bytes, stream) ? 0 : 1;
+}
+int fake_stream_synchronize(void* stream) { return device::fake_stream_synchronize(stream) ? 0 : 1; }
+int fake_stream_begin_capture(void* stream) { return device::fake_stream_begin_capture(stream) ? 0 : 1; }
+int fake_graph_launch(void* graph, void* stream) { return device::fake_graph_launch(graph, stream) ? 0 : 1; }
+
 constexpr tempi_api_table kTable = {
     TEMPI_API_VERSION,
     build_info,
@@ -239,6 +264,18 @@ constexpr tempi_api_table kTable = {
     reaches,
     is_on_this_node,
     device::fake_end_context,
+    set_stream,
+    stream,
+    order,
+    device::fake_stream_create,
+    device::fake_stream_destroy,
+    fake_stream_copy,
+    fake_stream_fill,
+    fake_stream_synchronize,
+    fake_stream_begin_capture,
+    device::fake_stream_end_capture,
+    fake_graph_launch,
+    device::fake_graph_destroy,
 };
 
 }  // namespace

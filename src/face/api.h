@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 9
+#define TEMPI_API_VERSION 10
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -97,9 +97,26 @@ typedef struct tempi_api_table {
   int (*reaches)(int ordinal, int other);
   int (*is_on_this_node)(int rank);      /* of MPI_COMM_WORLD; 0: no, or not known (peer/node.hpp) */
   void (*fake_end_context)(int ordinal); /* the cudaDeviceReset of the fake device */
+  /* The stream of the calling thread, as TEMPI_Set_stream and TEMPI_Get_stream of include/tempi.h. */
+  int (*set_stream)(void* stream);
+  void* (*get_stream)(void);
+  /* MPI calls of this thread on GPU memory come after what `stream` holds; `address` is of an array that it fills. 1:
+   * the GPU waits; 0: TEMPI does not handle the calls. Else error is a text from malloc. */
+  int (*order_after_array)(const void* address, void* stream, char** error);
+  /* Streams of the fake device, which run late. Null on failure, and 0 on success. Stream 1 is the legacy default one,
+   * and 2 that of the thread. A graph has the work that was queued in a stream while it was captured. */
+  void* (*fake_stream_create)(int ordinal);
+  void (*fake_stream_destroy)(void* stream);
+  int (*fake_stream_copy)(void* dst, const void* src, size_t bytes, void* stream);
+  int (*fake_stream_fill)(void* dst, int value, size_t bytes, void* stream);
+  int (*fake_stream_synchronize)(void* stream);
+  int (*fake_stream_begin_capture)(void* stream);
+  void* (*fake_stream_end_capture)(void* stream); /* a graph */
+  int (*fake_graph_launch)(void* graph, void* stream);
+  void (*fake_graph_destroy)(void* graph);
 } tempi_api_table;
 
-/* The one exported name that is not MPI's. */
+/* Besides MPI's names, dlsym and those of include/tempi.h it is the only exported one. */
 __attribute__((visibility("default"))) const tempi_api_table* tempi_api(void);
 
 #ifdef __cplusplus

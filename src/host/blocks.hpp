@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "host/copy.hpp"
+
 namespace tempi::host {
 
 // A size that the compiler knows. Words are loaded before they are stored and may be unaligned.
@@ -35,11 +37,7 @@ struct Overlapping {
 struct Pieces {
   explicit Pieces(std::int64_t bytes) : bytes_(bytes) {}
   std::int64_t bytes() const { return bytes_; }
-  void move(char* dst, const char* src) const {
-    const Exactly<64> piece(64);
-    for (std::int64_t at = 0; at < bytes_ - 64; at += 64) piece.move(dst + at, src + at);
-    piece.move(dst + bytes_ - 64, src + bytes_ - 64);
-  }
+  void move(char* dst, const char* src) const { copy_lines(dst, src, bytes_); }
 
  private:
   std::int64_t bytes_;

@@ -131,7 +131,8 @@ RowsFn choose_long(const Rows& rows) {
   if (rows.streaming && streams(rows)) return choose_loop<Long<stream_copy>>(rows);
   if (rows.block_bytes <= 256) return choose_loop<Pieces>(rows);
   const bool middle = rows.block_bytes >= kLeastStringCopy && rows.block_bytes < kMostStringCopy;
-  return rows.streaming && middle ? choose_loop<Long<string_copy>>(rows) : choose_loop<Long<library_copy>>(rows);
+  return rows.streaming && middle ? choose_loop<Long<copy_in_pages<string_copy>>>(rows)
+                                  : choose_loop<Long<copy_in_pages<library_copy>>>(rows);
 }
 
 RowsFn choose_block(const Rows& rows) {
@@ -173,7 +174,7 @@ RowsFn choose_rows(const Rows& rows) {
 }
 
 void copy_block(char* dst, const char* src, std::int64_t bytes) {
-  if (bytes < 4 || bytes > 64) return library_copy(dst, src, bytes);
+  if (bytes < 4 || bytes > 64) return copy_in_pages<library_copy>(dst, src, bytes);
   if (bytes < 8) return Overlapping<4>(bytes).move(dst, src);
   if (bytes < 16) return Overlapping<8>(bytes).move(dst, src);
   bytes <= 32 ? Overlapping<16>(bytes).move(dst, src) : Overlapping<32>(bytes).move(dst, src);

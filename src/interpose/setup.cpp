@@ -1,4 +1,7 @@
 // MPI-4.1, 11 Process Initialization, Creation, and Management.
+#include <algorithm>
+#include <atomic>
+
 #include "base/options.hpp"
 #include "interpose/entry.hpp"
 #include "mpi/active.hpp"
@@ -24,14 +27,24 @@ int begun(int code, World world) {
   return code;
 }
 
-int init(const Real& real, int* argc, char*** argv) {
-  int level = MPI_THREAD_SINGLE;
-  if (!active() || wanted_thread_level(level) == level) return real.MPI_Init(argc, argv);
-  return real.MPI_Init_thread(argc, argv, wanted_thread_level(level), &level);
+// The highest level that the program is told: the one that it requested, if TEMPI requested a higher one.
+std::atomic<int> most_told{MPI_THREAD_MULTIPLE};
+
+int told(int code, int* provided) {
+  if (code == MPI_SUCCESS && provided != nullptr) *provided = std::min(*provided, most_told.load());
+  return code;
 }
 
 int init_thread(const Real& real, int* argc, char*** argv, int required, int* provided) {
-  return real.MPI_Init_thread(argc, argv, active() ? wanted_thread_level(required) : required, provided);
+  const int wanted = active() ? wanted_thread_level(required) : required;
+  if (wanted > required) most_told = required;
+  return told(real.MPI_Init_thread(argc, argv, wanted, provided), provided);
+}
+
+int init(const Real& real, int* argc, char*** argv) {
+  int level = MPI_THREAD_SINGLE;
+  if (!active() || wanted_thread_level(level) == level) return real.MPI_Init(argc, argv);
+  return init_thread(real, argc, argv, level, &level);
 }
 
 int finalize(const Real& real) {
@@ -47,6 +60,8 @@ TEMPI_ENTRY(MPI_Init, (int* argc, char*** argv), begun(init(before(real), argc, 
 
 TEMPI_ENTRY(MPI_Init_thread, (int* argc, char*** argv, int required, int* provided),
             begun(init_thread(before(real), argc, argv, required, provided), World::yes))
+
+TEMPI_ENTRY(MPI_Query_thread, (int* provided), told(real.MPI_Query_thread(provided), provided))
 
 #if TEMPI_HAVE_MPI_Session_init
 namespace {

@@ -19,6 +19,7 @@ struct Row {
 Row row_of(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::no_memory: return {MPI_ERR_NO_MEM, "out of memory"};
+    case ErrorKind::stream: return {MPI_ERR_OTHER, "the call cannot be ordered in the program's stream"};
     case ErrorKind::mapped:
     case ErrorKind::device: return {MPI_ERR_OTHER, "the GPU reported an error"};
     case ErrorKind::unsupported: return {MPI_ERR_TYPE, "neither TEMPI nor the MPI library handles this"};

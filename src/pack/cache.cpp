@@ -30,8 +30,9 @@ std::unique_ptr<DeviceCopy> upload(const Scope& here, const std::vector<T>& valu
 DeviceCopy::DeviceCopy(const Scope& here, const void* data, std::size_t bytes)
     : device_(here.device()), context_(here.context()), data_(here.allocate(bytes)) {
   try {
-    here.copy(data_, data, bytes);
-    here.finish();
+    const Scope own(device_, context_);  // in a stream of the program the upload would wait for all that it holds
+    own.copy(data_, data, bytes);
+    own.finish();
   } catch (...) {
     here.deallocate(data_);
     throw;

@@ -9,10 +9,12 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
+#include "device/stream_order.hpp"
 #include "host/packer.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "pack/host_image.hpp"
+#include "packing/in_stream.hpp"
 #include "packing/verify.hpp"
 #include "transfer/call_forms.hpp"
 
@@ -118,6 +120,22 @@ Outcome move_and_verify(const PackCall& call, const pack::BoxMove& box_move, dev
   return outcome;
 }
 
+// In a thread whose calls come after streams of the program.
+Outcome move_in_order(const PackCall& call, const KnownType& type, const pack::BoxMove& box_move,
+                      device::Device& device) {
+  if (switches().verify) {
+    device::finish_earlier(device, pack::worker_of(box_move));
+    return move_and_verify(call, box_move, &device);
+  }
+  return is_queued_in_stream(box_move, type.prepared, device) ? Outcome::queued : move(box_move, &device);
+}
+
+Outcome move_by_ours(const PackCall& call, const KnownType& type, const pack::BoxMove& box_move,
+                     device::Device* device) {
+  if (device != nullptr && device::calls_are_ordered()) return move_in_order(call, type, box_move, *device);
+  return switches().verify ? move_and_verify(call, box_move, device) : move(box_move, device);
+}
+
 Handled handle(const Real& real, PackCall& call, const KnownType& type, const pack::BoxMove& box_move,
                device::Device* device) {
   if (const auto refusal = check_arguments(call, &type)) return {*refusal, Outcome::passed_invalid};
@@ -127,10 +145,12 @@ Handled handle(const Real& real, PackCall& call, const KnownType& type, const pa
   }
   Outcome outcome{};
   try {
-    outcome = switches().verify ? move_and_verify(call, box_move, device) : move(box_move, device);
+    outcome = move_by_ours(call, type, box_move, device);
   } catch (...) {
     const Error error = caught_error();
-    if (error.kind() == ErrorKind::verification || !box_move.touches_gpu()) throw;
+    const bool is_final = error.kind() == ErrorKind::verification || error.kind() == ErrorKind::stream;
+    if (is_final || !box_move.touches_gpu()) throw;
+    device::finish_earlier(*device, pack::worker_of(box_move));
     warn_fallback("data is copied to host memory and moved by the CPU", error.what());
     pack::move_on_host_copies(box_move, *device);
     outcome = Outcome::fell_back;
@@ -211,14 +231,21 @@ int pack_on_host(const Real& real, PackCall& call, const KnownType& type, const 
 }
 
 [[gnu::noinline]] int pack_beside_gpu(const Real& real, PackCall& call, const KnownType& type, device::Device& device) {
+  const device::OrderedByMarks ordered;
   pack::BoxMove box_move = box_move_of(call, type);
   pack::locate(box_move, device);
-  return box_move.touches_gpu() ? handle_and_count(real, call, type, box_move, &device)
-                                : pack_on_host(real, call, type, &box_move, &device);
+  if (box_move.touches_gpu()) return handle_and_count(real, call, type, box_move, &device);
+  device::finish_earlier(device, box_move.source.place.first);
+  device::finish_earlier(device, box_move.destination.place.first);
+  return pack_on_host(real, call, type, &box_move, &device);
 }
 
 int pack_or_unpack_throwing(const Real& real, PackCall& call) {
-  if (!active() || switches().no_pack) return pass_on(real, call, Outcome::passed_disabled);
+  if (!active()) return pass_on(real, call, Outcome::passed_disabled);
+  if (switches().no_pack) {
+    device::finish_earlier(device::current());
+    return pass_on(real, call, Outcome::passed_disabled);
+  }
   if (!is_plausible(call)) return pass_on(real, call, Outcome::passed_invalid);
   const KnownType* type = find_type(call.datatype);
   if (type == nullptr) {

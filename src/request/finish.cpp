@@ -165,6 +165,19 @@ void note_left(const MessagePtr& message, MPI_Status& status, int code) noexcept
   else if (message->is(MessageState::seen)) tell_again(status, message->told);
 }
 
+// Open MPI's MPI_Waitany and MPI_Testany tell of one request in error, and free the others in error, too: the library
+// may reuse their handles.
+void end_untold(Requests& requests, int told) noexcept {
+  std::vector<Completed> untold;
+  const SeenStatuses statuses(requests.size(), MPI_STATUSES_IGNORE);
+  for (int i = 0; i < requests.size(); ++i) {
+    if (i == told || !requests.message(i) || requests.message(i)->lifetime != Lifetime::plain) continue;
+    if (is_null(load_handle(requests.slot(i))))
+      untold.push_back({requests.take(i), requests.slot(i), statuses.at(i), MPI_ERR_OTHER});
+  }
+  finish(untold);
+}
+
 int code_in(const MPI_Status& status, int code) {
   return has_class(code, MPI_ERR_IN_STATUS) && has_error(status) ? status.MPI_ERROR : MPI_SUCCESS;
 }
@@ -284,6 +297,7 @@ int finish_some(Requests& requests, const SeenStatuses& statuses, int n_done, co
 }
 
 int finish_any(Requests& requests, int index, MPI_Status* status, int code) noexcept {
+  if (code != MPI_SUCCESS) end_untold(requests, index);
   if (index < 0 || index >= requests.size() || !requests.message(index)) return code;  // MPI_UNDEFINED is negative
   if (!is_complete(*requests.message(index), requests.slot(index), *status, true)) return code;
   return finish_one(requests.take(index), requests.slot(index), status, code);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "mpi/errors.hpp"
+#include "request/deferred.hpp"
 #include "transfer/endpoint.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/grouped_packing.hpp"
@@ -43,12 +44,16 @@ bool is_freed(const Message& message) { return message.is(MessageState::ended); 
 int start_one(const Real& real, Message* message, void* request, device::Location& seen) {
   if (message == nullptr) {
     Engine::flush();
+    device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
     if (request != nullptr && notes_messages()) transport().note_start(load_handle(request));
     return real.MPI_Start(request);
   }
   if (message->is_active() || is_freed(*message)) return raise(message->comm, MPI_ERR_REQUEST);
+  const device::OrderedByMarks ordered;
   const auto look_again = [&](Transfer& transfer) {
     if (transfer.packed_buffer.look_again(seen)) transfer.forget_buffer();
+    await_deferred(transfer);
+    transfer.packed_buffer.come_after_streams();
   };
   message->outs.each(look_again);
   message->ins.each(look_again);
@@ -95,6 +100,7 @@ int start_all(const Real& real, int count, void* requests) {
   if (requests != nullptr && Engine::manages_any()) messages = Engine::get().find(count, requests);
   if (messages.empty()) {
     Engine::flush();
+    device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
     for (int i = 0; requests != nullptr && notes_messages() && i < count; ++i)
       transport().note_start(load_handle(static_cast<char*>(requests) + i * kRequestBytes));
     return real.MPI_Startall(count, requests);

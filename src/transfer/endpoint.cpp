@@ -135,6 +135,7 @@ bool is_switched_off() noexcept { return switches().no_send; }
 
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
   if (!active()) return true;
+  if (device::calls_are_ordered()) return false;  // find_endpoint() looks after it
   if (switches().no_send || buffer.count <= 0) {
     report_untouched(buffer, switches().no_send ? Outcome::passed_disabled : Outcome::passed_faster);
     return true;
@@ -160,9 +161,29 @@ bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
   return true;
 }
 
+namespace {
+
+// Buffers that the library gets come after the program's streams, too.
+void come_after_streams(const Buffer& buffer, const KnownType& type, std::optional<Endpoint>& endpoint,
+                        device::Device* device) {
+  if (device == nullptr || !device::calls_are_ordered()) return;
+  if (endpoint) {
+    endpoint->earlier = earlier_work(endpoint->end.place, endpoint->strategy, *device);
+    return;
+  }
+  const pack::End end = pack::laid_out_end(type.plan->layout, buffer.address, type.extent);
+  device::finish_earlier(*device, pack::locate(end, buffer.count, *device).gpu());
+}
+
+}  // namespace
+
 FoundEndpoint find_endpoint(const Buffer& buffer, int peer) {
-  if (peer == MPI_PROC_NULL || !active() || switches().no_send || buffer.count <= 0) return {};
+  if (peer == MPI_PROC_NULL || !active() || buffer.count <= 0) return {};
   device::Device* const device = device::current();
+  if (switches().no_send) {
+    device::finish_earlier(device);
+    return {};
+  }
   if (device == nullptr && !may_be_ours()) {
     report_untouched(buffer);
     return {};
@@ -170,9 +191,12 @@ FoundEndpoint find_endpoint(const Buffer& buffer, int peer) {
   const KnownType* type = find_type(buffer.datatype);
   if (const auto refusal = check_arguments(buffer, type)) return {{}, refusal};
   if (type == nullptr) type = analyse_type(buffer.datatype).type;
+  if (type == nullptr) device::finish_earlier(device);
   if (type == nullptr || type->size() == 0 || overflows(buffer.count, type->size())) return {};
   bool on_gpu = false;
+  const device::OrderedByMarks ordered;
   FoundEndpoint found{endpoint_of(buffer, peer, *type, device, on_gpu)};
+  come_after_streams(buffer, *type, found.endpoint, device);
   count_endpoint(buffer, peer, *type, found.endpoint ? found.endpoint->strategy : Strategy::library, on_gpu);
   return found;
 }

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/trace.hpp"
+#include "request/deferred.hpp"
 #include "transport/transport.hpp"
 
 namespace tempi::message {
@@ -17,6 +18,7 @@ using device::Context;
 struct Work {
   Message* message;
   Transfer* transfer;
+  const MessagePtr* received = nullptr;  // of a receive
   PackedBuffer& packed_buffer() const { return transfer->packed_buffer; }
 };
 using Works = std::vector<Work>;
@@ -53,6 +55,7 @@ void write_now(const Work& work) noexcept {
 
 void queue_batch(const Works& works) {
   const trace::Span span("queue batch", {.messages = static_cast<std::int64_t>(works.size())});
+  for (const Work& work : works) work.packed_buffer().hold_back();
   const PackedBuffer& first = works.front().packed_buffer();
   const device::Scope here(first.device(), first.context());
   pack::Batch batch(here);
@@ -109,7 +112,7 @@ void queue_grouped(const Works& works) noexcept {
 
 bool is_received_beside(const Message& message) { return message.is_collective() && !message.ins.empty(); }
 
-// Complete on return.
+// Complete on return, or in the program's stream.
 void move_together(const Works& works) noexcept {
   Works queued;
   for (const Work& work : works) {
@@ -117,7 +120,10 @@ void move_together(const Works& works) noexcept {
     else move_now(work);
   }
   queue_grouped(queued);
-  for (const Work& work : queued) is_moved(*work.message, *work.transfer, true);
+  for (const Work& work : queued) {
+    if (work.received == nullptr || !is_deferred(*work.received, *work.transfer))
+      is_moved(*work.message, *work.transfer, true);
+  }
 }
 
 }  // namespace
@@ -160,7 +166,7 @@ void unpack_grouped(const std::vector<MessagePtr>& messages) noexcept {
     if (message->is_collective()) message->hook->arrived();
     message->ins.each([&](Transfer& transfer) {
       transfer.packed_buffer.bring_last_byte_back();
-      works.push_back({message.get(), &transfer});
+      works.push_back({message.get(), &transfer, &message});
     });
   }
   move_together(works);

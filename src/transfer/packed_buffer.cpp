@@ -41,6 +41,15 @@ class Shortened {
 
 }  // namespace
 
+device::Earlier earlier_work(const pack::Place& place, Strategy strategy, device::Device& device) {
+  if (!device::calls_are_ordered()) return {};
+  const bool is_for_kernels =
+      place.first.kind == MemoryKind::device && !place.is_split() && !model::packs_nothing(strategy);
+  if (is_for_kernels) return device::Earlier::now(device, place.first);
+  device::finish_earlier(device, place.gpu());
+  return {};
+}
+
 PackedBuffer::PackedBuffer(Endpoint&& endpoint, device::Device* device)
     : direction_(endpoint.direction),
       prepared_(std::move(endpoint.prepared)),
@@ -53,7 +62,8 @@ PackedBuffer::PackedBuffer(Endpoint&& endpoint, device::Device* device)
       is_in_one_allocation_(pack::lies_in_one_place(endpoint.end.place.first, endpoint.end.address,
                                                     pack::span_of(endpoint.end, endpoint.count))),
       was_on_gpu_(box_move_.touches_gpu()),
-      device_(device) {}
+      device_(device),
+      earlier_(std::move(endpoint.earlier)) {}
 
 PackedBuffer::PackedBuffer(Endpoint endpoint, device::Device* device, Limit limit)
     : PackedBuffer(std::move(endpoint), device) {
@@ -171,6 +181,15 @@ void PackedBuffer::leave_ended_context() {
   dense.place = {device::Location{}};
 }
 
+void PackedBuffer::come_after_streams() {
+  if (device_ != nullptr) earlier_ = earlier_work(box_move_.laid_out().place, strategy_, *device_);
+}
+
+void PackedBuffer::hold_back() const {
+  if (!earlier_.any()) return;
+  for (const device::Lane lane : device::kLanes) earlier_.hold_back(Scope(*device_, context(), lane));
+}
+
 bool PackedBuffer::can_be_queued() const {
   const pack::Place& place = box_move_.laid_out().place;
   const device::Location& dense = box_move_.dense().place.first;
@@ -180,6 +199,7 @@ bool PackedBuffer::can_be_queued() const {
 }
 
 pack::Queued PackedBuffer::queue() {
+  hold_back();
   if (is_staged()) {
     const std::int64_t chunk = chunk_bytes_ > 0 ? chunk_bytes_ : chunk_bytes(features(), direction_);
     return {pack::queue_staged(box_move_, {on_device_->data(), chunk}, *device_), nullptr};
@@ -192,6 +212,7 @@ pack::Queued PackedBuffer::queue() {
 
 void PackedBuffer::move_by_gpu() {
   if (is_staged() && can_be_queued()) return queue().mark->wait();
+  hold_back();
   pack::move_on_gpu(box_move_, *device_);
 }
 
@@ -226,6 +247,7 @@ bool PackedBuffer::move_by_gpu_or_host() {
   } catch (...) {
     if (has_lost_buffer()) throw;
     warn_fallback("data is copied to host memory and moved by the CPU", caught_error().what());
+    await_earlier();
     pack::move_on_host_copies(box_move_, *device_);
     return false;
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "device/stream_order.hpp"
 #include "mpi_config.h"
 #include "pack/batch.hpp"
 #include "pack/engine.hpp"
@@ -24,9 +25,14 @@ struct Endpoint {
   std::int64_t chunk_bytes = 0;  // of copies beside kernels; 0: chosen by the model
   bool is_bare = false;          // the message is direct or empty: there is no memory for packed bytes
   bool may_be_direct = false;    // it is published or claimed; else, and if the other end does not agree: by `strategy`
+  device::Earlier earlier{};     // work of the program that kernels on the buffer come after
 
   std::int64_t bytes() const { return count * end.layout->size; }
 };
+
+// The work of the program that a call of this thread on a buffer comes after. Empty: there is none, or it is done, as
+// others than our kernels will use the buffer. Throws Error (stream).
+device::Earlier earlier_work(const pack::Place& place, Strategy strategy, device::Device& device);
 
 // Packed bytes within memory that several packed buffers share, which the strategy of their endpoint has chosen.
 struct SharedRange {
@@ -76,8 +82,15 @@ class PackedBuffer {
   // device memory have gone with their context.
   bool look_again(device::Location& seen);
 
+  // A call of this thread uses the buffer again: earlier_work() is its own. Throws Error (stream).
+  void come_after_streams();
+  // What this thread queues in the context from now on comes after earlier work.
+  void hold_back() const;
+  void await_earlier() const { earlier_.wait(); }
+
   // The packed bytes have come elsewhere: they are unpacked from there, until put_back().
   void take_from(const pack::End& elsewhere) { own_dense_ = std::exchange(box_move_.dense(), elsewhere); }
+  bool is_elsewhere() const { return own_dense_.has_value(); }
   void put_back() {
     if (own_dense_) box_move_.dense() = *std::exchange(own_dense_, std::nullopt);
   }
@@ -127,6 +140,7 @@ class PackedBuffer {
   const bool was_on_gpu_;                         // it, or some of it, at first
   std::optional<pack::End> own_dense_{};          // while its packed bytes are elsewhere
   device::Device* device_;
+  device::Earlier earlier_;
   std::optional<device::Staging> staging_,
       on_device_;                              // the latter only for copies beside kernels, and if there is room
   std::shared_ptr<device::Staging> shared_{};  // in place of its own

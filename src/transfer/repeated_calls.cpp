@@ -12,6 +12,7 @@
 #include "base/mutex.hpp"
 #include "device/staging.hpp"
 #include "peer/peer.hpp"
+#include "request/deferred.hpp"
 #include "transfer/request_cache.hpp"
 #include "types/types.hpp"
 
@@ -95,10 +96,18 @@ MessagePtr take_cached(const Call& call) {
   RequestCache& request_cache = *static_cast<const RequestCacheOfCommunicator*>(known)->request_cache();
   MessagePtr message = request_cache.take(arguments_of(call, type->prepared.get(), type->extent));
   if (!message) return nullptr;
-  const PackedBuffer& packed_buffer = only_transfer(*message).packed_buffer;
+  const device::OrderedByMarks ordered;
+  PackedBuffer& packed_buffer = only_transfer(*message).packed_buffer;
   if (!is_where_it_was(packed_buffer)) {
     end_message(*message);
     return nullptr;
+  }
+  try {
+    await_deferred(only_transfer(*message));
+    packed_buffer.come_after_streams();
+  } catch (...) {
+    end_message(*message);
+    throw;
   }
   count_endpoint(buffer, call.envelope().peer, *type, packed_buffer.strategy(), packed_buffer.box_move().touches_gpu());
   return message;

@@ -24,12 +24,13 @@ struct Transfer {
       : packed_buffer(std::move(endpoint), device, std::move(shared_range)), peer(MPI_PROC_NULL), tag(MPI_ANY_TAG) {}
 
   PackedBuffer packed_buffer;
-  int peer, tag;                                 // in the message's communicator; a negative peer: any
-  std::shared_ptr<const pack::Queued> queued{};  // the packing or unpacking under way, if any
-  std::uint64_t arrow = 0;                       // of a receive, in the timeline; 0: it has none
-  Match match{};                                 // of a send
-  std::unique_ptr<TransportState> state{};       // of the transport
-  bool was_direct = false;                       // the message that was complete last
+  int peer, tag;                                   // in the message's communicator; a negative peer: any
+  std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking under way, if any
+  std::shared_ptr<const pack::Queued> deferred{};  // of a receive: unpacking that is left to the program's stream
+  std::uint64_t arrow = 0;                         // of a receive, in the timeline; 0: it has none
+  Match match{};                                   // of a send
+  std::unique_ptr<TransportState> state{};         // of the transport
+  bool was_direct = false;                         // the message that was complete last
 
   // There may be other memory at its address.
   void forget_buffer() {

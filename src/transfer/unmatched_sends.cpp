@@ -24,12 +24,16 @@ constexpr std::int64_t kProbedBytesPerMicrosecond = 4 * kBytesPerMicrosecond;
 constexpr unsigned kMostInVain = 4, kLeftOut = 32;  // waits for such a receiver, and messages until the next one; also
                                                     // for receives that are not published
 
+// A receiver that is in the call for certain may have to take, or to import, memory before it posts its receive.
+constexpr microseconds kTimeoutInCall{20'000};
+
 microseconds patience(Message& message) {
   static const microseconds kWanted{number(Option::MATCH_TIMEOUT)};
   const std::int64_t bytes = message.outs.bytes();
-  if (transport().receiver(message.outs.first()).is_probed)
-    return kEagerTimeout + microseconds(bytes / kProbedBytesPerMicrosecond);
+  const Receiver receiver = transport().receiver(message.outs.first());
+  if (receiver.is_probed) return kEagerTimeout + microseconds(bytes / kProbedBytesPerMicrosecond);
   if (kWanted.count() > 0) return kWanted;
+  if (receiver.has_come) return kTimeoutInCall + microseconds(bytes / kBytesPerMicrosecond);
   if (message.is_blocking && bytes <= kEagerBytes) return kEagerTimeout;
   return microseconds(100 + bytes / kBytesPerMicrosecond);
 }

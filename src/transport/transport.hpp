@@ -73,6 +73,7 @@ struct Receiver {
   const void* process = nullptr;  // identifies the process
   std::uint64_t queue = 0;        // identifies the match queue in the process
   bool is_probed = false;         // the process probes for messages, perhaps for this one: it posts no receive before
+  bool has_come = false;          // the process is in the call that posts the receive
   bool operator==(const Receiver& other) const { return process == other.process && queue == other.queue; }
 };
 
@@ -121,6 +122,8 @@ struct Transport {
   void (*note_probe)() noexcept;
   UndecidedPtr (*note_matched_probe)(int source, int tag, Handle comm) noexcept;
   void (*promise_no_probes)(Handle comm) noexcept;
+  // All members of this communicator of TEMPI are in a call in which they post their receives; or have left it.
+  void (*note_all_in_call)(Handle comm, bool are_in_it) noexcept;
   // The counts of this communicator are wrong from here on, for example because a call of the library has failed.
   void (*lose_order)(Handle comm, Outcome why) noexcept;
   // Before MPI_Cancel. `message` may be null. False: do not cancel, because the message of this receive is on its way.
@@ -182,6 +185,21 @@ int post_noted(Message& message, const Fn& post) {
   transport().posted(message, code == MPI_SUCCESS);
   return code;
 }
+
+// While it lives, all members of this communicator of TEMPI are in one call, in which they post their receives.
+class AllInCall {
+ public:
+  explicit AllInCall(Handle comm) noexcept : comm_(comm) { note(true); }
+  ~AllInCall() { note(false); }
+  AllInCall(const AllInCall&) = delete;
+  AllInCall& operator=(const AllInCall&) = delete;
+
+ private:
+  void note(bool are_in_it) const noexcept {
+    if (notes_messages()) transport().note_all_in_call(comm_, are_in_it);
+  }
+  const Handle comm_;
+};
 
 inline void note_probe() noexcept {
   if (notes_messages()) transport().note_probe();

@@ -87,7 +87,7 @@ def describe(array: object) -> ArrayView:
 
 
 def wait_for(view: ArrayView) -> None:
-    """Wait for the work that the array's producer has queued on its stream.
+    """Let MPI calls come after the work that the array's producer has queued on its stream.
 
     Raises
     ------
@@ -95,9 +95,7 @@ def wait_for(view: ArrayView) -> None:
         If CUDA reports an error, which may be one of the producer's own kernels.
     """
     if view.on_gpu and view.stream is not None:
-        context = cuda_stream.context_of(view.address)
-        if context is not None:
-            cuda_stream.synchronize(view.stream, context)
+        cuda_stream.wait_for(view.stream, view.address)
 
 
 def stream_of(array: object) -> int | None:

@@ -24,8 +24,9 @@ def view(array: object) -> list[Any]:
     The message is the memory of the array; nothing is copied. It keeps the array alive. Elements are sent in
     the order of their indices.
 
-    The function waits for the work that the library of the array has queued on its GPU stream. It waits once:
-    if you start a persistent request again, synchronise the stream before.
+    MPI calls of this thread come after the work that the library of the array has queued on its GPU stream.
+    The GPU waits for that work, not the CPU. This is for the work that is queued when `view` is called:
+    before you start a persistent request again, synchronise the stream, or use `tempi.stream`.
 
     Parameters
     ----------

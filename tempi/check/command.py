@@ -154,10 +154,12 @@ def main(
     """Test TEMPI on these nodes: does it get the MPI calls, and do all ranks receive the right bytes?
 
     Pairs of ranks exchange messages of six layouts and three sizes, in host and in GPU memory, once with each
-    strategy. With up to 16 ranks, all pairs do so; with more, the pairs at a distance of 1, 2, 4, ... If the
-    exit code is 1, a test failed: send the output file with the bug report.
+    strategy. With up to 16 ranks, these are all pairs. With more ranks, these are the pairs whose rank
+    numbers differ by 1, 2, 4, ... If the exit code is 1, a test failed: send the output file with the bug
+    report.
 
-    The command ends at most 20 s after --seconds; the result lists what the time was too short for.
+    The command ends at most 20 s after --seconds. The result lists the tests that were left out for lack of
+    time.
     """
     if is_inside_job() and not ranks_command:
         raise click.UsageError("it starts ranks itself: leave mpirun out, or use --ranks-command")

@@ -61,8 +61,8 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, command: tuple[str, ...]) -> None:
     """Run a command with TEMPI in its ranks: tempi run -- mpirun -n 4 ./program
 
-    If COMMAND begins with the launcher of Open MPI, MPICH or Intel MPI, or with srun, the ranks get TEMPI.
-    Any other program gets TEMPI itself. The exit code is that of COMMAND.
+    If COMMAND begins with the launcher of Open MPI, MPICH or Intel MPI, or with srun, TEMPI is loaded in the
+    ranks. With any other COMMAND, TEMPI is loaded in this program. The exit code is that of COMMAND.
     """
     program = find_program(command[0])
     if program is None and "/" in command[0] and Path(command[0]).exists():

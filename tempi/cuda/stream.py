@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
+from tempi._library import enabled, library
+
 LEGACY_DEFAULT_STREAM = 1  # in __cuda_array_interface__, DLPack and the driver alike
 _DEVICE_ORDINAL = 9  # CUpointer_attribute
 _NO_DRIVER_WORK = (
@@ -61,6 +63,23 @@ def context_of(address: int) -> int | None:
         return None
     _check(code, "cuPointerGetAttribute")
     return _primary_context(driver, ordinal.value)
+
+
+def wait_for(stream: int, address: int) -> None:
+    """Let the MPI calls of this thread come after the work of a stream that fills the memory at `address`.
+
+    The GPU waits. If TEMPI does not handle the calls, the CPU waits.
+
+    Raises
+    ------
+    RuntimeError
+        If CUDA reports an error.
+    """
+    if enabled() and library().order_after_array(address, stream):
+        return
+    context = context_of(address)
+    if context is not None:
+        synchronize(stream, context)
 
 
 def synchronize(stream: int, context: int) -> None:

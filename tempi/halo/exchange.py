@@ -72,8 +72,8 @@ class HaloExchange:
     If TEMPI is off, the MPI library handles the datatypes: in host memory always, in GPU memory if it is
     CUDA-aware. Then arrays in host memory and arrays in GPU memory need separate exchanges.
 
-    `start` waits for the stream that an array names in ``__cuda_array_interface__``. Numba does not name its
-    default stream: call ``cuda.synchronize()`` before `start`.
+    The messages come after the work of the stream that an array names in ``__cuda_array_interface__``. Numba
+    does not name its default stream: call ``cuda.synchronize()`` before `start`, or use `tempi.stream`.
 
     Examples
     --------
@@ -108,9 +108,7 @@ class HaloExchange:
         cells = [one for one, _ in found]
         owners = [view.owner for _, view in found]
         self._gpu_arrays = [
-            (array, cuda_stream.context_of(view.address))
-            for array, (_, view) in zip(every, found, strict=True)
-            if view.on_gpu
+            (array, view.address) for array, (_, view) in zip(every, found, strict=True) if view.on_gpu
         ]
         gpu_array = next((one for one, view in found if view.on_gpu and one.n_bytes), None)
         parts = _parts(wish, comm.rank, cells)
@@ -137,9 +135,9 @@ class HaloExchange:
         """
         self._must_be("idle")
         under_way.free_dropped()
-        for stream, context in {(stream_of(array), context) for array, context in self._gpu_arrays}:
-            if stream is not None and context is not None:
-                cuda_stream.synchronize(stream, context)
+        for stream, address in {stream_of(array): address for array, address in self._gpu_arrays}.items():
+            if stream is not None:
+                cuda_stream.wait_for(stream, address)
         self._state = "under way"  # also where an error leaves the messages half-way
         under_way.begin(self._messages, self)
         self._messages.start()

@@ -86,26 +86,27 @@ def of_cluster(function: Function) -> Function:
         click.option("--profile", metavar="PROFILE",
                      help="A file (.json, .fit), or the name of a profile that comes with TEMPI; "
                           "default: that of the network."),
-        click.option("--ranks-per-node", type=click.IntRange(1, 1024), help="Default: that of the network."),
+        click.option("--ranks-per-node", type=click.IntRange(1, 1024),
+                     help="Ranks of a node; default: that of the network."),
         click.option("--memory", type=click.Choice(MEMORIES),
-                     help="Memory of the data; default: gpu, or what the timeline has recorded."),
+                     help="Memory of the data; default: gpu, or the memory in the timelines."),
         click.option("--strategy", type=click.Choice([*STRATEGIES, DIRECT]),
                      help="Strategy of all messages; default: TEMPI chooses for each message."),
         click.option("--call-us", type=click.FloatRange(0, 1e6), default=0.0, show_default=True,
-                     help="Microseconds that each call takes that starts a send or a receive."),
+                     help="Time of each MPI call that starts a send or a receive, in microseconds."),
         click.option("--library-block-us", type=click.FloatRange(0, 1e6, min_open=True),
-                     help="Microseconds that the MPI library alone takes for a block; "
+                     help="Time that the MPI library alone takes for one block, in microseconds; "
                           "default: that of the network."),
         click.option("--no-library", is_flag=True, help="Do not simulate the MPI library alone."),
         click.option("--chunk-kib", type=COUNT,
-                     help="Messages share a link in chunks of so many KiB; "
-                          "default: one message after the other."),
+                     help="Let messages share a link in chunks of this size (KiB); "
+                          "default: a link sends one message after the other."),
         click.option("--noise", "sigma", type=click.FloatRange(0, 2), default=0.0, show_default=True,
-                     help="Sigma of a log-normal random factor for times on links."),
+                     help="Multiply times on links by a log-normal random factor with this sigma."),
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
                      help="Seed of the noise."),
         click.option("--csv", type=FILE, help="Write the table to this file."),
-        click.option("--json", type=FILE, help="Write the table as JSON to this file; -: standard output."),
+        click.option("--json", type=FILE, help="Write the table as JSON to this file. -: standard output."),
         click.option("--plot", type=click.Path(path_type=Path), help="Draw the times (.png, .svg)."),
     )  # fmt: skip
     for option in reversed(options):

@@ -136,8 +136,8 @@ def halo_command(
 def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -> None:
     """Simulate the messages of TIMELINES, the files that TEMPI_TRACE wrote for a job.
 
-    Messages of host memory are simulated as such. If the job has messages of GPU memory, too, those of host
-    memory are left out. --memory says that all messages are of one kind of memory.
+    If the job has messages of GPU memory and of host memory, only the messages of GPU memory are simulated.
+    With --memory gpu or --memory host, all messages are simulated as messages of this memory.
     """
     try:
         found = read_timelines(timelines, cluster["memory"])

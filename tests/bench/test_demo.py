@@ -61,6 +61,13 @@ def test_what_crashes_is_said_and_has_no_ratio():
     assert not halo.is_right
 
 
+def test_a_quotient_of_runs_that_disagree_is_not_told():
+    assert Ratio.of([90e-6, 50e-6, 55e-6], [25e-6, 26e-6, 400e-6]).cells == ("50", "25", "[bold]2.0[/bold]")
+    busy = Ratio.of([124e-3, 16e-3, 50e-3], [0.7e-3, 0.7e-3, 0.8e-3])
+    assert busy.cells == ("16,000", "700", "[yellow]disturbed[/yellow]")
+    assert busy.why_none == "disturbed"
+
+
 def test_wrong_bytes_are_found():
     found = parse("pack mesh 8 0.001 0.002 a b\nother line\nmessage mesh 0.5\nmessage faces 0.5\n")
     assert found == {"mesh": Run(8, 0.003, ("a", "b"), 0.5)}

@@ -1,11 +1,14 @@
 """Collective calls between GPUs are direct messages, one launch a call; where they cannot be, the bytes are right."""
 
+from pathlib import Path
+
 import by_messages_worker as worker
 import movement_worker
 import pytest
 from by_messages_worker import DIRECT, PATIENT
 
-from support import effort, needs
+from support import effort, needs, shim
+from support.programs import compiled, mpicc
 from support.ranks import Ranks
 
 PER_TEST = 100
@@ -26,6 +29,15 @@ def test_random_calls(job, drawn, size):
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_all_messages_are_direct_and_share_launches(job, size):
     worker.check_launches(job(size).call(worker.transposes, 5), n_calls=5, rounds=5)
+
+
+def test_members_wait_for_receives_that_are_late(tmp_path):
+    """After the vote a member may have to import memory first. The others know that its receives will come."""
+    tool = compiled(mpicc(), Path(__file__).with_name("late_receives_tool.c"), tmp_path, "-shared", "-fPIC", "-ldl")
+    options = {name: value for name, value in PATIENT.items() if name != "TEMPI_MATCH_TIMEOUT"}
+    with Ranks(2, options, {1: {"LD_PRELOAD": f"{shim.preload()} {tool}"}}) as job:
+        of_ranks = job.call(worker.transposes, 20)
+    assert all(n_direct >= 36 for _, (n_direct, _) in of_ranks), "of 40; a rank that does not run for 20 ms is too late"
 
 
 @pytest.mark.parametrize("size", [2, 3])

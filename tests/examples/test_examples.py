@@ -57,6 +57,23 @@ def test_the_c_halo_is_right_in_gpu_memory(folder):
     assert any(outcome.startswith("taken") for outcome in outcomes(done.err, "MPI_Isend"))
 
 
+def stream_example(folder):
+    toolkit = needs.cuda_headers().parent
+    options = [f"-I{toolkit}/include", f"-L{toolkit}/lib64", "-lcudart", f"-Wl,-rpath,{toolkit}/lib64"]
+    return compiled(mpicc(), EXAMPLES / "stream.c", folder, f"-I{EXAMPLES.parent}/include", "-ldl", *options)
+
+
+def test_the_stream_example_compiles(folder):
+    stream_example(folder)
+
+
+@pytest.mark.gpu
+@needs.gpus(1)
+def test_the_stream_example_is_right(folder):
+    done = mpirun(2, stream_example(folder), shim.preloaded(TEMPI_NO_DIRECT="0", TEMPI_REPORT="1"))
+    assert "2 ranks, 50 rounds, 0 wrong bytes" in done.out
+
+
 @pytest.mark.parametrize("n_ranks", [1, 4])
 @pytest.mark.parametrize("environment", [shim.clean_environment, shim.preloaded], ids=["library", "tempi"])
 def test_the_fortran_halo_is_right(folder, n_ranks, environment):

@@ -186,6 +186,11 @@ CUresult cuStreamSynchronize(CUstream stream) {
   LOCKED;
   return find(stream, Kind::stream), CUDA_SUCCESS;
 }
+CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  LOCKED;
+  const Object* const one = find(stream, Kind::stream);
+  return *context = reinterpret_cast<CUcontext>(one != nullptr ? one->context : &here()), CUDA_SUCCESS;
+}
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   LOCKED;
   find(stream, Kind::stream);

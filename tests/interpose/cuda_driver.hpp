@@ -98,7 +98,7 @@ inline void* make(Kind kind, const device::Kernel* kernel = nullptr) {
 }
 // In use with the legacy stream, too, which is the current context's.
 inline Object* find(void* handle, Kind kind) {
-  if (kind == Kind::stream && (handle == nullptr || handle == CU_STREAM_LEGACY))
+  if (kind == Kind::stream && (handle == nullptr || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD))
     return static_cast<void>(here()), nullptr;
   auto* const object = static_cast<Object*>(handle);
   if (object->kind != kind || object->context->life != object->life) refuse("a handle of an ended context is used");

@@ -15,6 +15,7 @@ from mpi4py import MPI
 
 from support.calls import handle
 from support.outcomes import in_the_way
+from support.p2p import has
 from tempi._library import library
 
 Made = MPI.Comm | None  # none: this rank did not take part
@@ -128,7 +129,7 @@ def dist_graph_adjacent(comm: MPI.Intracomm, draw: Random) -> Made:
 
 
 def idup(comm: MPI.Intracomm, draw: Random) -> Made:
-    made, request = comm.Idup(*draw.choice(((), (MPI.INFO_NULL,))) if MPI.VERSION >= 4 else ())
+    made, request = comm.Idup(*draw.choice(((), (MPI.INFO_NULL,))) if has("Comm_idup_with_info") else ())
     request.Wait()
     return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import ways
@@ -16,7 +16,7 @@ from support import calls
 from support import constructors as c
 from support.building import Builder
 from support.messages import End, Image, Side
-from support.p2p import PLAIN, Requests, Statuses
+from support.p2p import PLAIN, Piece, Requests, Statuses
 from support.typemap import Bytes, Named
 
 INT = Named("INT")
@@ -198,6 +198,49 @@ def too_long(kind: str, peer_kind: str, recv: str, way: str, n_ints: int) -> tup
             ways.free(PLAIN, requests)
     tokens.Free()
     return called, int(code)
+
+
+N_LATER = 8
+
+
+def two_too_long(kind: str, way: str) -> None:
+    """Two messages are too long. When their receives are done with, receives of host memory follow."""
+    comm = MPI.COMM_WORLD.Dup()
+    if comm.rank == SENDER:
+        with Builder() as builder:
+            sides = [Side(End(kind, vector(24), 1, k), builder) for k in range(2)]
+            for k, side in enumerate(sides):
+                PLAIN("Send", side.piece, RECEIVER, k, comm)
+            comm.Barrier()
+            for k in range(N_LATER):
+                comm.Send(np.full(12, k, np.int32), RECEIVER, 2 + k)
+    else:
+        with Builder() as builder:
+            sides, requests = [Side(End(kind, vector(12), 1, 50 + k), builder) for k in range(2)], Requests(2)
+            for k, side in enumerate(sides):
+                PLAIN("Irecv", side.piece, SENDER, k, comm, requests.at(k))
+            comm.Barrier()
+            _until_all_are_null(way, requests)
+            left = [side.buffer.read().copy() for side in sides]
+            _receive_on_the_host(comm)
+            for side, before in zip(sides, left, strict=True):
+                np.testing.assert_array_equal(side.buffer.read(), before, "a later message was unpacked here")
+    comm.Free()
+
+
+def _until_all_are_null(way: str, requests: Requests) -> None:
+    while not all(requests.is_null(k) for k in range(requests.size)):
+        with suppress(MPI.Exception):
+            ways.complete(PLAIN, way, requests)
+
+
+def _receive_on_the_host(comm: MPI.Intracomm) -> None:
+    arrays, requests, statuses = np.zeros((N_LATER, 12), np.int32), Requests(N_LATER), Statuses(N_LATER)
+    for k, array in enumerate(arrays):
+        PLAIN("Irecv", Piece(array.ctypes.data, 12, MPI.INT), SENDER, 2 + k, comm, requests.at(k))
+    PLAIN("Waitall", N_LATER, requests.handles, statuses.pointer)
+    assert [statuses.at(k).Get_tag() for k in range(N_LATER)] == [2 + k for k in range(N_LATER)]
+    np.testing.assert_array_equal(arrays, np.repeat(np.arange(N_LATER), 12).reshape(N_LATER, 12))
 
 
 # ---- fairness

@@ -17,7 +17,7 @@ from support import constructors as c
 from support import outcomes
 from support.building import Builder
 from support.messages import End, Image, Side
-from support.p2p import Form, Piece, Requests
+from support.p2p import PLAIN, Form, Piece, Requests
 from support.typemap import Named
 
 FORM = Form()
@@ -151,6 +151,31 @@ def of_all_sizes(kind: str) -> None:
                 side.refill(77)
                 _receive_persistent(side, Place(comm, 0, 1))
                 side.check_received(Image(theirs, builder).payload())
+
+
+STAGED = ("MPI_Recv_init", "taken: staged (packed in device memory, copied to host)")
+
+
+def short_then_whole(n_bytes: int) -> None:
+    """Messages of host memory to a persistent receive of device memory: a short one, a whole one, and again."""
+    comm, me = comms()["world"], MPI.COMM_WORLD.Get_rank()
+    before = outcomes.rows()
+    with Builder() as builder:
+        side, requests = Side(End("device", c.Vector(n_bytes // 64, 4, 5, BYTE), 16, 7), builder), Requests()
+        if me == 1:
+            PLAIN("Recv_init", side.piece, 0, 5, comm, requests.at(0))
+        for turn, sent in enumerate((n_bytes // 4, n_bytes, n_bytes // 2 + 3, n_bytes)):
+            payload = np.random.default_rng(turn).integers(0, 256, sent, np.uint8)
+            if me == 0:
+                comm.Send(payload, 1, 5)
+                continue
+            side.refill(100 + turn)
+            ways.again(PLAIN, requests)
+            ways.complete(PLAIN, "Wait", requests)
+            side.check_received(payload)
+        if me == 1:
+            ways.free(PLAIN, requests)
+    assert (outcomes.rows() - before)[STAGED] == me
 
 
 def _receive_persistent(side: Side, at: Place) -> None:

@@ -53,6 +53,14 @@ def defects(the_plan, n, i):
     return ended + ([UNTOLD] if names & {"Waitsome", "Testsome"} and item.is_too_long(n) else [])
 
 
+def may_be_untold(the_plan, n, i):
+    """MPICH's queries tell of an error. Open MPI's Waitany and Testany free all receives in error, and tell of one."""
+    item, the_round = the_plan.items[i], the_plan.rounds[n]
+    is_beside = any(k != i and one.lives_in(n) and one.is_too_long(n) for k, one in enumerate(the_plan.items))
+    frees = library_name() == "openmpi" and {*the_round.before, the_round.completion} & {"Waitany", "Testany"}
+    return EMPTY in defects(the_plan, n, i) or (frees and is_beside and item.is_too_long(n) and not item.persistent)
+
+
 def agrees(told, wanted, of_error):
     fields = ("error",) if of_error else Told._fields
     return all(getattr(wanted, name) in (None, getattr(told, name)) for name in fields)
@@ -69,7 +77,7 @@ def differences(the_plan, ours, plain):
             for told in tellings
             if not any(agrees(told, one, of_error) for one in (wanted, *by_library, *defects(the_plan, *key)))
         ]
-    untold = [key for key in plain.told if key not in ours.told and EMPTY not in defects(the_plan, *key)]
+    untold = [key for key in plain.told if key not in ours.told and not may_be_untold(the_plan, *key)]
     return found + [f"{key} is never told complete" for key in untold]
 
 
@@ -169,6 +177,14 @@ def test_the_handler_of_a_message_that_is_too_long(ranks, recv, way, n_ints):
         for sender in ("host", "device 1"):
             [_, found] = ranks(2, **BOUNCED).call(cases.too_long, kind, sender, recv, way, n_ints)
             assert found == expected, (kind, sender)
+
+
+@pytest.mark.parametrize("options", [FAKE, DIRECT], ids=["packed", "direct"])
+@pytest.mark.parametrize("way", ["Waitany", "Testany"])
+def test_requests_that_the_library_frees_untold(ranks, way, options):
+    """Open MPI gives their handles to later receives, here of host memory, which are not ours."""
+    for _ in range(3):
+        ranks(2, **options).call(cases.two_too_long, "device", way)
 
 
 @pytest.mark.parametrize("options", [FAKE, DIRECT], ids=["packed", "direct"])

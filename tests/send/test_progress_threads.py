@@ -1,14 +1,18 @@
 """Sends leave whatever the program's threads do: sit in a call, compute, or watch a flag. A send that does not leave
 lets the ranks hang, which fails the test."""
 
+import mmap
 import signal
+from pathlib import Path
 
 import blocking_calls
 import pytest
 import threads_worker as worker
 
-from support import effort, mpi_functions
-from support.programs import mpicc
+from support import effort, mpi_functions, shim
+from support.programs import compiled, mpicc, mpirun
+
+HERE = Path(__file__).parent
 
 
 def _blocking_functions():
@@ -62,7 +66,21 @@ def test_a_send_leaves_while_the_program_watches_a_flag(ranks, level):
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_row_leaves_while_the_program_watches_a_flag_with_the_thread_asked_for(ranks, level):
     pair = ranks(2, **FAKE, TESTS_THREAD_LEVEL=LEVELS[level], TEMPI_PROGRESS="thread")
-    assert pair.call(worker.spin_on_a_flag, "device", 5) == [3, 3], "MPI_THREAD_MULTIPLE was asked for"
+    assert pair.call(worker.spin_on_a_flag, "device", 5) == [int(LEVELS[level])] * 2, "the program's level is told"
+    assert [n for n, _ in pair.call(worker.exchange_a_row, "device")] == [1, 0], "the library's is another one"
+
+
+@pytest.mark.usefixtures("thread_multiple")
+@pytest.mark.parametrize("receives", ["before", "behind"])
+@pytest.mark.parametrize("n_messages", [1, 2])
+@pytest.mark.parametrize("no_direct", ["0", "1"])
+def test_a_program_without_threads_watches_a_flag(tmp_path, no_direct, n_messages, receives):
+    program = compiled(mpicc(), HERE / "watched_flag.c", tmp_path, "-ldl")
+    flag = tmp_path / "flag"
+    flag.write_bytes(bytes(mmap.PAGESIZE))
+    environment = shim.preloaded(**FAKE, TEMPI_PROGRESS="thread", TEMPI_NO_DIRECT=no_direct)
+    done = mpirun(2, program, environment, flag, n_messages, receives)
+    assert done.out.strip() == "level 0"
 
 
 def test_packed_on_the_host_a_row_leaves_while_the_program_watches_a_flag(ranks):

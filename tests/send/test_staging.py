@@ -6,6 +6,7 @@ import staging_worker as worker
 from support import constructors as c
 from support import effort, needs
 from support.messages import KINDS
+from support.ranks import Ranks
 from support.typemap import Named
 
 GIB = 1 << 30
@@ -73,6 +74,29 @@ def test_messages_of_all_sizes(ranks, limit):
     if limit:
         job.call(worker.limit_address_space, limit)
     job.call(worker.of_all_sizes, "device")
+
+
+# Messages of device memory are staged.
+STAGED = """tempi-fit 1
+host -
+gpu fake
+term pack.oneshot 0 1e-3 1e-10 0 0 0
+term unpack.oneshot 0 1e-3 1e-10 0 0 0
+term pack.staged 0 1e-6 1e-12 0 0 0
+term unpack.staged 0 1e-6 1e-12 0 0 0
+term message.host.same_node 0 1e-6 1e-10 0 0 0 65536 2e-6 1e-10 0 0 0
+end 8
+"""
+
+
+@needs_device
+def test_a_whole_message_after_a_short_one(tmp_path):
+    """Of a receive that might have been direct: it gets device memory for staging when a message has come packed."""
+    profile = tmp_path / "machine.fit"
+    profile.write_text(STAGED)
+    job = Ranks(2, {"TEMPI_DEVICE": "fake", "TEMPI_PROFILE": str(profile), "TEMPI_NO_DIRECT": "0"})
+    job.call(worker.short_then_whole, 4 * MIB)
+    assert "warning" not in job.close(), "the fake device refuses what does not fit the memory"
 
 
 @knows_mappings

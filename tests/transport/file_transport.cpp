@@ -283,6 +283,7 @@ constinit const Transport file_transport{
     .note_probe = note_no_probe,
     .note_matched_probe = note_matched_probe,
     .promise_no_probes = [](Handle) noexcept {},
+    .note_all_in_call = [](Handle, bool) noexcept {},
     .lose_order = lose_order,
     .cancel = cancel,
     .post_receive = post_receive,

@@ -28,6 +28,7 @@ Life& life_in(Context context) { return *static_cast<Life*>(context); }
 struct Entered {
   Life* life;
   Lane lane;
+  CUstream program;  // null: the thread's own queue of the lane
   CUstreamCaptureMode outer_mode;
 };
 
@@ -54,7 +55,51 @@ class CudaDevice final : public Device {
  public:
   std::string name() const override { return "cuda"; }
 
-  Location locate(const void* address) noexcept override {
+  bool exists(const Location& known) noexcept override { return has_id(*driver, known.begin, known.id); }
+
+  bool has_ended(Context context) noexcept override { return !lives(*driver, life_in(context)); }
+
+  Facts facts() noexcept override {
+    int count = 0, version = 0;
+    char gpu[256] = {};
+    if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0) return {};
+    driver->cuDriverGetVersion(&version);
+    driver->cuDeviceGetName(gpu, sizeof gpu, 0);
+    return {gpu, count, "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10)};
+  }
+
+  Context primary(int ordinal) override {
+    check(driver->cuInit(0), "cuInit");
+    Life* const life = primary_life(*driver, ordinal);
+    if (life == nullptr) throw Error(ErrorKind::device, "a GPU has no primary context");
+    return life;
+  }
+
+  Context program_context() noexcept override {
+    CUcontext current = nullptr;
+    const bool is_known = driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != nullptr;
+    return is_known ? &life_of(*driver, current) : nullptr;
+  }
+
+  void release_contexts() noexcept override { release_primaries(*driver); }
+
+  bool reaches(int ordinal, int other) noexcept override { return gpu_reaches(*driver, ordinal, other); }
+
+  ProgramStream program_stream(StreamHandle handle) override {
+    const auto stream = static_cast<CUstream>(handle);
+    if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return {handle, nullptr};
+    CUcontext context = nullptr;
+    if (driver->cuStreamGetCtx(stream, &context) != CUDA_SUCCESS)
+      throw Error(ErrorKind::stream, "CUDA does not know this stream");
+    return {handle, &life_of(*driver, context)};
+  }
+
+  std::optional<SharedAllocation> share(const Location& location) noexcept override {
+    return ipc_share(*driver, *this, location);
+  }
+
+ private:
+  Location find(const void* address) noexcept override {
     if (is_heap_or_stack(address)) return {};
     // One query for all: the singular cuPointerGetAttribute takes ten times longer to refuse a host address.
     unsigned memory_type = 0, managed = 0;
@@ -79,51 +124,29 @@ class CudaDevice final : public Device {
     return found;
   }
 
-  bool is_still(const Location& known, const void* address) noexcept override {
-    return is_ordered(known.id) ? has_id(*driver, as_device(address), known.id) : locate(address) == known;
+  bool is_found_again(const Location& known, const void* address) noexcept override {
+    return is_ordered(known.id) ? has_id(*driver, as_device(address), known.id) : find(address) == known;
   }
 
-  bool exists(const Location& known) noexcept override { return has_id(*driver, known.begin, known.id); }
-
-  bool has_ended(Context context) noexcept override { return !lives(*driver, life_in(context)); }
-
-  Facts facts() noexcept override {
-    int count = 0, version = 0;
-    char gpu[256] = {};
-    if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0) return {};
-    driver->cuDriverGetVersion(&version);
-    driver->cuDeviceGetName(gpu, sizeof gpu, 0);
-    return {gpu, count, "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10)};
-  }
-
-  Context primary(int ordinal) override {
-    check(driver->cuInit(0), "cuInit");
-    Life* const life = primary_life(*driver, ordinal);
-    if (life == nullptr) throw Error(ErrorKind::device, "a GPU has no primary context");
-    return life;
-  }
-
-  void release_contexts() noexcept override { release_primaries(*driver); }
-
-  bool reaches(int ordinal, int other) noexcept override { return gpu_reaches(*driver, ordinal, other); }
-
-  std::optional<SharedAllocation> share(const Location& location) noexcept override {
-    return ipc_share(*driver, *this, location);
-  }
-
- private:
   // An allocation that was seen before lies in the last known life of its context.
   static Life* life_at(CUcontext context, unsigned long long buffer_id) noexcept {
     return is_ordered(buffer_id) ? known_life(context) : &life_of(*driver, context);
   }
 
-  void enter(Context context, Lane lane) override {
+  void enter(Context context, Lane lane) override { enter(context, lane, nullptr); }
+
+  void enter_stream(Context context, StreamHandle stream) override {
+    const auto its = static_cast<CUstream>(stream);
+    enter(context, Lane::first, its == nullptr ? CU_STREAM_LEGACY : its);
+  }
+
+  static void enter(Context context, Lane lane, CUstream program) {
     if (context == nullptr) throw Error(ErrorKind::device, "memory without a CUDA context");
     if (entered.depth == entered.scopes.size()) throw Error(ErrorKind::internal, "contexts are entered too deep");
     Life& life = life_in(context);
     check_life(*driver, life);
     check(driver->cuCtxPushCurrent_v2(life.handle), "cuCtxPushCurrent");
-    entered.scopes[entered.depth++] = {&life, lane, CU_STREAM_CAPTURE_MODE_RELAXED};
+    entered.scopes[entered.depth++] = {&life, lane, program, CU_STREAM_CAPTURE_MODE_RELAXED};
     driver->cuThreadExchangeStreamCaptureMode(&entered.innermost().outer_mode);
   }
 
@@ -138,32 +161,48 @@ class CudaDevice final : public Device {
     Queue& here = queue();
     const KernelCall call{here.life,           function(*driver, here, kernel), grid, params, kernel.param_bytes,
                           kernel.tells_its_end};
+    if (CUstream program = entered.innermost().program) return launch_once(*driver, call, program);
     here.last = {};
     here.last = here.replays.launch(*driver, call, here.stream);
   }
 
-  void copy(void* dst, const void* src, std::size_t bytes) override {
+  // The stream that work goes to now; the thread's own queue does not tell its end by a flag any more.
+  static CUstream stream_for_work() {
+    if (CUstream program = entered.innermost().program) return program;
     Queue& here = queue();
     here.last = {};
-    check(driver->cuMemcpyAsync(as_device(dst), as_device(src), bytes, here.stream), "cuMemcpyAsync");
+    return here.stream;
   }
 
-  MarkPtr mark() override { return mark_in(queue()); }
+  void copy(void* dst, const void* src, std::size_t bytes) override {
+    check(driver->cuMemcpyAsync(as_device(dst), as_device(src), bytes, stream_for_work()), "cuMemcpyAsync");
+  }
+
+  MarkPtr mark() override {
+    CUstream program = entered.innermost().program;
+    return program != nullptr ? cuda_mark(*driver, *entered.innermost().life, program) : mark_in(queue());
+  }
 
   MarkPtr mark_for_cpu() override {
+    if (entered.innermost().program != nullptr) return mark();
     const Queue& here = queue();
     return here.last ? mark_of(here.last) : mark_in(here);
   }
 
   static MarkPtr mark_in(const Queue& queue) { return cuda_mark(*driver, queue.life, queue.stream); }
 
-  void wait_for(const Mark& mark) override {
-    Queue& here = queue();
-    here.last = {};
-    make_wait(here.stream, mark);
+  void wait_for(const Mark& mark) override { make_wait(stream_for_work(), mark); }
+
+  bool is_capturing() override {
+    CUstreamCaptureStatus status{};
+    CUstream program = entered.innermost().program;
+    return program != nullptr &&
+           (driver->cuStreamIsCapturing(program, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
   }
 
   void finish() override {
+    if (CUstream program = entered.innermost().program)
+      return check(driver->cuStreamSynchronize(program), "cuStreamSynchronize");
     const Queue& here = queue();
     if (here.last) here.last.wait();
     else check(driver->cuStreamSynchronize(here.stream), "cuStreamSynchronize");

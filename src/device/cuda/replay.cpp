@@ -9,17 +9,6 @@
 namespace tempi::device {
 namespace {
 
-// A kernel that takes no Done does not look at the second argument.
-Told launch_kernel(const CudaDriver& driver, const KernelCall& call, CUstream stream) {
-  Done nobody;
-  void* arguments[] = {const_cast<void*>(call.params), &nobody};
-  check(driver,
-        driver.cuLaunchKernel(call.function, call.grid.tiles, 1, 1, call.grid.threads, 1, 1, 0, stream, arguments,
-                              nullptr),
-        "cuLaunchKernel");
-  return {};
-}
-
 CUgraphExec graph_of(const CudaDriver& driver, const KernelCall& call, Done done) {
   void* arguments[] = {const_cast<void*>(call.params), &done};
   CUDA_KERNEL_NODE_PARAMS_v2 node{};
@@ -40,7 +29,22 @@ CUgraphExec graph_of(const CudaDriver& driver, const KernelCall& call, Done done
   return executable;
 }
 
+Told launch_untold(const CudaDriver& driver, const KernelCall& call, CUstream stream) {
+  launch_once(driver, call, stream);
+  return {};
+}
+
 }  // namespace
+
+// A kernel that takes no Done does not look at the second argument.
+void launch_once(const CudaDriver& driver, const KernelCall& call, CUstream stream) {
+  Done nobody;
+  void* arguments[] = {const_cast<void*>(call.params), &nobody};
+  check(driver,
+        driver.cuLaunchKernel(call.function, call.grid.tiles, 1, 1, call.grid.threads, 1, 1, 0, stream, arguments,
+                              nullptr),
+        "cuLaunchKernel");
+}
 
 bool Replays::Replay::is_for(const KernelCall& call) const {
   return function == call.function && grid == call.grid && params.size() == call.param_bytes &&
@@ -71,15 +75,15 @@ Told Replays::launch(const CudaDriver& driver, const KernelCall& call, CUstream 
   Replay* known = find(call);
   if (known == nullptr) {
     remember(driver, call);
-    return launch_kernel(driver, call, stream);
+    return launch_untold(driver, call, stream);
   }
   const auto i = static_cast<std::size_t>(known - kept_.data());
   if (known->graph == nullptr) {  // the second time: worth a graph
     known->tells = may_tell(driver, call, stream);
     known->graph = graph_of(driver, call, known->tells ? flags_->done(i) : Done());
-    return launch_kernel(driver, call, stream);
+    return launch_untold(driver, call, stream);
   }
-  if (known->tells && !flags_->is_free(i)) return launch_kernel(driver, call, stream);
+  if (known->tells && !flags_->is_free(i)) return launch_untold(driver, call, stream);
   const Told told = known->tells ? Told{flags_, i, flags_->arm(i)} : Told();
   check(driver, driver.cuGraphLaunch(known->graph, stream), "cuGraphLaunch");
   return told;

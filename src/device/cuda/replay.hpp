@@ -20,6 +20,9 @@ struct KernelCall {
   bool tells_its_end;
 };
 
+// Launches the kernel, and keeps nothing.
+void launch_once(const CudaDriver& driver, const KernelCall& call, CUstream stream);
+
 // The last few launches of one queue, identified by all parameters, addresses included. Its graphs are never destroyed
 // but for others: their context ends with the process, or before.
 class Replays {

@@ -2,18 +2,10 @@
 
 #include <array>
 #include <cstring>
-#include <mutex>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/mutex.hpp"
-#include "base/options.hpp"
-#include "device/fake/failures.hpp"
-#include "device/fake/memory.hpp"
-#include "device/fake/queues.hpp"
+#include "device/fake/fake_device.hpp"
 #include "device/fake/tiles.hpp"
 
 namespace tempi::device {
@@ -21,140 +13,28 @@ namespace {
 
 constexpr std::size_t kMostParamBytes = 32764;  // of a CUDA kernel
 
-// The contexts entered by this thread, innermost last.
+// The queues that this thread has entered, innermost last.
 struct Entered {
-  std::array<std::pair<Context, Lane>, 16> contexts{};
+  std::array<QueueKey, 16> queues{};
   std::size_t depth = 0;
 };
-constinit thread_local Entered entered;
+thread_local Entered entered;
 
-Context current_context() {
+}  // namespace
+
+const QueueKey& own_queue() {
   if (entered.depth == 0) throw Error(ErrorKind::device, "fake device: no context is entered");
-  return entered.contexts[entered.depth - 1].first;
+  return entered.queues[entered.depth - 1];
 }
 
-QueueKey own_queue() {
-  return {std::this_thread::get_id(), current_context(), entered.contexts[entered.depth - 1].second};
+void Fake::enter(const QueueKey& queue) {
+  const std::lock_guard lock(mutex_);
+  if (!lives(queue.context)) throw Error(ErrorKind::device, "fake device: no such context, or it has ended");
+  if (entered.depth == entered.queues.size()) throw Error(ErrorKind::internal, "fake device: entered too deep");
+  entered.queues[entered.depth++] = queue;
 }
 
-class Fake final : public Device {
- public:
-  Fake() : failures_(text(Option::FAKE_FAIL)), queues_(number(Option::FAKE_SEED)) {}
-
-  std::string name() const override { return "fake"; }
-
-  Location locate(const void* address) noexcept override {
-    const std::lock_guard lock(mutex_);
-    const Location found = memory_.locate(address);
-    if (found.on_gpu() && memory_.make_synchronous(address)) finish_legacy_queues();
-    return found;
-  }
-
-  bool exists(const Location& known) noexcept override {
-    const std::lock_guard lock(mutex_);
-    return memory_.locate(reinterpret_cast<const void*>(known.begin)) == known;
-  }
-
-  Facts facts() noexcept override { return {"fake", kFakeOrdinals, "fake"}; }
-  Context primary(int ordinal) override {
-    const std::lock_guard lock(mutex_);
-    return memory_.context(ordinal);
-  }
-  bool has_ended(Context context) noexcept override {
-    const std::lock_guard lock(mutex_);
-    return !lives(context);
-  }
-  bool reaches(int, int) noexcept override { return true; }
-  bool poll(const Progress& progress, const QueueKey& queue, bool waits);
-
-  std::optional<SharedAllocation> share(const Location& location) noexcept override {
-    const std::lock_guard lock(mutex_);
-    if (failures_.is_due("share")) return {};
-    return memory_.share(location.begin);
-  }
-
-  void* allocate_for_program(MemoryKind kind, int ordinal, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    return memory_.allocate(kind, ordinal, bytes);
-  }
-  void copy_for_program(void* dst, const void* src, std::size_t bytes);
-  void release_for_program(void* address) {
-    const std::lock_guard lock(mutex_);
-    finish_legacy_queues();
-    memory_.deallocate(address);
-  }
-  void end_context_for_program(int ordinal) {
-    const std::lock_guard lock(mutex_);
-    queues_.drop_all(memory_.context(ordinal));
-    memory_.end_context(ordinal);
-  }
-  std::size_t unfinished() {
-    const std::lock_guard lock(mutex_);
-    finish_legacy_queues();
-    return queues_.unfinished();
-  }
-
- private:
-  void enter(Context context, Lane lane) override {
-    const std::lock_guard lock(mutex_);
-    if (!lives(context)) throw Error(ErrorKind::device, "fake device: no such context, or it has ended");
-    if (entered.depth == entered.contexts.size()) throw Error(ErrorKind::internal, "fake device: entered too deep");
-    entered.contexts[entered.depth++] = {context, lane};
-  }
-  void leave(Context) noexcept override { --entered.depth; }
-
-  void launch(const Kernel& kernel, Grid grid, const void* params) override;
-  void copy(void* dst, const void* src, std::size_t bytes) override;
-  void finish() override;
-  MarkPtr mark() override;
-  void wait_for(const Mark& mark) override;
-
-  void* allocate(std::size_t bytes) override {
-    const std::lock_guard lock(mutex_);
-    failures_.pass("allocate", ErrorKind::no_memory);
-    return memory_.allocate(MemoryKind::device, fake_ordinal(current_context()), bytes);
-  }
-  void deallocate(void* address) noexcept override {
-    const std::lock_guard lock(mutex_);
-    memory_.give_back(address);
-  }
-  void pin(void* pages, std::size_t bytes) override {
-    const std::lock_guard lock(mutex_);
-    failures_.pass("pinned", ErrorKind::no_memory);
-    memory_.pin(fake_ordinal(current_context()), pages, bytes);
-  }
-  void unpin(void* pages) noexcept override {
-    const std::lock_guard lock(mutex_);
-    memory_.unpin(pages);
-  }
-  std::uintptr_t map(const SharedAllocation& allocation) override {
-    const std::lock_guard lock(mutex_);
-    failures_.pass("map", ErrorKind::device);
-    return memory_.map(fake_ordinal(current_context()), allocation);
-  }
-  void unmap(std::uintptr_t address) noexcept override {
-    failures_.pause("unmap");
-    const std::lock_guard lock(mutex_);
-    memory_.unmap(address);
-  }
-
-  // The caller holds the mutex.
-  bool lives(Context context) const {
-    const int ordinal = fake_ordinal(context);
-    return ordinal >= 0 && ordinal < kFakeOrdinals && context == memory_.context(ordinal);
-  }
-  // The program's synchronous copies that have returned early (fake_copy), as CUDA's do: a queue that no thread owns.
-  QueueKey legacy_queue(int ordinal) const { return {std::thread::id(), memory_.context(ordinal), Lane::first}; }
-  void finish_legacy_queues() {
-    for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal) queues_.finish(legacy_queue(ordinal));
-  }
-  void pass_finish(const QueueKey& queue);
-
-  Mutex<Lock::fake_device> mutex_;
-  FakeMemory memory_;
-  Failures failures_;
-  FakeQueues queues_;
-};
+void Fake::leave(Context) noexcept { --entered.depth; }
 
 void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
   if (grid.tiles == 0 || grid.threads == 0 || grid.threads > kernel.most_threads ||
@@ -185,6 +65,8 @@ void Fake::copy(void* dst, const void* src, std::size_t bytes) {
   });
 }
 
+namespace {
+
 class FakeMark final : public Mark {
  public:
   FakeMark(Fake& fake, QueueKey queue, ProgressPtr progress)
@@ -199,13 +81,17 @@ class FakeMark final : public Mark {
   ProgressPtr progress_;
 };
 
+}  // namespace
+
 MarkPtr Fake::mark() {
   const std::lock_guard lock(mutex_);
+  check_capture(!queues_.is_captured(own_queue()));
   return std::make_shared<FakeMark>(*this, own_queue(), queues_.add_mark(own_queue()));
 }
 
 void Fake::wait_for(const Mark& mark) {
   const std::lock_guard lock(mutex_);
+  check_capture(!queues_.is_captured(own_queue()));
   queues_.add(own_queue(), [] {}, static_cast<const FakeMark&>(mark).progress());
 }
 
@@ -233,30 +119,10 @@ bool Fake::poll(const Progress& progress, const QueueKey& queue, bool waits) {
 void Fake::finish() {
   const std::lock_guard lock(mutex_);
   const QueueKey own = own_queue();
+  check_capture(!queues_.is_captured(own));
   pass_finish(own);
   queues_.finish(own);
   if (queues_.take_loss(own)) throw Error(ErrorKind::device, "fake device: the work before a mark was lost");
-}
-
-// cudaMemcpy. It returns early where its destination is device memory and its source is pageable or GPU memory, unless
-// the destination has been made synchronous. Pageable bytes have been read by then, others not. A library that is
-// CUDA-aware has its own way to wait; it is told nothing of that here, so nothing is early.
-void Fake::copy_for_program(void* dst, const void* src, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  std::byte* const to = memory_.resolve(dst, bytes);
-  const std::byte* const from = memory_.resolve(src, bytes);
-  const Location target = memory_.locate(dst), source = memory_.locate(src);
-  const bool is_early = !memory_.library_reaches() && target.kind == MemoryKind::device &&
-                        (source.on_gpu() || source.kind == MemoryKind::host);
-  if (!is_early || memory_.is_synchronous(dst) || memory_.is_synchronous(src)) {
-    finish_legacy_queues();
-    std::memmove(to, from, bytes);
-  } else if (source.on_gpu()) {
-    queues_.add(legacy_queue(target.ordinal), [=] { std::memmove(to, from, bytes); });
-  } else {
-    queues_.add(legacy_queue(target.ordinal),
-                [to, read = std::vector<std::byte>(from, from + bytes)] { std::memcpy(to, read.data(), read.size()); });
-  }
 }
 
 // Never destroyed: destructors of the program may still free fake memory at exit.
@@ -272,39 +138,6 @@ Fake* the_fake() noexcept {
   return fake;
 }
 
-}  // namespace
-
 Device* fake_device() noexcept { return the_fake(); }
-
-void* fake_allocate(MemoryKind kind, int ordinal, std::size_t bytes) noexcept try {
-  if (!the_fake() || kind == MemoryKind::host || ordinal < 0 || ordinal >= kFakeOrdinals) return nullptr;
-  return the_fake()->allocate_for_program(kind, ordinal, bytes);
-} catch (const std::exception&) {
-  return nullptr;
-}
-
-void* fake_allocate(const char* kind, int ordinal, std::size_t bytes) noexcept {
-  for (auto one : {MemoryKind::pinned, MemoryKind::managed, MemoryKind::device})
-    if (std::string_view(kind) == name(one)) return fake_allocate(one, ordinal, bytes);
-  return nullptr;
-}
-
-void fake_deallocate(void* address) noexcept {
-  if (the_fake()) the_fake()->release_for_program(address);
-}
-
-bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept try {
-  if (!the_fake()) return false;
-  the_fake()->copy_for_program(dst, src, bytes);
-  return true;
-} catch (const std::exception&) {
-  return false;
-}
-
-void fake_end_context(int ordinal) noexcept {
-  if (the_fake() && ordinal >= 0 && ordinal < kFakeOrdinals) the_fake()->end_context_for_program(ordinal);
-}
-
-std::size_t fake_unfinished() noexcept { return the_fake() ? the_fake()->unfinished() : 0; }
 
 }  // namespace tempi::device

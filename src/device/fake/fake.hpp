@@ -18,6 +18,19 @@ bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept;
 // The program's cudaDeviceReset: all memory of the GPU is gone, and what was queued there. Its next context begins, and
 // uses the same addresses again. Aborts where the last one is given back what it had.
 void fake_end_context(int ordinal) noexcept;
+
+// The program's streams, which run late and out of order: cudaStreamCreateWithFlags(cudaStreamNonBlocking), ...
+// Null, or false, on failure. A stream may also be one of the default ones: 1 (legacy, of GPU 0) or 2 (per thread).
+StreamHandle fake_stream_create(int ordinal) noexcept;
+void fake_stream_destroy(StreamHandle stream) noexcept;
+bool fake_stream_copy(void* dst, const void* src, std::size_t bytes, StreamHandle stream) noexcept;
+bool fake_stream_fill(void* dst, int value, std::size_t bytes, StreamHandle stream) noexcept;
+bool fake_stream_synchronize(StreamHandle stream) noexcept;  // false, too, while it is captured
+bool fake_stream_begin_capture(StreamHandle stream) noexcept;
+void* fake_stream_end_capture(StreamHandle stream) noexcept;  // a graph; null if the capture was broken
+bool fake_graph_launch(void* graph, StreamHandle stream) noexcept;
+void fake_graph_destroy(void* graph) noexcept;
+
 std::size_t fake_unfinished() noexcept;  // operations queued and not yet done
 
 }  // namespace tempi::device

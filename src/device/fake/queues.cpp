@@ -1,5 +1,6 @@
 #include "device/fake/queues.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <numeric>
 
@@ -22,6 +23,10 @@ struct Teller {
 }  // namespace
 
 void FakeQueues::add(const QueueKey& queue, Effect effect, ProgressPtr after) {
+  if (const auto captured = captured_.find(queue); captured != captured_.end()) {
+    captured->second.push_back(std::move(effect));
+    return;
+  }
   queues_[queue].push_back({random_below(kMostPolls + 1), std::move(effect), std::move(after)});
 }
 
@@ -49,6 +54,11 @@ void FakeQueues::poll() {
 
 void FakeQueues::finish(const QueueKey& queue) {
   while (queues_.contains(queue)) poll();
+}
+
+void FakeQueues::finish_streams() {
+  const auto is_of_program = [](const auto& queue) { return queue.first.stream != nullptr; };
+  while (std::any_of(queues_.begin(), queues_.end(), is_of_program)) poll();
 }
 
 // Work behind a lost mark fails, together with all work in its queue.

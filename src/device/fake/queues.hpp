@@ -1,8 +1,10 @@
-// The queued work of the fake device. It is done late: in order within a queue, in any order between queues.
+// The queued work of the fake device. It is done late: in order within a queue, in any order between queues. Streams of
+// the program are queues, too. Work that is added while one is captured goes into a graph instead.
 //
 // Not thread-safe: the fake device calls it under its mutex.
 #pragma once
 
+#include <compare>
 #include <deque>
 #include <functional>
 #include <map>
@@ -10,13 +12,22 @@
 #include <random>
 #include <set>
 #include <thread>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "device/device.hpp"
 
 namespace tempi::device {
 
-using QueueKey = std::tuple<std::thread::id, Context, Lane>;
+// Of a thread of ours, and its lane; of the program: a stream, and the thread for the per-thread default stream.
+struct QueueKey {
+  std::thread::id thread;
+  Context context;
+  Lane lane;
+  StreamHandle stream;  // null: ours
+
+  auto operator<=>(const QueueKey&) const = default;
+};
 
 // The state of a mark. It is lost with the queue that would have reached it.
 struct Progress {
@@ -34,11 +45,17 @@ class FakeQueues {
   void add(const QueueKey& queue, Effect effect, ProgressPtr after = nullptr);
   ProgressPtr add_mark(const QueueKey& queue);
 
+  // Work that is added to the queue is kept aside from now on; the end gives all of it. Marks are refused meanwhile.
+  void begin_capture(const QueueKey& queue) { captured_.try_emplace(queue); }
+  std::vector<Effect> end_capture(const QueueKey& queue) { return std::move(captured_.extract(queue).mapped()); }
+  bool is_captured(const QueueKey& queue) const { return captured_.contains(queue); }
+
   void poll();                         // one look at one queue, if any holds work
   void finish(const QueueKey& queue);  // until nothing is left in it
+  void finish_streams();               // the same of all streams of the program
   void drop(const QueueKey& queue) { queues_.erase(queue); }
   void drop_all(Context context) {
-    std::erase_if(queues_, [&](const auto& queue) { return std::get<Context>(queue.first) == context; });
+    std::erase_if(queues_, [&](const auto& queue) { return queue.first.context == context; });
   }
   bool take_loss(const QueueKey& queue) { return lost_.erase(queue) != 0; }  // since the last call
   std::size_t unfinished() const;
@@ -57,7 +74,8 @@ class FakeQueues {
 
   std::mt19937 random_;
   std::map<QueueKey, std::deque<Operation>> queues_;  // without empty ones
-  std::set<QueueKey> lost_;                           // that have lost their work
+  std::map<QueueKey, std::vector<Effect>> captured_;
+  std::set<QueueKey> lost_;  // that have lost their work
 };
 
 }  // namespace tempi::device

@@ -139,6 +139,10 @@ void promise_no_probes(Handle comm) noexcept {
   if (Matcher* const all = matcher_on(comm)) all->never_probe();
 }
 
+void note_all_in_call(Handle comm, bool are_in_it) noexcept {
+  if (Matcher* const all = matcher_on(comm)) all->note_all_in_call(are_in_it);
+}
+
 // ---- a receive
 
 void post_receive(Message& message) noexcept try {
@@ -234,7 +238,7 @@ void note_send_request(const Message& message) noexcept {
 
 Receiver receiver(const Transfer& transfer) noexcept {
   const SequencedSend& sequenced = *state_of(transfer).sequenced;
-  return {sequenced.receiver, ipc::hash_of(sequenced.key), sequenced.is_probed()};
+  return {sequenced.receiver, ipc::hash_of(sequenced.key), sequenced.is_probed(), sequenced.has_come};
 }
 
 Match match(Transfer& transfer, bool is_next) noexcept {
@@ -254,7 +258,7 @@ pack::Member put(Transfer& transfer) noexcept {
 }
 
 pack::Queued queue_its_chunks(Transfer& transfer) {
-  return queue_chunks(*state_of(transfer).put, transfer.packed_buffer.device());
+  return queue_chunks(*state_of(transfer).put, transfer.packed_buffer);
 }
 
 void report_arrived(Transfer& transfer, bool waits) { tell_arrived(*state_of(transfer).put, waits); }
@@ -293,6 +297,7 @@ constinit const Transport ipc_transport{
     .note_probe = tell_of_probes,
     .note_matched_probe = note_matched_probe,
     .promise_no_probes = promise_no_probes,
+    .note_all_in_call = note_all_in_call,
     .lose_order = close_matcher,
     .cancel = cancel_message,
     .post_receive = post_receive,

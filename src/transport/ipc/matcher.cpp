@@ -144,8 +144,15 @@ std::optional<SequencedSend> Matcher::place_send(int peer, int tag) {
   if (sent->match_queue == nullptr) sent->match_queue = sent->receiver->find(key);
   sent->fetch_ahead();
   const bool is_own = sent->rank == own_rank_;
-  return SequencedSend{sent->receiver, key,    sent->match_queue,      sent->n, *sent->n_of_all_tags,
-                       sent->rank,     is_own, is_never_probed_.load()};
+  return SequencedSend{sent->receiver,
+                       key,
+                       sent->match_queue,
+                       sent->n,
+                       *sent->n_of_all_tags,
+                       sent->rank,
+                       is_own,
+                       is_never_probed_.load(),
+                       are_in_call_.load()};
 }
 
 // The first receive from a peer decides the kind of all: with tags, or with MPI_ANY_TAG.

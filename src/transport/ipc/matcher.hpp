@@ -45,6 +45,7 @@ struct SequencedSend {
   int rank;  // of the receiver, in MPI_COMM_WORLD
   bool is_own;
   bool is_never_probed;
+  bool has_come;  // the receiver: it is in the call that posts its receive
 
   // The receiver looks for messages before it receives them: it may wait for this one.
   bool is_probed() const { return !is_never_probed && receiver->probes.load(std::memory_order_acquire) != 0; }
@@ -116,6 +117,8 @@ class Matcher : public peer::Attachment {
   bool publishes() const { return !receives_are_closed_.load(); }
   // A communicator of ours: nobody looks for messages on it before it receives them.
   void never_probe() { is_never_probed_.store(true); }
+  // All its members are in one call, in which they post their receives; or they have left it.
+  void note_all_in_call(bool are_in_it) { are_in_call_.store(are_in_it); }
   // Those of every communicator.
   static void close_all(Outcome why) noexcept;
   // fn(Matcher&), unless the communicator of that name has ended.
@@ -203,6 +206,7 @@ class Matcher : public peer::Attachment {
   const int own_rank_;               // in MPI_COMM_WORLD
   const std::uint64_t id_, own_id_;  // among processes (0: none), and of messages to oneself
   std::atomic<bool> sends_are_closed_{false}, receives_are_closed_{false}, is_never_probed_{false};
+  std::atomic<bool> are_in_call_{false};
   std::atomic<std::thread::id> sender_{}, receiver_{};  // the threads that count
   Counts<Sent> sent_;
   Counts<Received> received_;

@@ -74,6 +74,7 @@ bool lies_on_one_gpu(const PackedBuffer& packed_buffer) {
 }
 
 PublishedReceivePtr make_published_receive(const Matcher::Place& place, Transfer& transfer) {
+  transfer.packed_buffer.await_earlier();  // the sender's kernels know nothing of streams of this process
   if (PublishedReceivePtr last = std::exchange(state_of(transfer).last_published_receive, nullptr);
       last && shows_boxes_again(last->slot(), transfer)) {
     last->renew(place);

@@ -208,9 +208,10 @@ std::shared_ptr<Put> write_to(const SequencedSend& sequenced, const Claim& claim
 
 bool goes_in_chunks(const Put& put) { return put.bounces && put.box_move.bytes() >= kLeastChunkedBytes; }
 
-pack::Queued queue_chunks(Put& put, device::Device& device) {
+pack::Queued queue_chunks(Put& put, const PackedBuffer& packed_buffer) {
   const pack::BoxMove& box_move = put.box_move;
-  pack::ChunkLanes lanes(device, box_move.source.place.first.context);
+  packed_buffer.hold_back();
+  pack::ChunkLanes lanes(packed_buffer.device(), box_move.source.place.first.context);
   try {
     for (const pack::Chunk& chunk : pack::chunks_of(box_move, BounceChunkBytes(box_move.bytes()))) {
       put.sent.push_back({lanes.queue(chunk), chunk.end});
@@ -240,6 +241,7 @@ void conclude(Put& put, bool is_written) noexcept {
 }
 
 void write_again(Put& put, const Transfer& transfer) try {
+  transfer.packed_buffer.await_earlier();
   put.own != nullptr ? write_by_host(put, transfer) : run_again(put, transfer);
   put.claim.end(true);
   count_direct(Outcome::fell_back, put.box_move.bytes());

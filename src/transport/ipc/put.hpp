@@ -38,7 +38,7 @@ std::shared_ptr<Put> write_to(const SequencedSend& sequenced, const Claim& claim
 
 // The put is large enough to be unpacked while it arrives: it is queued in chunks.
 bool goes_in_chunks(const Put& put);
-pack::Queued queue_chunks(Put& put, device::Device& device);
+pack::Queued queue_chunks(Put& put, const PackedBuffer& packed_buffer);
 // Tells the receiver of the chunks that have arrived; `waits`: of all.
 void tell_arrived(Put& put, bool waits);
 

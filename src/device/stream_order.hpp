@@ -1,0 +1,79 @@
+// The order between MPI calls and the work that the program has queued in its streams.
+//
+// The queues of TEMPI are non-blocking streams: neither CUDA nor the rules of cuda/order.hpp, which are about the
+// program's synchronous copies, order them against a stream of the program. A program must synchronise before each
+// call, unless it names its streams here: one for all calls of a thread (set_stream, TEMPI_STREAM), and those of single
+// arrays (wait_for_array).
+//
+// Glossary
+//   the thread's stream   calls on GPU memory come after the work that it holds, and before later work
+//   earlier work          what the thread's stream and the streams of arrays hold when a call is made
+//
+// By default whoever locates memory that is not pageable waits for earlier work (Device::locate): that suits all code
+// that hands memory to the CPU, to the MPI library or to other processes. Code that queues work on a GPU instead holds
+// an OrderedByMarks while it locates, and lets its queue wait (Earlier::hold_back).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "device/device.hpp"
+
+namespace tempi::device {
+
+// The handle that says: the thread has no stream. (Null is CUDA's legacy default stream.)
+inline const StreamHandle kNoStream = reinterpret_cast<StreamHandle>(~std::uintptr_t{0});
+
+// Of the calling thread. set_stream() throws Error (stream) if the handle is not of a stream; `device` may be null.
+void set_stream(Device* device, StreamHandle handle);
+StreamHandle stream() noexcept;
+
+// The thread's stream, for calls on this memory; none if it has none. Throws Error (stream) if its context has ended or
+// it is of another GPU than the memory.
+std::optional<ProgramStream> stream_for(Device& device, const Location& location);
+
+// Calls of this thread come after what the stream holds now. The GPU waits, not the CPU. Throws Error.
+void wait_for_array(Device& device, const Location& location, StreamHandle handle);
+
+// While it lives, Device::locate() does not wait for earlier work.
+class OrderedByMarks {
+ public:
+  OrderedByMarks() noexcept;
+  ~OrderedByMarks();
+  OrderedByMarks(const OrderedByMarks&) = delete;
+  OrderedByMarks& operator=(const OrderedByMarks&) = delete;
+
+ private:
+  const bool is_needed_;
+};
+
+// Earlier work, as marks. Any thread may use them.
+class Earlier {
+ public:
+  Earlier() = default;
+  // Of calls of this thread on this memory. Throws Error (stream), also if the thread's stream is being captured.
+  static Earlier now(Device& device, const Location& location);
+
+  bool any() const { return !marks_.empty(); }
+  void hold_back(const Scope& here) const;  // work that is queued in it from now on starts after the marks
+  void wait() const;                        // by the CPU
+
+ private:
+  friend Earlier earlier_of_arrays();
+
+  std::vector<MarkPtr> marks_{};
+};
+
+// What the streams of arrays hold, without the thread's stream.
+Earlier earlier_of_arrays();
+
+// Returns when earlier work is done, if the memory is not pageable. Throws Error: (stream), or what the work has failed
+// with.
+void finish_earlier(Device& device, const Location& location);
+// The same for memory that is not known.
+void finish_earlier(Device* device);
+
+// Throws what Device::locate() could not: the first failure of a wait since the last call.
+void throw_failed_wait();
+
+}  // namespace tempi::device

@@ -1,0 +1,14 @@
+// The program's streams, as the faces of C and Python name them (device/stream_order.hpp).
+#pragma once
+
+namespace tempi::face {
+
+// Of the calling thread. An MPI error code, or TEMPI_ERR_NOT_LOADED (include/tempi.h).
+int set_stream(void* stream) noexcept;
+void* stream() noexcept;
+
+// MPI calls of this thread come after what the stream of an array holds. False: TEMPI does not handle them. Throws
+// Error.
+bool order_after_array(const void* address, void* stream);
+
+}  // namespace tempi::face

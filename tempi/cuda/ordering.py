@@ -1,0 +1,95 @@
+"""The CUDA stream in which the MPI calls of a thread are ordered: `tempi.stream`."""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from types import TracebackType
+from typing import Any
+
+from tempi._library import enabled, library
+
+_NO_STREAM = 2**64 - 1  # TEMPI_STREAM_NONE of include/tempi.h
+
+
+def handle_of(stream: Any) -> int:
+    """The CUDA handle of a stream of any library.
+
+    Raises
+    ------
+    TypeError
+        If it is not a stream.
+    """
+    if stream is None:
+        return _NO_STREAM
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        _, handle = protocol() if callable(protocol) else protocol
+        return int(handle)
+    for name in ("ptr", "cuda_stream", "handle"):  # CuPy, PyTorch, Numba
+        if (handle := getattr(stream, name, None)) is not None:
+            return int(getattr(handle, "value", handle) or 0)
+    if hasattr(stream, "__index__"):
+        return int(stream)
+    raise TypeError(
+        f"tempi.stream: {type(stream).__name__} is no stream: it has no __cuda_stream__; pass a stream of "
+        "CuPy, Numba or PyTorch, a handle (int), or None"
+    )
+
+
+class stream(ContextDecorator):
+    """Order the MPI calls of this thread in a CUDA stream, in a ``with`` block or in a decorated function.
+
+    MPI calls on GPU memory come after the work that the stream holds, and before the work that is queued in
+    it later. The program need not synchronise. MPI_Pack and MPI_Unpack between arrays in GPU memory are
+    queued in the stream. See docs/streams.md.
+
+    Parameters
+    ----------
+    stream : stream, int or None
+        A stream of CuPy, Numba or PyTorch, any object with ``__cuda_stream__``, or the handle of a stream (0
+        or 1: the legacy default stream, 2: the default stream of the thread). None: no stream; the program
+        synchronises before MPI calls.
+
+    Raises
+    ------
+    TypeError
+        If it is not a stream.
+    RuntimeError
+        When the block begins: if TEMPI does not receive the MPI calls of this process, or if CUDA does not
+        know the stream.
+
+    Examples
+    --------
+    >>> with tempi.stream(cupy.cuda.get_current_stream()):
+    ...     a[...] = compute(b)
+    ...     comm.Send(tempi.view(a[:, 0]), dest=1)
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream  # keeps it alive
+        self._handle = handle_of(stream)
+        self._outer: list[int] = []
+
+    def _recreate_cm(self) -> stream:
+        """One for each call of a decorated function: threads may call it at the same time."""
+        return type(self)(self._stream)
+
+    def __enter__(self) -> stream:
+        if not enabled():
+            raise RuntimeError(
+                "tempi.stream: TEMPI does not receive the MPI calls of this process (tempi info shows why): "
+                "synchronise the stream before each call"
+            )
+        outer = library().get_stream()
+        if library().set_stream(self._handle) != 0:
+            raise RuntimeError(f"tempi.stream: CUDA does not know the stream {self._handle:#x}")
+        self._outer.append(outer)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        library().set_stream(self._outer.pop())
