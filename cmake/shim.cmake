@@ -8,6 +8,23 @@ set_source_files_properties(src/interpose/by_handle.cpp src/preload/by_handle.cp
 
 include(proxy)
 
+# The same shim with a transport of the tests, which they build (tests/transport/). A source archive has no tests.
+set(test_transport ${CMAKE_CURRENT_SOURCE_DIR}/tests/transport/file_transport.cpp)
+function(tempi_add_test_shim shim folder generated include_dirs definitions)
+  if(NOT EXISTS ${test_transport})
+    return()
+  endif()
+  set(target ${shim}_with_files)
+  add_library(${target} SHARED EXCLUDE_FROM_ALL ${test_transport}
+              $<FILTER:$<TARGET_OBJECTS:${shim}>,EXCLUDE,process/transport>)
+  target_link_libraries(${target} PRIVATE tempi_stages ${CMAKE_DL_LIBS} pthread)
+  target_include_directories(${target} PRIVATE ${generated})
+  target_include_directories(${target} SYSTEM PRIVATE ${include_dirs})
+  target_compile_definitions(${target} PRIVATE ${definitions} OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME tempi LIBRARY_OUTPUT_DIRECTORY ${folder}/with_files)
+  tempi_make_preloadable(${target} ${generated}/exports.map)
+endfunction()
+
 # tempi_add_shim(TARGET FOLDER INCLUDE_DIRS DEFINITIONS): FOLDER/libtempi.so for the MPI read last.
 function(tempi_add_shim target folder include_dirs definitions)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated/${TEMPI_MPI_ABI})
@@ -24,6 +41,7 @@ function(tempi_add_shim target folder include_dirs definitions)
   tempi_precompile(${target})
   tempi_make_preloadable(${target} ${generated}/exports.map)
   tempi_add_proxy(${target} ${folder})
+  tempi_add_test_shim(${target} ${folder} ${generated} "${include_dirs}" "${definitions}")
   set(TEMPI_SHIMS ${TEMPI_SHIMS} ${target} PARENT_SCOPE)
 endfunction()
 

@@ -159,7 +159,7 @@ void Agreement::make_comm() {
   }
   real_pmpi().MPI_Comm_set_errhandler(comm_, errors_return());
   creation.made(comm_);
-  message::promise_no_probes(comm_);
+  if (message::notes_messages()) message::transport().promise_no_probes(comm_);
   reduction_.emplace(*consensus_);
   has_comm_ = true;
 }

@@ -8,7 +8,7 @@
 #include "request/completion.hpp"
 #include "request/start.hpp"
 #include "transfer/engine.hpp"
-#include "transport/ipc/ipc.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::collective {
 namespace {

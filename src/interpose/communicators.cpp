@@ -1,6 +1,7 @@
 // MPI-4.1, 7.4.2: the calls that make communicators of all members of a parent. Those of topologies: topologies.cpp.
 #include "interpose/creation.hpp"
 #include "interpose/entry.hpp"
+#include "peer/peer.hpp"
 #include "transfer/progress_mode.hpp"
 
 namespace tempi::interpose {

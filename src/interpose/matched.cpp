@@ -5,7 +5,7 @@
 #include "mpi/active.hpp"
 #include "request/finish.hpp"
 #include "transfer/call_forms.hpp"
-#include "transport/ipc/ipc.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -17,7 +17,7 @@ int probe_matched(int source, int tag, Handle comm, void* message, MPI_Status* s
   return guarded_and_tended(comm, [&] {
     store_handle(message, message_null());
     // Before another thread's receive is counted past the message.
-    const UndecidedPtr undecided = note_matched_probe(source, tag, comm);
+    const UndecidedPtr undecided = notes_messages() ? transport().note_matched_probe(source, tag, comm) : nullptr;
     SeenStatus seen(status);
     const int code = probe(seen.get());
     const Handle matched = load_handle(message);

@@ -3,7 +3,7 @@
 #include "interpose/unstaged.hpp"
 #include "transfer/call_forms.hpp"
 #include "transfer/engine.hpp"
-#include "transport/ipc/ipc.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::interpose {
 namespace {

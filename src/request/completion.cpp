@@ -5,12 +5,10 @@
 
 #include "base/trace.hpp"
 #include "mpi/progress.hpp"
-#include "request/cancel.hpp"
 #include "request/finish.hpp"
 #include "request/wait_unpacking.hpp"
 #include "transfer/engine.hpp"
-#include "transport/ipc/ipc.hpp"
-#include "transport/ipc/library_requests.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 namespace {
@@ -208,7 +206,7 @@ int test_some(const Real& real, int count, void* requests, int* n_done, int* ind
 int request_free(const Real& real, void* request) {
   Engine::flush();
   MessagePtr message = take(true, request);
-  if (!message && request != nullptr) persistent_requests().forget(load_handle(request));
+  if (!message && request != nullptr && notes_messages()) transport().note_free(load_handle(request));
   if (!message) return real.MPI_Request_free(request);
   if (message->is_inactive_to_library()) {
     message->state.become(MessageState::ended);
@@ -226,7 +224,7 @@ int cancel(const Real& real, void* request) {
   const Handle handle = load_handle(request);
   const MessagePtr message = Engine::get().find(handle);
   if (message) message->request_cache.reset();  // it ends
-  if (notes_messages() && !note_cancel(message, handle)) return MPI_SUCCESS;
+  if (notes_messages() && !transport().cancel(message, handle)) return MPI_SUCCESS;
   if (Engine::get().withdraw(handle)) return MPI_SUCCESS;
   return message && message->ends_without_library() ? MPI_SUCCESS : real.MPI_Cancel(request);
 }

@@ -17,8 +17,8 @@ device::KeptUntil& messages() {
 // Its packed bytes are in memory of its own: others may need a bounce buffer, or the staging memory of a call, now.
 bool may_be_deferred(const Message& message, const Transfer& transfer) {
   const pack::Place& place = transfer.packed_buffer.box_move().laid_out().place;
-  return transfer.queued && transfer.queued->mark && !message.is_collective() && !transfer.published_receive &&
-         !place.is_split() && place.first.kind == device::MemoryKind::device;
+  return transfer.queued && transfer.queued->mark && !message.is_collective() &&
+         !transfer.packed_buffer.is_elsewhere() && !place.is_split() && place.first.kind == device::MemoryKind::device;
 }
 
 // Behind what this thread has queued. (A mark for the CPU may be reached sooner than its work is done.)

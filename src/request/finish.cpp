@@ -8,7 +8,7 @@
 #include "transfer/engine.hpp"
 #include "transfer/grouped_packing.hpp"
 #include "transfer/repeated_calls.hpp"
-#include "transport/ipc/ipc.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 namespace {
@@ -41,32 +41,16 @@ bool can_be_unpacked(int code, const MPI_Status& status) {
   return code == MPI_SUCCESS && is_filled(status) && !was_cancelled(status);
 }
 
-enum class Came : std::uint8_t {
-  packed,   // as a message of the library
-  written,  // straight into the buffer; the message was the FIN message
-  bounced,  // the same, but into the bounce buffer of the published receive, which is kept
-  lost,     // the message was the FIN message, but the bytes could not be written
-};
-
-Came how_it_came(Message& message, int code, MPI_Status& status) {
+Arrival how_it_came(Message& message, int code, MPI_Status& status) {
   Transfer& transfer = message.ins.first();
-  PublishedReceivePtr published_receive = std::exchange(transfer.published_receive, nullptr);
-  transfer.was_direct = published_receive && published_receive->end_it(can_be_unpacked(code, status));
-  if (published_receive && published_receive->failure) {
-    message.failure = std::move(published_receive->failure);
-    return Came::lost;
-  }
-  if (!transfer.was_direct) return Came::packed;
-  if (is_filled(status))
-    real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), published_receive->written_bytes());
-  if (published_receive->slot().is_bounced.load(std::memory_order_relaxed) == 0) {
-    if (published_receive.use_count() == 1 && published_receive->may_be_kept())
-      transfer.last_published_receive = std::move(published_receive);
-    return Came::written;
-  }
-  transfer.packed_buffer.take_from(published_receive->bounce_buffer->end());
-  transfer.published_receive = std::move(published_receive);
-  return Came::bounced;
+  Arrival arrival;
+  if (transfer.state) arrival = transport().end_receive(transfer, can_be_unpacked(code, status));
+  if (arrival.failure) message.failure = std::move(arrival.failure);
+  transfer.was_direct = arrival.how == Arrival::How::written || arrival.how == Arrival::How::bounced;
+  if (transfer.was_direct && is_filled(status))
+    real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), arrival.bytes);
+  if (arrival.how == Arrival::How::bounced) transfer.packed_buffer.take_from(arrival.packed);
+  return arrival;
 }
 
 // Into the timeline: the end of a message's arrow.
@@ -75,12 +59,12 @@ void note_received(const PackedBuffer& packed_buffer, std::uint64_t arrow) {
   const trace::Span span("end receive", {.bytes = packed_buffer.bytes(), .received_as = arrow});
 }
 
-// The bounce buffers of these receives are done with.
+// What has bounced is unpacked.
 void leave_bounce_buffers(const std::vector<MessagePtr>& unpacked) {
   for (const MessagePtr& message : unpacked) {
     Transfer& transfer = message->ins.first();
     transfer.packed_buffer.put_back();
-    transfer.published_receive.reset();
+    transport().release_bounced(transfer);
   }
 }
 
@@ -237,13 +221,11 @@ void unpack(const std::vector<Completed>& all) noexcept {
     }
     Transfer& transfer = message.ins.first();
     if (can_be_unpacked(done.code, *done.status)) note_received(transfer.packed_buffer, transfer.arrow);
-    const Came how = how_it_came(message, done.code, *done.status);
-    if (how == Came::written || how == Came::lost) continue;
-    if (how == Came::bounced) {
+    const Arrival arrival = how_it_came(message, done.code, *done.status);
+    if (arrival.how == Arrival::How::written || arrival.how == Arrival::How::lost) continue;
+    if (arrival.how == Arrival::How::bounced) {
       bounced.push_back(done.message);
-      if (const std::int64_t bytes = transfer.published_receive->written_bytes();
-          bytes != transfer.packed_buffer.bytes())
-        unpack_short(message, transfer.packed_buffer, bytes);
+      if (arrival.bytes != transfer.packed_buffer.bytes()) unpack_short(message, transfer.packed_buffer, arrival.bytes);
       else whole.push_back(done.message);
     } else if (can_be_unpacked(done.code, *done.status)) {
       // One transfer: a status tells the bytes of one message.

@@ -7,8 +7,7 @@
 #include "transfer/endpoint.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/grouped_packing.hpp"
-#include "transport/ipc/ipc.hpp"
-#include "transport/ipc/library_requests.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 namespace {
@@ -20,12 +19,12 @@ int start_buffered(Message& message) {
   Transfer& transfer = message.outs.first();
   transfer.packed_buffer.move();
   const PackedType packed(transfer.packed_buffer);
-  note_send(message.comm, transfer, false);
+  if (notes_messages()) transport().post_send(message.comm, transfer, false);
   Handle sent = request_null();
   const int code = message.mpi.MPI_Ibsend(transfer.packed_buffer.data(), packed.count(), packed.type(), transfer.peer,
                                           transfer.tag, message.comm, &sent);
   if (!is_made(code, sent)) {
-    close_matcher(message.comm);
+    lose_order(message.comm);
     return code;
   }
   message.state.become(MessageState::buffered);
@@ -46,7 +45,7 @@ int start_one(const Real& real, Message* message, void* request, device::Locatio
   if (message == nullptr) {
     Engine::flush();
     device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
-    if (request != nullptr) persistent_requests().note_start(load_handle(request));
+    if (request != nullptr && notes_messages()) transport().note_start(load_handle(request));
     return real.MPI_Start(request);
   }
   if (message->is_active() || is_freed(*message)) return raise(message->comm, MPI_ERR_REQUEST);
@@ -102,8 +101,8 @@ int start_all(const Real& real, int count, void* requests) {
   if (messages.empty()) {
     Engine::flush();
     device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
-    for (int i = 0; requests != nullptr && i < count; ++i)
-      persistent_requests().note_start(load_handle(static_cast<char*>(requests) + i * kRequestBytes));
+    for (int i = 0; requests != nullptr && notes_messages() && i < count; ++i)
+      transport().note_start(load_handle(static_cast<char*>(requests) + i * kRequestBytes));
     return real.MPI_Startall(count, requests);
   }
   device::Location seen;

@@ -3,22 +3,19 @@
 #include <cstring>
 #include <vector>
 
-#include "transport/ipc/bounce_buffer.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 namespace {
 
-PublishedReceivePtr published_receive_of(Message& message) {
-  return message.ins.empty() ? nullptr : message.ins.first().published_receive;
+// False: all that bounces of this receive has arrived, or the message comes otherwise.
+bool may_arrive(Message* message) noexcept {
+  if (message == nullptr || !message->is(MessageState::started) || message->ins.empty()) return false;
+  Transfer& transfer = message->ins.first();
+  return transfer.state && transport().unpack_arrived(transfer);
 }
 
-// False: all has arrived in the bounce buffer of this receive, or the message comes otherwise.
-bool may_arrive(Message* message) noexcept {
-  if (message == nullptr || !message->is(MessageState::started)) return false;
-  const PublishedReceivePtr published_receive = published_receive_of(*message);
-  return published_receive && published_receive->bounce_buffer && published_receive->is_open() &&
-         published_receive->unpack_arrived();
-}
+bool any_bounces() { return n_bouncing.load(std::memory_order_relaxed) != 0; }
 
 bool has_failed(const MPI_Status& status) { return has_error(status) && status.MPI_ERROR != MPI_SUCCESS; }
 
@@ -94,7 +91,7 @@ void note_told(const Requests& all, const BounceBuffers& bounce_buffers, const S
 }  // namespace
 
 int wait_for(const Real& real, Message* message, void* slot, MPI_Status* status) noexcept {
-  while (BounceBuffer::any() && may_arrive(message)) {
+  while (any_bounces() && may_arrive(message)) {
     int flag = 0;
     const int code = real.MPI_Test(slot, &flag, status);
     if (code != MPI_SUCCESS || flag) return code;
@@ -104,7 +101,7 @@ int wait_for(const Real& real, Message* message, void* slot, MPI_Status* status)
 
 void wait_for_each(const Real& real, const Requests& all, const SeenStatuses& statuses) noexcept {
   const auto message = [&](int i) { return all.any_managed() ? all.message(i).get() : nullptr; };
-  for (bool may_more = BounceBuffer::any(); may_more;) {
+  for (bool may_more = any_bounces(); may_more;) {
     may_more = false;
     for (int i = 0; i < all.size(); ++i) {
       if (has_error(*statuses.at(i)) || !may_arrive(message(i))) continue;
@@ -121,7 +118,7 @@ void wait_for_each(const Real& real, const Requests& all, const SeenStatuses& st
 }
 
 std::optional<int> wait_for_bounce_buffers(const Real& real, const Requests& all, const SeenStatuses& statuses) {
-  if (!BounceBuffer::any()) return {};
+  if (!any_bounces()) return {};
   BounceBuffers bounce_buffers(all);
   const SeenStatuses told(bounce_buffers.size(), MPI_STATUSES_IGNORE);
   while (bounce_buffers.any_may_arrive()) {

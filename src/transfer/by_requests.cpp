@@ -67,7 +67,7 @@ int send_outgoing(const Call& call, FoundEndpoint&& found, Handle* sent) {
 }
 
 bool is_run_by_requests(const Call& call, const Endpoints& endpoints) {
-  if (!call.blocks() || call.is_one_buffer || !has_segment()) return false;
+  if (!call.blocks() || call.is_one_buffer || !has_transport()) return false;
   if (call.in != nullptr && call.out != nullptr && !can_be_sent(*call.out)) return false;
   return may_be_direct(call.out, endpoints.out) || may_be_direct(call.in, endpoints.in);
 }

@@ -56,7 +56,7 @@ class ClosesUnlessDone {
  public:
   explicit ClosesUnlessDone(Handle comm) : comm_(comm) {}
   ~ClosesUnlessDone() {
-    if (!is_done_) close_matcher(comm_);
+    if (!is_done_) lose_order(comm_);
   }
   ClosesUnlessDone(const ClosesUnlessDone&) = delete;
   ClosesUnlessDone& operator=(const ClosesUnlessDone&) = delete;
@@ -73,18 +73,18 @@ class ClosesUnlessDone {
 // A blocking call needs no message: its packed buffers live as long as the call.
 int run_blocking(const Call& call, Endpoints& endpoints, Over over) {
   Engine::flush();
-  const Matcher::Place place = note_untouched(call.out, call.in, false);
-  const UndecidedPtr& undecided = place.undecided;
-  const ClosesUnlessDone noted(call.comm());
+  const Noted noted = notes_messages() ? transport().note(call.out, call.in, false) : Noted{};
+  const UndecidedPtr& undecided = noted.undecided;
+  const ClosesUnlessDone closes(call.comm());
   std::optional<PackedBuffer> out, in;
   if (PackedBuffer* const packed_buffer = emplace(out, endpoints.out)) packed_buffer->move();
   const Lent lent_out(call.out, out ? &*out : nullptr), lent_in(call.in, emplace(in, endpoints.in));
-  if (!in && !undecided) return noted.done(over(lent_out.given(), lent_in.given(), call.result));
+  if (!in && !undecided) return closes.done(over(lent_out.given(), lent_in.given(), call.result));
   SeenStatus seen(static_cast<MPI_Status*>(call.result));
   const int code = trace::traced("library wait", [&] { return over(lent_out.given(), lent_in.given(), seen.get()); });
   if (undecided) undecided->decide(code, *seen.get());
-  if (in) unpack_received(*in, code, *seen.get(), place.arrow);
-  return noted.done(code);
+  if (in) unpack_received(*in, code, *seen.get(), noted.arrow);
+  return closes.done(code);
 }
 
 // The bytes are with the library. The packed buffer is kept until the send is complete.
@@ -96,8 +96,8 @@ int make_request(const Call& call, Message& message, PackedBuffer* packed_buffer
   const auto make = [&] { return over(lent.given(), lent.given(), &message.request); };
   const bool is_posted = call.out == nullptr && call.lifetime == Lifetime::plain && !call.in->is_matched;
   const int code = is_posted ? post_noted(message, make) : make();
-  if (call.out != nullptr && code == MPI_SUCCESS) note_send_request(message);
-  if (!is_made(code, message.request)) close_matcher(message.comm);
+  if (call.out != nullptr && code == MPI_SUCCESS && notes_messages()) transport().note_send_request(message);
+  if (!is_made(code, message.request)) lose_order(message.comm);
   return code;
 }
 
@@ -147,7 +147,7 @@ Made make_message(const Call& call, FoundEndpoint&& found, Over over) {
   if (call.out != nullptr && call.lifetime == Lifetime::plain) {
     Engine::flush();
     packed_buffer->move();
-    note_untouched(call.out, nullptr, false);
+    if (notes_messages()) transport().note(call.out, nullptr, false);
   }
   const int code = make_request(call, *message, packed_buffer, over);
   if (!is_made(code, message->request)) return {nullptr, code};
@@ -164,15 +164,15 @@ int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouc
     const bool is_over = is_seen && seen.get() != call.result;
     const int code = pass_on(call, [&] { return is_over ? over(out.given(), in.given(), seen.get()) : untouched(); });
     if (is_seen) undecided->decide(code, *seen.get());
-    if (code != MPI_SUCCESS) close_matcher(call.comm());
+    if (code != MPI_SUCCESS) lose_order(call.comm());
     return code;
   }
   const int code = pass_on(call, untouched);
   if (code != MPI_SUCCESS) {
-    close_matcher(call.comm());
+    lose_order(call.comm());
     return code;
   }
-  note_made(call.out, call.in, {}, false, load_handle(call.result));
+  transport().note_request(call.out, call.in, {}, false, load_handle(call.result));
   auto message = make_recycled<Message>(call.real, call.comm(), Lifetime::plain);
   message->request = load_handle(call.result);
   message->undecided = std::move(undecided);

@@ -17,7 +17,7 @@
 #include "base/function_ref.hpp"
 #include "request/finish.hpp"
 #include "transfer/call_forms.hpp"
-#include "transport/ipc/ipc.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 
@@ -106,11 +106,12 @@ int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouc
 template <class FnUntouched, class FnOver>
 int pass_on_noted(const Call& call, const FnUntouched& untouched, const FnOver& over) {
   const bool is_persistent = call.lifetime == Lifetime::programs;
-  Matcher::Place place = note_untouched(call.out, call.in, is_persistent);
-  if (place.undecided) return pass_on_undecided(call, std::move(place.undecided), untouched, over);
+  Noted noted = notes_messages() ? transport().note(call.out, call.in, is_persistent) : Noted{};
+  if (noted.undecided) return pass_on_undecided(call, std::move(noted.undecided), untouched, over);
   const int code = pass_on(call, untouched);
-  if (code != MPI_SUCCESS) close_matcher(call.comm());
-  else if (!call.blocks()) note_made(call.out, call.in, place.queue_place, is_persistent, load_handle(call.result));
+  if (code != MPI_SUCCESS) lose_order(call.comm());
+  else if (!call.blocks() && notes_messages())
+    transport().note_request(call.out, call.in, noted, is_persistent, load_handle(call.result));
   return code;
 }
 

@@ -11,8 +11,7 @@
 #include "transfer/grouped_packing.hpp"
 #include "transfer/progress_mode.hpp"
 #include "transfer/progress_thread.hpp"
-#include "transport/ipc/ipc.hpp"
-#include "transport/ipc/put.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 namespace {
@@ -43,16 +42,16 @@ void Engine::post(Message& message) {
   const CallLock lock(mutex_);
   if (!is_packed && n_shared_launches_ == 0) launch_batch_.add(message);
   Transfer& transfer = message.outs.first();
-  note_send(message.comm, transfer, !is_packed);
+  transfer.match = notes_messages() ? transport().post_send(message.comm, transfer, !is_packed) : Match{};
   message.state.become(MessageState::pending);
-  const Before others = transfer.unmatched ? unmatched_.before(message) : Before::none;
-  if (transfer.unmatched && others != Before::its_tag) {
-    const SequencedSend sequenced = *transfer.unmatched;
-    if (look(transfer, others == Before::none)) unmatched_.note_matched(sequenced, transfer.put != nullptr);
+  const Before others = transfer.match.is_unmatched() ? unmatched_.before(message) : Before::none;
+  if (transfer.match.is_unmatched() && others != Before::its_tag) {
+    transfer.match = transport().match(transfer, others == Before::none);
+    if (!transfer.match.is_unmatched()) unmatched_.note_matched(transfer);
   }
-  if (transfer.unmatched && !unmatched_.takes_wait(message)) transfer.unmatched.reset();
-  if (transfer.unmatched) return leave_unmatched(message);
-  if (!transfer.put) pack_unmatched(message.comm, transfer.peer);
+  if (transfer.match.is_unmatched() && !unmatched_.takes_wait(message)) transfer.match = {};
+  if (transfer.match.is_unmatched()) return leave_unmatched(message);
+  if (!transfer.match.is_put()) pack_unmatched(message.comm, transfer.peer);
   if (is_packed && pending_.empty()) {
     const MessagePtr lasting = managed_.find(message.request);  // an error handler may complete it
     return start(*lasting);
@@ -80,7 +79,7 @@ void Engine::join(const std::vector<MessagePtr>& messages) noexcept {
     pending_.push_back(message);
     not_launched_.push_back(message.get());
     not_launched_bytes_ += message->outs.bytes();
-    only_direct_ = only_direct_ && message->outs.first().put != nullptr;
+    only_direct_ = only_direct_ && message->outs.first().match.is_put();
   }
 }
 
@@ -121,7 +120,7 @@ void Engine::release() noexcept {
 
 // The first pack starts the GPU, unless others are known to follow; those that do while it runs share the next launch.
 void Engine::queue(Message& message) {
-  const bool is_direct = message.outs.first().put != nullptr;
+  const bool is_direct = message.outs.first().match.is_put();
   not_launched_.push_back(&message);
   not_launched_bytes_ += message.outs.bytes();
   only_direct_ = only_direct_ && is_direct;
@@ -231,10 +230,10 @@ void Engine::count_work() noexcept {
 
 // A message that is not sent shifts those behind it: they match other receives than those that they have claimed.
 void Engine::end_order(Message& failed) noexcept {
-  close_matcher(failed.comm);
+  lose_order(failed.comm);
   for (const MessagePtr& message : pending_) {
     Transfer& transfer = message->outs.first();
-    if (!transfer.put || key_of(message->comm) != key_of(failed.comm)) continue;
+    if (!transfer.match.is_put() || key_of(message->comm) != key_of(failed.comm)) continue;
     is_packed(*message, true);
     pack_now(*message);
   }
@@ -242,7 +241,7 @@ void Engine::end_order(Message& failed) noexcept {
 }
 
 void Engine::start(Message& message) noexcept {
-  if (!message.outs.empty() && message.outs.first().put) return deliver(message);
+  if (!message.outs.empty() && message.outs.first().match.is_put()) return deliver(message);
   message.outs.each([](Transfer& transfer) { transfer.was_direct = false; });
   if (!message.failure) message.start_code = message.mpi.MPI_Start(&message.request);
   const bool has_failed = message.failure || message.start_code != MPI_SUCCESS;

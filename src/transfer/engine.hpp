@@ -17,11 +17,12 @@
 #include <mutex>
 #include <vector>
 
+#include "base/function_ref.hpp"
 #include "base/mutex.hpp"
 #include "request/message_table.hpp"
 #include "transfer/launch_batch.hpp"
 #include "transfer/unmatched_sends.hpp"
-#include "transport/ipc/exports.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 
@@ -58,7 +59,7 @@ class Engine {
   // The same, but kernels that write into this process, behind their FIN messages, may run on until end_early_fins().
   static void flush_to_early_fins() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
-    tend_shared_memory();
+    progress_transport();
   }
   static void end_early_fins() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().end_early_fins(true);
@@ -68,7 +69,7 @@ class Engine {
   // Starts the pending sends whose packing is done, and ends the early-FIN ones whose kernels are.
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
-    tend_shared_memory();
+    progress_transport();
   }
   // The same before a send of the library's to this peer, but other unmatched ones stay.
   static void go_before(Handle comm, int peer) noexcept {
@@ -81,8 +82,8 @@ class Engine {
   }
   // As flush_to_early_fins(), behind the call of another thread that is queueing its message.
   void settle() noexcept;
-  // Revokes the published receives that nobody has claimed; the messages of the others arrive before it returns.
-  void revoke_unclaimed() noexcept;
+  // The message of a receive has come. Nothing: no receive of that kind is managed.
+  std::optional<bool> has_arrived(FunctionRef<bool(const Transfer&)> is_it) noexcept;
   // For the progress thread: starts the pending sends whose packing is done, unless another thread is in the engine.
   enum class Look : std::uint8_t { by_others, in_vain, useful };
   Look look_after_pending() noexcept;
@@ -162,7 +163,6 @@ class Engine {
   void end_early_fins(bool waits) noexcept;
   void end_early_fins_to_others() noexcept;
   void end_order(Message& failed) noexcept;
-  bool is_matched(const PublishedReceivePtr& published_receive) noexcept;
 
   // Pending and early-FIN sends, freed requests and an open launch batch; managed requests. Most calls look at nothing
   // else. Counted when a message has been started, not before: another thread's send may not pass a start that is under

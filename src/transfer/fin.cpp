@@ -3,7 +3,7 @@
 #include "mpi/real.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/grouped_packing.hpp"
-#include "transport/ipc/put.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 namespace {
@@ -19,15 +19,12 @@ bool send_fin(Message& message) noexcept {
 }
 
 // The receiver unpacks chunks while they arrive, but not behind the FIN message.
-bool may_send_fin_early(const Transfer& transfer) { return transfer.put && !goes_in_chunks(*transfer.put); }
+bool may_send_fin_early(const Transfer& transfer) { return transfer.match.is_put() && !transfer.match.goes_in_chunks; }
 
 // The bytes are written, unless the kernel failed.
 void end_put(Transfer& transfer) noexcept {
-  if (!transfer.put) return;
-  conclude(*transfer.put, true);
-  transfer.put->imported.let_go();
-  if (!transfer.put->bounces) transfer.last_put = std::move(transfer.put);
-  transfer.put.reset();
+  if (transfer.match.is_put()) transport().end_put(transfer, PutEnd::written);
+  transfer.match = {};
 }
 
 // The kernel of an early-FIN message has finished.
@@ -42,11 +39,10 @@ void conclude_early_fin(Message& message) noexcept {
 
 void Engine::deliver(Message& message) noexcept {
   Transfer& transfer = message.outs.first();
-  const Claim claim = transfer.put->claim;
   end_put(transfer);
   transfer.was_direct = send_fin(message);
   if (!transfer.was_direct) {
-    claim.take_back();
+    transport().take_back(transfer);
     end_order(message);
   }
   message.state.become(transfer.was_direct ? MessageState::delivered : MessageState::failed);
@@ -69,7 +65,8 @@ void Engine::send_early_fin(MessagePtr message) noexcept {
     return;
   }
   is_packed(*message, true);
-  message->outs.first().put.reset();  // declined
+  Transfer& transfer = message->outs.first();
+  if (std::exchange(transfer.match, {}).is_put()) transport().end_put(transfer, PutEnd::dropped);
   end_order(*message);
   message->state.become(MessageState::failed);
 }
@@ -86,7 +83,7 @@ void Engine::end_early_fins(bool waits) noexcept {
 // Their receivers may be waiting, and the library does not look at our kernels while it waits for them.
 void Engine::end_early_fins_to_others() noexcept {
   std::erase_if(early_fins_, [](const MessagePtr& message) {
-    if (message->outs.first().put->own != nullptr) return false;
+    if (!message->outs.first().match.is_remote) return false;
     is_packed(*message, true);
     conclude_early_fin(*message);
     return true;

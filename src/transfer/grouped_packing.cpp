@@ -7,7 +7,7 @@
 #include "base/log.hpp"
 #include "base/trace.hpp"
 #include "request/deferred.hpp"
-#include "transport/ipc/put.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 namespace {
@@ -34,8 +34,8 @@ Works sends_of(const std::vector<Message*>& messages) {
 
 // The published receive of a direct message is not written then: its bytes come packed.
 void move_now(const Work& work) noexcept {
-  const auto put = std::exchange(work.transfer->put, nullptr);  // kept: kernels that failed may use its memory
-  if (put) conclude(*put, false);
+  std::shared_ptr<const void> in_use;  // kernels that failed may use its memory
+  if (std::exchange(work.transfer->match, {}).is_put()) in_use = transport().end_put(*work.transfer, PutEnd::packed);
   try {
     work.packed_buffer().move();
   } catch (...) {
@@ -45,9 +45,9 @@ void move_now(const Work& work) noexcept {
 
 // Its FIN message is sent: its bytes cannot come packed.
 void write_now(const Work& work) noexcept {
-  const auto put = std::exchange(work.transfer->put, nullptr);
+  work.transfer->match = {};
   try {
-    write_again(*put, *work.transfer);
+    transport().retry_put(*work.transfer);
   } catch (...) {
     work.message->failure.emplace(caught_error());
   }
@@ -60,29 +60,24 @@ void queue_batch(const Works& works) {
   const device::Scope here(first.device(), first.context());
   pack::Batch batch(here);
   for (const Work& work : works) {
-    if (const auto& put = work.transfer->put) batch.add_direct({&put->box_move, &put->owner, put->own == nullptr});
+    if (work.transfer->match.is_put()) batch.add_direct(transport().put(*work.transfer));
     else work.packed_buffer().join(batch);
   }
   const auto queued = std::make_shared<const pack::Queued>(batch.queue());
   for (const Work& work : works) work.transfer->queued = queued;
 }
 
-// A bounce buffer that has begun to be unpacked.
-BounceBuffer* begun_bounce_buffer(const Transfer& transfer) {
-  BounceBuffer* const bounce_buffer =
-      transfer.published_receive ? transfer.published_receive->bounce_buffer.get() : nullptr;
-  return bounce_buffer != nullptr && bounce_buffer->has_begun() ? bounce_buffer : nullptr;
-}
-
 // False: it is for a batch.
 bool is_queued_alone(const Work& work) {
   Transfer& transfer = *work.transfer;
   const auto keep = [&](pack::Queued&& queued) { transfer.queued = std::make_shared<const pack::Queued>(queued); };
-  if (BounceBuffer* const bounce_buffer = begun_bounce_buffer(transfer)) keep(bounce_buffer->queue_rest());
-  else if (transfer.put && goes_in_chunks(*transfer.put)) keep(queue_chunks(*transfer.put, transfer.packed_buffer));
-  else if (!transfer.put && transfer.packed_buffer.is_empty()) transfer.queued = nullptr;
-  else if (!transfer.put && !transfer.packed_buffer.make_ready()) move_now(work);
-  else if (!transfer.put && !transfer.packed_buffer.can_join_a_batch()) keep(transfer.packed_buffer.queue());
+  const bool is_put = transfer.match.is_put();
+  auto rest = transfer.state && !is_put ? transport().queue_rest(transfer) : std::nullopt;
+  if (rest) keep(std::move(*rest));
+  else if (transfer.match.goes_in_chunks) keep(transport().queue_chunks(transfer));
+  else if (!is_put && transfer.packed_buffer.is_empty()) transfer.queued = nullptr;
+  else if (!is_put && !transfer.packed_buffer.make_ready()) move_now(work);
+  else if (!is_put && !transfer.packed_buffer.can_join_a_batch()) keep(transfer.packed_buffer.queue());
   else return false;
   return true;
 }
@@ -141,7 +136,7 @@ bool is_moved(Message& message, Transfer& transfer, bool waits) noexcept {
   if (!transfer.queued || !transfer.queued->mark) return true;
   device::Mark& mark = *transfer.queued->mark;
   try {
-    if (transfer.put) tell_arrived(*transfer.put, waits);
+    if (transfer.match.goes_in_chunks) transport().report_arrived(transfer, waits);
     if (!waits && !mark.reached()) return false;
     if (waits) trace::traced("wait for batch", [&] { mark.wait(); });
   } catch (...) {

@@ -3,7 +3,7 @@
 #include "base/options.hpp"
 #include "device/device.hpp"
 #include "transfer/strategy.hpp"
-#include "transport/ipc/ipc.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 

@@ -90,6 +90,7 @@ class PackedBuffer {
 
   // The packed bytes have come elsewhere: they are unpacked from there, until put_back().
   void take_from(const pack::End& elsewhere) { own_dense_ = std::exchange(box_move_.dense(), elsewhere); }
+  bool is_elsewhere() const { return own_dense_.has_value(); }
   void put_back() {
     if (own_dense_) box_move_.dense() = *std::exchange(own_dense_, std::nullopt);
   }

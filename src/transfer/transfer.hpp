@@ -11,12 +11,9 @@
 #include <utility>
 
 #include "transfer/packed_buffer.hpp"
-#include "transport/ipc/published_receives.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
-
-struct Put;
-struct PublishedLayout;
 
 struct Transfer {
   Transfer(Endpoint&& endpoint, device::Device* device, int its_peer, int its_tag)
@@ -27,26 +24,17 @@ struct Transfer {
       : packed_buffer(std::move(endpoint), device, std::move(shared_range)), peer(MPI_PROC_NULL), tag(MPI_ANY_TAG) {}
 
   PackedBuffer packed_buffer;
-  int peer, tag;                                       // in the message's communicator; a negative peer: any
-  std::shared_ptr<const pack::Queued> queued{};        // the packing or unpacking under way, if any
-  std::shared_ptr<const pack::Queued> deferred{};      // of a receive: unpacking that is left to the program's stream
-  QueuePlace queue_place{};                            // of a receive
-  std::uint64_t arrow = 0;                             // of a receive, in the timeline; 0: it has none
-  PublishedReceivePtr published_receive{};             // of a receive, if the sender may write into its buffer
-  PublishedReceivePtr last_published_receive{};        // for its next start
-  std::shared_ptr<const PublishedLayout> published{};  // of a receive that was published
-  std::uint64_t buffer = 0;                            // names it in its published receives; 0: there was none
-  std::optional<SequencedSend> unmatched{};            // of a send whose receive has not been posted
-  std::shared_ptr<Put> put{};                          // of a send that has claimed a published receive
-  std::shared_ptr<Put> last_put{};                     // of a send: the same buffer may come again
-  bool was_direct = false;                             // the message that was complete last
+  int peer, tag;                                   // in the message's communicator; a negative peer: any
+  std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking under way, if any
+  std::shared_ptr<const pack::Queued> deferred{};  // of a receive: unpacking that is left to the program's stream
+  std::uint64_t arrow = 0;                         // of a receive, in the timeline; 0: it has none
+  Match match{};                                   // of a send
+  std::unique_ptr<TransportState> state{};         // of the transport
+  bool was_direct = false;                         // the message that was complete last
 
   // There may be other memory at its address.
   void forget_buffer() {
-    last_published_receive.reset();
-    last_put.reset();
-    published.reset();
-    buffer = 0;
+    if (state) transport().forget_buffer(*this);
   }
 };
 

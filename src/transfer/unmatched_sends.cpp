@@ -4,7 +4,7 @@
 
 #include "base/counters.hpp"
 #include "base/options.hpp"
-#include "transport/ipc/ipc.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 namespace {
@@ -30,10 +30,10 @@ constexpr microseconds kTimeoutInCall{20'000};
 microseconds patience(Message& message) {
   static const microseconds kWanted{number(Option::MATCH_TIMEOUT)};
   const std::int64_t bytes = message.outs.bytes();
-  if (message.outs.first().unmatched->is_probed())
-    return kEagerTimeout + microseconds(bytes / kProbedBytesPerMicrosecond);
+  const Receiver receiver = transport().receiver(message.outs.first());
+  if (receiver.is_probed) return kEagerTimeout + microseconds(bytes / kProbedBytesPerMicrosecond);
   if (kWanted.count() > 0) return kWanted;
-  if (message.outs.first().unmatched->has_come) return kTimeoutInCall + microseconds(bytes / kBytesPerMicrosecond);
+  if (receiver.has_come) return kTimeoutInCall + microseconds(bytes / kBytesPerMicrosecond);
   if (message.is_blocking && bytes <= kEagerBytes) return kEagerTimeout;
   return microseconds(100 + bytes / kBytesPerMicrosecond);
 }
@@ -46,30 +46,28 @@ bool is_to(Message& message, Handle comm, int peer) {
 
 void UnmatchedSends::add(const MessagePtr& message) { all_.push_back({message, Clock::now()}); }
 
-UnmatchedSends::Unpublished& UnmatchedSends::unpublished(const SequencedSend& sequenced) {
-  return unpublished_[(ipc::first_match_queue(sequenced.key) + static_cast<std::size_t>(sequenced.rank)) %
-                      kUnpublished];
+UnmatchedSends::Unpublished& UnmatchedSends::unpublished(const Receiver& receiver) {
+  return unpublished_[(receiver.queue >> 32 ^ receiver.queue) % kUnpublished];
 }
 
-void UnmatchedSends::note_matched(const SequencedSend& sequenced, bool is_direct) {
-  Unpublished& known = unpublished(sequenced);
-  const bool is_its_own = known.receiver == sequenced.receiver && known.match_queue == sequenced.key;
-  if (is_direct && is_its_own) known = {};
-  if (is_direct) return;
-  if (!is_its_own) known = {sequenced.receiver, sequenced.key, {}};
+void UnmatchedSends::note_matched(const Transfer& transfer) {
+  const Receiver receiver = transport().receiver(transfer);
+  Unpublished& known = unpublished(receiver);
+  const bool is_its_own = known.receiver == receiver;
+  if (transfer.match.is_put() && is_its_own) known = {};
+  if (transfer.match.is_put()) return;
+  if (!is_its_own) known = {receiver, {}};
   ++known.waits.n_in_vain;
 }
 
 bool UnmatchedSends::Waits::are_worth_it() { return n_in_vain < kMostInVain || ++n_left_out % kLeftOut == 0; }
 
 bool UnmatchedSends::takes_wait(Message& message) {
-  const SequencedSend& sequenced = *message.outs.first().unmatched;
-  Unpublished& match_queue = unpublished(sequenced);
-  if (match_queue.receiver == sequenced.receiver && match_queue.match_queue == sequenced.key &&
-      !match_queue.waits.are_worth_it())
-    return false;
-  if (!sequenced.is_probed()) return true;
-  return message.is_blocking && probing_receivers_[sequenced.receiver].are_worth_it();
+  const Receiver receiver = transport().receiver(message.outs.first());
+  Unpublished& known = unpublished(receiver);
+  if (known.receiver == receiver && !known.waits.are_worth_it()) return false;
+  if (!receiver.is_probed) return true;
+  return message.is_blocking && probing_receivers_[receiver.process].are_worth_it();
 }
 
 Before UnmatchedSends::before(Message& message) const {
@@ -94,17 +92,20 @@ bool UnmatchedSends::is_over(Unmatched& unmatched, Clock::time_point now, bool w
 // Those of `all_` are before it.
 bool UnmatchedSends::is_matched(Unmatched& unmatched, Clock::time_point now, bool waits) {
   Transfer& transfer = unmatched.message->outs.first();
-  const SequencedSend sequenced = *transfer.unmatched;
   const Before others = before(*unmatched.message);
-  if (others != Before::its_tag && look(transfer, others == Before::none)) {
-    note_matched(sequenced, transfer.put != nullptr);
-    if (transfer.put && sequenced.is_probed()) probing_receivers_[sequenced.receiver] = {};
+  if (others != Before::its_tag) transfer.match = transport().match(transfer, others == Before::none);
+  if (!transfer.match.is_unmatched()) {
+    note_matched(transfer);
+    if (!transfer.match.is_put()) return true;
+    if (const Receiver receiver = transport().receiver(transfer); receiver.is_probed)
+      probing_receivers_[receiver.process] = {};
     return true;
   }
   if (!is_over(unmatched, now, waits)) return false;
-  if (unmatched.message->is_blocking && sequenced.is_probed()) ++probing_receivers_[sequenced.receiver].n_in_vain;
+  const Receiver receiver = transport().receiver(transfer);
+  if (unmatched.message->is_blocking && receiver.is_probed) ++probing_receivers_[receiver.process].n_in_vain;
   count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(transfer.packed_buffer.bytes()));
-  transfer.unmatched.reset();
+  transfer.match = {};
   return true;
 }
 
@@ -119,7 +120,7 @@ std::vector<MessagePtr> UnmatchedSends::take_matched(bool waits) {
       continue;
     }
     const Transfer& transfer = unmatched.message->outs.first();
-    if (!transfer.put) {
+    if (!transfer.match.is_put()) {
       for (MessagePtr& before : take(unmatched.message->comm, transfer.peer)) matched.push_back(std::move(before));
     }
     matched.push_back(std::move(unmatched.message));
@@ -131,7 +132,7 @@ std::vector<MessagePtr> UnmatchedSends::take(Handle comm, int peer) {
   std::vector<MessagePtr> taken;
   std::erase_if(all_, [&](Unmatched& unmatched) {
     if (!is_to(*unmatched.message, comm, peer)) return false;
-    unmatched.message->outs.first().unmatched.reset();
+    unmatched.message->outs.first().match = {};
     taken.push_back(std::move(unmatched.message));
     return true;
   });

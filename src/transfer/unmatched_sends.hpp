@@ -28,8 +28,8 @@ class UnmatchedSends {
   bool empty() const { return all_.empty(); }
   std::size_t size() const { return all_.size(); }
   void add(const MessagePtr& message);
-  // The receive of a message has been found. `is_direct`: it was published, and the message is written into it.
-  void note_matched(const SequencedSend& sequenced, bool is_direct);
+  // The receive of a send has been found.
+  void note_matched(const Transfer& transfer);
   // Counts. False: its receiver probes, and it does not block; or such waits were in vain; or the receives of its match
   // queue are not published, or out of reach.
   bool takes_wait(Message& message);
@@ -55,17 +55,16 @@ class UnmatchedSends {
   };
   // The last match queue with this place in the table.
   struct Unpublished {
-    const ipc::Segment* receiver = nullptr;
-    ipc::MatchKey match_queue{};
+    Receiver receiver{};
     Waits waits{};
   };
   static constexpr std::size_t kUnpublished = 256;
-  Unpublished& unpublished(const SequencedSend& sequenced);
+  Unpublished& unpublished(const Receiver& receiver);
   static bool is_over(Unmatched& unmatched, Clock::time_point now, bool waits);
   bool is_matched(Unmatched& unmatched, Clock::time_point now, bool waits);
 
   std::deque<Unmatched> all_;  // in the order of the program's calls
-  std::unordered_map<const ipc::Segment*, Waits> probing_receivers_;
+  std::unordered_map<const void*, Waits> probing_receivers_;
   std::array<Unpublished, kUnpublished> unpublished_{};
 };
 

@@ -53,12 +53,12 @@ BounceBuffer::BounceBuffer(const Scope& here, const pack::BoxMove& box_move)
       box_move_(box_move.with_dense_at(memory_.data())),
       lanes_(here.device(), here.context()) {
   box_move_.dense().place = {here.device().locate(memory_.data())};
-  n_all_.fetch_add(1, std::memory_order_relaxed);
+  n_bouncing.fetch_add(1, std::memory_order_relaxed);
 }
 
 // They may be under way though the message has come packed after all.
 BounceBuffer::~BounceBuffer() {
-  n_all_.fetch_sub(1, std::memory_order_relaxed);
+  n_bouncing.fetch_sub(1, std::memory_order_relaxed);
   lanes_.wait();
 }
 

@@ -40,7 +40,6 @@ class BounceBuffer {
   ~BounceBuffer();  // kernels that read it are waited for
   BounceBuffer(const BounceBuffer&) = delete;
   BounceBuffer& operator=(const BounceBuffer&) = delete;
-  static bool any() { return n_all_.load(std::memory_order_relaxed) != 0; }
 
   // The packed bytes.
   const pack::End& end() const { return box_move_.dense(); }
@@ -52,7 +51,6 @@ class BounceBuffer {
   pack::Queued queue_rest();
 
  private:
-  inline static std::atomic<int> n_all_{0};
   const device::Staging memory_;
   pack::BoxMove box_move_;  // from the memory to the program's buffer
   std::vector<pack::Chunk> chunks_{};

@@ -131,12 +131,12 @@ void export_memory(device::Device& device, const device::Location& memory) {
   if (exports().ids.contains(memory.id)) return;
   exports().all.push_back({&device, memory});
   exports().ids.insert(memory.id);
-  shares_memory.store(true, std::memory_order_relaxed);
+  wants_progress.store(true, std::memory_order_relaxed);
 }
 
 void hand_over(const device::Location& memory) noexcept try {
   constexpr std::chrono::milliseconds kLasts{200};
-  if (!shares_memory.load(std::memory_order_relaxed)) return;
+  if (!wants_progress.load(std::memory_order_relaxed)) return;
   const std::vector<device::Location> freed = tell_freed_at(memory);
   const auto end = std::chrono::steady_clock::now() + kLasts;
   while (std::any_of(freed.begin(), freed.end(), is_mapped)) {

@@ -7,14 +7,10 @@
 // mappings (transport/ipc/unmapping.hpp).
 #pragma once
 
-#include <atomic>
-
 #include "device/device.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
-
-// This process has exported memory, or mapped some.
-inline std::atomic<bool> shares_memory{false};
 
 // Other processes may map this allocation of ours: it is looked after, unless freed memory is never told.
 void export_memory(device::Device& device, const device::Location& memory);
@@ -23,11 +19,7 @@ void export_memory(device::Device& device, const device::Location& memory);
 // first, as the driver refuses the library's then, which UCX takes for fatal. Warns if they have not ended in time.
 void hand_over(const device::Location& memory) noexcept;
 
+// A look at the clock; ten milliseconds later it does its work again.
 void look_after_shared_memory() noexcept;
-
-// Costs nothing without shared memory, else a look at the clock; ten milliseconds later it does its work again.
-inline void tend_shared_memory() noexcept {
-  if (shares_memory.load(std::memory_order_relaxed)) look_after_shared_memory();
-}
 
 }  // namespace tempi::message

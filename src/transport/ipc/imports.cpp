@@ -92,7 +92,7 @@ const Mapped* add(device::Device& device, const RemoteRange& range, const device
   if (!has_ended(range)) return nullptr;
   if (all.size() >= kMostMapped) all.pop_back();
   n_freed_seen.try_emplace(range.owner, range.owner->freed.count());
-  shares_memory.store(true, std::memory_order_relaxed);
+  wants_progress.store(true, std::memory_order_relaxed);
   Mapped added = map_anew(device, range, allocation, pause);
   return &all.emplace_front(std::move(added));
 }

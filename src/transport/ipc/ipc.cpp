@@ -7,9 +7,12 @@
 #include "peer/ids.hpp"
 #include "transfer/call.hpp"
 #include "transfer/engine.hpp"
+#include "transport/ipc/bounce_buffer.hpp"
+#include "transport/ipc/exports.hpp"
 #include "transport/ipc/library_requests.hpp"
 #include "transport/ipc/publishing.hpp"
 #include "transport/ipc/put.hpp"
+#include "transport/ipc/state.hpp"
 
 namespace tempi::message {
 namespace {
@@ -28,9 +31,14 @@ void settle(const Matcher& all) noexcept {
   if (!all.claims() && device::current() != nullptr) Engine::get().settle();
 }
 
+void close_matcher(Handle comm, Outcome why) noexcept {
+  if (!peer::knows(comm)) return;
+  if (Matcher* const all = matcher_of(comm)) all->close(why);
+}
+
 void close_after(const Error& error, Handle comm) noexcept {
   warn_fallback("messages between GPUs are packed", error.what());
-  close_matcher(comm);
+  close_matcher(comm, Outcome::ended_by_failure);
 }
 
 // False: the library refuses this call.
@@ -66,89 +74,60 @@ Matcher::Place note_untouched_receive(const Envelope& envelope, bool is_persiste
   return {.queue_place = {all->name()}};
 }
 
-}  // namespace
+IpcState& posted_state(Transfer& transfer) {
+  if (!transfer.state) transfer.state = std::make_unique<IpcState>();
+  return state_of(transfer);
+}
 
-void open_segment() noexcept {
+void open() noexcept {
   const bool may_be_direct = model::direct_is_wanted() && device::may_come();
   has_open_segment.store(peer::counts_creations() && may_be_direct);
+  may_put.store(has_segment());
   counts_messages.store(peer::counts_creations() && (may_be_direct || !text(Option::TRACE).empty()));
   if (has_segment()) OwnSegment::own().publish(job_on_node(), peer::own_rank());
 }
 
-void close_segment() noexcept {
+void close() noexcept {
   counts_messages.store(false);
+  may_put.store(false);
   if (has_open_segment.exchange(false)) OwnSegment::own().withdraw();
 }
 
-Matcher::Place note_untouched(const Envelope* out, const Envelope* in, bool is_persistent) noexcept try {
-  if (!notes_messages()) return {};
+Noted noted_of(Matcher::Place&& place) {
+  return {std::move(place.undecided), place.arrow, place.queue_place.comm, place.queue_place.order,
+          place.queue_place.match_queue};
+}
+
+QueuePlace place_of(const Noted& noted) { return {noted.comm, static_cast<Received*>(noted.queue), noted.order}; }
+
+Noted note(const Envelope* out, const Envelope* in, bool is_persistent) noexcept try {
   const std::uint64_t name = out != nullptr ? note_untouched_send(*out, is_persistent) : 0;
   Matcher::Place place = in != nullptr ? note_untouched_receive(*in, is_persistent) : Matcher::Place{};
   if (place.queue_place.comm == 0) place.queue_place.comm = name;
-  return place;
+  return noted_of(std::move(place));
 } catch (...) {
   close_after(caught_error(), (out != nullptr ? out : in)->buffer.comm);
   return {};
 }
 
-void note_made(const Envelope* out, const Envelope* in, const QueuePlace& queue_place, bool is_persistent,
-               Handle request) noexcept try {
-  if (!notes_messages()) return;
+void note_request(const Envelope* out, const Envelope* in, const Noted& noted, bool is_persistent,
+                  Handle request) noexcept try {
   const Envelope& envelope = out != nullptr ? *out : *in;
-  if (!is_persistent) library_requests().note(request, {out != nullptr && queue_place.comm != 0, queue_place});
-  else if (queue_place.comm != 0)
-    persistent_requests().remember(request, {queue_place.comm, envelope.peer, envelope.tag, out != nullptr});
+  if (!is_persistent) library_requests().note(request, {out != nullptr && noted.comm != 0, place_of(noted)});
+  else if (noted.comm != 0)
+    persistent_requests().remember(request, {noted.comm, envelope.peer, envelope.tag, out != nullptr});
 } catch (...) {
   close_after(caught_error(), (out != nullptr ? out : in)->buffer.comm);
 }
 
-void close_matcher(Handle comm, Outcome why) noexcept {
-  if (!notes_messages() || !peer::knows(comm)) return;
-  if (Matcher* const all = matcher_of(comm)) all->close(why);
-}
+void note_start(Handle request) noexcept { persistent_requests().note_start(request); }
 
-void note_probe() noexcept {
-  if (notes_messages()) OwnSegment::own().tell_of_probes();
-}
+void note_free(Handle request) noexcept { persistent_requests().forget(request); }
 
-void promise_no_probes(Handle comm) noexcept {
-  if (Matcher* const all = notes_messages() ? matcher_on(comm) : nullptr) all->never_probe();
-}
-
-AllInCall::AllInCall(Handle comm) noexcept : matcher_(notes_messages() ? matcher_on(comm) : nullptr) {
-  if (matcher_ != nullptr) matcher_->note_all_in_call(true);
-}
-
-AllInCall::~AllInCall() {
-  if (matcher_ != nullptr) matcher_->note_all_in_call(false);
-}
-
-void note_receive(Message& message) noexcept try {
-  Transfer& transfer = message.ins.first();
-  transfer.published_receive = nullptr;
-  transfer.queue_place = {};
-  transfer.arrow = 0;
-  Matcher* const all = notes_messages() ? matcher_of(message.comm) : nullptr;
-  if (all == nullptr) return;
-  const bool may_be_published = transfer.packed_buffer.may_be_direct();
-  Matcher::Place place = all->place_receive(transfer.peer, transfer.tag, may_be_published);
-  transfer.queue_place = place.queue_place;
-  transfer.arrow = place.arrow;
-  if (may_be_published && place.undecided) count_direct(Outcome::from_any_source, transfer.packed_buffer.bytes());
-  message.undecided = std::move(place.undecided);
-  if (place.match_queue == nullptr) return;
-  if (may_be_published && place.is_in_doubt) count_direct(Outcome::undecided, transfer.packed_buffer.bytes());
-  transfer.published_receive =
-      may_be_published && !place.is_in_doubt ? make_published_receive(place, transfer) : nullptr;
-  if (transfer.published_receive) OwnSegment::own().note_unprobed();
-  if (transfer.published_receive) transfer.published_receive->counted_by = all;
-  else place.match_queue->post(place.n);
-} catch (...) {
-  close_after(caught_error(), message.comm);
-}
+void tell_of_probes() noexcept { OwnSegment::own().tell_of_probes(); }
 
 UndecidedPtr note_matched_probe(int source, int tag, Handle comm) noexcept try {
-  if (!notes_messages() || source == MPI_PROC_NULL) return nullptr;
+  if (source == MPI_PROC_NULL) return nullptr;
   Matcher* const all = is_valid(comm, type_byte()) ? matcher_on(comm) : nullptr;
   return all != nullptr ? all->note_matched_probe(source, tag) : nullptr;
 } catch (...) {
@@ -156,38 +135,188 @@ UndecidedPtr note_matched_probe(int source, int tag, Handle comm) noexcept try {
   return nullptr;
 }
 
-void note_posted(const Message& message) noexcept {
-  if (notes_messages()) library_requests().note(message.request, {false, message.ins.first().queue_place});
+void promise_no_probes(Handle comm) noexcept {
+  if (Matcher* const all = matcher_on(comm)) all->never_probe();
+}
+
+void note_all_in_call(Handle comm, bool are_in_it) noexcept {
+  if (Matcher* const all = matcher_on(comm)) all->note_all_in_call(are_in_it);
+}
+
+// ---- a receive
+
+void post_receive(Message& message) noexcept try {
+  Transfer& transfer = message.ins.first();
+  IpcState& state = posted_state(transfer);
+  state.published_receive = nullptr;
+  state.queue_place = {};
+  transfer.arrow = 0;
+  Matcher* const all = matcher_of(message.comm);
+  if (all == nullptr) return;
+  const bool may_be_published = transfer.packed_buffer.may_be_direct();
+  Matcher::Place place = all->place_receive(transfer.peer, transfer.tag, may_be_published);
+  state.queue_place = place.queue_place;
+  transfer.arrow = place.arrow;
+  if (may_be_published && place.undecided) count_direct(Outcome::from_any_source, transfer.packed_buffer.bytes());
+  message.undecided = std::move(place.undecided);
+  if (place.match_queue == nullptr) return;
+  if (may_be_published && place.is_in_doubt) count_direct(Outcome::undecided, transfer.packed_buffer.bytes());
+  state.published_receive = may_be_published && !place.is_in_doubt ? make_published_receive(place, transfer) : nullptr;
+  if (state.published_receive) OwnSegment::own().note_unprobed();
+  if (state.published_receive) state.published_receive->counted_by = all;
+  else place.match_queue->post(place.n);
+} catch (...) {
+  close_after(caught_error(), message.comm);
+}
+
+void posted(Message& message, bool is_well) noexcept {
+  Transfer& transfer = message.ins.first();
+  if (!transfer.state) return;
+  const IpcState& state = state_of(transfer);
+  if (!is_well) close_matcher(message.comm, Outcome::ended_by_failure);
+  else if (state.published_receive && state.published_receive->post())
+    count_direct(Outcome::published, state.published_receive->bytes());
+  library_requests().note(message.request, {false, state.queue_place});  // for MPI_Cancel by another thread
+}
+
+bool unpack_arrived(Transfer& transfer) noexcept {
+  const PublishedReceivePtr published_receive = state_of(transfer).published_receive;
+  return published_receive && published_receive->bounce_buffer && published_receive->is_open() &&
+         published_receive->unpack_arrived();
+}
+
+std::optional<pack::Queued> queue_rest(Transfer& transfer) {
+  const PublishedReceivePtr& published_receive = state_of(transfer).published_receive;
+  const bool has_begun =
+      published_receive && published_receive->bounce_buffer && published_receive->bounce_buffer->has_begun();
+  return has_begun ? std::optional(published_receive->bounce_buffer->queue_rest()) : std::nullopt;
+}
+
+Arrival end_receive(Transfer& transfer, bool has_come) noexcept {
+  IpcState& state = state_of(transfer);
+  PublishedReceivePtr published_receive = std::exchange(state.published_receive, nullptr);
+  const bool is_written = published_receive && published_receive->end_it(has_come);
+  if (published_receive && published_receive->failure)
+    return {Arrival::How::lost, 0, {}, std::move(published_receive->failure)};
+  if (!is_written) return {};
+  const std::int64_t bytes = published_receive->written_bytes();
+  if (published_receive->slot().is_bounced.load(std::memory_order_relaxed) == 0) {
+    if (published_receive.use_count() == 1 && published_receive->may_be_kept())
+      state.last_published_receive = std::move(published_receive);
+    return {Arrival::How::written, bytes};
+  }
+  const pack::End packed = published_receive->bounce_buffer->end();
+  state.published_receive = std::move(published_receive);
+  return {Arrival::How::bounced, bytes, packed};
+}
+
+void release_bounced(Transfer& transfer) noexcept { state_of(transfer).published_receive.reset(); }
+
+// ---- a send
+
+// With the engine's lock: a second thread that closes the matcher waits for claimed sends.
+Match post_send(Handle comm, Transfer& transfer, bool may_write) noexcept try {
+  IpcState& state = posted_state(transfer);
+  state.put.reset();
+  state.sequenced.reset();
+  Matcher* const all = matcher_of(comm);
+  if (all == nullptr) return {};
+  const std::optional<SequencedSend> sequenced = all->place_send(transfer.peer, transfer.tag);
+  const bool is_claimed = may_write && transfer.packed_buffer.may_be_direct();
+  if (!sequenced || !is_claimed || !lies_on_one_gpu(transfer.packed_buffer)) return {};
+  state.sequenced = sequenced;
+  return {Match::How::unmatched};
+} catch (...) {
+  close_after(caught_error(), comm);
+  return {};
 }
 
 void note_send_request(const Message& message) noexcept {
-  if (!notes_messages()) return;
   const Matcher* const counts = known_matcher(message.comm);
   library_requests().note(message.request, {true, {counts != nullptr ? counts->name() : 0}});
 }
 
-void publish_receive(PublishedReceive& published_receive) noexcept {
-  if (published_receive.post()) count_direct(Outcome::published, published_receive.bytes());
+Receiver receiver(const Transfer& transfer) noexcept {
+  const SequencedSend& sequenced = *state_of(transfer).sequenced;
+  return {sequenced.receiver, ipc::hash_of(sequenced.key), sequenced.is_probed(), sequenced.has_come};
 }
 
-void note_send(Handle comm, Transfer& transfer, bool may_write) noexcept try {
-  transfer.put.reset();
-  transfer.unmatched.reset();
-  Matcher* const all = notes_messages() ? matcher_of(comm) : nullptr;
-  if (all == nullptr) return;
-  const std::optional<SequencedSend> sequenced = all->place_send(transfer.peer, transfer.tag);
-  const bool is_claimed = may_write && transfer.packed_buffer.may_be_direct();
-  if (sequenced && is_claimed && lies_on_one_gpu(transfer.packed_buffer)) transfer.unmatched = sequenced;
-} catch (...) {
-  close_after(caught_error(), comm);
+Match match(Transfer& transfer, bool is_next) noexcept {
+  IpcState& state = state_of(transfer);
+  const ClaimedMatch found = find_match(*state.sequenced, is_next);
+  if (found.matched == MatchResult::unmatched) return {Match::How::unmatched};
+  if (found.matched == MatchResult::claimed) state.put = write_to(*state.sequenced, found.claim, transfer);
+  if (!state.put) return {};
+  return {Match::How::put, state.put->own == nullptr, goes_in_chunks(*state.put)};
 }
 
-bool look(Transfer& transfer, bool is_next) noexcept {
-  const Match match = find_match(*transfer.unmatched, is_next);
-  if (match.matched == MatchResult::unmatched) return false;
-  if (match.matched == MatchResult::claimed) transfer.put = write_to(*transfer.unmatched, match.claim, transfer);
-  transfer.unmatched.reset();
-  return true;
+// ---- a put
+
+pack::Member put(Transfer& transfer) noexcept {
+  const Put& its = *state_of(transfer).put;
+  return {&its.box_move, &its.owner, its.own == nullptr};
 }
+
+pack::Queued queue_its_chunks(Transfer& transfer) {
+  return queue_chunks(*state_of(transfer).put, transfer.packed_buffer);
+}
+
+void report_arrived(Transfer& transfer, bool waits) { tell_arrived(*state_of(transfer).put, waits); }
+
+std::shared_ptr<const void> end_put(Transfer& transfer, PutEnd how) noexcept {
+  IpcState& state = state_of(transfer);
+  std::shared_ptr<Put> its = std::move(state.put);
+  state.last_claim = its->claim;
+  if (how == PutEnd::dropped) return nullptr;  // declined
+  conclude(*its, how == PutEnd::written);
+  if (how == PutEnd::packed) return its;
+  its->imported.let_go();
+  if (!its->bounces) state.last_put = std::move(its);
+  return nullptr;
+}
+
+void retry_put(Transfer& transfer) {
+  const std::shared_ptr<Put> its = std::move(state_of(transfer).put);
+  write_again(*its, transfer);
+}
+
+void take_back(Transfer& transfer) noexcept { state_of(transfer).last_claim.take_back(); }
+
+void forget_buffer(Transfer& transfer) noexcept { state_of(transfer).forget_buffer(); }
+
+}  // namespace
+
+constinit const Transport ipc_transport{
+    .open = open,
+    .close = close,
+    .progress = look_after_shared_memory,
+    .note = note,
+    .note_request = note_request,
+    .note_start = note_start,
+    .note_free = note_free,
+    .note_probe = tell_of_probes,
+    .note_matched_probe = note_matched_probe,
+    .promise_no_probes = promise_no_probes,
+    .note_all_in_call = note_all_in_call,
+    .lose_order = close_matcher,
+    .cancel = cancel_message,
+    .post_receive = post_receive,
+    .posted = posted,
+    .end_receive = end_receive,
+    .release_bounced = release_bounced,
+    .unpack_arrived = unpack_arrived,
+    .queue_rest = queue_rest,
+    .post_send = post_send,
+    .note_send_request = note_send_request,
+    .receiver = receiver,
+    .match = match,
+    .put = put,
+    .queue_chunks = queue_its_chunks,
+    .report_arrived = report_arrived,
+    .end_put = end_put,
+    .retry_put = retry_put,
+    .take_back = take_back,
+    .forget_buffer = forget_buffer,
+};
 
 }  // namespace tempi::message

@@ -185,12 +185,12 @@ bool Matcher::may_publish() {
   return publishes();
 }
 
-UndecidedPtr Matcher::begin_undecided(int peer, int tag) {
-  return may_publish() ? std::make_shared<Undecided>(open_, peer, tag, nullptr) : nullptr;
+UndecidedReceivePtr Matcher::begin_undecided(int peer, int tag) {
+  return may_publish() ? std::make_shared<UndecidedReceive>(open_, peer, tag, nullptr) : nullptr;
 }
 
-UndecidedPtr Matcher::note_cancel(int peer, int tag, Received* match_queue) {
-  return may_publish() ? std::make_shared<Undecided>(open_, peer, tag, match_queue) : nullptr;
+UndecidedReceivePtr Matcher::note_cancel(int peer, int tag, Received* match_queue) {
+  return may_publish() ? std::make_shared<UndecidedReceive>(open_, peer, tag, match_queue) : nullptr;
 }
 
 void Matcher::note_unseen_cancel(Received* match_queue) {

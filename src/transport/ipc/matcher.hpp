@@ -99,16 +99,16 @@ class Matcher : public peer::Attachment {
     bool is_in_doubt = false;  // an undecided receive may match its message
     std::uint64_t arrow = 0;   // of its message in the timeline; 0: it has none
     QueuePlace queue_place{};
-    UndecidedPtr undecided{};  // to be told when the receive is complete
+    UndecidedReceivePtr undecided{};  // to be told when the receive is complete
   };
   Place place_receive(int peer, int tag, bool is_published);
   // The same of a receive that is not published.
   Place note_receive(int peer, int tag);
   // A matched probe. Null: the receives are closed.
-  UndecidedPtr note_matched_probe(int peer, int tag) { return begin_undecided(peer, tag); }
+  UndecidedReceivePtr note_matched_probe(int peer, int tag) { return begin_undecided(peer, tag); }
   // A receive of this match queue may be cancelled: undecided, or, where nobody sees its completion, the match queue's
   // end.
-  UndecidedPtr note_cancel(int peer, int tag, Received* match_queue);
+  UndecidedReceivePtr note_cancel(int peer, int tag, Received* match_queue);
   void note_unseen_cancel(Received* match_queue);
   void close_sends(Outcome why);
   void close_receives(Outcome why);
@@ -189,7 +189,7 @@ class Matcher : public peer::Attachment {
   std::uint64_t id_for(int rank) const { return rank == own_rank_ ? own_id_ : id_; }
   bool may_have_match_queue(int rank) const { return rank >= 0 && id_for(rank) != 0; }
   bool is_of_other_kind(int peer, int tag);
-  UndecidedPtr begin_undecided(int peer, int tag);
+  UndecidedReceivePtr begin_undecided(int peer, int tag);
   // Null: sends are closed, or there are too many peers and tags.
   Sent* count_send(int peer, int tag);
   Sent* add_sent(int peer, int tag);

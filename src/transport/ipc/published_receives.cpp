@@ -179,7 +179,7 @@ PublishedReceive::~PublishedReceive() {
   else static_cast<void>(bounce_buffer.release());  // its sender has died with it, or may still be writing there
 }
 
-Match find_match(const SequencedSend& sequenced, bool is_next) noexcept {
+ClaimedMatch find_match(const SequencedSend& sequenced, bool is_next) noexcept {
   Segment& there = *sequenced.receiver;
   std::uint64_t n = sequenced.n;
   const bool is_known = sequenced.known_match_queue != nullptr && sequenced.known_match_queue->key() == sequenced.key;

@@ -115,12 +115,12 @@ enum class MatchResult : std::uint8_t {
   claimed,    // a published receive
   nothing,    // the message is packed
 };
-struct Match {
+struct ClaimedMatch {
   MatchResult matched;
   Claim claim{};
 };
 // Looks for the receive of a message, and claims it. In a match queue of all tags it does so only if
 // `is_next`: no unmatched message to its receiver is before it.
-Match find_match(const SequencedSend& sequenced, bool is_next) noexcept;
+ClaimedMatch find_match(const SequencedSend& sequenced, bool is_next) noexcept;
 
 }  // namespace tempi::message

@@ -58,7 +58,7 @@ bool may_only_bounce(const PackedBuffer& packed_buffer, const PublishedLayout& l
 
 // False: there is no room for them.
 bool shows_boxes_again(Slot& kept, const Transfer& transfer) {
-  return kept.own != nullptr || OwnSegment::own().share_boxes(kept, transfer.published->boxes);
+  return kept.own != nullptr || OwnSegment::own().share_boxes(kept, state_of(transfer).layout->boxes);
 }
 
 std::uint64_t next_buffer() {
@@ -75,7 +75,7 @@ bool lies_on_one_gpu(const PackedBuffer& packed_buffer) {
 
 PublishedReceivePtr make_published_receive(const Matcher::Place& place, Transfer& transfer) {
   transfer.packed_buffer.await_earlier();  // the sender's kernels know nothing of streams of this process
-  if (PublishedReceivePtr last = std::exchange(transfer.last_published_receive, nullptr);
+  if (PublishedReceivePtr last = std::exchange(state_of(transfer).last_published_receive, nullptr);
       last && shows_boxes_again(last->slot(), transfer)) {
     last->renew(place);
     return last;
@@ -90,14 +90,15 @@ PublishedReceivePtr make_published_receive(const Matcher::Place& place, Transfer
   published_receive->prepared = packed_buffer.prepared();
   published_receive->count = box_move.count;
   published_receive->end = box_move.laid_out();
-  if (!transfer.published)
-    transfer.published =
+  IpcState& state = state_of(transfer);
+  if (!state.layout)
+    state.layout =
         published_layout({published_receive->prepared, published_receive->count, published_receive->end.extent},
                          published_receive->end, packed_buffer.device());
-  const PublishedLayout& layout = *transfer.published;
-  if (transfer.buffer == 0) transfer.buffer = next_buffer();
+  const PublishedLayout& layout = *state.layout;
+  if (state.buffer == 0) state.buffer = next_buffer();
   slot->own = place.is_own ? published_receive.get() : nullptr;
-  slot->buffer = transfer.buffer;
+  slot->buffer = state.buffer;
   slot->bytes = published_receive->bytes();
   slot->layout = layout.number;
   slot->bounce_buffer = {};

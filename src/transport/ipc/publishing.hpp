@@ -1,7 +1,7 @@
 // The receiver's side of direct messages: the published receive of a receive describes its buffer for the sender.
 #pragma once
 
-#include "transfer/transfer.hpp"
+#include "transport/ipc/state.hpp"
 
 namespace tempi::message {
 

@@ -101,7 +101,7 @@ PutPtr put_to_bounce_buffer(const SequencedSend& sequenced, const Claim& claim, 
 
 // The put to the same buffer as last time; null: it is another one, or out of reach since.
 PutPtr take_last(Transfer& transfer, const Claim& claim) {
-  PutPtr last = std::move(transfer.last_put);
+  PutPtr last = std::move(state_of(transfer).last_put);
   if (!last || last->buffer != claim.slot->buffer || !last->imported.hold()) return nullptr;
   last->claim = claim;
   last->own = static_cast<PublishedReceive*>(claim.slot->own);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/counters.hpp"
-#include "transfer/transfer.hpp"
 #include "transport/ipc/imports.hpp"
+#include "transport/ipc/state.hpp"
 
 namespace tempi::message {
 

@@ -30,7 +30,7 @@ bool OpenReceives::may_match(int source, int tag) const {
 }
 
 // A receive that may be cancelled is complete soon: senders are not told.
-Undecided::Undecided(std::shared_ptr<OpenReceives> all, int source, int tag, Received* cancelled)
+UndecidedReceive::UndecidedReceive(std::shared_ptr<OpenReceives> all, int source, int tag, Received* cancelled)
     : all_(std::move(all)), source_(source), tag_(tag), cancelled_(cancelled) {
   const CallLock lock(all_->mutex);
   auto kind = find(all_->kinds, source, tag);
@@ -40,11 +40,11 @@ Undecided::Undecided(std::shared_ptr<OpenReceives> all, int source, int tag, Rec
   all_->n.fetch_add(1, std::memory_order_release);
 }
 
-Undecided::~Undecided() {
+UndecidedReceive::~UndecidedReceive() {
   if (is_open_) close();
 }
 
-void Undecided::leave() {
+void UndecidedReceive::leave() {
   is_open_ = false;
   const auto kind = find(all_->kinds, source_, tag_);
   if (--kind->n == 0) {
@@ -54,7 +54,7 @@ void Undecided::leave() {
   all_->n.fetch_sub(1, std::memory_order_release);
 }
 
-void Undecided::decide(int code, const MPI_Status& status) noexcept try {
+void UndecidedReceive::decide(int code, const MPI_Status& status) noexcept try {
   if (code != MPI_SUCCESS || !is_filled(status)) return close();
   const bool is_cancelled = was_cancelled(status);
   const CallLock lock(all_->mutex);
@@ -68,12 +68,12 @@ void Undecided::decide(int code, const MPI_Status& status) noexcept try {
   close();
 }
 
-void Undecided::decide_nothing() noexcept {
+void UndecidedReceive::decide_nothing() noexcept {
   const CallLock lock(all_->mutex);
   leave();
 }
 
-void Undecided::close() noexcept {
+void UndecidedReceive::close() noexcept {
   const CallLock lock(all_->mutex);
   if (all_->counts != nullptr) all_->counts->close_receives(Outcome::ended_by_failure);
   leave();

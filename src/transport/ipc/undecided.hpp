@@ -14,6 +14,7 @@
 
 #include "base/mutex.hpp"
 #include "mpi/real.hpp"
+#include "transport/transport.hpp"
 
 namespace tempi::message {
 
@@ -38,18 +39,18 @@ struct OpenReceives {
 };
 
 // One undecided receive. If it ends without a word, no receive is published on the communicator any more.
-class Undecided {
+class UndecidedReceive final : public Undecided {
  public:
   // `cancelled`: the match queue that the receive was counted in; else it is not counted yet.
-  Undecided(std::shared_ptr<OpenReceives> all, int source, int tag, Received* cancelled);
-  ~Undecided();
-  Undecided(const Undecided&) = delete;
-  Undecided& operator=(const Undecided&) = delete;
+  UndecidedReceive(std::shared_ptr<OpenReceives> all, int source, int tag, Received* cancelled);
+  ~UndecidedReceive() override;
+  UndecidedReceive(const UndecidedReceive&) = delete;
+  UndecidedReceive& operator=(const UndecidedReceive&) = delete;
 
   // The receive is complete.
-  void decide(int code, const MPI_Status& status) noexcept;
+  void decide(int code, const MPI_Status& status) noexcept override;
   // It has matched no message.
-  void decide_nothing() noexcept;
+  void decide_nothing() noexcept override;
 
  private:
   void close() noexcept;
@@ -60,6 +61,6 @@ class Undecided {
   Received* const cancelled_;
   bool is_open_ = true;
 };
-using UndecidedPtr = std::shared_ptr<Undecided>;
+using UndecidedReceivePtr = std::shared_ptr<UndecidedReceive>;
 
 }  // namespace tempi::message

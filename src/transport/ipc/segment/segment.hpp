@@ -228,10 +228,10 @@ inline std::uint64_t closed_key(std::uint64_t comm, std::int32_t tag) {
 }
 
 // The first match queue that may have the key; the others follow it.
-inline std::size_t first_match_queue(const MatchKey& key) {
-  std::uint64_t mixed = key.comm ^ (static_cast<std::uint64_t>(key.source) << 32 | static_cast<std::uint32_t>(key.tag));
-  mixed *= 0x9E3779B97F4A7C15u;
-  return static_cast<std::size_t>(mixed >> 32);
+inline std::uint64_t hash_of(const MatchKey& key) {
+  const auto ends = static_cast<std::uint64_t>(key.source) << 32 | static_cast<std::uint32_t>(key.tag);
+  return (key.comm ^ ends) * 0x9E3779B97F4A7C15u;
 }
+inline std::size_t first_match_queue(const MatchKey& key) { return static_cast<std::size_t>(hash_of(key) >> 32); }
 
 }  // namespace tempi::ipc

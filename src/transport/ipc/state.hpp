@@ -1,0 +1,45 @@
+// What this transport keeps with a transfer.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "transfer/transfer.hpp"
+#include "transport/ipc/matcher.hpp"
+#include "transport/ipc/published_receives.hpp"
+
+namespace tempi::message {
+
+struct Put;
+struct PublishedLayout;
+
+struct IpcState final : TransportState {
+  // Of a receive.
+  QueuePlace queue_place{};
+  PublishedReceivePtr published_receive{};       // if the sender may write into its buffer
+  PublishedReceivePtr last_published_receive{};  // for its next start
+  std::shared_ptr<const PublishedLayout> layout{};
+  std::uint64_t buffer = 0;  // names it in its published receives; 0: there was none
+  // Of a send.
+  std::optional<SequencedSend> sequenced{};
+  std::shared_ptr<Put> put{};       // it has claimed a published receive
+  std::shared_ptr<Put> last_put{};  // the same buffer may come again
+  Claim last_claim{};               // of the put that has ended last
+
+  // There may be other memory at the buffer's address.
+  void forget_buffer() {
+    last_published_receive.reset();
+    last_put.reset();
+    layout.reset();
+    buffer = 0;
+  }
+};
+
+// The one of a transfer that has been posted.
+inline IpcState& state_of(const Transfer& transfer) { return static_cast<IpcState&>(*transfer.state); }
+
+inline const PublishedReceive* published_in(const Transfer& transfer) {
+  return transfer.state ? state_of(transfer).published_receive.get() : nullptr;
+}
+
+}  // namespace tempi::message

@@ -1,0 +1,212 @@
+// The interface between messages and transports. A transport moves the bytes of a message past the MPI library.
+// request/ and transfer/ call the table `Transport` and name no transport. (The library carries packed bytes without a
+// transport: transfer/packed_buffer.hpp.)
+//
+// For each send the library carries one message, with the program's communicator and tag. So the library does matching,
+// order, probes and cancellation. The transport predicts which receive the library will match with a send, and writes
+// the bytes there. The library's message is then empty: the FIN message. If the transport cannot write, the message of
+// the library has the packed bytes.
+//
+//     sender                                              receiver
+//     post_send   the n-th send of its match queue        post_receive  the n-th receive, before the library's call
+//     match       unmatched yet, packed, or a put         posted        after the library's call: senders may use it
+//     put         the addresses for a launch
+//       transfer/ launches the kernels of many messages
+//     end_put     the bytes are written
+//       transfer/ sends the FIN message                   end_receive   the library's message has arrived
+//
+// Example: a process calls MPI_Send with a column of a matrix in GPU memory, to a process of the same node. `post_send`
+// counts the send. `match` finds the receive, which the other process has published with its buffer. `put` returns a
+// kernel's arguments: from the column to that buffer. transfer/ launches the kernel, waits for it, calls `end_put` and
+// sends the FIN message, which completes MPI_Recv in the other process. There `end_receive` returns "written", and the
+// status gets the number of bytes.
+//
+// Invariants
+//   Both ends count messages. So the transport learns of every message of the process, also of those that only the
+//   library handles, in the order of the program's calls, and before the library does: note, post_send, post_receive.
+//   Each put that `match` has returned ends with one call of end_put or retry_put, or with its transfer.
+//   The data of a transport for a transfer is `Transfer::state`. Its destructor ends what has not ended.
+//   Functions that are not noexcept throw Error.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/counters.hpp"
+#include "base/error.hpp"
+#include "mpi/real.hpp"
+#include "pack/batch.hpp"
+
+namespace tempi::message {
+
+struct Envelope;
+struct Message;
+struct Transfer;
+
+// The data of a transport for a transfer.
+class TransportState {
+ public:
+  virtual ~TransportState() = default;
+};
+
+// A receive whose match queue is not known before it is complete, such as a receive from MPI_ANY_SOURCE.
+class Undecided {
+ public:
+  virtual ~Undecided() = default;
+  virtual void decide(int code, const MPI_Status& status) noexcept = 0;  // it is complete
+  virtual void decide_nothing() noexcept = 0;                            // it has matched no message
+};
+using UndecidedPtr = std::shared_ptr<Undecided>;
+
+// The answer to note().
+struct Noted {
+  UndecidedPtr undecided{};           // of the receive
+  std::uint64_t arrow = 0;            // of the receive, in the timeline; 0: none
+  std::uint64_t comm = 0, order = 0;  // for note_request(); only the transport reads them
+  void* queue = nullptr;
+};
+
+// Where the receive of an unmatched send will be posted.
+struct Receiver {
+  const void* process = nullptr;  // identifies the process
+  std::uint64_t queue = 0;        // identifies the match queue in the process
+  bool is_probed = false;         // the process probes for messages, perhaps for this one: it posts no receive before
+  bool has_come = false;          // the process is in the call that posts the receive
+  bool operator==(const Receiver& other) const { return process == other.process && queue == other.queue; }
+};
+
+// The state of a send.
+struct Match {
+  enum class How : std::uint8_t { packed, unmatched, put } how = How::packed;
+  bool is_remote = false;       // a put into memory of another process
+  bool goes_in_chunks = false;  // a put in chunks, which the receiver unpacks while later ones arrive
+  bool is_put() const { return how == How::put; }
+  bool is_unmatched() const { return how == How::unmatched; }
+};
+
+enum class PutEnd : std::uint8_t {
+  written,  // the bytes are written
+  packed,   // the library's message will have the bytes
+  dropped,  // the message cannot be sent
+};
+
+// How the bytes of a message have arrived.
+struct Arrival {
+  enum class How : std::uint8_t {
+    packed,   // in the library's message
+    written,  // in the program's buffer
+    bounced,  // packed, in memory of the transport, until release_bounced()
+    lost,     // not at all: the FIN message has arrived, but the kernel has failed
+  } how = How::packed;
+  std::int64_t bytes = 0;          // if written or bounced
+  pack::End packed{};              // if bounced
+  std::optional<Error> failure{};  // if lost
+};
+
+struct Transport {
+  // ---- MPI begins and ends. progress() is called in MPI calls while `wants_progress` is set.
+  void (*open)() noexcept;
+  void (*close)() noexcept;
+  void (*progress)() noexcept;
+
+  // ---- messages that only the library handles. One of `out` and `in` may be null.
+  // Before the library's call; after the library has made a request; at each start of a persistent request; at its end.
+  Noted (*note)(const Envelope* out, const Envelope* in, bool is_persistent) noexcept;
+  void (*note_request)(const Envelope* out, const Envelope* in, const Noted& noted, bool is_persistent,
+                       Handle request) noexcept;
+  void (*note_start)(Handle request) noexcept;
+  void (*note_free)(Handle request) noexcept;
+  // Any probe; before a matched probe, which takes a message out of its queue; TEMPI never probes on this communicator.
+  void (*note_probe)() noexcept;
+  UndecidedPtr (*note_matched_probe)(int source, int tag, Handle comm) noexcept;
+  void (*promise_no_probes)(Handle comm) noexcept;
+  // All members of this communicator of TEMPI are in a call in which they post their receives; or have left it.
+  void (*note_all_in_call)(Handle comm, bool are_in_it) noexcept;
+  // The counts of this communicator are wrong from here on, for example because a call of the library has failed.
+  void (*lose_order)(Handle comm, Outcome why) noexcept;
+  // Before MPI_Cancel. `message` may be null. False: do not cancel, because the message of this receive is on its way.
+  bool (*cancel)(const std::shared_ptr<Message>& message, Handle request) noexcept;
+
+  // ---- a receive into GPU memory
+  void (*post_receive)(Message& message) noexcept;                     // before the library's call
+  void (*posted)(Message& message, bool is_well) noexcept;             // after it
+  Arrival (*end_receive)(Transfer& transfer, bool has_come) noexcept;  // complete; `has_come`: without an error
+  void (*release_bounced)(Transfer& transfer) noexcept;                // the bytes are unpacked
+  // While the receive is pending: queues the unpacking of the chunks that have arrived. False: none are expected.
+  bool (*unpack_arrived)(Transfer& transfer) noexcept;
+  // Behind end_receive(): queues the unpacking of the other chunks. Nothing: unpack_arrived() has queued none.
+  std::optional<pack::Queued> (*queue_rest)(Transfer& transfer);
+
+  // ---- a send from GPU memory
+  Match (*post_send)(Handle comm, Transfer& transfer, bool may_put) noexcept;  // the result is packed or unmatched
+  void (*note_send_request)(const Message& message) noexcept;                  // after the library has made a request
+  Receiver (*receiver)(const Transfer& transfer) noexcept;                     // behind post_send(): unmatched
+  // `is_next`: there is no earlier unmatched send to this process.
+  Match (*match)(Transfer& transfer, bool is_next) noexcept;
+
+  // ---- a put: `match` is "put"
+  pack::Member (*put)(Transfer& transfer) noexcept;  // what a launch copies for it
+  pack::Queued (*queue_chunks)(Transfer& transfer);  // instead of put(), if it goes in chunks
+  void (*report_arrived)(Transfer& transfer,
+                         bool waits);  // tells the receiver which chunks are written; waits: for all
+  // The kernel has ended, or none is launched. PutEnd::packed: kernels that have failed may still use the result.
+  std::shared_ptr<const void> (*end_put)(Transfer& transfer, PutEnd how) noexcept;
+  void (*retry_put)(Transfer& transfer);           // instead: the kernel failed, but the FIN message has been sent
+  void (*take_back)(Transfer& transfer) noexcept;  // behind end_put(): the library could not send the FIN message
+
+  // The program may have freed the buffer since the last message.
+  void (*forget_buffer)(Transfer& transfer) noexcept;
+};
+
+// The transport of this process (process/transport.cpp).
+const Transport& transport() noexcept;
+
+// The transport counts messages. It does not change between MPI_Init and MPI_Finalize, so that no message is missed.
+inline std::atomic<bool> counts_messages{false};
+inline bool notes_messages() noexcept { return counts_messages.load(std::memory_order_relaxed); }
+// The transport may put messages. It changes as seldom.
+inline std::atomic<bool> may_put{false};
+inline bool has_transport() noexcept { return may_put.load(std::memory_order_relaxed); }
+// The number of receives that unpack_arrived() may have work for.
+inline std::atomic<int> n_bouncing{0};
+inline std::atomic<bool> wants_progress{false};
+inline void progress_transport() noexcept {
+  if (wants_progress.load(std::memory_order_relaxed)) transport().progress();
+}
+
+// Posts a receive into GPU memory by post(), which returns an MPI error code.
+template <class Fn>
+int post_noted(Message& message, const Fn& post) {
+  if (!notes_messages()) return post();
+  transport().post_receive(message);
+  const int code = post();
+  transport().posted(message, code == MPI_SUCCESS);
+  return code;
+}
+
+// While it lives, all members of this communicator of TEMPI are in one call, in which they post their receives.
+class AllInCall {
+ public:
+  explicit AllInCall(Handle comm) noexcept : comm_(comm) { note(true); }
+  ~AllInCall() { note(false); }
+  AllInCall(const AllInCall&) = delete;
+  AllInCall& operator=(const AllInCall&) = delete;
+
+ private:
+  void note(bool are_in_it) const noexcept {
+    if (notes_messages()) transport().note_all_in_call(comm_, are_in_it);
+  }
+  const Handle comm_;
+};
+
+inline void note_probe() noexcept {
+  if (notes_messages()) transport().note_probe();
+}
+
+inline void lose_order(Handle comm, Outcome why = Outcome::ended_by_failure) noexcept {
+  if (notes_messages()) transport().lose_order(comm, why);
+}
+
+}  // namespace tempi::message
