@@ -31,10 +31,11 @@ static void check(int failed, const char* what) {
   exit(2);
 }
 
-static void open_gpu(void) {
+static void open_gpu(int rank) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   check(!driver, "loading libcuda.so.1");
   int (*init)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
+  int (*count)(int*) = (int (*)(int*))dlsym(driver, "cuDeviceGetCount");
   int (*retain)(void**, int) = (int (*)(void**, int))dlsym(driver, "cuDevicePrimaryCtxRetain");
   int (*make_current)(void*) = (int (*)(void*))dlsym(driver, "cuCtxSetCurrent");
   cu_alloc = (int (*)(DevicePtr*, size_t))dlsym(driver, "cuMemAlloc_v2");
@@ -42,7 +43,9 @@ static void open_gpu(void) {
   cu_to_device = (int (*)(DevicePtr, const void*, size_t))dlsym(driver, "cuMemcpyHtoD_v2");
   cu_to_host = (int (*)(void*, DevicePtr, size_t))dlsym(driver, "cuMemcpyDtoH_v2");
   void* context = NULL;
-  check(init(0) || retain(&context, 0) || make_current(context), "starting the GPU");
+  int n_gpus = 0;
+  check(init(0) || count(&n_gpus) || n_gpus == 0, "finding a GPU");
+  check(retain(&context, rank % n_gpus) || make_current(context), "starting the GPU");
 }
 
 static void* data_memory(size_t bytes) {
@@ -251,7 +254,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   check(size != 2 || argc < 3, "starting with two ranks, and with two arguments or more,");
   use_gpu = !strcmp(argv[1], "gpu");
-  if (use_gpu) open_gpu();
+  if (use_gpu) open_gpu(rank);
 
   void* data = data_memory((size_t)kBufferBytes);
   void* packed = packed_memory((size_t)4 << 20);

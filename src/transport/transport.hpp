@@ -149,8 +149,8 @@ struct Transport {
   // ---- a put: `match` is "put"
   pack::Member (*put)(Transfer& transfer) noexcept;  // what a launch copies for it
   pack::Queued (*queue_chunks)(Transfer& transfer);  // instead of put(), if it goes in chunks
-  void (*report_arrived)(Transfer& transfer,
-                         bool waits);  // tells the receiver which chunks are written; waits: for all
+  // Tells the receiver which chunks are written; `waits`: for all of them.
+  void (*report_arrived)(Transfer& transfer, bool waits);
   // The kernel has ended, or none is launched. PutEnd::packed: kernels that have failed may still use the result.
   std::shared_ptr<const void> (*end_put)(Transfer& transfer, PutEnd how) noexcept;
   void (*retry_put)(Transfer& transfer);           // instead: the kernel failed, but the FIN message has been sent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import cupy
 import numpy as np
@@ -16,7 +17,11 @@ COMM = MPI.COMM_WORLD
 ROUNDS = 6
 SPIN_CYCLES = 20_000_000  # a hundredth of a second
 N_ROWS, N_COLUMNS, WIDTH = 96, 80, 24
-COLUMNS = MPI.DOUBLE.Create_vector(N_ROWS, WIDTH, N_COLUMNS).Commit()
+
+
+@cache
+def columns() -> MPI.Datatype:
+    return MPI.DOUBLE.Create_vector(N_ROWS, WIDTH, N_COLUMNS).Commit()
 
 
 class Buffers:
@@ -37,7 +42,7 @@ class Buffers:
         return array
 
     def ends(self) -> tuple[list[object], list[object]]:
-        return [self.out, 1, COLUMNS], [self.into, 1, COLUMNS]
+        return [self.out, 1, columns()], [self.into, 1, columns()]
 
 
 def sendrecv(buffers: Buffers) -> None:
@@ -62,8 +67,8 @@ def packed(buffers: Buffers) -> None:
     """MPI_Pack and MPI_Unpack of this rank's own data: both are queued."""
     dense = cupy.zeros(N_ROWS * WIDTH)
     out, into = buffers.ends()
-    COLUMNS.Pack(out[0], dense, 0, COMM)
-    COLUMNS.Unpack(dense, 0, into[0], COMM)
+    columns().Pack(out[0], dense, 0, COMM)
+    columns().Unpack(dense, 0, into[0], COMM)
 
 
 def with_a_collective(buffers: Buffers) -> None:
