@@ -48,6 +48,18 @@ def test_includes_only_what_its_folder_may(path):
             assert (SRC / name).exists(), f'"{name}" does not exist: paths are relative to src/'
 
 
+def test_folders_depend_one_way():
+    """A folder includes folders of earlier rows, except that the two rooms of messages include each other."""
+    rows = list(MAY_INCLUDE)
+    later = {(room, other) for room in rows for other in MAY_INCLUDE[room] if rows.index(other) > rows.index(room)}
+    assert later == {("request", "transfer")}
+
+
+@pytest.mark.parametrize("room", ["request", "transfer", "interpose"])
+def test_messages_name_no_transport(room):
+    assert not [other for other in MAY_INCLUDE[room] if other.startswith("transport/")]
+
+
 def test_only_the_options_table_reads_the_environment():
     callers = [p for p in FILES if re.search(r"\b(secure_)?getenv\b|\benviron\b", _code(p))]
     assert [str(p.relative_to(SRC)) for p in callers] in (["base/options.cpp"], [])
