@@ -14,6 +14,7 @@
 #include "device/stream_order.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/handle.hpp"
 #include "mpi_config.h"
 #include "transfer/endpoint.hpp"
 #include "transfer/engine.hpp"
@@ -241,11 +242,11 @@ int init(const Partitions& given, device::Device& device, OverBuffer library) {
 template <class Pack>
 int make_ready_packed(Handle request, const Pack& pack, FunctionRef<int()> library) noexcept {
   const PartitionedPtr sent = all().find(request);
-  if (!sent || !sent->is_sent()) return library();
   try {
-    pack(*sent);
+    if (sent && sent->is_sent()) pack(*sent);
+    else device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
   } catch (...) {
-    return raise(sent->comm(), caught_error());
+    return raise(sent ? sent->comm() : comm_self(), caught_error());
   }
   return library();
 }

@@ -6,6 +6,7 @@
 
 #include "collective/schedule.hpp"
 #include "request/completion.hpp"
+#include "request/deferred.hpp"
 #include "request/start.hpp"
 #include "transfer/engine.hpp"
 #include "transport/transport.hpp"
@@ -68,6 +69,7 @@ int Schedule::wait_for(int n, void* requests) const {
 
 // True: all are complete.
 bool Schedule::test(int& code) {
+  const message::NothingDeferred while_tested;
   bool are_all = true;
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     if (messages_[i].is_complete) continue;

@@ -105,7 +105,7 @@ std::optional<ProgramStream> stream_for(Device& device, const Location& location
 
 void wait_for_array(Device& device, const Location& location, StreamHandle handle) {
   OfThread* const own = of_thread();
-  if (own == nullptr || location.context == nullptr || own->stream.handle == handle) return;
+  if (own == nullptr || location.context == nullptr) return;
   const ProgramStream stream = device.program_stream(handle);
   const Scope here = scope_of(device, stream, location);
   if (here.is_capturing()) refuse_capture();
@@ -165,7 +165,9 @@ void finish_earlier(Device& device, const Location& location) {
 
 void finish_earlier(Device* device) {
   if (device == nullptr || !calls_are_ordered()) return;
-  const Location anywhere{.kind = MemoryKind::pinned, .context = device->program_context()};
+  const OfThread& own = *of_thread();
+  const Context context = own.stream.context != nullptr ? own.stream.context : device->program_context();
+  const Location anywhere{.kind = MemoryKind::pinned, .context = context};
   if (anywhere.context != nullptr) finish_earlier(*device, anywhere);
 }
 

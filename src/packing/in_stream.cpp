@@ -46,13 +46,15 @@ void queue_in(const Scope& stream, const pack::BoxMove& box_move, const Prepared
 bool is_queued_in_stream(const pack::BoxMove& box_move, const PreparedPtr& prepared, device::Device& device) {
   const Location& worker = pack::worker_of(box_move);
   if (!may_be_deferred(box_move)) {
-    device::finish_earlier(device, worker);
+    for (const pack::Place* place : {&box_move.laid_out().place, &box_move.dense().place})
+      device::finish_earlier(device, place->gpu());
     return false;
   }
   const auto stream = device::stream_for(device, worker);
   if (stream) {
     const Scope here(device, worker.context, *stream);
-    device::earlier_of_arrays().hold_back(here);
+    const device::Earlier earlier = device::earlier_of_arrays();
+    here.is_capturing() ? earlier.wait() : earlier.hold_back(here);  // a graph has no events of other streams
     queue_in(here, box_move, prepared);
   } else {
     device::earlier_of_arrays().hold_back(Scope(device, worker.context));

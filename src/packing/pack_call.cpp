@@ -255,7 +255,10 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
     }
     type = analyse_type(call.datatype).type;
   }
-  if (type == nullptr) return pass_on(real, call, Outcome::passed_unsupported);
+  if (type == nullptr) {
+    device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
+    return pass_on(real, call, Outcome::passed_unsupported);
+  }
   if (overflows(call, type->size())) return pass_on(real, call, Outcome::passed_invalid);
   if (call.count == 0 || type->size() == 0) return pass_on(real, call, Outcome::passed_faster);
   device::Device* device = device::current();

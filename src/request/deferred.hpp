@@ -1,13 +1,26 @@
-// Unpacking that a completing call leaves to the stream of its thread (device/stream_order.hpp): the stream waits for
-// it, not the CPU.
+// Unpacking that is queued and not waited for (device/stream_order.hpp). The call that completes the receive lets the
+// stream of its thread wait for it; without a stream, the CPU waits. Another call may have queued it: a query of the
+// request, or a call about another message.
 #pragma once
 
 #include "request/message.hpp"
 
 namespace tempi::message {
 
-// The unpacking of a receive is queued. True: the stream waits for it, and the message is kept until it is done.
+// The unpacking of a receive is queued. True: nobody waits for it yet, and the message is kept until it is done.
 bool is_deferred(const MessagePtr& message, Transfer& transfer) noexcept;
+
+// The calling thread tells the program that the receives of a message are complete.
+void follow_deferred(Message& message) noexcept;
+
+// While it lives, this thread defers nothing: another thread may tell the program of the end of these receives.
+class NothingDeferred {
+ public:
+  NothingDeferred() noexcept;
+  ~NothingDeferred();
+  NothingDeferred(const NothingDeferred&) = delete;
+  NothingDeferred& operator=(const NothingDeferred&) = delete;
+};
 
 // The packed bytes of a receive are about to come again. Throws what its unpacking has failed with.
 void await_deferred(Transfer& transfer);

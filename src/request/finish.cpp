@@ -5,6 +5,7 @@
 #include "base/trace.hpp"
 #include "device/host_pages.hpp"
 #include "mpi/errors.hpp"
+#include "request/deferred.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/grouped_packing.hpp"
 #include "transfer/repeated_calls.hpp"
@@ -117,7 +118,8 @@ bool finish(std::vector<Completed>& all) noexcept {
   unpack(all);
   bool all_well = true;
   for (Completed& done : all) {
-    const Message& message = *done.message;
+    Message& message = *done.message;
+    follow_deferred(message);
     if (message.is(MessageState::seen)) tell_again(*done.status, message.told);  // MPICH forgets it
     if (message.receives_from_nobody) say_nobody(*done.status);
     if (message.is(MessageState::withdrawn)) real_pmpi().MPI_Status_set_cancelled(done.status, 1);
@@ -242,6 +244,7 @@ void unpack(const std::vector<Completed>& all) noexcept {
 
 void note_told(const MessagePtr& message, MPI_Status* status, int code) noexcept {
   unpack({{message, nullptr, status, code}});
+  follow_deferred(*message);
   if (message->receives_from_nobody) say_nobody(*status);
   message->told = *status;
   message->start_code = code;

@@ -49,6 +49,8 @@ int start_one(const Real& real, Message* message, void* request, device::Locatio
     return real.MPI_Start(request);
   }
   if (message->is_active() || is_freed(*message)) return raise(message->comm, MPI_ERR_REQUEST);
+  // The library may read arguments of a collective call that are not packed.
+  if (message->is_collective()) device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
   const device::OrderedByMarks ordered;
   const auto look_again = [&](Transfer& transfer) {
     if (transfer.packed_buffer.look_again(seen)) transfer.forget_buffer();

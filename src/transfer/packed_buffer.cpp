@@ -270,6 +270,7 @@ void PackedBuffer::unpack(std::int64_t received) {
 
 // Incomplete last element: the program's element is packed, overwritten with the received bytes, and unpacked again.
 void PackedBuffer::unpack_part(std::int64_t begin, std::int64_t n) {
+  await_earlier();
   pack::End end = box_move_.laid_out();
   end.address = end.at(begin / end.layout->size * end.extent);
   if (device_ != nullptr) end.place = pack::locate(end, 1, *device_);

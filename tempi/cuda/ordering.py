@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any
@@ -36,6 +37,13 @@ def handle_of(stream: Any) -> int:
     )
 
 
+class _Outer(threading.local):
+    """The streams that a thread had before its blocks began, the innermost block's last."""
+
+    def __init__(self) -> None:
+        self.streams: list[int] = []
+
+
 class stream(ContextDecorator):
     """Order the MPI calls of this thread in a CUDA stream, in a ``with`` block or in a decorated function.
 
@@ -68,7 +76,7 @@ class stream(ContextDecorator):
     def __init__(self, stream: Any) -> None:
         self._stream = stream  # keeps it alive
         self._handle = handle_of(stream)
-        self._outer: list[int] = []
+        self._outer = _Outer()
 
     def _recreate_cm(self) -> stream:
         """One for each call of a decorated function: threads may call it at the same time."""
@@ -83,7 +91,7 @@ class stream(ContextDecorator):
         outer = library().get_stream()
         if library().set_stream(self._handle) != 0:
             raise RuntimeError(f"tempi.stream: CUDA does not know the stream {self._handle:#x}")
-        self._outer.append(outer)
+        self._outer.streams.append(outer)
         return self
 
     def __exit__(
@@ -92,4 +100,4 @@ class stream(ContextDecorator):
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        library().set_stream(self._outer.pop())
+        library().set_stream(self._outer.streams.pop())

@@ -234,6 +234,53 @@ def tested(step: Step) -> None:
     step.end()
 
 
+def completed_elsewhere(step: Step) -> None:
+    """A query in one stream finds the receive complete; the call that completes it has another stream."""
+    step.begin()
+    receive = step.comm.Irecv(step.message(step.received, step.into), step.peer)
+    send = step.comm.Isend(step.message(step.sent, step.out), step.peer)
+    while not receive.Get_status():
+        pass
+    send.Wait()
+    first, second = step.program.streams
+    step.stream = first if step.stream is second else second
+    with tempi.stream(step.stream):
+        receive.Wait()
+    step.end()
+
+
+def completed_without_stream(step: Step) -> None:
+    """The bytes are there when MPI_Wait returns."""
+    step.begin()
+    receive = step.comm.Irecv(step.message(step.received, step.into), step.peer)
+    send = step.comm.Isend(step.message(step.sent, step.out), step.peer)
+    while not receive.Get_status():
+        pass
+    with tempi.stream(None):
+        MPI.Request.Waitall([receive, send])
+    wanted = step.received.contents.copy()
+    wanted[step.into.offsets] = step.payload_of(step.peer)
+    found = step.received.array.to_numpy()
+    np.testing.assert_array_equal(found, wanted, err_msg=f"{step.way}: {step.received.kind}")
+    step.end()
+
+
+def tested_neighbours(step: Step) -> None:
+    """MPI_Test in one stream ends some of its messages; the thread has no stream when the call is complete."""
+    step.begin()
+    graph = step.comm.Create_dist_graph_adjacent([step.peer], [step.peer])
+    request = graph.Ineighbor_alltoallw(
+        [step.message(step.sent, step.out)[0], [1], [0], [step.out.datatype]],
+        [step.message(step.received, step.into)[0], [1], [0], [step.into.datatype]],
+    )
+    for _ in range(20):
+        request.Get_status()
+    with tempi.stream(None):
+        request.Wait()
+    graph.Free()
+    step.end()
+
+
 def recurring(step: Step) -> None:
     """The same calls again: the second takes the message of the first."""
     for step.round in range(3):
@@ -339,6 +386,9 @@ STEPS: dict[str, Callable[[Step], None]] = {
     "Sendrecv_replace": replaced,
     "Isend, Irecv, Waitall": nonblocking,
     "Isend, Irecv, Test": tested,
+    "Request_get_status, Wait in another stream": completed_elsewhere,
+    "Request_get_status, Waitall without a stream": completed_without_stream,
+    "Ineighbor_alltoallw, Wait without a stream": tested_neighbours,
     "Isend, Irecv again": recurring,
     "Send_init, Recv_init": persistent,
     "Pack, Sendrecv, Unpack": packed,

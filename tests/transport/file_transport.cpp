@@ -226,7 +226,7 @@ Match match(Transfer& transfer, bool) noexcept {
   try {
     if (transfer.packed_buffer.bytes() <= room) {
       take_memory(state, transfer.packed_buffer, pack::Direction::pack);
-      return {Match::How::put};
+      return {.how = Match::How::put, .is_remote = true};  // its receiver may be in another process
     }
   } catch (const Error&) {  // there is no memory
   }

@@ -4,6 +4,7 @@
 
 #include "base/recycled.hpp"
 #include "device/cuda/check.hpp"
+#include "device/cuda/current.hpp"
 #include "device/host_pages.hpp"
 
 namespace tempi::device {
@@ -69,6 +70,7 @@ bool Flags::is_done(std::size_t i, std::uint64_t number) const {
 
 void Flags::check() const {
   check_life(driver_, life_);
+  const RelaxedCapture relaxed(driver_);
   device::check(driver_, driver_.cuEventQuery(reached_), "cuEventQuery");
 }
 

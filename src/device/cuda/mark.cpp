@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "device/cuda/check.hpp"
+#include "device/cuda/current.hpp"
 
 namespace tempi::device {
 namespace {
@@ -38,6 +39,7 @@ class CudaMark final : public Mark {
   bool reached() override {
     if (is_reached_.load(std::memory_order_acquire)) return true;
     check_life(driver_, life_);
+    const RelaxedCapture relaxed(driver_);  // any thread may be capturing a graph
     const CUresult result = driver_.cuEventQuery(event_);
     if (result == CUDA_ERROR_NOT_READY) return false;
     check(driver_, result, "cuEventQuery");
@@ -47,6 +49,7 @@ class CudaMark final : public Mark {
   void wait() override {
     if (is_reached_.load(std::memory_order_acquire)) return;
     check_life(driver_, life_);
+    const RelaxedCapture relaxed(driver_);
     check(driver_, driver_.cuEventSynchronize(event_), "cuEventSynchronize");
     is_reached_.store(true, std::memory_order_release);
   }
