@@ -9,7 +9,7 @@ namespace tempi::message {
 // The unpacking of a receive is queued. True: the stream waits for it, and the message is kept until it is done.
 bool is_deferred(const MessagePtr& message, Transfer& transfer) noexcept;
 
-// The packed bytes of a receive are about to come again. Throws what its unpacking has failed with.
+// Before the packed bytes of a receive are received again: waits for its unpacking, and throws if that has failed.
 void await_deferred(Transfer& transfer);
 
 }  // namespace tempi::message
