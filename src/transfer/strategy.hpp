@@ -33,10 +33,9 @@ struct Shape {
 // Precedence: the strategy of the options if possible, then the fastest one predicted by this machine's profile, then a
 // simple rule.
 //
-// `may_be_direct`: this end may publish the receive or claim one. For GPU memory that TEMPI handles and peers in reach
-// (whose shared segment this process maps; a wildcard may be in reach). Precedence: the options, then the profile's
-// prediction, then (where it has none of direct messages) yes: a kernel and a FIN message replace two kernels and the
-// library's transport.
+// `may_be_direct`: this end may publish its receive, or claim one. For GPU memory that TEMPI handles and peers that may
+// be in reach (their shared segments tell). Precedence: the options, then the profile's prediction, then (where it has
+// none of direct messages) yes: a kernel and a FIN message replace two kernels and the library's transport.
 struct Choice {
   Strategy strategy;
   bool may_be_direct = false;

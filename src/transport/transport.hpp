@@ -148,8 +148,8 @@ struct Transport {
 
   // ---- a send from GPU memory
   Match (*post_send)(Handle comm, Transfer& transfer, bool may_write) noexcept;  // the result is packed or unmatched
-  void (*note_send_request)(const Message& message) noexcept;                  // after the library has made a request
-  Receiver (*receiver)(const Transfer& transfer) noexcept;                     // after post_send(): unmatched
+  void (*note_send_request)(const Message& message) noexcept;                    // after the library has made a request
+  Receiver (*receiver)(const Transfer& transfer) noexcept;                       // after post_send(): unmatched
   // `is_next`: there is no earlier unmatched send to this process.
   Match (*match)(Transfer& transfer, bool is_next) noexcept;
 
