@@ -8,7 +8,7 @@
 //                 └─ pack::Place            where the end lies: one location, or one for each part
 //                    └─ device::Location    kind of memory, GPU, context, allocation
 //
-// Four words for one side of a message, in the order in which they are made:
+// Four words for one side of a message:
 //     Buffer     arguments of the call: address, count, datatype, communicator (transfer/endpoint.hpp)
 //     Envelope   a Buffer with peer and tag (transfer/call.hpp)
 //     Endpoint   a Buffer with analysed datatype, located memory and strategy (transfer/packed_buffer.hpp)
