@@ -1,4 +1,4 @@
-"""The import table: dependencies between the rooms of tempi/ go one way, ranks load few, none reads the environment."""
+"""The import table: dependencies between the parts of tempi/ go one way, ranks load few, none reads the environment."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from support import shim
 
 PACKAGE = Path(__file__).resolve().parent.parent / "tempi"
 BENCH = PACKAGE.parent / "bench"
-# A room is a folder of tempi/ or a module beside them. Each one stands below those that it may import.
+# A part is a folder of tempi/ or a module beside them. Each one stands below those that it may import.
 MAY_IMPORT = {
     "_version": set(),
     "_native": set(),
@@ -64,29 +64,29 @@ def imported(path, package):
             yield from (alias.name for alias in node.names)
 
 
-def rooms_below(path, package, folder):
+def parts_below(path, package, folder):
     names = (name.split(".") for name in imported(path, package))
-    room = path.relative_to(folder).parts[0].removesuffix(".py")
-    return room, {name[1] for name in names if name[0] == package and len(name) > 1} - {room}
+    part = path.relative_to(folder).parts[0].removesuffix(".py")
+    return part, {name[1] for name in names if name[0] == package and len(name) > 1} - {part}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_room_imports_only_those_below_it(path):
-    room, below = rooms_below(path, "tempi", PACKAGE)
-    assert room in MAY_IMPORT, "a room that the table does not have"
-    assert below <= MAY_IMPORT[room]
+def test_a_part_imports_only_those_below_it(path):
+    part, below = parts_below(path, "tempi", PACKAGE)
+    assert part in MAY_IMPORT, "a part that the table does not have"
+    assert below <= MAY_IMPORT[part]
 
 
 def test_the_table_has_no_circle():
     done = set()
-    for room, below in MAY_IMPORT.items():
-        assert below <= done, f"{room} comes before a room that it imports"
-        done.add(room)
+    for part, below in MAY_IMPORT.items():
+        assert below <= done, f"{part} comes before a part that it imports"
+        done.add(part)
 
 
 @pytest.mark.parametrize("path", sorted(BENCH.rglob("*.py")), ids=lambda path: str(path.relative_to(BENCH)))
 def test_a_benchmark_imports_no_other_one(path):
-    _, below = rooms_below(path, "bench", BENCH)
+    _, below = parts_below(path, "bench", BENCH)
     assert below <= {"common"}
 
 

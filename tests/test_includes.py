@@ -7,7 +7,7 @@ import pytest
 
 SRC = Path(__file__).resolve().parent.parent / "src"
 _TABLE = re.findall(r"^\| `([\w/]+)/` \|.*\| ([\w/, ]+) \|$", (SRC / "README.md").read_text(), re.MULTILINE)
-MAY_INCLUDE = {room: set(others.split(", ")) - {"none"} for room, others in _TABLE}
+MAY_INCLUDE = {folder: set(others.split(", ")) - {"none"} for folder, others in _TABLE}
 FILES = sorted(p for p in SRC.rglob("*") if p.suffix in (".cpp", ".hpp", ".h", ".cu", ".cuh", ".def", ".S"))
 
 
@@ -21,16 +21,16 @@ def test_the_pipeline_fits_one_screen():
 
 def test_the_pipeline_names_files_that_exist():
     for line in PIPELINE:
-        room = ""
+        folder = ""
         for name in re.findall(r"[\w/]+\.(?:cpp|hpp|def)\b", line):
-            room = name.rpartition("/")[0] or room  # a file without its room is in the one before
-            assert (SRC / room / name.rpartition("/")[2]).is_file(), line.strip()
+            folder = name.rpartition("/")[0] or folder  # a file without its folder is in the one before
+            assert (SRC / folder / name.rpartition("/")[2]).is_file(), line.strip()
 
 
-def room_of(name):
+def folder_of(name):
     """The innermost folder of the table that the file lies in; none: it has no row."""
-    rooms = [room for room in MAY_INCLUDE if name.startswith(room + "/")]
-    return max(rooms, key=len, default=name.partition("/")[0])
+    folders = [folder for folder in MAY_INCLUDE if name.startswith(folder + "/")]
+    return max(folders, key=len, default=name.partition("/")[0])
 
 
 def included(path):
@@ -39,25 +39,25 @@ def included(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
 def test_includes_only_what_its_folder_may(path):
-    folder = room_of(str(path.relative_to(SRC)))
+    folder = folder_of(str(path.relative_to(SRC)))
     assert folder in MAY_INCLUDE, "a folder that src/README.md does not know"
     for name in included(path):
-        target = room_of(name)
+        target = folder_of(name)
         if "/" in name:
             assert target == folder or target in MAY_INCLUDE[folder], f'"{name}" may not be included here'
             assert (SRC / name).exists(), f'"{name}" does not exist: paths are relative to src/'
 
 
 def test_folders_depend_one_way():
-    """A folder includes folders of earlier rows, except that the two rooms of messages include each other."""
+    """A folder includes folders of earlier rows, except that the two folders of messages include each other."""
     rows = list(MAY_INCLUDE)
-    later = {(room, other) for room in rows for other in MAY_INCLUDE[room] if rows.index(other) > rows.index(room)}
+    later = {(one, other) for one in rows for other in MAY_INCLUDE[one] if rows.index(other) > rows.index(one)}
     assert later == {("request", "transfer")}
 
 
-@pytest.mark.parametrize("room", ["request", "transfer", "interpose"])
-def test_messages_name_no_transport(room):
-    assert not [other for other in MAY_INCLUDE[room] if other.startswith("transport/")]
+@pytest.mark.parametrize("folder", ["request", "transfer", "interpose"])
+def test_messages_name_no_transport(folder):
+    assert not [other for other in MAY_INCLUDE[folder] if other.startswith("transport/")]
 
 
 def test_only_the_options_table_reads_the_environment():

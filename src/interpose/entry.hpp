@@ -1,4 +1,4 @@
-// The door: how a function of the table is exported under its two names.
+// How a function of the table is exported under its two names.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 #include "mpi/real.hpp"
 #include "mpi_config.h"
 
-// Entries are translations into the terms of these rooms.
+// Entries translate calls into the terms of these folders. (request/, transfer/ and transport/ are tempi::message.)
 namespace tempi::message {}
 namespace tempi::process {}
 namespace tempi::interpose {

@@ -12,7 +12,7 @@ using LargeSend = LibraryFunction<int(const void*, Count, Handle, int, int, Hand
 struct Forms {
   SmallSend small;
   LargeSend large;  // null: the program called the other form
-  SmallSend make;   // by which the request of a managed one is made, over the payload
+  SmallSend make;   // makes the request of a managed send, over its packed buffer
 };
 
 enum class Bytes : bool { of_program, buffered };

@@ -32,7 +32,7 @@ int sendrecv(const Real& real, Small small, Large large, const Envelope& out, co
       [&] { return exchange(as_given(out.buffer), as_given(in.buffer), last); }, exchange);
 }
 
-// One buffer: with payloads it is an exchange of two, else the library's own call, `replace`.
+// One buffer: if TEMPI packs it, an exchange of two packed buffers; else the library's own call, `replace`.
 template <class Small, class Large, class Last, class Replace>
 int sendrecv_replace(const Real& real, Small small, Large large, const Envelope& out, const Envelope& in, Last last,
                      const Replace& replace) noexcept {

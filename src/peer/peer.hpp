@@ -32,7 +32,7 @@ bool knows(Handle comm) noexcept;
 // Of a valid communicator.
 void get_to_know(Handle comm) noexcept;
 
-// Data of another room about a communicator, which goes with it.
+// Data of another folder about a communicator; it ends with the communicator.
 class Attachment {
  public:
   virtual ~Attachment() = default;

@@ -1,5 +1,5 @@
-// Wait, Test and their relatives over arrays of requests, some of which are managed. `real` is the layer below the name
-// that the program called; addresses of requests are the program's.
+// Wait, Test and their relatives over arrays of requests, some of which are managed. `real`: the functions that the
+// program's call goes to, MPI_ or PMPI_. Addresses of requests are the program's.
 #pragma once
 
 #include "mpi/real.hpp"
@@ -9,8 +9,8 @@ namespace tempi::message {
 
 int wait(const Real& real, void* request, MPI_Status* status);
 int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses);
-// For messages of our own: each error is told to the handler of its communicator. (MPICH's MPI_Waitall tells that of
-// MPI_COMM_WORLD.) The statuses have the codes.
+// For messages that TEMPI itself posts. The error handler of each message's communicator is told of its error. (MPICH's
+// MPI_Waitall tells that of MPI_COMM_WORLD.) The statuses have the codes.
 int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses);
 int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status);
 int wait_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses);

@@ -22,7 +22,7 @@ class NothingDeferred {
   NothingDeferred& operator=(const NothingDeferred&) = delete;
 };
 
-// The packed bytes of a receive are about to come again. Throws what its unpacking has failed with.
+// Before the packed bytes of a receive are received again: waits for its unpacking, and throws if that has failed.
 void await_deferred(Transfer& transfer);
 
 }  // namespace tempi::message

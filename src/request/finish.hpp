@@ -4,8 +4,8 @@
 // A code alone is not reliable: if the program's error handler returns, MPICH reports success of a failed call. The
 // memory that a call has written shows its effect: a request that is no longer null, a filled status, an error in it.
 //
-// The library is not asked about a request that a call of the program completes: a query makes MPICH's persistent
-// request inactive, ends the request of a file, and calls another error handler than the completing call.
+// TEMPI never queries a request that the program's call completes, because a query makes MPICH's persistent request
+// inactive, ends the request of a file, and calls another error handler than the completing call.
 #pragma once
 
 #include <climits>
@@ -17,7 +17,7 @@
 
 namespace tempi::message {
 
-// Not every mpi.h lets it be compared without a cast.
+// Not every mpi.h lets MPI_STATUS_IGNORE be compared without a cast.
 inline bool is_ignored(const MPI_Status* status) { return status == MPI_STATUS_IGNORE; }
 inline bool are_ignored(const MPI_Status* statuses) { return statuses == MPI_STATUSES_IGNORE; }
 
@@ -78,19 +78,19 @@ class SeenStatuses {
 // A request that the library has completed, with its status and code.
 struct Completed {
   MessagePtr message;  // null once it is cached, or managed again
-  void* slot;          // the program's handle; null for one that it has freed
+  void* slot;          // address of the program's handle; null if the program has freed the request
   MPI_Status* status;
   int code;
 };
 
 void unpack(const std::vector<Completed>& all) noexcept;
 
-// The library has told that a started request is complete, and has left it to a completing call. The message is
-// unpacked and becomes "seen". `status` is corrected; `code` is the error of the request.
+// A query or Testall has reported a started request complete without completing it. The message is unpacked and becomes
+// "seen". `status` is corrected; `code` is the error of the request.
 void note_told(const MessagePtr& message, MPI_Status* status, int code) noexcept;
 
-// True if the request is complete after a call. `slot` is the address of the program's handle; `is_said`: the call has
-// said that the request is complete, though MPICH may write nothing into the status of a send.
+// True if the request is complete after a call. `slot`: address of the program's handle. `is_said`: the call itself has
+// said that the request is complete. (MPICH may write no status of a send.)
 bool is_complete(const Message& message, const void* slot, const MPI_Status& status, bool is_said) noexcept;
 
 // For calls about one request: the code of the call. The library has told the error handler of its own errors.
@@ -108,21 +108,22 @@ int finish_any(Requests& requests, int index, MPI_Status* status, int code) noex
 // Ends a request that the program has freed. True: it was complete, and is released; always so with `waits`.
 bool end_orphan(const MessagePtr& message, bool waits) noexcept;
 
-// An inactive message is done with, and its request.
+// Ends a message that is complete or inactive; frees its request if that is TEMPI's own (Lifetime::ours).
 void end_message(Message& message) noexcept;
 
 // The status of a receive from MPI_PROC_NULL.
 void say_nobody(MPI_Status& status) noexcept;
 
-// The library's MPI_Wait; `message` is null if the request is not ours. Of a request that was never started Open MPI 5
-// reads the status, which nobody has written: a 76 there is MPI_ERR_PROC_FAILED_PENDING. MPI_Test answers at once. The
-// request of a file that a query has told complete is waited for: MPICH's MPI_Test would complete it again.
+// The library's MPI_Wait, or MPI_Test for a request that is inactive to it; `message` is null if the request is not
+// ours. Open MPI 5: MPI_Wait reads the status of a request that was never started, which nobody has written; a 76 there
+// is MPI_ERR_PROC_FAILED_PENDING. MPICH: MPI_Test would complete again the request of a file that a query has reported
+// complete, so MPI_Wait is called. Both libraries: MPI_Test of an inactive request returns at once.
 int library_wait(const Real& real, const Message* message, void* slot, MPI_Status* status) noexcept;
 
 // Ends the continuation, if there is one.
 void end_continuation(Message& message, bool waits) noexcept;
 
-// Unpacks a receive that has ended with `code`; never more bytes than it has room for. `arrow`: Transfer::arrow.
+// Unpacks a receive that has ended with `code`; never more bytes than fit. `arrow`: Transfer::arrow.
 void unpack_received(PackedBuffer& packed_buffer, int code, const MPI_Status& status, std::uint64_t arrow);
 
 }  // namespace tempi::message

@@ -1,18 +1,34 @@
 // A message in progress, represented by a request of the program.
 //
+//     Message                               what a request of the program stands for
+//     └─ outs, ins: Transfers of Transfer   a buffer that TEMPI handles, with its peer, its tag and its put
+//        └─ packed_buffer: PackedBuffer     its packed bytes, and the memory that has them
+//           └─ pack::BoxMove                the boxes between the buffer and the packed bytes, and their two ends
+//              └─ pack::End, twice          address, extent and layout of one side; the packed bytes have no layout
+//                 └─ pack::Place            where the end lies: one location, or one for each part
+//                    └─ device::Location    kind of memory, GPU, context, allocation
+//
+// Four words for one side of a message:
+//     Buffer     arguments of the call: address, count, datatype, communicator (transfer/endpoint.hpp)
+//     Envelope   a Buffer with peer and tag (transfer/call.hpp)
+//     Endpoint   a Buffer with analysed datatype, located memory and strategy (transfer/packed_buffer.hpp)
+//     End        source or destination of a box move (pack/box_move.hpp)
+//
 // Glossary
-//   managed    a request is managed when one of its endpoints is packed by us, its bytes go by other messages, or it is
-//              an undecided receive (transport/ipc/undecided.hpp); all others are the library's alone
+//   managed    a request is managed in three cases; all others are the library's alone:
+//              - the message has a transfer
+//              - its bytes go by other messages
+//              - it is an undecided receive (transport/ipc/undecided.hpp)
 //   transfer   a buffer of the message that is ours, with its packed bytes (transfer/transfer.hpp)
 //   state      the place of the message between its call and its end (request/state.hpp)
 //   active     the program waits for it: every state but "inactive" and "ended"
-//   collective a message of a collective call: its transfers are those of all peers, or it has none and a
-//              continuation; no status tells its bytes
+//   collective a message of a collective call: its transfers are those of all peers; or it has only a continuation; no
+//              status tells its bytes
 //   continuation   what else the request stands for: the send of an Isendrecv, the messages of a collective call
 //
 // Invariants
-//   The handle that the program holds is a real request of the library: a receive's own, or a persistent send's that is
-//   started once its bytes are packed, or never (request/state.hpp).
+//   The handle that the program holds is a real request of the library: a receive's own request, or a persistent send
+//   that is started when its bytes are packed, or never (request/state.hpp).
 //   The engine keeps every message with such a handle, except while a call completes it: that call has taken it.
 //   A message with a continuation is not complete, whatever its own state.
 #pragma once
@@ -32,10 +48,10 @@ struct Message;
 class RequestCache;
 struct CachedRequest;
 
-// The place in which a message was cached last. It is gone when the request cache has been emptied since.
+// The cache entry that held a message last. It is invalid after the request cache was emptied.
 struct LastCached {
   CachedRequest* there = nullptr;
-  std::uint64_t n_emptied = 0;  // times the request cache had been emptied; 0: nowhere yet
+  std::uint64_t n_emptied = 0;  // times that the request cache had been emptied; 0: the message was never cached
 };
 
 class Continuation {
@@ -66,7 +82,7 @@ class CompletionHook {
 enum class Lifetime : std::uint8_t {
   call,      // no request: as long as the call
   plain,     // the library frees its request at completion
-  ours,      // persistent, unknown to the program: we free it at completion, unless the message is cached
+  ours,      // made and freed by TEMPI, persistent in the library; freed at completion, unless the message is cached
   programs,  // persistent, made so by the program
 };
 
@@ -83,14 +99,14 @@ struct Message {
   bool is_buffered = false;                 // MPI_Bsend_init: each start is an MPI_Ibsend
   bool is_blocking = false;                 // the program's call ends with the message
   bool receives_from_nobody = false;        // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
-  std::optional<Function> may_repeat_as{};  // whose next call may take it over
+  std::optional<Function> may_repeat_as{};  // the function whose next call may reuse it
   std::shared_ptr<RequestCache>
       request_cache{};       // where it is cached when it is complete; null: it ends (transfer/repeated_calls.hpp)
   LastCached last_cached{};  // in that request cache
   std::shared_ptr<CompletionHook> hook{};  // of a collective call
   StateMachine state{};
   std::shared_ptr<Continuation> continuation{};  // not complete yet
-  UndecidedPtr undecided{};                      // of a receive whose number is known when it is complete
+  UndecidedPtr undecided{};                      // of a receive that gets its sequence number when it is complete
   MPI_Status told{};                             // by MPI_Request_get_status, of a message that it has seen
   int start_code = MPI_SUCCESS;                  // result of the library's MPI_Start, or of the continuation
   std::optional<Error> failure{};                // error of packing or unpacking

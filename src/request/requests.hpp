@@ -7,9 +7,9 @@
 
 namespace tempi::message {
 
-// Complete without the library. A message that a query has told complete is the library's to complete, if its request
-// stays: an error is told to the handler of the call that completes it. A query makes MPICH's persistent requests
-// inactive.
+// Complete without the library. The library must still complete a message that a query has reported complete, if its
+// request remains: the completing call tells its error handler of an error. (A query makes MPICH's persistent requests
+// inactive: they do not remain.)
 inline bool is_ended(const Message& message) {
   const bool request_stays = (message.lifetime == Lifetime::plain || TEMPI_MPI_ABI_OPENMPI) && !message.is_collective();
   return message.ends_without_library() && !(request_stays && message.is(MessageState::seen));

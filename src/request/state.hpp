@@ -1,6 +1,7 @@
 // The state of a message: request/states.def has the states with their invariants, and the steps.
 //
-//   inactive ──▶ pending ──▶ started ──▶ seen ──▶ inactive | ended     a send; get_status leads to "seen"
+//   inactive ──▶ pending ──▶ started ───────────▶ inactive | ended     a send
+//                   │           └────▶ seen ────▶ inactive | ended     told complete, but not completed: get_status
 //                   ├──────▶ delivered ─────────▶ inactive | ended     straight into the receiver's buffer
 //                   ├──────▶ fin_sent ───▶ delivered | failed          the same, its FIN message first
 //                   ├──────▶ withdrawn ─────────▶ inactive | ended     MPI_Cancel before it was started
@@ -8,14 +9,16 @@
 //   inactive ──▶ started ──▶ ...                                       a receive, MPI_Ibsend
 //   inactive ──▶ buffered ──────────────────────▶ inactive | ended     MPI_Start of an MPI_Bsend_init
 //   inactive ──▶ replaced ──────────────────────▶ inactive | ended     a collective call, by messages
+//   inactive ──▶ failed ────────────────────────▶ inactive | ended     the library refuses an MPI_Isendrecv's receive
+//   inactive ──▶ ended                                                 never started, freed; or cached and not reused
 //
-// A message whose request is the program's own persistent one goes back to "inactive" and starts anew, as one does that
-// a later call takes over (transfer/repeated_calls.hpp); every other one ends. MPI_Request_free changes no state of an
-// active message: the engine completes it in place of the program.
+// A message whose request is the program's own persistent one goes back to "inactive", and the program may start it
+// again. A message that is cached (transfer/repeated_calls.hpp) also goes back to "inactive", until a later call takes
+// it over. Every other message ends. MPI_Request_free changes no state of an active message: the engine completes it in
+// place of the program.
 //
 // Invariants
-//   Only the engine, under its lock, makes and leaves "pending" and "fin_sent": the states of a message in its queue,
-//   of one that it is starting, and of one whose kernel it waits for.
+//   Only the engine, under its lock, brings messages into the states "pending" and "fin_sent", and out of them.
 //   All other steps are made by the thread that makes the message, or that calls MPI with its request: one at a time.
 //   Nobody but the library touches the packed buffer of a started message.
 #pragma once

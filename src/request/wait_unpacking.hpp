@@ -16,7 +16,7 @@ int wait_for(const Real& real, Message* message, void* slot, MPI_Status* status)
 void wait_for_each(const Real& real, const Requests& all, const SeenStatuses& statuses) noexcept;
 
 // Before MPI_Waitall: waits for the receives with bounce buffers, together. They are complete then, and MPI_Waitall
-// tells the program. A value: one has failed, and this is the code of MPI_Waitall. The error handler has been told;
+// tells the program. A value: the code of a failed receive, which MPI_Waitall returns. The error handler has been told;
 // `statuses` tell of all requests.
 std::optional<int> wait_for_bounce_buffers(const Real& real, const Requests& all, const SeenStatuses& statuses);
 

@@ -4,12 +4,12 @@
 //   envelope   one buffer of a call with the rank at its other end: outgoing or incoming; a call has one or both
 //   untouched  the library's function of the call's name, over the program's own arguments
 //   given      a buffer as the library gets it: the program's, or the packed buffer of an envelope that is ours
-//   over       the library's function that carries the call over given buffers: the same one, or, of a nonblocking
-//              send, the one that makes its persistent request
+//   over       the library's function applied to given buffers: that of the call's name; for a nonblocking send, the
+//              one that makes its persistent request
 //
 // Invariants
-//   An envelope that is not ours is passed on as the program gave it, whatever the other envelope is. The library's
-//   function is called untouched, once, and nothing is kept, if neither envelope is ours.
+//   A buffer that TEMPI does not handle is passed on unchanged, also if TEMPI handles the other buffer of the call. If
+//   TEMPI handles neither, the library's function is called untouched, once, and nothing is kept.
 #pragma once
 
 #include <optional>
@@ -36,12 +36,12 @@ struct Call {
   void* result;                // the program's status (blocking calls) or the address of its request
   bool is_buffered = false;    // its bytes are taken when it starts: MPI_Ibsend, MPI_Bsend_init
   bool is_one_buffer = false;  // both envelopes are the same buffer: MPI_Sendrecv_replace, MPI_Isendrecv_replace
-  bool is_waited_for = false;  // nonblocking, of a blocking call of the program's
+  bool is_waited_for = false;  // a nonblocking part of a blocking call
 
   const Envelope& envelope() const { return out != nullptr ? *out : *in; }  // of a call that has one
   Handle comm() const { return envelope().buffer.comm; }
   bool blocks() const { return lifetime == Lifetime::call; }
-  // Pending sends start before this call: it may block, or its message may not overtake.
+  // Pending sends must start first: the call may block, or its message must not overtake theirs.
   bool comes_after_pending() const { return blocks() || (out != nullptr && lifetime != Lifetime::programs); }
   // True if the library will accept the address for its result.
   bool is_sound() const {
@@ -66,7 +66,7 @@ int run_found(const Call& call, Endpoints&& endpoints, Untouched untouched, Over
 // MPI_Isendrecv of which at least one buffer is ours: two messages, of which the program holds the receive's request.
 int isendrecv(const Call& call, Endpoints&& endpoints);
 
-// Its outgoing envelope, by MPI_Isend or by a request of our own that completes as the call does.
+// The send part of an MPI_Isendrecv, by MPI_Isend or by a request of our own. `sent`: its request.
 int send_outgoing(const Call& call, FoundEndpoint&& found, Handle* sent);
 
 // A blocking call whose message may be direct.
@@ -99,7 +99,7 @@ int pass_on(const Call& call, const Fn& untouched) {
   return call.blocks() ? Engine::tended(code) : code;
 }
 
-// The same of an undecided receive in host memory: whoever completes it is told of its message.
+// For an undecided receive in host memory: the call that completes it tells `undecided` which message it has matched.
 int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouched, Over over);
 
 // The call is the library's.

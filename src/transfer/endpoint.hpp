@@ -20,7 +20,7 @@ struct Buffer {
   Handle comm;
 };
 
-// The quick answer for the many messages of the library; false: find_endpoint must look closer.
+// The quick answer for the many messages of the library. True: certainly the library's. False: find_endpoint decides.
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept;
 
 // No endpoint: the call, or this buffer of it, is the library's. A refusal: the code of the library, which has told the
@@ -41,8 +41,8 @@ bool is_switched_off() noexcept;
 // The library's error code if it refuses the datatype (not committed, ...) or the communicator. Touches no buffer.
 std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept;
 
-// The datatype of packed bytes in a call: MPI_PACKED, which may match any datatype, or a datatype of it: beyond
-// INT_MAX, and for a packed buffer that sets its last byte apart.
+// The datatype of packed bytes in a call: MPI_PACKED, which may match any datatype; or a derived type of it for more
+// than INT_MAX bytes, or for a packed buffer with a separate last byte (PackedBuffer::sets_last_byte_apart).
 class PackedType {
  public:
   explicit PackedType(std::int64_t bytes);

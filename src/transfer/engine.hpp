@@ -3,12 +3,14 @@
 // Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
 // the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
 // short; other messages stay pending until the program's next call or a thread starts them
-// (transfer/progress_mode.hpp). Unmatched sends stand outside of the queue (transfer/unmatched_sends.hpp). A direct
-// message sends an early FIN when a call waits for its kernel: the FIN message goes while the kernel runs, and nobody
-// is told of the message's end before both are done. One to another process does not stay so: its receiver may be
-// waiting, and the library does not look at our kernels. A lock that may be taken again by its holder guards all state
-// (base/call_lock.hpp): error handlers of the program, called by the library while it starts our requests, may call
-// MPI.
+// (transfer/progress_mode.hpp). Unmatched sends stand outside of the queue (transfer/unmatched_sends.hpp).
+//
+// When a call waits for the kernel of a direct message, it sends an early FIN: the FIN message goes while the kernel
+// runs, and the send ends after both. If the receiver is another process, the call then waits for the kernel at once:
+// that process may be waiting, and the library does not look at our kernels.
+//
+// A recursive lock guards all state (base/call_lock.hpp): error handlers of the program, called by the library while it
+// starts our requests, may call MPI.
 #pragma once
 
 #include <atomic>
@@ -64,14 +66,15 @@ class Engine {
   static void end_early_fins() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().end_early_fins(true);
   }
-  // The same behind another thread, which may have sent a FIN message just now.
+  // The same for a thread behind which another one may have sent an early FIN (`n_work_` may not tell yet).
   void settle_early_fins() noexcept { end_early_fins(true); }
   // Starts the pending sends whose packing is done, and ends the early-FIN ones whose kernels are.
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
     progress_transport();
   }
-  // The same before a send of the library's to this peer, but other unmatched ones stay.
+  // Before a library send to this peer: packs its unmatched sends, and starts all pending ones. Unmatched sends to
+  // other peers stay.
   static void go_before(Handle comm, int peer) noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_before(comm, peer);
   }
@@ -80,9 +83,9 @@ class Engine {
     progress();
     return code;
   }
-  // As flush_to_early_fins(), behind the call of another thread that is queueing its message.
+  // As flush_to_early_fins(), also while another thread is still queueing its message (`n_work_` may not tell yet).
   void settle() noexcept;
-  // The message of a receive has come. Nothing: no receive of that kind is managed.
+  // True: such a receive is complete. Empty: none is managed.
   std::optional<bool> has_arrived(FunctionRef<bool(const Transfer&)> is_it) noexcept;
   // For the progress thread: starts the pending sends whose packing is done, unless another thread is in the engine.
   enum class Look : std::uint8_t { by_others, in_vain, useful };
@@ -104,8 +107,8 @@ class Engine {
 
   static bool manages_any() { return n_managed_.load(std::memory_order_relaxed) != 0; }
   void manage(MessagePtr message);
-  // The same for a call that may be complete at once: libraries share one request among such calls. False: a message
-  // with this request is managed already. The call is complete, and not managed.
+  // The same for a call that may be complete at once: libraries share one request among such calls. False: the request
+  // is managed already, so this call was complete at once, and is not managed.
   bool manages_first(const MessagePtr& message);
   // The message of a request, or null. A call that completes a request takes it out, and puts it back when it is not
   // complete.
@@ -118,7 +121,7 @@ class Engine {
   // Messages that a call has completed: those whose requests stay are managed again.
   void put_back_persistent(std::vector<Completed>& done);
 
-  // While it lives, messages that are freed last on: error handlers of the program may free those that a call starts.
+  // Messages that an error handler of the program frees live at least as long: a call may be starting them.
   class Starting {
    public:
     Starting() { get().begin_starting(); }

@@ -1,10 +1,9 @@
 // A launch batch: sends that the program posts one after the other, before a call that waits for them or looks at them.
 //
-// The first send of a launch batch starts in its call, the others wait for each other and share launches. A launch
-// batch that begins as the last one of several did is taken to have several again: its first send, too, waits for the
-// others. Direct messages wait for the end of such a launch batch, however many bytes they have: in one launch they
-// share lines of memory. They do not wait if the program computed between the sends of the last launch batch and its
-// end; nor longer than kLongest.
+// The first send of a launch batch starts in its call, the others wait for each other and share launches. If the last
+// batch with several sends began with the same communicator, peer and tag, also the first one waits. Direct messages
+// wait for the end of such a launch batch, however many bytes they have: in one launch they share lines of memory. They
+// do not wait if the program computed between the sends of the last launch batch and its end; nor longer than kLongest.
 #pragma once
 
 #include <chrono>
@@ -29,7 +28,7 @@ class LaunchBatch {
   bool may_wait() const {
     return expects_several() && !ends_late_ && (!enough_since_ || Clock::now() - *enough_since_ < kLongest);
   }
-  // Called behind each direct send: the time of the last one counts, from the one on that makes enough for a launch.
+  // Called after each direct send. Records the time of the last direct send once they suffice for a launch.
   void note_direct(bool is_enough) {
     if (!enough_since_ && !is_enough) return;
     last_direct_ = Clock::now();

@@ -10,8 +10,8 @@
 
 namespace tempi::message {
 
-// The last library that was loaded when this process was found to have no device; null: unknown. A process comes by a
-// GPU with the driver's library, which is then behind it.
+// The last library that was loaded when this process was found to have no device; null: unknown. If another library was
+// loaded since, TEMPI looks again: to use a GPU, a process must load the driver's library.
 extern std::atomic<const link_map*> without_gpu_since;
 // Messages of derived datatypes in host memory may be packed. Of a process without a GPU in use.
 extern std::atomic<bool> packs_host_memory;

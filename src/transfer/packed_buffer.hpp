@@ -1,6 +1,6 @@
 // The packed bytes of one endpoint of a message, in memory that the MPI library is given instead of the program's
-// buffer. If nobody packs it is the program's own memory: contiguous bytes of a GPU, which a CUDA-aware library moves
-// correctly as bytes, and not always as a derived datatype.
+// buffer. With strategies that pack nothing it is the program's own memory: contiguous bytes of a GPU, which a
+// CUDA-aware library moves correctly as bytes, and not always as a derived datatype.
 #pragma once
 
 #include <memory>
@@ -24,14 +24,14 @@ struct Endpoint {
   Strategy strategy{};
   std::int64_t chunk_bytes = 0;  // of copies beside kernels; 0: chosen by the model
   bool is_bare = false;          // the message is direct or empty: there is no memory for packed bytes
-  bool may_be_direct = false;    // it is published or claimed; else, and if the other end does not agree: by `strategy`
+  bool may_be_direct = false;    // may be published (receive) or claim (send); otherwise `strategy`
   device::Earlier earlier{};     // work of the program that kernels on the buffer come after
 
   std::int64_t bytes() const { return count * end.layout->size; }
 };
 
-// The work of the program that a call of this thread on a buffer comes after. Empty: there is none, or it is done, as
-// others than our kernels will use the buffer. Throws Error (stream).
+// The work of the program that a call of this thread on a buffer comes after. Empty also if the call has already
+// waited, because the CPU or the library will use the buffer. Throws Error (stream).
 device::Earlier earlier_work(const pack::Place& place, Strategy strategy, device::Device& device);
 
 // Packed bytes within memory that several packed buffers share, which the strategy of their endpoint has chosen.
@@ -59,7 +59,7 @@ class PackedBuffer {
   const pack::PreparedPtr& prepared() const { return prepared_; }
   Strategy strategy() const { return strategy_; }
   bool may_be_direct() const { return may_be_direct_; }
-  // It did not fall back to other memory, or to a slower guard, as others had used up what there is.
+  // It got the memory it wanted. False: it fell back to other memory, or to a slower guard against overruns.
   bool has_wanted_memory() const;
   // Of staging memory that is its own.
   std::int64_t held_bytes() const {
@@ -76,10 +76,10 @@ class PackedBuffer {
   // Unpacks a message of `received` bytes, which may end anywhere.
   void unpack(std::int64_t received);
 
-  // The program has written to its buffer since the packed buffer was made: its synchronous copies are waited for. It
-  // may also have freed the buffer and allocated one at the same address: true if it has, or may have. `seen`: the
-  // allocation that the same call of the program's has looked at last. Throws Error (device) where packed bytes in
-  // device memory have gone with their context.
+  // The program has written to its buffer since the packed buffer was made: its synchronous copies are waited for. True
+  // if the program has freed the buffer and allocated one at the same address, or may have. `seen`: the allocation that
+  // the same call of the program has looked at last. Throws Error (device) where packed bytes in device memory have
+  // gone with their context.
   bool look_again(device::Location& seen);
 
   // A call of this thread uses the buffer again: earlier_work() is its own. Throws Error (stream).

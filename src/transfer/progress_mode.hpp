@@ -1,10 +1,10 @@
 // Who starts a send whose packing is still running when the program's call returns (TEMPI_PROGRESS).
 //
-// Our own thread may call MPI only with MPI_THREAD_MULTIPLE. Only then, too, can a thread of the program block in a
-// call while another one's send is pending. At lower levels a send waits for the next call, although MPI promises that
-// it arrives without one (MPI-4.1, 3.7.4): a program that waits outside of MPI for an effect of its message needs
-// TEMPI_PROGRESS=thread. That is not the default: with MPI_THREAD_MULTIPLE a halo exchange of two H200s takes 13 to
-// 34 % longer (26 MPI_Isend), and Open MPI 4.1 refuses MPI_Win_create.
+// Our thread needs MPI_THREAD_MULTIPLE. Below that level no thread of the program blocks in a call while another one's
+// send is pending, and a send waits for the next call. But MPI promises that it arrives without one (MPI-4.1, 3.7.4): a
+// program that waits outside of MPI for an effect of its message needs TEMPI_PROGRESS=thread. That is not the default:
+// with MPI_THREAD_MULTIPLE a halo exchange of two H200s takes 13 to 34 % longer (26 MPI_Isend), and Open MPI 4.1
+// refuses MPI_Win_create.
 #pragma once
 
 #include <atomic>

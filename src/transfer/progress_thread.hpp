@@ -1,8 +1,7 @@
 // The thread that starts pending sends while no thread of the program does. It is made when the first send becomes
-// pending, and sleeps while none is and no call looks after any. Else it looks after them when no call of the program
-// has done so for an interval: an MPI_Isend row that ends in MPI_Waitall is over before, and its packs share their
-// launches. The interval grows while the program looks after its sends itself, since the thread may run on the same
-// core.
+// pending, and sleeps while none is and no call looks after any. It looks after sends only if no call has for an
+// interval: a row of MPI_Isend that ends in MPI_Waitall is over before that, and its packs share their launches. The
+// interval grows while the program looks after its sends itself, since the thread may run on the same core.
 //
 // It blocks all signals, ends before MPI_Finalize or with the process, and is not inherited by a forked child.
 #pragma once

@@ -11,10 +11,11 @@
 //   A message is cached with its communicator, and ends when the program frees that: its request would keep it alive.
 //   It is taken over by a call with the same arguments, if the buffer lies in the same allocation, of a datatype of the
 //   same layout and extent. It keeps the layout alive.
-//   Only messages with the memory that their strategy wants are cached. That memory is nobody else's meanwhile: those
-//   that hold much of it hold at most a quarter of what the pool may hold, together. All end at the next message that
-//   could be cached when one has asked for staging memory in vain, or 256 have found no share while none that has one
-//   came again.
+//   - Only messages with the memory that their strategy wants are cached.
+//   - A cached message keeps its memory: nobody else uses it.
+//   - Messages that hold much memory hold together at most a quarter of what the pool may hold: each has a share.
+//   - All cached messages end when the next message could be cached, after a request for staging memory has failed, or
+//     after 256 messages have found no share while no message with a share was reused.
 #pragma once
 
 #include "transfer/call.hpp"

@@ -70,8 +70,8 @@ class RequestCache {
 
   // Null: there is none.
   MessagePtr take(const Arguments& arguments);
-  // The pointer is null then. False: the request cache is closed, has another message of the same arguments, or there
-  // is no share for this one. A full request cache starts afresh: the program has gone on to other calls.
+  // True: kept, and the pointer is null. False: the request cache is closed, has another message of the same arguments,
+  // or there is no share for this one. A full request cache starts afresh: the program has gone on to other calls.
   bool keep(MessagePtr& message);
   void close();
   void end_all() noexcept;

@@ -33,10 +33,9 @@ struct Shape {
 // Precedence: the strategy of the options if possible, then the fastest one predicted by this machine's profile, then a
 // simple rule.
 //
-// `may_be_direct`: this end published receives or claims the message. For GPU memory that is not the library's, and a
-// peer that may be on this node (its shared segment tells). Precedence: the options, then the profile's prediction,
-// then (where it has none of direct messages) yes: a kernel and a FIN message replace two kernels and the library's
-// transport.
+// `may_be_direct`: this end may publish its receive, or claim one. For GPU memory that TEMPI handles and peers that may
+// be in reach (their shared segments tell). Precedence: the options, then the profile's prediction, then (where it has
+// none of direct messages) yes: a kernel and a FIN message replace two kernels and the library's transport.
 struct Choice {
   Strategy strategy;
   bool may_be_direct = false;
@@ -81,9 +80,9 @@ double predicted_seconds(const model::Features& features, Strategy strategy, pac
 // True if contiguous buffers go to the library in any memory: their location is not queried then. `peer` is negative
 // for any, and in a collective call. Of a communicator that is known to be valid.
 //
-// The library may map memory of the program in other processes of the node, as this library does. The driver refuses to
-// map an allocation where the process still has any mapping of a freed one at that address, and UCX aborts then. So
-// between processes of a node the library is handed host memory only, unless no message can be direct.
+// Between processes of a node the library is handed host memory only, unless no message can be direct. The reason: the
+// library may map GPU memory of the program in other processes of the node, as TEMPI does. The driver refuses to map an
+// allocation while the process still has any mapping of a freed one at that address, and UCX aborts then.
 bool contiguous_is_library(Handle comm, int peer);
 
 }  // namespace tempi::message

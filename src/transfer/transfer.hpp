@@ -1,4 +1,5 @@
-// The buffers of a message that are ours: each with its packed bytes and its peer.
+// The buffers of a message that are ours: each with its packed bytes and its peer. request/message.hpp has a picture of
+// what contains what.
 //
 // Glossary
 //   transfer   one buffer of a managed message; sent ones are its outs, received ones its ins

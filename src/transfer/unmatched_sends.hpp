@@ -5,8 +5,8 @@
 //   A send is packed at the end of its match timeout at the latest, which begins with the first call that may block for
 //   it; without such a call it begins with the send. For a receiver that probes only blocking sends wait, shortly, and
 //   few where that was in vain.
-//   Of the sends to one peer on one communicator only direct ones of other tags pass an unmatched one, if their
-//   receives were posted with a specific tag, which MPI matches with no other message. A send does not look for its
+//   Of the sends to its peer on its communicator, an unmatched send is passed only by direct sends with another tag
+//   whose receives name that tag: MPI matches those receives with no other message. A send does not look for its
 //   receive while an unmatched one of its communicator, peer and tag is before it.
 #pragma once
 
@@ -30,8 +30,10 @@ class UnmatchedSends {
   void add(const MessagePtr& message);
   // The receive of a send has been found.
   void note_matched(const Transfer& transfer);
-  // Counts. False: its receiver probes, and it does not block; or such waits were in vain; or the receives of its match
-  // queue are not published, or out of reach.
+  // Counts the send. It does not wait (false) in three cases:
+  // - the receiver probes, and the send does not block
+  // - the receiver probes, and the last waits for it were in vain
+  // - the last receives of the match queue were not published, or were out of reach
   bool takes_wait(Message& message);
   Before before(Message& message) const;
   // Takes those out that are unmatched no more: with a put, or to be packed. In the order in which they are to start.

@@ -2,10 +2,10 @@
 // request/ and transfer/ call the table `Transport` and name no transport. (The library carries packed bytes without a
 // transport: transfer/packed_buffer.hpp.)
 //
-// For each send the library carries one message, with the program's communicator and tag. So the library does matching,
-// order, probes and cancellation. The transport predicts which receive the library will match with a send, and writes
-// the bytes there. The library's message is then empty: the FIN message. If the transport cannot write, the message of
-// the library has the packed bytes.
+// For each send of the program the library carries one message, with the program's communicator and tag. So the library
+// does matching, order, probes and cancellation. The transport predicts which receive the library will match with a
+// send, and writes the bytes there. The library's message is then empty: the FIN message. If the transport cannot
+// write, the message of the library has the packed bytes.
 //
 //     sender                                              receiver
 //     post_send   the n-th send of its match queue        post_receive  the n-th receive, before the library's call
@@ -14,6 +14,10 @@
 //       transfer/ launches the kernels of many messages
 //     end_put     the bytes are written
 //       transfer/ sends the FIN message                   end_receive   the library's message has arrived
+//
+// An early FIN reverses the last two steps of the sender: transfer/ sends the FIN message while the kernel runs, and
+// calls `end_put` when the kernel has ended. So `end_receive` may run before `end_put`; it waits until the bytes are
+// written, or lost. (Puts in chunks have no early FIN.)
 //
 // Example: a process calls MPI_Send with a column of a matrix in GPU memory, to a process of the same node. `post_send`
 // counts the send. `match` finds the receive, which the other process has published with its buffer. `put` returns a
@@ -51,7 +55,8 @@ class TransportState {
   virtual ~TransportState() = default;
 };
 
-// A receive whose match queue is not known before it is complete, such as a receive from MPI_ANY_SOURCE.
+// A receive that may match messages of several match queues, such as a receive from MPI_ANY_SOURCE. Its queue is known
+// when it is complete.
 class Undecided {
  public:
   virtual ~Undecided() = default;
@@ -72,12 +77,12 @@ struct Noted {
 struct Receiver {
   const void* process = nullptr;  // identifies the process
   std::uint64_t queue = 0;        // identifies the match queue in the process
-  bool is_probed = false;         // the process probes for messages, perhaps for this one: it posts no receive before
-  bool has_come = false;          // the process is in the call that posts the receive
+  bool is_probed = false;         // it probes, so it may post the receive only after it has seen this message
+  bool has_come = false;          // it is already in the call that posts the receive
   bool operator==(const Receiver& other) const { return process == other.process && queue == other.queue; }
 };
 
-// The state of a send.
+// How a send will travel.
 struct Match {
   enum class How : std::uint8_t { packed, unmatched, put } how = How::packed;
   bool is_remote = false;       // a put into memory of another process
@@ -112,21 +117,23 @@ struct Transport {
   void (*progress)() noexcept;
 
   // ---- messages that only the library handles. One of `out` and `in` may be null.
-  // Before the library's call; after the library has made a request; at each start of a persistent request; at its end.
+  // note: before the library's call.
   Noted (*note)(const Envelope* out, const Envelope* in, bool is_persistent) noexcept;
+  // note_request: after that call, if it has made a request.
   void (*note_request)(const Envelope* out, const Envelope* in, const Noted& noted, bool is_persistent,
                        Handle request) noexcept;
-  void (*note_start)(Handle request) noexcept;
-  void (*note_free)(Handle request) noexcept;
-  // Any probe; before a matched probe, which takes a message out of its queue; TEMPI never probes on this communicator.
-  void (*note_probe)() noexcept;
+  void (*note_start)(Handle request) noexcept;  // before each start of a persistent request
+  void (*note_free)(Handle request) noexcept;   // before the program frees a request
+  void (*note_probe)() noexcept;                // before any probe
+  // Before a matched probe, which takes a message out of its queue.
   UndecidedPtr (*note_matched_probe)(int source, int tag, Handle comm) noexcept;
+  // Nobody probes on this communicator: it is one of TEMPI's own.
   void (*promise_no_probes)(Handle comm) noexcept;
-  // All members of this communicator of TEMPI are in a call in which they post their receives; or have left it.
+  // `are_in_it`: the members of this communicator of TEMPI have begun / ended a call in which they post their receives.
   void (*note_all_in_call)(Handle comm, bool are_in_it) noexcept;
   // The counts of this communicator are wrong from here on, for example because a call of the library has failed.
   void (*lose_order)(Handle comm, Outcome why) noexcept;
-  // Before MPI_Cancel. `message` may be null. False: do not cancel, because the message of this receive is on its way.
+  // Before MPI_Cancel. `message` may be null. False: too late to cancel this receive; its message is on its way.
   bool (*cancel)(const std::shared_ptr<Message>& message, Handle request) noexcept;
 
   // ---- a receive into GPU memory
@@ -136,13 +143,13 @@ struct Transport {
   void (*release_bounced)(Transfer& transfer) noexcept;                // the bytes are unpacked
   // While the receive is pending: queues the unpacking of the chunks that have arrived. False: none are expected.
   bool (*unpack_arrived)(Transfer& transfer) noexcept;
-  // Behind end_receive(): queues the unpacking of the other chunks. Nothing: unpack_arrived() has queued none.
+  // After end_receive(): queues the unpacking of the remaining chunks. Empty if unpack_arrived() queued nothing.
   std::optional<pack::Queued> (*queue_rest)(Transfer& transfer);
 
   // ---- a send from GPU memory
-  Match (*post_send)(Handle comm, Transfer& transfer, bool may_put) noexcept;  // the result is packed or unmatched
-  void (*note_send_request)(const Message& message) noexcept;                  // after the library has made a request
-  Receiver (*receiver)(const Transfer& transfer) noexcept;                     // behind post_send(): unmatched
+  Match (*post_send)(Handle comm, Transfer& transfer, bool may_write) noexcept;  // the result is packed or unmatched
+  void (*note_send_request)(const Message& message) noexcept;                    // after the library has made a request
+  Receiver (*receiver)(const Transfer& transfer) noexcept;                       // after post_send(): unmatched
   // `is_next`: there is no earlier unmatched send to this process.
   Match (*match)(Transfer& transfer, bool is_next) noexcept;
 
@@ -151,10 +158,11 @@ struct Transport {
   pack::Queued (*queue_chunks)(Transfer& transfer);  // instead of put(), if it goes in chunks
   // Tells the receiver which chunks are written; `waits`: for all of them.
   void (*report_arrived)(Transfer& transfer, bool waits);
-  // The kernel has ended, or none is launched. PutEnd::packed: kernels that have failed may still use the result.
+  // The kernel has ended, or none is launched. PutEnd::packed: the caller keeps the result until the failed kernels
+  // have ended, since they may still use it.
   std::shared_ptr<const void> (*end_put)(Transfer& transfer, PutEnd how) noexcept;
   void (*retry_put)(Transfer& transfer);           // instead: the kernel failed, but the FIN message has been sent
-  void (*take_back)(Transfer& transfer) noexcept;  // behind end_put(): the library could not send the FIN message
+  void (*take_back)(Transfer& transfer) noexcept;  // after end_put(): the library could not send the FIN message
 
   // The program may have freed the buffer since the last message.
   void (*forget_buffer)(Transfer& transfer) noexcept;
@@ -163,10 +171,10 @@ struct Transport {
 // The transport of this process (process/transport.cpp).
 const Transport& transport() noexcept;
 
-// The transport counts messages. It does not change between MPI_Init and MPI_Finalize, so that no message is missed.
+// The transport counts messages. It changes only in open() and close(), so that no message is missed.
 inline std::atomic<bool> counts_messages{false};
 inline bool notes_messages() noexcept { return counts_messages.load(std::memory_order_relaxed); }
-// The transport may put messages. It changes as seldom.
+// The transport may put messages. It changes only in open() and close().
 inline std::atomic<bool> may_put{false};
 inline bool has_transport() noexcept { return may_put.load(std::memory_order_relaxed); }
 // The number of receives that unpack_arrived() may have work for.

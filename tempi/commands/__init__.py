@@ -1,1 +1,1 @@
-"""The commands of ``tempi`` that need no room of their own: run, explain, bench."""
+"""The commands of ``tempi`` that need no folder of their own: run, explain, bench."""

@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from support import outcomes
-from support.direct_counts import DIRECT, LANDED, TIMED_OUT
+from support.direct_counts import BOUNCED, DIRECT, TIMED_OUT
 from support.memory import Buffer, at_hand
 
 DEVICE = "device"
@@ -55,7 +55,7 @@ def rows_of(function: str, before: outcomes.Rows) -> dict[str, int]:
 def went(before: outcomes.Rows) -> tuple[int, int]:
     """Messages that were direct, and launches."""
     rows = outcomes.rows() - before
-    return rows[DIRECT] + rows[LANDED], rows[outcomes.LAUNCHES]
+    return rows[DIRECT] + rows[BOUNCED], rows[outcomes.LAUNCHES]
 
 
 def transpose(comm: MPI.Comm, kind: str = DEVICE, turn: int = 0) -> None:

@@ -37,7 +37,7 @@ def check_buffer(model: Model, state: State, r: str, m: str) -> None:
         raise Violation(f"{m} is written into the buffer of {r}, which is not posted")
 
 
-def check_landing(state: State, r: str, m: str) -> None:
+def check_bounce_buffer(state: State, r: str, m: str) -> None:
     """A kernel writes into the bounce buffer of a receive that is not complete: the memory may be another's."""
     if state["done", r]:
         raise Violation(f"{m} is packed into the bounce_buffer of {r}, which has been given back")

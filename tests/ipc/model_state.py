@@ -31,7 +31,7 @@ from collections.abc import Iterable
 
 from faults import FAULTS
 from library import Calls, State, Violation
-from programs import LANDED, Program
+from programs import BOUNCED, Program
 from published_receives_table import FIRST, STEPS, Step
 
 N_SLOTS = 2
@@ -52,7 +52,7 @@ class Model:
         self.threads = range(len(program.threads))
         self.is_alone = [self.calls.process_of.count(process) == 1 for process in self.calls.process_of]
         ops = [op for thread in program.threads for op in thread.ops]
-        self.bounces = any(message.kind in LANDED for message in self.calls.messages.values())
+        self.bounces = any(message.kind in BOUNCED for message in self.calls.messages.values())
         self.frees = any(op.kind == "free" for op in ops)
         self.named = {name for op in ops if op.kind in ("wait", "drop") for name in op.names}
         self.n_match_queues = {process: len(self._incoming(process)) for process in range(self.calls.n_processes)}
@@ -80,7 +80,7 @@ class Model:
         state = self.calls.initial()
         for process in range(self.calls.n_processes):
             self._set_up_counts(state, process)
-            self._set_up_mailbox(state, process)
+            self._set_up_segment(state, process)
         for r in self.calls.receives:
             state.update({("published_receive", r): None, ("bytes", r): None, ("published receive order", r): 0})
             state["packed", r] = state["unpacked", r] = NO_CHUNKS
@@ -111,7 +111,7 @@ class Model:
             state.update({(key, process, comm): False for key in ("closed sends", "closed receives")})
             state["undecided", process, comm] = ()
 
-    def _set_up_mailbox(self, state: State, process: int) -> None:
+    def _set_up_segment(self, state: State, process: int) -> None:
         state.update({(key, process): None for key in ("lock", "publishing")})
         state.update({(key, process): () for key in ("unmatched", "pending", "fin_sent", "orphans")})
         for number in range(self.n_match_queues[process]):

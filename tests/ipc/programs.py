@@ -19,8 +19,8 @@ class Op(NamedTuple):
     kind : str
         Sends: "send" (GPU memory), "bounced" (into the bounce buffer of its receive), "misfit" (its layout does not
         compose with any receive's), "failing" (its kernel fails before its FIN message is sent), "failing_late" (behind
-        it, if it goes first), "failing_landed" (its second chunk does), "lost" (packed, its
-        start fails: the library never has it), "lost_marker" (the same behind the bytes), "host_send".
+        it, if it goes first), "failing_bounced" (its second chunk does), "lost" (packed, its
+        start fails: the library never has it), "lost_fin" (the same behind the bytes), "host_send".
         Receives: "receive" (GPU memory), "host_receive". "probe", "iprobe", "mprobe" (with its
         Mrecv), "wait" (for `names`, or for all receives of the thread so far), "cancel" and "drop" (MPI_Request_free)
         of `names`, "free" (MPI_Comm_free), "flush" (another call that blocks).
@@ -45,8 +45,8 @@ class Op(NamedTuple):
         return f"{self.kind} {where.replace('-1', 'any')}{' = ' + self.names if self.names else ''}"
 
 
-SENDS = ("send", "bounced", "misfit", "failing", "failing_late", "failing_landed", "lost", "lost_marker", "host_send")
-LANDED = ("bounced", "failing_landed")
+SENDS = ("send", "bounced", "misfit", "failing", "failing_late", "failing_bounced", "lost", "lost_fin", "host_send")
+BOUNCED = ("bounced", "failing_bounced")
 RECEIVES = ("receive", "host_receive")
 
 
@@ -91,8 +91,8 @@ def parsed(text: str) -> Program:
 
 
 _KINDS = {
-    "S": "send", "L": "bounced", "M": "misfit", "F": "failing", "G": "failing_late", "K": "failing_landed",
-    "Z": "lost", "Y": "lost_marker", "H": "host_send",
+    "S": "send", "L": "bounced", "M": "misfit", "F": "failing", "G": "failing_late", "K": "failing_bounced",
+    "Z": "lost", "Y": "lost_fin", "H": "host_send",
     "R": "receive", "Q": "host_receive", "P": "probe", "I": "iprobe", "T": "mprobe",
     "C": "cancel", "D": "drop", "W": "wait", "X": "free", "B": "flush",
 }  # fmt: skip

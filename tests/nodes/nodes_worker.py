@@ -14,7 +14,7 @@ from support.messages import End, Side
 from support.p2p import PLAIN, Requests
 from tempi._library import library
 
-OFFERED = ("direct", "published: a receive that the sender may write into")
+PUBLISHED = ("direct", "published: a receive that the sender may write into")
 
 
 def neighbours() -> tuple[list[str], list[int]]:
@@ -42,7 +42,7 @@ def messages_to_all(out: End, into: End, n: int) -> tuple[int, int]:
         for i, (other, _) in enumerate(others):
             received[i].check_received(Side(out.later(other), builder).payload())
     rows = outcomes.rows() - before
-    return rows[DIRECT], rows[OFFERED]
+    return rows[DIRECT], rows[PUBLISHED]
 
 
 def searches(out: End, into: End) -> int:

@@ -18,6 +18,6 @@ N = 2
 FACE = c.Vector(12, 2, 5, Named("INT"))
 comm = MPI.COMM_WORLD
 names, here = nodes_worker.neighbours()
-n_direct, n_offered = nodes_worker.messages_to_all(End("device", FACE, 1, 1), End("device", FACE, 1, 2), N)
-found = {"names": names, "here": here, "direct": n_direct // N, "offered": n_offered // N}
+n_direct, n_published = nodes_worker.messages_to_all(End("device", FACE, 1, 1), End("device", FACE, 1, 2), N)
+found = {"names": names, "here": here, "direct": n_direct // N, "published": n_published // N}
 Path(sys.argv[1], f"{comm.rank} of {comm.size} on {MPI.Get_processor_name()}").write_text(json.dumps(found))

@@ -51,7 +51,7 @@ def check(results, names):
     for rank, told in enumerate(found[name] for name in sorted(found)):
         here = [other for other, name in enumerate(names) if name == names[rank]]
         near = len(here) - 1
-        assert told == {"names": names, "here": here, "direct": near, "offered": near}, rank
+        assert told == {"names": names, "here": here, "direct": near, "published": near}, rank
 
 
 PLACEMENTS = {

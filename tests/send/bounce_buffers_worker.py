@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 from support import memory, outcomes
 from support.building import Builder
-from support.direct_counts import TIMED_OUT, counts_since, landed_since
+from support.direct_counts import TIMED_OUT, bounced_since, counts_since
 from support.messages import End, Image, Side, check_status
 from support.p2p import PLAIN, Requests
 from support.typemap import Bytes
@@ -24,14 +24,14 @@ Pairs = list[tuple[End, End]]
 class Went(NamedTuple):
     """Messages that this rank sent."""
 
-    landed: int
+    bounced: int
     direct: int
     declined: int
     fell_back: int
 
 
 def went_since(before: outcomes.Rows) -> Went:
-    return Went(landed_since(before), *counts_since(before))
+    return Went(bounced_since(before), *counts_since(before))
 
 
 def payload_of(end: End, builder: Builder) -> Bytes:
@@ -216,8 +216,8 @@ def cancelled_beside(out: End, into: End, n: int) -> Went:
     return went_since(before)
 
 
-def landed() -> int:
-    return landed_since(outcomes.Rows())
+def bounced() -> int:
+    return bounced_since(outcomes.Rows())
 
 
 def timeouts_behind_unpublished() -> int:

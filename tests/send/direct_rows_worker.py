@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from support import outcomes
 from support.building import Builder
-from support.direct_counts import DIRECT, landed_since
+from support.direct_counts import DIRECT, bounced_since
 from support.messages import End, Image, Side
 from support.p2p import PLAIN, Requests
 from support.typemap import Spec
@@ -67,7 +67,7 @@ def launches_of_rows(ends: list[tuple[End, End]], firsts: tuple[int, ...]) -> li
 
 
 def rows_with_counts(spec: Spec, counts: tuple[int, ...]) -> int:
-    """Rows of two messages each way between the same buffers, with a count each; those of this rank that landed."""
+    """Rows of two messages each way between the same buffers, with a count each; those of this rank that bounced."""
     comm, before, most = MPI.COMM_WORLD.Dup(), outcomes.rows(), max(counts)
     peer = 1 - comm.rank
     with Builder() as builder:
@@ -86,7 +86,7 @@ def rows_with_counts(spec: Spec, counts: tuple[int, ...]) -> int:
                 into.check_received(payload[: len(payload) // most * count])
                 into.refill(7 * count)
     comm.Free()
-    return landed_since(before)
+    return bounced_since(before)
 
 
 def launches_of_equal_rows(ends: list[tuple[End, End]], n_rows: int, computes: float) -> list[int]:

@@ -19,9 +19,9 @@ INT = Named("INT")
 N_MESSAGES = 3
 
 comm = MPI.COMM_WORLD
-lands = os.environ["TESTS_LANDS"] == "1"
-kind = "device 1" if lands and comm.rank == 1 else "device"
-spec = c.Vector(600_000, 1, 2, INT) if lands else c.Vector(600, 2, 5, INT)
+bounces = os.environ["TESTS_BOUNCES"] == "1"
+kind = "device 1" if bounces and comm.rank == 1 else "device"
+spec = c.Vector(600_000, 1, 2, INT) if bounces else c.Vector(600, 2, 5, INT)
 print("job", shared_segments.job_name() if "PMIX_NAMESPACE" in os.environ else "", flush=True)
 comm.Barrier()
 with Builder() as builder:

@@ -1,5 +1,5 @@
 /* A tool between the shim and the library, by which a process kills itself: DIE_AT=before NAME, after NAME (of the first
- * call), or "marker" for the first empty MPI_Isend. */
+ * call), or "FIN" for the first empty MPI_Isend. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -31,8 +31,8 @@ int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, M
 
 int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  if (count == 0) die_at("before ", "marker");
+  if (count == 0) die_at("before ", "FIN");
   const int code = PMPI_Isend(buffer, count, type, peer, tag, comm, request);
-  if (count == 0) die_at("after ", "marker");
+  if (count == 0) die_at("after ", "FIN");
   return code;
 }

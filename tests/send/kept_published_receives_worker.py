@@ -102,7 +102,7 @@ def meets_other_buffers(ends: list[End], out: End, rounds: int, is_persistent: b
     return direct_since(before)
 
 
-def many_layouts_beside_a_kept_offer(kept: End, n_layouts: int, blocks: int) -> int:
+def many_layouts_beside_a_kept_receive(kept: End, n_layouts: int, blocks: int) -> int:
     """A persistent pair, then a message of each of many irregular layouts. The direct ones of these."""
     ring = Ring.make()
     with Builder() as builder:

@@ -15,7 +15,7 @@ from mpi4py import MPI
 
 from support import outcomes
 from support.building import Builder
-from support.direct_counts import direct_since, landed_since
+from support.direct_counts import bounced_since, direct_since
 from support.messages import End, Image, Side
 from support.p2p import PLAIN, Piece, Requests, message_handle
 
@@ -218,7 +218,7 @@ def cancelled_while_its_sender_computes(out: End, into: End, folder: Path) -> bo
 
 
 def longer_receives(out: End, into: list[End], n_sent: list[int]) -> int:
-    """Messages of some elements into receives that have room for more. The direct ones, and those that land."""
+    """Messages of some elements into receives that have room for more. The direct ones, also through bounce buffers."""
     comm, before = MPI.COMM_WORLD, outcomes.rows()
     for k, (end, n) in enumerate(zip(into, n_sent, strict=True)):
         with Builder() as builder:
@@ -237,7 +237,7 @@ def longer_receives(out: End, into: list[End], n_sent: list[int]) -> int:
                 assert status.Get_count(MPI.BYTE) == len(payload)
                 side.check_received(payload)
             comm.Barrier()
-    return direct_since(before) + landed_since(before)
+    return direct_since(before) + bounced_since(before)
 
 
 def ended_by(what: str, out: End, into: End) -> int:

@@ -20,7 +20,8 @@ from support.typemap import Named
 
 INT = Named("INT")
 SIZES = (24, 24, 24, 96, 6000)  # elements, by tag
-SHORT_BLOCKS = 66_000, 540_000  # in blocks of 4 bytes: landed, and in chunks (transport/ipc/bounce_buffer.cpp)
+# In blocks of 4 bytes: in bounce buffers, whole and in chunks (transport/ipc/bounce_buffer.cpp)
+SHORT_BLOCKS = 66_000, 540_000
 SENDS = tuple(
     filter(ways.has, ("Isend",) * 6 + ("Issend", "Send_init", "Isendrecv", "Send", "Ssend", "Ibsend", "Sendrecv"))
 )
@@ -46,7 +47,7 @@ def there(*kinds: str) -> tuple[str, ...]:
 
 PLAINLY = Flavour(there(*("device",) * 6, "device 1"))
 MIXED = Flavour(there(*("device",) * 5, "device 1", "managed", "host", "pinned"), 0.06)
-LANDING = Flavour(there("device", "device 1", "managed"), 0.01, (24, 6000, *SHORT_BLOCKS), 8)
+BOUNCING = Flavour(there("device", "device 1", "managed"), 0.01, (24, 6000, *SHORT_BLOCKS), 8)
 
 
 @dataclass
@@ -68,7 +69,7 @@ class Message(Carried):
 
 
 def layout(draw: random.Random, n: int) -> c.Spec:
-    """Datatypes of `n` INTs; most pairs of them compose, or land."""
+    """Datatypes of `n` INTs; most pairs of them compose, or use bounce buffers."""
     if n in SHORT_BLOCKS:
         return draw.choice((c.Vector(n, 1, 2, INT), c.Vector(n // 2, 2, 3, INT), c.Vector(n // 100, 1, 2, UNEVEN)))
     return draw.choice(

@@ -18,7 +18,7 @@ from schedule_plan import BLOCKING, INT, Flavour, Message, Phase, Plan
 
 from support import constructors as c
 from support import outcomes
-from support.direct_counts import direct_since, landed_since
+from support.direct_counts import bounced_since, direct_since
 from support.messages import End
 from support.p2p import PLAIN, Form, Requests, message_handle
 
@@ -217,4 +217,4 @@ def run(seeds: Iterable[int], flavour: Flavour) -> tuple[int, int, int]:
             raise AssertionError(f"seed {seed} of {MPI.COMM_WORLD.size} ranks, {flavour}") from error
         mine = [m for phase in plan.phases for m in phase.messages if m.source == MPI.COMM_WORLD.rank]
         n_possible += sum(m.may_be_direct() for m in mine)
-    return direct_since(before), landed_since(before), n_possible
+    return direct_since(before), bounced_since(before), n_possible

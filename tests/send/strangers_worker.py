@@ -48,7 +48,7 @@ def pretend(how: str) -> None:
         size = file.stat().st_size
     size = comm.bcast(size, SENDER)
     if comm.rank == SENDER:
-        assert size > 0, "this rank has no mailbox"
+        assert size > 0, "this rank has no shared segment"
     else:
         first = {"another version": b"\x63" + bytes(3) + size.to_bytes(4, "little") + b"\1\0\0\0\1"}.get(how, b"")
         if how != "no file":

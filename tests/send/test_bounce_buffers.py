@@ -56,7 +56,7 @@ LAYOUTS = {
 def ends(spec, count=1, kinds=("device", OTHER), seed=0, into=None):
     """A message between two GPUs, if there are two; `into`: the layout at its receiver.
 
-    On one GPU large messages land, too: with guards about them none of the receives here is a multiple of 64 KiB.
+    On one GPU large messages use bounce buffers, too: with guards about them no receive here is a multiple of 64 KiB.
     """
     return tuple(
         End(kind, one, count, seed + k) for k, (kind, one) in enumerate(zip(kinds, (spec, into or spec), strict=True))
@@ -73,7 +73,7 @@ def pair(ranks):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_large_messages_of_short_blocks_land(pair, layout):
+def test_large_messages_of_short_blocks_bounce(pair, layout):
     spec, count = LAYOUTS[layout]
     assert went(pair, [ends(spec, count)]) == (1, 0, 0, 0)
 
@@ -87,12 +87,12 @@ def test_layouts_that_differ(pair):
 
 
 @pytest.mark.parametrize("to", sorted({"device", OTHER}))
-def test_irregular_layouts_land(pair, to):
+def test_irregular_layouts_bounce(pair, to):
     assert went(pair, [ends(IRREGULAR[0], 1, ("device", to), 3, IRREGULAR[1])]) == (1, 0, 0, 0)
     assert went(pair, [ends(IRREGULAR[0], 40, ("device", to), 3, IRREGULAR[1])]) == (1, 0, 0, 0)
 
 
-def test_large_messages_into_memory_that_cannot_be_shared_land(pair):
+def test_large_messages_into_memory_that_cannot_be_shared_bounce(pair):
     assert went(pair, [ends(SHORT, 1, ("device", "managed"))] * 2) == (2, 0, 0, 0)
 
 
@@ -117,11 +117,11 @@ def test_a_send_waits_no_more_for_receives_that_are_not_published(pair):
     assert pair.call(worker.timeouts_behind_unpublished)[SENDER] == 0
 
 
-@pytest.mark.parametrize(("more", "landed"), [(-512, 1), (-511, 0), (0, 0), (1, 1), (512, 1)])
-def test_within_one_gpu_short_blocks_land_if_the_mapping_has_small_pages(pair, more, landed):
+@pytest.mark.parametrize(("more", "bounced"), [(-512, 1), (-511, 0), (0, 0), (1, 1), (512, 1)])
+def test_within_one_gpu_short_blocks_bounce_if_the_mapping_has_small_pages(pair, more, bounced):
     """Pages are of 64 KiB if the allocation, in whole 4 KiB, is a multiple of them: 512 blocks are 4 KiB."""
     spec = c.Vector(IN_LARGE_PAGES.count + more, 1, 2, INT)
-    assert went(pair, [ends(spec, 1, (OTHER, OTHER))]) == (landed, 1 - landed, 0, 0)
+    assert went(pair, [ends(spec, 1, (OTHER, OTHER))]) == (bounced, 1 - bounced, 0, 0)
 
 
 def test_small_messages_and_long_blocks_are_written_where_they_belong(pair):
@@ -139,11 +139,11 @@ def test_a_slot_that_is_used_again(pair):
 
 
 @pytest.mark.parametrize(
-    ("n", "landed"), [(LEAST_BYTES // 4 - 1, 0), (LEAST_BYTES // 4, 1), (2 * MIB // 4 - 1, 1), (2 * MIB // 4, 1)]
+    ("n", "bounced"), [(LEAST_BYTES // 4 - 1, 0), (LEAST_BYTES // 4, 1), (2 * MIB // 4 - 1, 1), (2 * MIB // 4, 1)]
 )
-def test_sizes_about_the_limits(pair, n, landed):
-    assert went(pair, [ends(c.Vector(n, 1, 2, INT))]) == (landed, 1 - landed, 0, 0)
-    assert went(pair, [ends(c.Resized(0, 8, INT), n)]) == (landed, 1 - landed, 0, 0)
+def test_sizes_about_the_limits(pair, n, bounced):
+    assert went(pair, [ends(c.Vector(n, 1, 2, INT))]) == (bounced, 1 - bounced, 0, 0)
+    assert went(pair, [ends(c.Resized(0, 8, INT), n)]) == (bounced, 1 - bounced, 0, 0)
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1, 3])
@@ -169,9 +169,9 @@ def test_every_call(pair, recv, spec):
         first = ways.needs_receiver(send)
         if first and recv not in ways.POSTED_EARLY:
             continue
-        before = pair.call(worker.landed)[SENDER]
+        before = pair.call(worker.bounced)[SENDER]
         pair.call(one_message, out, into, send, recv, first)
-        assert pair.call(worker.landed)[SENDER] - before == 1, (send, recv)
+        assert pair.call(worker.bounced)[SENDER] - before == 1, (send, recv)
 
 
 @pytest.mark.parametrize("completion", ways.COMPLETIONS)
@@ -187,7 +187,7 @@ def test_an_exchange(pair):
 
 
 def test_messages_of_every_kind_together(pair):
-    """Landed ones, written ones and packed ones in one MPI_Waitall."""
+    """Bounced ones, written ones and packed ones in one MPI_Waitall."""
     pairs = [ends(SHORT), ends(FACES[0]), ends(FACES[0], 1, ("device", "host")), ends(*SOME[1])]
     assert went(pair, [*pairs, *pairs]) == (4, 2, 0, 0)
 
@@ -207,13 +207,13 @@ def test_receives_that_are_freed(pair):
 def test_a_message_that_is_too_long(spec):
     with Ranks(2, PATIENT) as job:
         sender, receiver = job.call(worker.truncated, *ends(spec, 2)[:1], ends(spec, 1)[1])
-        assert (receiver[0], sender[1].landed) == (MPI.ERR_TRUNCATE, 0)
+        assert (receiver[0], sender[1].bounced) == (MPI.ERR_TRUNCATE, 0)
 
 
 def test_another_thread_cancels(ranks):
     job = ranks(2, **PATIENT, TEMPI_FAKE_SEED="4")
     counts = job.call(worker.cancelled_beside, *ends(SHORT), 12 if IS_QUICK else 24, timeout=60)[SENDER]
-    assert counts.landed > 0, "the case is void: each cancel came first"
+    assert counts.bounced > 0, "the case is void: each cancel came first"
 
 
 def test_chunks_are_unpacked_while_others_arrive(ranks):
@@ -230,11 +230,11 @@ def test_chunks_are_unpacked_while_others_arrive(ranks):
 
 @pytest.mark.parametrize("limit", ["4096", "3000000"])
 def test_a_pool_without_room(limit):
-    """Regular messages are written where they belong, irregular ones packed; with room for one some of them land."""
+    """Regular messages are written where they belong, irregular ones packed; with room for one, some bounce."""
     with Ranks(2, PATIENT, {RECEIVER: {"TEMPI_POOL_LIMIT": limit}}) as job:
         counts = went(job, [ends(SHORT, seed=k) for k in range(3)])
         assert sum(counts[:2]) == 3
-        assert counts.landed == (0 if limit == "4096" else counts.landed)
+        assert counts.bounced == (0 if limit == "4096" else counts.bounced)
         counts = went(job, [ends(*SOME[1], seed=k) for k in range(3)])
         assert (counts.direct, counts.declined, counts.fell_back) == (0, 0, 0)
 
@@ -276,12 +276,12 @@ def test_a_bounce_buffer_out_of_reach(failure):
     with Ranks(2, PATIENT, {SENDER: {"TEMPI_FAKE_FAIL": failure}}) as job:
         for _ in range(2):
             counts = went(job, [ends(SHORT, seed=k) for k in range(3)])
-            assert counts.landed >= 2
-            assert (counts.landed + counts.direct, counts.fell_back) == (3, 0)
+            assert counts.bounced >= 2
+            assert (counts.bounced + counts.direct, counts.fell_back) == (3, 0)
         for _ in range(2):
             counts = went(job, [ends(*SOME[1], seed=k) for k in range(3)])
             assert (counts.direct, counts.fell_back) == (0, 0)
-            assert counts.landed + counts.declined == 3
+            assert counts.bounced + counts.declined == 3
 
 
 FAILURES = [

@@ -140,7 +140,7 @@ def irregular(order_seed):
 
 
 def test_rows_of_the_same_buffers_with_other_counts(ranks):
-    """A list of boxes is one of a count: memory where messages land is used again."""
+    """A list of boxes is one of a count: the memory of bounce buffers is used again."""
     job = ranks(2, **DIRECT, TESTS_THREAD_LEVEL="0", TEMPI_MATCH_TIMEOUT="5000000")
     counts = (1, 1, 1, 1, 2, 2, 1, 2, 3, 1)
     assert job.call(direct_rows_worker.rows_with_counts, irregular(1), counts) == [2 * len(counts)] * 2

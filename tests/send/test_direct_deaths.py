@@ -18,25 +18,25 @@ HERE = Path(__file__).parent
 VICTIM = 1
 MOST_SECONDS = 30
 STEPS = {
-    "before its mailbox is published": {"DIE_AT": "after Init"},
+    "before its shared segment is announced": {"DIE_AT": "after Init"},
     "before the first message": {"DIE_AT": "before Barrier"},
-    "with the offer described": {"TEMPI_FAKE_FAIL": "share:1:kill"},
+    "with the published receive described": {"TEMPI_FAKE_FAIL": "share:1:kill"},
     "before the library has the receive": {"DIE_AT": "before Irecv"},
-    "before the offer is posted": {"DIE_AT": "after Irecv"},
-    "with an offer claimed, before memory is mapped": {"TEMPI_FAKE_FAIL": "map:1:kill"},
-    "with an offer claimed, before the kernel": {"TEMPI_FAKE_FAIL": "launch:1:kill"},
+    "before the receive is published": {"DIE_AT": "after Irecv"},
+    "with a receive claimed, before memory is mapped": {"TEMPI_FAKE_FAIL": "map:1:kill"},
+    "with a receive claimed, before the kernel": {"TEMPI_FAKE_FAIL": "launch:1:kill"},
     "while the kernel runs": {"TEMPI_FAKE_FAIL": "run:1:kill"},
     "while a later kernel runs": {"TEMPI_FAKE_FAIL": "run:3:kill"},
-    "with the bytes written, before the marker": {"DIE_AT": "before marker"},
-    "after the marker": {"DIE_AT": "after marker"},
+    "with the bytes written, before the FIN message": {"DIE_AT": "before FIN"},
+    "after the FIN message": {"DIE_AT": "after FIN"},
 }
 # Of messages in three chunks, into bounce buffers: three launches of its sends, and three to unpack what it receives.
-LANDED_STEPS = {
+BOUNCED_STEPS = {
     "before the first chunk": {"TEMPI_FAKE_FAIL": "launch:1:kill"},
     "with a chunk under way": {"TEMPI_FAKE_FAIL": "launch:2:kill"},
     "while the first chunk runs": {"TEMPI_FAKE_FAIL": "run:1:kill"},
     "while the second chunk runs": {"TEMPI_FAKE_FAIL": "run:2:kill"},
-    "with the chunks written, before the marker": {"DIE_AT": "before marker"},
+    "with the chunks written, before the FIN message": {"DIE_AT": "before FIN"},
     "before it unpacks": {"TEMPI_FAKE_FAIL": "launch:4:kill"},
     "while it unpacks": {"TEMPI_FAKE_FAIL": "launch:5:kill"},
     "in a later message": {"TEMPI_FAKE_FAIL": "launch:9:kill"},
@@ -70,20 +70,21 @@ def tool(tmp_path_factory):
 @needs.open_mpi()
 @pytest.mark.parametrize("step", STEPS)
 def test_a_rank_that_dies(tool, step):
-    check_death(tool, STEPS[step], lands=False)
+    check_death(tool, STEPS[step], bounces=False)
 
 
 @needs.open_mpi()
-@pytest.mark.parametrize("step", LANDED_STEPS)
+@pytest.mark.parametrize("step", BOUNCED_STEPS)
 def test_a_rank_that_dies_around_a_bounce_buffer(tool, step):
-    check_death(tool, LANDED_STEPS[step], lands=True)
+    check_death(tool, BOUNCED_STEPS[step], bounces=True)
 
 
-def check_death(tool, step, lands):
+def check_death(tool, step, bounces):
     """The victim dies at this step, the others end, and nothing is left."""
     token = f"TESTS_TOKEN={uuid.uuid4()}"
     common = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "LD_PRELOAD": f"{shim.preload()} {tool}", **DIRECT}
-    common |= {"TEMPI_MATCH_TIMEOUT": "1000000", "TESTS_TOKEN": token.partition("=")[2], "TESTS_LANDS": str(int(lands))}
+    common |= {"TEMPI_MATCH_TIMEOUT": "1000000", "TESTS_TOKEN": token.partition("=")[2]}
+    common["TESTS_BOUNCES"] = str(int(bounces))
     job = subprocess.Popen(
         mpirun_python([common | (step if rank == VICTIM else {}) for rank in range(2)], HERE / "dying_program.py"),
         env=shim.clean_environment(),

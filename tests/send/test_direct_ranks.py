@@ -23,13 +23,8 @@ from support.ranks import Ranks
 
 PATIENT = {"TEMPI_MATCH_TIMEOUT": "5000000"}
 SOON = 4.0  # seconds: less than the patience
-N_WINDOW, N_SLOTS, MOST_LINES, MOST_COUNTS, N_CLOSED = (
-    16,
-    512,
-    768,
-    4096,
-    64,
-)  # src/transport/ipc/segment/segment.hpp, meetings.cpp
+# src/transport/ipc/segment/segment.hpp, transport/ipc/matcher.cpp
+N_WINDOW, N_SLOTS, MOST_LINES, MOST_COUNTS, N_CLOSED = 16, 512, 768, 4096, 64
 BIG = c.Vector(30_000, 2, 5, INT)
 NOBODY = 65534
 ANY_TAG = MPI.ANY_TAG
@@ -86,7 +81,7 @@ def test_empty_messages_are_packed_and_counted(pair):
     assert pair.call(worker.shorter, FACES[0])[SENDER] == 2
 
 
-# Mailboxes that are full
+# Shared segments that are full
 
 
 def row(job, tags, at_once):

@@ -34,7 +34,7 @@ def test_a_kept_published_receive_leaves_room_for_other_layouts(ranks):
     job = ranks(2, **OWN_JOB)
     n_layouts, blocks = 40, 900
     assert n_layouts * blocks > 2 * N_BOXES
-    found = job.call(worker.many_layouts_beside_a_kept_offer, gpu_end(FACES[0]), n_layouts, blocks, timeout=60)
+    found = job.call(worker.many_layouts_beside_a_kept_receive, gpu_end(FACES[0]), n_layouts, blocks, timeout=60)
     assert found == [n_layouts] * 2
 
 

@@ -61,8 +61,8 @@ LONGER = {
         [(c.Vector(3, 2, 5, INT), 5000), (c.Contiguous(1, INT), 9000)],
         [3000, 900],
     ),
-    "a landing": (c.Contiguous(1000, INT), [(irregular(1), 2), (irregular(2), 3)], [6, 7]),
-    "a landing in chunks": (c.Vector(1000, 1, 2, INT), [(c.Vector(1000, 1, 2, UNEVEN), 14)], [700]),
+    "a bounce buffer": (c.Contiguous(1000, INT), [(irregular(1), 2), (irregular(2), 3)], [6, 7]),
+    "a bounce buffer, in chunks": (c.Vector(1000, 1, 2, INT), [(c.Vector(1000, 1, 2, UNEVEN), 14)], [700]),
 }
 
 

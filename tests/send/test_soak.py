@@ -9,7 +9,7 @@ import time
 import pytest
 import schedules_worker
 import soak_worker
-from schedule_plan import LANDING, MIXED, PLAINLY
+from schedule_plan import BOUNCING, MIXED, PLAINLY
 from test_direct import DIRECT
 
 from support import effort, needs
@@ -22,7 +22,7 @@ MOST_GROWTH = {"files": 4, "threads": 2, "gpu": 64 * MIB}
 FLAVOURS = {
     "plain": (PLAINLY, 32 * MIB),
     "mixed": (MIXED, 32 * MIB),
-    "landings": (LANDING, 192 * MIB),  # pools of large blocks fill for long; the fake device's are resident
+    "bounced": (BOUNCING, 192 * MIB),  # pools of large blocks fill for long; the fake device's are resident
 }
 
 
@@ -36,13 +36,13 @@ class Load:
         while n_calls < LEAST_CALLS or time.monotonic() - begin < seconds:
             seed = self._drawn.getrandbits(40)
             seeds = range(seed, seed + AT_ONCE)
-            for written, landed, _ in self._job.call(schedules_worker.run, seeds, self._flavour, timeout=120):
-                self.n_direct += written + landed
+            for written, bounced, _ in self._job.call(schedules_worker.run, seeds, self._flavour, timeout=120):
+                self.n_direct += written + bounced
             n_calls += 1
 
 
 @needs.no_sanitizer("sanitizers keep freed memory")
-@pytest.mark.parametrize("name", ["plain", pytest.param("mixed", marks=needs.open_mpi("MPICH grows")), "landings"])
+@pytest.mark.parametrize("name", ["plain", pytest.param("mixed", marks=needs.open_mpi("MPICH grows")), "bounced"])
 def test_random_messages_without_growth(ranks, drawn, name):
     """Growth counts from a third of the time on: until then pools fill, and libraries make their own.
 

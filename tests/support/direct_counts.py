@@ -7,7 +7,7 @@ from typing import NamedTuple
 from support import outcomes
 
 DIRECT = ("direct", "taken: direct (written into the receive buffer)")
-LANDED = ("direct", "taken: direct (packed into a bounce buffer)")
+BOUNCED = ("direct", "taken: direct (packed into a bounce buffer)")
 DECLINED = ("direct", "not direct: the buffer cannot be imported, or the layouts do not combine")
 TIMED_OUT = ("direct", "not direct: no receive was published within the match timeout")
 FELL_BACK = ("direct", "taken: copied through host memory after a GPU failure")
@@ -26,9 +26,9 @@ def counts_since(before: outcomes.Rows) -> Counts:
     return Counts(rows[DIRECT], rows[DECLINED], rows[FELL_BACK])
 
 
-def landed_since(before: outcomes.Rows) -> int:
+def bounced_since(before: outcomes.Rows) -> int:
     """The messages that this rank packed into memory of their receivers."""
-    return (outcomes.rows() - before)[LANDED]
+    return (outcomes.rows() - before)[BOUNCED]
 
 
 def direct_since(before: outcomes.Rows) -> int:

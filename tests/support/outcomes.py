@@ -36,7 +36,7 @@ BY_GPU = frozenset(("oneshot", "staged", "device"))
 LEAST_BY_DEVICE = 48 << 10  # bytes: without a profile, such messages go to a CUDA-aware library in device memory
 NOT_MESSAGES = ("MPI_Type_commit", "MPI_Pack", "MPI_Unpack")
 LAUNCHES = ("GPU", "kernel launches")
-OFFERED = ("direct", "published: a receive that the sender may write into")
+PUBLISHED = ("direct", "published: a receive that the sender may write into")
 
 Rows = Counter[tuple[str, str]]  # calls by function and outcome
 
@@ -219,7 +219,7 @@ def _check_kernels(claims: Iterable[Claim], found: Rows, told: str) -> None:
     exchange of two copies in device memory.
     """
     n_launches = found[LAUNCHES]
-    if sum(one.launches for one in claims) > found[OFFERED]:
+    if sum(one.launches for one in claims) > found[PUBLISHED]:
         assert n_launches > 0, f"no kernel was launched: {told}"
     elif not any(one.paths & BY_GPU or one.function.endswith("_replace") for one in claims):
         assert n_launches == 0, f"{n_launches} kernels for messages of the library or the host packer: {told}"

@@ -41,7 +41,7 @@ def clean_environment() -> dict[str, str]:
             "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
             "TEMPI_PROFILE": "none",  # this user's measured profiles must not affect the tests
             "TEMPI_NO_DIRECT": "1",  # the path of each message is its own: tests of direct messages switch them on
-            "TEMPI_BOUNCE_SPAN": "0",  # large messages of short blocks land, over however little memory
+            "TEMPI_BOUNCE_SPAN": "0",  # large messages of short blocks use bounce buffers, over however little memory
         }
     )
 

@@ -199,11 +199,11 @@ void release_bounced(Transfer& transfer) noexcept { state_of(transfer).memory.re
 bool unpack_arrived(Transfer&) noexcept { return false; }
 std::optional<pack::Queued> queue_rest(Transfer&) { return {}; }
 
-Match post_send(Handle comm, Transfer& transfer, bool may_put) noexcept {
+Match post_send(Handle comm, Transfer& transfer, bool may_write) noexcept {
   auto state = std::make_unique<FileState>();
   state->place = count(comm, transfer.peer, transfer.tag, true);
   const PackedBuffer& buffer = transfer.packed_buffer;
-  const bool is_put = may_put && !sends_are_closed && !state->place.queue.empty() && buffer.may_be_direct() &&
+  const bool is_put = may_write && !sends_are_closed && !state->place.queue.empty() && buffer.may_be_direct() &&
                       !buffer.box_move().laid_out().place.is_split();
   transfer.state = std::move(state);
   return {is_put ? Match::How::unmatched : Match::How::packed};

@@ -27,7 +27,7 @@ namespace tempi::message {
 using ipc::PublishedState;
 
 // A started receive whose buffer may be written by the sender. Its slot is given back when the receive is complete, or
-// when the transfer that keeps the published receive for its next start ends (Transfer::last_published_receive).
+// when the transfer that keeps the published receive for its next start ends (IpcState::last_published_receive).
 class PublishedReceive : public std::enable_shared_from_this<PublishedReceive> {
  public:
   PublishedReceive(ipc::Slot& slot, const Matcher::Place& place)

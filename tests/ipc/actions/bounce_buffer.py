@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from actions.action import DONE, Action, Next, action, local
-from checks import check_landing
+from checks import check_bounce_buffer
 from library import State
 from model_state import NO_CHUNKS, Model
 
@@ -20,7 +20,7 @@ def forget(model: Model, state: State, process: int, slot: int) -> None:
 
 
 @action
-def choose_landing(model: Model, state: State, thread: int, m: str) -> Next:
+def choose_bounce_buffer(model: Model, state: State, thread: int, m: str) -> Next:
     """put_to_bounce_buffer(), behind the claim."""
     process, slot, _, _ = state["claim", m]
     state["bounced", process, slot] = (True, state["bounced", process, slot][1])
@@ -43,7 +43,7 @@ def sending(model: Model, state: State, m: str) -> tuple[Action, ...]:
 
 @action
 def pack_chunk(model: Model, state: State, thread: int, m: str, r: str, k: int) -> Next:
-    check_landing(state, r, m)
+    check_bounce_buffer(state, r, m)
     state["packed", r] = _with(state["packed", r], k, m)
     return DONE
 

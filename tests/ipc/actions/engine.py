@@ -9,7 +9,7 @@ from actions.matcher import count_send
 from checks import check_buffer
 from library import State
 from model_state import Model
-from programs import LANDED
+from programs import BOUNCED
 
 # ---- the lock
 
@@ -86,14 +86,14 @@ def _take_first(model: Model, state: State, thread: int) -> tuple[int, str]:
 
 
 def _may_send_fin_early(model: Model, state: State, m: str) -> bool:
-    return state["claim", m] is not None and model.calls.messages[m].kind in ("send", "failing_late", "lost_marker")
+    return state["claim", m] is not None and model.calls.messages[m].kind in ("send", "failing_late", "lost_fin")
 
 
 @local
 def send_early_fin(model: Model, state: State, thread: int) -> Next:
     process, m = _take_first(model, state, thread)
-    if model.calls.messages[m].kind == "lost_marker":
-        return [(("write", m), ("lose_marker", m))]
+    if model.calls.messages[m].kind == "lost_fin":
+        return [(("write", m), ("lose_fin", m))]
     state["fin_sent", process] += (m,)
     return [(("send_fin", m),)]
 
@@ -128,13 +128,13 @@ def start(model: Model, state: State, thread: int) -> Next:
         return [(("lose", m),)]
     if state["claim", m] is None:
         return [(("send_packed", m),)]
-    if model.calls.messages[m].kind in LANDED:
+    if model.calls.messages[m].kind in BOUNCED:
         return [bounce_buffer.sending(model, state, m)]
     if model.calls.messages[m].kind in ("failing", "failing_late"):
         hasty = (("send_fin", m),) if "FIN message before the bytes" in model.faults else ()
         return [(*hasty, ("write", m), ("end_claim", m, False), ("send_packed", m))]
-    is_sent = model.calls.messages[m].kind != "lost_marker"
-    return [(("write", m), ("end_claim", m, True), ("send_fin", m) if is_sent else ("lose_marker", m))]
+    is_sent = model.calls.messages[m].kind != "lost_fin"
+    return [(("write", m), ("end_claim", m, True), ("send_fin", m) if is_sent else ("lose_fin", m))]
 
 
 @action
@@ -174,7 +174,7 @@ def lose(model: Model, state: State, thread: int, m: str) -> Next:
 
 
 @action
-def lose_marker(model: Model, state: State, thread: int, m: str) -> Next:
+def lose_fin(model: Model, state: State, thread: int, m: str) -> Next:
     """The library does not take it: Claim::take_back, or ~Direct of an early-FIN one."""
     process, slot, word, _ = state["claim", m]
     is_written = state["word", process, slot] == (*word, "written")

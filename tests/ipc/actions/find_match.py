@@ -6,7 +6,7 @@ from actions.action import DONE, Next, action, local
 from actions.unmatched import before
 from library import State, Violation
 from model_state import WINDOW, Model
-from programs import ANY, LANDED
+from programs import ANY, BOUNCED
 
 
 @local
@@ -132,7 +132,7 @@ def read_slot(model: Model, state: State, thread: int, m: str, number: int, n: i
 def claim(model: Model, state: State, thread: int, m: str, number: int, n: int, slot: int) -> Next:
     """By compare-and-swap of the word."""
     process = model.calls.messages[m].destination
-    if not _is_offered(model, state["word", process, slot], n, number):
+    if not _is_published(model, state["word", process, slot], n, number):
         state["look", m] = "nothing"
         return DONE
     if "claims by a store" in model.faults:
@@ -140,7 +140,7 @@ def claim(model: Model, state: State, thread: int, m: str, number: int, n: int, 
     return _claimed(model, state, m, slot)
 
 
-def _is_offered(model: Model, word: tuple[int, int, str], n: int, number: int) -> bool:
+def _is_published(model: Model, word: tuple[int, int, str], n: int, number: int) -> bool:
     is_line = "claims compare no match queue" in model.faults or word[1] == number
     is_number = "claims compare no number" in model.faults or word[0] == n
     return is_line and is_number and word[2] == "published"
@@ -160,8 +160,8 @@ def _claimed(model: Model, state: State, m: str, slot: int) -> Next:
     model.step(state, process, slot, "claimed", "sender")
     state["look", m] = "claimed"
     state["claim", m] = (process, slot, state["word", process, slot][:2], state["owner", process, slot])
-    if message.kind in LANDED:
-        return [(("choose_landing", m),)]
+    if message.kind in BOUNCED:
+        return [(("choose_bounce_buffer", m),)]
     return [(("end_claim", m, False),)] if message.kind in ("misfit", "lost") else DONE
 
 
