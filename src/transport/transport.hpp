@@ -31,6 +31,9 @@
 //   Each put that `match` has returned ends with one call of end_put or retry_put, or with its transfer.
 //   The data of a transport for a transfer is `Transfer::state`. Its destructor ends what has not ended.
 //   Functions that are not noexcept throw Error.
+//   A put to a receive of another process sets `Match::is_remote`. A call that blocks then waits for its kernel, which
+//   that process may be waiting for.
+//   If a send of this process has claimed the receive that end_receive() waits for, end_receive() settles its early FIN.
 #pragma once
 
 #include <atomic>
