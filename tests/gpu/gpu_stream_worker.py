@@ -123,3 +123,43 @@ def loop(call: str, kind: str, own_stream: bool) -> None:
     wanted[0] = 0.0
     wanted[:, :, :WIDTH] = [[[value(sender, n)]] for n in range(ROUNDS)]
     np.testing.assert_array_equal(found.get(), wanted)
+
+
+def capture() -> None:
+    """MPI_Pack and MPI_Unpack in a graph, which is launched with other data each time."""
+    cupy.cuda.Device(COMM.rank % cupy.cuda.runtime.getDeviceCount()).use()
+    with ordered(own_stream=True) as stream:
+        buffers, dense = Buffers("device"), cupy.zeros(N_ROWS * WIDTH)
+        stream.synchronize()
+        stream.begin_capture()
+        out, into = buffers.ends()
+        columns().Pack(out[0], dense, 0, COMM)
+        columns().Unpack(dense, 0, into[0], COMM)
+        graph = stream.end_capture()
+        for n in range(1, 4):
+            buffers.out[...] = value(COMM.rank, n)
+            graph.launch()
+            stream.synchronize()
+            assert (buffers.into[:, :WIDTH] == value(COMM.rank, n)).all()
+            assert (buffers.into[:, WIDTH:] == 0).all()
+
+
+def query(own_stream: bool) -> None:
+    """A query unpacks the receive in a stream; the call that completes it has none."""
+    cupy.cuda.Device(COMM.rank % cupy.cuda.runtime.getDeviceCount()).use()
+    spin = spinner()
+    with ordered(own_stream) as stream:
+        buffers = Buffers("device")
+        stream.synchronize()
+        for n in range(1, ROUNDS):
+            spin(SPIN_CYCLES)
+            buffers.out[...] = value(COMM.rank, n)
+            out, into = buffers.ends()
+            receive, send = COMM.Irecv(into, buffers.left), COMM.Isend(out, buffers.right)
+            while not receive.Get_status():
+                pass
+            with tempi.stream(None):
+                MPI.Request.Waitall([receive, send])
+                found = np.zeros((N_ROWS, N_COLUMNS))
+                cupy.cuda.runtime.memcpy(found.ctypes.data, buffers.into.data.ptr, found.nbytes, 2)
+            np.testing.assert_array_equal(found[:, :WIDTH], value(buffers.left, n))

@@ -21,3 +21,16 @@ def test_kernels_and_messages_in_a_stream(job, call, kind, own_stream):
     import gpu_stream_worker as worker
 
     job.call(worker.loop, call, kind, own_stream, timeout=60)
+
+
+def test_packing_in_a_captured_graph(job):
+    import gpu_stream_worker as worker
+
+    job.call(worker.capture, timeout=60)
+
+
+@pytest.mark.parametrize("own_stream", [False, True], ids=["legacy stream", "own stream"])
+def test_a_receive_that_a_query_has_unpacked(job, own_stream):
+    import gpu_stream_worker as worker
+
+    job.call(worker.query, own_stream, timeout=60)
