@@ -13,16 +13,37 @@ OPTIONS = """# Options
 Options are environment variables. TEMPI reads them once, when it is loaded. `tempi info` shows their
 values.
 
-A flag is 0 or 1. "–" means that the option has no default value. The [glossary](glossary.md) explains words
+A flag is 0 or 1. "–" means that the option is not set by default. The [glossary](glossary.md) explains words
 such as *direct*, *profile* and *import*.
 
-| variable | type | default | meaning |
+"""
+OPTION_TABLE = """| variable | type | default | meaning |
 |---|---|---|---|
+"""
+FOR_TESTS = """
+## Options for TEMPI's tests
+TEMPI's tests use a fake device: a GPU that TEMPI simulates in host memory (`TEMPI_DEVICE=fake`). `tempi info`
+shows these options only with `--all`, or if they are set.
+
+"""
+FAILURES = """
+The entries of `TEMPI_FAKE_FAIL`:
+
+| entry | what happens |
+|---|---|
+| `allocate:N`, `pinned:N`, `launch:N`, `copy:N`, `finish:N`, `map:N` | the N-th call of this name fails |
+| `NAME:N:KIND` | the N-th call of NAME, which is one of these names, throws KIND |
+| `NAME:N:kill` | the process ends in the N-th call of NAME |
+| `flip:N` | the N-th copy writes a wrong byte |
+| `share:N` | the N-th call that shares memory shares nothing |
+| `unmap:N` | the N-th unmap takes two seconds |
+
+KIND is `internal`, `mapped`, `bad_alloc`, `system_error`, `logic_error` or `int`.
 """
 RENAMED = """
 ## Old names
-The old names still work in this version, and TEMPI prints a warning. If both names are set, TEMPI uses the
-new name.
+The old names still work in this version. TEMPI prints a warning. If both names are set, TEMPI uses the new
+name.
 
 | old name | new name |
 |---|---|
@@ -44,9 +65,11 @@ DIRECT = """
 A kernel of the sender writes a direct message into the receive buffer. The MPI library sends an empty message
 with the same tag. This empty message completes the receive.
 
-`tempi info` says whether messages can be direct. In the report (`TEMPI_REPORT=1`), the rows `direct` count
-the direct messages, and the messages that were not direct, with the reasons. `TEMPI_NO_DIRECT=1` switches
-direct messages off. `TEMPI_STRATEGY` switches them off, too, unless its value is `auto` or `direct`.
+`tempi info` says whether messages can be direct. The report (`TEMPI_REPORT=1`) has rows of the function
+`direct`. They count the messages that were direct, and the messages that were not, with the reasons.
+
+These options switch direct messages off: `TEMPI_NO_DIRECT=1`, `TEMPI_NO_SEND=1`, `TEMPI_DATATYPE_ONESHOT=1`,
+`TEMPI_DATATYPE_DEVICE=1`, and `TEMPI_STRATEGY` with any value but `auto` and `direct`.
 
 A message is direct if it meets all of these conditions:
 
@@ -56,8 +79,9 @@ A message is direct if it meets all of these conditions:
   one, at most for the match timeout (`TEMPI_MATCH_TIMEOUT`). After that, TEMPI packs the message. If the
   receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, at most 10 µs + 1 µs for each 20,000
   bytes.
-- The receive names its source. For one source on a communicator, TEMPI publishes only one kind of receive:
-  receives with `MPI_ANY_TAG`, or receives with a tag. The first receive from this source decides which kind.
+- The receive names its source, and is of the right kind. There are two kinds: receives with `MPI_ANY_TAG` and
+  receives with a tag. For each source on a communicator, TEMPI publishes only the kind of the first receive
+  from this source.
 - The receive is as long as the message, or longer.
 - The receiver has no other pending operation that can take the same message. Such operations are an earlier
   receive from `MPI_ANY_SOURCE`, a matched probe, and a receive that the program cancels.
@@ -69,12 +93,12 @@ A message is direct if it meets all of these conditions:
 After one of these events, TEMPI sends no more direct messages on the communicator:
 
 - A second thread sends or receives on it.
-- A call fails.
-- The program cancels a send.
-- The program starts a persistent receive from `MPI_ANY_SOURCE` into host memory.
+- A send or a receive on it fails.
+- The program cancels a send on it.
+- The program starts a persistent receive from `MPI_ANY_SOURCE` into host memory on it.
 
-If the program cancels a receive into host memory, TEMPI sends no more direct messages with its source and
-tag.
+If the program cancels a receive into host memory, later messages with the source and the tag of this receive
+are not direct.
 
 ### Bounce buffers
 A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it. The
@@ -85,42 +109,43 @@ address space. TEMPI uses a bounce buffer in each of these cases:
 
 - Another process cannot import the receive buffer (managed memory, `cudaMallocAsync`), and the message has at
   least 64 KiB.
-- The layouts of sender and receiver do not combine into a short list of boxes. A box is a nest of loops over
-  one contiguous block.
+- The copy from the layout of the sender to the layout of the receiver needs more than 1,024 boxes. A box is a
+  nest of loops over one contiguous block.
 - The receive consists of many short blocks that span much memory: at least 65,536 blocks, on average at most
-  128 bytes long, over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, CUDA must also map
-  the buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
+  128 bytes long, over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, there is one more
+  condition: CUDA maps the buffer in pages of 4 KiB ([performance.md](performance.md), Advice).
 
 ### Freed memory
 A sender imports the memory of a receive buffer, and keeps this import for later messages. CUDA releases
-memory only when the program has freed it *and* no process imports it. Therefore, memory that the program has
-freed can stay occupied. TEMPI limits the size of such memory:
+memory only when the program has freed it *and* no process has imported it. Therefore, memory that the program
+has freed can stay occupied. TEMPI limits the size of such memory:
 
-1. Each process counts the memory that the program has freed and that other processes may still import.
+1. Each process counts the memory that the program has freed and that other processes may still have
+   imported. It looks for such memory at most every 10 ms, and checks 256 allocations each time.
 2. If this memory is more than `TEMPI_FREED_LIMIT` bytes or 256 allocations, the process tells the other
    processes.
-3. The other processes close their imports of this memory in their next MPI calls that wait or test, such as
-   `MPI_Test` or `MPI_Barrier`.
+3. The other processes close their imports of this memory. They do this in their next MPI call that waits or
+   tests, such as `MPI_Test` or `MPI_Barrier`.
 
-TEMPI looks for freed memory at most every 10 ms, and checks 256 allocations each time. Closing an import
-waits for all kernels that run on the GPU. The CUDA driver can delay new kernels until the import is closed.
-
-A program whose kernels wait for messages of other processes can therefore deadlock. For such a program, set
+The CUDA driver closes an import when all kernels on the GPU have ended. Until then, it can delay new kernels.
+If these kernels wait for messages of other processes, the program can deadlock. For such a program, set
 `TEMPI_FREED_LIMIT=-1` on all ranks. Then a process closes an import only in two cases: it has used 256 other
-imports later, or the address of the import gets new memory.
+imports since, or the owner has allocated new memory at the same address.
 
-A process cannot import new memory while it has an import of freed memory at the same address. A message to
-the new memory waits until the old import is closed. If this takes longer than `TEMPI_MATCH_TIMEOUT` (for this
-wait at least 50 ms, and at most 1 s), TEMPI packs the message.
+A process cannot import new memory before it has closed its old import at the same address. A message to the
+new memory waits for this. If it takes longer than `TEMPI_MATCH_TIMEOUT`, TEMPI packs the message. For this
+wait, TEMPI uses at least 50 ms and at most 1 s.
 
 ## CUDA-aware libraries
 TEMPI passes GPU memory to a CUDA-aware library only in calls that are known to work
-(`src/machine/handed.def`), and only if all peers are on other nodes. Within a node, contiguous messages are
-direct, too. All other messages within a node go through pinned host memory.
+(`src/machine/handed.def`), and only if all peers are on other nodes. Within a node, point-to-point messages
+of GPU memory are direct, also contiguous ones. TEMPI packs a message that cannot be direct into pinned host
+memory.
 
 The reason is that a CUDA-aware library also imports memory. CUDA can refuse such an import because of freed
-memory at the same address, and UCX then aborts the program. If direct messages are switched off, TEMPI passes
-GPU memory to the library within a node, too.
+memory at the same address, and UCX then aborts the program.
+
+If direct messages are switched off, TEMPI also passes GPU memory to the library within a node.
 """
 PACKS = {
     "nobody": "nobody",
@@ -136,9 +161,9 @@ PREDICTIONS = """
 The predicted time of a message is a sum of terms. `tempi measure` measures the terms
 ([perfmodel](../perfmodel/README.md)). In the table, three letters stand for parts of the names of terms:
 
-- L is the location of the peer: `same_gpu`, `other_gpu` or `other_node`. In `message.host.L`, the name
-  `same_node` replaces `other_gpu`. In `message.direct.L`, L can also be `self` (a message of a rank to
-  itself).
+- L is the location of the peer. In `message.device.L` it is `same_gpu`, `other_gpu` or `other_node`. In
+  `message.host.L` it is `same_gpu`, `same_node` or `other_node`. In `message.direct.L` it is `same_gpu`,
+  `other_gpu` or `self` (a message of a rank to itself).
 - Y is the kind of datatype: `typed` (vectors and boxes) or `indexed` (offsets from a table).
 - P is the location of the peer: `self`, `same_node` or `other_node`.
 
@@ -151,8 +176,8 @@ This page is made from `src/base/strategies.def` and `docs/make_pages.py` by `ma
 
 CALLS = """# Calls that carry data
 
-With TEMPI these calls accept GPU memory and any datatype, also if the MPI library is not CUDA-aware. This
-includes all forms of a call: `MPI_` and `PMPI_`, `int` and `_c`, C and Fortran.
+With TEMPI these calls accept GPU memory and any datatype. The MPI library need not be CUDA-aware. TEMPI
+handles all forms of a call: `MPI_` and `PMPI_`, `int` and `_c`, C and Fortran.
 
 | calls | kind |
 |---|---|
@@ -174,9 +199,9 @@ These calls do not accept GPU memory if the library is not CUDA-aware:
 """
 HAPPENS = {
     "error": "an MPI error with an explanation",
-    "members": "if all processes are on one node and run TEMPI, all get an MPI error with an explanation, "
-    "and the call creates no window. Else only the processes with GPU memory get the error. The other "
-    "processes get a window. In place of the GPU memory, this window has host memory that nobody uses",
+    "members": "All processes are on one node and run TEMPI: all get an MPI error with an explanation, and "
+    "there is no window. Otherwise: the processes with GPU memory get this error, and the other processes "
+    "get a window. The window has unused host memory in place of the GPU memory",
     "none": "the MPI library gets the call",
 }
 
@@ -184,15 +209,19 @@ HAPPENS = {
 def options() -> str:
     """The options page."""
     rows = def_tables.rows("base/options.def")
-    lines = (
+    lines = [
         f"| `TEMPI_{name}` | {kind} | {default or '–'} | {meaning} |\n"
         for name, kind, default, meaning in (row.arguments for row in rows if row.kind == "OPTION")
-    )
+    ]
+    of_users = [line for line in lines if not line.startswith("| `TEMPI_FAKE_")]
+    of_tests = [line for line in lines if line not in of_users]
     renamed = (
         f"| `TEMPI_{old}` | `TEMPI_{name}` |\n"
         for old, name in (row.arguments for row in rows if row.kind == "RENAMED")
     )
-    return OPTIONS + "".join(lines) + RENAMED + "".join(renamed) + OPTIONS_END
+    for_users = [OPTIONS, OPTION_TABLE, *of_users, RENAMED, *renamed]
+    for_tests = [FOR_TESTS, OPTION_TABLE, *of_tests, FAILURES]
+    return "".join([*for_users, *for_tests, OPTIONS_END])
 
 
 def calls() -> str:
