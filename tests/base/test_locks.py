@@ -48,9 +48,3 @@ def test_each_lock_of_the_sources_is_in_the_table():
 def test_no_lock_is_without_a_place_in_the_order():
     plain = [str(path) for path in SOURCES if re.search(r"std::(recursive_|shared_|timed_)*mutex\b", path.read_text())]
     assert plain == []
-
-
-def test_the_page_of_invariants_lists_the_files_with_thread_local_variables():
-    listed = re.findall(r"`([\w/]+\.[ch]pp)`", (INCLUDE / "INVARIANTS.md").read_text().split("## Mutable")[1])
-    found = [path for path in INCLUDE.rglob("*.[ch]pp") if re.search(r"\bthread_local\b", path.read_text())]
-    assert set(listed) == {str(path.relative_to(INCLUDE)) for path in found}
