@@ -167,8 +167,9 @@ void note_left(const MessagePtr& message, MPI_Status& status, int code) noexcept
   else if (message->is(MessageState::seen)) tell_again(status, message->told);
 }
 
-// Open MPI's MPI_Waitany and MPI_Testany tell of one request in error, and free the others in error, too: the library
-// may reuse their handles.
+// Open MPI's MPI_Waitany and MPI_Testany tell of one request in error, and free the others in error, too. Beside an
+// error, these calls, MPI_Waitsome and MPI_Testsome also free pending requests of files, which have no error yet. The
+// library may reuse the handles.
 void end_untold(Requests& requests, int told) noexcept {
   std::vector<Completed> untold;
   const SeenStatuses statuses(requests.size(), MPI_STATUSES_IGNORE);
@@ -296,6 +297,7 @@ int finish_some(Requests& requests, const SeenStatuses& statuses, int n_done, co
       done.push_back({requests.take(i), requests.slot(i), status, code_in(*status, code)});
     }
   }
+  if (code != MPI_SUCCESS) end_untold(requests, MPI_UNDEFINED);
   return finish_several(done, statuses, n_done, code);
 }
 

@@ -108,7 +108,7 @@ def test_mappings_in_use_stay(ranks):
 
 
 def test_more_tags_than_lines(ranks):
-    job = ranks(2, **DIRECT, TESTS_CASE="lines")
+    job = ranks(2, **DIRECT, TEMPI_MATCH_TIMEOUT="5000", TESTS_CASE="lines")
     n_tags = 900 if IS_QUICK else MOST_COUNTS + 100
     assert row(job, list(range(n_tags)), 100) == MOST_LINES
     assert row(job, [5] * 4, 4) == 4  # in a line that has ended
