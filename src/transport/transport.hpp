@@ -33,7 +33,7 @@
 //   Functions that are not noexcept throw Error.
 //   A put to a receive of another process sets `Match::is_remote`. A call that blocks then waits for its kernel, which
 //   that process may be waiting for.
-//   If a send of this process has claimed the receive that end_receive() waits for, end_receive() settles its early FIN.
+//   If a send of this process has claimed the receive that end_receive() waits for, it settles the send's early FIN.
 #pragma once
 
 #include <atomic>
