@@ -1,4 +1,4 @@
-// What options take, for those who set them in other processes.
+// The values that options take, for code that sets them in other processes.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What TEMPI_VERIFY has compared in this process.
+// The comparisons of TEMPI_VERIFY in this process.
 #pragma once
 
 #include <atomic>

@@ -239,7 +239,7 @@ void NodeReduction::launch(const Task& task, const device::Scope& here, void* re
   pack::launch_reduction(here, task.reduced.type, of);
 }
 
-// False: it has failed, and nothing runs any more.
+// False: it has failed, and no work of it runs.
 bool NodeReduction::reduce(const Task& task, const Own& own, void* result) noexcept try {
   const device::Scope here(*own.device, own.at.context);
   try {

@@ -47,7 +47,7 @@ constexpr bool is_node_reduction(Function function) {
 
 class NodeReduction {
  public:
-  // What a call asks of this process. It is the same on all members but for the slice, the inputs and the place.
+  // The share of this process in a call. It is the same on all members but for the slice, the inputs and the place.
   struct Task {
     Reduced reduced;
     Count total;                        // scalars of an input

@@ -255,7 +255,7 @@ class Scope {
   // and every mapping ended before the owner frees the memory: until then it is not free, and what is written there is
   // lost.
   std::uintptr_t map(const SharedAllocation& allocation) const { return device_.map(allocation); }
-  // Ends what map() returned; each call of map() has its own end. No queued work may use the memory any more. CUDA
+  // Ends what map() returned; each call of map() has its own end. No queued work may use the memory then. CUDA
   // waits for all kernels of the context, and holds up launches meanwhile.
   void unmap(std::uintptr_t address) const noexcept { device_.unmap(address); }
 

@@ -21,7 +21,7 @@ std::deque<std::pair<MarkPtr, KeptUntil::Kept>> KeptUntil::taken_done() {
   return done;
 }
 
-// What is let go is destroyed without the lock: it has locks of its own.
+// Objects are destroyed without the lock: they have locks of their own.
 void KeptUntil::keep(MarkPtr mark, Kept one) {
   std::deque<std::pair<MarkPtr, Kept>> done;
   const std::lock_guard lock(mutex_);

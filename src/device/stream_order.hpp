@@ -64,7 +64,7 @@ class Earlier {
   std::vector<MarkPtr> marks_{};
 };
 
-// What the streams of arrays hold, without the thread's stream.
+// The work that the streams of arrays hold, without the thread's stream.
 Earlier earlier_of_arrays();
 
 // Returns when earlier work is done, if the memory is not pageable. Throws Error: (stream), or what the work has failed

@@ -1,4 +1,4 @@
-// What GPU memory the MPI library may be handed: handed.def, by the library and the kind of call.
+// The GPU memory that the MPI library may be handed: handed.def, by the library and the kind of call.
 #pragma once
 
 #include <cstdint>

@@ -84,7 +84,7 @@ class PackedBuffer {
 
   // A call of this thread uses the buffer again: earlier_work() is its own. Throws Error (stream).
   void come_after_streams();
-  // What this thread queues in the context from now on comes after earlier work.
+  // Work that this thread queues in the context from now on comes after earlier work.
   void hold_back() const;
   void await_earlier() const { earlier_.wait(); }
 

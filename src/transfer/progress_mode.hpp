@@ -1,4 +1,4 @@
-// Who starts a send whose packing is still running when the program's call returns (TEMPI_PROGRESS).
+// TEMPI_PROGRESS: a send whose packing still runs when the program's call returns is started by a thread or a call.
 //
 // Our thread needs MPI_THREAD_MULTIPLE. Below that level no thread of the program blocks in a call while another one's
 // send is pending, and a send waits for the next call. But MPI promises that it arrives without one (MPI-4.1, 3.7.4): a
@@ -30,7 +30,7 @@ void choose_progress_mode(bool has_sessions) noexcept;
 // Before threads call MPI whatever its level says.
 void let_calls_overlap() noexcept;
 
-// Before MPI shuts down: the thread ends, and none is made any more.
+// Before MPI shuts down: ends the thread; no other one is made.
 void end_progress() noexcept;
 
 }  // namespace tempi::message

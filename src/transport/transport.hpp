@@ -76,7 +76,7 @@ struct Noted {
   void* queue = nullptr;
 };
 
-// Where the receive of an unmatched send will be posted.
+// The place in which the receive of an unmatched send will be posted.
 struct Receiver {
   const void* process = nullptr;  // identifies the process
   std::uint64_t queue = 0;        // identifies the match queue in the process

@@ -166,7 +166,7 @@ class CudaDevice final : public Device {
     here.last = here.replays.launch(*driver, call, here.stream);
   }
 
-  // The stream that work goes to now; the thread's own queue does not tell its end by a flag any more.
+  // The stream that work goes to; from now on no flag tells the end of the work in the thread's own queue.
   static CUstream stream_for_work() {
     if (CUstream program = entered.innermost().program) return program;
     Queue& here = queue();

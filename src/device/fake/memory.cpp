@@ -56,7 +56,7 @@ std::uintptr_t map_file(int file, int protection) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-// A handle that the driver of a real GPU would not know any more, or take for another one.
+// A handle that the driver of a real GPU does not know, or takes for another one.
 void check_handle(bool is_known) {
   if (is_known) return;
   warn_once("fake_handle", "fake device: memory is given back that is not there");

@@ -1,4 +1,4 @@
-// What the program does with the fake device.
+// The fake device as the program uses it.
 #include <cstring>
 #include <string_view>
 

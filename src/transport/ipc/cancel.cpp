@@ -1,4 +1,4 @@
-// MPI_Cancel: published receives that nobody may claim any more, and the order of the messages behind.
+// MPI_Cancel: revokes published receives, and keeps the order of the messages behind them.
 #include <chrono>
 #include <thread>
 

@@ -74,7 +74,7 @@ struct Received {
   }
 };
 
-// What MPI_Cancel has to know of a receive.
+// The data of a receive that MPI_Cancel needs.
 struct QueuePlace {
   std::uint64_t comm = 0;  // names its Matcher; never used again
   Received* match_queue = nullptr;

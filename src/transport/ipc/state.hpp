@@ -1,4 +1,4 @@
-// What this transport keeps with a transfer.
+// The data of this transport for a transfer.
 #pragma once
 
 #include <memory>

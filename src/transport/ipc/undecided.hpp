@@ -38,7 +38,7 @@ struct OpenReceives {
   bool may_match(int source, int tag) const;
 };
 
-// One undecided receive. If it ends without a word, no receive is published on the communicator any more.
+// One undecided receive. If it ends without a word, no receive is published on the communicator from then on.
 class UndecidedReceive final : public Undecided {
  public:
   // `cancelled`: the match queue that the receive was counted in; else it is not counted yet.

@@ -31,7 +31,7 @@ class OwnSegment {
 
   // From now on the processes of this job find it. `rank` is of MPI_COMM_WORLD. False: none will.
   bool publish(const std::string& job, int rank) noexcept;
-  // No process finds it any more, and nothing is published.
+  // Ends it: no process finds it, and nothing is published.
   void withdraw() noexcept;
   bool is_published() const { return socket_ >= 0; }
 
@@ -41,7 +41,7 @@ class OwnSegment {
   // No receive of closed_key() is published, until it is reopened. False: there is no room to say so.
   bool close(std::uint64_t key) noexcept;
   void reopen(std::uint64_t key) noexcept;
-  // No receive at all is published any more.
+  // From now on no receive at all is published.
   void shut() noexcept { segment_->is_shut.store(1, std::memory_order_release); }
   // The communicator has ended: its match queues are free.
   void end(std::uint64_t comm) noexcept;

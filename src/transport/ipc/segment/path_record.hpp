@@ -4,7 +4,7 @@
 // The members count their calls. Whoever comes to a call first decides on it, by what the members' last calls were:
 //
 //     call     1  2  3  4  5  6  7  8          latest = 8: the furthest call that a member has come to
-//     path     l  l  l  m  m  m  m  m          first = 4: m since then, l before
+//     path     l  l  l  m  m  m  m  m          first = 4: m from call 4 on, l before it
 //
 // Invariants
 //   The path of a call never changes once a member has come to it.

@@ -195,7 +195,7 @@ struct Segment {
   std::atomic<std::uint32_t> probes{0};   // the process looks for messages before it receives them
   std::atomic<std::uint32_t> n_match_queues{0};
   std::array<std::atomic<std::uint64_t>, kClosed> closed{};  // closed_key(): no receive is published now; 0: none
-  std::atomic<std::uint32_t> is_shut{0};                     // none at all are published any more
+  std::atomic<std::uint32_t> is_shut{0};                     // none at all are published
   std::array<MatchQueue, kMatchQueues> match_queues{};
   std::array<Slot, kSlots> slots{};
   std::array<PublishedBox, kBoxes> boxes{};  // of the layouts of published receives
