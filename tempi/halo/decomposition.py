@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tempi.halo.ghosts import Region, Width, check_room, own_region, widths_of
-from tempi.halo.process_grid import ProcessGrid, integers, periods_of
+from tempi.halo.process_grid import ProcessGrid, flags_of, integers
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Decomposition:
     @cached_property
     def grid(self) -> ProcessGrid:
         """The grid of ranks."""
-        return ProcessGrid(integers("dims", self.dims), periods_of(self.periods, len(self.dims)))
+        return ProcessGrid(integers("dims", self.dims), flags_of("periods", self.periods, len(self.dims)))
 
     @cached_property
     def widths(self) -> tuple[Width, ...]:

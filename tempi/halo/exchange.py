@@ -1,23 +1,28 @@
-"""Halo exchange on a Cartesian grid: all arrays in one persistent message to each neighbouring rank."""
+"""Halo exchange on a grid of blocks: all arrays in one persistent message to each neighbouring rank."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import NoReturn, SupportsIndex
 
 from mpi4py import MPI
+from numpy.typing import ArrayLike
 
 from tempi.arrays.array_view import stream_of
 from tempi.cuda import stream as cuda_stream
 from tempi.halo import under_way
+from tempi.halo.adjoint import Adjoint
 from tempi.halo.agreement import agree, make_together
+from tempi.halo.block_graph import BlockGraph
+from tempi.halo.boundary import Boundary, Face, Sheet, faces_of
+from tempi.halo.cells import Axes
 from tempi.halo.description import about, summary, table, traffic_of
-from tempi.halo.ghosts import Regions, exchanged_regions
+from tempi.halo.field import Widths, field_of
 from tempi.halo.messages import Messages, Parts
-from tempi.halo.process_grid import Neighbours, ProcessGrid
-from tempi.halo.region_types import Strided
-from tempi.halo.setup import Axes, Request, Widths, Wish
+from tempi.halo.pieces import Pieces, pieces_of
+from tempi.halo.process_grid import Direction, Neighbours, ProcessGrid
+from tempi.halo.setup import Request
 
 
 class HaloExchange:
@@ -33,8 +38,8 @@ class HaloExchange:
         a duplicate of it, so that its messages never match other messages of the program.
     arrays : array, or list or tuple of arrays
         Arrays that `tempi.view` takes, contiguous or not. The first axes are those of the grid, with ghost
-        cells. They have the same lengths in all arrays. Further axes are values of one cell. Arrays must not
-        share memory.
+        cells. Further axes are values of one cell. Arrays must not share memory. A `tempi.Field` is an array
+        with its own ghost widths, axes or number of points; all arrays are of the same cells.
     width : int or sequence of (int or pair of int), default 1
         Layers of ghost cells: one number for all sides; or for each dimension a number for both sides or a
         pair (low, high).
@@ -44,11 +49,19 @@ class HaloExchange:
         not change.
     dims : sequence of int, optional
         Number of ranks in each dimension. MPI_Dims_create chooses those that are 0; by default all.
-    neighbours : {"all", "faces"}, default "all"
+    neighbours : {"all", "faces"} or dict, default "all"
         "all" also fills ghost cells at edges and corners: up to 26 neighbours in three dimensions. "faces"
-        fills those beside faces: 6 neighbours.
+        fills those beside faces: 6 neighbours. A dict lists the neighbours of this rank, for grids that are
+        not a Cartesian grid of ranks: it maps directions, -1, 0 or 1 for each dimension, to ranks. Leave
+        directions without a neighbour out.
     axes : sequence of int, or one for each array, optional
         The axes of the arrays that are the dimensions of the grid. By default the first ones.
+    mask : array of bool, optional
+        The places of the grid of ranks that have a rank, for domains that are not a box. Its shape is `dims`.
+        The ranks are numbered in the order of these places, the last dimension fastest.
+    boundary : callable, optional
+        `finish` calls it with a `tempi.Face` for each face of each array beyond which no rank has cells,
+        after all messages: by dimension, the low side first, array after array.
 
     Raises
     ------
@@ -63,6 +76,15 @@ class HaloExchange:
     Notes
     -----
     The constructor and `free` are collective. `start` and `finish` wait for the neighbours only.
+
+    An array with the stagger 1 in a dimension has a point at each border of a cell: n + 1 points for the n
+    cells of a rank. Neighbouring ranks both have the point between them. The rank with the higher
+    coordinate owns it; on the other rank it is a ghost cell. At the high end of a dimension that is not
+    periodic the last rank owns its last point. So the global array has N + 1 points, or N points in a
+    periodic dimension. A rank needs one own cell more than the array has layers of ghost cells.
+
+    Places without a rank in a `mask` are like the outside of the grid. With listed neighbours, ghost cells in
+    directions that are not listed do not change.
 
     If the program loses an exchange between `start` and `finish`, as by an exception, TEMPI keeps the
     exchange and its arrays until the messages are complete. At the end of the program it waits a short time
@@ -92,8 +114,10 @@ class HaloExchange:
         periods: bool | Sequence[bool] | None = None,
         *,
         dims: Sequence[int] | None = None,
-        neighbours: Neighbours = "all",
+        neighbours: Neighbours | Mapping[Direction, int] = "all",
         axes: Axes | None = None,
+        mask: ArrayLike | None = None,
+        boundary: Boundary | None = None,
     ) -> None:
         if not isinstance(comm, MPI.Comm):
             raise TypeError(
@@ -101,26 +125,43 @@ class HaloExchange:
                 "HaloExchange(comm, arrays)"
             )
         under_way.free_dropped()
-        every = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
-        request = Request(every, width, periods, dims, neighbours, axes)
-        wish, found = agree(comm, lambda: request.find(comm))
-        self.grid: ProcessGrid = wish.grid
-        cells = [one for one, _ in found]
-        owners = [view.owner for _, view in found]
+        if boundary is not None and not callable(boundary):
+            raise TypeError(f"boundary is of type {type(boundary).__name__}; it must be a function of a Face")
+        every = arrays if isinstance(arrays, (list, tuple)) else [arrays]
+        fields = [field_of(one) for one in every]
+        request = Request(fields, width, periods, dims, neighbours, axes, mask)
+        grid, wish, found = agree(comm, lambda: request.find(comm))
+        self.grid: ProcessGrid | BlockGraph = grid
+        cells = [one.cells for one in found]
         self._gpu_arrays = [
-            (array, view.address) for array, (_, view) in zip(every, found, strict=True) if view.on_gpu
+            (field.array, one.view.address)
+            for field, one in zip(fields, found, strict=True)
+            if one.view.on_gpu
         ]
-        gpu_array = next((one for one, view in found if view.on_gpu and one.n_bytes), None)
-        parts = _parts(wish, comm.rank, cells)
+        gpu_array = next((one.cells for one in found if one.view.on_gpu and one.cells.n_bytes), None)
+        own, ghosts = pieces_of(grid, wish, comm.rank, cells)
+        parts = _parts(own), _parts(ghosts)
         self._traffic = traffic_of(*parts)
-        self._about = about(wish, len(every))
+        self._about = about(grid, wish)
+        self._boundary = boundary
+        self._faces: list[Face] = []
+        if boundary is not None:
+            sheets = [
+                Sheet(field.array, layout, one.axes, one.view.shape)
+                for field, layout, one in zip(fields, wish.layouts, found, strict=True)
+            ]
+            self._faces = faces_of(grid, comm.rank, sheets, wish.own, wish.neighbours)
         own_comm = comm.Dup()
+        owners = [one.view.owner for one in found]
         try:
             self._messages = make_together(own_comm, lambda: Messages(own_comm, *parts, owners, gpu_array))
         except Exception:
             own_comm.Free()
             raise
         self._comm = own_comm
+        dtypes = [one.view.dtype for one in found]
+        self._make_adjoint = lambda: Adjoint(own_comm, own, ghosts, dtypes, gpu_array)
+        self._adjoint: Adjoint | None = None
         self._state = "idle"
 
     def start(self) -> None:
@@ -135,15 +176,13 @@ class HaloExchange:
         """
         self._must_be("idle")
         under_way.free_dropped()
-        for stream, address in {stream_of(array): address for array, address in self._gpu_arrays}.items():
-            if stream is not None:
-                cuda_stream.wait_for(stream, address)
+        self._wait_for_streams()
         self._state = "under way"  # also where an error leaves the messages half-way
         under_way.begin(self._messages, self)
         self._messages.start()
 
     def finish(self) -> None:
-        """Wait until all ghost cells are filled and all own cells are sent.
+        """Wait until all ghost cells are filled and all own cells are sent, then call `boundary`.
 
         Raises
         ------
@@ -154,11 +193,48 @@ class HaloExchange:
         self._messages.finish()
         under_way.end(self._messages)
         self._state = "idle"
+        if self._boundary is not None:
+            for face in self._faces:
+                self._boundary(face)
 
     def __call__(self) -> None:
         """Start and finish."""
         self.start()
         self.finish()
+
+    def accumulate(self) -> None:
+        """Add each ghost cell to the cell that it is a copy of, then set it to 0. Collective.
+
+        This is the adjoint (the transpose) of an exchange without `boundary`: gradients need it, and the
+        assembly of finite elements. Ghost cells that an exchange does not fill do not change. An array may
+        hold integers, float32, float64, complex64 or complex128. The sums have the same bits each time.
+
+        Raises
+        ------
+        TypeError
+            If an array holds no such numbers.
+        RuntimeError
+            If an exchange is started or freed; if an array is in GPU memory and TEMPI is off; or if another
+            rank has no memory for its messages.
+        MemoryError
+            If there is no memory for the messages.
+
+        Notes
+        -----
+        The first call allocates memory: twice the size of the own cells that the neighbours want, and the
+        size of the ghost cells. `free` releases it.
+        """
+        self._must_be("idle")
+        if self._adjoint is None:
+            self._adjoint = make_together(self._comm, self._make_adjoint)
+        self._wait_for_streams()
+        self._adjoint.run()
+
+    def _wait_for_streams(self) -> None:
+        """MPI calls of this thread come after the work on the streams of the arrays."""
+        for stream, address in {stream_of(array): address for array, address in self._gpu_arrays}.items():
+            if stream is not None:
+                cuda_stream.wait_for(stream, address)
 
     def free(self) -> None:
         """Free the requests and the communicator, and release the arrays. Collective.
@@ -172,9 +248,11 @@ class HaloExchange:
         """
         self._must_be("idle")
         self._messages.free()
+        if self._adjoint is not None:
+            self._adjoint.free()
         self._comm.Free()
         self._state = "freed"
-        self._gpu_arrays = []
+        self._gpu_arrays, self._faces = [], []
 
     def _must_be(self, state: str) -> None:
         if self._state != state:
@@ -200,19 +278,6 @@ class HaloExchange:
             self.free()
 
 
-def _parts(wish: Wish, rank: int, cells: Sequence[Strided]) -> tuple[Parts, Parts]:
-    """The cells that a rank sends to and receives from each rank."""
-
-    walks = list(zip(cells, wish.walks, strict=True))
-
-    def of(by_rank: Regions) -> Parts:
-        parts: Parts = {}
-        for peer, regions in by_rank.items():
-            every = [one[region].walked(walk) for region in regions for one, walk in walks]
-            if full := [part for part in every if part.n_bytes]:
-                parts[peer] = full
-        return parts
-
-    shape = cells[0].shape[: wish.grid.n_dims]
-    sent, received = exchanged_regions(wish.grid, rank, shape, wish.widths, wish.neighbours)
-    return of(sent), of(received)
+def _parts(pieces: Pieces) -> Parts:
+    """The cells of the pieces that have some."""
+    return {rank: [piece.cells for piece in each] for rank, each in pieces.items()}
