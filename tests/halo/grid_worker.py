@@ -69,12 +69,14 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).view(f"V{array.dtype.itemsize}") if array.dtype.kind != "V" else array
 
 
-def make(grid: Grid, fields: list[OneField]) -> tempi.HaloExchange:
+def make(grid: Grid, fields: list[OneField], boundary: Any = None) -> tempi.HaloExchange:
     given = [one.given for one in fields]
     if grid.listed:
-        return tempi.HaloExchange(COMM, given, neighbours=grid.neighbours_of(COMM.rank))
+        return tempi.HaloExchange(COMM, given, neighbours=grid.neighbours_of(COMM.rank), boundary=boundary)
     mask = None if grid.mask is None else np.reshape(grid.mask, grid.dims)
-    return tempi.HaloExchange(COMM, given, periods=grid.periods, dims=grid.dims, neighbours=grid.neighbours, mask=mask)
+    return tempi.HaloExchange(
+        COMM, given, periods=grid.periods, dims=grid.dims, neighbours=grid.neighbours, mask=mask, boundary=boundary
+    )
 
 
 def exchange(grid: Grid) -> None:
