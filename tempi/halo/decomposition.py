@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tempi.halo.ghosts import Region, Width, check_room, own_region, widths_of
-from tempi.halo.process_grid import ProcessGrid, flags_of, integers
+from tempi.halo.field import stagger_of
+from tempi.halo.ghosts import Region, Width, check_room, widths_of
+from tempi.halo.process_grid import ProcessGrid, flags_of, integers, places_of
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,17 @@ class Decomposition:
     axes : sequence of int, optional
         The axes of arrays that are the dimensions of the grid; by default the first ones. Further axes are
         values of one cell.
+    stagger : int or sequence of int, default 0
+        1 in the dimensions in which arrays have a point at each border of a cell, as in `Field`. In these
+        dimensions the global array has one point more than cells, unless they are periodic.
+    mask : array of bool, optional
+        The places of the grid of ranks that have a rank, as in `HaloExchange`. Other places have no block.
 
     Raises
     ------
     ValueError
-        If the lengths of the parameters differ, or a block has fewer own cells than ghost cells.
+        If the lengths of the parameters differ, or a block has fewer own cells than ghost cells; or if arrays
+        are staggered in a periodic dimension of a masked grid.
     TypeError
         If a parameter has the wrong type.
 
@@ -54,6 +61,8 @@ class Decomposition:
     width: int | Sequence[int | Sequence[int]] = 1
     periods: bool | Sequence[bool] = False
     axes: Sequence[int] | None = None
+    stagger: int | Sequence[int] = 0
+    mask: ArrayLike | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if len(integers("shape", self.shape)) != len(integers("dims", self.dims)):
@@ -69,12 +78,21 @@ class Decomposition:
             raise ValueError(f"axes is {self.axes}; the axes must be different ones")
         grid = self.grid
         smallest = [n // n_ranks for n, n_ranks in zip(self.shape, grid.dims, strict=True)]
-        check_room(grid, smallest, self.widths)
+        check_room(grid, smallest, self.widths, self._extra)
+        if grid.places is not None and any(
+            extra and wraps for extra, wraps in zip(self._extra, grid.periods, strict=True)
+        ):
+            raise ValueError(
+                f"stagger is {self.stagger} and periods is {self.periods}: with a mask, arrays cannot be "
+                "staggered in a periodic dimension"
+            )
 
     @cached_property
     def grid(self) -> ProcessGrid:
         """The grid of ranks."""
-        return ProcessGrid(integers("dims", self.dims), flags_of("periods", self.periods, len(self.dims)))
+        dims = integers("dims", self.dims)
+        places = None if self.mask is None else places_of(self.mask, dims)
+        return ProcessGrid(dims, flags_of("periods", self.periods, len(dims)), places)
 
     @cached_property
     def widths(self) -> tuple[Width, ...]:
@@ -82,11 +100,33 @@ class Decomposition:
         return widths_of(self.width, len(self.dims))
 
     @cached_property
+    def _extra(self) -> tuple[int, ...]:
+        """1 in the dimensions in which arrays are staggered."""
+        return stagger_of(self.stagger, len(self.dims))
+
+    @property
+    def global_shape(self) -> tuple[int, ...]:
+        """The shape of the global array along the grid: cells, or points where it is staggered."""
+        each = zip(self.shape, self._extra, self.grid.periods, strict=True)
+        return tuple(n + (extra and not wraps) for n, extra, wraps in each)
+
+    @cached_property
     def _axes(self) -> tuple[int, ...]:
         return tuple(range(len(self.dims))) if self.axes is None else integers("axes", self.axes)
 
     def block(self, rank: int) -> Region:
-        """The cells of the global grid that a rank owns: one slice for each dimension."""
+        """The cells (or points) of the global array that a rank owns: one slice for each dimension.
+
+        Of a masked grid with staggered arrays, two ranks may have a point at a corner that no rank fills.
+        """
+        found = []
+        for dimension, part in enumerate(self._cells(rank)):
+            direction = tuple(int(d == dimension) for d in range(len(self.dims)))
+            is_last = self._extra[dimension] and self.grid.neighbour(rank, direction) is None
+            found.append(slice(part.start, part.stop + 1) if is_last else part)
+        return tuple(found)
+
+    def _cells(self, rank: int) -> Region:
         return tuple(
             _nth_part(n, n_ranks, at)
             for n, n_ranks, at in zip(self.shape, self.dims, self.grid.coords(rank), strict=True)
@@ -95,13 +135,16 @@ class Decomposition:
     def local_shape(self, rank: int) -> tuple[int, ...]:
         """The shape of a rank's array along the grid, with ghost cells."""
         return tuple(
-            part.stop - part.start + low + high
-            for part, (low, high) in zip(self.block(rank), self.widths, strict=True)
+            part.stop - part.start + low + high + extra
+            for part, (low, high), extra in zip(self._cells(rank), self.widths, self._extra, strict=True)
         )
 
     def interior(self, rank: int) -> Region:
         """The own cells in a rank's array: one slice for each dimension."""
-        return own_region(self.local_shape(rank), self.widths)
+        return tuple(
+            slice(low, low + part.stop - part.start)
+            for part, (low, _) in zip(self.block(rank), self.widths, strict=True)
+        )
 
     def scatter(self, global_array: ArrayLike, rank: int, fill: object = 0) -> NDArray[Any]:
         """Make a rank's array: own cells from a global array, `fill` in ghost cells.
@@ -109,7 +152,7 @@ class Decomposition:
         Parameters
         ----------
         global_array : array_like
-            Its shape along `axes` is that of the global grid. It may have further axes.
+            Its shape along `axes` is `global_shape`. It may have further axes.
         rank : int
         fill : scalar, default 0
             The value of the ghost cells.
@@ -124,13 +167,13 @@ class Decomposition:
         ValueError
             If `global_array` has another shape, or there is no such rank.
         """
-        source = self._grid_first(np.asarray(global_array), self.shape, "the global array")
+        source = self._grid_first(np.asarray(global_array), self.global_shape, "the global array")
         local = np.full(self.local_shape(rank) + source.shape[len(self.dims) :], fill, source.dtype)
         local[self.interior(rank)] = source[self.block(rank)]
         return np.ascontiguousarray(self._grid_back(local))
 
     def gather(self, local_arrays: Sequence[ArrayLike]) -> NDArray[Any]:
-        """Make the global array of the own cells of all ranks.
+        """Make the global array of the own cells of all ranks; 0 where a mask leaves no rank.
 
         With mpi4py, on rank 0: ``decomposition.gather(comm.gather(local))``.
 
@@ -153,7 +196,8 @@ class Decomposition:
             for rank, array in enumerate(local_arrays)
         ]
         self._check_alike(each)
-        found = np.empty(tuple(self.shape) + each[0].shape[len(self.dims) :], each[0].dtype)
+        make = np.empty if self.mask is None else np.zeros
+        found = make(self.global_shape + each[0].shape[len(self.dims) :], each[0].dtype)
         for rank, local in enumerate(each):
             found[self.block(rank)] = local[self.interior(rank)]
         return np.ascontiguousarray(self._grid_back(found))

@@ -22,9 +22,9 @@ class Field:
         As `HaloExchange` takes it.
     width : int or sequence of (int or pair of int), optional
         Layers of ghost cells of this array. By default those of the exchange.
-    stagger : bool or sequence of bool, optional
-        True in the dimensions in which the array has a point at each border of a cell: n + 1 points for n
-        cells. In three dimensions ``(1, 0, 0)`` are the faces across the first dimension, ``(0, 1, 1)`` the
+    stagger : int or sequence of int, optional
+        1 in the dimensions in which the array has a point at each border of a cell: n + 1 points for n
+        cells, else 0. In three dimensions ``(1, 0, 0)`` are the faces across the first dimension, ``(0, 1, 1)`` the
         edges along it, and ``(1, 1, 1)`` the corners of the cells. By default the array has a point in each
         cell. See the notes of `HaloExchange`.
     axes : sequence of int, optional
@@ -42,7 +42,7 @@ class Field:
 
     array: object
     width: Widths | None = None
-    stagger: bool | Sequence[bool] | None = None
+    stagger: int | Sequence[int] | None = None
     axes: Sequence[int] | None = None
     write_read_only: bool = False
 
@@ -55,12 +55,23 @@ class Field:
             If an argument is wrong.
         """
         widths: tuple[Width, ...] = widths_of(width if self.width is None else self.width, n_dims)
-        flags = flags_of("stagger", False if self.stagger is None else self.stagger, n_dims)
-        if len(flags) != n_dims:
-            raise ValueError(
-                f"stagger is {self.stagger!r}; it must have an entry for each of {n_dims} dimensions"
-            )
-        return Layout(widths, tuple(map(int, flags)))
+        return Layout(widths, stagger_of(False if self.stagger is None else self.stagger, n_dims))
+
+
+def stagger_of(told: int | Sequence[int], n_dims: int) -> tuple[int, ...]:
+    """0 or 1 for each dimension.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a bool nor a sequence of them.
+    ValueError
+        If there is not one for each dimension.
+    """
+    flags = flags_of("stagger", told, n_dims)
+    if len(flags) != n_dims:
+        raise ValueError(f"stagger is {told!r}; it must have an entry for each of {n_dims} dimensions")
+    return tuple(map(int, flags))
 
 
 def field_of(told: object) -> Field:

@@ -66,11 +66,6 @@ def _entries(told: Any, width: object) -> list[Any]:
         raise TypeError(_WRONG_WIDTH.format(width)) from None
 
 
-def own_region(shape: Sequence[int], widths: Sequence[Width]) -> Region:
-    """The region of the cells that are not ghost cells."""
-    return tuple(slice(low, n - high) for n, (low, high) in zip(shape, widths, strict=True))
-
-
 def check_room(
     grid: Topology, own: Sequence[int], widths: Sequence[Width], stagger: Sequence[int] | None = None
 ) -> None:

@@ -80,22 +80,22 @@ def integers(name: str, values: Sequence[int]) -> tuple[int, ...]:
         raise TypeError(f"{name} is {values!r}; it must be a sequence of integers") from None
 
 
-def flags_of(name: str, told: bool | Sequence[bool], n_dims: int) -> tuple[bool, ...]:
+def flags_of(name: str, told: int | Sequence[int], n_dims: int) -> tuple[bool, ...]:
     """One flag for each dimension.
 
     Parameters
     ----------
     name : str
         What an error calls it.
-    told : bool or sequence of bool
-        For all dimensions or for each; 0 and 1 will do.
+    told : int or sequence of int
+        False or True, or 0 or 1, for all dimensions or for each.
 
     Raises
     ------
     TypeError
         If it is none of these.
     """
-    each: Sequence[bool] = (told,) * n_dims if length_of(told) is None else told  # type: ignore[assignment]
+    each: Sequence[int] = (told,) * n_dims if length_of(told) is None else told  # type: ignore[assignment]
     try:
         flags = [int(one) if isinstance(one, np.bool_) else index(one) for one in each]
         if not set(flags) <= {0, 1}:

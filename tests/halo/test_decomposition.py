@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support.effort import examples
 from tempi.halo.decomposition import Decomposition
-from tempi.halo.ghosts import own_region, widths_of
+from tempi.halo.ghosts import widths_of
 from tempi.halo.layout import Layout
 from tempi.halo.process_grid import ProcessGrid, directions, opposite
 from tempi.halo.regions import exchanged_regions
@@ -18,7 +18,7 @@ from tempi.halo.regions import exchanged_regions
 
 @st.composite
 def decompositions(draw):
-    n_dims = draw(st.integers(1, 3))
+    n_dims = draw(st.integers(1, 4))
     dims = [draw(st.integers(1, 3)) for _ in range(n_dims)]
     widths = [(draw(st.integers(0, 3)), draw(st.integers(0, 3))) for _ in dims]
     shape = [n * max(1, *pair) + draw(st.integers(0, 7)) for n, pair in zip(dims, widths, strict=True)]
@@ -79,7 +79,7 @@ def test_ghost_regions_and_own_cells_are_all_cells_once(decomposition):
     shape = torus.local_shape(0)
     _, received = regions_of(torus, 0)
     regions = [region for each in received.values() for region in each]
-    counted = [cells(region) for region in (*regions, own_region(shape, torus.widths))]
+    counted = [cells(region) for region in (*regions, torus.interior(0))]
     assert sum(map(len, counted)) == len(set().union(*counted)) == prod(shape)
 
 
