@@ -2,9 +2,9 @@
 
     mpirun -n 4 python examples/staggered.py
 
-For n x m cells, u has (n + 1) x m points and v has n x (m + 1). One tempi.HaloExchange takes all three arrays.
-The result is compared with the one that rank 0 computes alone. Then the program checks the adjoint of the
-exchange, which the gradient of such a simulation needs.
+For n x m cells, u has (n + 1) x m points and v has n x (m + 1). One tempi.HaloExchange takes all three
+arrays. The result is compared with the one that rank 0 computes alone. Then the program checks the adjoint of
+the exchange, which the gradient of such a simulation needs.
 """
 
 import numpy as np

@@ -24,9 +24,9 @@ class Field:
         Layers of ghost cells of this array. By default those of the exchange.
     stagger : int or sequence of int, optional
         1 in the dimensions in which the array has a point at each border of a cell: n + 1 points for n
-        cells, else 0. In three dimensions ``(1, 0, 0)`` are the faces across the first dimension, ``(0, 1, 1)`` the
-        edges along it, and ``(1, 1, 1)`` the corners of the cells. By default the array has a point in each
-        cell. See the notes of `HaloExchange`.
+        cells, else 0. In three dimensions ``(1, 0, 0)`` are the faces across the first dimension,
+        ``(0, 1, 1)`` the edges along it, and ``(1, 1, 1)`` the corners of the cells. By default the array
+        has a point in each cell. See the notes of `HaloExchange`.
     axes : sequence of int, optional
         The axes of this array that are the dimensions of the grid. By default those of the exchange.
     write_read_only : bool, default False
