@@ -15,6 +15,7 @@ from tempi.halo.process_grid import ProcessGrid
 from tempi.halo.setup import Wish
 
 Grid = ProcessGrid | BlockGraph
+Told = TypeVar("Told")
 Local = TypeVar("Local")
 
 
@@ -28,6 +29,28 @@ class Freeable(Protocol):
 Made = TypeVar("Made", bound=Freeable)
 
 
+def agreed(comm: MPI.Comm, find: Callable[[], tuple[Told, Local]], what: str) -> tuple[list[Told], Local]:
+    """The first part of `find`'s result of all ranks, and the second part here. Collective.
+
+    Raises
+    ------
+    ValueError
+        If `find` raises on another rank, for which others would wait in vain. An error that `find` raises on
+        this rank is raised as it is.
+    """
+    try:
+        mine, local = find()
+    except Exception as error:
+        comm.allgather(f"{type(error).__name__}: {error}")
+        raise
+    every = []
+    for rank, other in enumerate(comm.allgather((mine,))):
+        if isinstance(other, str):
+            raise ValueError(f"{what} fails on rank {rank}: {other}")
+        every.append(other[0])
+    return every, local
+
+
 def agree(comm: MPI.Comm, find: Callable[[], tuple[Wish, Local]]) -> tuple[Grid, Wish, Local]:
     """The grid, the wish of rank 0, which all others share, and the rest of `find`'s result here. Collective.
 
@@ -36,21 +59,11 @@ def agree(comm: MPI.Comm, find: Callable[[], tuple[Wish, Local]]) -> tuple[Grid,
     Raises
     ------
     ValueError
-        If `find` raises on another rank, for which others would wait in vain, or two wishes do not fit
-        together. An error that `find` raises on this rank is raised as it is.
+        As `agreed`, and if two wishes do not fit together.
     """
-    try:
-        mine, local = find()
-    except Exception as error:
-        comm.allgather(f"{type(error).__name__}: {error}")
-        raise
-    wishes = []
-    for rank, other in enumerate(comm.allgather(mine)):
-        if isinstance(other, str):
-            raise ValueError(f"HaloExchange fails on rank {rank}: {other}")
-        wishes.append(other)
+    wishes, local = agreed(comm, find, "HaloExchange")
     check_alike(wishes)
-    return topology_of(wishes), replace(wishes[0], own=mine.own), local
+    return topology_of(wishes), replace(wishes[0], own=wishes[comm.rank].own), local
 
 
 def topology_of(wishes: Sequence[Wish]) -> Grid:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from tempi.halo.field import stagger_of
 from tempi.halo.ghosts import Region, Width, check_room, widths_of
 from tempi.halo.process_grid import ProcessGrid, flags_of, integers, places_of
+
+if TYPE_CHECKING:
+    from mpi4py import MPI  # the geometry needs no MPI
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,9 @@ class Decomposition:
                 f"a grid of {self.shape} cells has 0 own cells a rank (dims is {self.dims}): the shape comes "
                 "first, then dims"
             )
-        if len(self._axes) != len(self.dims):
+        if len(self.grid_axes) != len(self.dims):
             raise ValueError(f"axes is {self.axes}; it must name one axis for each of dims {self.dims}")
-        if len(set(self._axes)) != len(self._axes):
+        if len(set(self.grid_axes)) != len(self.grid_axes):
             raise ValueError(f"axes is {self.axes}; the axes must be different ones")
         grid = self.grid
         smallest = [n // n_ranks for n, n_ranks in zip(self.shape, grid.dims, strict=True)]
@@ -111,7 +115,8 @@ class Decomposition:
         return tuple(n + (extra and not wraps) for n, extra, wraps in each)
 
     @cached_property
-    def _axes(self) -> tuple[int, ...]:
+    def grid_axes(self) -> tuple[int, ...]:
+        """The axes of arrays that are the dimensions of the grid."""
         return tuple(range(len(self.dims))) if self.axes is None else integers("axes", self.axes)
 
     def block(self, rank: int) -> Region:
@@ -202,6 +207,89 @@ class Decomposition:
             found[self.block(rank)] = local[self.interior(rank)]
         return np.ascontiguousarray(self._grid_back(found))
 
+    def redistribute(self, comm: MPI.Intracomm, array: Any, other: Decomposition, out: Any = None) -> Any:
+        """Make the array of another decomposition of the same grid, by one MPI_Alltoallw. Collective.
+
+        Parameters
+        ----------
+        comm : mpi4py.MPI.Intracomm
+            With one rank for each block of both decompositions.
+        array : array
+            This rank's array, as `tempi.view` takes it.
+        other : Decomposition
+            Of the same `global_shape`. Its grid of ranks and its ghost widths may be others.
+        out : array, optional
+            This rank's array in `other`, whose own cells are written. By default a new NumPy array with 0 in
+            its ghost cells.
+
+        Returns
+        -------
+        array
+            `out`, or the new array.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is wrong on any rank. All ranks raise.
+        """
+        from tempi.halo.redistribution import redistribute
+
+        return redistribute(comm, array, self, other, out)
+
+    def collect(self, comm: MPI.Intracomm, array: Any, out: Any = None, root: int = 0) -> Any:
+        """Put the own cells of all ranks into one array of rank `root`, without a copy between. Collective.
+
+        Parameters
+        ----------
+        comm : mpi4py.MPI.Intracomm
+            With one rank for each block.
+        array : array
+            This rank's array, as `tempi.view` takes it.
+        out : array, optional
+            The global array, on `root` only. By default a new NumPy array. It may be a memory map
+            (`numpy.lib.format.open_memmap`), so that it need not fit in memory.
+        root : int, default 0
+
+        Returns
+        -------
+        array or None
+            `out` or the new array; None on other ranks.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is wrong on any rank. All ranks raise.
+        """
+        from tempi.halo.redistribution import collect
+
+        return collect(comm, array, self, out, root)
+
+    def save(self, comm: MPI.Intracomm, path: str | PathLike[str], array: Any) -> None:
+        """Write the global array to a file of NumPy: each rank writes its own cells. Collective.
+
+        No rank needs memory for more than its block. ``grid.scatter(np.load(path, mmap_mode="r"), rank)``
+        reads a block. A file that exists is overwritten. The places that a mask leaves out are 0.
+
+        Parameters
+        ----------
+        comm : mpi4py.MPI.Intracomm
+            With one rank for each block.
+        path : str or path
+            The same on all ranks, in a file system that they share.
+        array : array
+            This rank's array, as `tempi.view` takes it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is wrong on any rank. All ranks raise.
+        mpi4py.MPI.Exception
+            If the file cannot be written.
+        """
+        from tempi.halo.block_file import save
+
+        save(comm, path, array, self)
+
     def _check_alike(self, arrays: Sequence[NDArray[Any]]) -> None:
         """Raise ValueError where a cell would be converted, cut off or repeated in the joined array."""
         for rank, array in enumerate(arrays):
@@ -216,19 +304,19 @@ class Decomposition:
 
     def _grid_first(self, array: NDArray[Any], shape: Sequence[int], what: str) -> NDArray[Any]:
         """A view whose first axes are the grid's."""
-        found = [axis % array.ndim for axis in self._axes if -array.ndim <= axis < array.ndim]
-        if len(set(found)) != len(self._axes):
+        found = [axis % array.ndim for axis in self.grid_axes if -array.ndim <= axis < array.ndim]
+        if len(set(found)) != len(self.grid_axes):
             raise ValueError(
-                f"{what} has shape {array.shape}; axes {self._axes} must be different ones of its own"
+                f"{what} has shape {array.shape}; axes {self.grid_axes} must be different ones of its own"
             )
         if tuple(array.shape[axis] for axis in found) != tuple(shape):
             raise ValueError(
-                f"{what} has shape {array.shape}; along axes {self._axes} it must be {tuple(shape)}"
+                f"{what} has shape {array.shape}; along axes {self.grid_axes} it must be {tuple(shape)}"
             )
         return np.moveaxis(array, found, range(len(found)))
 
     def _grid_back(self, array: NDArray[Any]) -> NDArray[Any]:
-        return np.moveaxis(array, range(len(self._axes)), self._axes)
+        return np.moveaxis(array, range(len(self.grid_axes)), self.grid_axes)
 
 
 def _nth_part(n: int, n_parts: int, index: int) -> slice:

@@ -57,7 +57,10 @@ def test_a_staggered_ring_has_as_many_points_as_cells(data):
         ({"stagger": (1, 0, 0)}, "stagger is (1, 0, 0); it must have an entry for each of 2"),
         ({"stagger": 1, "width": 4}, "a point at each border of a cell need at least 5"),
         ({"mask": np.ones((2, 2), bool)}, "mask has shape (2, 2)"),
-        ({"mask": [[True], [False]], "stagger": (1, 0), "periods": True}, "cannot be staggered in a periodic dimension"),
+        (
+            {"mask": [[True], [False]], "stagger": (1, 0), "periods": True},
+            "cannot be staggered in a periodic dimension",
+        ),
     ],
 )
 def test_errors(arguments, words):
