@@ -75,7 +75,7 @@ def collect_and_save(grid: Grid, seed: int, path: str) -> None:
     """The array of one rank, a memory map, and a file, of cells that all ranks have; 0 where a mask has no rank."""
     moved = Moved(grid, seed)
     array = Array(grid.field, COMM.rank, moved.wanted)
-    wanted = typed(moved.whole, grid).copy()
+    wanted = moved.whole.copy()  # as bytes: NumPy does not copy the padding of structures
     if grid.mask is not None:
         empty = np.ones(wanted.shape, bool)
         for rank in range(COMM.size):
@@ -83,7 +83,8 @@ def collect_and_save(grid: Grid, seed: int, path: str) -> None:
             for axis, part in zip(moved.grid.grid_axes, moved.grid.block(rank), strict=True):
                 index[axis] = part
             empty[tuple(index)] = False
-        wanted[empty] = zero(grid)
+        wanted[empty] = np.zeros((), wanted.dtype)
+    wanted = typed(wanted, grid)
     root = seed % COMM.size
     out = None
     if COMM.rank == root:
