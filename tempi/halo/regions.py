@@ -32,17 +32,18 @@ def exchanged_regions(
     Returns
     -------
     sent, received : dict
-        Both ends list the regions array by array, and by the direction from sender to receiver.
+        Both ends list the regions by the direction from sender to receiver, then array by array.
     """
     sent: Regions = defaultdict(list)
     received: Regions = defaultdict(list)
-    for i, layout in enumerate(layouts):
-        for direction in directions(grid.n_dims, neighbours):
-            back = opposite(direction)
-            if (target := grid.neighbour(rank, direction)) is not None:
+    for direction in directions(grid.n_dims, neighbours):
+        back = opposite(direction)
+        target, source = grid.neighbour(rank, direction), grid.neighbour(rank, back)
+        for i, layout in enumerate(layouts):
+            if target is not None:
                 boxes = merged(received_parts(grid, target, layout, back))
                 sent[target] += [(i, layout.region(box, cells, back)) for box in boxes]
-            if (source := grid.neighbour(rank, back)) is not None:
+            if source is not None:
                 boxes = merged(received_parts(grid, rank, layout, back))
                 received[source] += [(i, layout.region(box, cells)) for box in boxes]
     return dict(sent), dict(received)
