@@ -23,7 +23,6 @@ from tempi.halo.messages import Packing
 from tempi.halo.pieces import Piece, Pieces
 from tempi.halo.region_types import Span, Strided
 
-TAG = 1  # the exchange itself has 0
 ALIGNMENT = 16  # of the largest numbers
 
 _NUMBERS = {
@@ -80,6 +79,8 @@ class Adjoint:
         Of each array.
     gpu_array : Strided, optional
         One of the arrays that are in GPU memory, if any are.
+    tag : int
+        Another one than that of the exchange.
 
     Raises
     ------
@@ -96,11 +97,12 @@ class Adjoint:
         ghosts: Pieces,
         dtypes: Sequence[np.dtype[Any]],
         gpu_array: Strided | None,
+        tag: int,
     ) -> None:
         self._types = [number_type(dtype) for dtype in dtypes]
         if gpu_array is not None and not enabled():
             raise RuntimeError("accumulate adds arrays in GPU memory with TEMPI only, which is off")
-        self._gpu_array = gpu_array
+        self._gpu_array, self._tag = gpu_array, tag
         self._forget()
         try:
             self._make(comm, own, ghosts)
@@ -186,12 +188,12 @@ class Adjoint:
         for rank, pieces in own.items():
             parts = [contiguous(next(rest), piece.cells) for piece in pieces]
             self._datatypes.append(span.datatype(parts))
-            self._requests.append(comm.Recv_init([received, 1, self._datatypes[-1]], rank, TAG))
+            self._requests.append(comm.Recv_init([received, 1, self._datatypes[-1]], rank, self._tag))
 
     def _send(self, comm: MPI.Intracomm, ghosts: Pieces) -> None:
         for rank, pieces in ghosts.items():
             datatype = self._datatype([piece.cells for piece in pieces])
-            self._requests.append(comm.Send_init([self._arrays, 1, datatype], rank, TAG))
+            self._requests.append(comm.Send_init([self._arrays, 1, datatype], rank, self._tag))
         every = [piece.cells for pieces in ghosts.values() for piece in pieces]
         zeros = self._allocate(sum(cells.n_bytes for cells in every))
         self._zeros = Packing(self._arrays, self._datatype(every), zeros) if every else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import NoReturn, SupportsIndex
 
@@ -15,14 +15,15 @@ from tempi.halo import under_way
 from tempi.halo.adjoint import Adjoint
 from tempi.halo.agreement import agree, make_together
 from tempi.halo.block_graph import BlockGraph
-from tempi.halo.boundary import Boundary, Face, Sheet, faces_of
+from tempi.halo.boundary import Boundary
 from tempi.halo.cells import Axes
 from tempi.halo.description import about, summary, table, traffic_of
-from tempi.halo.field import Widths, field_of
+from tempi.halo.field import Field, Widths, field_of
 from tempi.halo.messages import Messages, Parts
-from tempi.halo.pieces import Pieces, pieces_of
+from tempi.halo.pattern import Pattern
+from tempi.halo.pieces import Pieces
 from tempi.halo.process_grid import Direction, Neighbours, ProcessGrid
-from tempi.halo.setup import Request
+from tempi.halo.setup import Found, Request
 
 
 class HaloExchange:
@@ -125,42 +126,77 @@ class HaloExchange:
                 "HaloExchange(comm, arrays)"
             )
         under_way.free_dropped()
-        if boundary is not None and not callable(boundary):
-            raise TypeError(f"boundary is of type {type(boundary).__name__}; it must be a function of a Face")
-        every = arrays if isinstance(arrays, (list, tuple)) else [arrays]
-        fields = [field_of(one) for one in every]
-        request = Request(fields, width, periods, dims, neighbours, axes, mask)
+        fields = [field_of(one) for one in _listed(arrays)]
+        request = Request(fields, width, periods, dims, neighbours, axes, mask, boundary)
         grid, wish, found = agree(comm, lambda: request.find(comm))
-        self.grid: ProcessGrid | BlockGraph = grid
-        cells = [one.cells for one in found]
+        pattern = Pattern(comm.Dup(), grid, request.without_arrays(), wish)
+        self._bind(pattern, fields, found, lambda make: make_together(pattern.comm, make))
+
+    def with_arrays(self, arrays: object) -> HaloExchange:
+        """The same exchange of other arrays.
+
+        This is not collective, and needs no message. So it is cheap for arrays that live for one exchange
+        only. All ranks must make and free their exchanges in the same order.
+
+        Parameters
+        ----------
+        arrays : array, or list or tuple of arrays
+            As many as this exchange has. Each has the shape and the dtype of the array at its place; its
+            strides may be others. The arguments of a `tempi.Field` stay in force.
+
+        Returns
+        -------
+        HaloExchange
+            To be freed as any other one, before or after this one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an array differs. Other ranks do not notice.
+        RuntimeError
+            If this exchange is freed.
+
+        Examples
+        --------
+        >>> old = tempi.HaloExchange(comm, a, periods=True)
+        >>> new = old.with_arrays(b)
+        """
+        if self._state == "freed":
+            raise RuntimeError("the halo exchange is freed; make another one")
+        pattern = self._pattern
+        fields, found = pattern.request.find_again(_listed(arrays), pattern.wish)
+        made = object.__new__(HaloExchange)
+        made._bind(pattern, fields, found, lambda make: make())
+        return made
+
+    def _bind(
+        self,
+        pattern: Pattern,
+        fields: Sequence[Field],
+        found: Sequence[Found],
+        together: Callable[[Callable[[], Messages]], Messages],
+    ) -> None:
+        """Prepare the messages of arrays."""
+        self.grid: ProcessGrid | BlockGraph = pattern.grid
+        self._pattern, self._tag = pattern, pattern.take_tag()
         self._gpu_arrays = [
             (field.array, one.view.address)
             for field, one in zip(fields, found, strict=True)
             if one.view.on_gpu
         ]
         gpu_array = next((one.cells for one in found if one.view.on_gpu and one.cells.n_bytes), None)
-        own, ghosts = pieces_of(grid, wish, comm.rank, cells)
+        own, ghosts = pattern.pieces([one.cells for one in found])
         parts = _parts(own), _parts(ghosts)
         self._traffic = traffic_of(*parts)
-        self._about = about(grid, wish)
-        self._boundary = boundary
-        self._faces: list[Face] = []
-        if boundary is not None:
-            sheets = [
-                Sheet(field.array, layout, one.axes, one.view.shape)
-                for field, layout, one in zip(fields, wish.layouts, found, strict=True)
-            ]
-            self._faces = faces_of(grid, comm.rank, sheets, wish.own, wish.neighbours)
-        own_comm = comm.Dup()
+        self._faces = pattern.faces(fields, found)
         owners = [one.view.owner for one in found]
         try:
-            self._messages = make_together(own_comm, lambda: Messages(own_comm, *parts, owners, gpu_array))
+            self._messages = together(lambda: Messages(pattern.comm, *parts, owners, gpu_array, self._tag))
         except Exception:
-            own_comm.Free()
+            pattern.release(self._tag)
             raise
-        self._comm = own_comm
         dtypes = [one.view.dtype for one in found]
-        self._make_adjoint = lambda: Adjoint(own_comm, own, ghosts, dtypes, gpu_array)
+        self._make_adjoint = lambda: Adjoint(pattern.comm, own, ghosts, dtypes, gpu_array, self._tag + 1)
         self._adjoint: Adjoint | None = None
         self._state = "idle"
 
@@ -193,9 +229,7 @@ class HaloExchange:
         self._messages.finish()
         under_way.end(self._messages)
         self._state = "idle"
-        if self._boundary is not None:
-            for face in self._faces:
-                self._boundary(face)
+        self._call_boundary()
 
     def __call__(self) -> None:
         """Start and finish."""
@@ -226,7 +260,7 @@ class HaloExchange:
         """
         self._must_be("idle")
         if self._adjoint is None:
-            self._adjoint = make_together(self._comm, self._make_adjoint)
+            self._adjoint = make_together(self._pattern.comm, self._make_adjoint)
         self._wait_for_streams()
         self._adjoint.run()
 
@@ -236,8 +270,14 @@ class HaloExchange:
             if stream is not None:
                 cuda_stream.wait_for(stream, address)
 
+    def _call_boundary(self) -> None:
+        """After all messages."""
+        for face in self._faces:
+            self._pattern.request.boundary(face)  # type: ignore[misc]  # there are no faces without it
+
     def free(self) -> None:
-        """Free the requests and the communicator, and release the arrays. Collective.
+        """Free the requests, and release the arrays; with the last exchange of the same pattern, free the
+        communicator. Collective.
 
         A ``with`` block does this at its end.
 
@@ -250,7 +290,7 @@ class HaloExchange:
         self._messages.free()
         if self._adjoint is not None:
             self._adjoint.free()
-        self._comm.Free()
+        self._pattern.release(self._tag)
         self._state = "freed"
         self._gpu_arrays, self._faces = [], []
 
@@ -259,7 +299,9 @@ class HaloExchange:
             raise RuntimeError(f"the halo exchange is {self._state}; this call needs one that is {state}")
 
     def __repr__(self) -> str:
-        return f"<HaloExchange, {self._state}: {self._about}; {summary(self._traffic)}>"
+        return (
+            f"<HaloExchange, {self._state}: {about(self.grid, self._pattern.wish)}; {summary(self._traffic)}>"
+        )
 
     def _repr_html_(self) -> str:
         return table(self, self._traffic, self._messages.ways)
@@ -276,6 +318,10 @@ class HaloExchange:
     ) -> None:
         if kind is None:  # else other ranks may wait for messages that never come
             self.free()
+
+
+def _listed(arrays: object) -> Sequence[object]:
+    return arrays if isinstance(arrays, (list, tuple)) else [arrays]
 
 
 def _parts(pieces: Pieces) -> Parts:

@@ -20,8 +20,6 @@ from tempi.cuda.device_memory import DeviceMemory
 from tempi.halo.own_cells import copies_of
 from tempi.halo.region_types import Span, Strided
 
-TAG = 0  # a wildcard would end direct messages
-
 Parts = dict[int, list[Strided]]  # by the rank at the other end
 
 
@@ -54,6 +52,8 @@ class Messages:
         The object that keeps the cells' memory alive.
     gpu_array : Strided, optional
         One of the arrays that are in GPU memory, if any are.
+    tag : int
+        Of all messages. A wildcard would end direct messages.
 
     Attributes
     ----------
@@ -68,12 +68,14 @@ class Messages:
         received: Parts,
         owners: Sequence[object],
         gpu_array: Strided | None = None,
+        tag: int = 0,
     ) -> None:
         every = [*sent.values(), *received.values()]
         self._span = Span.of(part for parts in every for part in parts)
         self._arrays = self._span.buffer()
         self._forget()
         self._owners: Sequence[object] = owners
+        self._tag = tag
         try:
             self._make(comm, sent, received, gpu_array)
         except BaseException:
@@ -162,7 +164,7 @@ class Messages:
 
     def _typed(self, init: Callable[..., MPI.Prequest], by_rank: Parts) -> list[MPI.Prequest]:
         return [
-            self._request(init([self._arrays, 1, self._datatype(parts)], rank, TAG))
+            self._request(init([self._arrays, 1, self._datatype(parts)], rank, self._tag))
             for rank, parts in by_rank.items()
         ]
 
@@ -173,7 +175,7 @@ class Messages:
         for rank, parts in by_rank.items():
             datatype = self._datatype(parts)
             packed = MPI.buffer.allocate(datatype.Pack_size(1, MPI.COMM_SELF))
-            request = self._request(init([packed, MPI.PACKED], rank, TAG))
+            request = self._request(init([packed, MPI.PACKED], rank, self._tag))
             made.append((Packing(self._arrays, datatype, packed), request))
         return made
 

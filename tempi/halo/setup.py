@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from tempi.arrays.array_view import ArrayView, describe
 from tempi.halo.block_graph import Links, links_of
+from tempi.halo.boundary import Boundary
 from tempi.halo.cells import Axes, axes_of_each, check_apart, check_reach, find_axes, find_cells, name_of
 from tempi.halo.field import Field, Widths
 from tempi.halo.ghosts import check_room
@@ -85,6 +86,7 @@ class Request:
     neighbours: Neighbours | Mapping[Direction, int]
     axes: Axes | None
     mask: ArrayLike | None
+    boundary: Boundary | None
 
     def find(self, comm: MPI.Comm) -> tuple[Wish, list[Found]]:
         """The wish of this rank, and its arrays.
@@ -98,13 +100,48 @@ class Request:
         """
         if not self.fields:
             raise ValueError("there are no arrays to exchange: give at least one")
+        if self.boundary is not None and not callable(self.boundary):
+            raise TypeError(
+                f"boundary is of type {type(self.boundary).__name__}; it must be a function of a Face"
+            )
+        views = self._views()
+        n_dims = self._n_dims(comm, len(views[0].shape))
+        return self._wish(self._grid(comm, n_dims), n_dims, views)
+
+    def find_again(self, arrays: Sequence[object], wish: Wish) -> tuple[list[Field], list[Found]]:
+        """Other arrays for the same exchange: as fields, and described.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an array is not as the first one at its place.
+        RuntimeError
+            As `check_reach` says.
+        """
+        if len(arrays) != len(self.fields):
+            raise ValueError(f"the exchange is of {len(self.fields)} arrays; {len(arrays)} are given")
+        fields = [
+            new if isinstance(new, Field) else replace(old, array=new)
+            for old, new in zip(self.fields, arrays, strict=True)
+        ]
+        request = replace(self, fields=fields)
+        mine, found = request._wish(wish.grid, wish.n_dims, request._views())
+        for name in ("own", "layouts", "arrays"):
+            here, there = getattr(mine, name), getattr(wish, name)
+            if here != there:
+                raise ValueError(
+                    f"the arrays differ from those of the exchange: {name} {here} instead of {there}"
+                )
+        return fields, found
+
+    def without_arrays(self) -> Request:
+        """The other arguments."""
+        return replace(self, fields=[replace(field, array=None) for field in self.fields])
+
+    def _views(self) -> list[ArrayView]:
         views = [describe(field.array) for field in self.fields]
         check_reach(views)
-        n_dims = self._n_dims(comm, len(views[0].shape))
-        grid = self._grid(comm, n_dims)
-        found = list(self._found(views, n_dims))
-        check_apart([one.cells for one in found])
-        return self._wish(grid, n_dims, found), found
+        return views
 
     def _n_dims(self, comm: MPI.Comm, n_axes: int) -> int:
         """The grid's number of dimensions: of the communicator, one of the arguments, or the first array."""
@@ -190,7 +227,11 @@ class Request:
             cells = find_cells(view, own, f"array {i}", field.write_read_only)
             yield Found(cells, view, tuple(axis % len(view.shape) for axis in own))
 
-    def _wish(self, grid: ProcessGrid | Links, n_dims: int, found: Sequence[Found]) -> Wish:
+    def _wish(
+        self, grid: ProcessGrid | Links, n_dims: int, views: Sequence[ArrayView]
+    ) -> tuple[Wish, list[Found]]:
+        found = list(self._found(views, n_dims))
+        check_apart([one.cells for one in found])
         layouts = tuple(field.layout(self.width, n_dims) for field in self.fields)
         shapes = [one.cells.shape[:n_dims] for one in found]
         own = [layout.cells(shape) for layout, shape in zip(layouts, shapes, strict=True)]
@@ -201,7 +242,7 @@ class Request:
         names = tuple(f"{name_of(one.view.dtype)} x {one.cells.shape[n_dims:]}" for one in found)
         neighbours: Neighbours = "faces" if self.neighbours == "faces" else "all"
         walks = tuple(one.cells.fastest_walk() for one in found)
-        return Wish(grid, neighbours, own[0], layouts, names, walks)
+        return Wish(grid, neighbours, own[0], layouts, names, walks), found
 
 
 def check_equal(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from grid_cases import points_of, whole_shape
 from grid_strategies import grids
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.effort import examples
@@ -40,15 +40,6 @@ def test_blocks_are_the_own_points(data, n_ranks):
             assert (gathered[tuple(points.index[:, points.own])] == mine).all()
             # Beside a missing block two ranks may have a point.
             assert grid.mask is not None or (local[~points.own] == 0).all()
-
-
-@examples(20)
-@given(st.data())
-def test_a_staggered_ring_has_as_many_points_as_cells(data):
-    grid = data.draw(grids(4))
-    assume(grid.mask is None and all(grid.periods))
-    for one in grid.fields:
-        assert decomposition_of(grid, one).global_shape == grid.shape
 
 
 @pytest.mark.parametrize(
