@@ -51,7 +51,9 @@ def agreed(comm: MPI.Comm, find: Callable[[], tuple[Told, Local]], what: str) ->
     return every, local
 
 
-def agree(comm: MPI.Comm, find: Callable[[], tuple[Wish, Local]]) -> tuple[Grid, Wish, Local]:
+def agree(
+    comm: MPI.Comm, find: Callable[[], tuple[Wish, tuple[ProcessGrid | None, Local]]]
+) -> tuple[Grid, Wish, Local]:
     """The grid, the wish of rank 0, which all others share, and the rest of `find`'s result here. Collective.
 
     The own cells are those of this rank.
@@ -61,17 +63,17 @@ def agree(comm: MPI.Comm, find: Callable[[], tuple[Wish, Local]]) -> tuple[Grid,
     ValueError
         As `agreed`, and if two wishes do not fit together.
     """
-    wishes, local = agreed(comm, find, "HaloExchange")
+    wishes, (grid, local) = agreed(comm, find, "HaloExchange")
     check_alike(wishes)
-    return topology_of(wishes), replace(wishes[0], own=wishes[comm.rank].own), local
+    return topology_of(grid, wishes), replace(wishes[0], own=wishes[comm.rank].own), local
 
 
-def topology_of(wishes: Sequence[Wish]) -> Grid:
-    """The grid of all ranks; ValueError if their blocks do not fit together."""
+def topology_of(grid: ProcessGrid | None, wishes: Sequence[Wish]) -> Grid:
+    """The grid, or that of the listed neighbours; ValueError if the ranks' blocks do not fit together."""
     own = [wish.own for wish in wishes]
-    if isinstance(wishes[0].grid, ProcessGrid):
-        check_blocks_meet(own, wishes[0].grid)
-        return wishes[0].grid
+    if grid is not None:
+        check_blocks_meet(own, grid)
+        return grid
     graph = BlockGraph(wishes[0].n_dims, tuple(wish.grid for wish in wishes))  # type: ignore[misc]
     graph.check_faces(own)
     for wish in wishes:
@@ -116,6 +118,7 @@ def _compared(wish: Wish) -> Iterator[tuple[str, object]]:
     """What must be the same on all ranks, by its name in errors."""
     is_grid = isinstance(wish.grid, ProcessGrid)
     yield "grid", wish.grid if is_grid else "the neighbours that each rank lists"
+    yield "mask", wish.mask
     yield "number of dimensions", wish.n_dims
     yield "neighbours", wish.neighbours
     yield "arrays", wish.arrays

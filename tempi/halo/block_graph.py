@@ -48,6 +48,12 @@ class BlockGraph:
     def _neighbours(self) -> list[dict[Direction, int]]:
         return [dict(links) for links in self.links]
 
+    @cached_property
+    def _exchanged(self) -> set[int]:
+        """The dimensions along which a rank has a neighbour."""
+        used = {direction for links in self.links for direction, _ in links}
+        return {dimension for direction in used for dimension, step in enumerate(direction) if step}
+
     @property
     def size(self) -> int:
         """The number of ranks."""
@@ -64,7 +70,7 @@ class BlockGraph:
 
     def exchanges(self, dimension: int) -> bool:
         """True if a rank has a neighbour along a dimension."""
-        return any(direction[dimension] for links in self.links for direction, _ in links)
+        return dimension in self._exchanged
 
     def check_faces(self, own: Sequence[tuple[int, ...]]) -> None:
         """Check that neighbours have equally many cells along their common side; ValueError if not."""

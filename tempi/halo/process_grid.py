@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import product
 from math import prod
 from operator import index
@@ -183,6 +184,14 @@ class ProcessGrid:
         periodic = [str(dimension) for dimension, flag in enumerate(self.periods) if flag]
         along = f", periodic along {', '.join(periodic)}" if periodic else ""
         return f"grid of {dims} ranks{along}" if self.places is None else f"mask of {dims} places{along}"
+
+    @property
+    def mask_name(self) -> str:
+        """Equal for equal masks, however many places they have."""
+        if self.places is None:
+            return "no mask"
+        digest = sha256(np.array(self.places, np.int64).tobytes()).hexdigest()
+        return f"a mask with {len(self.places)} ranks and the SHA-256 {digest[:16]}"
 
     def coords(self, rank: int) -> tuple[int, ...]:
         """The coordinates of a rank; the last dimension varies fastest.

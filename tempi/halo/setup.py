@@ -41,7 +41,9 @@ class Wish:
     Attributes
     ----------
     grid : ProcessGrid or Links
-        The grid of ranks, or the neighbours that this rank lists.
+        The grid of ranks without its mask, or the neighbours that this rank lists.
+    mask : str
+        `ProcessGrid.mask_name`. The mask itself would take memory for each pair of a rank and a place.
     neighbours : Neighbours
         "all" where the rank lists its neighbours.
     own : tuple of int
@@ -55,6 +57,7 @@ class Wish:
     """
 
     grid: ProcessGrid | Links
+    mask: str
     neighbours: Neighbours
     own: tuple[int, ...]
     layouts: tuple[Layout, ...]
@@ -88,8 +91,8 @@ class Request:
     mask: ArrayLike | None
     boundary: Boundary | None
 
-    def find(self, comm: MPI.Comm) -> tuple[Wish, list[Found]]:
-        """The wish of this rank, and its arrays.
+    def find(self, comm: MPI.Comm) -> tuple[Wish, tuple[ProcessGrid | None, list[Found]]]:
+        """The wish of this rank; its grid of ranks, None if it lists its neighbours; and its arrays.
 
         Raises
         ------
@@ -106,7 +109,9 @@ class Request:
             )
         views = self._views()
         n_dims = self._n_dims(comm, len(views[0].shape))
-        return self._wish(self._grid(comm, n_dims), n_dims, views)
+        grid = self._grid(comm, n_dims)
+        wish, found = self._wish(grid, n_dims, views)
+        return wish, (grid if isinstance(grid, ProcessGrid) else None, found)
 
     def find_again(self, arrays: Sequence[object], wish: Wish) -> tuple[list[Field], list[Found]]:
         """Other arrays for the same exchange: as fields, and described.
@@ -236,13 +241,15 @@ class Request:
         shapes = [one.cells.shape[:n_dims] for one in found]
         own = [layout.cells(shape) for layout, shape in zip(layouts, shapes, strict=True)]
         check_equal(own, layouts, shapes)
+        mask = "no mask"
         if isinstance(grid, ProcessGrid):
             for layout in layouts:
                 check_room(grid, own[0], layout.widths, layout.stagger)
+            grid, mask = replace(grid, places=None), grid.mask_name
         names = tuple(f"{name_of(one.view.dtype)} x {one.cells.shape[n_dims:]}" for one in found)
         neighbours: Neighbours = "faces" if self.neighbours == "faces" else "all"
         walks = tuple(one.cells.fastest_walk() for one in found)
-        return Wish(grid, neighbours, own[0], layouts, names, walks), found
+        return Wish(grid, mask, neighbours, own[0], layouts, names, walks), found
 
 
 def check_equal(

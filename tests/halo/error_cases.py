@@ -348,6 +348,11 @@ def empty_mask(comm):
     tempi.HaloExchange(comm, square(), mask=np.zeros((comm.size, 1), bool))
 
 
+def different_masks(comm):
+    mask = [[True, True, False], [True, False, True]][comm.rank]
+    tempi.HaloExchange(comm, np.zeros(6), mask=mask)
+
+
 def mask_with_listed_neighbours(comm):
     tempi.HaloExchange(comm, square(), neighbours={(0, 1): comm.rank}, mask=np.ones((1, 1), bool))
 

@@ -102,6 +102,7 @@ def test_one_ranks_error_is_raised_by_all(ranks):
             "stagger of array 0 must be the same on all ranks: rank 0 has (0, 1), rank 1 (1, 0)",
         ),
         (cases.neighbours_on_one_rank, "grid must be the same on all ranks: rank 0 has the neighbours that each rank"),
+        (cases.different_masks, "mask must be the same on all ranks: rank 0 has a mask with 2 ranks"),
         (cases.different_dims, "grid must be the same on all ranks"),
         (cases.blocks_that_do_not_meet, "ranks 0 and 1 are at the same place along dimension 1"),
     ],
