@@ -122,3 +122,32 @@ def shifted(grid: Grid, seed: int) -> Grid:
 
 def dot(a: np.ndarray, b: np.ndarray) -> complex:
     return complex((a.astype(complex) * b.astype(complex)).sum())
+
+
+def partly_periodic() -> None:
+    """Rank 0 is periodic along dimension 1; rank 1, which lies behind it along dimension 0, is not."""
+    array = np.full((4, 5), -1.0)
+    array[1:-1, 1:-1] = 10 * COMM.rank + np.arange(6).reshape(2, 3)
+    before = array.copy()
+    neighbours = [{(0, 1): 0, (0, -1): 0, (1, 0): 1}, {(-1, 0): 0}][COMM.rank]
+    with tempi.HaloExchange(COMM, array, neighbours=neighbours) as made:
+        made()
+    after = before
+    if COMM.rank == 0:
+        after[1:-1, 0], after[1:-1, -1] = before[1:-1, -2], before[1:-1, 1]
+        after[-1, 1:-1] = [10, 11, 12]
+    else:
+        after[0, 1:-1] = [3, 4, 5]
+    np.testing.assert_array_equal(array, after)
+
+
+def three_blocks_at_a_corner() -> None:
+    """As on three faces of a cube. Rank 0 takes the corner from the neighbour along the first dimension."""
+    neighbours = [{(0, 1): 1, (1, 0): 2}, {(0, -1): 0}, {(-1, 0): 0}][COMM.rank]
+    array = np.full((3, 3), float(COMM.rank))  # the points of 2 x 2 cells, without ghost cells
+    with tempi.HaloExchange(COMM, tempi.Field(array, stagger=1), 0, neighbours=neighbours) as made:
+        made()
+    after = np.full((3, 3), float(COMM.rank))
+    if COMM.rank == 0:
+        after[:2, 2], after[2] = 1, 2
+    np.testing.assert_array_equal(array, after)

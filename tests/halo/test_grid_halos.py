@@ -69,3 +69,11 @@ def test_random_grids_without_the_shim(ranks, n_ranks, data):
 @given(data=st.data())
 def test_random_grids_in_any_memory(ranks, n_ranks, data):
     ranks(n_ranks, **FAKE).call(worker.exchange, data.draw(grids(n_ranks, ("device", *KINDS))))
+
+
+def test_a_boundary_that_is_periodic_in_one_part(ranks):
+    ranks(2, preload=False).call(worker.partly_periodic)
+
+
+def test_three_blocks_at_a_corner(ranks):
+    ranks(3, preload=False).call(worker.three_blocks_at_a_corner)
