@@ -23,6 +23,7 @@ from tempi.explanation import Explanation, explain
 
 if TYPE_CHECKING:
     from tempi.arrays.views import view
+    from tempi.enqueue import start_enqueue, wait_enqueue
     from tempi.halo.boundary import Face
     from tempi.halo.decomposition import Decomposition
     from tempi.halo.exchange import HaloExchange
@@ -42,9 +43,11 @@ __all__ = [
     "lib_path",
     "options",
     "reset_stats",
+    "start_enqueue",
     "stats",
     "stream",
     "view",
+    "wait_enqueue",
 ]
 
 _NEED_MPI = {
@@ -52,7 +55,9 @@ _NEED_MPI = {
     "Face": "tempi.halo.boundary",
     "Field": "tempi.halo.field",
     "HaloExchange": "tempi.halo.exchange",
+    "start_enqueue": "tempi.enqueue",
     "view": "tempi.arrays.views",
+    "wait_enqueue": "tempi.enqueue",
 }
 
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import NoReturn, SupportsIndex
+from typing import Any, NoReturn, SupportsIndex
 
 from mpi4py import MPI
 from numpy.typing import ArrayLike
 
-from tempi.arrays.array_view import stream_of
+from tempi._library import enabled
 from tempi.cuda import stream as cuda_stream
+from tempi.cuda.ordering import handle_of
 from tempi.halo import under_way
-from tempi.halo.adjoint import Adjoint
 from tempi.halo.agreement import agree, make_together
 from tempi.halo.block_graph import BlockGraph
+from tempi.halo.bound import Bound
 from tempi.halo.boundary import Boundary
 from tempi.halo.cells import Axes
-from tempi.halo.description import about, summary, table, traffic_of
-from tempi.halo.field import Field, Widths, field_of
-from tempi.halo.messages import Messages, Parts
+from tempi.halo.description import about, summary, table
+from tempi.halo.field import Widths, field_of
 from tempi.halo.pattern import Pattern
-from tempi.halo.pieces import Pieces
 from tempi.halo.process_grid import Direction, Neighbours, ProcessGrid
-from tempi.halo.setup import Found, Request
+from tempi.halo.setup import Request
 
 
 class HaloExchange:
@@ -130,7 +129,7 @@ class HaloExchange:
         request = Request(fields, width, periods, dims, neighbours, axes, mask, boundary)
         grid, wish, found = agree(comm, lambda: request.find(comm))
         pattern = Pattern(comm.Dup(), grid, request.without_arrays(), wish)
-        self._bind(pattern, fields, found, lambda make: make_together(pattern.comm, make))
+        self._bind(Bound(pattern, fields, found, lambda make: make_together(pattern.comm, make)))
 
     def with_arrays(self, arrays: object) -> HaloExchange:
         """The same exchange of other arrays.
@@ -163,47 +162,27 @@ class HaloExchange:
         """
         if self._state == "freed":
             raise RuntimeError("the halo exchange is freed; make another one")
-        pattern = self._pattern
+        pattern = self._bound.pattern
         fields, found = pattern.request.find_again(_listed(arrays), pattern.wish)
         made = object.__new__(HaloExchange)
-        made._bind(pattern, fields, found, lambda make: make())
+        made._bind(Bound(pattern, fields, found, lambda make: make()))
         return made
 
-    def _bind(
-        self,
-        pattern: Pattern,
-        fields: Sequence[Field],
-        found: Sequence[Found],
-        together: Callable[[Callable[[], Messages]], Messages],
-    ) -> None:
-        """Prepare the messages of arrays."""
-        self.grid: ProcessGrid | BlockGraph = pattern.grid
-        self._pattern, self._tag = pattern, pattern.take_tag()
-        self._gpu_arrays = [
-            (field.array, one.view.address)
-            for field, one in zip(fields, found, strict=True)
-            if one.view.on_gpu
-        ]
-        gpu_array = next((one.cells for one in found if one.view.on_gpu and one.cells.n_bytes), None)
-        own, ghosts = pattern.pieces([one.cells for one in found])
-        parts = _parts(own), _parts(ghosts)
-        self._traffic = traffic_of(*parts)
-        self._faces = pattern.faces(fields, found)
-        owners = [one.view.owner for one in found]
-        try:
-            self._messages = together(lambda: Messages(pattern.comm, *parts, owners, gpu_array, self._tag))
-        except Exception:
-            pattern.release(self._tag)
-            raise
-        dtypes = [one.view.dtype for one in found]
-        self._make_adjoint = lambda: Adjoint(pattern.comm, own, ghosts, dtypes, gpu_array, self._tag + 1)
-        self._adjoint: Adjoint | None = None
+    def _bind(self, bound: Bound) -> None:
+        self.grid: ProcessGrid | BlockGraph = bound.pattern.grid
+        self._bound, self._messages = bound, bound.messages
         self._state = "idle"
 
-    def start(self) -> None:
+    def start(self, stream: Any = None) -> None:
         """Start to send own cells and to receive ghost cells, after the work on the streams of the arrays.
 
         Until `finish` returns, you may read own cells. You may neither write them nor touch ghost cells.
+
+        Parameters
+        ----------
+        stream : stream or int, optional
+            A CUDA stream, as for `tempi.stream`: the exchange is enqueued, and `finish` needs the same
+            stream.
 
         Raises
         ------
@@ -211,30 +190,87 @@ class HaloExchange:
             If it is already started or freed, or if CUDA reports an error of the work on a stream.
         """
         self._must_be("idle")
+        if stream is not None:
+            self._start_on(handle_of(stream))
+            return
         under_way.free_dropped()
-        self._wait_for_streams()
+        self._bound.wait_for_streams()
         self._state = "under way"  # also where an error leaves the messages half-way
         under_way.begin(self._messages, self)
         self._messages.start()
 
-    def finish(self) -> None:
+    def finish(self, stream: Any = None) -> None:
         """Wait until all ghost cells are filled and all own cells are sent, then call `boundary`.
+
+        Parameters
+        ----------
+        stream : stream or int, optional
+            That of `start`. The stream waits, not the CPU. `boundary` must queue its work in this stream.
 
         Raises
         ------
         RuntimeError
-            If it is not started.
+            If it is not started, or on another stream.
         """
+        if stream is not None:
+            self._finish_on(handle_of(stream))
+            return
         self._must_be("under way")
         self._messages.finish()
         under_way.end(self._messages)
         self._state = "idle"
-        self._call_boundary()
+        self._bound.call_boundary()
 
     def __call__(self) -> None:
         """Start and finish."""
         self.start()
         self.finish()
+
+    def enqueue(self, stream: Any) -> None:
+        """Queue a whole exchange in a CUDA stream, and return.
+
+        The exchange comes after the work that the stream holds, and before its later work. It can be captured
+        into a CUDA graph. The first call waits until all neighbours have made theirs. Arrays that a captured
+        graph exchanges must outlive it.
+
+        The CPU waits for the stream and for the exchange if no kernel can carry it out: with arrays in host
+        memory, between nodes, and between ranks that use the same GPU.
+
+        Parameters
+        ----------
+        stream : stream or int
+            As for `tempi.stream`. `boundary` must queue its work in this stream.
+
+        Raises
+        ------
+        RuntimeError
+            If it is already started or freed.
+        mpi4py.MPI.Exception
+            If a neighbour's process has ended, or if an exchange that needs the CPU is to be captured.
+        """
+        handle = handle_of(stream)
+        self._start_on(handle)
+        self._finish_on(handle)
+
+    def _start_on(self, stream: int) -> None:
+        self._must_be("idle")
+        if self._is_enqueued():
+            self._messages.start_enqueue(stream)
+        self._state = f"started on the stream {stream:#x}"
+
+    def _finish_on(self, stream: int) -> None:
+        self._must_be(f"started on the stream {stream:#x}")
+        self._state = "idle"
+        if self._is_enqueued():
+            self._messages.wait_enqueue(stream)
+            self._bound.call_boundary()
+            return
+        for _, address in self._bound.gpu_arrays[:1]:
+            cuda_stream.wait_for(stream, address)
+        self()
+
+    def _is_enqueued(self) -> bool:
+        return bool(self._bound.gpu_arrays) and enabled() and self._messages.may_be_enqueued()
 
     def accumulate(self) -> None:
         """Add each ghost cell to the cell that it is a copy of, then set it to 0. Collective.
@@ -259,21 +295,7 @@ class HaloExchange:
         size of the ghost cells. `free` releases it.
         """
         self._must_be("idle")
-        if self._adjoint is None:
-            self._adjoint = make_together(self._pattern.comm, self._make_adjoint)
-        self._wait_for_streams()
-        self._adjoint.run()
-
-    def _wait_for_streams(self) -> None:
-        """MPI calls of this thread come after the work on the streams of the arrays."""
-        for stream, address in {stream_of(array): address for array, address in self._gpu_arrays}.items():
-            if stream is not None:
-                cuda_stream.wait_for(stream, address)
-
-    def _call_boundary(self) -> None:
-        """After all messages."""
-        for face in self._faces:
-            self._pattern.request.boundary(face)  # type: ignore[misc]  # there are no faces without it
+        self._bound.accumulate()
 
     def free(self) -> None:
         """Free the requests, and release the arrays; with the last exchange of the same pattern, free the
@@ -287,24 +309,19 @@ class HaloExchange:
             If it is started and not finished, or already freed.
         """
         self._must_be("idle")
-        self._messages.free()
-        if self._adjoint is not None:
-            self._adjoint.free()
-        self._pattern.release(self._tag)
+        self._bound.free()
         self._state = "freed"
-        self._gpu_arrays, self._faces = [], []
 
     def _must_be(self, state: str) -> None:
         if self._state != state:
             raise RuntimeError(f"the halo exchange is {self._state}; this call needs one that is {state}")
 
     def __repr__(self) -> str:
-        return (
-            f"<HaloExchange, {self._state}: {about(self.grid, self._pattern.wish)}; {summary(self._traffic)}>"
-        )
+        what, messages = about(self.grid, self._bound.pattern.wish), summary(self._bound.traffic)
+        return f"<HaloExchange, {self._state}: {what}; {messages}>"
 
     def _repr_html_(self) -> str:
-        return table(self, self._traffic, self._messages.ways)
+        return table(self, self._bound.traffic, self._messages.ways)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Copies and pickles would share the requests of this one, or have none."""
@@ -322,8 +339,3 @@ class HaloExchange:
 
 def _listed(arrays: object) -> Sequence[object]:
     return arrays if isinstance(arrays, (list, tuple)) else [arrays]
-
-
-def _parts(pieces: Pieces) -> Parts:
-    """The cells of the pieces that have some."""
-    return {rank: [piece.cells for piece in each] for rank, each in pieces.items()}

@@ -47,7 +47,7 @@ def many(count: int) -> int:
             array[1:-1, 1:-1] = number
             with first.with_arrays(array) as made:
                 made()
-                tags.add(made._tag)
+                tags.add(made._bound._tag)
             assert (array == number).all()
     return len(tags) + 1
 
