@@ -62,6 +62,8 @@ class Messages:
         By rank: how its message travels, in words.
     """
 
+    _enqueued: Enqueued | None
+
     def __init__(
         self,
         comm: MPI.Intracomm,
@@ -108,7 +110,8 @@ class Messages:
 
     def start_enqueue(self, stream: int) -> None:
         """Start all messages on a CUDA stream."""
-        self._enqueued = self._enqueued or Enqueued(self._ready)
+        if self._enqueued is None:
+            self._enqueued = Enqueued(self._ready)
         self._enqueued.start(stream)
 
     def wait_enqueue(self, stream: int) -> None:
@@ -146,7 +149,7 @@ class Messages:
         self._packed_sends: list[tuple[Packing, MPI.Prequest]] = []
         self._unpackings: list[Packing] = []
         self._device_memory: DeviceMemory | None = None
-        self._enqueued: Enqueued | None = None
+        self._enqueued = None
         self._owners = ()
         self.ways: dict[int, str] = {}
 
