@@ -125,3 +125,22 @@ def layers() -> list[str]:
     with tempi.HaloExchange(COMM, np.zeros(6), 2, dims=(COMM.size,), boundary=boundary) as made:
         made()
     return found
+
+
+def on_a_stream() -> None:
+    """The function queues its work in the stream of the exchange, behind the ghost cells of the neighbour."""
+    from tempi.testing import FakeArray, FakeStream
+
+    array, stream = FakeArray.from_numpy(np.full(5, COMM.rank + 1.0)), FakeStream()
+
+    def boundary(face: tempi.Face) -> None:
+        if face.side == "high":
+            stream.fill(face.array.from_element(face.ghost[0].start), 0)
+
+    with tempi.HaloExchange(COMM, array, [(0, 1)], dims=[COMM.size], boundary=boundary) as made:
+        for _ in range(3):
+            made.enqueue(stream)
+        stream.synchronize()
+        wanted = np.full(5, COMM.rank + 1.0)
+        wanted[-1] = (COMM.rank + 2) % (COMM.size + 1)
+        np.testing.assert_array_equal(array.to_numpy(), wanted)

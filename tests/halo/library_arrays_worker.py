@@ -73,8 +73,15 @@ def of_jax(dtype: str) -> str:
 
     array = jnp.asarray(start(), dtype=dtype)
     array.block_until_ready()
-    run(array, write_read_only=True)
+    field = tempi.Field(array, width=[2], write_read_only=True)
+    with tempi.HaloExchange(COMM, field, periods=[True], dims=[COMM.size]) as made:
+        made()
+        other = 2 * array
+        other.block_until_ready()
+        with made.with_arrays(other) as again:  # it may write read-only arrays, too
+            again()
     assert (np.asarray(array, np.float64) == exchanged()).all()
+    assert (np.asarray(other, np.float64) == 2 * exchanged()).all()
     try:
         run(array)
     except ValueError as error:

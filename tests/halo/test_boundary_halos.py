@@ -49,6 +49,11 @@ def test_a_periodic_grid_has_no_faces(ranks):
     assert ranks(2, preload=False).call(worker.calls, grid) == [[], []]
 
 
+@pytest.mark.parametrize("options", [{}, {"TEMPI_STRATEGY": "direct"}], ids=["packed", "direct"])
+def test_a_function_that_queues_its_work(ranks, options):
+    ranks(2, TEMPI_DEVICE="fake", **options).call(worker.on_a_stream)
+
+
 def test_an_error_of_the_function_leaves_the_exchange_usable(ranks):
     assert ranks(1, preload=False).call(worker.failing_function) == [("of the function", True)]
 
