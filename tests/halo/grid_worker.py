@@ -89,7 +89,7 @@ def exchange(grid: Grid) -> None:
 
 
 def accumulate(grid: Grid) -> None:
-    """Twice, because the first call makes the messages; and an exchange between them."""
+    """Twice, because the first call makes the messages; from the same numbers, because sums may not overflow."""
     fields = [OneField(grid, i, "numbers") for i in range(len(grid.fields))]
     with make(grid, fields) as made:
         for _ in range(2):
@@ -99,7 +99,7 @@ def accumulate(grid: Grid) -> None:
                 one.array.check(as_bytes(after))
             made()
             for one in fields:
-                one.before = one.now().view(one.before.dtype)
+                one.array.write(..., as_bytes(one.before))
 
 
 def products(grid: Grid) -> tuple[list[complex], list[complex]]:
