@@ -298,8 +298,9 @@ class HaloExchange:
         self._bound.accumulate()
 
     def free(self) -> None:
-        """Free the requests, and release the arrays; with the last exchange of the same pattern, free the
-        communicator. Collective.
+        """Free the requests, and release the arrays. Collective.
+
+        The communicator is freed with the last of the exchanges that `with_arrays` has made of this one.
 
         A ``with`` block does this at its end.
 

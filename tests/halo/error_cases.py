@@ -400,6 +400,15 @@ def accumulate_structures(comm):
         exchange.accumulate()
 
 
+def accumulate_on_a_gpu_without_tempi(comm):
+    exchange = tempi.HaloExchange(comm, SaysItIsOnAGpu())
+    try:
+        exchange()
+        exchange.accumulate()
+    finally:
+        exchange.free()
+
+
 def accumulate_after_free(comm):
     with tempi.HaloExchange(comm, square()) as exchange:
         exchange.accumulate()

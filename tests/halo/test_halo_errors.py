@@ -187,6 +187,12 @@ def test_arrays_that_lie_between_each_other_are_exchanged(ranks):
     assert ranks(2, preload=False).call(cases.quantities_of_one_array) == [None, None]
 
 
+def test_gpu_arrays_are_added_with_tempi_only(ranks):
+    job = ranks(1, preload=False, TEMPI_CUDA_AWARE="1")
+    ((name, text),) = job.call(worker.error_of, cases.accumulate_on_a_gpu_without_tempi)
+    assert (name, text) == ("RuntimeError", "accumulate adds arrays in GPU memory with TEMPI only, which is off")
+
+
 @pytest.mark.parametrize("use", [cases.copied, cases.copied_deeply, cases.pickled])
 def test_an_exchange_cannot_be_copied(ranks, use):
     for name, text in errors(ranks, use):
