@@ -134,8 +134,8 @@ class HaloExchange:
     def with_arrays(self, arrays: object) -> HaloExchange:
         """The same exchange of other arrays.
 
-        This is not collective, and needs no message. So it is cheap for arrays that live for one exchange
-        only. All ranks must make and free their exchanges in the same order.
+        This is not collective: it needs no communication. All ranks must make and free their exchanges in the
+        same order.
 
         Parameters
         ----------
