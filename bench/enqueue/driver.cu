@@ -4,31 +4,30 @@
 //   jacobi   steps of a 7-point Jacobi iteration, with an exchange of six faces before each
 //   halo     exchanges with 26 neighbours and nothing else
 //
-// driver jacobi|halo EDGE RADIUS COMPONENTS STEPS SAMPLES. Rank 0 prints a line of CSV for each way:
-// way, seconds of a step (median over the samples of the slowest rank), seconds that the CPU takes to queue it, and the
-// number of wrong values.
+// driver jacobi|halo EDGE RADIUS COMPONENTS STEPS SAMPLES. Rank 0 prints a line of CSV for each way: microseconds of a
+// step (median over the samples, of the slowest rank), microseconds that the CPU takes to queue it, and the number of
+// wrong values.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cuda_runtime.h>
 #include <functional>
 #include <mpi.h>
 #include <string>
 #include <vector>
-
-#include <cuda_runtime.h>
 #ifdef WITH_NCCL
 #include <nccl.h>
 #endif
 
-#include "tempi.h"
+#include "../../include/tempi.h"
 
-#define CUDA(call)                                                                         \
-  do {                                                                                     \
-    if (const cudaError_t code = (call); code != cudaSuccess) {                            \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(code));   \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                                        \
-    }                                                                                      \
+#define CUDA(call)                                                                       \
+  do {                                                                                   \
+    if (const cudaError_t code = (call); code != cudaSuccess) {                          \
+      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(code)); \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                                      \
+    }                                                                                    \
   } while (0)
 
 namespace {
@@ -87,7 +86,8 @@ MPI_Datatype region(const Box& box, const int first[3], const int length[3]) {
   return made;
 }
 
-std::vector<MPI_Request> requests_of(const Grid& grid, const Box& box, const std::vector<Direction>& all, double* data) {
+std::vector<MPI_Request> requests_of(const Grid& grid, const Box& box, const std::vector<Direction>& all,
+                                     double* data) {
   std::vector<MPI_Request> made;
   for (std::size_t i = 0; i < all.size(); ++i) {
     MPI_Datatype out = region(box, all[i].sent, all[i].length), in = region(box, all[i].received, all[i].length);
@@ -144,7 +144,8 @@ struct Arrays {
 
 void fill(const Grid& grid, Arrays& arrays) {
   std::vector<double> host(arrays.box.values());
-  each_value(grid, arrays.box, [&](std::size_t i, bool is_ghost, int, double value) { host[i] = is_ghost ? -1 : value; });
+  each_value(grid, arrays.box,
+             [&](std::size_t i, bool is_ghost, int, double value) { host[i] = is_ghost ? -1 : value; });
   CUDA(cudaMemcpy(arrays.data[0], host.data(), host.size() * sizeof(double), cudaMemcpyHostToDevice));
   CUDA(cudaMemset(arrays.data[1], 0xFF, host.size() * sizeof(double)));
 }
@@ -294,7 +295,6 @@ void run(const Grid& grid, Arrays& arrays, const Program& program, const Way& wa
     wrong += n_wrong(grid, arrays, only_faces);
   }
   if (graph != nullptr) CUDA(cudaGraphExecDestroy(graph));
-  if (std::getenv("SPLIT") != nullptr && way.name == "enqueued") way.exchange(-1, program.stream);
   if (grid.rank == 0)
     std::printf("%s,%d,%d,%d,%d,%s,%.3f,%.3f,%ld\n", program.is_jacobi ? "jacobi" : "halo", grid.size, arrays.box.n,
                 arrays.box.radius, arrays.box.components, way.name.c_str(), median(taken) * 1e6, median(queued) * 1e6,
@@ -332,22 +332,6 @@ int main(int argc, char** argv) {
   CUDA(cudaStreamCreateWithFlags(&program.stream, cudaStreamNonBlocking));
 
   const auto enqueued = [&](int which, cudaStream_t stream) {
-    if (which < 0) {
-      double t[3] = {0, 0, 0};
-      for (int k = 0; k < 100; ++k) {
-        const double a = MPI_Wtime();
-        TEMPI_Startall_enqueue(int(requests[0].size()), requests[0].data(), stream);
-        const double b = MPI_Wtime();
-        TEMPI_Waitall_enqueue(int(requests[0].size()), requests[0].data(), stream);
-        const double c = MPI_Wtime();
-        step<<<1, 64, 0, stream>>>(nullptr, nullptr, 0);
-        const double d = MPI_Wtime();
-        if (k >= 20) t[0] += b - a, t[1] += c - b, t[2] += d - c;
-        if (k % 20 == 0) cudaStreamSynchronize(stream);
-      }
-      if (grid.rank == 0) std::printf("split: start %.2f wait %.2f launch %.2f us\n", t[0] / 80e-6, t[1] / 80e-6, t[2] / 80e-6);
-      return;
-    }
     std::vector<MPI_Request>& its = requests[which];
     if (TEMPI_Startall_enqueue(int(its.size()), its.data(), stream) != MPI_SUCCESS ||
         TEMPI_Waitall_enqueue(int(its.size()), its.data(), stream) != MPI_SUCCESS)

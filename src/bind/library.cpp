@@ -286,10 +286,8 @@ void bind_library(py::module_& module) {
       .def("set_stream", [](const Library& self, Address stream) { return self.table().set_stream(pointer(stream)); })
       .def("get_stream", [](const Library& self) { return reinterpret_cast<Address>(self.table().get_stream()); })
       .def("order_after_array", order_after_array, py::arg("address"), py::arg("stream"))
-      .def("start_enqueue",
-           [](const Library& self, const py::bytes& requests, int count, Address stream) {
-             return enqueue(self.table().start_enqueue, requests, count, stream);
-           })
+      .def("start_enqueue", [](const Library& self, const py::bytes& requests, int count,
+                               Address stream) { return enqueue(self.table().start_enqueue, requests, count, stream); })
       .def("wait_enqueue", [](const Library& self, const py::bytes& requests, int count, Address stream) {
         return enqueue(self.table().wait_enqueue, requests, count, stream);
       });

@@ -83,8 +83,8 @@ struct Kernel {
   std::size_t param_bytes;
   HostBody host_body;
   int phases = 1;
-  std::size_t shared_bytes = 0;  // of a tile
-  bool tells_its_end = false;    // it takes a second argument (done.hpp)
+  std::size_t shared_bytes = 0;        // of a tile
+  bool tells_its_end = false;          // it takes a second argument (done.hpp)
   HostAttempt host_attempt = nullptr;  // in place of host_body
 };
 

@@ -102,13 +102,13 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-#define TEMPI_EXCHANGE(its_depth, word)                            \
-  {Depth::its_depth,                                               \
-   word,                                                           \
-   {.symbol = "tempi_exchange_" #its_depth "_" #word,              \
-    .most_threads = kMostThreads,                                  \
-    .param_bytes = sizeof(Exchange),                               \
-    .host_body = nullptr,                                          \
+#define TEMPI_EXCHANGE(its_depth, word)               \
+  {Depth::its_depth,                                  \
+   word,                                              \
+   {.symbol = "tempi_exchange_" #its_depth "_" #word, \
+    .most_threads = kMostThreads,                     \
+    .param_bytes = sizeof(Exchange),                  \
+    .host_body = nullptr,                             \
     .host_attempt = attempt<Depth::its_depth, word>}},
 #include "pack/exchange.def"
 #undef TEMPI_EXCHANGE

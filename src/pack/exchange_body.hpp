@@ -6,7 +6,9 @@
 
 namespace tempi::pack {
 
-TEMPI_DEVICE std::uint32_t send_of_tile(const Exchange& of, std::uint32_t tile) { return of.send_of[of.tiles[tile].box]; }
+TEMPI_DEVICE std::uint32_t send_of_tile(const Exchange& of, std::uint32_t tile) {
+  return of.send_of[of.tiles[tile].box];
+}
 
 // Moves one tile; the boxes have absolute addresses.
 template <Depth kDepth, std::uint32_t kWordBytes, class Memory>

@@ -116,7 +116,9 @@ __device__ __forceinline__ bool is_lost(const ExchangeEnd& end, std::uint32_t n_
   return true;
 }
 
-__device__ __forceinline__ bool is_signalled(const ExchangeEnd& end) { return acquire(&end.own->signal) > end.own->count; }
+__device__ __forceinline__ bool is_signalled(const ExchangeEnd& end) {
+  return acquire(&end.own->signal) > end.own->count;
+}
 
 // This block has written `n_own` tiles of the send. The last block tells the receiver: its fence orders the bytes of
 // all blocks before the signal, as in tell().
@@ -127,18 +129,19 @@ __device__ __forceinline__ void note_written(const ExchangeEnd& end, std::uint32
   release(end.other_signal, end.own->count + 1);
 }
 
-// Writes the block's tiles of each send as soon as its receiver is ready. No barrier between the tiles: the warps of a
-// block go on by themselves.
+// Writes the block's tiles of each send as soon as its receiver is ready. While some receivers are not, the block looks
+// again after a few tiles: what stays on this GPU and what goes over links is moved side by side, not one behind the
+// other. No barrier between the tiles: the warps of a block go on by themselves.
 template <Depth kDepth, std::uint32_t kWordBytes>
 __device__ __forceinline__ void send_all(const Exchange& of) {
   struct OwnTile {
     TileOfList at;
     std::uint32_t send;
   };
+  constexpr int kTilesBetweenLooks = 2;
   __shared__ OwnTile tiles[kMostTilesOfBlock];
   __shared__ SendState states[kMostEnds];
-  __shared__ std::uint32_t n_own[kMostEnds];  // tiles of this block, by send
-  __shared__ int n_ready;
+  __shared__ std::uint32_t n_own[kMostEnds], n_left[kMostEnds];  // tiles of this block, by send
   for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) n_own[i] = 0;
   __syncthreads();
   const std::uint32_t n_tiles = blockIdx.x < of.n_tiles ? (of.n_tiles - blockIdx.x - 1) / gridDim.x + 1 : 0;
@@ -152,43 +155,47 @@ __device__ __forceinline__ void send_all(const Exchange& of) {
   for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
     const bool tells_of_none = of.ends[i].n_tiles == 0 && blockIdx.x == 0;
     states[i] = n_own[i] != 0 || tells_of_none ? SendState::waits : SendState::is_over;
+    n_left[i] = n_own[i];
   }
-  for (std::uint32_t n_looks = 0, is_left = 1; is_left != 0; ++n_looks) {
-    if (threadIdx.x == 0) n_ready = 0;
-    __syncthreads();
-    is_left = 0;
+  static_assert(kMostTilesOfBlock == 32);
+  std::uint32_t left = n_tiles == kMostTilesOfBlock ? ~0u : (1u << n_tiles) - 1;
+  __syncthreads();
+  for (std::uint32_t n_looks = 0;; ++n_looks) {
+    int waits = 0;
     for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
       if (states[i] != SendState::waits) continue;
-      if (is_lost(of.ends[i], n_looks)) {
-        states[i] = SendState::is_over;
-      } else if (is_signalled(of.ends[i])) {
-        states[i] = SendState::is_ready;
-        n_ready = 1;
-      } else {
-        is_left = 1;
-      }
+      if (is_lost(of.ends[i], n_looks)) states[i] = SendState::is_over;
+      else if (is_signalled(of.ends[i])) states[i] = SendState::is_ready;
+      else waits = 1;
     }
-    is_left = static_cast<std::uint32_t>(__syncthreads_or(static_cast<int>(is_left)));
-    if (n_ready == 0) continue;
-    for (std::uint32_t k = 0; k < n_tiles; ++k) {
-      const OwnTile& tile = tiles[k];
-      if (states[tile.send] != SendState::is_ready) continue;
+    waits = __syncthreads_or(waits);
+    int n_moved = 0;
+    for (std::uint32_t rest = left; rest != 0 && !(waits != 0 && n_moved == kTilesBetweenLooks); rest &= rest - 1) {
+      const OwnTile& tile = tiles[__ffs(static_cast<int>(rest)) - 1];
+      const SendState state = states[tile.send];
+      if (state == SendState::waits) continue;
+      left &= ~(rest & -rest);
+      if (state != SendState::is_ready) continue;
       move_tile<kDepth, kWordBytes, true>(of.boxes[tile.at.box], nullptr, nullptr,
                                           {tile.at.index, threadIdx.x, of.n_threads}, GpuMemory{});
+      if (threadIdx.x == 0) --n_left[tile.send];
+      ++n_moved;
     }
     __syncthreads();
     for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
-      if (states[i] != SendState::is_ready) continue;
+      if (states[i] != SendState::is_ready || n_left[i] != 0) continue;
       note_written(of.ends[i], n_own[i]);
       states[i] = SendState::is_over;
     }
+    if (waits == 0 && left == 0) return;
     __syncthreads();
   }
 }
 
 __device__ __forceinline__ void await_receives(const Exchange& of) {
   for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x) {
-    for (std::uint32_t n_looks = 0; !is_signalled(of.ends[i]) && !is_lost(of.ends[i], n_looks); ++n_looks) {}
+    for (std::uint32_t n_looks = 0; !is_signalled(of.ends[i]) && !is_lost(of.ends[i], n_looks); ++n_looks) {
+    }
   }
 }
 
@@ -217,11 +224,10 @@ __device__ __forceinline__ void exchange(const Exchange& of) {
   end_exchange(of);
 }
 
-#define TEMPI_EXCHANGE(depth, word)                                                                             \
-  extern "C" __global__ void __launch_bounds__(kMostThreads,                                                    \
-                                               kTilesPerMultiprocessor<ManyBoxes, Depth::depth, word>)          \
-      tempi_exchange_##depth##_##word(const __grid_constant__ Exchange of) {                                    \
-    exchange<Depth::depth, word>(of);                                                                           \
+#define TEMPI_EXCHANGE(depth, word)                                                                                  \
+  extern "C" __global__ void __launch_bounds__(kMostThreads, kTilesPerMultiprocessor<ManyBoxes, Depth::depth, word>) \
+      tempi_exchange_##depth##_##word(const __grid_constant__ Exchange of) {                                         \
+    exchange<Depth::depth, word>(of);                                                                                \
   }
 #include "pack/exchange.def"
 #undef TEMPI_EXCHANGE

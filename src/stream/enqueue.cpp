@@ -100,8 +100,9 @@ int start_one(Handle request, MessagePtr&& message, AllStarted& started, device:
     if (message->is_active() || message->is_started_on_stream()) return raise(message->comm, MPI_ERR_REQUEST);
     if (!message->on_stream) begin(*message);
     if (has_lost_buffer(*message, seen))
-      return raise(message->comm, Error(ErrorKind::stream, "the program has freed the buffer of a request that was "
-                                                           "started on a stream. Make a new request"));
+      return raise(message->comm, Error(ErrorKind::stream,
+                                        "the program has freed the buffer of a request that was "
+                                        "started on a stream. Make a new request"));
     message->on_stream->is_started = true;
   }
   started.push_back({request, std::move(message)});
@@ -139,8 +140,9 @@ device::Scope scope_of(device::Device& device, StreamHandle handle, const AllSta
   for (const Started& one : with_channel) {
     const device::Context its = on_stream(*one.message).at.context;
     if (context != nullptr && context != its)
-      throw Error(ErrorKind::stream, "the buffer of a request is on another GPU than the stream, or in another CUDA "
-                                     "context");
+      throw Error(ErrorKind::stream,
+                  "the buffer of a request is on another GPU than the stream, or in another CUDA "
+                  "context");
     context = its;
   }
   if (context == nullptr) context = device.program_context();
@@ -184,8 +186,9 @@ void queue(const device::Scope& stream, const AllStarted& with_channel) {
 int code_of_lost(const AllStarted& with_channel) {
   for (const Started& one : with_channel) {
     if (on_stream(*one.message).end->is_lost())
-      return raise(one.message->comm, Error(ErrorKind::unexpected, "the process at the other end of a request that was "
-                                                                   "started on a stream has ended"));
+      return raise(one.message->comm, Error(ErrorKind::unexpected,
+                                            "the process at the other end of a request that was "
+                                            "started on a stream has ended"));
   }
   return MPI_SUCCESS;
 }

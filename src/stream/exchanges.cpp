@@ -43,7 +43,8 @@ Known make(const device::Scope& stream, bool is_captured, const std::vector<Enqu
     if (is_send) sends.push_back({&end.box_move(), end.is_remote(), end.words()});
     else receives.push_back(end.words());
   }
-  return {stream.context(), is_captured, std::move(used), std::make_unique<pack::PreparedExchange>(stream, sends, receives)};
+  return {stream.context(), is_captured, std::move(used),
+          std::make_unique<pack::PreparedExchange>(stream, sends, receives)};
 }
 
 void drop_ended() {

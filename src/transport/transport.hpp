@@ -116,7 +116,8 @@ struct Arrival {
 };
 
 // One end of a channel: a persistent send and a persistent receive that match each other from now on, and whose bytes a
-// kernel of the sender writes, in the order of streams (stream/enqueue.hpp). The program's threads use it one at a time.
+// kernel of the sender writes, in the order of streams (stream/enqueue.hpp). The program's threads use it one at a
+// time.
 class ChannelEnd {
  public:
   enum class State : std::uint8_t {

@@ -20,6 +20,7 @@ BENCHMARKS = {
     "transpose": ("transpose", "Transposes of a distributed array by MPI_Alltoallw."),
     "exchange": ("exchange", "Exchanges between GPUs as in FFT libraries."),
     "sequence": ("sequence", "The time of a message between GPUs, alone and after other messages."),
+    "enqueue": ("enqueue", "Exchanges that are queued in a CUDA stream, and in CUDA graphs."),
     "queued": ("queued", "MPI_Pack and MPI_Unpack calls that are queued in a CUDA stream."),
     "collectives": ("collectives", "Reductions and broadcasts in GPU memory: TEMPI and NCCL."),
     "reduction": ("reduction", "MPI_Reduce_local in GPU memory."),

@@ -57,14 +57,23 @@ def test_the_c_halo_is_right_in_gpu_memory(folder):
     assert any(outcome.startswith("taken") for outcome in outcomes(done.err, "MPI_Isend"))
 
 
-def stream_example(folder):
+def stream_example(folder, name="stream.c"):
     toolkit = needs.cuda_headers().parent
     options = [f"-I{toolkit}/include", f"-L{toolkit}/lib64", "-lcudart", f"-Wl,-rpath,{toolkit}/lib64"]
-    return compiled(mpicc(), EXAMPLES / "stream.c", folder, f"-I{EXAMPLES.parent}/include", "-ldl", *options)
+    return compiled(mpicc(), EXAMPLES / name, folder, f"-I{EXAMPLES.parent}/include", "-ldl", *options)
 
 
-def test_the_stream_example_compiles(folder):
-    stream_example(folder)
+@pytest.mark.parametrize("name", ["stream.c", "enqueue.c"])
+def test_the_stream_examples_compile(folder, name):
+    stream_example(folder, name)
+
+
+@pytest.mark.gpu
+@needs.gpus(1)
+def test_the_enqueue_example_is_right(folder):
+    done = mpirun(2, stream_example(folder, "enqueue.c"), shim.preloaded(TEMPI_NO_DIRECT="0"))
+    assert "2 ranks, 1000 rounds" in done.out
+    assert "0 wrong bytes" in done.out
 
 
 @pytest.mark.gpu

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cupy
 import numpy as np
-from gpu_halo_worker import decomposition, expected, wholes
+from gpu_halo_worker import WIDTHS, decomposition, expected, wholes
 from mpi4py import MPI
 
 import tempi
@@ -29,11 +29,11 @@ def halo(n: int, captured: bool) -> int:
     stream, spin, grid = _use_gpu(), spinner(), decomposition()
     whole = wholes()[0]
     array = cupy.asarray(grid.scatter(whole, COMM.rank))
-    own = tuple(slice(low, length - high) for (low, high), length in zip(((1, 2), (3, 3), (2, 0)), array.shape, strict=True))
+    own = tuple(slice(low, n - high) for (low, high), n in zip(WIDTHS, array.shape, strict=True))
     found = cupy.zeros(array.shape)
     cupy.cuda.runtime.deviceSynchronize()
     tempi.reset_stats()
-    with tempi.HaloExchange(COMM, array, ((1, 2), (3, 3), (2, 0)), True, dims=grid.dims) as exchange, stream:
+    with tempi.HaloExchange(COMM, array, WIDTHS, True, dims=grid.dims) as exchange, stream:
         exchange.enqueue(stream)
         array[own] += 1
         if captured:

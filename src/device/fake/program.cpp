@@ -23,8 +23,9 @@ void Fake::copy_for_program(void* dst, const void* src, std::size_t bytes) {
   } else if (source.on_gpu()) {
     queues_.add(legacy_queue(target.ordinal), done_at_once([=] { std::memmove(to, from, bytes); }));
   } else {
-    queues_.add(legacy_queue(target.ordinal),
-                done_at_once([to, read = std::vector<std::byte>(from, from + bytes)] { std::memcpy(to, read.data(), read.size()); }));
+    queues_.add(legacy_queue(target.ordinal), done_at_once([to, read = std::vector<std::byte>(from, from + bytes)] {
+                  std::memcpy(to, read.data(), read.size());
+                }));
   }
 }
 
@@ -35,8 +36,9 @@ void Fake::copy_in_stream(void* dst, const void* src, std::size_t bytes, StreamH
   std::byte* const to = memory_.resolve(dst, bytes);
   const std::byte* const from = memory_.resolve(src, bytes);
   if (memory_.locate(src).kind == MemoryKind::host) {
-    queues_.add(queue,
-                done_at_once([to, read = std::vector<std::byte>(from, from + bytes)] { std::memcpy(to, read.data(), read.size()); }));
+    queues_.add(queue, done_at_once([to, read = std::vector<std::byte>(from, from + bytes)] {
+                  std::memcpy(to, read.data(), read.size());
+                }));
   } else {
     queues_.add(queue, done_at_once([=] { std::memmove(to, from, bytes); }));
   }

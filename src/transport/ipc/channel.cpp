@@ -227,9 +227,7 @@ class IpcChannelEnd final : public ChannelEnd {
     if (!is_own_) watch_peer(rank_, place_.is_lost);
   }
 
-  PairState state_of_entry() const {
-    return ChannelEntry::state_in(entry_->word.load(std::memory_order_acquire));
-  }
+  PairState state_of_entry() const { return ChannelEntry::state_in(entry_->word.load(std::memory_order_acquire)); }
 
   // False: the other end has paired this one, which has paired it. `is_sure`: this end has not.
   bool close(bool is_sure) {

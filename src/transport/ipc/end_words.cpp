@@ -56,8 +56,8 @@ EndPlace take_end_words(const device::Scope& here) {
   if (of_context.empty() || of_context.back().n_taken == kEndsOfBlock) of_context.push_back(make_block(here));
   Block& last = of_context.back();
   const std::uint32_t i = last.n_taken++;
-  return {static_cast<pack::EndWords*>(last.words->data()) + i,
-          reinterpret_cast<std::uint32_t*>(last.lost->data()) + i, last.memory};
+  return {static_cast<pack::EndWords*>(last.words->data()) + i, reinterpret_cast<std::uint32_t*>(last.lost->data()) + i,
+          last.memory};
 }
 
 }  // namespace tempi::message

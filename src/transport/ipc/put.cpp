@@ -43,7 +43,8 @@ PutPtr put_to_bounce_buffer(const SequencedSend& sequenced, const Claim& claim, 
   const std::uint64_t first = slot.bounce_address - slot.bounce_buffer.begin;
   if (first > slot.bounce_buffer.bytes || slot.bounce_buffer.bytes - first < static_cast<std::uint64_t>(slot.bytes))
     return nullptr;
-  ImportPtr imported = import_for(receiving_slot(sequenced, claim), slot.bounce_buffer, sender.context, transfer.packed_buffer.device());
+  ImportPtr imported =
+      import_for(receiving_slot(sequenced, claim), slot.bounce_buffer, sender.context, transfer.packed_buffer.device());
   if (!imported) return nullptr;
   slot.is_bounced.store(1, std::memory_order_relaxed);
   pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(imported->begin() + first));

@@ -75,8 +75,8 @@ std::optional<PutTarget> target_in_other(const ReceivingSlot& to, const Transfer
   ComposedLayoutPtr composed = composed_layout(layout_of(transfer), {to.rank, to.slot.layout}, place,
                                                [&] { return boxes_of(to.segment, to.slot); });
   if (!composed->mapping) return {};
-  const std::optional<pack::End> end = is_one ? end_in(first, to.slot, *composed, sender.first)
-                                              : pack::End{nullptr, 0, &composed->far, sender};
+  const std::optional<pack::End> end =
+      is_one ? end_in(first, to.slot, *composed, sender.first) : pack::End{nullptr, 0, &composed->far, sender};
   if (!end) return {};
   return make_target(std::move(composed), transfer, *end, std::move(there.kept));
 }

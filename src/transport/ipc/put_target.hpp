@@ -12,7 +12,7 @@ namespace tempi::message {
 // A receive that is described in a slot of the receiver's shared segment.
 struct ReceivingSlot {
   ipc::Segment& segment;
-  int rank;  // in MPI_COMM_WORLD
+  int rank;     // in MPI_COMM_WORLD
   bool is_own;  // of this process
   ipc::Slot& slot;
 };

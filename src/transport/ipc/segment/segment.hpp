@@ -204,10 +204,10 @@ struct ChannelEntry {
   std::atomic<std::uint64_t> word{};  // number << 2 | PairState; the number differs when the entry is used again
   ChannelKey key{};
   bool is_send = false;
-  std::uint32_t slot = 0;           // of a receive: describes its buffer
-  std::int64_t bytes = 0;           // packed
+  std::uint32_t slot = 0;            // of a receive: describes its buffer
+  std::int64_t bytes = 0;            // packed
   device::SharedAllocation words{};  // of no bytes: the end is closed
-  std::uint64_t words_address = 0;  // of its pack::EndWords, in its process
+  std::uint64_t words_address = 0;   // of its pack::EndWords, in its process
 
   static PairState state_in(std::uint64_t word) { return static_cast<PairState>(word & 3); }
   static std::uint64_t with(std::uint64_t word, PairState state) {
@@ -231,7 +231,7 @@ struct Segment {
   // The ends of channels, and for each the hash of its key; 0: vacant.
   std::array<std::atomic<std::uint64_t>, kChannels> channel_hashes{};
   std::array<ChannelEntry, kChannels> channels{};
-  FreedMemory freed{};                            // what its process has exported
+  FreedMemory freed{};  // what its process has exported
   // Mappings of its process's memory in other processes, which count them, by the allocation's id.
   mutable std::array<std::atomic<std::uint32_t>, kImports> imports{};
 

@@ -1,0 +1,1 @@
+"""Exchanges that are queued in a CUDA stream."""
