@@ -76,8 +76,10 @@ A message is direct if it meets all of these conditions:
 - Both buffers are in GPU memory, both ranks are on one node, and both run TEMPI.
 - The receive is posted in time. TEMPI publishes each posted receive: it writes the address and the layout of
   the buffer into memory that the ranks of the node share. A send that finds no published receive waits for
-  one, at most for the match timeout (`TEMPI_MATCH_TIMEOUT`). After that, TEMPI packs the message. If the
-  receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, at most 10 µs + 1 µs for each 20,000
+  one, at most for the match timeout (`TEMPI_MATCH_TIMEOUT`). After that, TEMPI packs the message. The match
+  timeout is long (20 ms) for sends of more than 16 KiB in calls that end only with the send, such as
+  `MPI_Send` and `MPI_Wait`. Most MPI libraries wait for the receive of such a send, too. If the receiver
+  probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, at most 10 µs + 1 µs for each 20,000
   bytes.
 - The receive names its source, and is of the right kind. There are two kinds: receives with `MPI_ANY_TAG` and
   receives with a tag. For each source on a communicator, TEMPI publishes only the kind of the first receive

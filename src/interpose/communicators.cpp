@@ -51,9 +51,10 @@ TEMPI_ENTRY(MPI_Comm_split, (Handle comm, int color, int key, void* made),
                 comm, made, [&] { return color == MPI_UNDEFINED; },
                 [&](void* into) { return real.MPI_Comm_split(comm, color, key, into); }))
 
+// MPI-4.1, 7.4.2: hardware types give MPI_COMM_NULL where the hardware is not divided so.
 TEMPI_ENTRY(MPI_Comm_split_type, (Handle comm, int split_type, int key, Handle info, void* made),
             create(
-                comm, made, [&] { return split_type == MPI_UNDEFINED; },
+                comm, made, [&] { return split_type != MPI_COMM_TYPE_SHARED; },
                 [&](void* into) { return call_if_there(real.MPI_Comm_split_type, comm, split_type, key, info, into); }))
 
 TEMPI_ENTRY(MPI_Comm_free, (void* comm), end_communicator(comm, real.MPI_Comm_free))

@@ -99,7 +99,7 @@ int finish_or_put_back(MessagePtr message, void* request, SeenStatus& seen, int 
 }  // namespace
 
 int wait(const Real& real, void* request, MPI_Status* status) {
-  Engine::flush_to_early_fins();
+  Engine::flush_needed(1, request);
   MessagePtr message = take(is_status(status), request);
   if (!message) return real.MPI_Wait(request, status);
   end_continuation(*message, true);
@@ -110,7 +110,7 @@ int wait(const Real& real, void* request, MPI_Status* status) {
 }
 
 int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) {
-  Engine::flush_to_early_fins();
+  Engine::flush_needed(count, requests);
   Requests all(are_statuses(statuses), count, requests);
   if (!all.any_managed()) return real.MPI_Waitall(count, requests, statuses);
   all.look(true);
@@ -123,7 +123,7 @@ int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) 
 }
 
 int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses) {
-  Engine::flush_to_early_fins();
+  Engine::flush_needed(count, requests);
   Requests all(true, count, requests);
   if (all.any_managed()) all.look(true);
   const SeenStatuses seen(count, statuses);

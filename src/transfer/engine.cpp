@@ -152,6 +152,11 @@ void Engine::launch() noexcept {
   only_direct_ = true;
 }
 
+void Engine::note_needed(int count, const void* requests) noexcept {
+  const CallLock lock(mutex_);
+  if (requests != nullptr && !unmatched_.empty()) unmatched_.note_needed(count, requests);
+}
+
 // Other threads may have the lock while unmatched sends wait, and the library goes on: their receivers may wait for
 // messages, or FIN messages, that it still has.
 void Engine::start_pending(bool waits) noexcept {
@@ -168,9 +173,10 @@ bool Engine::start_what_can_be(bool waits) noexcept {
   launch_batch_.end();
   if (!waits) end_early_fins(false);
   match_unmatched(waits);
-  start_packed(waits && unmatched_.empty());
+  const bool is_done = unmatched_.are_others();
+  start_packed(waits && is_done);
   tend_orphans(false);
-  return unmatched_.empty();
+  return is_done;
 }
 
 void Engine::start_before(Handle comm, int peer) noexcept {

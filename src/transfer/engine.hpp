@@ -63,6 +63,11 @@ class Engine {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
     progress_transport();
   }
+  // The same in a call that ends only with all of these requests.
+  static void flush_needed(int count, const void* requests) noexcept {
+    if (n_work_.load(std::memory_order_acquire) != 0) get().note_needed(count, requests);
+    flush_to_early_fins();
+  }
   static void end_early_fins() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().end_early_fins(true);
   }
@@ -151,6 +156,7 @@ class Engine {
   void start_or_leave(bool starts_now) noexcept;
   void queue(Message& message);
   bool starts_in_its_call(const Message& message) const noexcept;
+  void note_needed(int count, const void* requests) noexcept;
   void start_pending(bool waits) noexcept;
   bool start_what_can_be(bool waits) noexcept;
   void start_packed(bool waits) noexcept;

@@ -24,18 +24,30 @@ constexpr std::int64_t kProbedBytesPerMicrosecond = 4 * kBytesPerMicrosecond;
 constexpr unsigned kMostInVain = 4, kLeftOut = 32;  // waits for such a receiver, and messages until the next one; also
                                                     // for receives that are not published
 
-// A receiver that is in the call for certain may have to take, or to import, memory before it posts its receive.
-constexpr microseconds kTimeoutInCall{20'000};
+// A receiver that is in the call for certain may have to take, or to import, memory before it posts its receive. The
+// receiver of a needed send may compute.
+constexpr microseconds kLongTimeout{20'000};
 
-microseconds patience(Message& message) {
+microseconds patience(Message& message, bool is_needed) {
   static const microseconds kWanted{number(Option::MATCH_TIMEOUT)};
   const std::int64_t bytes = message.outs.bytes();
   const Receiver receiver = transport().receiver(message.outs.first());
   if (receiver.is_probed) return kEagerTimeout + microseconds(bytes / kProbedBytesPerMicrosecond);
   if (kWanted.count() > 0) return kWanted;
-  if (receiver.has_come) return kTimeoutInCall + microseconds(bytes / kBytesPerMicrosecond);
+  if (receiver.has_come || is_needed) return kLongTimeout + microseconds(bytes / kBytesPerMicrosecond);
   if (message.is_blocking && bytes <= kEagerBytes) return kEagerTimeout;
   return microseconds(100 + bytes / kBytesPerMicrosecond);
+}
+
+// By the library's rendezvous.
+bool ends_with_receive(const Message& message) { return !message.is_buffered && message.outs.bytes() > kEagerBytes; }
+
+bool is_among(Handle request, int count, const void* requests) {
+  const char* const first = static_cast<const char*>(requests);
+  for (int i = 0; i < count; ++i) {
+    if (key_of(load_handle(first + static_cast<std::size_t>(i) * kRequestBytes)) == key_of(request)) return true;
+  }
+  return false;
 }
 
 bool is_to(Message& message, Handle comm, int peer) {
@@ -46,18 +58,50 @@ bool is_to(Message& message, Handle comm, int peer) {
 
 void UnmatchedSends::add(const MessagePtr& message) { all_.push_back({message, Clock::now()}); }
 
+// The place in the table may be another queue's.
+bool UnmatchedSends::may_wait_long(const Message& message) {
+  const Receiver receiver = transport().receiver(message.outs.first());
+  Unpublished& known = unpublished(receiver);
+  return !(known.receiver == receiver) || known.of_needed.are_worth_it();
+}
+
+void UnmatchedSends::note_needed(int count, const void* requests) {
+  for (Unmatched& unmatched : all_) {
+    const Message& message = *unmatched.message;
+    if (ends_with_receive(message) && is_among(message.request, count, requests) && may_wait_long(message))
+      unmatched.needed_by = std::this_thread::get_id();
+  }
+}
+
+bool UnmatchedSends::are_others() const {
+  return std::ranges::all_of(all_, [](const Unmatched& unmatched) {
+    return unmatched.needed_by && *unmatched.needed_by != std::this_thread::get_id();
+  });
+}
+
 UnmatchedSends::Unpublished& UnmatchedSends::unpublished(const Receiver& receiver) {
   return unpublished_[(receiver.queue >> 32 ^ receiver.queue) % kUnpublished];
 }
 
+void UnmatchedSends::count_in_vain(const Receiver& receiver, Waits Unpublished::* waits) {
+  Unpublished& known = unpublished(receiver);
+  if (!(known.receiver == receiver)) known = {receiver, {}, {}};
+  ++(known.*waits).n_in_vain;
+}
+
 void UnmatchedSends::note_matched(const Transfer& transfer) {
   const Receiver receiver = transport().receiver(transfer);
+  if (!transfer.match.is_put()) return count_in_vain(receiver, &Unpublished::waits);
   Unpublished& known = unpublished(receiver);
-  const bool is_its_own = known.receiver == receiver;
-  if (transfer.match.is_put() && is_its_own) known = {};
-  if (transfer.match.is_put()) return;
-  if (!is_its_own) known = {receiver, {}};
-  ++known.waits.n_in_vain;
+  if (known.receiver == receiver) known = {};
+}
+
+void UnmatchedSends::count_timeout(const Unmatched& unmatched) {
+  const Transfer& transfer = unmatched.message->outs.first();
+  const Receiver receiver = transport().receiver(transfer);
+  if (unmatched.needed_by) count_in_vain(receiver, &Unpublished::of_needed);
+  if (unmatched.message->is_blocking && receiver.is_probed) ++probing_receivers_[receiver.process].n_in_vain;
+  count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(transfer.packed_buffer.bytes()));
 }
 
 bool UnmatchedSends::Waits::are_worth_it() { return n_in_vain < kMostInVain || ++n_left_out % kLeftOut == 0; }
@@ -86,7 +130,7 @@ bool UnmatchedSends::is_over(Unmatched& unmatched, Clock::time_point now, bool w
     unmatched.is_awaited = true;
     unmatched.begin = now;
   }
-  return now >= unmatched.begin + patience(*unmatched.message);
+  return now >= unmatched.begin + patience(*unmatched.message, unmatched.needed_by.has_value());
 }
 
 // Those of `all_` are before it.
@@ -102,9 +146,7 @@ bool UnmatchedSends::is_matched(Unmatched& unmatched, Clock::time_point now, boo
     return true;
   }
   if (!is_over(unmatched, now, waits)) return false;
-  const Receiver receiver = transport().receiver(transfer);
-  if (unmatched.message->is_blocking && receiver.is_probed) ++probing_receivers_[receiver.process].n_in_vain;
-  count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(transfer.packed_buffer.bytes()));
+  count_timeout(unmatched);
   transfer.match = {};
   return true;
 }

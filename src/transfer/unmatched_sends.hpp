@@ -5,6 +5,9 @@
 //   A send is packed at the end of its match timeout at the latest, which begins with the first call that may block for
 //   it; without such a call it begins with the send. For a receiver that probes only blocking sends wait, shortly, and
 //   few where that was in vain.
+//   A call that ends only with a send (MPI_Send, MPI_Wait) needs it. The library's rendezvous would wait for its
+//   receive, too, so that a needed send has a long match timeout. Calls that do not need a send do not wait for it so
+//   long: they may have to end before its receive can be posted. The other sends of the process start meanwhile.
 //   Of the sends to its peer on its communicator, an unmatched send is passed only by direct sends with another tag
 //   whose receives name that tag: MPI matches those receives with no other message. A send does not look for its
 //   receive while an unmatched one of its communicator, peer and tag is before it.
@@ -13,6 +16,8 @@
 #include <array>
 #include <chrono>
 #include <deque>
+#include <optional>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +33,10 @@ class UnmatchedSends {
   bool empty() const { return all_.empty(); }
   std::size_t size() const { return all_.size(); }
   void add(const MessagePtr& message);
+  // This thread's call ends only with these requests: it needs their sends.
+  void note_needed(int count, const void* requests);
+  // All that are left are needed by calls of other threads, for which this one does not wait.
+  bool are_others() const;
   // The receive of a send has been found.
   void note_matched(const Transfer& transfer);
   // Counts the send. It does not wait (false) in three cases:
@@ -47,6 +56,7 @@ class UnmatchedSends {
     MessagePtr message;
     Clock::time_point begin;
     bool is_awaited = false;
+    std::optional<std::thread::id> needed_by{};
   };
   // Waits for the receives of a process that probes, or of a match queue.
   struct Waits {
@@ -59,9 +69,13 @@ class UnmatchedSends {
   struct Unpublished {
     Receiver receiver{};
     Waits waits{};
+    Waits of_needed{};  // the long ones
   };
   static constexpr std::size_t kUnpublished = 256;
   Unpublished& unpublished(const Receiver& receiver);
+  void count_in_vain(const Receiver& receiver, Waits Unpublished::* waits);
+  void count_timeout(const Unmatched& unmatched);
+  bool may_wait_long(const Message& message);
   static bool is_over(Unmatched& unmatched, Clock::time_point now, bool waits);
   bool is_matched(Unmatched& unmatched, Clock::time_point now, bool waits);
 

@@ -65,7 +65,7 @@ def check_end(model: Model, state: State) -> None:
     """A state without successors: all threads have ended or wait as they would without the shim; nothing is left."""
     left = {thread: state["todo", thread][0] for thread in model.threads if state["todo", thread]}
     for thread, action in left.items():
-        if not _would_wait(model, state, action):
+        if not _would_wait(model, state, thread, action):
             raise Violation(f"deadlock: thread {thread} waits for ever in {action}")
     if left:
         return
@@ -77,8 +77,10 @@ def check_end(model: Model, state: State) -> None:
             raise Violation(f"sends of process {process} are pending at the end")
 
 
-def _would_wait(model: Model, state: State, action: Action) -> bool:
+def _would_wait(model: Model, state: State, thread: int, action: Action) -> bool:
     """Without the shim, too."""
+    if action[0] == "go_round":
+        return any(_send_would_wait(model, state, m) for m in state["needed", thread])
     if action[0] in ("probe", "mprobe"):
         return library.would_block(model.calls, state, action[1])
     if action[0] != "wait_all":

@@ -41,4 +41,9 @@ FAULTS = {
     "lost FIN messages count": "bytes whose FIN message the library does not take count as those of their receive",
     "match queues are counted late": "a sender reads the last number after its second look at the communicator",
     "match queues are not looked at twice": "a sender does not look whether its match queue was used again",
+    "all sends are needed": "every call that blocks waits for the receives of all sends, however late they are posted",
+    "calls wait for what others need": "a call waits for the receive of a send that another thread's call ends with",
+    "last numbers stay behind wildcards": "the last number of a match queue does not count the message of a wildcard",
+    "needed beside probes": "a needed send waits for the receive of a process that probes",
+    "needed beside wildcards": "a needed send waits for a receive though an undecided one is posted that may match it",
 }

@@ -11,6 +11,7 @@ Keys of a state, beside the library's (library.py):
     any tag, process, comm, other        receives from there have any tag; None: there was none
     sender | receiver, process, comm     the thread that sends or receives first
     closed sends | receives, process, comm
+    needed, thread                       the sends that its call ends with
     unmatched | pending | orphans, process   the engine's messages; freed receives; `has work`, process
     match_queue | base | n_posted | slots, process, number   a MatchQueue of the shared segment
     word | owner, process, number        a Slot: (n, match queue, state); the published receive that it holds
@@ -89,7 +90,7 @@ class Model:
             state.update({("sequenced", m): 0, ("sequence number of all", m): 0, ("look", m): "", ("claim", m): None})
             state["match queue of all", m] = False
         for thread, (_, ops) in enumerate(self.program.threads):
-            state["is claimed", thread] = False
+            state["is claimed", thread], state["needed", thread] = False, ()
             state["todo", thread] = (*(("call", thread, place) for place in range(len(ops))), ("end", thread))
         return state
 

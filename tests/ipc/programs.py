@@ -80,14 +80,15 @@ def parsed(text: str) -> Program:
     A call: letter, peer, tag, and "'" for the second communicator. S send, L bounced, M misfit, F failing, G failing
     late, K failing bounced, Z lost, Y lost FIN message, H host send; R receive, Q host receive; P probe, I iprobe, T
     matched probe; any tag or peer is "*". With a name instead: C cancel, D drop, W wait. X free of the communicator, B
-    a call that blocks, "W" alone waits for all. "R10=a": a receive with a name.
+    a call that blocks, "W" alone waits for all. "R10=a": a receive with a name. "~" before all: synchronous sends.
     """
+    is_synchronous, text = text.startswith("~"), text.removeprefix("~")
     threads, process = [], -1
     for part in text.split("|"):
         is_further = part.startswith("&")
         process += not is_further
         threads.append(Thread(process, tuple(_op(word) for word in part.lstrip("&").split())))
-    return Program(tuple(threads))
+    return Program(tuple(threads), is_synchronous)
 
 
 _KINDS = {

@@ -18,8 +18,8 @@ faults.py the mistakes that break them.
 
 Left out: persistent and buffered requests, cancelled sends, receives that fail, messages that share a launch, the
 progress thread (it does what calls do), full tables of match queues, processes that die, the short wait for a receiver
-that probes, the hint that an undecided receive is posted, and bounds of time: a wait that has one lasts for ever here,
-so that one that needs it is a deadlock.
+that probes, and bounds of time: a wait that has one lasts for ever here, so that one that needs it is a deadlock. The
+match timeouts of sends that no call needs end at any time; these sends do not see that an undecided receive is posted.
 """
 
 from __future__ import annotations

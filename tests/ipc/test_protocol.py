@@ -49,6 +49,10 @@ CASES = {
     "lost FIN messages count": "Y10 I10 H10|R00",
     "match queues are counted late": "S10 S10 S10'|R00=a Q*0=b X R00'",
     "match queues are not looked at twice": "S10 S10'|R00=a X R00'",
+    "all sends are needed": "~S10 B S11|R01 W R00",
+    "needed beside probes": "~S10|P00 R00",
+    "needed beside wildcards": "~S10|R*0",
+    "last numbers stay behind wildcards": "~S10 S10|R*0=a R00=b Wa Wb",
 }
 CASES_OF_THREADS = {
     "matched probes close late": "S10 S10|T00|&R00 R00",
@@ -57,6 +61,7 @@ CASES_OF_THREADS = {
     "no settling": "S10|&H10|R00 R00",
     "published receives after a close": "S10 S10|R00|&R*0",
     "open after a second thread's cancel": "S10 S10|R00=a R00|&Ca",
+    "calls wait for what others need": "~S10|&B H11'|Q01' W R00",
 }
 
 LISTED = (

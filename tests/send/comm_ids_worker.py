@@ -91,8 +91,21 @@ def split(comm: MPI.Intracomm, draw: Random) -> Made:
 
 
 def split_type(comm: MPI.Intracomm, draw: Random) -> Made:
+    if draw.random() < 0.3 and MPI.COMM_TYPE_HW_GUIDED != MPI.UNDEFINED:
+        return split_by_hardware(comm, draw.choice(list(HARDWARE)))
     kinds = draw.choices((MPI.COMM_TYPE_SHARED, MPI.COMM_TYPE_SHARED, MPI.UNDEFINED), k=comm.size)
     return comm.Split_type(kinds[comm.rank])
+
+
+# Types of MPI_Comm_split_type, and a resource that no machine has.
+HARDWARE = {"guided": {"mpi_hw_resource_type": "none such"}, "unguided": {}}
+
+
+def split_by_hardware(comm: MPI.Intracomm, kind: str) -> Made:
+    info = MPI.Info.Create(HARDWARE[kind])
+    made = comm.Split_type({"guided": MPI.COMM_TYPE_HW_GUIDED, "unguided": MPI.COMM_TYPE_HW_UNGUIDED}[kind], 0, info)
+    info.Free()
+    return made
 
 
 def create(comm: MPI.Intracomm, draw: Random) -> Made:
@@ -262,3 +275,14 @@ def id_of_copy() -> tuple[int, int]:
     found = comm_id(comm)
     comm.Free()
     return comm_id(MPI.COMM_WORLD), found
+
+
+def id_behind_no_hardware(kind: str) -> tuple[bool, int]:
+    """MPI_Comm_split_type makes no communicator; the id of the next one of the same parent."""
+    parent = MPI.COMM_WORLD.Dup()
+    is_null = split_by_hardware(parent, kind) == MPI.COMM_NULL
+    child = parent.Dup()
+    found = comm_id(child)
+    child.Free()
+    parent.Free()
+    return is_null, found

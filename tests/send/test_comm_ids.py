@@ -5,6 +5,7 @@ from itertools import combinations
 
 import comm_ids_worker as worker
 import pytest
+from mpi4py import MPI
 
 from support import shim
 from support.effort import scaled
@@ -80,3 +81,13 @@ def test_a_tool_below_that_comes_back_with_a_call_does_not_count(tmp_path):
     assert mine == others
     assert 0 not in mine
     assert mine[0] != mine[1]
+
+
+@pytest.mark.skipif(MPI.COMM_TYPE_HW_GUIDED == MPI.UNDEFINED, reason="the library has no hardware types")
+@pytest.mark.parametrize("kind", worker.HARDWARE)
+def test_hardware_that_is_not_divided_makes_no_communicator(ranks, kind):
+    """MPI-4.1, 7.4.2: MPI_COMM_NULL is no failure, after which the parent's children had no ids."""
+    answers = ranks(2, **DIRECT).call(worker.id_behind_no_hardware, kind)
+    assert len({found for _, found in answers}) == 1
+    assert kind == "unguided" or all(is_null for is_null, _ in answers)
+    assert answers[0][1] != 0

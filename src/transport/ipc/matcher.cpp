@@ -235,10 +235,14 @@ Matcher::Place Matcher::note_receive(int peer, int tag) {
   return place;
 }
 
-// In its match queue and that of all tags, whichever its source has.
+// In its match queue and that of all tags, whichever its source has. Receives that were posted beside the undecided one
+// have their numbers now.
 void Matcher::count_matched(int peer, int tag) {
   for (const int either : {tag, int{MPI_ANY_TAG}}) {
-    if (Received* const received = find_received(peer, either)) ++received->n;
+    Received* const received = find_received(peer, either);
+    if (received == nullptr) continue;
+    ++received->n;
+    if (received->match_queue != nullptr) received->match_queue->post(received->number());
   }
 }
 

@@ -14,7 +14,7 @@ from published_receives_table import FIRST
 def waiting(receives: tuple[str, ...], sends: tuple[str, ...]) -> tuple[Action, ...]:
     """MPI_Waitall."""
     arriving, ending = ([(step, r) for r in receives] for step in ("unpack_arriving", "end_it"))
-    return (("flush",), ("take", receives), *arriving, ("wait_all", receives, sends), *ending)
+    return (("note_needed", sends), ("flush",), ("take", receives), *arriving, ("wait_all", receives, sends), *ending)
 
 
 @local_if_alone

@@ -205,6 +205,14 @@ def flush(model: Model, state: State, thread: int) -> Next:
 
 
 @local
+def note_needed(model: Model, state: State, thread: int, sends: tuple[str, ...]) -> Next:
+    """flush_needed(): the call ends only with these sends, as the library's rendezvous does."""
+    if model.program.is_synchronous:
+        state["needed", thread] = sends
+    return DONE
+
+
+@local
 def settle(model: Model, state: State, thread: int) -> Next:
     """Engine::settle: behind the call of another thread that is queueing its message."""
     return [(("start_pending",),)]
@@ -218,7 +226,21 @@ def start_pending(model: Model, state: State, thread: int) -> Next:
 
 @local
 def start_again(model: Model, state: State, thread: int) -> Next:
-    return [(("start_pending",),)] if state["unmatched", model.process(thread)] else DONE
+    """What other threads need does not hold it."""
+    left = unmatched.awaited(model, state, thread)
+    if not left:
+        state["needed", thread] = ()
+        return DONE
+    is_needed = any(unmatched.is_needed(model, state, m) for m in left)
+    return [(("go_round",),) if is_needed else (("start_pending",),)]
+
+
+@action
+def go_round(model: Model, state: State, thread: int) -> Next:
+    """Not as long as the sends would find what they have found."""
+    left = unmatched.awaited(model, state, thread)
+    is_in_vain = all(unmatched.sees_nothing(model, state, m) for m in left)
+    return BLOCKED if left and is_in_vain else [(("start_pending",),)]
 
 
 @local_if_alone

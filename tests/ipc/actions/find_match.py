@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from actions import unmatched
 from actions.action import DONE, Next, action, local
-from actions.unmatched import before
 from library import State, Violation
 from model_state import WINDOW, Model
 from programs import ANY, BOUNCED
@@ -26,6 +26,34 @@ def _find(model: Model, state: State, m: str) -> int | None:
         if found := [number for number in match_queues if state["match_queue", message.destination, number] == key]:
             return found[0]
     return None
+
+
+def sees_something(model: Model, state: State, m: str) -> bool:
+    """Its receive has been posted, or none is awaited."""
+    message, number = model.calls.messages[m], _find(model, dict(state), m)
+    of_all = number is not None and state["match_queue", message.destination, number][2] == ANY
+    if number is not None and not (of_all and not _is_next(model, state, m)):
+        n = state["base", message.destination, number]
+        n += state["sequence number of all" if of_all else "sequenced", m]
+        if _n_posted(model, state, m, number) >= n:
+            return True
+    return message.destination == message.source or _is_not_awaited(model, state, m)
+
+
+def _is_not_awaited(model: Model, state: State, m: str) -> bool:
+    """The receiver probes, or has closed its receives, or has posted an undecided one (Matcher::tell_open)."""
+    message = model.calls.messages[m]
+    is_closed = message.comm in state["shut", message.destination] or _is_told(model, state, m)
+    return (bool(state["probes", message.destination]) and "needed beside probes" not in model.faults) or is_closed
+
+
+def _is_told(model: Model, state: State, m: str) -> bool:
+    """For needed sends only: the hint has its bounds, and the others do not rely on it."""
+    message = model.calls.messages[m]
+    if not unmatched.is_needed(model, state, m) or "needed beside wildcards" in model.faults:
+        return False
+    told = [model.calls.receives[r] for r in state["undecided", message.destination, message.comm]]
+    return any(one.tag in (ANY, message.tag) for one in told)
 
 
 @action
@@ -103,13 +131,14 @@ def judge(model: Model, state: State, thread: int, m: str, number: int | None, b
 
 
 def _is_next(model: Model, state: State, m: str) -> bool:
-    return not before(model, state, m) or "all tags pass early" in model.faults
+    return not unmatched.before(model, state, m) or "all tags pass early" in model.faults
 
 
 @action
 def read_probes(model: Model, state: State, thread: int, m: str) -> Next:
     """UnmatchedSends::takes_wait, and match timeout()."""
-    if state["probes", model.calls.messages[m].destination]:
+    is_ignored = "needed beside probes" in model.faults and unmatched.is_needed(model, state, m)
+    if state["probes", model.calls.messages[m].destination] and not is_ignored:
         state["look", m] = "nothing"
         return DONE
     return [(("read_closed", m),)]
@@ -119,7 +148,8 @@ def read_probes(model: Model, state: State, thread: int, m: str) -> Next:
 def read_closed(model: Model, state: State, thread: int, m: str) -> Next:
     """Segment::is_closed."""
     message = model.calls.messages[m]
-    state["look", m] = "nothing" if message.comm in state["shut", message.destination] else "unmatched"
+    is_closed = message.comm in state["shut", message.destination] or _is_told(model, state, m)
+    state["look", m] = "nothing" if is_closed else "unmatched"
     return DONE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from actions.action import DONE, Next, action
 from library import State
-from model_state import Model
+from model_state import MatchKey, Model
 from programs import ANY
 
 
@@ -96,6 +96,17 @@ def _count_met(model: Model, state: State, process: int, m: str, kind: str) -> N
         key = ("received", process, (message.comm, message.source, tag))
         if key in state and not (tag == ANY and "wildcards count for their tag alone" in model.faults):
             state[key] += 1
+            _raise_n_posted(model, state, process, (message.comm, message.source, tag))
+
+
+def _raise_n_posted(model: Model, state: State, process: int, match_queue: MatchKey) -> None:
+    """Receives that were posted beside the undecided one have their numbers now."""
+    if "last numbers stay behind wildcards" in model.faults:
+        return
+    for number in range(model.n_match_queues[process]):
+        if state["match_queue", process, number] == match_queue:
+            last = state["base", process, number] + state["received", process, match_queue]
+            state["n_posted", process, number] = max(state["n_posted", process, number], last)
 
 
 @action

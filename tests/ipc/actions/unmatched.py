@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from actions import find_match
 from actions.action import DONE, Next, action, local
 from library import State
 from model_state import Model
@@ -47,11 +48,33 @@ def is_matched(model: Model, state: State, thread: int, m: str) -> Next:
     return [(("is_over", m),)] if holds_back(model, state, m) else [(("look", m), ("is_over", m))]
 
 
+def is_needed(model: Model, state: State, m: str) -> bool:
+    """A call that ends only with this send: its match timeout lasts for ever here."""
+    is_all = "all sends are needed" in model.faults and model.program.is_synchronous
+    return is_all or any(m in state["needed", thread] for thread in model.threads)
+
+
+def awaited(model: Model, state: State, thread: int) -> list[str]:
+    """UnmatchedSends::are_others: those that hold this thread's call."""
+    every = state["unmatched", model.process(thread)]
+    if "calls wait for what others need" in model.faults:
+        return list(every)
+    others = [m for one in model.threads if one != thread for m in state["needed", one]]
+    return [m for m in every if m not in others]
+
+
+def sees_nothing(model: Model, state: State, m: str) -> bool:
+    """A needed send that looks again finds what it has found: no receive, and no reason to be packed."""
+    if not is_needed(model, state, m):
+        return False
+    return holds_back(model, state, m) or not find_match.sees_something(model, state, m)
+
+
 @action
 def is_over(model: Model, state: State, thread: int, m: str) -> Next:
-    """Patience may end at any time."""
+    """The match timeout may end at any time, but that of a needed send."""
     if state["look", m] == "unmatched":
-        return [(), (("time_out", m), ("join", m))]
+        return [()] if is_needed(model, state, m) else [(), (("time_out", m), ("join", m))]
     return [(("join", m),)]
 
 
