@@ -30,6 +30,9 @@ namespace tempi::message {
 
 struct Completed;
 
+// What collective calls that are pending do in MPI calls (collective/pending_reductions.hpp). Null: nothing yet.
+inline std::atomic<void (*)() noexcept> collective_progress{nullptr};
+
 class Engine {
   using Clock = std::chrono::steady_clock;
 
@@ -61,7 +64,7 @@ class Engine {
   // The same, but kernels that write into this process, behind their FIN messages, may run on until end_early_fins().
   static void flush_to_early_fins() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
-    progress_transport();
+    progress_others();
   }
   static void end_early_fins() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().end_early_fins(true);
@@ -71,7 +74,7 @@ class Engine {
   // Starts the pending sends whose packing is done, and ends the early-FIN ones whose kernels are.
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
-    progress_transport();
+    progress_others();
   }
   // Before a library send to this peer: packs its unmatched sends, and starts all pending ones. Unmatched sends to
   // other peers stay.
@@ -138,6 +141,10 @@ class Engine {
   void tend_orphans(bool at_finalize) noexcept;
 
  private:
+  static void progress_others() noexcept {
+    progress_transport();
+    if (const auto progress = collective_progress.load(std::memory_order_relaxed)) progress();
+  }
   void begin_starting() noexcept;
   void end_starting() noexcept;
   void hold() noexcept;

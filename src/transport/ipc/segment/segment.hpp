@@ -11,6 +11,7 @@
 //                   never come again
 //   bounce buffer   memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
 //   board           votes of this process before the collective calls of one communicator, and its nonblocking ones
+//   reduction board votes and buffers of this process in one pending reduction of that communicator
 //   path record     of the nonblocking calls of one function (transport/ipc/segment/path_record.hpp)
 //   claim           the sender's step from "published" to "claimed": its message is a FIN message from then on, unless
 //                   it declines
@@ -69,9 +70,9 @@ struct PublishedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 8;
+inline constexpr std::uint32_t kVersion = 9;
 inline constexpr std::size_t kMatchQueues = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16,
-                             kBoards = 256, kPathRecords = 11, kImports = 1024;
+                             kBoards = 256, kPathRecords = 17, kPendingReductions = 40, kImports = 1024;
 inline constexpr std::size_t kWindow = 16;  // published receives of one match queue at a time
 inline constexpr std::size_t kMostMatchQueues = kMatchQueues * 3 / 4;  // else looking for a match queue takes long
 inline constexpr std::size_t kMostUnpublished =
@@ -173,6 +174,13 @@ struct ReducedBuffers {
   ReducedBuffer input, output;  // the output is the input where there is no other
 };
 
+// The protocol is in collective/reduction_votes.hpp.
+struct ReductionBoard {
+  std::atomic<std::uint64_t> votes{};   // number of the reduction << 16 | stage << 12 | the votes of each stage
+  std::atomic<std::uint64_t> ticket{};  // of the first member: number << 32 | place among the calls of the library
+  ReducedBuffers buffers{};
+};
+
 // The protocol is in collective/consensus.hpp. Its process alone writes a board, but for the step from "given" to
 // "accepted", and for the path records, which all members change by compare-and-swap.
 struct Board {
@@ -185,7 +193,9 @@ struct Board {
   std::array<std::atomic<std::uint64_t>, kPathRecords> path_records{};  // of the first member: bits of a PathRecord
   std::array<std::atomic<std::uint64_t>, kPathRecords> begun{};         // number of calls << 4 | memory of the last one
   std::atomic<std::uint64_t> settled{};                                 // calls of all functions whose path is known
-  ReducedBuffers buffers{};                                             // of the last reduction
+  ReducedBuffers buffers{};                                             // of the last blocking reduction
+  std::array<ReductionBoard, kPendingReductions> reductions{};
+  std::atomic<std::uint64_t> n_reductions_ended{};  // pending reductions of which the process reads nothing any more
 };
 
 struct Segment {
