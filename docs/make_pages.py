@@ -31,7 +31,7 @@ The entries of `TEMPI_FAKE_FAIL`:
 
 | entry | what happens |
 |---|---|
-| `allocate:N`, `pinned:N`, `launch:N`, `copy:N`, `finish:N`, `map:N` | the N-th call of this name fails |
+| `allocate:N`, `pinned:N`, `launch:N`, `copy:N`, `finish:N`, `query:N`, `map:N` | the N-th call of this name fails; `query` asks whether a mark is reached |
 | `NAME:N:KIND` | the N-th call of NAME, which is one of these names, throws KIND |
 | `NAME:N:kill` | the process ends in the N-th call of NAME |
 | `flip:N` | the N-th copy writes a wrong byte |

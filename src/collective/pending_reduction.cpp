@@ -13,9 +13,11 @@ PendingReduction::PendingReduction(std::shared_ptr<ReductionPlace> place, const 
                                    const LibraryReduction& library)
     : place_(std::move(place)), n_(++place_->n), task_(task), own_(std::move(own)), library_(library) {}
 
-void PendingReduction::advance() noexcept {
+bool PendingReduction::advance() noexcept {
+  const At before = at();
   while (step()) {
   }
+  return at() != before;
 }
 
 // False: it waits for other members, for the kernel or for the library.
@@ -78,7 +80,7 @@ void PendingReduction::launch() {
     const device::Scope here(*own_.device, own_.at.context);
     try {
       place_->buffers.launch(task_, here, staged_ ? staged_->data() : own_.output);
-      kernel_ = here.mark_for_cpu();
+      kernel_ = here.mark();
     } catch (...) {
       here.settle();
       throw;

@@ -64,12 +64,13 @@ class PendingReduction {
   PendingReduction(std::shared_ptr<ReductionPlace> place, const ReductionTask& task, OwnBuffers own,
                    const LibraryReduction& library);
 
-  // The steps that can be made now.
-  void advance() noexcept;
+  // The steps that can be made now. False: none.
+  bool advance() noexcept;
   // Nobody needs to advance it any more.
   bool is_advanced() const { return at() == At::in_library || at() == At::ended; }
   // The next call of the library on its communicator is that of this reduction.
   bool may_call_library() const;
+  bool needs_library() const { return at() == At::in_turn; }
   ReductionMembers& members() const { return *place_->members; }
   void call_library() noexcept;
   // For the thread that completes it. True: `code` is for the program, of which no error handler has been told, or

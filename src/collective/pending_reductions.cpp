@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
-#include "transfer/engine.hpp"
+#include "transfer/progress_mode.hpp"
+#include "transfer/progress_thread.hpp"
 
 namespace tempi::collective {
 
@@ -12,20 +13,40 @@ PendingReductions& PendingReductions::get() {
   return all;
 }
 
+const message::CollectiveWork PendingReductions::kWork{&PendingReductions::go_on, &PendingReductions::advance,
+                                                       &PendingReductions::is_left, &PendingReductions::n_go_on};
+
 void PendingReductions::add(std::shared_ptr<PendingReduction> begun) {
-  message::collective_progress.store(&PendingReductions::go_on, std::memory_order_relaxed);
+  message::collective_work.store(&kWork, std::memory_order_release);
   {
     const std::lock_guard lock(mutex_);
     all_.push_back(std::move(begun));
     n_.store(all_.size(), std::memory_order_release);
   }
   go_on();
+  if (is_left() && message::may_have_progress_thread.load()) message::wake_progress_thread();
 }
 
-void PendingReductions::advance_all() noexcept {
-  for (const auto& one : all_) one->advance();
+// True: a step was made.
+bool PendingReductions::advance_all() noexcept {
+  bool is_any = false;
+  for (const auto& one : all_) is_any = one->advance() || is_any;
   std::erase_if(all_, [](const auto& one) { return one->is_advanced(); });
   n_.store(all_.size(), std::memory_order_release);
+  return is_any;
+}
+
+bool PendingReductions::advance() noexcept {
+  if (n_.load(std::memory_order_acquire) == 0) return false;
+  const std::lock_guard lock(get().mutex_);
+  return get().advance_all();
+}
+
+bool PendingReductions::is_left() noexcept {
+  if (n_.load(std::memory_order_acquire) == 0) return false;
+  const std::lock_guard lock(get().mutex_);
+  const auto& all = get().all_;
+  return std::any_of(all.begin(), all.end(), [](const auto& one) { return !one->needs_library(); });
 }
 
 // One, until end_call().
@@ -46,6 +67,7 @@ void PendingReductions::end_call(PendingReduction& called) noexcept {
 
 // The library is called without the lock: it may call an error handler of the program, which calls MPI.
 void PendingReductions::go_on_with_all() noexcept {
+  n_go_on_.fetch_add(1, std::memory_order_relaxed);
   while (const std::shared_ptr<PendingReduction> next = next_for_library()) {
     next->call_library();
     end_call(*next);

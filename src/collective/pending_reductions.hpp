@@ -1,5 +1,7 @@
 // The pending reductions of all communicators of this process. They go on in every MPI call that looks after pending
-// sends: another member may wait for this one while it waits for something else.
+// sends, and by the progress thread (transfer/progress_thread.hpp): another member may wait for this one while it
+// computes, or waits in a call of the library. Only the calls of the library that take the place of kernels need an MPI
+// call of the program.
 #pragma once
 
 #include <atomic>
@@ -8,6 +10,7 @@
 
 #include "base/mutex.hpp"
 #include "collective/pending_reduction.hpp"
+#include "transfer/collective_work.hpp"
 
 namespace tempi::collective {
 
@@ -22,12 +25,17 @@ class PendingReductions {
   }
 
  private:
+  static const message::CollectiveWork kWork;
+  static bool advance() noexcept;
+  static bool is_left() noexcept;
+  static std::uint64_t n_go_on() noexcept { return n_go_on_.load(std::memory_order_relaxed); }
   void go_on_with_all() noexcept;
   std::shared_ptr<PendingReduction> next_for_library() noexcept;
   void end_call(PendingReduction& called) noexcept;
-  void advance_all() noexcept;
+  bool advance_all() noexcept;
 
   inline static std::atomic<std::size_t> n_{0};
+  inline static std::atomic<std::uint64_t> n_go_on_{0};
   Mutex<Lock::pending_reductions> mutex_;
   std::vector<std::shared_ptr<PendingReduction>> all_;  // in the order of their calls
 };

@@ -22,6 +22,7 @@
 #include "base/function_ref.hpp"
 #include "base/mutex.hpp"
 #include "request/message_table.hpp"
+#include "transfer/collective_work.hpp"
 #include "transfer/launch_batch.hpp"
 #include "transfer/unmatched_sends.hpp"
 #include "transport/transport.hpp"
@@ -29,9 +30,6 @@
 namespace tempi::message {
 
 struct Completed;
-
-// What collective calls that are pending do in MPI calls (collective/pending_reductions.hpp). Null: nothing yet.
-inline std::atomic<void (*)() noexcept> collective_progress{nullptr};
 
 class Engine {
   using Clock = std::chrono::steady_clock;
@@ -143,7 +141,7 @@ class Engine {
  private:
   static void progress_others() noexcept {
     progress_transport();
-    if (const auto progress = collective_progress.load(std::memory_order_relaxed)) progress();
+    if (const CollectiveWork* const work = collective_work.load(std::memory_order_acquire)) work->go_on();
   }
   void begin_starting() noexcept;
   void end_starting() noexcept;

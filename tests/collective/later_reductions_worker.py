@@ -113,9 +113,9 @@ def under_way_together(seed: int, rounds: int, has_persistent: bool) -> dict[str
             requests.append(comms[0].Irecv(received, (rank - 1) % size))
         begun = []
         for _ in range(draw.randrange(1, 12)):
-            case = draw_case(draw.getrandbits(30))
-            if of_all != "device":  # libraries reduce in another order, and stop at the largest short integer
-                case = case._replace(datatype="INT", op=draw.choice(("SUM", "PROD", "MIN", "BXOR")))
+            # Some are the library's, which reduces in another order, and stops at the largest short integer.
+            op = draw.choice(("SUM", "PROD", "MIN", "BXOR"))
+            case = draw_case(draw.getrandbits(30))._replace(datatype="INT", op=op)
             begun.append(Reduction(case, of_all or own.choice(KINDS)))
             requests.append(begin(draw.choice(comms), begun[-1]))
             if draw.random() < 0.2:

@@ -267,7 +267,7 @@ def compare(case: Case, found: Values, wanted: Values) -> None:
         np.testing.assert_array_equal(found["value"], wanted["value"])
         np.testing.assert_array_equal(found["index"], wanted["index"])
     else:
-        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(found, wanted, repr(case))
 
 
 def check_seeds(seeds: list[int]) -> int:

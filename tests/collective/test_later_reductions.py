@@ -108,7 +108,7 @@ def test_one_waits_for_a_message_meanwhile(job):
 
 @needs.fake_device("failures of the fake device")
 @forms
-@pytest.mark.parametrize("failure", ["map:1", "map:3", "share:1", "share:4", "launch:1", "launch:2", "copy:2", "run:2"])
+@pytest.mark.parametrize("failure", ["map:1", "map:3", "share:1", "share:4", "launch:1", "launch:2", "copy:2", "query:9"])
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_failing_gpu(failure, rank, form):
     """The library does the call on all ranks."""
@@ -120,7 +120,7 @@ def test_a_failing_gpu(failure, rank, form):
 
 @needs.fake_device("failures of the fake device")
 @forms
-@pytest.mark.parametrize("failure", ["launch:2", "run:2"])
+@pytest.mark.parametrize("failure", ["launch:2", "query:9"])
 def test_a_failing_gpu_in_place_is_an_error_on_all_ranks(failure, form):
     with Ranks(2, OPTIONS, {1: {"TEMPI_FAKE_FAIL": failure}}) as job:
         one, other = job.call(worker.errors_in_place, form, timeout=60)
