@@ -54,7 +54,10 @@ class Consensus {
   std::size_t rank() const { return rank_; }
   std::size_t size() const { return members_.size(); }
   const ipc::Segment& segment_of(std::size_t member) const { return *members_[member]; }
-  ipc::Board& board(std::size_t member) const { return *boards_[member]; }
+  ipc::ReductionBoard& reduction_board(std::size_t member, std::size_t place) const {
+    return members_[member]->reductions_of(*boards_[member])[place];
+  }
+  void note_reduction_ended() { own_->n_reductions_ended.fetch_add(1, std::memory_order_release); }
   // Its buffers: a process writes its own before a vote, and reads the others' between that vote and the next one.
   ipc::ReducedBuffers& own_buffers() { return own_->buffers; }
   const ipc::ReducedBuffers& buffers_of(std::size_t member) const { return boards_[member]->buffers; }

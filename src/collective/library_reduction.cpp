@@ -12,7 +12,7 @@ LibraryReduction::LibraryReduction(const Call& call, const Ends& ends)
       function_(call.function),
       sent_(ends.out.address),
       received_(ends.in.address),
-      count_(ends.in.count),
+      count_(ends.results.any() ? 0 : ends.in.count),
       type_(ends.in.type),
       operation_(ends.operation),
       root_(ends.root) {
@@ -40,8 +40,9 @@ int LibraryReduction::call(Handle comm, const Describe& describe, const Small& s
       return message::fits_int(count_) ? with(small, static_cast<int>(count_)) : with(large, count_);
     }
   };
-  return run_alone({real_, function_, comm, message::Lifetime::plain, &request_}, ends,
-                   [&](Ends& described) { describe(Group(comm), described); }, library);
+  return run_alone(
+      {real_, function_, comm, message::Lifetime::plain, &request_}, ends,
+      [&](Ends& described) { describe(Group(comm), described); }, library);
 }
 
 int LibraryReduction::begin(Handle comm) noexcept {
@@ -57,8 +58,7 @@ int LibraryReduction::begin(Handle comm) noexcept {
       return call(comm, Reducing<describe_allreduce>{operation_}, real_.MPI_Iscan, real_.MPI_Iscan_c);
     case Function::MPI_Exscan:
       return call(comm, Reducing<describe_exscan>{operation_}, real_.MPI_Iexscan, real_.MPI_Iexscan_c);
-    default:
-      return call(comm, Reducing<describe_allreduce>{operation_}, real_.MPI_Iallreduce, real_.MPI_Iallreduce_c);
+    default: return call(comm, Reducing<describe_allreduce>{operation_}, real_.MPI_Iallreduce, real_.MPI_Iallreduce_c);
   }
 }
 

@@ -67,8 +67,8 @@ std::optional<int> NodeReduction::execute(const ReductionTask& task, const OwnBu
   } catch (...) {
     warn_fallback("a reduction by a kernel has failed", caught_error().what());
   }
-  const unsigned all = consensus_.joined((is_done ? 0 : ReductionVote::failed) |
-                                         (task.may_lose_inputs() ? ReductionVote::is_lost : 0));
+  const unsigned all =
+      consensus_.joined((is_done ? 0 : ReductionVote::failed) | (task.may_lose_inputs() ? ReductionVote::is_lost : 0));
   buffers_.let_go();
   if ((all & ReductionVote::failed) != 0) {
     if ((all & ReductionVote::is_lost) == 0) return {};

@@ -75,8 +75,7 @@ void PendingReduction::launch() {
   go_to(At::reducing);
   if (task_.count == 0) return;
   try {
-    if (task_.is_staged())
-      staged_.emplace(*own_.device, own_.at.context, device::MemoryKind::device, task_.bytes());
+    if (task_.is_staged()) staged_.emplace(*own_.device, own_.at.context, device::MemoryKind::device, task_.bytes());
     const device::Scope here(*own_.device, own_.at.context);
     try {
       place_->buffers.launch(task_, here, staged_ ? staged_->data() : own_.output);
@@ -97,8 +96,9 @@ bool PendingReduction::look_at_kernel() {
     fail(caught_error().what());
   }
   kernel_ = nullptr;
-  place_->votes.vote(n_, ReductionStage::reduced, (has_failed_ ? ReductionVote::failed : 0) |
-                                                      (task_.may_lose_inputs() ? ReductionVote::is_lost : 0));
+  place_->votes.vote(
+      n_, ReductionStage::reduced,
+      (has_failed_ ? ReductionVote::failed : 0) | (task_.may_lose_inputs() ? ReductionVote::is_lost : 0));
   go_to(At::reduced);
   return true;
 }

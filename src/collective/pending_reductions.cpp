@@ -38,8 +38,13 @@ bool PendingReductions::advance_all() noexcept {
 
 bool PendingReductions::advance() noexcept {
   if (n_.load(std::memory_order_acquire) == 0) return false;
-  const std::lock_guard lock(get().mutex_);
-  return get().advance_all();
+  bool is_any = false;
+  {
+    const std::lock_guard lock(get().mutex_);
+    is_any = get().advance_all();
+  }
+  if (message::progress_mode() == message::ProgressMode::thread) get().call_library_in_turn();
+  return is_any;
 }
 
 bool PendingReductions::is_left() noexcept {
@@ -65,9 +70,13 @@ void PendingReductions::end_call(PendingReduction& called) noexcept {
   ++called.members().n_called;
 }
 
-// The library is called without the lock: it may call an error handler of the program, which calls MPI.
 void PendingReductions::go_on_with_all() noexcept {
   n_go_on_.fetch_add(1, std::memory_order_relaxed);
+  call_library_in_turn();
+}
+
+// The library is called without the lock: it may call an error handler of the program, which calls MPI.
+void PendingReductions::call_library_in_turn() noexcept {
   while (const std::shared_ptr<PendingReduction> next = next_for_library()) {
     next->call_library();
     end_call(*next);

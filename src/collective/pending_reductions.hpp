@@ -1,7 +1,7 @@
 // The pending reductions of all communicators of this process. They go on in every MPI call that looks after pending
 // sends, and by the progress thread (transfer/progress_thread.hpp): another member may wait for this one while it
-// computes, or waits in a call of the library. Only the calls of the library that take the place of kernels need an MPI
-// call of the program.
+// computes, or waits in a call of the library. The calls of the library that take the place of kernels need an MPI call of
+// the program below MPI_THREAD_MULTIPLE: a rank that waits in the library alone makes them late.
 #pragma once
 
 #include <atomic>
@@ -30,6 +30,7 @@ class PendingReductions {
   static bool is_left() noexcept;
   static std::uint64_t n_go_on() noexcept { return n_go_on_.load(std::memory_order_relaxed); }
   void go_on_with_all() noexcept;
+  void call_library_in_turn() noexcept;
   std::shared_ptr<PendingReduction> next_for_library() noexcept;
   void end_call(PendingReduction& called) noexcept;
   bool advance_all() noexcept;

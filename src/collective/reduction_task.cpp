@@ -76,9 +76,7 @@ std::optional<ReductionTask> reduction_task(Function function, const Group& grou
       task.total *= group.size;
       break;
     case Function::MPI_Scan:
-    case Function::MPI_Exscan:
-      take_inputs_before(task, group, blocking_form(function) == Function::MPI_Scan);
-      break;
+    case Function::MPI_Exscan: take_inputs_before(task, group, blocking_form(function) == Function::MPI_Scan); break;
     default: task.to = To::all; break;
   }
   if (task.total <= 0 || task.count < 0) return {};

@@ -46,7 +46,7 @@ std::optional<unsigned> ReductionVotes::joined(std::uint64_t n, ReductionStage s
 // Its votes stay: another member may not have read them.
 void ReductionVotes::end(std::uint64_t n) {
   vote(n, ReductionStage::ended, 0);
-  consensus_.board(consensus_.rank()).n_reductions_ended.fetch_add(1, std::memory_order_release);
+  consensus_.note_reduction_ended();
 }
 
 void ReductionVotes::give_ticket(std::uint64_t n, std::uint64_t ticket) {

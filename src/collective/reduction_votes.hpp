@@ -41,7 +41,7 @@ class ReductionVotes {
   const ipc::ReducedBuffers& buffers_of(std::size_t member) const { return board(member).buffers; }
 
  private:
-  ipc::ReductionBoard& board(std::size_t member) const { return consensus_.board(member).reductions[place_]; }
+  ipc::ReductionBoard& board(std::size_t member) const { return consensus_.reduction_board(member, place_); }
   bool have_all_reached(std::uint64_t n, ReductionStage stage) const;
 
   Consensus& consensus_;

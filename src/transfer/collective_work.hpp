@@ -9,7 +9,7 @@ namespace tempi::message {
 
 struct CollectiveWork {
   void (*go_on)() noexcept;             // in an MPI call
-  bool (*advance)() noexcept;           // by the thread, without functions of MPI; true: a step was made
+  bool (*advance)() noexcept;           // by the thread, which may call MPI in its mode only; true: a step was made
   bool (*is_left)() noexcept;           // for the thread
   std::uint64_t (*n_go_on)() noexcept;  // it changes with each call of go_on that finds work
 };

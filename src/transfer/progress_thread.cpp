@@ -88,9 +88,7 @@ class Interval {
   void reset() { now_ = next_ = kShortest; }
 
  private:
-  static std::uint64_t n_calls() {
-    return Engine::n_calls() + (collective() != nullptr ? collective()->n_go_on() : 0);
-  }
+  static std::uint64_t n_calls() { return Engine::n_calls() + (collective() != nullptr ? collective()->n_go_on() : 0); }
 
   microseconds now_ = kShortest, next_ = kShortest;
 };

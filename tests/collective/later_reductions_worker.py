@@ -292,3 +292,23 @@ def one_waits_for_a_message_meanwhile(rounds: int) -> bool:
         reduction.check()
     comm.Free()
     return True
+
+
+def while_a_rank_computes(seconds: float) -> list[float]:
+    """Rank 0 makes no MPI call between its own and its wait. How long each rank waits, by form."""
+    comm = agreed()
+    found = []
+    for form in (NONBLOCKING, PERSISTENT):
+        reduction = Reduction(Case("Allreduce", "INT", "SUM", 100, seed=1))
+        comm.Barrier()
+        request = begin(comm, reduction, form)
+        if form == PERSISTENT:
+            request.Start()
+        if comm.rank == 0:
+            time.sleep(seconds)
+        before = time.monotonic()
+        request.Wait()
+        found.append(time.monotonic() - before)
+        reduction.check()
+    comm.Free()
+    return found

@@ -13,9 +13,17 @@ has_persistent = needs.function("Allreduce_init")
 forms = pytest.mark.parametrize("form", [NONBLOCKING, pytest.param(PERSISTENT, marks=has_persistent)])
 
 
+ONE_THREAD = {**OPTIONS, "TESTS_THREAD_LEVEL": "1"}  # MPI_THREAD_FUNNELED: our thread calls no function of MPI
+
+
 @pytest.fixture
 def job(ranks):
     return lambda size: ranks(size, **OPTIONS)
+
+
+@pytest.fixture(params=[OPTIONS, ONE_THREAD], ids=["all threads", "one thread"])
+def any_job(request, ranks):
+    return lambda size: ranks(size, **request.param)
 
 
 @forms
@@ -49,20 +57,20 @@ def test_all_ranks_runs_and_forms_have_the_same_bits(job):
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_reductions_under_way_together(job, drawn, size):
+def test_reductions_under_way_together(any_job, drawn, size):
     seed, rounds = drawn.getrandbits(30), effort.scaled(40, least=10)
-    by_rank = job(size).call(worker.under_way_together, seed, rounds, p2p.has("Allreduce_init"), timeout=180)
+    by_rank = any_job(size).call(worker.under_way_together, seed, rounds, p2p.has("Allreduce_init"), timeout=180)
     assert all(sum(found.values()) > 0 for found in by_rank)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.02])
-def test_a_rank_is_late(job, seconds):
-    assert job(3).call(worker.delayed, [(0, seconds), (1, seconds), (2, seconds)], timeout=60) == [True] * 3
+def test_a_rank_is_late(any_job, seconds):
+    assert any_job(3).call(worker.delayed, [(0, seconds), (1, seconds), (2, seconds)], timeout=60) == [True] * 3
 
 
 @pytest.mark.parametrize("n", [8, 9, 40])
-def test_more_calls_than_places(job, n):
-    assert job(3).call(worker.more_than_places, n, timeout=60) == [True] * 3
+def test_more_calls_than_places(any_job, n):
+    assert any_job(3).call(worker.more_than_places, n, timeout=60) == [True] * 3
 
 
 @forms
@@ -75,15 +83,15 @@ def test_a_rank_whose_memory_others_cannot_reach(job, kind, form):
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_memory_changes_from_call_to_call(job, drawn, size):
+def test_memory_changes_from_call_to_call(any_job, drawn, size):
     seed, rounds = drawn.getrandbits(30), effort.scaled(60, least=20)
-    [n] = set(job(size).call(worker.kinds_change, seed, rounds, timeout=120))
+    [n] = set(any_job(size).call(worker.kinds_change, seed, rounds, timeout=120))
     assert n > 0
 
 
 @has_persistent
-def test_persistent_calls_on_new_buffers(job):
-    assert min(job(3).call(worker.renewed_buffers, 30, timeout=60)) >= 10
+def test_persistent_calls_on_new_buffers(any_job):
+    assert min(any_job(3).call(worker.renewed_buffers, 30, timeout=60)) >= 10
 
 
 @has_persistent
@@ -102,13 +110,22 @@ def test_another_thread_waits(job):
     assert job(2).call(worker.another_thread_waits, 100, timeout=60) == [100] * 2
 
 
-def test_one_waits_for_a_message_meanwhile(job):
-    assert job(2).call(worker.one_waits_for_a_message_meanwhile, 5, timeout=30) == [True] * 2
+def test_one_waits_for_a_message_meanwhile(any_job):
+    assert any_job(2).call(worker.one_waits_for_a_message_meanwhile, 5, timeout=30) == [True] * 2
+
+
+@has_persistent
+def test_it_goes_on_while_a_rank_computes(any_job):
+    """In the progress thread: the others do not wait for the end of the computation."""
+    for seconds in any_job(3).call(worker.while_a_rank_computes, 4.0, timeout=60)[1:]:
+        assert max(seconds) < 2
 
 
 @needs.fake_device("failures of the fake device")
 @forms
-@pytest.mark.parametrize("failure", ["map:1", "map:3", "share:1", "share:4", "launch:1", "launch:2", "copy:2", "query:9"])
+@pytest.mark.parametrize(
+    "failure", ["map:1", "map:3", "share:1", "share:4", "launch:1", "launch:2", "copy:2", "query:9"]
+)
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_failing_gpu(failure, rank, form):
     """The library does the call on all ranks."""

@@ -181,6 +181,8 @@ struct ReductionBoard {
   ReducedBuffers buffers{};
 };
 
+using ReductionBoards = std::array<ReductionBoard, kPendingReductions>;
+
 // The protocol is in collective/consensus.hpp. Its process alone writes a board, but for the step from "given" to
 // "accepted", and for the path records, which all members change by compare-and-swap.
 struct Board {
@@ -194,8 +196,7 @@ struct Board {
   std::array<std::atomic<std::uint64_t>, kPathRecords> begun{};         // number of calls << 4 | memory of the last one
   std::atomic<std::uint64_t> settled{};                                 // calls of all functions whose path is known
   ReducedBuffers buffers{};                                             // of the last blocking reduction
-  std::array<ReductionBoard, kPendingReductions> reductions{};
-  std::atomic<std::uint64_t> n_reductions_ended{};  // pending reductions of which the process reads nothing any more
+  std::atomic<std::uint64_t> n_reductions_ended{};                      // of which the process reads nothing any more
 };
 
 struct Segment {
@@ -210,8 +211,9 @@ struct Segment {
   std::array<Slot, kSlots> slots{};
   std::array<PublishedBox, kBoxes> boxes{};  // of the layouts of published receives
   std::array<Board, kBoards> boards{};
-  std::atomic<std::uint32_t> boards_are_full{0};  // a communicator without a board will have none
-  FreedMemory freed{};                            // what its process has exported
+  std::array<ReductionBoards, kBoards> reduction_boards{};  // of each board; apart, as few communicators need them
+  std::atomic<std::uint32_t> boards_are_full{0};            // a communicator without a board will have none
+  FreedMemory freed{};                                      // what its process has exported
   // Mappings of its process's memory in other processes, which count them, by the allocation's id.
   mutable std::array<std::atomic<std::uint32_t>, kImports> imports{};
 
@@ -227,6 +229,9 @@ struct Segment {
   bool is_closed(std::uint64_t comm, std::int32_t tag) const;
   // False: no receive without a match queue will be published.
   bool has_room() const { return n_match_queues.load(std::memory_order_acquire) < kMostMatchQueues; }
+  ReductionBoards& reductions_of(const Board& board) {
+    return reduction_boards[static_cast<std::size_t>(&board - boards.data())];
+  }
   std::uint16_t number_of(const MatchQueue& match_queue) const {
     return static_cast<std::uint16_t>(&match_queue - match_queues.data());
   }
