@@ -45,6 +45,39 @@ static inline int TEMPI_Get_stream(cudaStream_t* stream) {
   return get_stream ? get_stream(stream) : TEMPI_ERR_NOT_LOADED;
 }
 
+/* ---- Persistent requests on a stream (docs/streams.md, Enqueued exchanges).
+ *
+ *   MPI_Send_init(...); MPI_Recv_init(...);
+ *   for (...) {
+ *     compute<<<grid, block, 0, stream>>>(array);
+ *     TEMPI_Startall_enqueue(n, requests, stream);
+ *     TEMPI_Waitall_enqueue(n, requests, stream);     queued: the CPU does not wait
+ *   }
+ *
+ * `requests`: an array of `count` MPI_Request, persistent and inactive. The exchange begins when the stream reaches
+ * TEMPI_Waitall_enqueue, and later work of the stream begins when it has ended. A wait carries out all requests that
+ * were started on its stream. The functions return MPI_SUCCESS (0), an MPI error code, or TEMPI_ERR_NOT_LOADED: then
+ * synchronise the stream, and call MPI_Startall and MPI_Waitall. */
+static inline int TEMPI_Startall_enqueue(int count, void* requests, cudaStream_t stream) {
+  int (*startall)(int, void*, cudaStream_t);
+  *(void**)&startall = dlsym((void*)0, "TEMPI_Startall_enqueue");
+  return startall ? startall(count, requests, stream) : TEMPI_ERR_NOT_LOADED;
+}
+
+static inline int TEMPI_Waitall_enqueue(int count, void* requests, cudaStream_t stream) {
+  int (*waitall)(int, void*, cudaStream_t);
+  *(void**)&waitall = dlsym((void*)0, "TEMPI_Waitall_enqueue");
+  return waitall ? waitall(count, requests, stream) : TEMPI_ERR_NOT_LOADED;
+}
+
+static inline int TEMPI_Start_enqueue(void* request, cudaStream_t stream) {
+  return TEMPI_Startall_enqueue(1, request, stream);
+}
+
+static inline int TEMPI_Wait_enqueue(void* request, cudaStream_t stream) {
+  return TEMPI_Waitall_enqueue(1, request, stream);
+}
+
 #ifdef __cplusplus
 }
 #endif

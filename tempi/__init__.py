@@ -23,6 +23,7 @@ from tempi.explanation import Explanation, explain
 
 if TYPE_CHECKING:
     from tempi.arrays.views import view
+    from tempi.enqueue import start_enqueue, wait_enqueue
     from tempi.halo.decomposition import Decomposition
     from tempi.halo.exchange import HaloExchange
 
@@ -38,15 +39,19 @@ __all__ = [
     "lib_path",
     "options",
     "reset_stats",
+    "start_enqueue",
     "stats",
     "stream",
     "view",
+    "wait_enqueue",
 ]
 
 _NEED_MPI = {
     "Decomposition": "tempi.halo.decomposition",
     "HaloExchange": "tempi.halo.exchange",
+    "start_enqueue": "tempi.enqueue",
     "view": "tempi.arrays.views",
+    "wait_enqueue": "tempi.enqueue",
 }
 
 

@@ -189,6 +189,13 @@ bool order_after_array(const Library& self, Address address, Address stream) {
   return is_ordered;
 }
 
+// `requests`: the handles, one behind the other. Persistent ones do not change. Other threads run meanwhile.
+using EnqueueFn = int (*)(int count, void* requests, void* stream);
+int enqueue(EnqueueFn function, std::string requests, int count, Address stream) {
+  const py::gil_scoped_release released;
+  return function(count, requests.data(), pointer(stream));
+}
+
 void check_fake(bool is_done) {
   if (!is_done) throw std::runtime_error("the fake device refused this: no such stream, or it is captured");
 }
@@ -278,7 +285,14 @@ void bind_library(py::module_& module) {
   library
       .def("set_stream", [](const Library& self, Address stream) { return self.table().set_stream(pointer(stream)); })
       .def("get_stream", [](const Library& self) { return reinterpret_cast<Address>(self.table().get_stream()); })
-      .def("order_after_array", order_after_array, py::arg("address"), py::arg("stream"));
+      .def("order_after_array", order_after_array, py::arg("address"), py::arg("stream"))
+      .def("start_enqueue",
+           [](const Library& self, const py::bytes& requests, int count, Address stream) {
+             return enqueue(self.table().start_enqueue, requests, count, stream);
+           })
+      .def("wait_enqueue", [](const Library& self, const py::bytes& requests, int count, Address stream) {
+        return enqueue(self.table().wait_enqueue, requests, count, stream);
+      });
   bind_fake_streams(library);
   py::class_<Trial>(module, "Trial")
       .def(py::init<const Library&, std::uint64_t, bool>(), py::arg("library"), py::arg("datatype"), py::arg("unpacks"))

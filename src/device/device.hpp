@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace tempi::device {
 
@@ -72,6 +73,9 @@ struct KernelThread {
   std::byte* shared = nullptr;  // memory of the tile
 };
 using HostBody = void (*)(const void* params, KernelThread thread, const AddressShift& shift);
+// The whole of a kernel that waits for kernels of other processes. It does what can be done now. False: the kernel has
+// not ended.
+using HostAttempt = bool (*)(const void* params, const AddressShift& shift);
 
 struct Kernel {
   const char* symbol;          // extern "C" name in the device image
@@ -81,6 +85,7 @@ struct Kernel {
   int phases = 1;
   std::size_t shared_bytes = 0;  // of a tile
   bool tells_its_end = false;    // it takes a second argument (done.hpp)
+  HostAttempt host_attempt = nullptr;  // in place of host_body
 };
 
 struct Grid {
@@ -170,6 +175,9 @@ class Device {
   // Does a kernel on one GPU reach the memory of the other? Ordinals of this process.
   virtual bool reaches(int ordinal, int other) noexcept = 0;
 
+  // A kernel that waits for another process keeps kernels of other processes from this GPU meanwhile. Constant.
+  virtual bool waits_hold_gpu() const noexcept { return true; }
+
   // The stream of a handle that the program has made. Throws Error (stream) if it is of no context that lives.
   virtual ProgramStream program_stream(StreamHandle handle) = 0;
 
@@ -193,6 +201,7 @@ class Device {
   virtual MarkPtr mark_for_cpu() { return mark(); }
   virtual void wait_for(const Mark& mark) = 0;
   virtual bool is_capturing() = 0;
+  virtual void keep_with_graph(std::shared_ptr<const void> object) = 0;
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* address) noexcept = 0;
   virtual void pin(void* pages, std::size_t bytes) = 0;
@@ -234,6 +243,8 @@ class Scope {
   // A graph of the program is being captured from the stream: kernels and copies become parts of it; finish(), marks
   // and wait_for() are not allowed, and would end the capture.
   bool is_capturing() const { return device_.is_capturing(); }
+  // Capturing: the object lives as long as the graph, and as all that are made of it. Its end may not call CUDA.
+  void keep_with_graph(std::shared_ptr<const void> object) const { device_.keep_with_graph(std::move(object)); }
   void finish() const { device_.finish(); }  // returns when everything queued by this thread in this queue is done
   // After a failure: none of it runs on memory that is about to be used again. Failed work is not running either.
   void settle() const noexcept;

@@ -16,6 +16,7 @@
 #include "device/device.hpp"
 #include "device/fake/fake.hpp"
 #include "device/stream_order.hpp"
+#include "face/enqueue.hpp"
 #include "face/stream.hpp"
 #include "machine/cuda_aware.hpp"
 #include "machine/machine.hpp"
@@ -267,6 +268,8 @@ constexpr tempi_api_table kTable = {
     set_stream,
     stream,
     order,
+    start_enqueue,
+    wait_enqueue,
     device::fake_stream_create,
     device::fake_stream_destroy,
     fake_stream_copy,

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 10
+#define TEMPI_API_VERSION 11
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -103,6 +103,9 @@ typedef struct tempi_api_table {
   /* MPI calls of this thread on GPU memory come after what `stream` holds; `address` is of an array that it fills. 1:
    * the GPU waits; 0: TEMPI does not handle the calls. Else error is a text from malloc. */
   int (*order_after_array)(const void* address, void* stream, char** error);
+  /* As TEMPI_Startall_enqueue and TEMPI_Waitall_enqueue of include/tempi.h. */
+  int (*start_enqueue)(int count, void* requests, void* stream);
+  int (*wait_enqueue)(int count, void* requests, void* stream);
   /* Streams of the fake device, which run late. Null on failure, and 0 on success. Stream 1 is the legacy default one,
    * and 2 that of the thread. A graph has the work that was queued in a stream while it was captured. */
   void* (*fake_stream_create)(int ordinal);

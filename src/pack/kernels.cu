@@ -1,5 +1,6 @@
 // The only __global__ code.
 #include "device/done.hpp"
+#include "pack/exchange_body.hpp"
 #include "pack/reduction_body.hpp"
 #include "pack/window_body.hpp"
 
@@ -84,6 +85,129 @@ __device__ __forceinline__ void tell(const device::Done& done) {
 #include "pack/kernels.def"
 #undef TEMPI_KERNEL
 #undef TEMPI_WINDOWED_KERNEL
+
+// ---- enqueued exchanges (pack/exchange.hpp). Kernels of two GPUs run at the same time and signal each other.
+
+enum class SendState : std::uint8_t { waits, is_ready, is_over };
+
+// Bytes that the other GPU has written before it raised the signal are there.
+__device__ __forceinline__ std::uint64_t acquire(const std::uint64_t* signal) {
+  std::uint64_t value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(signal) : "memory");
+  return value;
+}
+
+__device__ __forceinline__ void release(std::uint64_t* signal, std::uint64_t value) {
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
+}
+
+// The word in memory of the host is a microsecond away: it is looked at rarely.
+__device__ __forceinline__ bool is_lost(const ExchangeEnd& end, std::uint32_t n_looks) {
+  constexpr std::uint32_t kLooksBetween = 1024;
+  if (*static_cast<volatile std::uint64_t*>(&end.own->is_broken) != 0) return true;
+  if (n_looks % kLooksBetween != kLooksBetween - 1) return false;
+  if (*static_cast<const volatile std::uint32_t*>(end.is_lost) == 0) return false;
+  *static_cast<volatile std::uint64_t*>(&end.own->is_broken) = 1;
+  return true;
+}
+
+__device__ __forceinline__ bool is_signalled(const ExchangeEnd& end) { return acquire(&end.own->signal) > end.own->count; }
+__device__ __forceinline__ void signal(const ExchangeEnd& end) { release(end.other_signal, end.own->count + 1); }
+
+// This block has written `n_own` tiles of the send. The last block tells the receiver: its fence orders the bytes of
+// all blocks before the signal, as in tell().
+__device__ __forceinline__ void note_written(const ExchangeEnd& end, std::uint32_t n_own) {
+  __threadfence();
+  if (atomicAdd(&end.own->n_tiles_done, n_own) + n_own != end.n_tiles) return;
+  end.own->n_tiles_done = 0;
+  __threadfence_system();
+  signal(end);
+}
+
+// Writes the block's tiles of each send as soon as its receiver is ready.
+template <Depth kDepth, std::uint32_t kWordBytes>
+__device__ __forceinline__ void send_all(const Exchange& of) {
+  __shared__ SendState states[kMostEnds];
+  __shared__ std::uint32_t n_own[kMostEnds];  // tiles that this block has written
+  __shared__ int n_ready;
+  for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
+    states[i] = SendState::waits;
+    n_own[i] = 0;
+  }
+  for (std::uint32_t n_looks = 0, n_left = 1; n_left != 0; ++n_looks) {
+    if (threadIdx.x == 0) n_ready = 0;
+    __syncthreads();
+    bool is_left = false;
+    for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
+      if (states[i] != SendState::waits) continue;
+      if (is_lost(of.ends[i], n_looks)) {
+        states[i] = SendState::is_over;
+      } else if (is_signalled(of.ends[i])) {
+        states[i] = SendState::is_ready;
+        atomicAdd(&n_ready, 1);
+      } else {
+        is_left = true;
+      }
+    }
+    n_left = static_cast<std::uint32_t>(__syncthreads_or(is_left));
+    if (n_ready == 0) continue;
+    for (std::uint32_t tile = blockIdx.x; tile < of.n_tiles; tile += gridDim.x) {
+      const std::uint32_t send = send_of_tile(of, tile);
+      if (states[send] != SendState::is_ready) continue;
+      exchange_tile<kDepth, kWordBytes>(of, tile, threadIdx.x, GpuMemory{});
+      if (threadIdx.x == 0) ++n_own[send];
+    }
+    __syncthreads();
+    for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
+      if (states[i] != SendState::is_ready) continue;
+      const bool tells_of_none = of.ends[i].n_tiles == 0 && blockIdx.x == 0;
+      if (n_own[i] != 0 || tells_of_none) note_written(of.ends[i], n_own[i]);
+      states[i] = SendState::is_over;
+    }
+    __syncthreads();
+  }
+}
+
+__device__ __forceinline__ void await_receives(const Exchange& of) {
+  for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x) {
+    for (std::uint32_t n_looks = 0; !is_signalled(of.ends[i]) && !is_lost(of.ends[i], n_looks); ++n_looks) {}
+  }
+}
+
+// The last block ends the exchange: no other one looks at the counts any more.
+__device__ __forceinline__ void end_exchange(const Exchange& of) {
+  __shared__ bool is_last;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    is_last = atomicInc(of.n_blocks_done, gridDim.x - 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!is_last) return;
+  for (std::uint32_t i = threadIdx.x; i < of.n_ends; i += blockDim.x) ++of.ends[i].own->count;
+  if (threadIdx.x == 0) {
+    const std::uint64_t n_ended = *static_cast<volatile std::uint64_t*>(of.n_ended);
+    *static_cast<volatile std::uint64_t*>(of.n_ended) = n_ended + 1;
+  }
+}
+
+template <Depth kDepth, std::uint32_t kWordBytes>
+__device__ __forceinline__ void exchange(const Exchange& of) {
+  if (blockIdx.x == 0) {
+    for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x) signal(of.ends[i]);
+  }
+  send_all<kDepth, kWordBytes>(of);
+  if (blockIdx.x == 0) await_receives(of);
+  end_exchange(of);
+}
+
+#define TEMPI_EXCHANGE(depth, word)                                      \
+  extern "C" __global__ void __launch_bounds__(kMostThreads, 1024 / static_cast<int>(kMostThreads)) \
+      tempi_exchange_##depth##_##word(const __grid_constant__ Exchange of) { \
+    exchange<Depth::depth, word>(of);                                    \
+  }
+#include "pack/exchange.def"
+#undef TEMPI_EXCHANGE
 
 #define TEMPI_SCALAR(name, type)                                                                            \
   extern "C" __global__ void __launch_bounds__(kReductionThreads) tempi_reduce_##name(const Reduction of) { \

@@ -104,7 +104,7 @@ ListKernel kernel_of_list(const std::vector<KernelBox>& boxes) {
   const Depth depth = one_word_a_thread(boxes) ? Depth::x1 : of_many;
   const auto is_aligned = [](const KernelBox& box) { return box.row_words != 0; };
   const bool has_aligned = std::any_of(boxes.begin(), boxes.end(), is_aligned);
-  return {has_aligned ? &kernel_of_aligned(depth, word) : &kernel_of_many(depth, word), depth};
+  return {has_aligned ? &kernel_of_aligned(depth, word) : &kernel_of_many(depth, word), depth, word};
 }
 
 LongList long_list(std::vector<KernelBox> boxes) {

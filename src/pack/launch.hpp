@@ -28,6 +28,7 @@ Launches assemble(const std::vector<KernelBox>& boxes);
 struct ListKernel {
   const device::Kernel* kernel;
   Depth depth;
+  std::uint32_t word_bytes;  // or kMixedWords
 };
 ListKernel kernel_of_list(const std::vector<KernelBox>& boxes);
 

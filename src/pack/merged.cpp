@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <deque>
 #include <mutex>
-#include <numeric>
 
 #include "base/mutex.hpp"
 #include "pack/aligned_rows.hpp"
 #include "pack/cache.hpp"
 #include "pack/kernels.hpp"
+#include "pack/mixed_tiles.hpp"
 #include "pack/mover.hpp"
 #include "pack/tuning.hpp"
 #include "pack/woven.hpp"
@@ -55,22 +55,6 @@ bool are_of(const Keys& keys, const std::vector<Member>& members) {
                     [](const Key& key, const Member& member) { return key.is_of(member); });
 }
 
-// In proportion: each part of the list has the same share of each box.
-std::vector<TileOfList> mixed(const std::vector<std::uint32_t>& tiles_of_boxes) {
-  const std::uint64_t n = std::accumulate(tiles_of_boxes.begin(), tiles_of_boxes.end(), std::uint64_t{0});
-  const auto each_tile = [&](auto use) {
-    for (std::uint32_t box = 0; box < tiles_of_boxes.size(); ++box) {
-      for (std::uint32_t i = 0; i < tiles_of_boxes[box]; ++i) use(i * n / tiles_of_boxes[box], TileOfList{box, i});
-    }
-  };
-  std::vector<std::uint32_t> places(n + 1);  // of the next tile of each share
-  each_tile([&](std::uint64_t share, TileOfList) { ++places[share + 1]; });
-  std::partial_sum(places.begin(), places.end(), places.begin());
-  std::vector<TileOfList> all(n);
-  each_tile([&](std::uint64_t share, TileOfList tile) { all[places[share]++] = tile; });
-  return all;
-}
-
 bool is_remote(const KernelBox& box, const std::vector<Member>& members) {
   const auto is_there = [&](const Member& member) {
     const device::Location& to = member.box_move->destination.place.first;
@@ -87,10 +71,10 @@ void make(const Scope& here, const std::vector<Member>& members, List& list) {
   for (KernelBox& box : boxes) {
     if (is_remote(box, members)) box = with_aligned_rows(box);
   }
-  const auto [kernel, depth] = kernel_of_list(boxes);
+  const auto [kernel, depth, word_bytes] = kernel_of_list(boxes);
   std::vector<std::uint32_t> tiles_of_boxes;
   for (const KernelBox& box : boxes) tiles_of_boxes.push_back(tiles_of(box, depth, tuning()[Knob::threads]));
-  const std::vector<TileOfList> tiles = mixed(tiles_of_boxes);
+  const std::vector<TileOfList> tiles = mixed_tiles(tiles_of_boxes);
   auto boxes_there = std::make_unique<DeviceCopy>(here, boxes.data(), boxes.size() * sizeof(KernelBox));
   auto tiles_there = std::make_unique<DeviceCopy>(here, tiles.data(), tiles.size() * sizeof(TileOfList));
   ManyBoxes params{};

@@ -80,6 +80,13 @@ class CompletionHook {
   virtual int tell(Handle comm, int code) noexcept;
 };
 
+// What stream/ keeps with a persistent request that the program has started on a stream (stream/enqueue.hpp).
+class StreamState {
+ public:
+  virtual ~StreamState() = default;
+  bool is_started = false;  // and nothing waits for it yet
+};
+
 enum class Lifetime : std::uint8_t {
   call,      // no request: as long as the call
   plain,     // the library frees its request at completion
@@ -111,11 +118,13 @@ struct Message {
   MPI_Status told{};                             // by MPI_Request_get_status, of a message that it has seen
   int start_code = MPI_SUCCESS;                  // result of the library's MPI_Start, or of the continuation
   std::optional<Error> failure{};                // error of packing or unpacking
+  std::unique_ptr<StreamState> on_stream{};      // null: it was never started on a stream
 
   bool is(MessageState wanted) const { return state.now() == wanted; }
   bool completes(Completion wanted) const { return completion_of(state.now()) == wanted; }
   bool is_collective() const { return hook != nullptr; }
   bool is_active() const { return !completes(Completion::none); }
+  bool is_started_on_stream() const { return on_stream && on_stream->is_started; }
   // Not complete, whatever the library says.
   bool is_pending() const { return continuation || completes(Completion::later); }
   // Complete, although the library's request was never started.

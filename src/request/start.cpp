@@ -48,7 +48,8 @@ int start_one(const Real& real, Message* message, void* request, device::Locatio
     if (request != nullptr && notes_messages()) transport().note_start(load_handle(request));
     return real.MPI_Start(request);
   }
-  if (message->is_active() || is_freed(*message)) return raise(message->comm, MPI_ERR_REQUEST);
+  if (message->is_active() || message->is_started_on_stream() || is_freed(*message))
+    return raise(message->comm, MPI_ERR_REQUEST);
   // The library may read arguments of a collective call that are not packed.
   if (message->is_collective()) device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
   const device::OrderedByMarks ordered;

@@ -40,11 +40,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/counters.hpp"
 #include "base/error.hpp"
 #include "mpi/real.hpp"
 #include "pack/batch.hpp"
+#include "pack/exchange_params.hpp"
 
 namespace tempi::message {
 
@@ -113,6 +115,27 @@ struct Arrival {
   std::optional<Error> failure{};  // if lost
 };
 
+// One end of a channel: a persistent send and a persistent receive that match each other from now on, and whose bytes a
+// kernel of the sender writes, in the order of streams (stream/enqueue.hpp). The program's threads use it one at a time.
+class ChannelEnd {
+ public:
+  enum class State : std::uint8_t {
+    open,       // the other end has not been found yet
+    connected,  // both ends know each other
+    closed,     // there will be no channel: both ends know or will know
+  };
+  virtual ~ChannelEnd() = default;
+  // Looks for the other end; never waits. `gives_up`: "open" becomes "closed", unless the other end has connected.
+  virtual State look(bool gives_up) noexcept = 0;
+  virtual const std::string& why_closed() const noexcept = 0;
+
+  // Connected: what a kernel needs. The mappings last as long as this object.
+  virtual pack::ExchangeEnd words() const noexcept = 0;
+  virtual const pack::BoxMove& box_move() const noexcept = 0;  // of a send: to the receiver's buffer
+  virtual bool is_remote() const noexcept = 0;                 // to another process
+  virtual bool is_lost() const noexcept = 0;                   // whose process has ended
+};
+
 struct Transport {
   // ---- MPI begins and ends. progress() is called in MPI calls while `wants_progress` is set.
   void (*open)() noexcept;
@@ -169,6 +192,10 @@ struct Transport {
 
   // The program may have freed the buffer since the last message.
   void (*forget_buffer)(Transfer& transfer) noexcept;
+
+  // ---- stream order: the end of a channel for the only transfer of a persistent request. A transport without channels
+  // has none here.
+  std::unique_ptr<ChannelEnd> (*open_channel)(Handle comm, Transfer& transfer, bool is_send);
 };
 
 // The transport of this process (process/transport.cpp).

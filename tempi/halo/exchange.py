@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import NoReturn, SupportsIndex
+from typing import Any, NoReturn, SupportsIndex
 
 from mpi4py import MPI
 
+from tempi._library import enabled
 from tempi.arrays.array_view import stream_of
 from tempi.cuda import stream as cuda_stream
+from tempi.cuda.ordering import handle_of
 from tempi.halo import under_way
 from tempi.halo.agreement import agree, make_together
 from tempi.halo.description import about, summary, table, traffic_of
@@ -123,10 +125,16 @@ class HaloExchange:
         self._comm = own_comm
         self._state = "idle"
 
-    def start(self) -> None:
+    def start(self, stream: Any = None) -> None:
         """Start to send own cells and to receive ghost cells, after the work on the streams of the arrays.
 
         Until `finish` returns, you may read own cells. You may neither write them nor touch ghost cells.
+
+        Parameters
+        ----------
+        stream : stream or int, optional
+            A CUDA stream, as for `tempi.stream`: the exchange is enqueued, and `finish` needs the same
+            stream.
 
         Raises
         ------
@@ -134,6 +142,9 @@ class HaloExchange:
             If it is already started or freed, or if CUDA reports an error of the work on a stream.
         """
         self._must_be("idle")
+        if stream is not None:
+            self._start_on(handle_of(stream))
+            return
         under_way.free_dropped()
         for stream, address in {stream_of(array): address for array, address in self._gpu_arrays}.items():
             if stream is not None:
@@ -142,14 +153,22 @@ class HaloExchange:
         under_way.begin(self._messages, self)
         self._messages.start()
 
-    def finish(self) -> None:
+    def finish(self, stream: Any = None) -> None:
         """Wait until all ghost cells are filled and all own cells are sent.
+
+        Parameters
+        ----------
+        stream : stream or int, optional
+            That of `start`. The stream waits, not the CPU.
 
         Raises
         ------
         RuntimeError
-            If it is not started.
+            If it is not started, or on another stream.
         """
+        if stream is not None:
+            self._finish_on(handle_of(stream))
+            return
         self._must_be("under way")
         self._messages.finish()
         under_way.end(self._messages)
@@ -159,6 +178,51 @@ class HaloExchange:
         """Start and finish."""
         self.start()
         self.finish()
+
+    def enqueue(self, stream: Any) -> None:
+        """Queue a whole exchange in a CUDA stream, and return.
+
+        The exchange comes after the work that the stream holds, and before its later work. It can be captured
+        into a CUDA graph. The first call waits until all neighbours have made theirs. Arrays that a captured
+        graph exchanges must outlive it.
+
+        The CPU waits for the stream and for the exchange if no kernel can carry it out: with arrays in host
+        memory, between nodes, and between ranks that use the same GPU.
+
+        Parameters
+        ----------
+        stream : stream or int
+            As for `tempi.stream`.
+
+        Raises
+        ------
+        RuntimeError
+            If it is already started or freed.
+        mpi4py.MPI.Exception
+            If a neighbour's process has ended, or if an exchange that needs the CPU is to be captured.
+        """
+        handle = handle_of(stream)
+        self._start_on(handle)
+        self._finish_on(handle)
+
+    def _start_on(self, stream: int) -> None:
+        self._must_be("idle")
+        if self._is_enqueued():
+            self._messages.start_enqueue(stream)
+        self._state = f"started on the stream {stream:#x}"
+
+    def _finish_on(self, stream: int) -> None:
+        self._must_be(f"started on the stream {stream:#x}")
+        self._state = "idle"
+        if self._is_enqueued():
+            self._messages.wait_enqueue(stream)
+            return
+        for _, address in self._gpu_arrays[:1]:
+            cuda_stream.wait_for(stream, address)
+        self()
+
+    def _is_enqueued(self) -> bool:
+        return bool(self._gpu_arrays) and enabled() and self._messages.may_be_enqueued()
 
     def free(self) -> None:
         """Free the requests and the communicator, and release the arrays. Collective.

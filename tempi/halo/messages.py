@@ -17,6 +17,7 @@ from mpi4py import MPI
 from tempi import _native
 from tempi._library import enabled, library
 from tempi.cuda.device_memory import DeviceMemory
+from tempi.enqueue import Enqueued
 from tempi.halo.own_cells import copies_of
 from tempi.halo.region_types import Span, Strided
 
@@ -99,6 +100,20 @@ class Messages:
         for packing in self._unpackings:
             packing.unpack()
 
+    def may_be_enqueued(self) -> bool:
+        """True if nothing but requests of derived datatypes carries the cells."""
+        return bool(self._ready) and not (self._own_copies or self._own or self._packed_sends)
+
+    def start_enqueue(self, stream: int) -> None:
+        """Start all messages on a CUDA stream."""
+        self._enqueued = self._enqueued or Enqueued(self._ready)
+        self._enqueued.start(stream)
+
+    def wait_enqueue(self, stream: int) -> None:
+        """Later work of the stream comes after all messages."""
+        assert self._enqueued is not None
+        self._enqueued.wait(stream)
+
     def is_done(self) -> bool:
         """True if no message is under way, finished or not."""
         return bool(MPI.Prequest.Testall(self._requests))
@@ -129,6 +144,7 @@ class Messages:
         self._packed_sends: list[tuple[Packing, MPI.Prequest]] = []
         self._unpackings: list[Packing] = []
         self._device_memory: DeviceMemory | None = None
+        self._enqueued: Enqueued | None = None
         self._owners = ()
         self.ways: dict[int, str] = {}
 

@@ -303,6 +303,7 @@ constinit const Transport file_transport{
     .retry_put = retry_put,
     .take_back = take_back,
     .forget_buffer = forget_buffer,
+    .open_channel = nullptr,
 };
 
 }  // namespace

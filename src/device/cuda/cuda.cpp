@@ -200,6 +200,21 @@ class CudaDevice final : public Device {
            (driver->cuStreamIsCapturing(program, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
   }
 
+  void keep_with_graph(std::shared_ptr<const void> object) override {
+    using Kept = std::shared_ptr<const void>;
+    CUstreamCaptureStatus status{};
+    CUgraph graph = nullptr;
+    check(driver->cuStreamGetCaptureInfo_v2(entered.innermost().program, &status, nullptr, &graph, nullptr, nullptr),
+          "cuStreamGetCaptureInfo");
+    auto kept = std::make_unique<Kept>(std::move(object));
+    CUuserObject owner = nullptr;
+    const CUhostFn end = [](void* one) { delete static_cast<Kept*>(one); };
+    check(driver->cuUserObjectCreate(&owner, kept.get(), end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+          "cuUserObjectCreate");
+    kept.release();  // the object's
+    check(driver->cuGraphRetainUserObject(graph, owner, 1, CU_GRAPH_USER_OBJECT_MOVE), "cuGraphRetainUserObject");
+  }
+
   void finish() override {
     if (CUstream program = entered.innermost().program)
       return check(driver->cuStreamSynchronize(program), "cuStreamSynchronize");

@@ -52,6 +52,7 @@ class Fake final : public Device {
     return !lives(context);
   }
   bool reaches(int, int) noexcept override { return true; }
+  bool waits_hold_gpu() const noexcept override { return false; }
   ProgramStream program_stream(StreamHandle handle) override {
     const std::lock_guard lock(mutex_);
     if (is_default(handle)) return {handle, nullptr};
@@ -141,6 +142,11 @@ class Fake final : public Device {
     return queues_.is_captured(own_queue());
   }
 
+  void keep_with_graph(std::shared_ptr<const void> object) override {
+    const std::lock_guard lock(mutex_);
+    queues_.add(own_queue(), done_at_once([object = std::move(object)] {}));
+  }
+
   void* allocate(std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
     failures_.pass("allocate", ErrorKind::no_memory);
@@ -193,6 +199,7 @@ class Fake final : public Device {
     for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal) queues_.finish(legacy_queue(ordinal));
   }
   void pass_look(const char* name, const QueueKey& queue);
+  void run_in_background();
 
   Mutex<Lock::fake_device> mutex_;
   FakeMemory memory_;
@@ -200,6 +207,7 @@ class Fake final : public Device {
   FakeQueues queues_;
   std::map<StreamHandle, Context> streams_;  // of the program
   std::uintptr_t n_streams_ = 0;
+  bool has_thread_ = false;
 };
 
 Fake* the_fake() noexcept;  // null when the system refuses its memory

@@ -21,10 +21,10 @@ void Fake::copy_for_program(void* dst, const void* src, std::size_t bytes) {
     finish_legacy_queues();
     std::memmove(to, from, bytes);
   } else if (source.on_gpu()) {
-    queues_.add(legacy_queue(target.ordinal), [=] { std::memmove(to, from, bytes); });
+    queues_.add(legacy_queue(target.ordinal), done_at_once([=] { std::memmove(to, from, bytes); }));
   } else {
     queues_.add(legacy_queue(target.ordinal),
-                [to, read = std::vector<std::byte>(from, from + bytes)] { std::memcpy(to, read.data(), read.size()); });
+                done_at_once([to, read = std::vector<std::byte>(from, from + bytes)] { std::memcpy(to, read.data(), read.size()); }));
   }
 }
 
@@ -36,9 +36,9 @@ void Fake::copy_in_stream(void* dst, const void* src, std::size_t bytes, StreamH
   const std::byte* const from = memory_.resolve(src, bytes);
   if (memory_.locate(src).kind == MemoryKind::host) {
     queues_.add(queue,
-                [to, read = std::vector<std::byte>(from, from + bytes)] { std::memcpy(to, read.data(), read.size()); });
+                done_at_once([to, read = std::vector<std::byte>(from, from + bytes)] { std::memcpy(to, read.data(), read.size()); }));
   } else {
-    queues_.add(queue, [=] { std::memmove(to, from, bytes); });
+    queues_.add(queue, done_at_once([=] { std::memmove(to, from, bytes); }));
   }
   if (memory_.locate(dst).kind == MemoryKind::host) {
     check_capture(!queues_.is_captured(queue));
@@ -50,7 +50,7 @@ void Fake::copy_in_stream(void* dst, const void* src, std::size_t bytes, StreamH
 void Fake::fill_in_stream(void* dst, int value, std::size_t bytes, StreamHandle stream) {
   const std::lock_guard lock(mutex_);
   std::byte* const to = memory_.resolve(dst, bytes);
-  queues_.add(queue_at(stream), [=] { std::memset(to, value, bytes); });
+  queues_.add(queue_at(stream), done_at_once([=] { std::memset(to, value, bytes); }));
 }
 
 void Fake::synchronize(StreamHandle stream) {

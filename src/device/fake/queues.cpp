@@ -32,7 +32,10 @@ void FakeQueues::add(const QueueKey& queue, Effect effect, ProgressPtr after) {
 
 ProgressPtr FakeQueues::add_mark(const QueueKey& queue) {
   auto progress = std::make_shared<Progress>();
-  add(queue, [teller = std::make_shared<Teller>(progress)] { teller->progress->state = Progress::reached; });
+  add(queue, [teller = std::make_shared<Teller>(progress)] {
+    teller->progress->state = Progress::reached;
+    return true;
+  });
   return progress;
 }
 
@@ -47,7 +50,7 @@ void FakeQueues::poll() {
     --first.polls;
     return;
   }
-  first.effect();
+  if (!first.effect()) return;
   queue->second.pop_front();
   if (queue->second.empty()) queues_.erase(queue);
 }

@@ -19,6 +19,15 @@
 
 namespace tempi::device {
 
+// An effect that is done when it has run.
+template <class Fn>
+auto done_at_once(Fn fn) {
+  return [fn = std::move(fn)] {
+    fn();
+    return true;
+  };
+}
+
 // Of a thread of ours, and its lane; of the program: a stream, and the thread for the per-thread default stream.
 struct QueueKey {
   std::thread::id thread;
@@ -37,7 +46,7 @@ using ProgressPtr = std::shared_ptr<Progress>;
 
 class FakeQueues {
  public:
-  using Effect = std::function<void()>;
+  using Effect = std::function<bool()>;  // false: the work is not done, and is tried again
 
   explicit FakeQueues(std::int64_t seed) : random_(static_cast<std::mt19937::result_type>(seed)) {}
 

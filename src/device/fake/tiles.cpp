@@ -52,15 +52,7 @@ std::vector<std::uint32_t> shuffled(std::uint32_t n, std::mt19937& random) {
   return order;
 }
 
-}  // namespace
-
-void run_tiles(const Kernel& kernel, Grid grid, const void* params, int ordinal, const FakeMemory& memory,
-               std::mt19937& random) {
-  memory_in_use = &memory;
-  ordinal_in_use = ordinal;
-  AddressShift shift = memory.shift(ordinal);
-  shift.outside = outside_device_memory;
-  shift.wide = check_wide_access;
+void run_tiles(const Kernel& kernel, Grid grid, const void* params, const AddressShift& shift, std::mt19937& random) {
   SharedMemory shared(kernel.shared_bytes);
   for (const std::uint32_t tile : shuffled(grid.tiles, random)) {
     shared.fill();
@@ -68,6 +60,20 @@ void run_tiles(const Kernel& kernel, Grid grid, const void* params, int ordinal,
       for (std::uint32_t thread = 0; thread < grid.threads; ++thread)
         kernel.host_body(params, {tile, thread, grid.threads, phase, shared.data()}, shift);
   }
+}
+
+}  // namespace
+
+bool run_kernel(const Kernel& kernel, Grid grid, const void* params, int ordinal, const FakeMemory& memory,
+                std::mt19937& random) {
+  memory_in_use = &memory;
+  ordinal_in_use = ordinal;
+  AddressShift shift = memory.shift(ordinal);
+  shift.outside = outside_device_memory;
+  shift.wide = check_wide_access;
+  if (kernel.host_attempt != nullptr) return kernel.host_attempt(params, shift);
+  run_tiles(kernel, grid, params, shift, random);
+  return true;
 }
 
 }  // namespace tempi::device

@@ -8,6 +8,7 @@
 #include "transfer/call.hpp"
 #include "transfer/engine.hpp"
 #include "transport/ipc/bounce_buffer.hpp"
+#include "transport/ipc/channel.hpp"
 #include "transport/ipc/exports.hpp"
 #include "transport/ipc/library_requests.hpp"
 #include "transport/ipc/publishing.hpp"
@@ -317,6 +318,7 @@ constinit const Transport ipc_transport{
     .retry_put = retry_put,
     .take_back = take_back,
     .forget_buffer = forget_buffer,
+    .open_channel = open_channel,
 };
 
 }  // namespace tempi::message

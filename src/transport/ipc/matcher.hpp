@@ -128,6 +128,8 @@ class Matcher : public peer::Attachment {
     if (Matcher* const found = known.find(name)) fn(*found);
   }
   std::uint64_t name() const { return own_id_; }
+  // Of messages with this rank of MPI_COMM_WORLD; 0: none.
+  std::uint64_t id_with(int rank) const { return id_for(rank); }
 
   // For Undecided. A message of this peer has matched an undecided receive.
   void count_matched(int peer, int tag);

@@ -8,7 +8,7 @@
 #include "base/recycled.hpp"
 #include "pack/chunk_lanes.hpp"
 #include "transport/ipc/bounce_buffer.hpp"
-#include "transport/ipc/composed_layout.hpp"
+#include "transport/ipc/put_target.hpp"
 
 namespace tempi::message {
 namespace {
@@ -16,52 +16,10 @@ namespace {
 using ipc::Slot;
 using pack::Direction;
 
-// The allocations of a receiver's buffer as kernels of the sender's context reach them; none: they do not.
-struct ImportedMemories {
-  std::vector<Moved> memories{};
-  Mappings kept{};
-};
-// Null: it is not mapped, which the receiver is told where the driver does not map it at all.
-ImportPtr import_for(const SequencedSend& sequenced, Slot& slot, const device::SharedAllocation& memory,
-                     device::Context context, device::Device& device) {
-  bool is_refused = false;
-  ImportPtr imported = import_memory(device, context, *sequenced.receiver, memory, is_refused);
-  if (is_refused) slot.is_not_importable.store(1, std::memory_order_relaxed);
-  return imported;
-}
-
-ImportedMemories import_memories(const SequencedSend& sequenced, Slot& slot, device::Context context,
-                                 device::Device& device) {
-  ImportedMemories all;
-  for (std::uint32_t i = 0; i < slot.n_memories; ++i) {
-    const device::SharedAllocation& memory = slot.memories[i];
-    ImportPtr imported = import_for(sequenced, slot, memory, context, device);
-    if (!imported) return {};
-    all.memories.push_back({memory.begin, memory.begin + memory.bytes, imported->begin()});
-    all.kept.add(std::move(imported));
-  }
-  return all;
-}
-
-// A receiver's end in one allocation of another process. Nothing: it would lie beyond.
-std::optional<pack::End> end_in(const Moved& memory, const Slot& slot, const ComposedLayout& composed,
-                                const device::Location& sender) {
-  const auto first = static_cast<std::int64_t>(slot.address - memory.begin) + composed.span.begin;
-  const auto bytes = static_cast<std::int64_t>(memory.end - memory.begin);
-  if (first < 0 || first + composed.span.bytes() > bytes) return {};
-  const std::uint64_t address = memory.here + (slot.address - memory.begin);
-  const device::Location there{device::MemoryKind::device, sender.ordinal, sender.context, memory.here,
-                               memory.here + static_cast<std::uint64_t>(bytes)};
-  return pack::End{reinterpret_cast<void*>(address), 0, &composed.far, {there}};
-}
-
 using PutPtr = std::shared_ptr<Put>;
 
-PutPtr make_put(const Claim& claim, ComposedLayoutPtr&& composed, const Transfer& transfer, const pack::End& to,
-                Mappings imported, PublishedReceive* own = nullptr) {
-  const pack::End& from = transfer.packed_buffer.box_move().laid_out();
-  const pack::BoxMove box_move{&*composed->mapping, &composed->launches, 1, transfer.packed_buffer.bytes(), from, to};
-  return make_recycled<Put>(claim, std::move(composed), std::move(imported), box_move, own, claim.slot->buffer);
+ReceivingSlot receiving_slot(const SequencedSend& sequenced, const Claim& claim) {
+  return {*sequenced.receiver, sequenced.rank, sequenced.is_own, *claim.slot};
 }
 
 bool is_on_other_gpu(const Slot& slot, const device::Location& sender, device::Device& device) {
@@ -85,7 +43,7 @@ PutPtr put_to_bounce_buffer(const SequencedSend& sequenced, const Claim& claim, 
   const std::uint64_t first = slot.bounce_address - slot.bounce_buffer.begin;
   if (first > slot.bounce_buffer.bytes || slot.bounce_buffer.bytes - first < static_cast<std::uint64_t>(slot.bytes))
     return nullptr;
-  ImportPtr imported = import_for(sequenced, slot, slot.bounce_buffer, sender.context, transfer.packed_buffer.device());
+  ImportPtr imported = import_for(receiving_slot(sequenced, claim), slot.bounce_buffer, sender.context, transfer.packed_buffer.device());
   if (!imported) return nullptr;
   slot.is_bounced.store(1, std::memory_order_relaxed);
   pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(imported->begin() + first));
@@ -108,33 +66,12 @@ PutPtr take_last(Transfer& transfer, const Claim& claim) {
   return last;
 }
 
-PutPtr put_to_oneself(const Claim& claim, const LayoutName& name, const BufferLayout& sent, const Transfer& transfer) {
-  PublishedReceive& published_receive = *static_cast<PublishedReceive*>(claim.slot->own);
-  const device::Location& sender = transfer.packed_buffer.box_move().laid_out().place.first;
-  if (published_receive.end.place.first.context != sender.context) return nullptr;
-  const auto boxes = [&] {
-    return BufferLayout{published_receive.prepared, published_receive.count, published_receive.end.extent}.boxes();
-  };
-  ComposedLayoutPtr composed = composed_layout(sent, name, {}, boxes);
-  return composed->mapping
-             ? make_put(claim, std::move(composed), transfer, published_receive.end, {}, &published_receive)
-             : nullptr;
-}
-
-PutPtr put_to_other(const SequencedSend& sequenced, const Claim& claim, const LayoutName& name,
-                    const BufferLayout& sent, const Transfer& transfer) {
-  Slot& slot = *claim.slot;
-  const pack::Place& sender = transfer.packed_buffer.box_move().laid_out().place;
-  ImportedMemories there = import_memories(sequenced, slot, sender.first.context, transfer.packed_buffer.device());
-  if (there.memories.empty()) return nullptr;
-  const bool is_one = there.memories.size() == 1;
-  const Moved first = there.memories.front();
-  const MovedBuffer place = is_one ? MovedBuffer{} : MovedBuffer{slot.address, std::move(there.memories)};
-  ComposedLayoutPtr composed = composed_layout(sent, name, place, [&] { return boxes_of(*sequenced.receiver, slot); });
-  if (!composed->mapping) return nullptr;
-  const std::optional<pack::End> to =
-      is_one ? end_in(first, slot, *composed, sender.first) : pack::End{nullptr, 0, &composed->far, sender};
-  return to ? make_put(claim, std::move(composed), transfer, *to, std::move(there.kept)) : nullptr;
+PutPtr put_to_buffer(const SequencedSend& sequenced, const Claim& claim, const Transfer& transfer) {
+  std::optional<PutTarget> target = target_in(receiving_slot(sequenced, claim), transfer);
+  if (!target) return nullptr;
+  auto* const own = sequenced.is_own ? static_cast<PublishedReceive*>(claim.slot->own) : nullptr;
+  return make_recycled<Put>(claim, std::move(target->owner), std::move(target->imported), target->box_move, own,
+                            claim.slot->buffer);
 }
 
 // Null: the kernel cannot write there.
@@ -142,15 +79,11 @@ PutPtr put_to(const SequencedSend& sequenced, const Claim& claim, Transfer& tran
   if (PutPtr last = take_last(transfer, claim)) return last;
   const Slot& slot = *claim.slot;
   if (transfer.packed_buffer.bytes() > slot.bytes) return nullptr;  // the library tells of the truncation
-  const pack::BoxMove& box_move = transfer.packed_buffer.box_move();
-  const BufferLayout sent{transfer.packed_buffer.prepared(), box_move.count, box_move.laid_out().extent};
   if (goes_to_bounce_buffer(sequenced, slot, transfer)) {
     PutPtr put = put_to_bounce_buffer(sequenced, claim, transfer);
     if (put || slot.n_boxes == 0) return put;  // else the buffer may be in reach
   }
-  const LayoutName name{sequenced.rank, slot.layout};
-  return sequenced.is_own ? put_to_oneself(claim, name, sent, transfer)
-                          : put_to_other(sequenced, claim, name, sent, transfer);
+  return put_to_buffer(sequenced, claim, transfer);
 }
 
 // After a failure chunks may be under way; the bounce buffer is the receiver's again when the claim has ended.

@@ -70,9 +70,10 @@ struct PublishedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 9;
+inline constexpr std::uint32_t kVersion = 10;
 inline constexpr std::size_t kMatchQueues = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16,
-                             kBoards = 256, kPathRecords = 17, kPendingReductions = 40, kImports = 1024;
+                             kBoards = 256, kPathRecords = 17, kPendingReductions = 40, kImports = 1024,
+                             kChannels = 1024;
 inline constexpr std::size_t kWindow = 16;  // published receives of one match queue at a time
 inline constexpr std::size_t kMostMatchQueues = kMatchQueues * 3 / 4;  // else looking for a match queue takes long
 inline constexpr std::size_t kMostUnpublished =
@@ -199,6 +200,33 @@ struct Board {
   std::atomic<std::uint64_t> n_reductions_ended{};                      // of which the process reads nothing any more
 };
 
+// One end of a channel (transport/ipc/channel.hpp).
+enum class PairState : std::uint8_t {
+  open,    // the other end may pair it
+  paired,  // by the other end, which has mapped what it needs of this one
+  closed,  // there will be no channel
+};
+struct ChannelKey {
+  std::uint64_t comm;
+  std::int32_t source, target, tag;  // ranks in MPI_COMM_WORLD
+  std::uint32_t ordinal;             // among the requests of the other fields, in the order of their first start
+  bool operator==(const ChannelKey&) const = default;
+};
+struct ChannelEntry {
+  std::atomic<std::uint64_t> word{};  // number << 2 | PairState; the number differs when the entry is used again
+  ChannelKey key{};
+  bool is_send = false;
+  std::uint32_t slot = 0;            // of a receive: describes its buffer
+  std::int64_t bytes = 0;            // packed
+  device::SharedAllocation words{};  // of no bytes: the end is closed
+  std::uint64_t words_address = 0;   // of its pack::EndWords, in its process
+
+  static PairState state_in(std::uint64_t word) { return static_cast<PairState>(word & 3); }
+  static std::uint64_t with(std::uint64_t word, PairState state) {
+    return (word & ~std::uint64_t{3}) | static_cast<std::uint64_t>(state);
+  }
+};
+
 struct Segment {
   std::uint32_t version = kVersion, bytes = sizeof(Segment);
   std::int32_t rank = -1;                 // in MPI_COMM_WORLD
@@ -213,7 +241,10 @@ struct Segment {
   std::array<Board, kBoards> boards{};
   std::array<ReductionBoards, kBoards> reduction_boards{};  // of each board; apart, as few communicators need them
   std::atomic<std::uint32_t> boards_are_full{0};            // a communicator without a board will have none
-  FreedMemory freed{};                                      // what its process has exported
+  // The ends of channels, and for each the hash of its key; 0: vacant.
+  std::array<std::atomic<std::uint64_t>, kChannels> channel_hashes{};
+  std::array<ChannelEntry, kChannels> channels{};
+  FreedMemory freed{};  // what its process has exported
   // Mappings of its process's memory in other processes, which count them, by the allocation's id.
   mutable std::array<std::atomic<std::uint32_t>, kImports> imports{};
 

@@ -1,0 +1,40 @@
+// The functions of include/tempi.h for requests that are started and completed on a stream.
+#include "face/enqueue.hpp"
+
+#include "mpi/active.hpp"
+#include "mpi/inside.hpp"
+#include "stream/enqueue.hpp"
+#include "transfer/call_forms.hpp"
+
+namespace tempi::face {
+namespace {
+
+constexpr int kNotLoaded = -1;  // TEMPI_ERR_NOT_LOADED
+
+template <class Fn>
+int entered(const Fn& fn) {
+  if (!active() || message::is_switched_off()) return kNotLoaded;
+  const Inside inside;
+  return inside.leave(message::guarded(comm_world(), fn));
+}
+
+}  // namespace
+
+int start_enqueue(int count, void* requests, void* stream) {
+  return entered([&] { return message::start_enqueue(real_pmpi(), count, requests, stream); });
+}
+
+int wait_enqueue(int count, void* requests, void* stream) {
+  return entered([&] { return message::wait_enqueue(real_pmpi(), count, requests, stream); });
+}
+
+}  // namespace tempi::face
+
+#define TEMPI_EXPORTED extern "C" __attribute__((visibility("default")))
+
+TEMPI_EXPORTED int TEMPI_Startall_enqueue(int count, void* requests, void* stream) {
+  return tempi::face::start_enqueue(count, requests, stream);
+}
+TEMPI_EXPORTED int TEMPI_Waitall_enqueue(int count, void* requests, void* stream) {
+  return tempi::face::wait_enqueue(count, requests, stream);
+}

@@ -1,0 +1,10 @@
+// Requests that are started and completed on a stream, for the faces of C and Python (stream/enqueue.hpp).
+#pragma once
+
+namespace tempi::face {
+
+// MPI error codes, or TEMPI_ERR_NOT_LOADED (include/tempi.h). `requests` are the program's.
+int start_enqueue(int count, void* requests, void* stream);
+int wait_enqueue(int count, void* requests, void* stream);
+
+}  // namespace tempi::face

@@ -1,0 +1,50 @@
+// Exchanges that one kernel carries out: it tells the senders that its receive buffers are ready, writes what it sends
+// as soon as their receivers are, and waits until its receive buffers are filled. The CPU takes no part, so the kernel
+// can be queued in a stream of the program, and captured in a graph (stream/enqueue.hpp).
+//
+// Invariants
+//   The kernel tells of its receive buffers before it waits for anything, and waits for no send before another one: two
+//   processes may queue their exchanges in different orders.
+//   The blocks of a kernel do not wait for each other.
+//   The kernels of an end run one after the other.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/staging.hpp"
+#include "pack/box_move.hpp"
+#include "pack/cache.hpp"
+#include "pack/exchange_params.hpp"
+
+namespace tempi::pack {
+
+// A send: from layout to layout.
+struct ExchangedSend {
+  const BoxMove* box_move;
+  bool is_remote;  // to another process
+  ExchangeEnd end;
+};
+
+// The launch for a set of ends, which keeps its tables on the GPU. Device memory is taken by the constructor only.
+class PreparedExchange {
+ public:
+  PreparedExchange(const device::Scope& here, const std::vector<ExchangedSend>& sends,
+                   const std::vector<ExchangeEnd>& receives);
+
+  // Into a stream that is captured always, or never.
+  void launch(const device::Scope& stream);
+  // No kernel reads the tables, and no graph has one that may.
+  bool has_ended() const;
+
+ private:
+  std::unique_ptr<DeviceCopy> boxes_{}, tiles_{}, send_of_{}, ends_{}, n_blocks_done_{};
+  device::Staging n_ended_;
+  const device::Kernel* kernel_ = nullptr;
+  device::Grid grid_{};
+  Exchange params_{};
+  std::uint64_t n_launched_ = 0;
+  std::shared_ptr<const void> in_graphs_ = std::make_shared<int>();  // held by each graph, too
+};
+
+}  // namespace tempi::pack

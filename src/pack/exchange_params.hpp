@@ -1,0 +1,59 @@
+// The parameters of the kernel that carries out enqueued exchanges (pack/exchange.hpp). Plain data of fixed layout, for
+// the host compiler and nvcc.
+//
+// Glossary
+//   channel   two ends, in two processes or in one: a send and a receive that match each other from then on
+//   signal    a count in the memory of an end, which kernels of the other end raise: at a send, how many times the
+//             receive buffer has become ready; at a receive, how many times it has been filled
+//   count     how many exchanges of an end have ended; kernels of its own process raise it
+//
+//     sender's kernel                                 receiver's kernel
+//                                                     signal of the send = count + 1: the buffer is ready
+//     waits until its signal > its count
+//     writes from layout to layout
+//     signal of the receive = count + 1: filled       waits until its signal > its count
+//     count = count + 1                               count = count + 1
+//
+// The counts are in GPU memory, so that a captured graph can be launched any number of times. 64 bits do not wrap.
+#pragma once
+
+#include "pack/kernel_params.hpp"
+
+namespace tempi::pack {
+
+// One end, in the memory of its GPU. The two parts are on cache lines of their own: the signal is written by another
+// GPU.
+struct alignas(kLineBytes) EndWords {
+  std::uint64_t signal;  // by kernels of the other end
+
+  alignas(kLineBytes) std::uint64_t count;  // the rest by kernels of this end
+  std::uint64_t is_broken;                  // the other end's process has ended: later exchanges do nothing
+  std::uint32_t n_tiles_done;               // of the exchange under way, of a send
+  std::uint32_t unused;
+};
+
+// An end as a kernel of its process sees it.
+struct ExchangeEnd {
+  EndWords* own;
+  std::uint64_t* other_signal;
+  const std::uint32_t* is_lost;  // in memory of the host: the process of the other end has ended
+  std::uint32_t n_tiles;         // of a send
+  std::uint32_t unused;
+};
+
+struct Exchange {
+  const KernelBox* boxes;          // of all sends
+  const TileOfList* tiles;         // of all sends, mixed
+  const std::uint32_t* send_of;    // by box
+  const ExchangeEnd* ends;         // the sends, then the receives
+  std::uint32_t* n_blocks_done;    // 0 between launches
+  std::uint64_t* n_ended;          // in memory of the host: launches that have ended
+  std::uint32_t n_tiles, n_sends, n_ends, n_threads;  // of a block
+};
+
+// Ends of one kernel.
+inline constexpr std::uint32_t kMostEnds = 1024;
+// Blocks of one kernel, which share its tiles: enough to fill a GPU with tiles of 128 threads.
+inline constexpr std::uint32_t kMostExchangeBlocks = 1056;
+
+}  // namespace tempi::pack

@@ -1,0 +1,257 @@
+#include "stream/enqueue.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/counters.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/mutex.hpp"
+#include "base/options.hpp"
+#include "device/stream_order.hpp"
+#include "mpi/errors.hpp"
+#include "request/completion.hpp"
+#include "request/start.hpp"
+#include "stream/exchanges.hpp"
+#include "transfer/engine.hpp"
+
+namespace tempi::message {
+namespace {
+
+using device::StreamHandle;
+using Clock = std::chrono::steady_clock;
+
+// A request that was started on a stream, and that nothing waits for yet.
+struct Started {
+  Handle request;
+  MessagePtr message;  // null: the request is the library's alone
+};
+using AllStarted = std::vector<Started>;
+
+struct Streams {
+  Mutex<Lock::enqueued> mutex;
+  std::map<std::pair<StreamHandle, std::thread::id>, AllStarted> started;
+};
+
+Streams& streams() {
+  static auto& all = *new Streams;  // never destroyed: requests may end while the process exits
+  return all;
+}
+
+// Null is the legacy default stream, 1. Each thread has its own per-thread default stream, 2.
+std::pair<StreamHandle, std::thread::id> key_of(StreamHandle stream) {
+  const auto number = reinterpret_cast<std::uintptr_t>(stream);
+  constexpr std::uintptr_t kLegacy = 1, kPerThread = 2;
+  return {number == 0 ? reinterpret_cast<StreamHandle>(kLegacy) : stream,
+          number == kPerThread ? std::this_thread::get_id() : std::thread::id()};
+}
+
+// What is kept with a request that was started on a stream.
+struct OnStream final : StreamState {
+  std::shared_ptr<ChannelEnd> end{};  // null: the request has none
+  device::Location at{};              // of its buffer
+  bool is_send = false;
+
+  ~OnStream() override {
+    if (!end) return;
+    const std::lock_guard lock(streams().mutex);
+    forget_exchanges_of(*end);
+  }
+};
+
+OnStream& on_stream(const Message& message) { return static_cast<OnStream&>(*message.on_stream); }
+
+bool is_point_to_point(const Message& message) {
+  return !message.is_collective() && !message.is_buffered && message.lifetime == Lifetime::programs &&
+         message.outs.empty() != message.ins.empty();
+}
+
+// At the first start on a stream.
+void begin(Message& message) {
+  auto state = std::make_unique<OnStream>();
+  if (is_point_to_point(message) && has_transport() && transport().open_channel != nullptr) {
+    state->is_send = !message.outs.empty();
+    Transfer& transfer = state->is_send ? message.outs.first() : message.ins.first();
+    state->at = transfer.packed_buffer.box_move().laid_out().place.first;
+    state->end = transport().open_channel(message.comm, transfer, state->is_send);
+  }
+  message.on_stream = std::move(state);
+}
+
+// The kernels of a channel know the buffer by its address only.
+bool has_lost_buffer(const Message& message) {
+  const OnStream& its = on_stream(message);
+  device::Device* const device = device::current();
+  return its.end && its.end->look(false) == ChannelEnd::State::connected &&
+         (device == nullptr || !device->exists(its.at));
+}
+
+int start_one(Handle request, AllStarted& started) {
+  MessagePtr message = Engine::get().find(request);
+  if (message) {
+    if (message->is_active() || message->is_started_on_stream()) return raise(message->comm, MPI_ERR_REQUEST);
+    if (!message->on_stream) begin(*message);
+    if (has_lost_buffer(*message))
+      return raise(message->comm, Error(ErrorKind::stream, "the program has freed the buffer of a request that was "
+                                                           "started on a stream. Make a new request"));
+    message->on_stream->is_started = true;
+  }
+  started.push_back({request, std::move(message)});
+  return MPI_SUCCESS;
+}
+
+bool is_open(const Started& one) {
+  return one.message && on_stream(*one.message).end &&
+         on_stream(*one.message).end->look(false) == ChannelEnd::State::open;
+}
+
+bool has_channel(const Started& one) {
+  return one.message && on_stream(*one.message).end &&
+         on_stream(*one.message).end->look(false) == ChannelEnd::State::connected;
+}
+
+// Returns when each end has found the other one, or has given up.
+void await_channels(const AllStarted& all) {
+  const auto deadline = Clock::now() + std::chrono::milliseconds(number(Option::CHANNEL_TIMEOUT));
+  while (std::any_of(all.begin(), all.end(), is_open)) {
+    Engine::progress();
+    std::this_thread::yield();
+    if (Clock::now() < deadline) continue;
+    for (const Started& one : all) {
+      if (is_open(one)) on_stream(*one.message).end->look(true);
+    }
+  }
+}
+
+// Where the exchanges of a call are queued.
+device::Scope scope_of(device::Device& device, StreamHandle handle, const AllStarted& with_channel) {
+  const device::ProgramStream stream = device.program_stream(handle);
+  device::Context context = stream.context;
+  for (const Started& one : with_channel) {
+    const device::Context its = on_stream(*one.message).at.context;
+    if (context != nullptr && context != its)
+      throw Error(ErrorKind::stream, "the buffer of a request is on another GPU than the stream, or in another CUDA "
+                                     "context");
+    context = its;
+  }
+  if (context == nullptr) context = device.program_context();
+  if (context == nullptr) throw Error(ErrorKind::stream, "this thread has no CUDA context");
+  return {device, context, {handle, context}};
+}
+
+std::string why_ordinary(const Started& one) {
+  const bool has_reason = one.message && on_stream(*one.message).end;
+  return has_reason ? on_stream(*one.message).end->why_closed() : "TEMPI moves no data of its messages by kernels";
+}
+
+[[noreturn]] void refuse_capture(const Started& one) {
+  throw Error(ErrorKind::stream,
+              "a request cannot be captured into a graph, because it has no channel: " + why_ordinary(one));
+}
+
+void log_ordinary(const AllStarted& all) {
+  if (!logs(LogLevel::info)) return;
+  for (const Started& one : all) log(LogLevel::info, "an enqueued request has no channel: " + why_ordinary(one));
+}
+
+void queue(const device::Scope& stream, const AllStarted& with_channel) {
+  std::vector<EnqueuedEnd> ends;
+  ends.reserve(with_channel.size());
+  std::int64_t bytes = 0;
+  for (const bool is_send : {true, false}) {
+    for (const Started& one : with_channel) {
+      const OnStream& its = on_stream(*one.message);
+      if (its.is_send != is_send) continue;
+      ends.push_back({its.end, is_send});
+      if (is_send) bytes += its.end->box_move().bytes();
+    }
+  }
+  const std::lock_guard lock(streams().mutex);
+  queue_exchange(stream, ends);
+  count_call(Function::stream, Outcome::enqueued, static_cast<std::uint64_t>(bytes));
+}
+
+// The code of the first end whose peer has died.
+int code_of_lost(const AllStarted& with_channel) {
+  for (const Started& one : with_channel) {
+    if (on_stream(*one.message).end->is_lost())
+      return raise(one.message->comm, Error(ErrorKind::unexpected, "the process at the other end of a request that was "
+                                                                   "started on a stream has ended"));
+  }
+  return MPI_SUCCESS;
+}
+
+struct Handles {
+  explicit Handles(const AllStarted& all) : bytes(all.size() * kRequestBytes) {
+    for (std::size_t i = 0; i < all.size(); ++i) store_handle(bytes.data() + i * kRequestBytes, all[i].request);
+  }
+  std::vector<char> bytes;
+};
+
+AllStarted take_started(StreamHandle stream) {
+  AllStarted started;
+  {
+    const std::lock_guard lock(streams().mutex);
+    started = std::exchange(streams().started[key_of(stream)], {});
+  }
+  for (const Started& one : started) {
+    if (one.message) one.message->on_stream->is_started = false;
+  }
+  return started;
+}
+
+int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
+  device::Device* const device = device::current();
+  if (device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
+  await_channels(all);
+  const auto ordinary = std::stable_partition(all.begin(), all.end(), has_channel);
+  const AllStarted others(ordinary, all.end());
+  all.erase(ordinary, all.end());
+  {
+    const device::Scope stream = scope_of(*device, handle, all);
+    if (!others.empty() && stream.is_capturing()) refuse_capture(others.front());
+    if (!others.empty()) stream.finish();
+    if (!all.empty()) queue(stream, all);
+  }
+  int code = code_of_lost(all);
+  if (others.empty()) return code;
+  count_call(Function::stream, Outcome::enqueued_ordinary);
+  log_ordinary(others);
+  Handles handles(others);
+  const int n = static_cast<int>(others.size());
+  if (const int its = start_all(real, n, handles.bytes.data()); its != MPI_SUCCESS) return its;
+  std::vector<MPI_Status> statuses(others.size());
+  if (const int its = wait_each(real, n, handles.bytes.data(), statuses.data()); its != MPI_SUCCESS) code = its;
+  return code;
+}
+
+}  // namespace
+
+int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
+  if (count < 0) return raise(comm_world(), MPI_ERR_COUNT);
+  const device::OrderedByMarks ordered;
+  AllStarted started;
+  int code = MPI_SUCCESS;
+  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
+    const Handle request = load_handle(static_cast<char*>(requests) + i * kRequestBytes);
+    code = request == request_null() ? raise(comm_world(), MPI_ERR_REQUEST) : start_one(request, started);
+  }
+  const std::lock_guard lock(streams().mutex);
+  AllStarted& all = streams().started[key_of(stream)];
+  all.insert(all.end(), started.begin(), started.end());
+  return code;
+}
+
+int wait_enqueue(const Real& real, int count, const void*, StreamHandle stream) {
+  if (count < 0) return raise(comm_world(), MPI_ERR_COUNT);
+  const device::OrderedByMarks ordered;
+  AllStarted started = take_started(stream);
+  return started.empty() ? MPI_SUCCESS : carry_out(real, std::move(started), stream);
+}
+
+}  // namespace tempi::message

@@ -1,0 +1,264 @@
+#include "transport/ipc/channel.hpp"
+
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/mutex.hpp"
+#include "model/strategy.hpp"
+#include "peer/peer.hpp"
+#include "transport/ipc/end_words.hpp"
+#include "transport/ipc/ipc.hpp"
+#include "transport/ipc/publishing.hpp"
+#include "transport/ipc/put_target.hpp"
+#include "transport/ipc/state.hpp"
+#include "transport/ipc/watched_peers.hpp"
+
+namespace tempi::message {
+namespace {
+
+using ipc::ChannelEntry;
+using ipc::ChannelKey;
+using ipc::OwnSegment;
+using ipc::PairState;
+using ipc::Segment;
+
+std::uint64_t hash_of(const ChannelKey& key, bool is_send) {
+  std::uint64_t bits = key.comm;
+  const auto mix = [&](std::uint64_t next) { bits = (bits ^ next) * 0x9E3779B97F4A7C15u, bits ^= bits >> 29; };
+  mix(static_cast<std::uint32_t>(key.source));
+  mix(static_cast<std::uint32_t>(key.target));
+  mix(static_cast<std::uint32_t>(key.tag));
+  mix(std::uint64_t{key.ordinal} << 1 | (is_send ? 1 : 0));
+  return bits != 0 ? bits : 1;
+}
+
+// Null: it is not there, or not there yet.
+ChannelEntry* find_entry(Segment& segment, const ChannelKey& key, bool is_send) {
+  const std::uint64_t hash = hash_of(key, is_send);
+  for (std::size_t i = 0; i < ipc::kChannels; ++i) {
+    if (segment.channel_hashes[i].load(std::memory_order_acquire) != hash) continue;
+    ChannelEntry& entry = segment.channels[i];
+    if (entry.key == key && entry.is_send == is_send) return &entry;
+  }
+  return nullptr;
+}
+
+struct Ends {
+  Mutex<Lock::channels> mutex;
+  std::map<std::tuple<std::uint64_t, int, int, bool>, std::uint32_t> n_started;  // by id, peer, tag, direction
+  std::uint64_t n_entries = 0;
+};
+
+Ends& ends() {
+  static auto& all = *new Ends;  // never destroyed: requests may end while the process exits
+  return all;
+}
+
+// The entry, its fields written. Null: there is no room.
+ChannelEntry* publish(const ChannelEntry& fields, PairState state) {
+  Segment& own = OwnSegment::own().segment();
+  const std::lock_guard lock(ends().mutex);
+  for (std::size_t i = 0; i < ipc::kChannels; ++i) {
+    if (own.channel_hashes[i].load(std::memory_order_relaxed) != 0) continue;
+    ChannelEntry& entry = own.channels[i];
+    entry.key = fields.key;
+    entry.is_send = fields.is_send;
+    entry.slot = fields.slot;
+    entry.bytes = fields.bytes;
+    entry.words = fields.words;
+    entry.words_address = fields.words_address;
+    entry.word.store(++ends().n_entries << 2 | static_cast<std::uint64_t>(state), std::memory_order_release);
+    own.channel_hashes[i].store(hash_of(fields.key, fields.is_send), std::memory_order_release);
+    return &entry;
+  }
+  return nullptr;
+}
+
+void vacate(const ChannelEntry& entry) {
+  Segment& own = OwnSegment::own().segment();
+  const std::lock_guard lock(ends().mutex);
+  own.channel_hashes[static_cast<std::size_t>(&entry - own.channels.data())].store(0, std::memory_order_release);
+}
+
+// Why this end cannot have a channel, whatever the other one is. Empty: it can.
+std::string refusal_of(const Transfer& transfer, std::uint64_t comm) {
+  if (!has_segment() || !model::direct_is_wanted()) return "direct messages are off";
+  if (transfer.peer < 0 || transfer.tag < 0) return "it is a receive from any source or with any tag";
+  if (comm == 0) return "its communicator is not known to all of its processes";
+  const PackedBuffer& packed_buffer = transfer.packed_buffer;
+  if (!packed_buffer.may_be_direct()) return "the strategy of its message is not direct";
+  const device::Location& at = packed_buffer.box_move().laid_out().place.first;
+  const bool is_device = lies_on_one_gpu(packed_buffer) && at.kind == device::MemoryKind::device;
+  return is_device ? "" : "its buffer is not in the device memory of one GPU";
+}
+
+class IpcChannelEnd final : public ChannelEnd {
+ public:
+  IpcChannelEnd(Handle comm, Transfer& transfer, bool is_send) : transfer_(transfer), is_send_(is_send) {
+    Matcher* const matcher = matcher_on(comm);
+    rank_ = transfer.peer >= 0 ? peer::rank_in_world(comm, transfer.peer) : -1;
+    const std::uint64_t id = matcher != nullptr && rank_ >= 0 ? matcher->id_with(rank_) : 0;
+    why_ = refusal_of(transfer, id);
+    is_own_ = rank_ == peer::own_rank();
+    if (why_.empty() && !is_own_ && !peer::is_on_this_node(rank_)) why_ = "its peer is on another node";
+    if (id != 0 && transfer.tag >= 0 && has_segment()) enter(id);
+    if (!why_.empty()) state_ = State::closed;
+  }
+
+  ~IpcChannelEnd() override {
+    if (entry_ == nullptr) return;
+    if (state_ == State::open) close(true);
+    if (state_ == State::connected) vacate(*entry_);  // else the other end may be reading it
+    else static_cast<void>(new PublishedReceivePtr(std::move(received_)));
+  }
+
+  State look(bool gives_up) noexcept override try {
+    if (state_ != State::open) return state_;
+    look_for_other();
+    if (state_ == State::open && gives_up && close(false) && why_.empty())
+      why_ = "its peer has not started it on a stream in time";
+    return state_;
+  } catch (...) {
+    why_ = caught_error().what();
+    close(true);
+    return state_;
+  }
+
+  const std::string& why_closed() const noexcept override { return why_; }
+
+  pack::ExchangeEnd words() const noexcept override { return {place_.words, other_signal_, place_.is_lost, 0, 0}; }
+  const pack::BoxMove& box_move() const noexcept override { return target_->box_move; }
+  bool is_remote() const noexcept override { return !is_own_; }
+  bool is_lost() const noexcept override {
+    return std::atomic_ref(*place_.is_lost).load(std::memory_order_acquire) != 0;
+  }
+
+ private:
+  device::Device& device() const { return transfer_.packed_buffer.device(); }
+  device::Context context() const { return transfer_.packed_buffer.box_move().laid_out().place.first.context; }
+
+  // Publishes this end, also one that is closed: the other end need not wait for it.
+  void enter(std::uint64_t id) {
+    const int own = peer::own_rank();
+    ChannelEntry fields;
+    fields.is_send = is_send_;
+    fields.bytes = transfer_.packed_buffer.bytes();
+    {
+      const std::lock_guard lock(ends().mutex);
+      const std::uint32_t ordinal = ends().n_started[{id, rank_, transfer_.tag, is_send_}]++;
+      fields.key = {id, is_send_ ? own : rank_, is_send_ ? rank_ : own, transfer_.tag, ordinal};
+    }
+    if (why_.empty()) describe(fields);
+    entry_ = publish(fields, why_.empty() ? PairState::open : PairState::closed);
+    if (entry_ == nullptr) why_ = "there are too many channels";
+  }
+
+  void describe(ChannelEntry& fields) try {
+    if (!transfer_.state) transfer_.state = std::make_unique<IpcState>();
+    if (!is_send_) {
+      state_of(transfer_).last_published_receive.reset();
+      received_ = make_published_receive({.source = rank_, .is_own = is_own_}, transfer_);
+      if (!received_ || (!is_own_ && received_->slot().n_boxes == 0)) {
+        why_ = "other processes cannot write into its buffer";
+        return;
+      }
+      fields.slot = static_cast<std::uint32_t>(&received_->slot() - OwnSegment::own().segment().slots.data());
+    }
+    place_ = take_end_words(device::Scope(device(), context()));
+    fields.words = place_.memory;
+    fields.words_address = reinterpret_cast<std::uintptr_t>(place_.words);
+  } catch (...) {
+    why_ = caught_error().what();
+  }
+
+  // Null: its process has none yet.
+  Segment* other_segment() const {
+    return is_own_ ? &OwnSegment::own().segment() : ipc::find_peer_segment(own_job(), rank_);
+  }
+
+  void look_for_other() {
+    Segment* const segment = other_segment();
+    ChannelEntry* const other = segment != nullptr ? find_entry(*segment, entry_->key, !is_send_) : nullptr;
+    if (other == nullptr) return;
+    const std::uint64_t word = other->word.load(std::memory_order_acquire);
+    if (ChannelEntry::state_in(word) == PairState::closed) {
+      if (close(true)) why_ = "its peer cannot use a channel";
+      return;
+    }
+    if (!has_paired_) pair(*segment, *other, word);
+    if (has_paired_ && state_of_entry() == PairState::paired) connected();
+  }
+
+  void pair(Segment& segment, ChannelEntry& other, std::uint64_t word) {
+    bool may_come = false;
+    why_ = map(segment, other, may_come);
+    if (may_come) return;
+    std::uint64_t expected = ChannelEntry::with(word, PairState::open);
+    if (why_.empty()) {
+      has_paired_ = other.word.compare_exchange_strong(expected, ChannelEntry::with(word, PairState::paired));
+      if (!has_paired_) why_ = "its peer has given up";
+    }
+    if (!has_paired_) close(true);
+  }
+
+  // Why not; empty: kernels of this process reach what they write. `may_come`: they may reach it later.
+  std::string map(Segment& segment, const ChannelEntry& other, bool& may_come) {
+    if (!is_own_) {
+      const auto own = device().share(device().locate(place_.words));
+      if (device().waits_hold_gpu() && own && own->gpu == other.words.gpu) return "its peer uses the same GPU";
+      bool is_refused = false;
+      other_words_ = import_memory(device(), context(), segment, other.words, is_refused);
+      may_come = !other_words_ && !is_refused;
+      if (!other_words_) return "this GPU does not reach the memory of its peer";
+    }
+    const std::uint64_t offset = other.words_address - other.words.begin;
+    const std::uint64_t address = is_own_ ? other.words_address : other_words_->begin() + offset;
+    other_signal_ = &reinterpret_cast<pack::EndWords*>(address)->signal;
+    if (!is_send_) return "";
+    if (transfer_.packed_buffer.bytes() > other.bytes) return "the message is longer than the receive buffer";
+    target_ = target_in({segment, rank_, is_own_, segment.slots[other.slot % ipc::kSlots]}, transfer_, may_come);
+    return target_ ? "" : "this GPU does not reach the receive buffer, or its layout is too irregular";
+  }
+
+  void connected() {
+    state_ = State::connected;
+    if (!is_own_) watch_peer(rank_, place_.is_lost);
+  }
+
+  PairState state_of_entry() const {
+    return ChannelEntry::state_in(entry_->word.load(std::memory_order_acquire));
+  }
+
+  // False: the other end has paired this one, which has paired it. `is_sure`: this end has not.
+  bool close(bool is_sure) {
+    std::uint64_t word = entry_->word.load(std::memory_order_acquire);
+    if (ChannelEntry::state_in(word) == PairState::paired && !(is_sure && !has_paired_)) return false;
+    if (!entry_->word.compare_exchange_strong(word, ChannelEntry::with(word, PairState::closed))) return close(is_sure);
+    state_ = State::closed;
+    return true;
+  }
+
+  Transfer& transfer_;
+  const bool is_send_;
+  bool is_own_ = false, has_paired_ = false;
+  int rank_ = -1;  // of the other end, in MPI_COMM_WORLD
+  State state_ = State::open;
+  std::string why_{};
+  ChannelEntry* entry_ = nullptr;
+  EndPlace place_{};
+  PublishedReceivePtr received_{};
+  ImportPtr other_words_{};
+  std::uint64_t* other_signal_ = nullptr;
+  std::optional<PutTarget> target_{};
+};
+
+}  // namespace
+
+std::unique_ptr<ChannelEnd> open_channel(Handle comm, Transfer& transfer, bool is_send) {
+  return std::make_unique<IpcChannelEnd>(comm, transfer, is_send);
+}
+
+}  // namespace tempi::message

@@ -1,0 +1,19 @@
+// The words of channel ends in GPU memory, which other processes map. They are never freed: a captured graph may use
+// them until the process ends.
+#pragma once
+
+#include "device/device.hpp"
+#include "pack/exchange_params.hpp"
+
+namespace tempi::message {
+
+struct EndPlace {
+  pack::EndWords* words;
+  std::uint32_t* is_lost;           // in pinned memory
+  device::SharedAllocation memory;  // that holds the words
+};
+
+// Zeroes, in the entered context. Throws Error.
+EndPlace take_end_words(const device::Scope& here);
+
+}  // namespace tempi::message

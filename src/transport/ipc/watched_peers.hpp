@@ -1,0 +1,13 @@
+// The processes at the other ends of channels. A kernel waits for them without the CPU: a thread looks whether they
+// live, and ends the wait where one does not.
+#pragma once
+
+#include <cstdint>
+
+namespace tempi::message {
+
+// From now on `is_lost` becomes 1 when the process of this rank of MPI_COMM_WORLD has ended. The word lasts until this
+// process ends. False: there is no thread, and nobody looks.
+bool watch_peer(int rank, std::uint32_t* is_lost) noexcept;
+
+}  // namespace tempi::message

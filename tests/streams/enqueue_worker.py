@@ -1,0 +1,301 @@
+"""The ranks of the tests of enqueued exchanges."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from stream_programs import Cells, Shape, shapes
+
+import tempi
+from support.typemap import Bytes
+from tempi._library import library
+from tempi.testing import FakeArray, FakeStream
+
+WORLD = MPI.COMM_WORLD
+CHANNEL = "enqueued exchanges: kernels of two GPUs, queued in the program's stream"
+ORDINARY = "enqueued exchanges without a channel, for which the CPU waited"
+
+
+def counts() -> dict[str, int]:
+    """The exchanges that were counted since the last reset."""
+    return {row.outcome: row.calls for row in tempi.stats() if row.function == "stream"}
+
+
+def element(cells: Cells, shape: Shape) -> list[Any]:
+    """One element of the datatype."""
+    return [cells.array, 1, shape.datatype]
+
+
+@dataclass
+class Pair:
+    """A persistent send of one rank and the matching receive of another, or of the same."""
+
+    source: int
+    target: int
+    tag: int
+    sent: Cells
+    received: Cells
+    shape: Any
+    sends: MPI.Prequest | None = None
+    receives: MPI.Prequest | None = None
+
+    @property
+    def requests(self) -> list[MPI.Prequest]:
+        """Those of this rank."""
+        return [one for one in (self.sends, self.receives) if one is not None]
+
+    def expected(self, seed: int) -> Bytes:
+        """The bytes of the receive buffer after an exchange."""
+        contents = self.received.contents.copy()
+        contents[self.shape.offsets] = np.random.default_rng(seed).integers(0, 256, len(contents), np.uint8)[
+            self.shape.offsets
+        ]
+        return contents
+
+
+def make_pair(
+    comm: MPI.Comm, source: int, target: int, tag: int, shape: Any, kinds: tuple[str, str] = ("device", "device")
+) -> Pair:
+    pair = Pair(source, target, tag, Cells(kinds[0], 100 + tag), Cells(kinds[1], 200 + tag), shape)
+    if comm.rank == target:
+        pair.receives = comm.Recv_init(element(pair.received, shape), source, tag)
+    if comm.rank == source:
+        pair.sends = comm.Send_init(element(pair.sent, shape), target, tag)
+    return pair
+
+
+class Exchanges:
+    """Random exchanges of the same pairs on all ranks, each byte checked in the end."""
+
+    def __init__(self, comm: MPI.Comm, seed: int, n_pairs: int) -> None:
+        self.comm = comm
+        self.random = random.Random(seed)  # the same on all ranks
+        self.own = random.Random(seed * 100 + comm.rank)  # of this rank
+        self.streams = [FakeStream(), FakeStream()]
+        self.checks: list[tuple[Callable[[], Bytes], Bytes]] = []
+        every = list(shapes().values())
+        self.pairs = [
+            make_pair(comm, self.random.randrange(comm.size), self.random.randrange(comm.size), i, self.random.choice(every))
+            for i in range(n_pairs)
+        ]
+        self.n = 0
+
+    def mine(self, pairs: list[Pair]) -> list[Pair]:
+        return [pair for pair in pairs if pair.requests]
+
+    def fill(self, pairs: list[Pair], stream: FakeStream) -> int:
+        self.n += 1
+        for pair in self.mine(pairs):
+            if pair.sends:
+                pair.sent.fill(stream, self.n)
+        return self.n
+
+    def check(self, pairs: list[Pair], stream: FakeStream, seed: int) -> None:
+        for pair in self.mine(pairs):
+            if pair.receives:
+                pair.received.contents = pair.expected(seed)
+                self.checks.append((pair.received.read(stream), pair.received.contents))
+
+    def enqueue(self, pairs: list[Pair], stream: FakeStream) -> None:
+        """Starts one by one or together, in an order of this rank's own; the waits, too."""
+        requests = [request for pair in self.mine(pairs) for request in pair.requests]
+        self.own.shuffle(requests)
+        cut = self.own.randrange(len(requests) + 1)
+        for request in requests[:cut]:
+            tempi.start_enqueue(request, stream)
+        tempi.start_enqueue(requests[cut:], stream)
+        self.own.shuffle(requests)
+        cut = self.own.randrange(len(requests) + 1)
+        for request in requests[:cut]:
+            tempi.wait_enqueue(request, stream)
+        tempi.wait_enqueue(requests, stream)
+
+    def step(self) -> None:
+        stream = self.own.choice(self.streams)
+        pairs = self.random.sample(self.pairs, self.random.randrange(1, len(self.pairs) + 1))
+        way = self.random.choice(("enqueued", "enqueued", "captured", "ordinary", "two streams"))
+        for other in self.streams:
+            if other is not stream or way == "two streams":
+                other.synchronize()  # it may have used the same buffers
+        if way == "captured":
+            self.captured(pairs, stream)
+        elif way == "two streams":
+            half = len(pairs) // 2
+            for some, its in ((pairs[:half], self.streams[0]), (pairs[half:], self.streams[1])):
+                seed = self.fill(some, its)
+                self.enqueue(some, its)
+                self.check(some, its, seed)
+        else:
+            seed = self.fill(pairs, stream)
+            if way == "enqueued":
+                self.enqueue(pairs, stream)
+            else:
+                stream.synchronize()
+                requests = [request for pair in self.mine(pairs) for request in pair.requests]
+                MPI.Prequest.Startall(requests)
+                MPI.Prequest.Waitall(requests)
+            self.check(pairs, stream, seed)
+
+    def captured(self, pairs: list[Pair], stream: FakeStream) -> None:
+        seed = self.fill(pairs, stream)
+        self.enqueue(pairs, stream)  # a graph needs a channel
+        self.check(pairs, stream, seed)
+        stream.begin_capture()
+        self.enqueue(pairs, stream)
+        graph = stream.end_capture()
+        for _ in range(self.random.randrange(1, 4)):
+            seed = self.fill(pairs, stream)
+            graph.launch(stream)
+            self.check(pairs, stream, seed)
+        stream.synchronize()
+
+    def run(self, n_steps: int) -> None:
+        for _ in range(n_steps):
+            self.step()
+        for stream in self.streams:
+            stream.synchronize()
+        for read, expected in self.checks:
+            np.testing.assert_array_equal(read(), expected)
+        for pair in self.mine(self.pairs):
+            for request in pair.requests:
+                request.Free()
+
+
+def random_exchanges(seed: int, n_pairs: int, n_steps: int) -> dict[str, int]:
+    tempi.reset_stats()
+    Exchanges(WORLD, seed, n_pairs).run(n_steps)
+    return counts()
+
+
+def one_exchange_after_another(n: int, late: float = 0.0, kinds: tuple[str, str] = ("device", "device")) -> dict[str, int]:
+    """`n` exchanges with the neighbour of a ring, all queued before the first wait; rank 1 begins late."""
+    tempi.reset_stats()
+    exchanges = Exchanges(WORLD, 7, 0)
+    rows = shapes()["rows"]
+    pairs = [make_pair(WORLD, rank, (rank + 1) % WORLD.size, 5, rows, kinds) for rank in range(WORLD.size)]
+    stream = exchanges.streams[0]
+    if WORLD.rank == 1:
+        time.sleep(late)
+    for _ in range(n):
+        seed = exchanges.fill(pairs, stream)
+        requests = [request for pair in exchanges.mine(pairs) for request in pair.requests]
+        tempi.start_enqueue(requests, stream)
+        tempi.wait_enqueue(requests, stream)
+        exchanges.check(pairs, stream, seed)
+    exchanges.pairs = pairs
+    exchanges.run(0)
+    return counts()
+
+
+def with_a_wildcard(n: int) -> dict[str, int]:
+    tempi.reset_stats()
+    stream, cells, rows = FakeStream(), Cells("device", 1), shapes()["rows"]
+    source, target = (WORLD.rank - 1) % WORLD.size, (WORLD.rank + 1) % WORLD.size
+    sent = Cells("device", 2)
+    requests = [
+        WORLD.Recv_init(element(cells, rows), MPI.ANY_SOURCE, 3),
+        WORLD.Send_init(element(sent, rows), target, 3),
+    ]
+    for k in range(n):
+        sent.fill(stream, 10 * WORLD.rank + k)
+        tempi.start_enqueue(requests, stream)
+        tempi.wait_enqueue(requests, stream)
+        read = cells.read(stream)
+        stream.synchronize()
+        expected = np.random.default_rng(10 * source + k).integers(0, 256, len(read()), np.uint8)
+        np.testing.assert_array_equal(read()[rows.offsets], expected[rows.offsets])
+    for request in requests:
+        request.Free()
+    return counts()
+
+
+def only_one_end_is_enqueued() -> dict[str, int]:
+    """The other one uses plain calls."""
+    tempi.reset_stats()
+    stream, rows = FakeStream(), shapes()["rows"]
+    cells = Cells("device", WORLD.rank)
+    row = element(cells, rows)
+    if WORLD.rank == 0:
+        request = WORLD.Send_init(row, 1, 3)
+        for k in range(3):
+            cells.fill(stream, k)
+            tempi.start_enqueue(request, stream)
+            tempi.wait_enqueue(request, stream)
+        stream.synchronize()
+        request.Free()
+    else:
+        for k in range(3):
+            WORLD.Recv(row, 0, 3)
+            expected = np.random.default_rng(k).integers(0, 256, len(cells.contents), np.uint8)
+            np.testing.assert_array_equal(cells.now()[rows.offsets], expected[rows.offsets])
+    return counts()
+
+
+def _error(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except (MPI.Exception, RuntimeError, TypeError) as error:
+        return error.error_string if isinstance(error, MPI.Exception) else str(error)
+    return ""
+
+
+def errors() -> dict[str, str]:
+    stream, rows = FakeStream(), shapes()["rows"]
+    WORLD.Set_errhandler(MPI.ERRORS_RETURN)
+    said = {}
+    plain = WORLD.Irecv(np.zeros(1, np.uint8), 0, 77)
+    said["not persistent"] = _error(lambda: tempi.start_enqueue(plain, stream))
+    plain.Cancel()
+    plain.Wait()
+    said["no stream"] = _error(lambda: tempi.start_enqueue([], "stream"))
+    pair = make_pair(WORLD, WORLD.rank, WORLD.rank, 9, rows)
+    tempi.start_enqueue(pair.requests, stream)
+    said["started twice"] = _error(lambda: tempi.start_enqueue(pair.requests[0], stream))
+    said["MPI_Start"] = _error(lambda: pair.requests[0].Start())
+    tempi.wait_enqueue(pair.requests, stream)
+    stream.synchronize()
+    tempi.wait_enqueue(pair.requests, stream)  # nothing is started: it returns
+    sent, address = FakeArray(4096), library().fake_allocate("device", 0, 4096)
+    received = MPI.buffer.fromaddress(address, 4096)
+    lost = [WORLD.Recv_init([received, MPI.BYTE], WORLD.rank, 10), WORLD.Send_init(sent, WORLD.rank, 10)]
+    tempi.start_enqueue(lost, stream)
+    tempi.wait_enqueue(lost, stream)
+    stream.synchronize()
+    library().fake_deallocate(address)
+    kept = FakeArray(4096)
+    said["same address"] = str(kept.address == address)
+    said["freed buffer"] = _error(lambda: tempi.start_enqueue(lost[0], stream))
+    managed = WORLD.Send_init(FakeArray(64, kind="managed"), WORLD.rank, 11)
+    stream.begin_capture()
+    tempi.start_enqueue(managed, stream)
+    said["captured"] = _error(lambda: tempi.wait_enqueue(managed, stream))
+    stream.end_capture()
+    return said
+
+
+def peer_dies(when: str) -> str:
+    """Rank 1 dies before or after an exchange; rank 0 waits for nothing for ever, and is told."""
+    import os
+
+    stream, rows = FakeStream(), shapes()["rows"]
+    WORLD.Set_errhandler(MPI.ERRORS_RETURN)
+    pairs = [make_pair(WORLD, rank, 1 - rank, 5, rows) for rank in range(2)]
+    requests = [request for pair in pairs for request in pair.requests]
+    tempi.start_enqueue(requests, stream)
+    tempi.wait_enqueue(requests, stream)
+    stream.synchronize()
+    if WORLD.rank == 1:
+        if when == "started":
+            tempi.start_enqueue(requests, stream)
+        os._exit(0)
+    tempi.start_enqueue(requests, stream)
+    first = _error(lambda: tempi.wait_enqueue(requests, stream))
+    stream.synchronize()
+    tempi.start_enqueue(requests, stream)
+    return first or _error(lambda: tempi.wait_enqueue(requests, stream))

@@ -1,0 +1,70 @@
+"""Exchanges that are queued in a stream of the program: persistent requests and TEMPI_Startall_enqueue."""
+
+import enqueue_worker as worker
+import pytest
+
+from support.effort import scaled
+
+FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0"}
+N_RANKS = (1, 2, 3)
+
+
+@pytest.mark.parametrize("n_ranks", N_RANKS)
+def test_random_exchanges(ranks, drawn, n_ranks):
+    job = ranks(n_ranks, **FAKE)
+    for _ in range(scaled(30, least=2)):
+        for counts in job.call(worker.random_exchanges, drawn.getrandbits(30), 2 + drawn.randrange(8), 8):
+            assert worker.ORDINARY not in counts
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_other_delays(ranks, drawn, seed):
+    ranks(2, **FAKE, TEMPI_FAKE_SEED=str(50 + seed)).call(worker.random_exchanges, drawn.getrandbits(30), 6, 20)
+
+
+def test_exchanges_queue_up(ranks):
+    for counts in ranks(2, **FAKE).call(worker.one_exchange_after_another, 20):
+        assert counts == {worker.CHANNEL: 20}
+
+
+def test_a_late_peer_is_waited_for(ranks):
+    for counts in ranks(2, **FAKE).call(worker.one_exchange_after_another, 3, 2.0):
+        assert counts == {worker.CHANNEL: 3}
+
+
+def test_a_peer_that_is_too_late_gets_ordinary_messages(ranks):
+    for counts in ranks(2, **FAKE, TEMPI_CHANNEL_TIMEOUT="200").call(worker.one_exchange_after_another, 3, 1.0):
+        assert counts == {worker.ORDINARY: 3}
+
+
+@pytest.mark.parametrize("kinds", [("managed", "device"), ("device", "pinned"), ("pinned", "managed")])
+def test_other_memory_has_no_channel(ranks, kinds):
+    for counts in ranks(2, **FAKE).call(worker.one_exchange_after_another, 3, 0.0, kinds):
+        assert counts[worker.ORDINARY] == 3
+
+
+@pytest.mark.parametrize("options", [{"TEMPI_NO_DIRECT": "1"}, {"TEMPI_STRATEGY": "oneshot"}], ids=str)
+def test_without_direct_messages(ranks, options):
+    for counts in ranks(2, **{**FAKE, **options}).call(worker.one_exchange_after_another, 3):
+        assert counts[worker.ORDINARY] == 3
+
+
+def test_a_wildcard_has_no_channel(ranks):
+    for counts in ranks(2, **FAKE, TEMPI_CHANNEL_TIMEOUT="100").call(worker.with_a_wildcard, 3):
+        assert counts[worker.ORDINARY] == 3
+
+
+def test_the_other_end_may_use_plain_calls(ranks):
+    counts = ranks(2, **FAKE, TEMPI_CHANNEL_TIMEOUT="100").call(worker.only_one_end_is_enqueued)
+    assert counts[0][worker.ORDINARY] == 3
+
+
+def test_errors(ranks):
+    (said,) = ranks(1, **FAKE).call(worker.errors)
+    assert "no persistent request" in said["not persistent"]
+    assert "no stream" in said["no stream"]
+    assert "request" in said["started twice"].lower()
+    assert "request" in said["MPI_Start"].lower()
+    assert said["same address"] == "True"
+    assert "freed the buffer" in said["freed buffer"]
+    assert "cannot be captured" in said["captured"]
