@@ -59,14 +59,14 @@ static inline int TEMPI_Get_stream(cudaStream_t* stream) {
  * were started on its stream. The functions return MPI_SUCCESS (0), an MPI error code, or TEMPI_ERR_NOT_LOADED: then
  * synchronise the stream, and call MPI_Startall and MPI_Waitall. */
 static inline int TEMPI_Startall_enqueue(int count, void* requests, cudaStream_t stream) {
-  int (*startall)(int, void*, cudaStream_t);
-  *(void**)&startall = dlsym((void*)0, "TEMPI_Startall_enqueue");
+  static int (*startall)(int, void*, cudaStream_t);
+  if (!startall) *(void**)&startall = dlsym((void*)0, "TEMPI_Startall_enqueue");
   return startall ? startall(count, requests, stream) : TEMPI_ERR_NOT_LOADED;
 }
 
 static inline int TEMPI_Waitall_enqueue(int count, void* requests, cudaStream_t stream) {
-  int (*waitall)(int, void*, cudaStream_t);
-  *(void**)&waitall = dlsym((void*)0, "TEMPI_Waitall_enqueue");
+  static int (*waitall)(int, void*, cudaStream_t);
+  if (!waitall) *(void**)&waitall = dlsym((void*)0, "TEMPI_Waitall_enqueue");
   return waitall ? waitall(count, requests, stream) : TEMPI_ERR_NOT_LOADED;
 }
 

@@ -24,13 +24,17 @@ from tempi.explanation import Explanation, explain
 if TYPE_CHECKING:
     from tempi.arrays.views import view
     from tempi.enqueue import start_enqueue, wait_enqueue
+    from tempi.halo.boundary import Face
     from tempi.halo.decomposition import Decomposition
     from tempi.halo.exchange import HaloExchange
+    from tempi.halo.field import Field
 
 __all__ = [
     "Counter",
     "Decomposition",
     "Explanation",
+    "Face",
+    "Field",
     "HaloExchange",
     "Option",
     "__version__",
@@ -48,6 +52,8 @@ __all__ = [
 
 _NEED_MPI = {
     "Decomposition": "tempi.halo.decomposition",
+    "Face": "tempi.halo.boundary",
+    "Field": "tempi.halo.field",
     "HaloExchange": "tempi.halo.exchange",
     "start_enqueue": "tempi.enqueue",
     "view": "tempi.arrays.views",

@@ -98,8 +98,8 @@ def _all_of(requests: MPI.Prequest | Sequence[MPI.Prequest]) -> Sequence[MPI.Pre
 def _must_be_enabled() -> None:
     if not enabled():
         raise RuntimeError(
-            "TEMPI does not receive the MPI calls of this process (tempi info shows why): synchronise the stream, "
-            "and use Startall and Waitall"
+            "TEMPI does not receive the MPI calls of this process (tempi info shows why): synchronise the "
+            "stream, and use Startall and Waitall"
         )
 
 

@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "testing": {"_library"},
     "cuda": {"_library"},
     "arrays": {"cuda"},
-    "halo": {"_html", "_library", "_native", "arrays", "cuda"},
+    "enqueue": {"_library", "cuda"},
+    "halo": {"_html", "_library", "_native", "arrays", "cuda", "enqueue"},
     "model": {"_native"},
     "explanation": {"_library", "handles", "model"},
     "figures": set(),
@@ -33,7 +34,7 @@ MAY_IMPORT = {
     "simulate": {"_native", "_version", "figures", "halo", "model"},
     "info": {"_library", "activation", "cuda", "run"},
     "commands": {"_library", "_native", "cuda", "explanation", "model", "run"},
-    "__init__": {"_library", "_version", "activation", "arrays", "cuda", "explanation", "halo"},
+    "__init__": {"_library", "_version", "activation", "arrays", "cuda", "enqueue", "explanation", "halo"},
     "__main__": {"_library", "_version", "check", "commands", "info", "measure", "run", "simulate"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))

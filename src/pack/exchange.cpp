@@ -19,7 +19,6 @@
 namespace tempi::pack {
 namespace {
 
-using device::MemoryKind;
 using device::Scope;
 
 // ---- the kernel on the fake device: an attempt does what can be done, and is repeated
@@ -90,7 +89,7 @@ bool attempt(const void* params, const device::AddressShift& shift) {
     own.n_tiles_done = 0;
     ++own.count;
   }
-  std::atomic_ref(*memory.at(of.n_ended)).fetch_add(1, std::memory_order_release);
+  ++*memory.at(of.n_ended);
   return true;
 }
 
@@ -155,7 +154,7 @@ T* address_of(const std::unique_ptr<DeviceCopy>& copy) {
 
 PreparedExchange::PreparedExchange(const Scope& here, const std::vector<ExchangedSend>& sends,
                                    const std::vector<ExchangeEnd>& receives)
-    : n_ended_(here.device(), here.context(), MemoryKind::pinned, sizeof(std::uint64_t)) {
+    : device_(here.device()), context_(here.context()) {
   std::vector<KernelBox> boxes;
   std::vector<std::uint32_t> send_of;
   for (std::uint32_t i = 0; i < sends.size(); ++i) {
@@ -180,32 +179,40 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
   send_of_ = uploaded(here, send_of);
   ends_ = uploaded(here, ends);
   n_blocks_done_ = uploaded(here, std::vector<std::uint32_t>(1));
-  auto* const n_ended = reinterpret_cast<std::uint64_t*>(n_ended_.data());
-  *n_ended = 0;
+  n_ended_ = uploaded(here, std::vector<std::uint64_t>(1));
   const auto n_tiles = static_cast<std::uint32_t>(tiles.size());
   kernel_ = &row.kernel;
-  grid_ = {std::clamp<std::uint32_t>(n_tiles, 1, kMostExchangeBlocks), threads};
+  const std::uint32_t n_blocks = std::max(kExchangeBlocks, (n_tiles + kMostTilesOfBlock - 1) / kMostTilesOfBlock);
+  grid_ = {std::clamp<std::uint32_t>(n_tiles, 1, n_blocks), threads};
   params_ = {address_of<KernelBox>(boxes_),
              address_of<TileOfList>(tiles_),
              address_of<std::uint32_t>(send_of_),
              address_of<ExchangeEnd>(ends_),
              address_of<std::uint32_t>(n_blocks_done_),
-             n_ended,
+             address_of<std::uint64_t>(n_ended_),
              n_tiles,
              static_cast<std::uint32_t>(sends.size()),
              static_cast<std::uint32_t>(ends.size()),
              threads};
 }
 
-void PreparedExchange::launch(const Scope& stream) {
+void PreparedExchange::launch(const Scope& stream, bool is_captured) {
   stream.launch(*kernel_, grid_, &params_);
-  if (stream.is_capturing()) stream.keep_with_graph(in_graphs_);
+  if (is_captured) stream.keep_with_graph(in_graphs_);
   else ++n_launched_;
   count_call(Function::GPU, Outcome::launched);
 }
 
-bool PreparedExchange::has_ended() const {
-  return in_graphs_.use_count() == 1 && std::atomic_ref(*params_.n_ended).load(std::memory_order_acquire) >= n_launched_;
+bool PreparedExchange::has_ended() const noexcept try {
+  if (in_graphs_.use_count() > 1) return false;
+  if (device_.has_ended(context_)) return true;
+  const Scope own(device_, context_);
+  std::uint64_t n_ended = 0;
+  own.copy(&n_ended, params_.n_ended, sizeof n_ended);
+  own.finish();
+  return n_ended >= n_launched_;
+} catch (...) {  // asked again
+  return false;
 }
 
 }  // namespace tempi::pack

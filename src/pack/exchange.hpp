@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "device/staging.hpp"
+#include "device/device.hpp"
 #include "pack/box_move.hpp"
 #include "pack/cache.hpp"
 #include "pack/exchange_params.hpp"
@@ -33,13 +33,14 @@ class PreparedExchange {
                    const std::vector<ExchangeEnd>& receives);
 
   // Into a stream that is captured always, or never.
-  void launch(const device::Scope& stream);
+  void launch(const device::Scope& stream, bool is_captured);
   // No kernel reads the tables, and no graph has one that may.
-  bool has_ended() const;
+  bool has_ended() const noexcept;
 
  private:
-  std::unique_ptr<DeviceCopy> boxes_{}, tiles_{}, send_of_{}, ends_{}, n_blocks_done_{};
-  device::Staging n_ended_;
+  std::unique_ptr<DeviceCopy> boxes_{}, tiles_{}, send_of_{}, ends_{}, n_blocks_done_{}, n_ended_{};
+  device::Device& device_;
+  const device::Context context_;
   const device::Kernel* kernel_ = nullptr;
   device::Grid grid_{};
   Exchange params_{};

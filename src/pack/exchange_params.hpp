@@ -47,13 +47,13 @@ struct Exchange {
   const std::uint32_t* send_of;    // by box
   const ExchangeEnd* ends;         // the sends, then the receives
   std::uint32_t* n_blocks_done;    // 0 between launches
-  std::uint64_t* n_ended;          // in memory of the host: launches that have ended
+  std::uint64_t* n_ended;          // launches that have ended
   std::uint32_t n_tiles, n_sends, n_ends, n_threads;  // of a block
 };
 
 // Ends of one kernel.
 inline constexpr std::uint32_t kMostEnds = 1024;
-// Blocks of one kernel, which share its tiles: enough to fill a GPU with tiles of 128 threads.
-inline constexpr std::uint32_t kMostExchangeBlocks = 1056;
+// Blocks of one kernel share its tiles. Enough blocks of 128 threads to fill a GPU; more if a block had too many tiles.
+inline constexpr std::uint32_t kExchangeBlocks = 2112, kMostTilesOfBlock = 64;
 
 }  // namespace tempi::pack

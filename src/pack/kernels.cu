@@ -101,6 +101,11 @@ __device__ __forceinline__ void release(std::uint64_t* signal, std::uint64_t val
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
 }
 
+// Without a fence, which takes a microsecond: of what earlier kernels have done, whose end orders it for the system.
+__device__ __forceinline__ void store(std::uint64_t* signal, std::uint64_t value) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
+}
+
 // The word in memory of the host is a microsecond away: it is looked at rarely.
 __device__ __forceinline__ bool is_lost(const ExchangeEnd& end, std::uint32_t n_looks) {
   constexpr std::uint32_t kLooksBetween = 1024;
@@ -112,7 +117,6 @@ __device__ __forceinline__ bool is_lost(const ExchangeEnd& end, std::uint32_t n_
 }
 
 __device__ __forceinline__ bool is_signalled(const ExchangeEnd& end) { return acquire(&end.own->signal) > end.own->count; }
-__device__ __forceinline__ void signal(const ExchangeEnd& end) { release(end.other_signal, end.own->count + 1); }
 
 // This block has written `n_own` tiles of the send. The last block tells the receiver: its fence orders the bytes of
 // all blocks before the signal, as in tell().
@@ -120,48 +124,62 @@ __device__ __forceinline__ void note_written(const ExchangeEnd& end, std::uint32
   __threadfence();
   if (atomicAdd(&end.own->n_tiles_done, n_own) + n_own != end.n_tiles) return;
   end.own->n_tiles_done = 0;
-  __threadfence_system();
-  signal(end);
+  release(end.other_signal, end.own->count + 1);
 }
 
-// Writes the block's tiles of each send as soon as its receiver is ready.
+// Writes the block's tiles of each send as soon as its receiver is ready. No barrier between the tiles: the warps of a
+// block go on by themselves.
 template <Depth kDepth, std::uint32_t kWordBytes>
 __device__ __forceinline__ void send_all(const Exchange& of) {
+  struct OwnTile {
+    TileOfList at;
+    std::uint32_t send;
+  };
+  __shared__ OwnTile tiles[kMostTilesOfBlock];
   __shared__ SendState states[kMostEnds];
-  __shared__ std::uint32_t n_own[kMostEnds];  // tiles that this block has written
+  __shared__ std::uint32_t n_own[kMostEnds];  // tiles of this block, by send
   __shared__ int n_ready;
-  for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
-    states[i] = SendState::waits;
-    n_own[i] = 0;
+  for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) n_own[i] = 0;
+  __syncthreads();
+  const std::uint32_t n_tiles = blockIdx.x < of.n_tiles ? (of.n_tiles - blockIdx.x - 1) / gridDim.x + 1 : 0;
+  for (std::uint32_t k = threadIdx.x; k < n_tiles; k += blockDim.x) {
+    const TileOfList at = of.tiles[blockIdx.x + k * gridDim.x];
+    const std::uint32_t send = of.send_of[at.box];
+    tiles[k] = {at, send};
+    atomicAdd(&n_own[send], 1);
   }
-  for (std::uint32_t n_looks = 0, n_left = 1; n_left != 0; ++n_looks) {
+  __syncthreads();
+  for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
+    const bool tells_of_none = of.ends[i].n_tiles == 0 && blockIdx.x == 0;
+    states[i] = n_own[i] != 0 || tells_of_none ? SendState::waits : SendState::is_over;
+  }
+  for (std::uint32_t n_looks = 0, is_left = 1; is_left != 0; ++n_looks) {
     if (threadIdx.x == 0) n_ready = 0;
     __syncthreads();
-    bool is_left = false;
+    is_left = 0;
     for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
       if (states[i] != SendState::waits) continue;
       if (is_lost(of.ends[i], n_looks)) {
         states[i] = SendState::is_over;
       } else if (is_signalled(of.ends[i])) {
         states[i] = SendState::is_ready;
-        atomicAdd(&n_ready, 1);
+        n_ready = 1;
       } else {
-        is_left = true;
+        is_left = 1;
       }
     }
-    n_left = static_cast<std::uint32_t>(__syncthreads_or(is_left));
+    is_left = static_cast<std::uint32_t>(__syncthreads_or(static_cast<int>(is_left)));
     if (n_ready == 0) continue;
-    for (std::uint32_t tile = blockIdx.x; tile < of.n_tiles; tile += gridDim.x) {
-      const std::uint32_t send = send_of_tile(of, tile);
-      if (states[send] != SendState::is_ready) continue;
-      exchange_tile<kDepth, kWordBytes>(of, tile, threadIdx.x, GpuMemory{});
-      if (threadIdx.x == 0) ++n_own[send];
+    for (std::uint32_t k = 0; k < n_tiles; ++k) {
+      const OwnTile& tile = tiles[k];
+      if (states[tile.send] != SendState::is_ready) continue;
+      move_tile<kDepth, kWordBytes, true>(of.boxes[tile.at.box], nullptr, nullptr,
+                                          {tile.at.index, threadIdx.x, of.n_threads}, GpuMemory{});
     }
     __syncthreads();
     for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
       if (states[i] != SendState::is_ready) continue;
-      const bool tells_of_none = of.ends[i].n_tiles == 0 && blockIdx.x == 0;
-      if (n_own[i] != 0 || tells_of_none) note_written(of.ends[i], n_own[i]);
+      note_written(of.ends[i], n_own[i]);
       states[i] = SendState::is_over;
     }
     __syncthreads();
@@ -185,26 +203,25 @@ __device__ __forceinline__ void end_exchange(const Exchange& of) {
   __syncthreads();
   if (!is_last) return;
   for (std::uint32_t i = threadIdx.x; i < of.n_ends; i += blockDim.x) ++of.ends[i].own->count;
-  if (threadIdx.x == 0) {
-    const std::uint64_t n_ended = *static_cast<volatile std::uint64_t*>(of.n_ended);
-    *static_cast<volatile std::uint64_t*>(of.n_ended) = n_ended + 1;
-  }
+  if (threadIdx.x == 0) ++*of.n_ended;
 }
 
 template <Depth kDepth, std::uint32_t kWordBytes>
 __device__ __forceinline__ void exchange(const Exchange& of) {
   if (blockIdx.x == 0) {
-    for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x) signal(of.ends[i]);
+    for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x)
+      store(of.ends[i].other_signal, of.ends[i].own->count + 1);
   }
   send_all<kDepth, kWordBytes>(of);
   if (blockIdx.x == 0) await_receives(of);
   end_exchange(of);
 }
 
-#define TEMPI_EXCHANGE(depth, word)                                      \
-  extern "C" __global__ void __launch_bounds__(kMostThreads, 1024 / static_cast<int>(kMostThreads)) \
-      tempi_exchange_##depth##_##word(const __grid_constant__ Exchange of) { \
-    exchange<Depth::depth, word>(of);                                    \
+#define TEMPI_EXCHANGE(depth, word)                                                                             \
+  extern "C" __global__ void __launch_bounds__(kMostThreads,                                                    \
+                                               kTilesPerMultiprocessor<ManyBoxes, Depth::depth, word>)          \
+      tempi_exchange_##depth##_##word(const __grid_constant__ Exchange of) {                                    \
+    exchange<Depth::depth, word>(of);                                                                           \
   }
 #include "pack/exchange.def"
 #undef TEMPI_EXCHANGE

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -84,19 +85,21 @@ void begin(Message& message) {
 }
 
 // The kernels of a channel know the buffer by its address only.
-bool has_lost_buffer(const Message& message) {
+// `seen`: an allocation that is there.
+bool has_lost_buffer(const Message& message, device::Location& seen) {
   const OnStream& its = on_stream(message);
+  if (!its.end || its.end->look(false) != ChannelEnd::State::connected || its.at == seen) return false;
   device::Device* const device = device::current();
-  return its.end && its.end->look(false) == ChannelEnd::State::connected &&
-         (device == nullptr || !device->exists(its.at));
+  const bool is_there = device != nullptr && device->exists(its.at);
+  if (is_there) seen = its.at;
+  return !is_there;
 }
 
-int start_one(Handle request, AllStarted& started) {
-  MessagePtr message = Engine::get().find(request);
+int start_one(Handle request, MessagePtr&& message, AllStarted& started, device::Location& seen) {
   if (message) {
     if (message->is_active() || message->is_started_on_stream()) return raise(message->comm, MPI_ERR_REQUEST);
     if (!message->on_stream) begin(*message);
-    if (has_lost_buffer(*message))
+    if (has_lost_buffer(*message, seen))
       return raise(message->comm, Error(ErrorKind::stream, "the program has freed the buffer of a request that was "
                                                            "started on a stream. Make a new request"));
     message->on_stream->is_started = true;
@@ -117,6 +120,7 @@ bool has_channel(const Started& one) {
 
 // Returns when each end has found the other one, or has given up.
 void await_channels(const AllStarted& all) {
+  if (std::none_of(all.begin(), all.end(), is_open)) return;
   const auto deadline = Clock::now() + std::chrono::milliseconds(number(Option::CHANNEL_TIMEOUT));
   while (std::any_of(all.begin(), all.end(), is_open)) {
     Engine::progress();
@@ -167,7 +171,7 @@ void queue(const device::Scope& stream, const AllStarted& with_channel) {
     for (const Started& one : with_channel) {
       const OnStream& its = on_stream(*one.message);
       if (its.is_send != is_send) continue;
-      ends.push_back({its.end, is_send});
+      ends.push_back({&its.end, is_send});
       if (is_send) bytes += its.end->box_move().bytes();
     }
   }
@@ -209,9 +213,12 @@ int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
   device::Device* const device = device::current();
   if (device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
   await_channels(all);
-  const auto ordinary = std::stable_partition(all.begin(), all.end(), has_channel);
-  const AllStarted others(ordinary, all.end());
-  all.erase(ordinary, all.end());
+  AllStarted others;
+  if (!std::all_of(all.begin(), all.end(), has_channel)) {
+    const auto ordinary = std::stable_partition(all.begin(), all.end(), has_channel);
+    others.assign(ordinary, all.end());
+    all.erase(ordinary, all.end());
+  }
   {
     const device::Scope stream = scope_of(*device, handle, all);
     if (!others.empty() && stream.is_capturing()) refuse_capture(others.front());
@@ -236,14 +243,18 @@ int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
   if (count < 0) return raise(comm_world(), MPI_ERR_COUNT);
   const device::OrderedByMarks ordered;
   AllStarted started;
+  started.reserve(static_cast<std::size_t>(count));
+  device::Location seen;
   int code = MPI_SUCCESS;
   for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
     const Handle request = load_handle(static_cast<char*>(requests) + i * kRequestBytes);
-    code = request == request_null() ? raise(comm_world(), MPI_ERR_REQUEST) : start_one(request, started);
+    code = request == request_null() ? raise(comm_world(), MPI_ERR_REQUEST)
+                                     : start_one(request, Engine::get().find(request), started, seen);
   }
   const std::lock_guard lock(streams().mutex);
   AllStarted& all = streams().started[key_of(stream)];
-  all.insert(all.end(), started.begin(), started.end());
+  if (all.empty()) all = std::move(started);
+  else std::move(started.begin(), started.end(), std::back_inserter(all));
   return code;
 }
 

@@ -12,12 +12,14 @@ namespace {
 struct Known {
   device::Context context;
   bool is_captured;
-  std::vector<EnqueuedEnd> ends;
+  std::vector<std::shared_ptr<ChannelEnd>> ends;  // that its kernel uses
   std::unique_ptr<pack::PreparedExchange> prepared;
 
-  bool is_of(const device::Scope& stream, const std::vector<EnqueuedEnd>& others) const {
-    const auto is_same = [](const EnqueuedEnd& one, const EnqueuedEnd& other) { return one.end == other.end; };
-    return context == stream.context() && is_captured == stream.is_capturing() &&
+  bool is_of(device::Context its, bool its_captured, const std::vector<EnqueuedEnd>& others) const {
+    const auto is_same = [](const std::shared_ptr<ChannelEnd>& one, const EnqueuedEnd& other) {
+      return one == *other.end;
+    };
+    return context == its && is_captured == its_captured &&
            std::equal(ends.begin(), ends.end(), others.begin(), others.end(), is_same);
   }
 };
@@ -32,14 +34,16 @@ All& all() {
   return exchanges;
 }
 
-Known make(const device::Scope& stream, const std::vector<EnqueuedEnd>& ends) {
+Known make(const device::Scope& stream, bool is_captured, const std::vector<EnqueuedEnd>& ends) {
   std::vector<pack::ExchangedSend> sends;
   std::vector<pack::ExchangeEnd> receives;
-  for (const auto& [end, is_send] : ends) {
-    if (is_send) sends.push_back({&end->box_move(), end->is_remote(), end->words()});
-    else receives.push_back(end->words());
+  std::vector<std::shared_ptr<ChannelEnd>> used;
+  for (const auto& [shared, is_send] : ends) {
+    const ChannelEnd& end = *used.emplace_back(*shared);
+    if (is_send) sends.push_back({&end.box_move(), end.is_remote(), end.words()});
+    else receives.push_back(end.words());
   }
-  return {stream.context(), stream.is_capturing(), ends, std::make_unique<pack::PreparedExchange>(stream, sends, receives)};
+  return {stream.context(), is_captured, std::move(used), std::make_unique<pack::PreparedExchange>(stream, sends, receives)};
 }
 
 void drop_ended() {
@@ -50,20 +54,22 @@ void drop_ended() {
 
 void queue_exchange(const device::Scope& stream, const std::vector<EnqueuedEnd>& ends) {
   auto& known = all().known;
-  auto found = std::find_if(known.begin(), known.end(), [&](const Known& one) { return one.is_of(stream, ends); });
+  const bool is_captured = stream.is_capturing();
+  auto found = std::find_if(known.begin(), known.end(),
+                            [&](const Known& one) { return one.is_of(stream.context(), is_captured, ends); });
   if (found == known.end()) {
     drop_ended();
-    known.push_front(make(stream, ends));
+    known.push_front(make(stream, is_captured, ends));
   } else {
-    std::rotate(known.begin(), found, found + 1);
+    if (found != known.begin()) std::rotate(known.begin(), found, found + 1);
   }
-  known.front().prepared->launch(stream);
+  known.front().prepared->launch(stream, is_captured);
 }
 
 void forget_exchanges_of(const ChannelEnd& end) noexcept {
   auto& [known, retired] = all();
   const auto uses_it = [&](const Known& one) {
-    return std::any_of(one.ends.begin(), one.ends.end(), [&](const EnqueuedEnd& its) { return its.end.get() == &end; });
+    return std::any_of(one.ends.begin(), one.ends.end(), [&](const auto& its) { return its.get() == &end; });
   };
   const auto first = std::stable_partition(known.begin(), known.end(), [&](const Known& one) { return !uses_it(one); });
   std::move(first, known.end(), std::back_inserter(retired));

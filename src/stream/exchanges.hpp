@@ -10,7 +10,7 @@
 namespace tempi::message {
 
 struct EnqueuedEnd {
-  std::shared_ptr<ChannelEnd> end;  // connected
+  const std::shared_ptr<ChannelEnd>* end;  // connected
   bool is_send;
 };
 

@@ -171,5 +171,5 @@ def _as_numpy(array: object) -> np.ndarray[Any, np.dtype[Any]] | None:
     """The same memory as a NumPy array, or None. ``__array__`` is not asked: it may make a copy."""
     try:
         return np.asarray(memoryview(array))  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, BufferError):  # BufferError: JAX, of types that the buffer protocol does not have
         return np.asarray(array) if hasattr(array, "__array_interface__") else None

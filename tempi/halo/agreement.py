@@ -3,43 +3,86 @@ raise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar
 
 from mpi4py import MPI
 
-from tempi.halo.messages import Messages
+from tempi.halo.block_graph import BlockGraph
+from tempi.halo.ghosts import check_room
 from tempi.halo.process_grid import ProcessGrid
 from tempi.halo.setup import Wish
 
+Grid = ProcessGrid | BlockGraph
+Told = TypeVar("Told")
 Local = TypeVar("Local")
 
 
-def agree(comm: MPI.Comm, find: Callable[[], tuple[Wish, Local]]) -> tuple[Wish, Local]:
-    """The wish of rank 0, which all others share, and the rest of `find`'s result here. Collective.
+class Freeable(Protocol):
+    """What holds resources."""
+
+    def free(self) -> None:
+        """Give them back."""
+
+
+Made = TypeVar("Made", bound=Freeable)
+
+
+def agreed(comm: MPI.Comm, find: Callable[[], tuple[Told, Local]], what: str) -> tuple[list[Told], Local]:
+    """The first part of `find`'s result of all ranks, and the second part here. Collective.
 
     Raises
     ------
     ValueError
-        If `find` raises on another rank, for which others would wait in vain, or two wishes do not fit
-        together. An error that `find` raises on this rank is raised as it is.
+        If `find` raises on another rank, for which others would wait in vain. An error that `find` raises on
+        this rank is raised as it is.
     """
     try:
         mine, local = find()
     except Exception as error:
         comm.allgather(f"{type(error).__name__}: {error}")
         raise
-    wishes = []
-    for rank, other in enumerate(comm.allgather(mine)):
+    every = []
+    for rank, other in enumerate(comm.allgather((mine,))):
         if isinstance(other, str):
-            raise ValueError(f"HaloExchange fails on rank {rank}: {other}")
-        wishes.append(other)
+            raise ValueError(f"{what} fails on rank {rank}: {other}")
+        every.append(other[0])
+    return every, local
+
+
+def agree(
+    comm: MPI.Comm, find: Callable[[], tuple[Wish, tuple[ProcessGrid | None, Local]]]
+) -> tuple[Grid, Wish, Local]:
+    """The grid, the wish of rank 0, which all others share, and the rest of `find`'s result here. Collective.
+
+    The own cells are those of this rank.
+
+    Raises
+    ------
+    ValueError
+        As `agreed`, and if two wishes do not fit together.
+    """
+    wishes, (grid, local) = agreed(comm, find, "HaloExchange")
     check_alike(wishes)
-    check_blocks_meet([wish.own for wish in wishes], wishes[0].grid)
-    return wishes[0], local
+    return topology_of(grid, wishes), replace(wishes[0], own=wishes[comm.rank].own), local
 
 
-def make_together(comm: MPI.Comm, make: Callable[[], Messages]) -> Messages:
+def topology_of(grid: ProcessGrid | None, wishes: Sequence[Wish]) -> Grid:
+    """The grid, or that of the listed neighbours; ValueError if the ranks' blocks do not fit together."""
+    own = [wish.own for wish in wishes]
+    if grid is not None:
+        check_blocks_meet(own, grid)
+        return grid
+    graph = BlockGraph(wishes[0].n_dims, tuple(wish.grid for wish in wishes))  # type: ignore[misc]
+    graph.check_faces(own)
+    for wish in wishes:
+        for layout in wish.layouts:
+            check_room(graph, wish.own, layout.widths, layout.stagger)
+    return graph
+
+
+def make_together(comm: MPI.Comm, make: Callable[[], Made]) -> Made:
     """The result of `make` here, if it returns on all ranks. Collective.
 
     Raises
@@ -62,23 +105,37 @@ def make_together(comm: MPI.Comm, make: Callable[[], Messages]) -> Messages:
 
 def check_alike(wishes: Sequence[Wish]) -> None:
     """Check that all ranks were told the same; ValueError if not."""
-    for rank, wish in enumerate(wishes):
-        for name in ("grid", "widths", "neighbours", "arrays"):
-            here, there = getattr(wishes[0], name), getattr(wish, name)
-            if here != there:
+    every = [dict(_compared(wish)) for wish in wishes]
+    for rank, told in enumerate(every):
+        for name, here in every[0].items():
+            if here != (there := told.get(name, "none")):
                 raise ValueError(
                     f"{name} must be the same on all ranks: rank 0 has {here}, rank {rank} {there}"
                 )
 
 
+def _compared(wish: Wish) -> Iterator[tuple[str, object]]:
+    """What must be the same on all ranks, by its name in errors."""
+    is_grid = isinstance(wish.grid, ProcessGrid)
+    yield "grid", wish.grid if is_grid else "the neighbours that each rank lists"
+    yield "mask", wish.mask
+    yield "number of dimensions", wish.n_dims
+    yield "neighbours", wish.neighbours
+    yield "arrays", wish.arrays
+    for i, layout in enumerate(wish.layouts):
+        yield f"widths of array {i}", layout.widths
+        yield f"stagger of array {i}", layout.stagger
+
+
 def check_blocks_meet(own: Sequence[tuple[int, ...]], grid: ProcessGrid) -> None:
     """Check that ranks at the same place along a dimension own equally many cells; ValueError if not."""
+    first: dict[tuple[int, int], int] = {}
     for rank, cells in enumerate(own):
-        for dimension, at in enumerate(grid.coords(rank)):
-            first = grid.rank([at if d == dimension else 0 for d in range(grid.n_dims)]) or 0
-            if cells[dimension] != own[first][dimension]:
+        for place in enumerate(grid.coords(rank)):
+            dimension, other = place[0], first.setdefault(place, rank)
+            if cells[dimension] != own[other][dimension]:
                 raise ValueError(
-                    f"ranks {first} and {rank} are at the same place along dimension {dimension} (dims "
-                    f"{grid.dims}), but own {own[first][dimension]} and {cells[dimension]} cells of it: "
+                    f"ranks {other} and {rank} are at the same place along dimension {dimension} (dims "
+                    f"{grid.dims}), but own {own[other][dimension]} and {cells[dimension]} cells of it: "
                     "neighbours' faces must fit"
                 )

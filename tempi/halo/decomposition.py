@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tempi.halo.ghosts import Region, Width, check_room, own_region, widths_of
-from tempi.halo.process_grid import ProcessGrid, integers, periods_of
+from tempi.halo.field import stagger_of
+from tempi.halo.ghosts import Region, Width, check_room, widths_of
+from tempi.halo.process_grid import ProcessGrid, flags_of, integers, places_of
+
+if TYPE_CHECKING:
+    from mpi4py import MPI  # the geometry needs no MPI
 
 
 @dataclass(frozen=True)
@@ -34,11 +39,17 @@ class Decomposition:
     axes : sequence of int, optional
         The axes of arrays that are the dimensions of the grid; by default the first ones. Further axes are
         values of one cell.
+    stagger : int or sequence of int, default 0
+        1 in the dimensions in which arrays have a point at each border of a cell, as in `Field`. In these
+        dimensions the global array has one point more than cells, unless they are periodic.
+    mask : array of bool, optional
+        The places of the grid of ranks that have a rank, as in `HaloExchange`. Other places have no block.
 
     Raises
     ------
     ValueError
-        If the lengths of the parameters differ, or a block has fewer own cells than ghost cells.
+        If the lengths of the parameters differ, or a block has fewer own cells than ghost cells; or if arrays
+        are staggered in a periodic dimension of a masked grid.
     TypeError
         If a parameter has the wrong type.
 
@@ -54,6 +65,8 @@ class Decomposition:
     width: int | Sequence[int | Sequence[int]] = 1
     periods: bool | Sequence[bool] = False
     axes: Sequence[int] | None = None
+    stagger: int | Sequence[int] = 0
+    mask: ArrayLike | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if len(integers("shape", self.shape)) != len(integers("dims", self.dims)):
@@ -63,18 +76,27 @@ class Decomposition:
                 f"a grid of {self.shape} cells has 0 own cells a rank (dims is {self.dims}): the shape comes "
                 "first, then dims"
             )
-        if len(self._axes) != len(self.dims):
+        if len(self.grid_axes) != len(self.dims):
             raise ValueError(f"axes is {self.axes}; it must name one axis for each of dims {self.dims}")
-        if len(set(self._axes)) != len(self._axes):
+        if len(set(self.grid_axes)) != len(self.grid_axes):
             raise ValueError(f"axes is {self.axes}; the axes must be different ones")
         grid = self.grid
         smallest = [n // n_ranks for n, n_ranks in zip(self.shape, grid.dims, strict=True)]
-        check_room(grid, smallest, self.widths)
+        check_room(grid, smallest, self.widths, self._extra)
+        if grid.places is not None and any(
+            extra and wraps for extra, wraps in zip(self._extra, grid.periods, strict=True)
+        ):
+            raise ValueError(
+                f"stagger is {self.stagger} and periods is {self.periods}: with a mask, arrays cannot be "
+                "staggered in a periodic dimension"
+            )
 
     @cached_property
     def grid(self) -> ProcessGrid:
         """The grid of ranks."""
-        return ProcessGrid(integers("dims", self.dims), periods_of(self.periods, len(self.dims)))
+        dims = integers("dims", self.dims)
+        places = None if self.mask is None else places_of(self.mask, dims)
+        return ProcessGrid(dims, flags_of("periods", self.periods, len(dims)), places)
 
     @cached_property
     def widths(self) -> tuple[Width, ...]:
@@ -82,11 +104,34 @@ class Decomposition:
         return widths_of(self.width, len(self.dims))
 
     @cached_property
-    def _axes(self) -> tuple[int, ...]:
+    def _extra(self) -> tuple[int, ...]:
+        """1 in the dimensions in which arrays are staggered."""
+        return stagger_of(self.stagger, len(self.dims))
+
+    @property
+    def global_shape(self) -> tuple[int, ...]:
+        """The shape of the global array along the grid: cells, or points where it is staggered."""
+        each = zip(self.shape, self._extra, self.grid.periods, strict=True)
+        return tuple(n + (extra and not wraps) for n, extra, wraps in each)
+
+    @cached_property
+    def grid_axes(self) -> tuple[int, ...]:
+        """The axes of arrays that are the dimensions of the grid."""
         return tuple(range(len(self.dims))) if self.axes is None else integers("axes", self.axes)
 
     def block(self, rank: int) -> Region:
-        """The cells of the global grid that a rank owns: one slice for each dimension."""
+        """The cells (or points) of the global array that a rank owns: one slice for each dimension.
+
+        Of a masked grid with staggered arrays, two ranks may have a point at a corner that no rank fills.
+        """
+        found = []
+        for dimension, part in enumerate(self._cells(rank)):
+            direction = tuple(int(d == dimension) for d in range(len(self.dims)))
+            is_last = self._extra[dimension] and self.grid.neighbour(rank, direction) is None
+            found.append(slice(part.start, part.stop + 1) if is_last else part)
+        return tuple(found)
+
+    def _cells(self, rank: int) -> Region:
         return tuple(
             _nth_part(n, n_ranks, at)
             for n, n_ranks, at in zip(self.shape, self.dims, self.grid.coords(rank), strict=True)
@@ -95,13 +140,16 @@ class Decomposition:
     def local_shape(self, rank: int) -> tuple[int, ...]:
         """The shape of a rank's array along the grid, with ghost cells."""
         return tuple(
-            part.stop - part.start + low + high
-            for part, (low, high) in zip(self.block(rank), self.widths, strict=True)
+            part.stop - part.start + low + high + extra
+            for part, (low, high), extra in zip(self._cells(rank), self.widths, self._extra, strict=True)
         )
 
     def interior(self, rank: int) -> Region:
         """The own cells in a rank's array: one slice for each dimension."""
-        return own_region(self.local_shape(rank), self.widths)
+        return tuple(
+            slice(low, low + part.stop - part.start)
+            for part, (low, _) in zip(self.block(rank), self.widths, strict=True)
+        )
 
     def scatter(self, global_array: ArrayLike, rank: int, fill: object = 0) -> NDArray[Any]:
         """Make a rank's array: own cells from a global array, `fill` in ghost cells.
@@ -109,7 +157,7 @@ class Decomposition:
         Parameters
         ----------
         global_array : array_like
-            Its shape along `axes` is that of the global grid. It may have further axes.
+            Its shape along `axes` is `global_shape`. It may have further axes.
         rank : int
         fill : scalar, default 0
             The value of the ghost cells.
@@ -124,13 +172,13 @@ class Decomposition:
         ValueError
             If `global_array` has another shape, or there is no such rank.
         """
-        source = self._grid_first(np.asarray(global_array), self.shape, "the global array")
+        source = self._grid_first(np.asarray(global_array), self.global_shape, "the global array")
         local = np.full(self.local_shape(rank) + source.shape[len(self.dims) :], fill, source.dtype)
         local[self.interior(rank)] = source[self.block(rank)]
         return np.ascontiguousarray(self._grid_back(local))
 
     def gather(self, local_arrays: Sequence[ArrayLike]) -> NDArray[Any]:
-        """Make the global array of the own cells of all ranks.
+        """Make the global array of the own cells of all ranks; 0 where a mask leaves no rank.
 
         With mpi4py, on rank 0: ``decomposition.gather(comm.gather(local))``.
 
@@ -153,10 +201,94 @@ class Decomposition:
             for rank, array in enumerate(local_arrays)
         ]
         self._check_alike(each)
-        found = np.empty(tuple(self.shape) + each[0].shape[len(self.dims) :], each[0].dtype)
+        make = np.empty if self.mask is None else np.zeros
+        found = make(self.global_shape + each[0].shape[len(self.dims) :], each[0].dtype)
         for rank, local in enumerate(each):
             found[self.block(rank)] = local[self.interior(rank)]
         return np.ascontiguousarray(self._grid_back(found))
+
+    def redistribute(self, comm: MPI.Intracomm, array: Any, other: Decomposition, out: Any = None) -> Any:
+        """Make the array of another decomposition of the same grid, by one MPI_Alltoallw. Collective.
+
+        Parameters
+        ----------
+        comm : mpi4py.MPI.Intracomm
+            With one rank for each block of both decompositions.
+        array : array
+            This rank's array, as `tempi.view` takes it.
+        other : Decomposition
+            Of the same `global_shape`. Its grid of ranks and its ghost widths may be others.
+        out : array, optional
+            This rank's array in `other`, whose own cells are written. By default a new NumPy array with 0 in
+            its ghost cells.
+
+        Returns
+        -------
+        array
+            `out`, or the new array.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is wrong on any rank. All ranks raise.
+        """
+        from tempi.halo.redistribution import redistribute
+
+        return redistribute(comm, array, self, other, out)
+
+    def collect(self, comm: MPI.Intracomm, array: Any, out: Any = None, root: int = 0) -> Any:
+        """Put the own cells of all ranks into one array of rank `root`, without a copy between. Collective.
+
+        Parameters
+        ----------
+        comm : mpi4py.MPI.Intracomm
+            With one rank for each block.
+        array : array
+            This rank's array, as `tempi.view` takes it.
+        out : array, optional
+            The global array, on `root` only. By default a new NumPy array. It may be a memory map
+            (`numpy.lib.format.open_memmap`), so that it need not fit in memory.
+        root : int, default 0
+
+        Returns
+        -------
+        array or None
+            `out` or the new array; None on other ranks.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is wrong on any rank. All ranks raise.
+        """
+        from tempi.halo.redistribution import collect
+
+        return collect(comm, array, self, out, root)
+
+    def save(self, comm: MPI.Intracomm, path: str | PathLike[str], array: Any) -> None:
+        """Write the global array to a file of NumPy: each rank writes its own cells. Collective.
+
+        No rank needs memory for more than its block. ``grid.scatter(np.load(path, mmap_mode="r"), rank)``
+        reads a block. A file that exists is overwritten. The places that a mask leaves out are 0.
+
+        Parameters
+        ----------
+        comm : mpi4py.MPI.Intracomm
+            With one rank for each block.
+        path : str or path
+            The same on all ranks, in a file system that they share.
+        array : array
+            This rank's array, as `tempi.view` takes it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is wrong on any rank. All ranks raise.
+        mpi4py.MPI.Exception
+            If the file cannot be written.
+        """
+        from tempi.halo.block_file import save
+
+        save(comm, path, array, self)
 
     def _check_alike(self, arrays: Sequence[NDArray[Any]]) -> None:
         """Raise ValueError where a cell would be converted, cut off or repeated in the joined array."""
@@ -172,19 +304,19 @@ class Decomposition:
 
     def _grid_first(self, array: NDArray[Any], shape: Sequence[int], what: str) -> NDArray[Any]:
         """A view whose first axes are the grid's."""
-        found = [axis % array.ndim for axis in self._axes if -array.ndim <= axis < array.ndim]
-        if len(set(found)) != len(self._axes):
+        found = [axis % array.ndim for axis in self.grid_axes if -array.ndim <= axis < array.ndim]
+        if len(set(found)) != len(self.grid_axes):
             raise ValueError(
-                f"{what} has shape {array.shape}; axes {self._axes} must be different ones of its own"
+                f"{what} has shape {array.shape}; axes {self.grid_axes} must be different ones of its own"
             )
         if tuple(array.shape[axis] for axis in found) != tuple(shape):
             raise ValueError(
-                f"{what} has shape {array.shape}; along axes {self._axes} it must be {tuple(shape)}"
+                f"{what} has shape {array.shape}; along axes {self.grid_axes} it must be {tuple(shape)}"
             )
         return np.moveaxis(array, found, range(len(found)))
 
     def _grid_back(self, array: NDArray[Any]) -> NDArray[Any]:
-        return np.moveaxis(array, range(len(self._axes)), self._axes)
+        return np.moveaxis(array, range(len(self.grid_axes)), self.grid_axes)
 
 
 def _nth_part(n: int, n_parts: int, index: int) -> slice:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tempi import _html
 from tempi.halo.messages import Parts
+from tempi.halo.process_grid import Topology
 from tempi.halo.setup import Wish
 
 
@@ -28,16 +29,14 @@ def traffic_of(sent: Parts, received: Parts) -> dict[int, Traffic]:
     }
 
 
-def about(wish: Wish, n_arrays: int) -> str:
+def about(grid: Topology, wish: Wish) -> str:
     """Grid, ghost cells and arrays."""
-    dims = " x ".join(map(str, wish.grid.dims))
-    periodic = [str(dimension) for dimension, flag in enumerate(wish.grid.periods) if flag]
-    along = f", periodic along {', '.join(periodic)}" if periodic else ""
+    n_arrays = len(wish.arrays)
     cells = " x ".join(map(str, wish.own))
     arrays = f"{n_arrays} array" if n_arrays == 1 else f"{n_arrays} arrays"
-    return (
-        f"grid of {dims} ranks{along}, {cells} cells a rank, {arrays}, ghost cells (low, high) {wish.widths}"
-    )
+    widths = {layout.widths: None for layout in wish.layouts}  # each one once, in the order of the arrays
+    ghosts = " and ".join(map(str, widths))
+    return f"{grid.summary}, {cells} cells a rank, {arrays}, ghost cells (low, high) {ghosts}"
 
 
 def summary(traffic: Mapping[int, Traffic]) -> str:

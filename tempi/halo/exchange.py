@@ -1,25 +1,28 @@
-"""Halo exchange on a Cartesian grid: all arrays in one persistent message to each neighbouring rank."""
+"""Halo exchange on a grid of blocks: all arrays in one persistent message to each neighbouring rank."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn, SupportsIndex
 
 from mpi4py import MPI
+from numpy.typing import ArrayLike
 
 from tempi._library import enabled
-from tempi.arrays.array_view import stream_of
 from tempi.cuda import stream as cuda_stream
 from tempi.cuda.ordering import handle_of
 from tempi.halo import under_way
 from tempi.halo.agreement import agree, make_together
-from tempi.halo.description import about, summary, table, traffic_of
-from tempi.halo.ghosts import Regions, exchanged_regions
-from tempi.halo.messages import Messages, Parts
-from tempi.halo.process_grid import Neighbours, ProcessGrid
-from tempi.halo.region_types import Strided
-from tempi.halo.setup import Axes, Request, Widths, Wish
+from tempi.halo.block_graph import BlockGraph
+from tempi.halo.bound import Bound
+from tempi.halo.boundary import Boundary
+from tempi.halo.cells import Axes
+from tempi.halo.description import about, summary, table
+from tempi.halo.field import Widths, field_of
+from tempi.halo.pattern import Pattern
+from tempi.halo.process_grid import Direction, Neighbours, ProcessGrid
+from tempi.halo.setup import Request
 
 
 class HaloExchange:
@@ -35,8 +38,8 @@ class HaloExchange:
         a duplicate of it, so that its messages never match other messages of the program.
     arrays : array, or list or tuple of arrays
         Arrays that `tempi.view` takes, contiguous or not. The first axes are those of the grid, with ghost
-        cells. They have the same lengths in all arrays. Further axes are values of one cell. Arrays must not
-        share memory.
+        cells. Further axes are values of one cell. Arrays must not share memory. A `tempi.Field` is an array
+        with its own ghost widths, axes or number of points; all arrays are of the same cells.
     width : int or sequence of (int or pair of int), default 1
         Layers of ghost cells: one number for all sides; or for each dimension a number for both sides or a
         pair (low, high).
@@ -46,11 +49,19 @@ class HaloExchange:
         not change.
     dims : sequence of int, optional
         Number of ranks in each dimension. MPI_Dims_create chooses those that are 0; by default all.
-    neighbours : {"all", "faces"}, default "all"
+    neighbours : {"all", "faces"} or dict, default "all"
         "all" also fills ghost cells at edges and corners: up to 26 neighbours in three dimensions. "faces"
-        fills those beside faces: 6 neighbours.
+        fills those beside faces: 6 neighbours. A dict lists the neighbours of this rank, for grids that are
+        not a Cartesian grid of ranks: it maps directions, -1, 0 or 1 for each dimension, to ranks. Leave
+        directions without a neighbour out.
     axes : sequence of int, or one for each array, optional
         The axes of the arrays that are the dimensions of the grid. By default the first ones.
+    mask : array of bool, optional
+        The places of the grid of ranks that have a rank, for domains that are not a box. Its shape is `dims`.
+        The ranks are numbered in the order of these places, the last dimension fastest.
+    boundary : callable, optional
+        `finish` calls it with a `tempi.Face` for each face of each array beyond which no rank has cells,
+        after all messages: by dimension, the low side first, array after array.
 
     Raises
     ------
@@ -65,6 +76,15 @@ class HaloExchange:
     Notes
     -----
     The constructor and `free` are collective. `start` and `finish` wait for the neighbours only.
+
+    An array with the stagger 1 in a dimension has a point at each border of a cell: n + 1 points for the n
+    cells of a rank. Neighbouring ranks both have the point between them. The rank with the higher
+    coordinate owns it; on the other rank it is a ghost cell. At the high end of a dimension that is not
+    periodic the last rank owns its last point. So the global array has N + 1 points, or N points in a
+    periodic dimension. A rank needs one own cell more than the array has layers of ghost cells.
+
+    Places without a rank in a `mask` are like the outside of the grid. With listed neighbours, ghost cells in
+    directions that are not listed do not change.
 
     If the program loses an exchange between `start` and `finish`, as by an exception, TEMPI keeps the
     exchange and its arrays until the messages are complete. At the end of the program it waits a short time
@@ -94,8 +114,10 @@ class HaloExchange:
         periods: bool | Sequence[bool] | None = None,
         *,
         dims: Sequence[int] | None = None,
-        neighbours: Neighbours = "all",
+        neighbours: Neighbours | Mapping[Direction, int] = "all",
         axes: Axes | None = None,
+        mask: ArrayLike | None = None,
+        boundary: Boundary | None = None,
     ) -> None:
         if not isinstance(comm, MPI.Comm):
             raise TypeError(
@@ -103,26 +125,52 @@ class HaloExchange:
                 "HaloExchange(comm, arrays)"
             )
         under_way.free_dropped()
-        every = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
-        request = Request(every, width, periods, dims, neighbours, axes)
-        wish, found = agree(comm, lambda: request.find(comm))
-        self.grid: ProcessGrid = wish.grid
-        cells = [one for one, _ in found]
-        owners = [view.owner for _, view in found]
-        self._gpu_arrays = [
-            (array, view.address) for array, (_, view) in zip(every, found, strict=True) if view.on_gpu
-        ]
-        gpu_array = next((one for one, view in found if view.on_gpu and one.n_bytes), None)
-        parts = _parts(wish, comm.rank, cells)
-        self._traffic = traffic_of(*parts)
-        self._about = about(wish, len(every))
-        own_comm = comm.Dup()
-        try:
-            self._messages = make_together(own_comm, lambda: Messages(own_comm, *parts, owners, gpu_array))
-        except Exception:
-            own_comm.Free()
-            raise
-        self._comm = own_comm
+        fields = [field_of(one) for one in _listed(arrays)]
+        request = Request(fields, width, periods, dims, neighbours, axes, mask, boundary)
+        grid, wish, found = agree(comm, lambda: request.find(comm))
+        pattern = Pattern(comm.Dup(), grid, request.without_arrays(), wish)
+        self._bind(Bound(pattern, fields, found, lambda make: make_together(pattern.comm, make)))
+
+    def with_arrays(self, arrays: object) -> HaloExchange:
+        """The same exchange of other arrays.
+
+        This is not collective: it needs no communication. All ranks must make and free their exchanges in the
+        same order.
+
+        Parameters
+        ----------
+        arrays : array, or list or tuple of arrays
+            As many as this exchange has. Each has the shape and the dtype of the array at its place; its
+            strides may be others. The arguments of a `tempi.Field` stay in force.
+
+        Returns
+        -------
+        HaloExchange
+            To be freed as any other one, before or after this one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an array differs. Other ranks do not notice.
+        RuntimeError
+            If this exchange is freed.
+
+        Examples
+        --------
+        >>> old = tempi.HaloExchange(comm, a, periods=True)
+        >>> new = old.with_arrays(b)
+        """
+        if self._state == "freed":
+            raise RuntimeError("the halo exchange is freed; make another one")
+        pattern = self._bound.pattern
+        fields, found = pattern.request.find_again(_listed(arrays), pattern.wish)
+        made = object.__new__(HaloExchange)
+        made._bind(Bound(pattern, fields, found, lambda make: make()))
+        return made
+
+    def _bind(self, bound: Bound) -> None:
+        self.grid: ProcessGrid | BlockGraph = bound.pattern.grid
+        self._bound, self._messages = bound, bound.messages
         self._state = "idle"
 
     def start(self, stream: Any = None) -> None:
@@ -146,20 +194,18 @@ class HaloExchange:
             self._start_on(handle_of(stream))
             return
         under_way.free_dropped()
-        for stream, address in {stream_of(array): address for array, address in self._gpu_arrays}.items():
-            if stream is not None:
-                cuda_stream.wait_for(stream, address)
+        self._bound.wait_for_streams()
         self._state = "under way"  # also where an error leaves the messages half-way
         under_way.begin(self._messages, self)
         self._messages.start()
 
     def finish(self, stream: Any = None) -> None:
-        """Wait until all ghost cells are filled and all own cells are sent.
+        """Wait until all ghost cells are filled and all own cells are sent, then call `boundary`.
 
         Parameters
         ----------
         stream : stream or int, optional
-            That of `start`. The stream waits, not the CPU.
+            That of `start`. The stream waits, not the CPU. `boundary` must queue its work in this stream.
 
         Raises
         ------
@@ -173,6 +219,7 @@ class HaloExchange:
         self._messages.finish()
         under_way.end(self._messages)
         self._state = "idle"
+        self._bound.call_boundary()
 
     def __call__(self) -> None:
         """Start and finish."""
@@ -192,7 +239,7 @@ class HaloExchange:
         Parameters
         ----------
         stream : stream or int
-            As for `tempi.stream`.
+            As for `tempi.stream`. `boundary` must queue its work in this stream.
 
         Raises
         ------
@@ -216,16 +263,44 @@ class HaloExchange:
         self._state = "idle"
         if self._is_enqueued():
             self._messages.wait_enqueue(stream)
+            self._bound.call_boundary()
             return
-        for _, address in self._gpu_arrays[:1]:
+        for _, address in self._bound.gpu_arrays[:1]:
             cuda_stream.wait_for(stream, address)
         self()
 
     def _is_enqueued(self) -> bool:
-        return bool(self._gpu_arrays) and enabled() and self._messages.may_be_enqueued()
+        return bool(self._bound.gpu_arrays) and enabled() and self._messages.may_be_enqueued()
+
+    def accumulate(self) -> None:
+        """Add each ghost cell to the cell that it is a copy of, then set it to 0. Collective.
+
+        This is the adjoint (the transpose) of an exchange without `boundary`: gradients need it, and the
+        assembly of finite elements. Ghost cells that an exchange does not fill do not change. An array may
+        hold integers, float32, float64, complex64 or complex128. The sums have the same bits each time.
+
+        Raises
+        ------
+        TypeError
+            If an array holds no such numbers.
+        RuntimeError
+            If an exchange is started or freed; if an array is in GPU memory and TEMPI is off; or if another
+            rank has no memory for its messages.
+        MemoryError
+            If there is no memory for the messages.
+
+        Notes
+        -----
+        The first call allocates memory: twice the size of the own cells that the neighbours want, and the
+        size of the ghost cells. `free` releases it.
+        """
+        self._must_be("idle")
+        self._bound.accumulate()
 
     def free(self) -> None:
-        """Free the requests and the communicator, and release the arrays. Collective.
+        """Free the requests, and release the arrays. Collective.
+
+        The communicator is freed with the last of the exchanges that `with_arrays` has made of this one.
 
         A ``with`` block does this at its end.
 
@@ -235,20 +310,19 @@ class HaloExchange:
             If it is started and not finished, or already freed.
         """
         self._must_be("idle")
-        self._messages.free()
-        self._comm.Free()
+        self._bound.free()
         self._state = "freed"
-        self._gpu_arrays = []
 
     def _must_be(self, state: str) -> None:
         if self._state != state:
             raise RuntimeError(f"the halo exchange is {self._state}; this call needs one that is {state}")
 
     def __repr__(self) -> str:
-        return f"<HaloExchange, {self._state}: {self._about}; {summary(self._traffic)}>"
+        what, messages = about(self.grid, self._bound.pattern.wish), summary(self._bound.traffic)
+        return f"<HaloExchange, {self._state}: {what}; {messages}>"
 
     def _repr_html_(self) -> str:
-        return table(self, self._traffic, self._messages.ways)
+        return table(self, self._bound.traffic, self._messages.ways)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Copies and pickles would share the requests of this one, or have none."""
@@ -264,19 +338,5 @@ class HaloExchange:
             self.free()
 
 
-def _parts(wish: Wish, rank: int, cells: Sequence[Strided]) -> tuple[Parts, Parts]:
-    """The cells that a rank sends to and receives from each rank."""
-
-    walks = list(zip(cells, wish.walks, strict=True))
-
-    def of(by_rank: Regions) -> Parts:
-        parts: Parts = {}
-        for peer, regions in by_rank.items():
-            every = [one[region].walked(walk) for region in regions for one, walk in walks]
-            if full := [part for part in every if part.n_bytes]:
-                parts[peer] = full
-        return parts
-
-    shape = cells[0].shape[: wish.grid.n_dims]
-    sent, received = exchanged_regions(wish.grid, rank, shape, wish.widths, wish.neighbours)
-    return of(sent), of(received)
+def _listed(arrays: object) -> Sequence[object]:
+    return arrays if isinstance(arrays, (list, tuple)) else [arrays]

@@ -21,8 +21,6 @@ from tempi.enqueue import Enqueued
 from tempi.halo.own_cells import copies_of
 from tempi.halo.region_types import Span, Strided
 
-TAG = 0  # a wildcard would end direct messages
-
 Parts = dict[int, list[Strided]]  # by the rank at the other end
 
 
@@ -55,12 +53,16 @@ class Messages:
         The object that keeps the cells' memory alive.
     gpu_array : Strided, optional
         One of the arrays that are in GPU memory, if any are.
+    tag : int
+        Of all messages. A wildcard would end direct messages.
 
     Attributes
     ----------
     ways : dict
         By rank: how its message travels, in words.
     """
+
+    _enqueued: Enqueued | None
 
     def __init__(
         self,
@@ -69,12 +71,14 @@ class Messages:
         received: Parts,
         owners: Sequence[object],
         gpu_array: Strided | None = None,
+        tag: int = 0,
     ) -> None:
         every = [*sent.values(), *received.values()]
         self._span = Span.of(part for parts in every for part in parts)
         self._arrays = self._span.buffer()
         self._forget()
         self._owners: Sequence[object] = owners
+        self._tag = tag
         try:
             self._make(comm, sent, received, gpu_array)
         except BaseException:
@@ -106,7 +110,8 @@ class Messages:
 
     def start_enqueue(self, stream: int) -> None:
         """Start all messages on a CUDA stream."""
-        self._enqueued = self._enqueued or Enqueued(self._ready)
+        if self._enqueued is None:
+            self._enqueued = Enqueued(self._ready)
         self._enqueued.start(stream)
 
     def wait_enqueue(self, stream: int) -> None:
@@ -144,7 +149,7 @@ class Messages:
         self._packed_sends: list[tuple[Packing, MPI.Prequest]] = []
         self._unpackings: list[Packing] = []
         self._device_memory: DeviceMemory | None = None
-        self._enqueued: Enqueued | None = None
+        self._enqueued = None
         self._owners = ()
         self.ways: dict[int, str] = {}
 
@@ -178,7 +183,7 @@ class Messages:
 
     def _typed(self, init: Callable[..., MPI.Prequest], by_rank: Parts) -> list[MPI.Prequest]:
         return [
-            self._request(init([self._arrays, 1, self._datatype(parts)], rank, TAG))
+            self._request(init([self._arrays, 1, self._datatype(parts)], rank, self._tag))
             for rank, parts in by_rank.items()
         ]
 
@@ -189,7 +194,7 @@ class Messages:
         for rank, parts in by_rank.items():
             datatype = self._datatype(parts)
             packed = MPI.buffer.allocate(datatype.Pack_size(1, MPI.COMM_SELF))
-            request = self._request(init([packed, MPI.PACKED], rank, TAG))
+            request = self._request(init([packed, MPI.PACKED], rank, self._tag))
             made.append((Packing(self._arrays, datatype, packed), request))
         return made
 

@@ -4,28 +4,54 @@ Glossary
     direction   one of -1, 0, 1 for each dimension: the position of a neighbour
     coords      a rank's place in the grid, one number for each dimension
     periodic    beyond the last rank of a dimension comes the first
+    mask        the places of the grid that have a rank; the ranks are numbered in the order of these places
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import product
 from math import prod
 from operator import index
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-MAX_DIMENSIONS = 3
+MAX_DIMENSIONS = 6  # a rank of six dimensions has 728 neighbours
 _BOOL = (bool, np.bool_)
 
 Neighbours = Literal["all", "faces"]
 Direction = tuple[int, ...]
 
 
+class Topology(Protocol):
+    """Which rank has the block beside a rank's own."""
+
+    @property
+    def n_dims(self) -> int:
+        """The number of dimensions."""
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+
+    @property
+    def summary(self) -> str:
+        """All of it, in words."""
+
+    def neighbour(self, rank: int, direction: Direction) -> int | None:
+        """The rank in a direction, which may be itself; None if there is none."""
+
+    def exchanges(self, dimension: int) -> bool:
+        """True if ranks may have neighbours along a dimension."""
+
+
 def directions(n_dims: int, neighbours: Neighbours = "all") -> Iterator[Direction]:
-    """The directions of the neighbours: up to 26, or only those that share a face, up to 6.
+    """The directions of the neighbours: in three dimensions 26, or the 6 of those that share a face.
 
     Raises
     ------
@@ -55,27 +81,29 @@ def integers(name: str, values: Sequence[int]) -> tuple[int, ...]:
         raise TypeError(f"{name} is {values!r}; it must be a sequence of integers") from None
 
 
-def periods_of(periods: bool | Sequence[bool], n_dims: int) -> tuple[bool, ...]:
-    """One flag for each dimension: True if it is periodic.
+def flags_of(name: str, told: int | Sequence[int], n_dims: int) -> tuple[bool, ...]:
+    """One flag for each dimension.
 
     Parameters
     ----------
-    periods : bool or sequence of bool
-        For all dimensions or for each; 0 and 1 will do.
+    name : str
+        What an error calls it.
+    told : int or sequence of int
+        False or True, or 0 or 1, for all dimensions or for each.
 
     Raises
     ------
     TypeError
         If it is none of these.
     """
-    each: Sequence[bool] = (periods,) * n_dims if length_of(periods) is None else periods  # type: ignore[assignment]
+    each: Sequence[int] = (told,) * n_dims if length_of(told) is None else told  # type: ignore[assignment]
     try:
         flags = [int(one) if isinstance(one, np.bool_) else index(one) for one in each]
         if not set(flags) <= {0, 1}:
             raise TypeError
         return tuple(map(bool, flags))
     except TypeError:
-        raise TypeError(f"periods is {periods!r}; it must be a bool, or one for each dimension") from None
+        raise TypeError(f"{name} is {told!r}; it must be a bool, or one for each dimension") from None
 
 
 def length_of(told: object) -> int | None:
@@ -86,6 +114,26 @@ def length_of(told: object) -> int | None:
         return None
 
 
+def places_of(mask: ArrayLike, dims: Sequence[int]) -> tuple[int, ...]:
+    """The places of a grid where `mask` is True, counted with the last dimension fastest.
+
+    Raises
+    ------
+    TypeError
+        If it is not an array of bool.
+    ValueError
+        If its shape is not `dims`, or it has no place.
+    """
+    array = np.asarray(mask)
+    if array.dtype != bool:
+        raise TypeError(f"mask is of dtype {array.dtype}; it must be an array of bool, True where a rank is")
+    if array.shape != tuple(dims):
+        raise ValueError(f"mask has shape {array.shape}; it must have one entry for each place of {dims}")
+    if not array.any():
+        raise ValueError("mask is False everywhere: it leaves no place for a rank")
+    return tuple(np.flatnonzero(array).tolist())
+
+
 @dataclass(frozen=True)
 class ProcessGrid:
     """A Cartesian grid of ranks.
@@ -93,18 +141,21 @@ class ProcessGrid:
     Attributes
     ----------
     dims : tuple of int
-        Ranks in each of one to three dimensions.
+        Ranks in each of the dimensions, at most `MAX_DIMENSIONS`.
     periods : tuple of bool
         Whether each dimension is periodic.
+    places : tuple of int, optional
+        The places that have a rank, as `places_of` returns them; None: all.
 
     Raises
     ------
     ValueError
-        If the grid has no or more than three dimensions or an empty one, or `periods` has another length.
+        If the grid has no dimension, too many or an empty one, or `periods` has another length.
     """
 
     dims: tuple[int, ...]
     periods: tuple[bool, ...]
+    places: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.dims) <= MAX_DIMENSIONS:
@@ -124,7 +175,23 @@ class ProcessGrid:
     @property
     def size(self) -> int:
         """The number of ranks."""
-        return prod(self.dims)
+        return prod(self.dims) if self.places is None else len(self.places)
+
+    @property
+    def summary(self) -> str:
+        """Ranks along each dimension, and the periodic dimensions."""
+        dims = " x ".join(map(str, self.dims))
+        periodic = [str(dimension) for dimension, flag in enumerate(self.periods) if flag]
+        along = f", periodic along {', '.join(periodic)}" if periodic else ""
+        return f"grid of {dims} ranks{along}" if self.places is None else f"mask of {dims} places{along}"
+
+    @property
+    def mask_name(self) -> str:
+        """Equal for equal masks, however many places they have."""
+        if self.places is None:
+            return "no mask"
+        digest = sha256(np.array(self.places, np.int64).tobytes()).hexdigest()
+        return f"a mask with {len(self.places)} ranks and the SHA-256 {digest[:16]}"
 
     def coords(self, rank: int) -> tuple[int, ...]:
         """The coordinates of a rank; the last dimension varies fastest.
@@ -135,21 +202,25 @@ class ProcessGrid:
             If there is no such rank.
         """
         if not 0 <= rank < self.size:
-            raise ValueError(f"rank is {rank}; a grid of {self.dims} has ranks 0 to {self.size - 1}")
+            raise ValueError(f"rank is {rank}; the {self.summary} has ranks 0 to {self.size - 1}")
+        place = rank if self.places is None else self.places[rank]
         found = []
         for n in reversed(self.dims):
-            rank, at = divmod(rank, n)
+            place, at = divmod(place, n)
             found.append(at)
         return tuple(reversed(found))
 
     def rank(self, coords: Sequence[int]) -> int | None:
-        """The rank at `coords`, which wrap around in periodic dimensions; None outside of the grid."""
-        rank = 0
+        """The rank at `coords`, which wrap around in periodic dimensions; None where there is no rank."""
+        place = 0
         for at, n, is_periodic in zip(coords, self.dims, self.periods, strict=True):
             if not (is_periodic or 0 <= at < n):
                 return None
-            rank = rank * n + at % n
-        return rank
+            place = place * n + at % n
+        if self.places is None:
+            return place
+        rank = bisect_left(self.places, place)
+        return rank if rank < len(self.places) and self.places[rank] == place else None
 
     def neighbour(self, rank: int, direction: Direction) -> int | None:
         """The rank next to `rank`, which may be itself; None beyond the grid."""

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from mpi4py import MPI
+from numpy.typing import ArrayLike
 
-from tempi._library import enabled, library
 from tempi.arrays.array_view import ArrayView, describe
-from tempi.arrays.strides import loops_of, may_overlap, share_bytes
-from tempi.cuda.device_memory import reaches
-from tempi.halo.ghosts import Width, check_room, own_shape, widths_of
+from tempi.halo.block_graph import Links, links_of
+from tempi.halo.boundary import Boundary
+from tempi.halo.cells import Axes, axes_of_each, check_apart, check_reach, find_axes, find_cells, name_of
+from tempi.halo.field import Field, Widths
+from tempi.halo.ghosts import check_room
+from tempi.halo.layout import Layout
 from tempi.halo.process_grid import (
     MAX_DIMENSIONS,
+    Direction,
     Neighbours,
     ProcessGrid,
     directions,
+    flags_of,
     integers,
     length_of,
-    periods_of,
+    places_of,
 )
 from tempi.halo.region_types import Strided, Walk
 
-Axes = Sequence[int] | Sequence[Sequence[int]]
-Widths = int | Sequence[int | Sequence[int]]
+GUESSED_DIMENSIONS = 3  # an array with more axes may have several values in a cell
 
 
 @dataclass(frozen=True)
@@ -37,35 +40,59 @@ class Wish:
 
     Attributes
     ----------
+    grid : ProcessGrid or Links
+        The grid of ranks without its mask, or the neighbours that this rank lists.
+    mask : str
+        `ProcessGrid.mask_name`. The mask itself would take memory for each pair of a rank and a place.
+    neighbours : Neighbours
+        "all" where the rank lists its neighbours.
     own : tuple of int
         The grid's cells on this rank, without ghost cells.
+    layouts : tuple of Layout
+        Of each array.
     arrays : tuple of str
         The dtype and the further axes of each array.
     walks : tuple of Walk
         The order of cells in messages that suits each of this rank's arrays.
     """
 
-    grid: ProcessGrid
-    widths: tuple[Width, ...]
+    grid: ProcessGrid | Links
+    mask: str
     neighbours: Neighbours
     own: tuple[int, ...]
+    layouts: tuple[Layout, ...]
     arrays: tuple[str, ...]
     walks: tuple[Walk, ...]
+
+    @property
+    def n_dims(self) -> int:
+        """The number of dimensions."""
+        return len(self.own)
+
+
+class Found(NamedTuple):
+    """An array of this rank, also as cells with the axes of the grid first."""
+
+    cells: Strided
+    view: ArrayView
+    axes: tuple[int, ...]  # from 0; those of the grid
 
 
 @dataclass(frozen=True)
 class Request:
     """The arguments of HaloExchange, as they were given."""
 
-    arrays: Sequence[object]
+    fields: Sequence[Field]
     width: Widths
     periods: bool | Sequence[bool] | None
     dims: Sequence[int] | None
-    neighbours: Neighbours
+    neighbours: Neighbours | Mapping[Direction, int]
     axes: Axes | None
+    mask: ArrayLike | None
+    boundary: Boundary | None
 
-    def find(self, comm: MPI.Comm) -> tuple[Wish, list[tuple[Strided, ArrayView]]]:
-        """The wish of this rank, and its arrays, also as cells with the grid's axes first.
+    def find(self, comm: MPI.Comm) -> tuple[Wish, tuple[ProcessGrid | None, list[Found]]]:
+        """The wish of this rank; its grid of ranks, None if it lists its neighbours; and its arrays.
 
         Raises
         ------
@@ -74,104 +101,172 @@ class Request:
         RuntimeError
             As `check_reach` says.
         """
-        if not self.arrays:
+        if not self.fields:
             raise ValueError("there are no arrays to exchange: give at least one")
-        views = [describe(array) for array in self.arrays]
-        check_reach(views)
-        n_dims = self._n_dims(comm, len(views[0].shape), len(views))
+        if self.boundary is not None and not callable(self.boundary):
+            raise TypeError(
+                f"boundary is of type {type(self.boundary).__name__}; it must be a function of a Face"
+            )
+        views = self._views()
+        n_dims = self._n_dims(comm, len(views[0].shape))
         grid = self._grid(comm, n_dims)
-        axes = find_axes(self.axes, n_dims, len(views))
-        cells = [find_cells(view, axes[i], f"array {i}") for i, view in enumerate(views)]
-        check_apart(cells)
-        return self._wish(grid, views, cells), list(zip(cells, views, strict=True))
+        wish, found = self._wish(grid, n_dims, views)
+        return wish, (grid if isinstance(grid, ProcessGrid) else None, found)
 
-    def _n_dims(self, comm: MPI.Comm, n_axes: int, n_arrays: int) -> int:
+    def find_again(self, arrays: Sequence[object], wish: Wish) -> tuple[list[Field], list[Found]]:
+        """Other arrays for the same exchange: as fields, and described.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an array is not as the first one at its place.
+        RuntimeError
+            As `check_reach` says.
+        """
+        if len(arrays) != len(self.fields):
+            raise ValueError(f"the exchange is of {len(self.fields)} arrays; {len(arrays)} are given")
+        fields = [
+            new if isinstance(new, Field) else replace(old, array=new)
+            for old, new in zip(self.fields, arrays, strict=True)
+        ]
+        request = replace(self, fields=fields)
+        mine, found = request._wish(wish.grid, wish.n_dims, request._views())
+        for name in ("own", "layouts", "arrays"):
+            here, there = getattr(mine, name), getattr(wish, name)
+            if here != there:
+                raise ValueError(
+                    f"the arrays differ from those of the exchange: {name} {here} instead of {there}"
+                )
+        return fields, found
+
+    def without_arrays(self) -> Request:
+        """The other arguments."""
+        return replace(self, fields=[replace(field, array=None) for field in self.fields])
+
+    def _views(self) -> list[ArrayView]:
+        views = [describe(field.array) for field in self.fields]
+        check_reach(views)
+        return views
+
+    def _n_dims(self, comm: MPI.Comm, n_axes: int) -> int:
         """The grid's number of dimensions: of the communicator, one of the arguments, or the first array."""
         if isinstance(comm, MPI.Cartcomm):
             return int(comm.ndim)
-        axes = None if self.axes is None else axes_of_each(self.axes, n_arrays)[0]
-        for name, told in zip(
-            ("dims", "width", "periods", "axes"), (self.dims, self.width, self.periods, axes), strict=True
-        ):
-            if (n_dims := length_of(told)) is not None:
+        for name, n_dims in self._told_dimensions().items():
+            if n_dims is not None:
                 if not 1 <= n_dims <= MAX_DIMENSIONS:
+                    told = getattr(self, name, None)
                     raise ValueError(f"{name} is {told!r}; a grid has 1 to {MAX_DIMENSIONS} dimensions")
                 return n_dims
-        if not 1 <= n_axes <= MAX_DIMENSIONS:
+        if not 1 <= n_axes <= GUESSED_DIMENSIONS:
             raise ValueError(
                 f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first "
                 "three, with as many ranks along each as MPI_Dims_create thinks best"
             )
         return n_axes
 
-    def _grid(self, comm: MPI.Comm, n_dims: int) -> ProcessGrid:
-        """The grid of a Cartesian communicator, or the one that `dims` and `periods` describe."""
-        periods = None if self.periods is None else periods_of(self.periods, n_dims)
-        dims = None if self.dims is None else integers("dims", self.dims)
-        if isinstance(comm, MPI.Cartcomm):
-            found = ProcessGrid(tuple(comm.dims), tuple(map(bool, comm.periods)))
-            if dims not in (None, found.dims) or periods not in (None, found.periods):
-                raise ValueError(f"the Cartesian communicator has {found}; leave dims and periods out")
-            return found
+    def _told_dimensions(self) -> dict[str, int | None]:
+        """By the name of an argument: the number of dimensions that it has, None if it is for any number."""
+        axes = None if self.axes is None else axes_of_each(self.axes, len(self.fields))[0]
+        listed = None if isinstance(self.neighbours, str) else next(iter(self.neighbours), None)
+        found = {
+            "dims": length_of(self.dims),
+            "mask": None if self.mask is None else np.ndim(self.mask),
+            "neighbours": length_of(listed),
+            "width": length_of(self.width),
+            "periods": length_of(self.periods),
+            "axes": length_of(axes),
+        }
+        for field in self.fields:
+            told = (length_of(one) for one in (field.axes, field.stagger, field.width))
+            found |= {"the axes, stagger or width of a field": next((n for n in told if n is not None), None)}
+        return found
+
+    def _grid(self, comm: MPI.Comm, n_dims: int) -> ProcessGrid | Links:
+        """The grid of a Cartesian communicator, of the arguments, or the listed neighbours."""
         if comm.Is_inter():
             raise ValueError(
                 "the communicator is an intercommunicator; its Merge() makes one group of its ranks"
             )
-        dims = filled_dims(comm.size, (0,) * n_dims if dims is None else dims)
-        grid = ProcessGrid(dims, (False,) * n_dims if periods is None else periods)
+        if isinstance(self.neighbours, Mapping):
+            return self._links(comm, n_dims)
+        list(directions(n_dims, self.neighbours))  # raises if `neighbours` is invalid
+        periods = None if self.periods is None else flags_of("periods", self.periods, n_dims)
+        dims = None if self.dims is None else integers("dims", self.dims)
+        if isinstance(comm, MPI.Cartcomm):
+            return self._of_cartesian(comm, dims, periods)
+        periods = (False,) * n_dims if periods is None else periods
+        if self.mask is not None:
+            dims = np.shape(self.mask) if dims is None else dims
+            grid = ProcessGrid(dims, periods, places_of(self.mask, dims))
+        else:
+            grid = ProcessGrid(filled_dims(comm.size, (0,) * n_dims if dims is None else dims), periods)
         if grid.size != comm.size:
-            raise ValueError(f"dims {grid.dims} are for {grid.size} ranks; the communicator has {comm.size}")
+            told = f"dims {grid.dims} are" if self.mask is None else "the places of mask are"
+            raise ValueError(f"{told} for {grid.size} ranks; the communicator has {comm.size}")
         return grid
 
-    def _wish(self, grid: ProcessGrid, views: Sequence[ArrayView], cells: Sequence[Strided]) -> Wish:
-        list(directions(grid.n_dims, self.neighbours))  # raises if `neighbours` is invalid
-        widths = widths_of(self.width, grid.n_dims)
-        shapes = [one.shape[: grid.n_dims] for one in cells]
-        for index, shape in enumerate(shapes):
-            if shape != shapes[0]:
-                raise ValueError(
-                    f"array {index} has a grid of {shape} cells, array 0 one of {shapes[0]}: make them equal"
-                )
-        own = own_shape(shapes[0], widths)
-        check_room(grid, own, widths)
-        further = [one.shape[grid.n_dims :] for one in cells]
-        names = tuple(f"{name_of(view.dtype)} x {shape}" for view, shape in zip(views, further, strict=True))
-        return Wish(grid, widths, self.neighbours, own, names, tuple(one.fastest_walk() for one in cells))
+    def _of_cartesian(
+        self, comm: MPI.Cartcomm, dims: tuple[int, ...] | None, periods: tuple[bool, ...] | None
+    ) -> ProcessGrid:
+        found = ProcessGrid(tuple(comm.dims), tuple(map(bool, comm.periods)))
+        if dims not in (None, found.dims) or periods not in (None, found.periods) or self.mask is not None:
+            raise ValueError(f"the Cartesian communicator has {found}; leave dims, periods and mask out")
+        return found
 
-
-def check_apart(cells: Sequence[Strided]) -> None:
-    """Check that no memory is in two arrays, which would be received twice; ValueError if some is."""
-    for (i, one), (j, other) in combinations(enumerate(cells), 2):
-        if one.n_bytes and other.n_bytes and share_bytes(one, other):
+    def _links(self, comm: MPI.Comm, n_dims: int) -> Links:
+        assert isinstance(self.neighbours, Mapping)
+        if isinstance(comm, MPI.Cartcomm) or any(
+            told is not None for told in (self.dims, self.periods, self.mask)
+        ):
             raise ValueError(
-                f"arrays {i} and {j} share memory: give each cell in one array only, or pass a copy"
+                "neighbours lists the ranks beside this one: leave dims, periods and mask out, and pass a "
+                "communicator that is not Cartesian"
             )
+        return links_of(self.neighbours, n_dims, comm.size)
+
+    def _found(self, views: Sequence[ArrayView], n_dims: int) -> Iterator[Found]:
+        every = find_axes(self.axes, n_dims, len(views))
+        for i, (field, view, axes) in enumerate(zip(self.fields, views, every, strict=True)):
+            own = axes if field.axes is None else find_axes(field.axes, n_dims, 1)[0]
+            cells = find_cells(view, own, f"array {i}", field.write_read_only)
+            yield Found(cells, view, tuple(axis % len(view.shape) for axis in own))
+
+    def _wish(
+        self, grid: ProcessGrid | Links, n_dims: int, views: Sequence[ArrayView]
+    ) -> tuple[Wish, list[Found]]:
+        found = list(self._found(views, n_dims))
+        check_apart([one.cells for one in found])
+        layouts = tuple(field.layout(self.width, n_dims) for field in self.fields)
+        shapes = [one.cells.shape[:n_dims] for one in found]
+        own = [layout.cells(shape) for layout, shape in zip(layouts, shapes, strict=True)]
+        check_equal(own, layouts, shapes)
+        mask = "no mask"
+        if isinstance(grid, ProcessGrid):
+            for layout in layouts:
+                check_room(grid, own[0], layout.widths, layout.stagger)
+            grid, mask = replace(grid, places=None), grid.mask_name
+        names = tuple(f"{name_of(one.view.dtype)} x {one.cells.shape[n_dims:]}" for one in found)
+        neighbours: Neighbours = "faces" if self.neighbours == "faces" else "all"
+        walks = tuple(one.cells.fastest_walk() for one in found)
+        return Wish(grid, mask, neighbours, own[0], layouts, names, walks), found
 
 
-def check_reach(views: Sequence[ArrayView]) -> None:
-    """Check that the shim or the library can send these arrays; RuntimeError if not."""
-    with_cells = [view for view in views if prod(view.shape)]
-    gpu_array = next((view for view in with_cells if view.on_gpu), None)
-    if gpu_array is None or (enabled() and reaches(gpu_array.address)):
-        return
-    if library().cuda_aware().startswith("no"):
-        raise RuntimeError(
-            f"arrays are in GPU memory, which this MPI library does not reach by itself: {_advice()}"
-        )
-    if not all(view.on_gpu for view in with_cells):
-        raise RuntimeError(
-            "arrays are in host memory and in GPU memory, which only TEMPI sends in one message: "
-            f"{_advice()}. Or make an exchange of each kind"
-        )
-
-
-def _advice() -> str:
-    if enabled():
-        return (
-            "TEMPI does not reach it either. Leave TEMPI_DEVICE unset, look whether tempi info finds the "
-            "GPU, and whether that has memory left"
-        )
-    return "import tempi before mpi4py.MPI, or start the program with tempi run; tempi info shows more"
+def check_equal(
+    own: Sequence[tuple[int, ...]], layouts: Sequence[Layout], shapes: Sequence[tuple[int, ...]]
+) -> None:
+    """Check that all arrays are of the same block of cells; ValueError if not."""
+    for i, cells in enumerate(own):
+        if cells != own[0]:
+            here, there = (
+                f"has {own[k]} cells (grid shape {shapes[k]}, ghost widths {layouts[k].widths}, stagger "
+                f"{layouts[k].stagger})"
+                for k in (i, 0)
+            )
+            raise ValueError(
+                f"array {i} {here}, array 0 {there}: make them equal. tempi.Field(array, stagger=...) is for "
+                "n + 1 points of n cells, tempi.Field(array, width=...) for other ghost widths"
+            )
 
 
 def filled_dims(n_ranks: int, dims: tuple[int, ...]) -> tuple[int, ...]:
@@ -182,61 +277,3 @@ def filled_dims(n_ranks: int, dims: tuple[int, ...]) -> tuple[int, ...]:
     if min(dims) < 0 or n_ranks % fixed:
         raise ValueError(f"dims is {dims}; no numbers in place of 0 make it a grid of {n_ranks} ranks")
     return tuple(MPI.Compute_dims(n_ranks, list(dims)))
-
-
-def name_of(dtype: np.dtype[Any]) -> str:
-    """A key that is equal for dtypes of one memory layout. `dtype.descr` knows no fields that overlap."""
-    if dtype.subdtype is not None:
-        base, shape = dtype.subdtype
-        return f"{name_of(base)}{list(shape)}"
-    if dtype.fields is None or dtype.names is None:
-        return str(dtype.str)
-    fields = sorted((dtype.fields[name][1], name, name_of(dtype.fields[name][0])) for name in dtype.names)
-    return f"{dtype.itemsize} bytes with " + ", ".join(f"{name}: {of} at {at}" for at, name, of in fields)
-
-
-def find_axes(axes: Axes | None, n_dims: int, n_arrays: int) -> list[tuple[int, ...]]:
-    """For each array the axes that are the grid's; ValueError if they are not `n_dims` different ones."""
-    if axes is None:
-        return [tuple(range(n_dims))] * n_arrays
-    each = axes_of_each(axes, n_arrays)
-    if any(len(one) != n_dims for one in each):
-        raise ValueError(f"axes is {axes}; name {n_dims} axes, for all arrays or for each of the {n_arrays}")
-    return each
-
-
-def axes_of_each(axes: Axes, n_arrays: int) -> list[tuple[int, ...]]:
-    """For each array what `axes` names; TypeError if not integers, ValueError if not for as many arrays."""
-    if length_of(axes) is None or all(length_of(axis) is None for axis in axes):
-        return [integers("axes", axes)] * n_arrays  # type: ignore[arg-type]
-    if len(axes) != n_arrays:
-        raise ValueError(f"axes is {axes}; name axes for all arrays or for each of the {n_arrays}")
-    return [integers("an entry of axes", one) for one in axes]  # type: ignore[arg-type]
-
-
-def find_cells(view: ArrayView, axes: tuple[int, ...], name: str) -> Strided:
-    """An array's cells with the grid's axes first.
-
-    Raises
-    ------
-    TypeError
-        If they are Python objects.
-    ValueError
-        If the array does not have these axes, is read-only, or has cells that share memory.
-    """
-    n_axes = len(view.shape)
-    first = [axis % n_axes for axis in axes if -n_axes <= axis < n_axes]
-    if len(set(first)) != len(axes):
-        raise ValueError(
-            f"{name} has shape {view.shape}; the grid's axes {axes} must be different ones of its own"
-        )
-    if view.dtype.hasobject:
-        raise TypeError(f"{name} holds Python objects ({view.dtype}), which mean nothing to other ranks")
-    if view.readonly:
-        raise ValueError(f"{name} is read-only, but its ghost cells are to be written: pass a copy")
-    order = first + [axis for axis in range(n_axes) if axis not in first]
-    shape, strides = (tuple(sizes[axis] for axis in order) for sizes in (view.shape, view.strides))
-    cells = Strided(view.address, shape, strides, view.dtype.itemsize)
-    if cells.n_bytes and may_overlap(loops_of(shape, strides), cells.cell_bytes):
-        raise ValueError(f"{name} has cells that share memory (strides {view.strides}): pass a copy")
-    return cells

@@ -85,6 +85,11 @@ def test_heat_with_numpy():
     assert "the same temperatures" in run_python(4, "heat_numpy.py", shim.clean_environment()).out
 
 
+@pytest.mark.parametrize("environment", [shim.clean_environment, shim.preloaded], ids=["library", "tempi"])
+def test_staggered_grid(environment):
+    assert "the same waves as one rank; the adjoint is exact" in run_python(4, "staggered.py", environment()).out
+
+
 def test_life_with_cupy():
     """Without a GPU or CuPy on the fake device, with a stand-in for CuPy."""
     environment = shim.preloaded(TEMPI_REPORT="1")

@@ -56,6 +56,34 @@ def _libraries() -> dict[str, Callable[[], tuple[Callable[..., Any], Callable[..
     return {"cupy": lambda: (cupy.asarray, lambda array: array.get()), "numba": numba}
 
 
+def as_with_numpy() -> None:
+    """Staggered arrays, boundary functions, the adjoint and other decompositions: the same with CuPy and NumPy."""
+    cupy.cuda.Device(COMM.rank % cupy.cuda.runtime.getDeviceCount()).use()
+    for found, wanted in zip(_results(cupy), _results(np), strict=True):
+        np.testing.assert_array_equal(cupy.asnumpy(found), wanted)
+
+
+def _results(library: Any) -> list[Any]:
+    numbers = np.random.default_rng(COMM.rank)
+    p, u = (library.asarray(numbers.integers(0, 9, shape).astype("f8")) for shape in ((9, 8), (10, 8)))
+    grid = tempi.Decomposition((5 * COMM.size, 4), (COMM.size, 1), width=2)
+    other = tempi.Decomposition((5 * COMM.size, 4), (1, COMM.size))
+    slab = library.zeros(other.local_shape(COMM.rank))
+
+    def boundary(face: tempi.Face) -> None:
+        face.array[face.ghost] = face.array[face.layer(0)]
+
+    fields = [p, tempi.Field(u, stagger=(1, 0))]
+    with tempi.HaloExchange(COMM, fields, width=2, dims=grid.dims, boundary=boundary) as halo:
+        halo()
+        found = [p.copy(), u.copy()]
+        halo.accumulate()
+        with halo.with_arrays([array.copy() for array in found]) as again:
+            again()
+    grid.redistribute(COMM, p, other, slab)
+    return [*found, p, u, slab]
+
+
 def queued_work(own_stream: bool) -> None:
     """Own cells are written by a kernel behind one that spins; then the exchange, at once."""
     cupy.cuda.Device(COMM.rank % cupy.cuda.runtime.getDeviceCount()).use()

@@ -23,6 +23,12 @@ def test_arrays_of_three_dtypes(job, library):
     job.call(worker.exchange, library, timeout=60)
 
 
+def test_as_with_numpy(job):
+    import gpu_halo_worker as worker
+
+    job.call(worker.as_with_numpy, timeout=60)
+
+
 @pytest.mark.parametrize("own_stream", [False, True], ids=["default stream", "own stream"])
 def test_queued_work_is_waited_for(job, own_stream):
     import gpu_halo_worker as worker

@@ -34,7 +34,7 @@ def wrong_number_of_ranks(comm):
 
 
 def too_many_dimensions(comm):
-    tempi.HaloExchange(comm, np.zeros((8,) * 4), dims=(1, comm.size, 1, 1))
+    tempi.HaloExchange(comm, np.zeros((3,) * 7), dims=(1, comm.size, 1, 1, 1, 1, 1))
 
 
 def which_axes(comm):
@@ -208,8 +208,8 @@ def axes_that_are_no_numbers(comm):
     tempi.HaloExchange(comm, square(), axes=(0.0, 1.0))
 
 
-def axes_of_four_dimensions(comm):
-    tempi.HaloExchange(comm, np.zeros((8,) * 4), axes=range(4))
+def axes_of_seven_dimensions(comm):
+    tempi.HaloExchange(comm, np.zeros((3,) * 7), axes=range(7))
 
 
 def fractional_dims(comm):
@@ -300,6 +300,129 @@ def no_periods(comm):
 
 def flags_as_dims(comm):
     tempi.HaloExchange(comm, square(), dims=(True, comm.size))
+
+
+def wrong_stagger(comm):
+    tempi.HaloExchange(comm, tempi.Field(square(), stagger=(1, 2)))
+
+
+def stagger_of_too_many_dimensions(comm):
+    tempi.HaloExchange(comm, [square(), tempi.Field(square(), stagger=(1, 0, 0))], dims=(comm.size, 1))
+
+
+def stagger_of_the_wrong_dimension(comm):
+    tempi.HaloExchange(comm, [square(), tempi.Field(np.zeros((9, 8)), stagger=(0, 1))])
+
+
+def too_few_cells_for_a_stagger(comm):
+    array = tempi.Field(np.zeros((8, 8)), width=(1, 3), stagger=True)
+    tempi.HaloExchange(comm, array, periods=True)
+
+
+def wrong_width_of_a_field(comm):
+    tempi.HaloExchange(comm, tempi.Field(square(), width=(1, 1, 1)), dims=(comm.size, 1))
+
+
+def wrong_axes_of_a_field(comm):
+    tempi.HaloExchange(comm, [square(), tempi.Field(square(), axes=(0, 1, 2))], dims=(comm.size, 1))
+
+
+def different_staggers(comm):
+    array = np.zeros((9, 8)) if comm.rank else np.zeros((8, 9))
+    tempi.HaloExchange(comm, tempi.Field(array, stagger=(1, 0) if comm.rank else (0, 1)))
+
+
+def mask_of_too_many_places(comm):
+    tempi.HaloExchange(comm, square(), mask=np.ones((2, 2), bool))
+
+
+def mask_of_numbers(comm):
+    tempi.HaloExchange(comm, square(), mask=np.ones((comm.size, 1)))
+
+
+def mask_of_other_dims(comm):
+    tempi.HaloExchange(comm, square(), dims=(1, comm.size), mask=np.ones((comm.size, 1), bool))
+
+
+def empty_mask(comm):
+    tempi.HaloExchange(comm, square(), mask=np.zeros((comm.size, 1), bool))
+
+
+def different_masks(comm):
+    mask = [[True, True, False], [True, False, True]][comm.rank]
+    tempi.HaloExchange(comm, np.zeros(6), mask=mask)
+
+
+def mask_with_listed_neighbours(comm):
+    tempi.HaloExchange(comm, square(), neighbours={(0, 1): comm.rank}, mask=np.ones((1, 1), bool))
+
+
+def neighbours_in_no_direction(comm):
+    tempi.HaloExchange(comm, square(), neighbours={(0, 0): 1})
+
+
+def neighbours_two_steps_away(comm):
+    tempi.HaloExchange(comm, square(), neighbours={(0, 2): 1})
+
+
+def neighbour_that_does_not_exist(comm):
+    tempi.HaloExchange(comm, square(), neighbours={(0, 1): comm.size})
+
+
+def neighbour_by_name(comm):
+    tempi.HaloExchange(comm, square(), neighbours={(0, 1): "left"})
+
+
+def one_sided_neighbours(comm):
+    tempi.HaloExchange(comm, square(), neighbours={} if comm.rank else {(0, 1): 1})
+
+
+def neighbours_on_one_rank(comm):
+    tempi.HaloExchange(comm, square(), neighbours="all" if comm.rank else {})
+
+
+def listed_neighbours_whose_faces_differ(comm):
+    neighbours = {(0, -1): 0} if comm.rank else {(0, 1): 1}
+    tempi.HaloExchange(comm, np.zeros((8 + comm.rank, 8)), neighbours=neighbours)
+
+
+def listed_neighbours_with_few_cells(comm):
+    neighbours = {(0, -1): 0} if comm.rank else {(0, 1): 1}
+    tempi.HaloExchange(comm, square(), 3, neighbours=neighbours)
+
+
+def boundary_that_is_no_function(comm):
+    tempi.HaloExchange(comm, square(), boundary=1)
+
+
+def accumulate_structures(comm):
+    with tempi.HaloExchange(comm, square("f4,i4")) as exchange:
+        exchange.accumulate()
+
+
+def accumulate_on_a_gpu_without_tempi(comm):
+    exchange = tempi.HaloExchange(comm, SaysItIsOnAGpu())
+    try:
+        exchange()
+        exchange.accumulate()
+    finally:
+        exchange.free()
+
+
+def accumulate_after_free(comm):
+    with tempi.HaloExchange(comm, square()) as exchange:
+        exchange.accumulate()
+    exchange.accumulate()
+
+
+def accumulate_while_under_way(comm):
+    exchange = tempi.HaloExchange(comm, square())
+    exchange.start()
+    try:
+        exchange.accumulate()
+    finally:
+        exchange.finish()
+        exchange.free()
 
 
 def texts():

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from support.effort import examples
 from tempi.halo.decomposition import Decomposition
-from tempi.halo.ghosts import exchanged_regions, ghost_region, own_region, sent_region, widths_of
+from tempi.halo.ghosts import widths_of
+from tempi.halo.layout import Layout
 from tempi.halo.process_grid import ProcessGrid, directions, opposite
+from tempi.halo.regions import exchanged_regions
 
 
 @st.composite
 def decompositions(draw):
-    n_dims = draw(st.integers(1, 3))
+    n_dims = draw(st.integers(1, 4))
     dims = [draw(st.integers(1, 3)) for _ in range(n_dims)]
     widths = [(draw(st.integers(0, 3)), draw(st.integers(0, 3))) for _ in dims]
     shape = [n * max(1, *pair) + draw(st.integers(0, 7)) for n, pair in zip(dims, widths, strict=True)]
@@ -61,12 +63,23 @@ def moved_block(decomposition, rank, n_axes):
     return tuple(block)
 
 
+def regions_of(decomposition, rank, neighbours="all"):
+    """What a rank sends and receives, of one array."""
+    layout = Layout(decomposition.widths, (0,) * len(decomposition.dims))
+    own = layout.cells(decomposition.local_shape(rank))
+    found = exchanged_regions(decomposition.grid, rank, [layout], own, neighbours)
+    return [{peer: [region for _, region in regions] for peer, regions in each.items()} for each in found]
+
+
 @examples(200)
 @given(decompositions())
 def test_ghost_regions_and_own_cells_are_all_cells_once(decomposition):
-    shape, widths = decomposition.local_shape(0), decomposition.widths
-    regions = [ghost_region(shape, widths, direction) for direction in directions(len(shape))]
-    counted = [cells(region) for region in (*regions, own_region(shape, widths))]
+    """On a torus, where all ghost cells are received."""
+    torus = Decomposition(decomposition.shape, decomposition.dims, decomposition.width, True)
+    shape = torus.local_shape(0)
+    _, received = regions_of(torus, 0)
+    regions = [region for each in received.values() for region in each]
+    counted = [cells(region) for region in (*regions, torus.interior(0))]
     assert sum(map(len, counted)) == len(set().union(*counted)) == prod(shape)
 
 
@@ -74,20 +87,12 @@ def test_ghost_regions_and_own_cells_are_all_cells_once(decomposition):
 @given(decompositions(), st.sampled_from(["all", "faces"]))
 def test_both_ends_of_a_message_mean_the_same_global_cells(decomposition, neighbours):
     grid = decomposition.grid
-    every = [
-        exchanged_regions(grid, rank, decomposition.local_shape(rank), decomposition.widths, neighbours)
-        for rank in range(grid.size)
-    ]
+    every = [regions_of(decomposition, rank, neighbours) for rank in range(grid.size)]
     for rank, peer in product(range(grid.size), repeat=2):
         sent, received = every[rank][0].get(peer, []), every[peer][1].get(rank, [])
         assert len(sent) == len(received)
         for here, there in zip(sent, received, strict=True):
             assert global_cells(decomposition, rank, here) == global_cells(decomposition, peer, there)
-    for rank in range(grid.size):
-        shape, widths = decomposition.local_shape(rank), decomposition.widths
-        wanted = [d for d in directions(len(shape), neighbours) if grid.neighbour(rank, d) is not None]
-        filled = [cells(region) for regions in every[rank][1].values() for region in regions]
-        assert set().union(*filled) == set().union(*(cells(ghost_region(shape, widths, d)) for d in wanted))
 
 
 def global_cells(decomposition, rank, region):
@@ -123,11 +128,10 @@ def test_neighbours_are_mutual(dims, periods):
 
 
 def test_worked_example():
-    """One dimension, own cells 2 to 7, low ghosts 0 and 1, high ghost 8."""
-    assert ghost_region((9,), [(2, 1)], (-1,)) == (slice(0, 2),)
-    assert ghost_region((9,), [(2, 1)], (1,)) == (slice(8, 9),)
-    assert sent_region((9,), [(2, 1)], (-1,)) == (slice(2, 3),)
-    assert sent_region((9,), [(2, 1)], (1,)) == (slice(6, 8),)
+    """One dimension, own cells 2 to 7, low ghosts 0 and 1, high ghost 8; rank 1 of 3."""
+    sent, received = regions_of(Decomposition((18,), (3,), [(2, 1)]), 1)
+    assert received == {0: [(slice(0, 2),)], 2: [(slice(8, 9),)]}
+    assert sent == {0: [(slice(2, 3),)], 2: [(slice(6, 8),)]}
 
 
 def test_the_first_ranks_own_the_cells_that_do_not_divide():
@@ -159,7 +163,7 @@ def test_an_open_dimension_of_one_rank_may_be_narrower_than_its_ghost_cells():
         (lambda: Decomposition((8, 8), (2, 1), axes=(0, 5)).scatter(np.zeros((8, 8)), 0), "axes (0, 5) must be"),
         (lambda: Decomposition((8, 8), (2, 1), axes=(0, -2)).scatter(np.zeros((8, 8)), 0), "must be different ones"),
         (lambda: Decomposition((8, 8), (2, 1)).scatter(np.zeros(8), 0), "has shape (8,); axes (0, 1) must be"),
-        (lambda: Decomposition((8,), (2,)).block(2), "has ranks 0 to 1"),
+        (lambda: Decomposition((8,), (2,)).block(2), "rank is 2; the grid of 2 ranks has ranks 0 to 1"),
         (lambda: Decomposition((8,), (2,)).scatter(np.zeros(9), 0), "the global array has shape (9,)"),
         (lambda: Decomposition((8,), (2,)).gather([np.zeros(6)]), "1 arrays given"),
         (lambda: Decomposition((8,), (2,)).gather([np.zeros(6), np.zeros(5)]), "the array of rank 1 has shape (5,)"),

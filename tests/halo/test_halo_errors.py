@@ -18,24 +18,24 @@ def errors(ranks, make, n_ranks=2):
         (cases.wider_than_own, "ValueError", "dimension 1 has 2 own cells"),
         (cases.no_own_cells, "ValueError", "own cells"),
         (cases.wrong_number_of_ranks, "ValueError", "dims (3,) are for 3 ranks; the communicator has 2"),
-        (cases.too_many_dimensions, "ValueError", "1 to 3 dimensions"),
+        (cases.too_many_dimensions, "ValueError", "1 to 6 dimensions"),
         (cases.which_axes, "ValueError", "dims=(0, 0, 0)"),
         (cases.wrong_axes, "ValueError", "array 0 has shape (8, 8); the grid's axes (0, 2)"),
         (cases.twice_the_same_axis, "ValueError", "must be different ones"),
         (cases.axes_of_too_few_arrays, "ValueError", "for each of the 2"),
-        (cases.different_grids, "ValueError", "array 1 has a grid of (8, 9) cells, array 0 one of (8, 8)"),
+        (cases.different_grids, "ValueError", "array 1 has (6, 7) cells"),
         (cases.width_of_three_sides, "TypeError", "must be an int or (low, high)"),
         (cases.width_of_other_dimensions, "ValueError", "an entry for each of 2 dimensions"),
         (cases.negative_width, "ValueError", "fewer than 0"),
         (cases.some_neighbours, "ValueError", "must be 'all' or 'faces'"),
-        (cases.other_periods_than_the_communicator, "ValueError", "leave dims and periods out"),
+        (cases.other_periods_than_the_communicator, "ValueError", "leave dims, periods and mask out"),
         (cases.read_only, "ValueError", "array 1 is read-only"),
         (cases.broadcast, "ValueError", "array 0 has cells that share memory"),
         (cases.objects, "TypeError", "Python objects"),
         (cases.no_array, "TypeError", "is no array"),
         (cases.nothing, "ValueError", "at least one"),
         (cases.axes_that_are_no_numbers, "TypeError", "axes is (0.0, 1.0)"),
-        (cases.axes_of_four_dimensions, "ValueError", "axes is (0, 1, 2, 3); a grid has 1 to 3 dimensions"),
+        (cases.axes_of_seven_dimensions, "ValueError", "axes is range(0, 7); a grid has 1 to 6 dimensions"),
         (cases.fractional_dims, "TypeError", "it must be a sequence of integers"),
         (cases.one_number_as_dims, "TypeError", "dims is 2; it must be a sequence of integers"),
         (cases.dims_that_do_not_divide, "ValueError", "dims is (3, 0); no numbers in place of 0"),
@@ -50,6 +50,30 @@ def errors(ranks, make, n_ranks=2):
         (cases.the_same_array_twice, "ValueError", "arrays 0 and 1 share memory"),
         (cases.an_array_and_its_reverse, "ValueError", "arrays 1 and 2 share memory"),
         (cases.arrays_that_share_a_row, "ValueError", "arrays 0 and 1 share memory"),
+        (cases.wrong_stagger, "TypeError", "stagger is (1, 2); it must be a bool"),
+        (cases.stagger_of_too_many_dimensions, "ValueError", "stagger is (1, 0, 0); it must have an entry for each of"),
+        (cases.stagger_of_the_wrong_dimension, "ValueError", "array 1 has (7, 5) cells (grid shape (9, 8)"),
+        (cases.too_few_cells_for_a_stagger, "ValueError", "and a point at each border of a cell need at least 4"),
+        (cases.wrong_width_of_a_field, "ValueError", "an entry for each of 2 dimensions"),
+        (cases.wrong_axes_of_a_field, "ValueError", "axes is (0, 1, 2); name 2 axes"),
+        (cases.mask_of_too_many_places, "ValueError", "the places of mask are for 4 ranks; the communicator has 2"),
+        (cases.mask_of_numbers, "TypeError", "mask is of dtype float64; it must be an array of bool"),
+        (
+            cases.mask_of_other_dims,
+            "ValueError",
+            "mask has shape (2, 1); it must have one entry for each place of (1, 2)",
+        ),
+        (cases.empty_mask, "ValueError", "no place for a rank"),
+        (cases.mask_with_listed_neighbours, "ValueError", "leave dims, periods and mask out"),
+        (cases.neighbours_in_no_direction, "ValueError", "neighbours has the direction (0, 0)"),
+        (cases.neighbours_two_steps_away, "ValueError", "neighbours has the direction (0, 2)"),
+        (cases.neighbour_that_does_not_exist, "ValueError", "neighbours has rank 2 in direction (0, 1)"),
+        (cases.neighbour_by_name, "TypeError", "neighbours has 'left' in direction (0, 1); it must be a rank"),
+        (cases.one_sided_neighbours, "ValueError", "rank 0 lists rank 1 in direction (0, 1), but rank 1 lists no rank"),
+        (cases.listed_neighbours_whose_faces_differ, "ValueError", "but own 6 and 7 cells along dimension 0"),
+        (cases.listed_neighbours_with_few_cells, "ValueError", "dimension 1 has 2 own cells"),
+        (cases.boundary_that_is_no_function, "TypeError", "boundary is of type int; it must be a function"),
+        (cases.accumulate_structures, "TypeError", "accumulate adds integers, float32"),
     ],
 )
 def test_wrong_arguments(ranks, make, kind, words):
@@ -68,8 +92,17 @@ def test_one_ranks_error_is_raised_by_all(ranks):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (cases.different_widths, "widths must be the same on all ranks: rank 0 has ((0, 0), (0, 0)), rank 1"),
+        (
+            cases.different_widths,
+            "widths of array 0 must be the same on all ranks: rank 0 has ((0, 0), (0, 0)), rank 1",
+        ),
         (cases.different_dtypes, "arrays must be the same on all ranks"),
+        (
+            cases.different_staggers,
+            "stagger of array 0 must be the same on all ranks: rank 0 has (0, 1), rank 1 (1, 0)",
+        ),
+        (cases.neighbours_on_one_rank, "grid must be the same on all ranks: rank 0 has the neighbours that each rank"),
+        (cases.different_masks, "mask must be the same on all ranks: rank 0 has a mask with 2 ranks"),
         (cases.different_dims, "grid must be the same on all ranks"),
         (cases.blocks_that_do_not_meet, "ranks 0 and 1 are at the same place along dimension 1"),
     ],
@@ -87,6 +120,8 @@ def test_ranks_that_contradict_each_other(ranks, make, words):
         (cases.finish_what_has_not_begun, "is idle; this call needs one that is under way"),
         (cases.free_while_under_way, "is under way; this call needs one that is idle"),
         (cases.start_after_free, "is freed"),
+        (cases.accumulate_after_free, "is freed"),
+        (cases.accumulate_while_under_way, "is under way; this call needs one that is idle"),
         (cases.error_half_way, "is under way; this call needs one that is idle"),
     ],
 )
@@ -150,6 +185,12 @@ def test_gpu_arrays_that_overlap(ranks):
 
 def test_arrays_that_lie_between_each_other_are_exchanged(ranks):
     assert ranks(2, preload=False).call(cases.quantities_of_one_array) == [None, None]
+
+
+def test_gpu_arrays_are_added_with_tempi_only(ranks):
+    job = ranks(1, preload=False, TEMPI_CUDA_AWARE="1")
+    ((name, text),) = job.call(worker.error_of, cases.accumulate_on_a_gpu_without_tempi)
+    assert (name, text) == ("RuntimeError", "accumulate adds arrays in GPU memory with TEMPI only, which is off")
 
 
 @pytest.mark.parametrize("use", [cases.copied, cases.copied_deeply, cases.pickled])

@@ -81,7 +81,9 @@ class Exchanges:
         self.checks: list[tuple[Callable[[], Bytes], Bytes]] = []
         every = list(shapes().values())
         self.pairs = [
-            make_pair(comm, self.random.randrange(comm.size), self.random.randrange(comm.size), i, self.random.choice(every))
+            make_pair(
+                comm, self.random.randrange(comm.size), self.random.randrange(comm.size), i, self.random.choice(every)
+            )
             for i in range(n_pairs)
         ]
         self.n = 0
@@ -173,7 +175,9 @@ def random_exchanges(seed: int, n_pairs: int, n_steps: int) -> dict[str, int]:
     return counts()
 
 
-def one_exchange_after_another(n: int, late: float = 0.0, kinds: tuple[str, str] = ("device", "device")) -> dict[str, int]:
+def one_exchange_after_another(
+    n: int, late: float = 0.0, kinds: tuple[str, str] = ("device", "device")
+) -> dict[str, int]:
     """`n` exchanges with the neighbour of a ring, all queued before the first wait; rank 1 begins late."""
     tempi.reset_stats()
     exchanges = Exchanges(WORLD, 7, 0)

@@ -120,6 +120,10 @@ def torch() -> pytest.MarkDecorator:
     return _unless(importlib.util.find_spec("torch") is not None, "needs PyTorch: pip install torch")
 
 
+def jax() -> pytest.MarkDecorator:
+    return _unless(importlib.util.find_spec("jax") is not None, "needs JAX: pip install jax")
+
+
 def lmod() -> str:
     """Its command."""
     found = os.environ.get("LMOD_CMD") or "/usr/share/lmod/lmod/libexec/lmod"

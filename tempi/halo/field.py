@@ -1,0 +1,79 @@
+"""An array of a halo exchange, with what differs from the other arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tempi.halo.ghosts import Width, widths_of
+from tempi.halo.layout import Layout
+from tempi.halo.process_grid import flags_of
+
+Widths = int | Sequence[int | Sequence[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """An array of a `HaloExchange` whose ghost cells, points or axes differ from those of the other arrays.
+
+    Parameters
+    ----------
+    array : array
+        As `HaloExchange` takes it.
+    width : int or sequence of (int or pair of int), optional
+        Layers of ghost cells of this array. By default those of the exchange.
+    stagger : int or sequence of int, optional
+        1 in the dimensions in which the array has a point at each border of a cell: n + 1 points for n
+        cells, else 0. In three dimensions ``(1, 0, 0)`` are the faces across the first dimension,
+        ``(0, 1, 1)`` the edges along it, and ``(1, 1, 1)`` the corners of the cells. By default the array
+        has a point in each cell. See the notes of `HaloExchange`.
+    axes : sequence of int, optional
+        The axes of this array that are the dimensions of the grid. By default those of the exchange.
+    write_read_only : bool, default False
+        Write also into an array that its library calls read-only, such as an array of JAX. The caller
+        ensures that nobody else relies on its contents.
+
+    Examples
+    --------
+    >>> u = tempi.Field(np.zeros((n + 3, m + 2)), stagger=(1, 0))  # on the faces across the first dimension
+    >>> v = tempi.Field(np.zeros((n + 2, m + 3)), stagger=(0, 1))
+    >>> exchange = tempi.HaloExchange(comm, [np.zeros((n + 2, m + 2)), u, v])
+    """
+
+    array: object
+    width: Widths | None = None
+    stagger: int | Sequence[int] | None = None
+    axes: Sequence[int] | None = None
+    write_read_only: bool = False
+
+    def layout(self, width: Widths, n_dims: int) -> Layout:
+        """Ghost cells and staggering, where `width` is that of the exchange.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is wrong.
+        """
+        widths: tuple[Width, ...] = widths_of(width if self.width is None else self.width, n_dims)
+        return Layout(widths, stagger_of(False if self.stagger is None else self.stagger, n_dims))
+
+
+def stagger_of(told: int | Sequence[int], n_dims: int) -> tuple[int, ...]:
+    """0 or 1 for each dimension.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a bool nor a sequence of them.
+    ValueError
+        If there is not one for each dimension.
+    """
+    flags = flags_of("stagger", told, n_dims)
+    if len(flags) != n_dims:
+        raise ValueError(f"stagger is {told!r}; it must have an entry for each of {n_dims} dimensions")
+    return tuple(map(int, flags))
+
+
+def field_of(told: object) -> Field:
+    """A field as it is; an array as a field in which nothing differs."""
+    return told if isinstance(told, Field) else Field(told)
