@@ -1,7 +1,7 @@
 // The pending reductions of all communicators of this process. They go on in every MPI call that looks after pending
 // sends, and by the progress thread (transfer/progress_thread.hpp): another member may wait for this one while it
-// computes, or waits in a call of the library. The calls of the library that take the place of kernels need an MPI call of
-// the program below MPI_THREAD_MULTIPLE: a rank that waits in the library alone makes them late.
+// computes, or waits in a call of the library. Below MPI_THREAD_MULTIPLE, the calls of the library that take the place
+// of kernels need an MPI call of the program that TEMPI looks into: a rank that waits in the library makes them late.
 #pragma once
 
 #include <atomic>
