@@ -283,23 +283,37 @@ def errors() -> dict[str, str]:
     return said
 
 
-def peer_dies(when: str) -> str:
-    """Rank 1 dies before or after an exchange; rank 0 waits for nothing for ever, and is told."""
-    import os
-
-    stream, rows = FakeStream(), shapes()["rows"]
-    WORLD.Set_errhandler(MPI.ERRORS_RETURN)
-    pairs = [make_pair(WORLD, rank, 1 - rank, 5, rows) for rank in range(2)]
-    requests = [request for pair in pairs for request in pair.requests]
-    tempi.start_enqueue(requests, stream)
-    tempi.wait_enqueue(requests, stream)
-    stream.synchronize()
-    if WORLD.rank == 1:
-        if when == "started":
-            tempi.start_enqueue(requests, stream)
-        os._exit(0)
-    tempi.start_enqueue(requests, stream)
-    first = _error(lambda: tempi.wait_enqueue(requests, stream))
-    stream.synchronize()
-    tempi.start_enqueue(requests, stream)
-    return first or _error(lambda: tempi.wait_enqueue(requests, stream))
+def halo_exchanges(n: int, captured: bool) -> dict[str, int]:
+    """A halo exchange in a stream: behind work that fills the array, before work that reads it."""
+    tempi.reset_stats()
+    grid = tempi.Decomposition((12, 10), tuple(MPI.Compute_dims(WORLD.size, 2)), (1, 2), periods=True)
+    whole = np.random.default_rng(5).random((12, 10))
+    wrapped = np.pad(whole, [(1, 1), (2, 2)], mode="wrap")
+    block = grid.block(WORLD.rank)
+    wanted = wrapped[tuple(slice(p.start, p.stop + 2 * w) for p, w in zip(block, (1, 2), strict=True))]
+    scattered = grid.scatter(whole, WORLD.rank)
+    array, stream = FakeArray.from_numpy(scattered), FakeStream()
+    library().fake_unfinished()
+    read = []
+    with tempi.HaloExchange(WORLD, array, (1, 2), periods=True, dims=grid.dims) as exchange:
+        exchange.enqueue(stream)
+        if captured:
+            stream.begin_capture()
+            exchange.enqueue(stream)
+            graph = stream.end_capture()
+        for k in range(n):
+            stream.copy(array, scattered)
+            if captured:
+                graph.launch(stream)
+            elif k % 2 == 0:
+                exchange.enqueue(stream)
+            else:
+                exchange.start(stream)
+                exchange.finish(stream)
+            read.append(FakeArray(array.shape, array.dtype))
+            stream.copy(read[-1], array)
+            stream.fill(array, 0xEE)
+        stream.synchronize()
+    for one in read:
+        np.testing.assert_array_equal(one.to_numpy(), wanted)
+    return counts()

@@ -1,10 +1,18 @@
 """Exchanges that are queued in a stream of the program: persistent requests and TEMPI_Startall_enqueue."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import enqueue_worker as worker
 import pytest
 
+from support import needs, shim
 from support.effort import scaled
+from support.programs import mpirun_python
 
+HERE = Path(__file__).parent
 FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0"}
 N_RANKS = (1, 2, 3)
 
@@ -68,3 +76,27 @@ def test_errors(ranks):
     assert said["same address"] == "True"
     assert "freed the buffer" in said["freed buffer"]
     assert "cannot be captured" in said["captured"]
+
+
+@pytest.mark.parametrize("captured", [False, True], ids=["queued", "captured"])
+@pytest.mark.parametrize("n_ranks", (1, 2, 4))
+def test_halo_exchanges(ranks, n_ranks, captured):
+    for counts in ranks(n_ranks, **FAKE).call(worker.halo_exchanges, 6, captured):
+        assert counts == {worker.CHANNEL: 2 if captured else 7}
+
+
+def test_halo_exchanges_without_direct_messages(ranks):
+    for counts in ranks(2, **{**FAKE, "TEMPI_NO_DIRECT": "1"}).call(worker.halo_exchanges, 6, False):
+        assert worker.CHANNEL not in counts
+
+
+@needs.open_mpi("its launcher can be stopped")
+@pytest.mark.parametrize("when", ["idle", "started", "queued"])
+def test_a_peer_that_dies_ends_the_wait(tmp_path, when):
+    """The stream does not hang, and the next call says so."""
+    report = tmp_path / "report"
+    path = os.pathsep.join(filter(None, sys.path))
+    common = {**FAKE, "PYTHONPATH": path, "LD_PRELOAD": shim.preload(), "TESTS_REPORT": str(report), "TESTS_DIES": when}
+    command = mpirun_python([common] * 2, HERE / "dying_peer_program.py")
+    subprocess.run(command, env=shim.clean_environment(), capture_output=True, timeout=60, check=False)
+    assert "at the other end" in report.read_text()

@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "base/mutex.hpp"
-#include "model/strategy.hpp"
 #include "peer/peer.hpp"
 #include "transport/ipc/end_words.hpp"
 #include "transport/ipc/ipc.hpp"
@@ -85,7 +84,7 @@ void vacate(const ChannelEntry& entry) {
 
 // Why this end cannot have a channel, whatever the other one is. Empty: it can.
 std::string refusal_of(const Transfer& transfer, std::uint64_t comm) {
-  if (!has_segment() || !model::direct_is_wanted()) return "direct messages are off";
+  if (!has_segment()) return "direct messages are off";
   if (transfer.peer < 0 || transfer.tag < 0) return "it is a receive from any source or with any tag";
   if (comm == 0) return "its communicator is not known to all of its processes";
   const PackedBuffer& packed_buffer = transfer.packed_buffer;
