@@ -34,6 +34,7 @@ The entries of `TEMPI_FAKE_FAIL`:
 | `allocate:N`, `pinned:N`, `launch:N`, `copy:N`, `finish:N`, `map:N` | the N-th call of this name fails |
 | `NAME:N:KIND` | the N-th call of NAME, which is one of these names, throws KIND |
 | `NAME:N:kill` | the process ends in the N-th call of NAME |
+| `query:N` | the N-th call that asks whether a mark is reached fails |
 | `flip:N` | the N-th copy writes a wrong byte |
 | `share:N` | the N-th call that shares memory shares nothing |
 | `unmap:N` | the N-th unmap takes two seconds |

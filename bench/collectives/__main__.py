@@ -1,4 +1,4 @@
-"""Reductions and broadcasts of doubles in GPU memory, by MPI with TEMPI and by NCCL.
+"""Reductions and broadcasts of doubles in GPU memory: MPI with TEMPI (all forms of a call), and NCCL.
 
 The time is that of the slowest rank. Needs CuPy and a GPU for each rank; NCCL where CuPy finds it.
 
@@ -26,8 +26,8 @@ def rows_of(mpirun: str, shim: Path, ranks: int) -> list[dict[str, object]]:
     printed = rows_printed([*launch_command(mpirun, ranks), *preloaded, *program])
     rows: list[dict[str, object]] = []
     for line in printed.splitlines():
-        if line.count(",") == 4:
-            operation, n_bytes, way, us, right = line.split(",")
+        if line.count(";") == 4:
+            operation, n_bytes, way, us, right = line.split(";")
             row = {"operation": operation, "bytes": int(n_bytes), "way": way, "median_us": float(us)}
             rows.append({"ranks": ranks, **row, "right": right})
     return rows

@@ -1,4 +1,4 @@
-"""One rank of ``bench.collectives``; rank 0 prints lines "operation,bytes,way,us,right".
+"""One rank of ``bench.collectives``; rank 0 prints lines "operation;bytes;way;us;right".
 
 Run it with the shim preloaded, one rank a GPU:
 
@@ -7,6 +7,7 @@ Run it with the shim preloaded, one rank a GPU:
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -47,6 +48,33 @@ class Buffers:
             "Bcast": lambda: COMM.Bcast(self.sent),
         }
         return calls[operation]
+
+    def nonblocking(self, operation: str) -> Call:
+        part, blocks = self.received[: self.block], self.sent[: self.block * SIZE]
+        calls: dict[str, Call] = {
+            "Allreduce": lambda: COMM.Iallreduce(self.sent, self.received).Wait(),
+            "Reduce_scatter_block": lambda: COMM.Ireduce_scatter_block(blocks, part).Wait(),
+            "Reduce": lambda: COMM.Ireduce(self.sent, self.received).Wait(),
+            "Bcast": lambda: COMM.Ibcast(self.sent).Wait(),
+        }
+        return calls[operation]
+
+    def persistent(self, operation: str) -> Call:
+        """Throws NotImplementedError if this MPI has no persistent collective operations."""
+        part, blocks = self.received[: self.block], self.sent[: self.block * SIZE]
+        made: dict[str, Callable[[], MPI.Prequest]] = {
+            "Allreduce": lambda: COMM.Allreduce_init(self.sent, self.received),
+            "Reduce_scatter_block": lambda: COMM.Reduce_scatter_block_init(blocks, part),
+            "Reduce": lambda: COMM.Reduce_init(self.sent, self.received),
+            "Bcast": lambda: COMM.Bcast_init(self.sent),
+        }
+        request = made[operation]()
+
+        def call() -> None:
+            request.Start()
+            request.Wait()
+
+        return call
 
     def by_nccl(self, operation: str, comm: Any) -> Call:
         stream = cupy.cuda.Stream(non_blocking=True)
@@ -113,6 +141,9 @@ def nccl_comm() -> Any:
 
 def ways(buffers: Buffers, operation: str, comm: Any) -> Iterator[tuple[str, Call]]:
     yield "MPI", buffers.by_mpi(operation)
+    yield "MPI, nonblocking", buffers.nonblocking(operation)
+    with contextlib.suppress(NotImplementedError):
+        yield "MPI, persistent", buffers.persistent(operation)
     if comm is not None:
         yield "NCCL", buffers.by_nccl(operation, comm)
 
@@ -129,7 +160,7 @@ def main() -> None:
                 right = COMM.allreduce(buffers.is_right(operation, call), MPI.LAND)
                 us = median_us(call)
                 if RANK == 0:
-                    print(f"{operation},{n_bytes},{way},{us:.2f},{right}", flush=True)
+                    print(f"{operation};{n_bytes};{way};{us:.2f};{right}", flush=True)
 
 
 if __name__ == "__main__":

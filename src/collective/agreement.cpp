@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "base/log.hpp"
-#include "base/recycled.hpp"
 #include "collective/blocks.hpp"
+#include "collective/continued.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "peer/ids.hpp"
@@ -31,50 +31,6 @@ constexpr unsigned kImpossible = kOnGpu | kNotDirect;
 Outcome outcome_of(unsigned memory) { return memory == kOnGpu ? Outcome::sent_direct : Outcome::passed_faster; }
 
 bool are_messages(unsigned votes) { return (votes & kOnGpu) != 0 && (votes & kNotDirect) == 0; }
-
-// The messages of a schedule that is under way.
-class ScheduleUnderWay final : public message::Continuation {
- public:
-  explicit ScheduleUnderWay(std::shared_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {}
-
-  bool has_ended(message::Message& message, bool waits) noexcept override {
-    try {
-      return schedule_->has_ended(waits, message.start_code);
-    } catch (...) {
-      message.failure.emplace(caught_error());
-      return true;
-    }
-  }
-
- private:
-  const std::shared_ptr<Schedule> schedule_;
-};
-
-class ByMessages final : public message::CompletionHook {
- public:
-  explicit ByMessages(std::shared_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {}
-
-  int start(message::Message& message) noexcept override {
-    try {
-      if (const int code = schedule_->start(); code != MPI_SUCCESS) return raise(message.comm, code);
-      message.continuation = std::make_shared<ScheduleUnderWay>(schedule_);
-    } catch (const Refused& refused) {
-      return raise(message.comm, refused.code);
-    } catch (...) {
-      return raise(message.comm, caught_error());
-    }
-    message.state.become(message::MessageState::replaced);
-    return MPI_SUCCESS;
-  }
-
- private:
-  const std::shared_ptr<Schedule> schedule_;
-};
-
-void hand_out(const Call& call, const message::MessagePtr& message) {
-  message::Engine::get().manage(message);
-  store_handle(call.request, message->request);
-}
 
 void warn_not_by_messages(const Error& cause) {
   warn_fallback("the MPI library carries out a collective call", cause.what());
@@ -110,14 +66,15 @@ Agreement* Agreement::of(Handle comm) noexcept {
 Agreement::Agreement(const Group& group) : program_comm_(group.comm) {
   const std::uint64_t id = group.is_inter ? 0 : peer::comm_id(group.comm);
   if (id == 0 || group.size > Consensus::kMostMembers) return;
-  consensus_.emplace(group.comm, id, group.rank, group.size);
+  consensus_ = std::make_shared<Consensus>(group.comm, id, group.rank, group.size);
 }
 
 void Agreement::communicator_ends() noexcept {
   schedules_.clear();
   reduction_.reset();
-  if (has_comm_) real_pmpi().MPI_Comm_free(&comm_);
-  has_comm_ = false;
+  later_reductions_.reset();
+  if (comm_) comm_->is_freed = true;
+  comm_ = nullptr;
 }
 
 std::optional<int> Agreement::carry_out(const Call& call, const Group& group, const Ends& ends) {
@@ -125,15 +82,16 @@ std::optional<int> Agreement::carry_out(const Call& call, const Group& group, co
   const bool is_long = !is_reduction && pattern_of(call.function) == Pattern::from_root && group.size > kMostReceivers;
   if (is_long) return {};
   if (call.lifetime != message::Lifetime::plain) try_to_agree(kRoundLasts);
-  if (!has_comm_) return {};
-  if (is_reduction) return reduction_->carry_out(call, group, ends);
+  if (!comm_) return {};
+  if (is_reduction && call.blocks()) return reduction_->carry_out(call, group, ends);
+  if (is_reduction) return later_reductions_->carry_out(call, group, ends);
   if (call.blocks()) return call_blocking(call, group, ends);
   return call.lifetime == message::Lifetime::plain ? call_nonblocking(call, group, ends)
                                                    : call_persistent(call, group, ends);
 }
 
 void Agreement::try_to_agree(std::chrono::milliseconds lasts) {
-  if (has_comm_ || !consensus_) return;
+  if (comm_ || !consensus_) return;
   ++n_calls_;
   if (!std::has_single_bit(n_calls_) || n_calls_ > kLastRound) return;  // each power of two is a round
   const auto round = static_cast<std::uint64_t>(std::countr_zero(n_calls_)) + 1;
@@ -147,21 +105,22 @@ void Agreement::make_comm() {
   peer::Creation creation(program_comm_);
   int rank = 0;
   real_pmpi().MPI_Comm_rank(program_comm_, &rank);
-  comm_ = comm_null();
+  Handle made = comm_null();
   {
     const Untold untold(program_comm_);
-    real_pmpi().MPI_Comm_split(program_comm_, 0, rank, &comm_);
+    real_pmpi().MPI_Comm_split(program_comm_, 0, rank, &made);
   }
-  if (key_of(comm_) == key_of(comm_null())) {
+  if (key_of(made) == key_of(comm_null())) {
     creation.failed();
     consensus_.reset();  // calls are the library's for good
     return;
   }
-  real_pmpi().MPI_Comm_set_errhandler(comm_, errors_return());
-  creation.made(comm_);
-  if (message::notes_messages()) message::transport().promise_no_probes(comm_);
+  real_pmpi().MPI_Comm_set_errhandler(made, errors_return());
+  creation.made(made);
+  if (message::notes_messages()) message::transport().promise_no_probes(made);
+  comm_ = std::make_shared<OwnComm>(made);
   reduction_.emplace(*consensus_);
-  has_comm_ = true;
+  later_reductions_.emplace(consensus_, comm_);
 }
 
 std::optional<int> Agreement::left_to_library(const Prepared& prepared) {
@@ -188,7 +147,7 @@ Agreement::SchedulePtr Agreement::kept_schedule(Steps&& steps, device::Limit lim
     std::rotate(schedules_.begin(), found, found + 1);
     return schedules_.front();
   }
-  auto made = std::make_shared<Schedule>(real_pmpi(), comm_, std::move(steps), limit);
+  auto made = std::make_shared<Schedule>(real_pmpi(), comm_->handle, std::move(steps), limit);
   std::erase_if(schedules_, [](const SchedulePtr& one) { return !one->may_be_kept(); });
   if (!made->may_be_kept()) return made;
   if (schedules_.size() >= kMostSchedules) schedules_.pop_back();
@@ -241,7 +200,7 @@ std::optional<int> Agreement::call_nonblocking(const Call& call, const Group& gr
   if (prepared.failure) throw Error(*prepared.failure);
   if (!prepared.schedule) return raise(group.comm, MPI_ERR_ARG);
   count(call, prepared);
-  const message::MessagePtr message = message_of(call, group, prepared.schedule);
+  const message::MessagePtr message = continued_message(call, group, by_messages(prepared.schedule));
   if (const int code = message->hook->start(*message); code != MPI_SUCCESS) {
     call.real.MPI_Request_free(&message->request);
     return code;
@@ -255,7 +214,7 @@ std::optional<int> Agreement::call_persistent(const Call& call, const Group& gro
   const std::size_t place = n_persistent_++ % kOwnTags;
   const Prepared prepared = prepare(call, group, ends, [&](Steps&& steps) {
     const int tag = Schedule::kFirstOwn + static_cast<int>(place);
-    return std::make_shared<Schedule>(real_pmpi(), comm_, std::move(steps), device::Limit::pool, tag);
+    return std::make_shared<Schedule>(real_pmpi(), comm_->handle, std::move(steps), device::Limit::pool, tag);
   });
   const bool may_be_kept = prepared.schedule && prepared.schedule->may_be_repeated() && persistent_[place].expired();
   const unsigned all = consensus_->joined(may_be_kept ? prepared.memory : kImpossible);
@@ -264,21 +223,8 @@ std::optional<int> Agreement::call_persistent(const Call& call, const Group& gro
   count(call, prepared);
   persistent_[place] = prepared.schedule;
   if (const int code = prepared.schedule->make(); code != MPI_SUCCESS) return raise(group.comm, code);
-  hand_out(call, message_of(call, group, prepared.schedule));
+  hand_out(call, continued_message(call, group, by_messages(prepared.schedule)));
   return MPI_SUCCESS;
-}
-
-// Its request is that of a message of this process to itself, which never starts. (Libraries share requests of messages
-// to nobody.) Throws Refused.
-message::MessagePtr Agreement::message_of(const Call& call, const Group& group, const SchedulePtr& schedule) const {
-  const bool is_programs = call.lifetime == message::Lifetime::programs;
-  auto message =
-      make_recycled<message::Message>(call.real, group.comm, is_programs ? call.lifetime : message::Lifetime::ours);
-  message->hook = std::make_shared<ByMessages>(schedule);
-  const int code =
-      call.real.MPI_Send_init(nullptr, 0, type_byte(), group.rank, Schedule::kAnyCall, group.comm, &message->request);
-  if (!is_made(code, message->request)) throw Refused{code};
-  return message;
 }
 
 void agree_early(Handle comm) noexcept {

@@ -3,7 +3,7 @@
 // launch for all of them. They agree in a call that may wait: a blocking one, MPI_Bcast_init and its relatives, or the
 // one that makes a communicator with a topology.
 //
-// Reductions are carried out by kernels, under the same agreement (node_reduction.hpp).
+// Reductions are carried out by kernels, under the same agreement (node_reduction.hpp, later_reductions.hpp).
 //
 // A call is carried out by messages if the memory of a member is that of a GPU, and nobody's is out of reach of direct
 // messages: the members vote (collective/consensus.hpp), and having found that a blocking call is the library's, vote
@@ -28,6 +28,7 @@
 
 #include "collective/consensus.hpp"
 #include "collective/gap.hpp"
+#include "collective/later_reductions.hpp"
 #include "collective/node_reduction.hpp"
 #include "collective/run.hpp"
 #include "collective/schedule.hpp"
@@ -46,7 +47,7 @@ class Agreement final : public peer::Attachment {
 
   // True: this call needs no look at its arguments, nor do the other members'.
   bool is_for_library(const Call& call) const {
-    return !has_comm_ && (!consensus_ || call.lifetime == message::Lifetime::plain);
+    return !comm_ && (!consensus_ || call.lifetime == message::Lifetime::plain);
   }
   // In a call that may wait: the members agree, or not (yet). It takes so long where a member does not come.
   void try_to_agree(std::chrono::milliseconds lasts);
@@ -74,14 +75,13 @@ class Agreement final : public peer::Attachment {
   std::optional<int> call_persistent(const Call& call, const Group& group, const Ends& ends);
   static std::optional<int> left_to_library(const Prepared& prepared);
   static void count(const Call& call, const Prepared& prepared);
-  message::MessagePtr message_of(const Call& call, const Group& group, const SchedulePtr& schedule) const;
 
   const Handle program_comm_;
-  std::optional<Consensus> consensus_{};  // none: no agreement is possible
+  std::shared_ptr<Consensus> consensus_{};  // null: no agreement is possible
   std::uint64_t n_calls_ = 0;
-  Handle comm_ = 0;  // of our messages
-  bool has_comm_ = false;
+  std::shared_ptr<OwnComm> comm_{};  // of our messages; null: the members have not agreed
   std::optional<NodeReduction> reduction_{};
+  std::optional<LaterReductions> later_reductions_{};
   std::optional<Neighborhood> neighbors_{};
   std::array<Gap, kByMessages.size()> gaps_{};
   std::vector<SchedulePtr> schedules_;  // the last one used first

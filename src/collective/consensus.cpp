@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <thread>
 
 #include "base/mutex.hpp"
 #include "collective/blocks.hpp"
-#include "mpi/progress.hpp"
+#include "collective/wait_until.hpp"
 #include "peer/peer.hpp"
-#include "transfer/engine.hpp"
 #include "transport/ipc/matcher.hpp"
 #include "transport/ipc/segment/path_record.hpp"
 
@@ -21,27 +19,9 @@ using ipc::OwnSegment;
 using ipc::PathRecord;
 using ipc::Proposal;
 using ipc::Segment;
-using Clock = std::chrono::steady_clock;
-
-constexpr int kSpins = 200;  // looks between two calls of the library
 
 ipc::Answer answer(std::uint64_t comm, std::uint64_t round, Proposal proposal) {
   return {comm, round, static_cast<std::uint8_t>(proposal)};
-}
-
-// Looks until is_done(), or until the end of time. The library and our sends go on meanwhile: other members may depend
-// on them. False: the time is over.
-template <class Fn>
-bool wait_until(Clock::time_point end, const Fn& is_done) {
-  for (int i = 0; i < kSpins; ++i) {
-    if (is_done()) return true;
-  }
-  for (;; std::this_thread::yield()) {
-    if (is_done()) return true;
-    if (Clock::now() > end) return false;
-    message::Engine::progress();
-    if (const int code = let_library_go_on(); code != MPI_SUCCESS) throw Refused{code};
-  }
 }
 
 // Boards of communicators that have ended; other members may not have read their last votes.
@@ -72,8 +52,10 @@ class Retired {
     std::uint64_t comm;
     bool is_read() const {
       const std::uint64_t n_votes = board->read.load(), n_settled = board->settled.load();
+      const std::uint64_t n_reductions = board->n_reductions_ended.load();
       return std::all_of(others.begin(), others.end(), [&](const Board* other) {
-        return other->comm.load() != comm || (other->read.load() >= n_votes && other->settled.load() >= n_settled);
+        return other->comm.load() != comm || (other->read.load() >= n_votes && other->settled.load() >= n_settled &&
+                                              other->n_reductions_ended.load() >= n_reductions);
       });
     }
   };

@@ -19,7 +19,8 @@
 //   All members come to the same result of a round.
 //   Votes are held after a successful round only. No member is two votes ahead of another: it waits for all votes.
 //   A board on which votes were held is used again when its communicator has ended and all members have read its last
-//   vote and know the path of its last call; another one as soon as its communicator has ended.
+//   vote and those of its pending reductions, and know the path of its last call; another one as soon as its
+//   communicator has ended.
 #pragma once
 
 #include <array>
@@ -53,6 +54,10 @@ class Consensus {
   std::size_t rank() const { return rank_; }
   std::size_t size() const { return members_.size(); }
   const ipc::Segment& segment_of(std::size_t member) const { return *members_[member]; }
+  ipc::ReductionBoard& reduction_board(std::size_t member, std::size_t place) const {
+    return members_[member]->reductions_of(*boards_[member])[place];
+  }
+  void note_reduction_ended() { own_->n_reductions_ended.fetch_add(1, std::memory_order_release); }
   // Its buffers: a process writes its own before a vote, and reads the others' between that vote and the next one.
   ipc::ReducedBuffers& own_buffers() { return own_->buffers; }
   const ipc::ReducedBuffers& buffers_of(std::size_t member) const { return boards_[member]->buffers; }
@@ -63,7 +68,6 @@ class Consensus {
 
  private:
   bool finds_members();
-  static_assert(kByMessages.size() <= ipc::kPathRecords);
   using Word = std::atomic<std::uint64_t> ipc::Board::*;
   bool has_answered(std::size_t member, std::uint64_t round, Word word);
   bool decide(std::uint64_t round, bool is_agreed, std::chrono::milliseconds lasts);

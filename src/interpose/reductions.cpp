@@ -1,5 +1,5 @@
-// MPI-4.1, 6.9 to 6.11, 6.12 and 6.13: reductions. Kernels reduce GPU memory: in MPI_Reduce_local, and in the blocking
-// calls among the GPUs of a node (collective/node_reduction.hpp). Operations of the program run on the CPU: they and
+// MPI-4.1, 6.9 to 6.11, 6.12 and 6.13: reductions. Kernels reduce GPU memory: in MPI_Reduce_local, and among the GPUs
+// of a node (collective/node_reduction.hpp, later_reductions.hpp). Operations of the program run on the CPU: they and
 // all else are reduced in host memory.
 #include "collective/reduction.hpp"
 #include "interpose/collective_entry.hpp"

@@ -54,6 +54,6 @@ struct Exchange {
 // Ends of one kernel.
 inline constexpr std::uint32_t kMostEnds = 1024;
 // Blocks of one kernel share its tiles. Enough blocks of 128 threads to fill a GPU; more if a block had too many tiles.
-inline constexpr std::uint32_t kExchangeBlocks = 2112, kMostTilesOfBlock = 32;
+inline constexpr std::uint32_t kExchangeBlocks = 1584, kMostTilesOfBlock = 32;
 
 }  // namespace tempi::pack

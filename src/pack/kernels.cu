@@ -129,6 +129,14 @@ __device__ __forceinline__ void note_written(const ExchangeEnd& end, std::uint32
   release(end.other_signal, end.own->count + 1);
 }
 
+// While the block waits: the box of its first tile.
+__device__ __forceinline__ void load_into_l1(const KernelBox& box) {
+  for (std::uint32_t at = 0; at < sizeof(KernelBox); at += kLineBytes / 2) {
+    std::uint64_t word;
+    asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(word) : "l"(reinterpret_cast<const char*>(&box) + at));
+  }
+}
+
 // Writes the block's tiles of each send as soon as its receiver is ready. While some receivers are not, the block looks
 // again after a few tiles: what stays on this GPU and what goes over links is moved side by side, not one behind the
 // other. No barrier between the tiles: the warps of a block go on by themselves.
@@ -150,6 +158,7 @@ __device__ __forceinline__ void send_all(const Exchange& of) {
     const std::uint32_t send = of.send_of[at.box];
     tiles[k] = {at, send};
     atomicAdd(&n_own[send], 1);
+    if (k == 0) load_into_l1(of.boxes[at.box]);
   }
   __syncthreads();
   for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
@@ -224,10 +233,15 @@ __device__ __forceinline__ void exchange(const Exchange& of) {
   end_exchange(of);
 }
 
-#define TEMPI_EXCHANGE(depth, word)                                                                                  \
-  extern "C" __global__ void __launch_bounds__(kMostThreads, kTilesPerMultiprocessor<ManyBoxes, Depth::depth, word>) \
-      tempi_exchange_##depth##_##word(const __grid_constant__ Exchange of) {                                         \
-    exchange<Depth::depth, word>(of);                                                                                \
+// More threads would need registers that are kept in memory.
+constexpr int blocks_of_exchange(std::uint32_t word_bytes) {
+  return (word_bytes == kMixedWords ? 1024 : 1536) / static_cast<int>(kMostThreads);
+}
+
+#define TEMPI_EXCHANGE(depth, word)                                                    \
+  extern "C" __global__ void __launch_bounds__(kMostThreads, blocks_of_exchange(word)) \
+      tempi_exchange_##depth##_##word(const __grid_constant__ Exchange of) {           \
+    exchange<Depth::depth, word>(of);                                                  \
   }
 #include "pack/exchange.def"
 #undef TEMPI_EXCHANGE

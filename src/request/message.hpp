@@ -24,7 +24,8 @@
 //   active     the program waits for it: every state but "inactive" and "ended"
 //   collective a message of a collective call: its transfers are those of all peers; or it has only a continuation; no
 //              status tells its bytes
-//   continuation   what else the request stands for: the send of an Isendrecv, the messages of a collective call
+//   continuation   what else the request stands for: the send of an Isendrecv, the messages or the kernels of a
+//                  collective call
 //
 // Invariants
 //   The handle that the program holds is a real request of the library: a receive's own request, or a persistent send

@@ -22,6 +22,7 @@
 #include "base/function_ref.hpp"
 #include "base/mutex.hpp"
 #include "request/message_table.hpp"
+#include "transfer/collective_work.hpp"
 #include "transfer/launch_batch.hpp"
 #include "transfer/unmatched_sends.hpp"
 #include "transport/transport.hpp"
@@ -61,7 +62,7 @@ class Engine {
   // The same, but kernels that write into this process, behind their FIN messages, may run on until end_early_fins().
   static void flush_to_early_fins() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(true);
-    progress_transport();
+    progress_others();
   }
   // The same in a call that ends only with all of these requests.
   static void flush_needed(int count, const void* requests) noexcept {
@@ -76,7 +77,7 @@ class Engine {
   // Starts the pending sends whose packing is done, and ends the early-FIN ones whose kernels are.
   static void progress() noexcept {
     if (n_work_.load(std::memory_order_acquire) != 0) get().start_pending(false);
-    progress_transport();
+    progress_others();
   }
   // Before a library send to this peer: packs its unmatched sends, and starts all pending ones. Unmatched sends to
   // other peers stay.
@@ -143,6 +144,10 @@ class Engine {
   void tend_orphans(bool at_finalize) noexcept;
 
  private:
+  static void progress_others() noexcept {
+    progress_transport();
+    if (const CollectiveWork* const work = collective_work.load(std::memory_order_acquire)) work->go_on();
+  }
   void begin_starting() noexcept;
   void end_starting() noexcept;
   void hold() noexcept;

@@ -5,6 +5,8 @@
 // program that waits outside of MPI for an effect of its message needs TEMPI_PROGRESS=thread. That is not the default:
 // with MPI_THREAD_MULTIPLE a halo exchange of two H200s takes 13 to 34 % longer (26 MPI_Isend), and Open MPI 4.1
 // refuses MPI_Win_create.
+//
+// Pending collective calls go on by the same thread at every level, as it calls no function of MPI for them.
 #pragma once
 
 #include <atomic>
@@ -19,6 +21,9 @@ enum class ProgressMode : std::uint8_t {
 };
 extern std::atomic<ProgressMode> known_progress_mode;
 inline ProgressMode progress_mode() { return known_progress_mode.load(std::memory_order_relaxed); }
+
+// The progress thread may be made.
+extern std::atomic<bool> may_have_progress_thread;
 
 // The thread level to request from the library if the program requests `required`.
 int wanted_thread_level(int required);

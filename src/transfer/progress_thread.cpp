@@ -18,6 +18,7 @@
 #include "mpi/inside.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/own_thread.hpp"
+#include "transfer/progress_mode.hpp"
 
 namespace tempi::message {
 namespace {
@@ -32,7 +33,7 @@ struct Shared {
   std::condition_variable_any changed;
   bool exists = false, stops = false;
   pthread_t thread{};
-  std::atomic<bool> is_awake{false};  // it will look at the pending sends now
+  std::atomic<bool> is_awake{false};  // it will look at the work now
 };
 
 Shared& shared() {
@@ -53,10 +54,20 @@ bool is_to_stop(Shared& all) {
   return all.stops;
 }
 
+// Starting a send calls MPI.
+bool looks_after_sends() { return progress_mode() == ProgressMode::thread; }
+
+const CollectiveWork* collective() { return collective_work.load(std::memory_order_acquire); }
+
+bool has_work() {
+  if (looks_after_sends() && Engine::get().has_pending()) return true;
+  return collective() != nullptr && collective()->is_left();
+}
+
 // A send that is posted behind this look finds the thread asleep and wakes it; one posted before is seen.
 bool may_sleep(Shared& all) {
   all.is_awake = false;
-  if (!Engine::get().has_pending()) return true;
+  if (!has_work()) return true;
   all.is_awake = true;
   return false;
 }
@@ -64,11 +75,11 @@ bool may_sleep(Shared& all) {
 // The intervals between two looks: 50, 50, 100, 200, 400, 500, 500, ... us.
 class Interval {
  public:
-  // True: calls of the program have looked after its sends meanwhile.
+  // True: calls of the program have looked after its work meanwhile.
   bool sees_calls() const {
-    const std::uint64_t before = Engine::n_calls();
+    const std::uint64_t before = n_calls();
     std::this_thread::sleep_for(now_);
-    return Engine::n_calls() != before;
+    return n_calls() != before;
   }
   void grow() {
     now_ = next_;
@@ -77,16 +88,25 @@ class Interval {
   void reset() { now_ = next_ = kShortest; }
 
  private:
+  static std::uint64_t n_calls() { return Engine::n_calls() + (collective() != nullptr ? collective()->n_go_on() : 0); }
+
   microseconds now_ = kShortest, next_ = kShortest;
 };
 
-// False: nothing is left to do.
+Engine::Look look_after_all() {
+  auto found = looks_after_sends() ? Engine::get().look_after_pending() : Engine::Look::in_vain;
+  if (collective() != nullptr && collective()->advance()) found = Engine::Look::useful;
+  return found;
+}
+
+// False: nothing is left to do. Pending sends end soon; a collective call may wait for another process for long.
 bool look(Interval& interval, bool has_seen_calls, const Inside& inside) {
-  const auto found = has_seen_calls ? Engine::Look::by_others : Engine::get().look_after_pending();
+  const auto found = has_seen_calls ? Engine::Look::by_others : look_after_all();
   if (inside.drop_thrown()) warn_once("thrown", "an error handler has thrown in the thread that starts pending sends");
-  if (found == Engine::Look::by_others) interval.grow();
+  const bool waits = found == Engine::Look::in_vain && !(looks_after_sends() && Engine::get().has_pending());
+  if (found == Engine::Look::by_others || waits) interval.grow();
   if (found == Engine::Look::useful) interval.reset();
-  return found == Engine::Look::by_others || Engine::get().has_pending() || !may_sleep(shared());
+  return found == Engine::Look::by_others || has_work() || !may_sleep(shared());
 }
 
 void* run(void*) noexcept {
@@ -139,7 +159,7 @@ bool create(Shared& all) noexcept {
   const int error = prepared ? create_own_thread(all.thread, run) : ENOMEM;
   all.exists = error == 0;
   if (all.exists) pthread_setname_np(all.thread, "tempi");
-  else warn_fallback("pending sends start with the program's next MPI call, not by a thread", std::strerror(error));
+  else warn_fallback("pending messages go on with the program's next MPI call, not by a thread", std::strerror(error));
   return all.exists;
 }
 

@@ -144,10 +144,16 @@ class Held:
     def __init__(self, kind: str, contents: Values, offset: int) -> None:
         size = contents.itemsize
         self.first, self.n_bytes, self.dtype = offset * size, contents.nbytes, contents.dtype
+        self.buffer: Buffer = at_hand(kind, self._guarded(contents))
+        self.at = MPI.buffer.fromaddress(self.buffer.address + self.first, self.n_bytes)
+
+    def _guarded(self, contents: Values) -> Values:
         whole = np.full(self.first + self.n_bytes + GUARD, 0x5A, "u1")
         whole[self.first : self.first + self.n_bytes] = contents.view("u1")
-        self.buffer: Buffer = at_hand(kind, whole)
-        self.at = MPI.buffer.fromaddress(self.buffer.address + self.first, self.n_bytes)
+        return whole
+
+    def write(self, contents: Values) -> None:
+        self.buffer.write(self._guarded(contents))
 
     def read(self) -> Values:
         whole = np.array(self.buffer.read())
@@ -193,38 +199,62 @@ def expected(case: Case, sizes: Sizes) -> Values:
     return whole[sizes.first : sizes.first + sizes.own]
 
 
-def call(case: Case, sizes: Sizes, sent: Any, into: Held) -> None:
+def arguments(case: Case, sizes: Sizes, sent: Any, into: Held) -> tuple[Any, ...]:
     datatype, op = getattr(MPI, case.datatype), getattr(MPI, case.op)
-    method = getattr(comm(), case.operation)
-    received: list[Any] = [into.at, sizes.own, datatype]
     if case.operation == "Reduce_scatter":
-        return method(sent, [into.at, datatype], sizes.counts, op)
+        return sent, [into.at, datatype], sizes.counts, op
     if case.operation == "Reduce_scatter_block":
-        return method(sent, [into.at, case.count, datatype], op)
-    return method(sent, received, op, case.root) if case.operation == "Reduce" else method(sent, received, op)
+        return sent, [into.at, case.count, datatype], op
+    received = [into.at, sizes.own, datatype]
+    return (sent, received, op, case.root) if case.operation == "Reduce" else (sent, received, op)
+
+
+class Reduction:
+    """The buffers of one call, or of one after the other with other values."""
+
+    def __init__(self, case: Case, kind: str = "device") -> None:
+        self.case, self.sizes = case, sizes_of(case)
+        self.in_place = case.in_place and (case.operation != "Reduce" or gets_result(case))
+        self.fill(0)
+        self.out = Held(kind, self.mine, case.offset)
+        self.into = Held(kind, self.before_call, case.offset)
+
+    def fill(self, turn: int) -> None:
+        self.now = self.case._replace(seed=self.case.seed + turn)
+        self.mine = values(self.now, comm().rank, self.sizes.whole)
+        self.before_call = self.mine if self.in_place else np.zeros(self.sizes.own, self.mine.dtype)
+
+    def refill(self, turn: int) -> None:
+        self.fill(turn)
+        self.out.write(self.mine)
+        self.into.write(self.before_call)
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        # mpi4py wants the count of a block from both sides of MPI_Reduce_scatter_block.
+        count = self.case.count if self.case.operation == "Reduce_scatter_block" else self.sizes.whole
+        sent = MPI.IN_PLACE if self.in_place else [self.out.at, count, getattr(MPI, self.case.datatype)]
+        return arguments(self.case, self.sizes, sent, self.into)
+
+    def check(self) -> Values:
+        """The result of this rank."""
+        np.testing.assert_array_equal(self.out.read(), self.mine)
+        result = self.into.read()
+        if gets_result(self.now):
+            compare(self.now, result[: self.sizes.own], expected(self.now, self.sizes))
+            np.testing.assert_array_equal(result[self.sizes.own :], self.before_call[self.sizes.own :])
+        elif self.case.operation == "Reduce":
+            np.testing.assert_array_equal(result, self.before_call)
+        return result
 
 
 def check(case: Case, kind: str = "device") -> bool:
     """True if kernels did the call."""
-    sizes = sizes_of(case)
-    mine = values(case, comm().rank, sizes.whole)
-    in_place = case.in_place and (case.operation != "Reduce" or gets_result(case))
-    out = Held(kind, mine, case.offset)
-    before_call = mine if in_place else np.zeros(sizes.own, mine.dtype)
-    into = Held(kind, before_call, case.offset)
-    # mpi4py wants the count of a block from both sides of MPI_Reduce_scatter_block.
-    count = case.count if case.operation == "Reduce_scatter_block" else sizes.whole
-    sent = MPI.IN_PLACE if in_place else [out.at, count, getattr(MPI, case.datatype)]
+    reduction = Reduction(case, kind)
     before = outcomes.rows()
-    call(case, sizes, sent, into)
+    getattr(comm(), case.operation)(*reduction.arguments)
     rows = outcomes.rows() - before
-    np.testing.assert_array_equal(out.read(), mine)
-    result = into.read()
-    if gets_result(case):
-        compare(case, result[: sizes.own], expected(case, sizes))
-        np.testing.assert_array_equal(result[sizes.own :], before_call[sizes.own :])
-    elif case.operation == "Reduce":
-        np.testing.assert_array_equal(result, before_call)
+    reduction.check()
     return rows[f"MPI_{case.operation}", KERNEL] == 1
 
 
@@ -237,7 +267,7 @@ def compare(case: Case, found: Values, wanted: Values) -> None:
         np.testing.assert_array_equal(found["value"], wanted["value"])
         np.testing.assert_array_equal(found["index"], wanted["index"])
     else:
-        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(found, wanted, repr(case))
 
 
 def check_seeds(seeds: list[int]) -> int:

@@ -115,7 +115,7 @@ def around_rings(most: int) -> list[tuple[int, int]]:
     return found
 
 
-def _wait(draw: random.Random, requests: list[MPI.Request]) -> None:
+def complete(draw: random.Random, requests: list[MPI.Request]) -> None:
     """Completes the requests, by calls that this rank draws."""
     open_requests = list(requests)
     while open_requests:
@@ -161,7 +161,7 @@ def under_way_together(seed: int, rounds: int) -> int:
             if own.random() < 0.1:
                 time.sleep(0.002)
         requests.append(comm.Isend(spec(sent, 1, element), there))
-        _wait(own, requests)
+        complete(own, requests)
         for call in calls:
             call.check()
             call.free()
@@ -188,7 +188,7 @@ def started_in_any_order(seed: int, rounds: int) -> int:
         else:
             for i in order:
                 requests[i].Start()
-        _wait(own, [requests[i] for i in own.sample(order, len(order))])
+        complete(own, [requests[i] for i in own.sample(order, len(order))])
         for call in calls:
             call.check()
     for call, request in zip(calls, requests, strict=True):

@@ -114,6 +114,16 @@ def test_convolution_with_torch():
     assert "the same images" in run_python(2, "convolution_torch.py", shim.preloaded()).out
 
 
+@pytest.mark.parametrize("n_ranks", [1, 3])
+def test_gradients_are_added(n_ranks):
+    on_gpu = gpu_memory.gpu_count() > 0 and find_spec("cupy")
+    environment = shim.preloaded(TEMPI_REPORT="1")
+    done = run_python(n_ranks, "gradients.py", environment, *([] if on_gpu else ["--numpy"]))
+    assert "train the same model" in done.out
+    if on_gpu:
+        assert "taken: GPU kernel" in outcomes(done.err, "MPI_Iallreduce")
+
+
 def test_fourier_transform():
     done = run_python(3, "fft.py", shim.preloaded(), "--numpy", "--cells", "24")
     assert "tempi on" in done.out

@@ -110,10 +110,10 @@ void Fake::wait_for(const Mark& mark) {
   queues_.add(own_queue(), done_at_once([] {}), static_cast<const FakeMark&>(mark).progress());
 }
 
-// A failed wait drops the queue's remaining work, as a lost GPU does.
-void Fake::pass_finish(const QueueKey& queue) {
+// A failed wait or query drops the queue's remaining work, as a lost GPU does.
+void Fake::pass_look(const char* name, const QueueKey& queue) {
   try {
-    failures_.pass("finish", ErrorKind::device);
+    failures_.pass(name, ErrorKind::device);
   } catch (...) {
     queues_.drop(queue);
     throw;
@@ -123,7 +123,7 @@ void Fake::pass_finish(const QueueKey& queue) {
 // Queries a mark once, or until it is reached.
 bool Fake::poll(const Progress& progress, const QueueKey& queue, bool waits) {
   const std::lock_guard lock(mutex_);
-  if (waits) pass_finish(queue);
+  pass_look(waits ? "finish" : "query", queue);
   do {
     if (progress.state == Progress::ahead) queues_.poll();
   } while (waits && progress.state == Progress::ahead);
@@ -135,7 +135,7 @@ void Fake::finish() {
   const std::lock_guard lock(mutex_);
   const QueueKey own = own_queue();
   check_capture(!queues_.is_captured(own));
-  pass_finish(own);
+  pass_look("finish", own);
   queues_.finish(own);
   if (queues_.take_loss(own)) throw Error(ErrorKind::device, "fake device: the work before a mark was lost");
 }

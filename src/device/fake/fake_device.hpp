@@ -198,7 +198,7 @@ class Fake final : public Device {
   void finish_legacy_queues() {
     for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal) queues_.finish(legacy_queue(ordinal));
   }
-  void pass_finish(const QueueKey& queue);
+  void pass_look(const char* name, const QueueKey& queue);
   void run_in_background();
 
   Mutex<Lock::fake_device> mutex_;

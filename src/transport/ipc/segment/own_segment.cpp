@@ -131,6 +131,12 @@ Board* OwnSegment::take_board(std::uint64_t comm) noexcept {
   for (auto& path_record : board->path_records) path_record.store(0);
   for (auto& begun : board->begun) begun.store(0);
   board->settled.store(0);
+  if (board->n_reductions_ended.exchange(0) > 0) {
+    for (ReductionBoard& reduction : segment_->reductions_of(*board)) {
+      reduction.votes.store(0);
+      reduction.ticket.store(0);
+    }
+  }
   board->comm.store(comm, std::memory_order_release);
   return board;
 }

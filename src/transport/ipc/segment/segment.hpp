@@ -11,6 +11,7 @@
 //                   never come again
 //   bounce buffer   memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
 //   board           votes of this process before the collective calls of one communicator, and its nonblocking ones
+//   reduction board votes and buffers of this process in one pending reduction of that communicator
 //   path record     of the nonblocking calls of one function (transport/ipc/segment/path_record.hpp)
 //   claim           the sender's step from "published" to "claimed": its message is a FIN message from then on, unless
 //                   it declines
@@ -69,9 +70,10 @@ struct PublishedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 9;
+inline constexpr std::uint32_t kVersion = 10;
 inline constexpr std::size_t kMatchQueues = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16,
-                             kBoards = 256, kPathRecords = 11, kImports = 1024, kChannels = 1024;
+                             kBoards = 256, kPathRecords = 17, kPendingReductions = 40, kImports = 1024,
+                             kChannels = 1024;
 inline constexpr std::size_t kWindow = 16;  // published receives of one match queue at a time
 inline constexpr std::size_t kMostMatchQueues = kMatchQueues * 3 / 4;  // else looking for a match queue takes long
 inline constexpr std::size_t kMostUnpublished =
@@ -173,6 +175,15 @@ struct ReducedBuffers {
   ReducedBuffer input, output;  // the output is the input where there is no other
 };
 
+// The protocol is in collective/reduction_votes.hpp.
+struct ReductionBoard {
+  std::atomic<std::uint64_t> votes{};   // number of the reduction << 16 | stage << 12 | the votes of each stage
+  std::atomic<std::uint64_t> ticket{};  // of the first member: number << 32 | place among the calls of the library
+  ReducedBuffers buffers{};
+};
+
+using ReductionBoards = std::array<ReductionBoard, kPendingReductions>;
+
 // The protocol is in collective/consensus.hpp. Its process alone writes a board, but for the step from "given" to
 // "accepted", and for the path records, which all members change by compare-and-swap.
 struct Board {
@@ -185,7 +196,8 @@ struct Board {
   std::array<std::atomic<std::uint64_t>, kPathRecords> path_records{};  // of the first member: bits of a PathRecord
   std::array<std::atomic<std::uint64_t>, kPathRecords> begun{};         // number of calls << 4 | memory of the last one
   std::atomic<std::uint64_t> settled{};                                 // calls of all functions whose path is known
-  ReducedBuffers buffers{};                                             // of the last reduction
+  ReducedBuffers buffers{};                                             // of the last blocking reduction
+  std::atomic<std::uint64_t> n_reductions_ended{};                      // of which the process reads nothing any more
 };
 
 // One end of a channel (transport/ipc/channel.hpp).
@@ -227,7 +239,8 @@ struct Segment {
   std::array<Slot, kSlots> slots{};
   std::array<PublishedBox, kBoxes> boxes{};  // of the layouts of published receives
   std::array<Board, kBoards> boards{};
-  std::atomic<std::uint32_t> boards_are_full{0};  // a communicator without a board will have none
+  std::array<ReductionBoards, kBoards> reduction_boards{};  // of each board; apart, as few communicators need them
+  std::atomic<std::uint32_t> boards_are_full{0};            // a communicator without a board will have none
   // The ends of channels, and for each the hash of its key; 0: vacant.
   std::array<std::atomic<std::uint64_t>, kChannels> channel_hashes{};
   std::array<ChannelEntry, kChannels> channels{};
@@ -247,6 +260,9 @@ struct Segment {
   bool is_closed(std::uint64_t comm, std::int32_t tag) const;
   // False: no receive without a match queue will be published.
   bool has_room() const { return n_match_queues.load(std::memory_order_acquire) < kMostMatchQueues; }
+  ReductionBoards& reductions_of(const Board& board) {
+    return reduction_boards[static_cast<std::size_t>(&board - boards.data())];
+  }
   std::uint16_t number_of(const MatchQueue& match_queue) const {
     return static_cast<std::uint16_t>(&match_queue - match_queues.data());
   }

@@ -1,0 +1,23 @@
+// The program's request of a collective call that messages or kernels of ours carry out: a message that has only a
+// continuation (request/message.hpp).
+#pragma once
+
+#include <memory>
+
+#include "collective/run.hpp"
+#include "collective/schedule.hpp"
+
+namespace tempi::collective {
+
+// Its request is that of a message of this process to itself, which never starts. (Libraries share requests of messages
+// to nobody.) `hook` starts what it stands for. Throws Refused.
+message::MessagePtr continued_message(const Call& call, const Group& group,
+                                      std::shared_ptr<message::CompletionHook> hook);
+
+// Starts the messages of a schedule.
+std::shared_ptr<message::CompletionHook> by_messages(std::shared_ptr<Schedule> schedule);
+
+// The program gets the request.
+void hand_out(const Call& call, const message::MessagePtr& message);
+
+}  // namespace tempi::collective

@@ -1,0 +1,71 @@
+// The buffers of a reduction on all members of a communicator, as kernels of this process reach them.
+//
+// Invariant
+//   A process writes the description of its buffers only when all others have read the last one.
+#pragma once
+
+#include <vector>
+
+#include "base/function_ref.hpp"
+#include "collective/consensus.hpp"
+#include "collective/reduction_task.hpp"
+#include "transport/ipc/imports.hpp"
+
+namespace tempi::collective {
+
+struct ReductionVote {
+  // Before the kernels: the input is in GPU memory; this process cannot take part; the others have not mapped its
+  // buffers yet.
+  static constexpr unsigned on_gpu = 1, impossible = 2, is_new = 8;
+  // Behind them: one has failed; its inputs may be lost.
+  static constexpr unsigned failed = 1, is_lost = 2;
+};
+inline bool are_by_kernels(unsigned votes) {
+  return (votes & ReductionVote::on_gpu) != 0 && (votes & ReductionVote::impossible) == 0;
+}
+
+// The buffers of this process, in memory of one GPU.
+struct OwnBuffers {
+  device::Device* device = nullptr;
+  device::Location at{};  // of the input
+  const void* input = nullptr;
+  void* output = nullptr;
+  ipc::ReducedBuffers described{};
+  unsigned vote = 0;
+};
+
+// `sent`, `received`: the program's; the vote says whether kernels of other processes reach them. May wait for the
+// program's streams.
+OwnBuffers look_at_buffers(const ReductionTask& task, const void* sent, const void* received) noexcept;
+
+class MemberBuffers {
+ public:
+  explicit MemberBuffers(const Consensus& consensus) : consensus_(consensus), addresses_(consensus.size()) {}
+
+  // Describes them to the others. False: a member has not mapped them yet, or this process not those of the others.
+  bool publish(const OwnBuffers& own, ipc::ReducedBuffers& last);
+  using Described = FunctionRef<const ipc::ReducedBuffers&(std::size_t member)>;
+  // False: some are out of reach.
+  bool map_all(const OwnBuffers& own, Described described) noexcept;
+  // All members have mapped what was published last, or not.
+  void note_mapped(bool by_all) { is_known_ = by_all; }
+  void let_go() { mappings_.let_go(); }
+
+  // The kernel of this process. `result`: in place of its output.
+  void launch(const ReductionTask& task, const device::Scope& here, void* result) const;
+
+ private:
+  struct Addresses {
+    std::uintptr_t input, output;
+  };
+
+  std::uintptr_t map(const OwnBuffers& own, std::size_t member, const ipc::ReducedBuffer& buffer);
+
+  const Consensus& consensus_;
+  bool is_known_ = false;
+  device::Context context_ = nullptr;
+  std::vector<Addresses> addresses_;
+  message::Mappings mappings_;
+};
+
+}  // namespace tempi::collective

@@ -1,0 +1,114 @@
+// A nonblocking reduction by kernels, or one execution of a persistent one: it goes on in any MPI call of the process
+// (collective/pending_reductions.hpp), and waits for nobody.
+//
+//     queued ──▶ described ──▶ (mapped) ──▶ reducing ──▶ reduced ──▶ ended
+//                    └────────────┴─────────────────────────┴──▶ refused ──▶ in_turn ──▶ in_library ──▶ ended
+//
+//   queued      a member reads the reduction before it in its place
+//   described, mapped, reduced   the votes of all members are waited for (collective/reduction_votes.hpp)
+//   reducing    the kernel of this process runs
+//   refused     kernels cannot do it, on all members alike; the first member's ticket is waited for
+//   in_turn     the library's calls with earlier tickets are not made yet: libraries want one order on all members
+//
+// Invariants
+//   Steps up to in_turn are made by one thread at a time, which holds the lock of pending_reductions.hpp, and call no
+//   function of the library. The others are made by threads of the program that call MPI.
+//   It is complete when the kernels of all members are: they read this process's input and write its output.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "base/error.hpp"
+#include "collective/library_reduction.hpp"
+#include "collective/member_buffers.hpp"
+#include "collective/reduction_votes.hpp"
+#include "device/staging.hpp"
+
+namespace tempi::collective {
+
+// A communicator of TEMPI. It is freed after its last user if its members end it.
+struct OwnComm {
+  Handle handle;
+  bool is_freed = false;
+
+  explicit OwnComm(Handle made) : handle(made) {}
+  ~OwnComm();
+  OwnComm(const OwnComm&) = delete;
+  OwnComm& operator=(const OwnComm&) = delete;
+};
+
+// What the pending reductions of a communicator share. It outlives the communicator while some are there.
+struct ReductionMembers {
+  std::shared_ptr<Consensus> consensus;
+  std::shared_ptr<OwnComm> comm;
+  std::uint64_t n_tickets = 0, n_called = 0;  // given by this process; calls of the library that it has made
+  bool is_calling = false;
+};
+
+// A place of the reduction boards: pending reductions use it one after the other.
+struct ReductionPlace {
+  ReductionPlace(std::shared_ptr<ReductionMembers> of, std::size_t place)
+      : members(std::move(of)), votes(*members->consensus, place), buffers(*members->consensus) {}
+
+  const std::shared_ptr<ReductionMembers> members;
+  ReductionVotes votes;
+  MemberBuffers buffers;
+  std::uint64_t n = 0;  // reductions that have been begun here
+};
+
+class PendingReduction {
+ public:
+  // The next one of the place.
+  PendingReduction(std::shared_ptr<ReductionPlace> place, const ReductionTask& task, OwnBuffers own,
+                   const LibraryReduction& library);
+
+  // The steps that can be made now. False: none.
+  bool advance() noexcept;
+  // Nobody needs to advance it any more.
+  bool is_advanced() const { return at() == At::in_library || at() == At::ended; }
+  // The next call of the library on its communicator is that of this reduction.
+  bool may_call_library() const;
+  bool needs_library() const { return at() == At::in_turn; }
+  ReductionMembers& members() const { return *place_->members; }
+  void call_library() noexcept;
+  // For the thread that completes it. True: `code` is for the program, of which no error handler has been told, or
+  // `failure` is.
+  bool has_ended(int& code, std::optional<Error>& failure) noexcept;
+  bool is_by_kernels() const { return is_by_kernels_; }
+  const ReductionTask& task() const { return task_; }
+
+ private:
+  enum class At : std::uint8_t { queued, described, mapped, reducing, reduced, refused, in_turn, in_library, ended };
+
+  At at() const { return at_.load(std::memory_order_acquire); }
+  void go_to(At next) { at_.store(next, std::memory_order_release); }
+  bool step();
+  bool publish();
+  bool look_at_descriptions();
+  bool look_at_mappings();
+  void launch();
+  bool look_at_kernel();
+  bool look_at_results();
+  void collect();
+  void refuse();
+  bool take_ticket();
+  void fail(const char* what) noexcept;
+
+  const std::shared_ptr<ReductionPlace> place_;
+  const std::uint64_t n_;
+  const ReductionTask task_;
+  const OwnBuffers own_;
+  LibraryReduction library_;
+  std::atomic<At> at_{At::queued};
+  std::optional<device::Staging> staged_{};
+  device::MarkPtr kernel_{};
+  bool has_failed_ = false;     // the kernel of this process
+  bool is_by_kernels_ = false;  // and complete
+  std::uint64_t ticket_ = 0;
+  int code_ = MPI_SUCCESS;
+  std::optional<Error> failure_{};
+};
+
+}  // namespace tempi::collective

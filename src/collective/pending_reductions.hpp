@@ -1,0 +1,44 @@
+// The pending reductions of all communicators of this process. They go on in every MPI call that looks after pending
+// sends, and by the progress thread (transfer/progress_thread.hpp): another member may wait for this one while it
+// computes, or waits in a call of the library. Below MPI_THREAD_MULTIPLE, the calls of the library that take the place
+// of kernels need an MPI call of the program that TEMPI looks into: a rank that waits in the library makes them late.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "collective/pending_reduction.hpp"
+#include "transfer/collective_work.hpp"
+
+namespace tempi::collective {
+
+class PendingReductions {
+ public:
+  static PendingReductions& get();
+
+  void add(std::shared_ptr<PendingReduction> begun);
+  // The steps of each one that can be made now, and calls of the library in its turn.
+  static void go_on() noexcept {
+    if (n_.load(std::memory_order_acquire) != 0) get().go_on_with_all();
+  }
+
+ private:
+  static const message::CollectiveWork kWork;
+  static bool advance() noexcept;
+  static bool is_left() noexcept;
+  static std::uint64_t n_go_on() noexcept { return n_go_on_.load(std::memory_order_relaxed); }
+  void go_on_with_all() noexcept;
+  void call_library_in_turn() noexcept;
+  std::shared_ptr<PendingReduction> next_for_library() noexcept;
+  void end_call(PendingReduction& called) noexcept;
+  bool advance_all() noexcept;
+
+  inline static std::atomic<std::size_t> n_{0};
+  inline static std::atomic<std::uint64_t> n_go_on_{0};
+  Mutex<Lock::pending_reductions> mutex_;
+  std::vector<std::shared_ptr<PendingReduction>> all_;  // in the order of their calls
+};
+
+}  // namespace tempi::collective

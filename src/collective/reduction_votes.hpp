@@ -1,0 +1,51 @@
+// Votes of the members about one reduction after the other, for which nobody waits: those of a nonblocking or a
+// persistent one. A vote is there when all members have given it; they give it in any of their calls.
+//
+//     stage       what a member's vote says                                        it reads of the others
+//     described   its buffers are described, or it cannot take part                votes
+//     mapped      it reaches the others' buffers; only if a description is new     descriptions, votes
+//     reduced     its kernel is complete, or has failed                            votes
+//     ended       it reads nothing of this reduction any more
+//
+// Invariants
+//   A member begins the n-th reduction when all have ended the one before: what the others read stays as it is.
+//   A member gives its vote of a stage once, after all votes of the stage before are there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "collective/consensus.hpp"
+
+namespace tempi::collective {
+
+enum class ReductionStage : std::uint8_t { none, described, mapped, reduced, ended };
+
+class ReductionVotes {
+ public:
+  // `place`: of the members' reduction boards. Behind a successful round; the consensus must outlive the object.
+  ReductionVotes(Consensus& consensus, std::size_t place) : consensus_(consensus), place_(place) {}
+
+  // The reductions of a place are counted from 1 on, on all members alike.
+  bool may_begin(std::uint64_t n) const;
+  void vote(std::uint64_t n, ReductionStage stage, unsigned own);  // below 16
+  // All votes, joined by "or"; nothing: one is not there yet.
+  std::optional<unsigned> joined(std::uint64_t n, ReductionStage stage) const;
+  void end(std::uint64_t n);
+
+  // Of a reduction that the library carries out: the first member gives the tickets, in an order of its choice.
+  void give_ticket(std::uint64_t n, std::uint64_t ticket);
+  std::optional<std::uint64_t> ticket(std::uint64_t n) const;
+
+  ipc::ReducedBuffers& own_buffers() { return board(consensus_.rank()).buffers; }
+  const ipc::ReducedBuffers& buffers_of(std::size_t member) const { return board(member).buffers; }
+
+ private:
+  ipc::ReductionBoard& board(std::size_t member) const { return consensus_.reduction_board(member, place_); }
+  bool have_all_reached(std::uint64_t n, ReductionStage stage) const;
+
+  Consensus& consensus_;
+  const std::size_t place_;
+};
+
+}  // namespace tempi::collective

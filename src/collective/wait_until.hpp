@@ -1,0 +1,31 @@
+// Waiting for other members, which may depend on this process meanwhile: the library and our sends go on.
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+#include "collective/blocks.hpp"
+#include "mpi/progress.hpp"
+#include "transfer/engine.hpp"
+
+namespace tempi::collective {
+
+using Clock = std::chrono::steady_clock;
+
+inline constexpr int kSpins = 200;  // looks before the first call of the library
+
+// Looks until is_done(), or until the end of time. False: the time is over. Throws Refused.
+template <class Fn>
+bool wait_until(Clock::time_point end, const Fn& is_done) {
+  for (int i = 0; i < kSpins; ++i) {
+    if (is_done()) return true;
+  }
+  for (;; std::this_thread::yield()) {
+    if (is_done()) return true;
+    if (Clock::now() > end) return false;
+    message::Engine::progress();
+    if (const int code = let_library_go_on(); code != MPI_SUCCESS) throw Refused{code};
+  }
+}
+
+}  // namespace tempi::collective
