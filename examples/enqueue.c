@@ -83,7 +83,8 @@ int main(int argc, char** argv) {
   int wrong = 0;
   for (int i = 0; i < kRows * kColumn; ++i) wrong += columns[i] != ((rank - kRounds) % size + size) % size;
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0) printf("%d ranks, %d rounds%s, %d wrong bytes\n", size, rounds, is_in_graph ? " in a graph" : "", wrong);
+  if (rank == 0)
+    printf("%d ranks, %d rounds%s, %d wrong bytes\n", size, rounds, is_in_graph ? " in a graph" : "", wrong);
 
   if (is_in_graph) must(cudaGraphExecDestroy(executable));
   if (graph != NULL) must(cudaGraphDestroy(graph));
