@@ -153,7 +153,7 @@ T* address_of(const std::unique_ptr<DeviceCopy>& copy) {
 }  // namespace
 
 PreparedExchange::PreparedExchange(const Scope& here, const std::vector<ExchangedSend>& sends,
-                                   const std::vector<ExchangeEnd>& receives)
+                                   const std::vector<ExchangedReceive>& receives)
     : device_(here.device()), context_(here.context()) {
   std::vector<KernelBox> boxes;
   std::vector<std::uint32_t> send_of;
@@ -166,7 +166,13 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
   const std::uint32_t threads = tuning()[Knob::threads];
   std::vector<ExchangeEnd> ends;
   for (const ExchangedSend& send : sends) ends.push_back(send.end);
-  ends.insert(ends.end(), receives.begin(), receives.end());
+  for (const ExchangedReceive& receive : receives) ends.push_back(receive.end);
+  for (const ExchangedReceive& receive : receives) {
+    if (receive.unpacking == nullptr) continue;
+    std::vector<KernelBox> ignored;  // its tables are uploaded before a kernel waits
+    add_kernel_boxes(here, *receive.unpacking, ignored);
+    unpackings_.push_back(receive.unpacking);
+  }
   if (ends.size() > kMostEnds) throw Error(ErrorKind::unsupported, "more than 1024 enqueued requests in one wait");
   std::vector<std::uint32_t> tiles_of_boxes;
   for (std::uint32_t i = 0; i < boxes.size(); ++i) {
@@ -198,6 +204,7 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
 
 void PreparedExchange::launch(const Scope& stream, bool is_captured) {
   stream.launch(*kernel_, grid_, &params_);
+  for (const BoxMove* const unpacking : unpackings_) pack::queue(stream, *unpacking);
   if (is_captured) stream.keep_with_graph(in_graphs_);
   else ++n_launched_;
   count_call(Function::GPU, Outcome::launched);

@@ -26,11 +26,16 @@ struct ExchangedSend {
   ExchangeEnd end;
 };
 
+struct ExchangedReceive {
+  const BoxMove* unpacking;  // of bytes that arrive packed; null: they arrive in the receive buffer
+  ExchangeEnd end;
+};
+
 // The launch for a set of ends, which keeps its tables on the GPU. Device memory is taken by the constructor only.
 class PreparedExchange {
  public:
   PreparedExchange(const device::Scope& here, const std::vector<ExchangedSend>& sends,
-                   const std::vector<ExchangeEnd>& receives);
+                   const std::vector<ExchangedReceive>& receives);
 
   // Into a stream that is captured always, or never.
   void launch(const device::Scope& stream, bool is_captured);
@@ -41,6 +46,7 @@ class PreparedExchange {
   std::unique_ptr<DeviceCopy> boxes_{}, tiles_{}, send_of_{}, ends_{}, n_blocks_done_{}, n_ended_{};
   device::Device& device_;
   const device::Context context_;
+  std::vector<const BoxMove*> unpackings_{};
   const device::Kernel* kernel_ = nullptr;
   device::Grid grid_{};
   Exchange params_{};

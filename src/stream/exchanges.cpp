@@ -36,12 +36,12 @@ All& all() {
 
 Known make(const device::Scope& stream, bool is_captured, const std::vector<EnqueuedEnd>& ends) {
   std::vector<pack::ExchangedSend> sends;
-  std::vector<pack::ExchangeEnd> receives;
+  std::vector<pack::ExchangedReceive> receives;
   std::vector<std::shared_ptr<ChannelEnd>> used;
   for (const auto& [shared, is_send] : ends) {
     const ChannelEnd& end = *used.emplace_back(*shared);
     if (is_send) sends.push_back({&end.box_move(), end.is_remote(), end.words()});
-    else receives.push_back(end.words());
+    else receives.push_back({end.unpacking(), end.words()});
   }
   return {stream.context(), is_captured, std::move(used),
           std::make_unique<pack::PreparedExchange>(stream, sends, receives)};

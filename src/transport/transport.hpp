@@ -133,8 +133,10 @@ class ChannelEnd {
   // Connected: what a kernel needs. The mappings last as long as this object.
   virtual pack::ExchangeEnd words() const noexcept = 0;
   virtual const pack::BoxMove& box_move() const noexcept = 0;  // of a send: to the receiver's buffer
-  virtual bool is_remote() const noexcept = 0;                 // to another process
-  virtual bool is_lost() const noexcept = 0;                   // whose process has ended
+  // Of a receive whose bytes arrive packed: how they are unpacked. Null: they arrive in its buffer.
+  virtual const pack::BoxMove* unpacking() const noexcept = 0;
+  virtual bool is_remote() const noexcept = 0;  // to another process
+  virtual bool is_lost() const noexcept = 0;    // whose process has ended
 };
 
 struct Transport {

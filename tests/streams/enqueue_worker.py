@@ -283,19 +283,27 @@ def errors() -> dict[str, str]:
     return said
 
 
-def halo_exchanges(n: int, captured: bool) -> dict[str, int]:
+# Regular messages, and such as other processes write into bounce buffers, because they are too irregular.
+GRIDS: dict[str, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {
+    "regular": ((12, 10), ((1, 1), (2, 2))),
+    "irregular": ((20, 24, 28), ((1, 2), (3, 3), (2, 0))),
+}
+
+
+def halo_exchanges(n: int, captured: bool, kind: str = "regular") -> dict[str, int]:
     """A halo exchange in a stream: behind work that fills the array, before work that reads it."""
     tempi.reset_stats()
-    grid = tempi.Decomposition((12, 10), tuple(MPI.Compute_dims(WORLD.size, 2)), (1, 2), periods=True)
-    whole = np.random.default_rng(5).random((12, 10))
-    wrapped = np.pad(whole, [(1, 1), (2, 2)], mode="wrap")
-    block = grid.block(WORLD.rank)
-    wanted = wrapped[tuple(slice(p.start, p.stop + 2 * w) for p, w in zip(block, (1, 2), strict=True))]
+    shape, widths = GRIDS[kind]
+    grid = tempi.Decomposition(shape, tuple(MPI.Compute_dims(WORLD.size, len(shape))), widths, periods=True)
+    whole = np.random.default_rng(5).random(shape)
+    wrapped = np.pad(whole, widths, mode="wrap")
+    block = zip(grid.block(WORLD.rank), widths, strict=True)
+    wanted = wrapped[tuple(slice(p.start, p.stop + low + high) for p, (low, high) in block)]
     scattered = grid.scatter(whole, WORLD.rank)
     array, stream = FakeArray.from_numpy(scattered), FakeStream()
     library().fake_unfinished()
     read = []
-    with tempi.HaloExchange(WORLD, array, (1, 2), periods=True, dims=grid.dims) as exchange:
+    with tempi.HaloExchange(WORLD, array, widths, periods=True, dims=grid.dims) as exchange:
         exchange.enqueue(stream)
         if captured:
             stream.begin_capture()

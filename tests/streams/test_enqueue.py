@@ -79,9 +79,9 @@ def test_errors(ranks):
 
 
 @pytest.mark.parametrize("captured", [False, True], ids=["queued", "captured"])
-@pytest.mark.parametrize("n_ranks", [1, 2, 4])
-def test_halo_exchanges(ranks, n_ranks, captured):
-    for counts in ranks(n_ranks, **FAKE).call(worker.halo_exchanges, 6, captured):
+@pytest.mark.parametrize(("n_ranks", "kind"), [(1, "regular"), (2, "regular"), (4, "regular"), (2, "irregular")])
+def test_halo_exchanges(ranks, n_ranks, kind, captured):
+    for counts in ranks(n_ranks, **FAKE).call(worker.halo_exchanges, 6, captured, kind):
         assert counts == {worker.CHANNEL: 2 if captured else 7}
 
 

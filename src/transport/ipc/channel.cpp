@@ -130,6 +130,7 @@ class IpcChannelEnd final : public ChannelEnd {
 
   pack::ExchangeEnd words() const noexcept override { return {place_.words, other_signal_, place_.is_lost, 0, 0}; }
   const pack::BoxMove& box_move() const noexcept override { return target_->box_move; }
+  const pack::BoxMove* unpacking() const noexcept override { return unpacking_ ? &*unpacking_ : nullptr; }
   bool is_remote() const noexcept override { return !is_own_; }
   bool is_lost() const noexcept override {
     return std::atomic_ref(*place_.is_lost).load(std::memory_order_acquire) != 0;
@@ -160,7 +161,7 @@ class IpcChannelEnd final : public ChannelEnd {
     if (!is_send_) {
       state_of(transfer_).last_published_receive.reset();
       received_ = make_published_receive({.source = rank_, .is_own = is_own_}, transfer_);
-      if (!received_ || (!is_own_ && received_->slot().n_boxes == 0)) {
+      if (!received_ || (comes_packed(received_->slot()) && !received_->bounce_buffer)) {
         why_ = "other processes cannot write into its buffer";
         return;
       }
@@ -203,6 +204,9 @@ class IpcChannelEnd final : public ChannelEnd {
     if (!has_paired_) close(true);
   }
 
+  // The receiver's layout is too irregular for other processes: they write into a bounce buffer.
+  bool comes_packed(const ipc::Slot& slot) const { return !is_own_ && slot.n_boxes == 0; }
+
   // Why not; empty: kernels of this process reach what they write. `may_come`: they may reach it later.
   std::string map(Segment& segment, const ChannelEntry& other, bool& may_come) {
     if (!is_own_) {
@@ -216,10 +220,23 @@ class IpcChannelEnd final : public ChannelEnd {
     const std::uint64_t offset = other.words_address - other.words.begin;
     const std::uint64_t address = is_own_ ? other.words_address : other_words_->begin() + offset;
     other_signal_ = &reinterpret_cast<pack::EndWords*>(address)->signal;
-    if (!is_send_) return "";
-    if (transfer_.packed_buffer.bytes() > other.bytes) return "the message is longer than the receive buffer";
-    target_ = target_in({segment, rank_, is_own_, segment.slots[other.slot % ipc::kSlots]}, transfer_, may_come);
+    const std::int64_t bytes = transfer_.packed_buffer.bytes();
+    ipc::Slot& slot = is_send_ ? segment.slots[other.slot % ipc::kSlots] : received_->slot();
+    if (comes_packed(slot) && bytes != other.bytes) return "its receive buffer has another size and is irregular";
+    if (!is_send_) {
+      if (comes_packed(slot)) unpacking_ = unpacking_of_bounced();
+      return "";
+    }
+    if (bytes > other.bytes) return "the message is longer than the receive buffer";
+    const ReceivingSlot to{segment, rank_, is_own_, slot};
+    target_ = comes_packed(slot) ? bounce_target_in(to, transfer_, may_come) : target_in(to, transfer_, may_come);
     return target_ ? "" : "this GPU does not reach the receive buffer, or its layout is too irregular";
+  }
+
+  pack::BoxMove unpacking_of_bounced() const {
+    const pack::BoxMove& own = transfer_.packed_buffer.box_move();
+    return pack::box_move_of(pack::Direction::unpack, *received_->prepared, own.count, own.laid_out(),
+                             received_->bounce_buffer->end());
   }
 
   void connected() {
@@ -250,6 +267,7 @@ class IpcChannelEnd final : public ChannelEnd {
   ImportPtr other_words_{};
   std::uint64_t* other_signal_ = nullptr;
   std::optional<PutTarget> target_{};
+  std::optional<pack::BoxMove> unpacking_{};
 };
 
 }  // namespace

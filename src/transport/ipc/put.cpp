@@ -37,25 +37,11 @@ bool goes_to_bounce_buffer(const SequencedSend& sequenced, const Slot& slot, con
 }
 
 PutPtr put_to_bounce_buffer(const SequencedSend& sequenced, const Claim& claim, const Transfer& transfer) {
-  Slot& slot = *claim.slot;
-  const pack::BoxMove& own = transfer.packed_buffer.box_move();
-  const device::Location& sender = own.laid_out().place.first;
-  const std::uint64_t first = slot.bounce_address - slot.bounce_buffer.begin;
-  if (first > slot.bounce_buffer.bytes || slot.bounce_buffer.bytes - first < static_cast<std::uint64_t>(slot.bytes))
-    return nullptr;
-  ImportPtr imported =
-      import_for(receiving_slot(sequenced, claim), slot.bounce_buffer, sender.context, transfer.packed_buffer.device());
-  if (!imported) return nullptr;
-  slot.is_bounced.store(1, std::memory_order_relaxed);
-  pack::End to = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(imported->begin() + first));
-  to.place = {{device::MemoryKind::device, sender.ordinal, sender.context, imported->begin(),
-               imported->begin() + slot.bounce_buffer.bytes}};
-  const pack::PreparedPtr& prepared = transfer.packed_buffer.prepared();
-  Mappings mappings;
-  mappings.add(std::move(imported));
-  return make_recycled<Put>(claim, prepared, std::move(mappings),
-                            pack::box_move_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), to), nullptr,
-                            slot.buffer, true);
+  std::optional<PutTarget> target = bounce_target_in(receiving_slot(sequenced, claim), transfer);
+  if (!target) return nullptr;
+  claim.slot->is_bounced.store(1, std::memory_order_relaxed);
+  return make_recycled<Put>(claim, std::move(target->owner), std::move(target->imported), target->box_move, nullptr,
+                            claim.slot->buffer, true);
 }
 
 // The put to the same buffer as last time; null: it is another one, or out of reach since.

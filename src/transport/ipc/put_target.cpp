@@ -17,6 +17,15 @@ struct ImportedMemories {
   std::vector<Moved> memories{};
   Mappings kept{};
 };
+
+// Null: the memory is not mapped, which the receiver is told where the driver does not map it at all (`is_refused`).
+ImportPtr import_for(const ReceivingSlot& to, const device::SharedAllocation& memory, device::Context context,
+                     device::Device& device, bool& is_refused) {
+  ImportPtr imported = import_memory(device, context, to.segment, memory, is_refused);
+  if (is_refused) to.slot.is_not_importable.store(1, std::memory_order_relaxed);
+  return imported;
+}
+
 ImportedMemories import_memories(const ReceivingSlot& to, device::Context context, device::Device& device,
                                  bool& is_refused) {
   ImportedMemories all;
@@ -83,15 +92,29 @@ std::optional<PutTarget> target_in_other(const ReceivingSlot& to, const Transfer
 
 }  // namespace
 
-ImportPtr import_for(const ReceivingSlot& to, const device::SharedAllocation& memory, device::Context context,
-                     device::Device& device, bool& is_refused) {
-  ImportPtr imported = import_memory(device, context, to.segment, memory, is_refused);
-  if (is_refused) to.slot.is_not_importable.store(1, std::memory_order_relaxed);
-  return imported;
-}
-
 std::optional<PutTarget> target_in(const ReceivingSlot& to, const Transfer& transfer, bool& may_come) {
   return to.is_own ? target_in_own(to, transfer) : target_in_other(to, transfer, may_come);
+}
+
+std::optional<PutTarget> bounce_target_in(const ReceivingSlot& to, const Transfer& transfer, bool& may_come) {
+  const Slot& slot = to.slot;
+  const pack::BoxMove& own = transfer.packed_buffer.box_move();
+  const device::Location& sender = own.laid_out().place.first;
+  const std::uint64_t first = slot.bounce_address - slot.bounce_buffer.begin;
+  if (first > slot.bounce_buffer.bytes || slot.bounce_buffer.bytes - first < static_cast<std::uint64_t>(slot.bytes))
+    return {};
+  bool is_refused = false;
+  ImportPtr imported = import_for(to, slot.bounce_buffer, sender.context, transfer.packed_buffer.device(), is_refused);
+  may_come = !imported && !is_refused;
+  if (!imported) return {};
+  pack::End packed = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(imported->begin() + first));
+  packed.place = {{device::MemoryKind::device, sender.ordinal, sender.context, imported->begin(),
+                   imported->begin() + slot.bounce_buffer.bytes}};
+  const pack::PreparedPtr& prepared = transfer.packed_buffer.prepared();
+  PutTarget target{
+      prepared, {}, pack::box_move_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), packed)};
+  target.imported.add(std::move(imported));
+  return target;
 }
 
 }  // namespace tempi::message

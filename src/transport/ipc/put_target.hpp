@@ -30,13 +30,11 @@ inline std::optional<PutTarget> target_in(const ReceivingSlot& to, const Transfe
   return target_in(to, transfer, may_come);
 }
 
-// Null: the memory is not mapped, which the receiver is told where the driver does not map it at all (`is_refused`).
-ImportPtr import_for(const ReceivingSlot& to, const device::SharedAllocation& memory, device::Context context,
-                     device::Device& device, bool& is_refused);
-inline ImportPtr import_for(const ReceivingSlot& to, const device::SharedAllocation& memory, device::Context context,
-                            device::Device& device) {
-  bool is_refused = false;
-  return import_for(to, memory, context, device, is_refused);
+// The same for the bounce buffer that the slot names: packed.
+std::optional<PutTarget> bounce_target_in(const ReceivingSlot& to, const Transfer& transfer, bool& may_come);
+inline std::optional<PutTarget> bounce_target_in(const ReceivingSlot& to, const Transfer& transfer) {
+  bool may_come = false;
+  return bounce_target_in(to, transfer, may_come);
 }
 
 }  // namespace tempi::message
