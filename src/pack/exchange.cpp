@@ -205,21 +205,21 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
 void PreparedExchange::launch(const Scope& stream, bool is_captured) {
   stream.launch(*kernel_, grid_, &params_);
   for (const BoxMove* const unpacking : unpackings_) pack::queue(stream, *unpacking);
-  if (is_captured) stream.keep_with_graph(in_graphs_);
-  else ++n_launched_;
   count_call(Function::GPU, Outcome::launched);
+  if (is_captured) return stream.keep_with_graph(in_graphs_);
+  ++n_launched_;
+  if (!unpackings_.empty()) last_unpacking_ = stream.mark();
 }
 
-bool PreparedExchange::has_ended() const noexcept try {
-  if (in_graphs_.use_count() > 1) return false;
-  if (device_.has_ended(context_)) return true;
+bool PreparedExchange::is_running() const noexcept try {
+  if (n_launched_ == 0 || device_.has_ended(context_)) return false;
   const Scope own(device_, context_);
   std::uint64_t n_ended = 0;
   own.copy(&n_ended, params_.n_ended, sizeof n_ended);
   own.finish();
-  return n_ended >= n_launched_;
+  return n_ended < n_launched_ || (last_unpacking_ && !last_unpacking_->reached());
 } catch (...) {  // asked again
-  return false;
+  return true;
 }
 
 }  // namespace tempi::pack

@@ -3,10 +3,11 @@
 // can be queued in a stream of the program, and captured in a graph (stream/enqueue.hpp).
 //
 // Invariants
-//   The kernel tells of its receive buffers before it waits for anything, and waits for no send before another one: two
-//   processes may queue their exchanges in different orders.
+//   The kernel tells of its receive buffers before it waits for anything, and waits for no send before another one: the
+//   ends of one exchange may be named in any order. A large exchange may fill the GPU while it waits, so that exchanges
+//   of several streams are queued in the same order on all processes.
 //   The blocks of a kernel do not wait for each other.
-//   The kernels of an end run one after the other.
+//   The kernels of an end run one after the other (stream/enqueue.cpp).
 #pragma once
 
 #include <memory>
@@ -39,8 +40,10 @@ class PreparedExchange {
 
   // Into a stream that is captured always, or never.
   void launch(const device::Scope& stream, bool is_captured);
-  // No kernel reads the tables, and no graph has one that may.
-  bool has_ended() const noexcept;
+  // A kernel that was queued outside of graphs has not ended, and may wait for another process.
+  bool is_running() const noexcept;
+  // No kernel uses the tables or the buffers, and no graph has one that may.
+  bool has_ended() const noexcept { return in_graphs_.use_count() == 1 && !is_running(); }
 
  private:
   std::unique_ptr<DeviceCopy> boxes_{}, tiles_{}, send_of_{}, ends_{}, n_blocks_done_{}, n_ended_{};
@@ -51,6 +54,7 @@ class PreparedExchange {
   device::Grid grid_{};
   Exchange params_{};
   std::uint64_t n_launched_ = 0;
+  device::MarkPtr last_unpacking_{};                                 // behind the last launch outside of graphs
   std::shared_ptr<const void> in_graphs_ = std::make_shared<int>();  // held by each graph, too
 };
 

@@ -97,11 +97,8 @@ __device__ __forceinline__ std::uint64_t acquire(const std::uint64_t* signal) {
   return value;
 }
 
-__device__ __forceinline__ void release(std::uint64_t* signal, std::uint64_t value) {
-  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
-}
-
-// Without a fence, which takes a microsecond: of what earlier kernels have done, whose end orders it for the system.
+// Behind a fence for the system, or of what earlier kernels have done, whose end orders it for the system: a fence takes
+// a microsecond.
 __device__ __forceinline__ void store(std::uint64_t* signal, std::uint64_t value) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
 }
@@ -126,7 +123,8 @@ __device__ __forceinline__ void note_written(const ExchangeEnd& end, std::uint32
   __threadfence();
   if (atomicAdd(&end.own->n_tiles_done, n_own) + n_own != end.n_tiles) return;
   end.own->n_tiles_done = 0;
-  release(end.other_signal, end.own->count + 1);
+  __threadfence_system();
+  store(end.other_signal, end.own->count + 1);
 }
 
 // While the block waits: the box of its first tile.

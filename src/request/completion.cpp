@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/trace.hpp"
+#include "mpi/errors.hpp"
 #include "mpi/progress.hpp"
 #include "request/finish.hpp"
 #include "request/wait_unpacking.hpp"
@@ -205,6 +206,8 @@ int test_some(const Real& real, int count, void* requests, int* n_done, int* ind
 
 int request_free(const Real& real, void* request) {
   Engine::flush();
+  const MessagePtr known = request != nullptr ? Engine::get().find(load_handle(request)) : nullptr;
+  if (known && known->is_started_on_stream()) return raise(known->comm, MPI_ERR_REQUEST);
   MessagePtr message = take(true, request);
   if (!message && request != nullptr && notes_messages()) transport().note_free(load_handle(request));
   if (!message) return real.MPI_Request_free(request);

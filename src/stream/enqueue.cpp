@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -54,8 +55,9 @@ std::pair<StreamHandle, std::thread::id> key_of(StreamHandle stream) {
 
 // What is kept with a request that was started on a stream.
 struct OnStream final : StreamState {
-  std::shared_ptr<ChannelEnd> end{};  // null: the request has none
-  device::Location at{};              // of its buffer
+  std::shared_ptr<ChannelEnd> end{};            // null: the request has none
+  device::Location at{};                        // of its buffer
+  std::optional<device::ProgramStream> last{};  // of its last exchange outside of graphs
   bool is_send = false;
 
   ~OnStream() override {
@@ -165,7 +167,26 @@ void log_ordinary(const AllStarted& all) {
   for (const Started& one : all) log(LogLevel::info, "an enqueued request has no channel: " + why_ordinary(one));
 }
 
-void queue(const device::Scope& stream, const AllStarted& with_channel) {
+device::MarkPtr mark_in(device::Device& device, device::Context context, const device::ProgramStream& stream) {
+  return device::Scope(device, context, stream).mark();
+}
+
+// The kernels of an end run one after the other: those of another stream first.
+void come_after_other_streams(const device::Scope& stream, const device::ProgramStream& own, const AllStarted& all) {
+  for (const Started& one : all) {
+    std::optional<device::ProgramStream>& last = on_stream(*one.message).last;
+    if (last && last->handle != own.handle) {
+      try {
+        stream.wait_for(*mark_in(stream.device(), stream.context(), *last));
+      } catch (...) {  // the program has destroyed that stream
+        warn_fallback("an exchange may not wait for an earlier one in a stream that has ended", caught_error().what());
+      }
+    }
+    last = own;
+  }
+}
+
+void queue(const device::Scope& stream, const device::ProgramStream& own, const AllStarted& with_channel) {
   std::vector<EnqueuedEnd> ends;
   ends.reserve(with_channel.size());
   std::int64_t bytes = 0;
@@ -177,8 +198,14 @@ void queue(const device::Scope& stream, const AllStarted& with_channel) {
       if (is_send) bytes += its.end->box_move().bytes();
     }
   }
-  const std::lock_guard lock(streams().mutex);
-  queue_exchange(stream, ends);
+  const bool is_captured = stream.is_capturing();
+  if (!is_captured) come_after_other_streams(stream, own, with_channel);
+  std::shared_ptr<pack::PreparedExchange> exchange;
+  {
+    const std::lock_guard lock(streams().mutex);
+    exchange = prepared_exchange(stream, is_captured, ends);
+  }
+  exchange->launch(stream, is_captured);  // may wait until the stream has room
   count_call(Function::stream, Outcome::enqueued, static_cast<std::uint64_t>(bytes));
 }
 
@@ -200,15 +227,20 @@ struct Handles {
   std::vector<char> bytes;
 };
 
+// None of them is started.
+void take_back(const AllStarted& started) {
+  for (const Started& one : started) {
+    if (one.message) one.message->on_stream->is_started = false;
+  }
+}
+
 AllStarted take_started(StreamHandle stream) {
   AllStarted started;
   {
     const std::lock_guard lock(streams().mutex);
     started = std::exchange(streams().started[key_of(stream)], {});
   }
-  for (const Started& one : started) {
-    if (one.message) one.message->on_stream->is_started = false;
-  }
+  take_back(started);
   return started;
 }
 
@@ -226,7 +258,7 @@ int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
     const device::Scope stream = scope_of(*device, handle, all);
     if (!others.empty() && stream.is_capturing()) refuse_capture(others.front());
     if (!others.empty()) stream.finish();
-    if (!all.empty()) queue(stream, all);
+    if (!all.empty()) queue(stream, {handle, stream.context()}, all);
   }
   int code = code_of_lost(all);
   if (others.empty()) return code;
@@ -249,11 +281,17 @@ int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
   started.reserve(static_cast<std::size_t>(count));
   device::Location seen;
   int code = MPI_SUCCESS;
-  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
-    const Handle request = load_handle(static_cast<char*>(requests) + i * kRequestBytes);
-    code = request == request_null() ? raise(comm_world(), MPI_ERR_REQUEST)
-                                     : start_one(request, Engine::get().find(request), started, seen);
+  try {
+    for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
+      const Handle request = load_handle(static_cast<char*>(requests) + i * kRequestBytes);
+      code = request == request_null() ? raise(comm_world(), MPI_ERR_REQUEST)
+                                       : start_one(request, Engine::get().find(request), started, seen);
+    }
+  } catch (...) {
+    take_back(started);
+    throw;
   }
+  if (code != MPI_SUCCESS) return take_back(started), code;
   const std::lock_guard lock(streams().mutex);
   AllStarted& all = streams().started[key_of(stream)];
   if (all.empty()) all = std::move(started);

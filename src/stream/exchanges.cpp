@@ -4,8 +4,6 @@
 #include <deque>
 #include <iterator>
 
-#include "pack/exchange.hpp"
-
 namespace tempi::message {
 namespace {
 
@@ -13,7 +11,7 @@ struct Known {
   device::Context context;
   bool is_captured;
   std::vector<std::shared_ptr<ChannelEnd>> ends;  // that its kernel uses
-  std::unique_ptr<pack::PreparedExchange> prepared;
+  std::shared_ptr<pack::PreparedExchange> prepared;
 
   bool is_of(device::Context its, bool its_captured, const std::vector<EnqueuedEnd>& others) const {
     const auto is_same = [](const std::shared_ptr<ChannelEnd>& one, const EnqueuedEnd& other) {
@@ -44,18 +42,23 @@ Known make(const device::Scope& stream, bool is_captured, const std::vector<Enqu
     else receives.push_back({end.unpacking(), end.words()});
   }
   return {stream.context(), is_captured, std::move(used),
-          std::make_unique<pack::PreparedExchange>(stream, sends, receives)};
+          std::make_shared<pack::PreparedExchange>(stream, sends, receives)};
 }
 
+// The driver frees memory when all kernels have ended: not while one may wait for another process.
 void drop_ended() {
+  const auto is_running = [](const Known& one) { return one.prepared->is_running(); };
+  if (all().retired.empty() || std::any_of(all().known.begin(), all().known.end(), is_running) ||
+      std::any_of(all().retired.begin(), all().retired.end(), is_running))
+    return;
   std::erase_if(all().retired, [](const Known& one) { return one.prepared->has_ended(); });
 }
 
 }  // namespace
 
-void queue_exchange(const device::Scope& stream, const std::vector<EnqueuedEnd>& ends) {
+std::shared_ptr<pack::PreparedExchange> prepared_exchange(const device::Scope& stream, bool is_captured,
+                                                          const std::vector<EnqueuedEnd>& ends) {
   auto& known = all().known;
-  const bool is_captured = stream.is_capturing();
   auto found = std::find_if(known.begin(), known.end(),
                             [&](const Known& one) { return one.is_of(stream.context(), is_captured, ends); });
   if (found == known.end()) {
@@ -64,7 +67,7 @@ void queue_exchange(const device::Scope& stream, const std::vector<EnqueuedEnd>&
   } else {
     if (found != known.begin()) std::rotate(known.begin(), found, found + 1);
   }
-  known.front().prepared->launch(stream, is_captured);
+  return known.front().prepared;
 }
 
 void forget_exchanges_of(const ChannelEnd& end) noexcept {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "pack/exchange.hpp"
 #include "transport/transport.hpp"
 
 namespace tempi::message {
@@ -14,10 +15,12 @@ struct EnqueuedEnd {
   bool is_send;
 };
 
-// Queues the exchange of these ends, in the entered stream. With the lock "enqueued". Throws Error.
-void queue_exchange(const device::Scope& stream, const std::vector<EnqueuedEnd>& ends);
+// The exchange of these ends, for the entered stream. It is not launched. With the lock "enqueued". Throws Error.
+std::shared_ptr<pack::PreparedExchange> prepared_exchange(const device::Scope& stream, bool is_captured,
+                                                          const std::vector<EnqueuedEnd>& ends);
 
-// The request of this end has ended. Kernels that are queued, and captured graphs, may use the end for longer.
+// The request of this end has ended. Kernels that are queued, and captured graphs, may use the end for longer. With the
+// lock "enqueued".
 void forget_exchanges_of(const ChannelEnd& end) noexcept;
 
 }  // namespace tempi::message

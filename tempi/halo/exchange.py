@@ -256,6 +256,7 @@ class HaloExchange:
         self._must_be("idle")
         if self._is_enqueued():
             self._messages.start_enqueue(stream)
+            under_way.begin(self._messages, self)
         self._state = f"started on the stream {stream:#x}"
 
     def _finish_on(self, stream: int) -> None:
@@ -263,6 +264,7 @@ class HaloExchange:
         self._state = "idle"
         if self._is_enqueued():
             self._messages.wait_enqueue(stream)
+            under_way.end(self._messages)
             self._bound.call_boundary()
             return
         for _, address in self._bound.gpu_arrays[:1]:

@@ -197,6 +197,19 @@ def one_exchange_after_another(
     return counts()
 
 
+def in_two_streams_in_turn(n: int) -> None:
+    """The same requests, each time in the other stream, without a wait of the program between them."""
+    exchanges = Exchanges(WORLD, 7, 0)
+    rows = shapes()["rows"]
+    exchanges.pairs = [make_pair(WORLD, rank, (rank + 1) % WORLD.size, 6, rows) for rank in range(WORLD.size)]
+    requests = [request for pair in exchanges.mine(exchanges.pairs) for request in pair.requests]
+    for k in range(n):
+        stream = exchanges.streams[k % 2]
+        tempi.start_enqueue(requests, stream)
+        tempi.wait_enqueue(requests, stream)
+    exchanges.run(0)
+
+
 def with_a_wildcard(n: int) -> dict[str, int]:
     tempi.reset_stats()
     stream, cells, rows = FakeStream(), Cells("device", 1), shapes()["rows"]
@@ -262,6 +275,7 @@ def errors() -> dict[str, str]:
     tempi.start_enqueue(pair.requests, stream)
     said["started twice"] = _error(lambda: tempi.start_enqueue(pair.requests[0], stream))
     said["MPI_Start"] = _error(lambda: pair.requests[0].Start())
+    said["MPI_Request_free"] = _error(lambda: MPI.Prequest(pair.requests[0]).Free())
     tempi.wait_enqueue(pair.requests, stream)
     stream.synchronize()
     tempi.wait_enqueue(pair.requests, stream)  # nothing is started: it returns

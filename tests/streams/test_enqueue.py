@@ -35,6 +35,10 @@ def test_exchanges_queue_up(ranks):
         assert counts == {worker.CHANNEL: 20}
 
 
+def test_exchanges_of_a_request_come_in_order_in_two_streams(ranks):
+    ranks(2, **FAKE).call(worker.in_two_streams_in_turn, 40, timeout=60)
+
+
 def test_a_late_peer_is_waited_for(ranks):
     for counts in ranks(2, **FAKE).call(worker.one_exchange_after_another, 3, 2.0):
         assert counts == {worker.CHANNEL: 3}
@@ -73,6 +77,7 @@ def test_errors(ranks):
     assert "no stream" in said["no stream"]
     assert "request" in said["started twice"].lower()
     assert "request" in said["MPI_Start"].lower()
+    assert "request" in said["MPI_Request_free"].lower()
     assert said["same address"] == "True"
     assert "freed the buffer" in said["freed buffer"]
     assert "cannot be captured" in said["captured"]

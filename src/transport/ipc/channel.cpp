@@ -1,5 +1,6 @@
 #include "transport/ipc/channel.hpp"
 
+#include <deque>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -49,6 +50,7 @@ struct Ends {
   Mutex<Lock::channels> mutex;
   std::map<std::tuple<std::uint64_t, int, int, bool>, std::uint32_t> n_started;  // by id, peer, tag, direction
   std::uint64_t n_entries = 0;
+  std::deque<ChannelEntry*> left;  // of closed ends whose requests have ended, oldest first
 };
 
 Ends& ends() {
@@ -56,13 +58,25 @@ Ends& ends() {
   return all;
 }
 
+// With the lock. Null: there is no room.
+ChannelEntry* vacant_entry(Segment& own) {
+  for (std::size_t i = 0; i < ipc::kChannels; ++i) {
+    if (own.channel_hashes[i].load(std::memory_order_relaxed) == 0) return &own.channels[i];
+  }
+  if (ends().left.empty()) return nullptr;
+  ChannelEntry* const oldest = ends().left.front();
+  ends().left.pop_front();
+  return oldest;
+}
+
 // The entry, its fields written. Null: there is no room.
 ChannelEntry* publish(const ChannelEntry& fields, PairState state) {
   Segment& own = OwnSegment::own().segment();
   const std::lock_guard lock(ends().mutex);
-  for (std::size_t i = 0; i < ipc::kChannels; ++i) {
-    if (own.channel_hashes[i].load(std::memory_order_relaxed) != 0) continue;
-    ChannelEntry& entry = own.channels[i];
+  if (ChannelEntry* const found = vacant_entry(own)) {
+    ChannelEntry& entry = *found;
+    const auto i = static_cast<std::size_t>(&entry - own.channels.data());
+    own.channel_hashes[i].store(0, std::memory_order_release);
     entry.key = fields.key;
     entry.is_send = fields.is_send;
     entry.slot = fields.slot;
@@ -80,6 +94,13 @@ void vacate(const ChannelEntry& entry) {
   Segment& own = OwnSegment::own().segment();
   const std::lock_guard lock(ends().mutex);
   own.channel_hashes[static_cast<std::size_t>(&entry - own.channels.data())].store(0, std::memory_order_release);
+}
+
+// The request of a closed end has ended. The other end may look for the entry: it is used again only where there is no
+// other one.
+void leave(ChannelEntry& entry) {
+  const std::lock_guard lock(ends().mutex);
+  ends().left.push_back(&entry);
 }
 
 // Why this end cannot have a channel, whatever the other one is. Empty: it can.
@@ -109,9 +130,8 @@ class IpcChannelEnd final : public ChannelEnd {
 
   ~IpcChannelEnd() override {
     if (entry_ == nullptr) return;
-    if (state_ == State::open) close(true);
-    if (state_ == State::connected) vacate(*entry_);  // else the other end may be reading it
-    else static_cast<void>(new PublishedReceivePtr(std::move(received_)));
+    const bool is_connected = state_ == State::connected || (state_ == State::open && !close(true));
+    is_connected ? vacate(*entry_) : leave(*entry_);
   }
 
   State look(bool gives_up) noexcept override try {
@@ -180,6 +200,7 @@ class IpcChannelEnd final : public ChannelEnd {
   }
 
   void look_for_other() {
+    if (has_paired_ && state_of_entry() == PairState::paired) return connected();
     Segment* const segment = other_segment();
     ChannelEntry* const other = segment != nullptr ? find_entry(*segment, entry_->key, !is_send_) : nullptr;
     if (other == nullptr) return;

@@ -47,7 +47,7 @@ Registry& registry() {
 }  // namespace
 
 const std::string& own_job() {
-  static const std::string job = job_on_node();
+  static const auto& job = *new const std::string(job_on_node());  // never destroyed: threads may use it at exit
   return job;
 }
 
