@@ -196,6 +196,13 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   find(stream, Kind::stream);
   return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
 }
+// No graph is captured.
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
+                                   const CUgraphNode**, std::size_t*) {
+  return cuStreamIsCapturing(stream, status);
+}
+CUresult cuUserObjectCreate(CUuserObject*, void*, CUhostFn, unsigned, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult cuGraphRetainUserObject(CUgraph, CUuserObject, unsigned, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   LOCKED;
   find(stream, Kind::stream);
