@@ -49,7 +49,7 @@ struct Box {
   std::size_t values() const { return std::size_t(full()) * full() * full() * components; }
 };
 
-// What a rank sends in one direction and receives from the other side.
+// The points that a rank sends in one direction, and those that it receives from the other side.
 struct Direction {
   int d[3];
   int to, from;

@@ -39,7 +39,7 @@ struct OwnComm {
   OwnComm& operator=(const OwnComm&) = delete;
 };
 
-// What the pending reductions of a communicator share. It outlives the communicator while some are there.
+// Shared by the pending reductions of a communicator, which it outlives while some are there.
 struct ReductionMembers {
   std::shared_ptr<Consensus> consensus;
   std::shared_ptr<OwnComm> comm;
@@ -66,7 +66,7 @@ class PendingReduction {
 
   // The steps that can be made now. False: none.
   bool advance() noexcept;
-  // Nobody needs to advance it any more.
+  // It has ended: nobody needs to advance it.
   bool is_advanced() const { return at() == At::in_library || at() == At::ended; }
   // The next call of the library on its communicator is that of this reduction.
   bool may_call_library() const;

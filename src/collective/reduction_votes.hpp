@@ -5,7 +5,7 @@
 //     described   its buffers are described, or it cannot take part                votes
 //     mapped      it reaches the others' buffers; only if a description is new     descriptions, votes
 //     reduced     its kernel is complete, or has failed                            votes
-//     ended       it reads nothing of this reduction any more
+//     ended       it has read all that it needs of this reduction
 //
 // Invariants
 //   A member begins the n-th reduction when all have ended the one before: what the others read stays as it is.

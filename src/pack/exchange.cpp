@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "pack/aligned_rows.hpp"
 #include "pack/cpu_memory.hpp"
-#include "pack/exchange_body.hpp"
+#include "pack/kernel_body.hpp"
 #include "pack/kernel_box.hpp"
 #include "pack/launch.hpp"
 #include "pack/mixed_tiles.hpp"
@@ -53,9 +53,10 @@ FakeEnd end_at(const Exchange& of, std::uint32_t i, const ShiftedMemory& memory)
 template <Depth kDepth, std::uint32_t kWordBytes>
 void write_all_tiles(const Exchange& of, std::uint32_t send, const ShiftedMemory& memory) {
   for (std::uint32_t tile = 0; tile < of.n_tiles; ++tile) {
-    if (send_of_tile(of, tile) != send) continue;
+    const TileOfList at = of.tiles[tile];
+    if (of.send_of[at.box] != send) continue;
     for (std::uint32_t thread = 0; thread < of.n_threads; ++thread)
-      exchange_tile<kDepth, kWordBytes>(of, tile, thread, memory);
+      move_tile<kDepth, kWordBytes, true>(of.boxes[at.box], nullptr, nullptr, {at.index, thread, of.n_threads}, memory);
   }
 }
 

@@ -1,6 +1,6 @@
 // The only __global__ code.
 #include "device/done.hpp"
-#include "pack/exchange_body.hpp"
+#include "pack/exchange_params.hpp"
 #include "pack/reduction_body.hpp"
 #include "pack/window_body.hpp"
 
@@ -206,7 +206,7 @@ __device__ __forceinline__ void await_receives(const Exchange& of) {
   }
 }
 
-// The last block ends the exchange: no other one looks at the counts any more.
+// The last block ends the exchange: all other ones have read the counts.
 __device__ __forceinline__ void end_exchange(const Exchange& of) {
   __shared__ bool is_last;
   __syncthreads();

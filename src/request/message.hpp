@@ -80,7 +80,7 @@ class CompletionHook {
   virtual int tell(Handle comm, int code) noexcept;
 };
 
-// What stream/ keeps with a persistent request that the program has started on a stream (stream/enqueue.hpp).
+// The data of stream/ for a persistent request that the program has started on a stream (stream/enqueue.hpp).
 class StreamState {
  public:
   virtual ~StreamState() = default;

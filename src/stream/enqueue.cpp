@@ -1,7 +1,6 @@
 #include "stream/enqueue.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -14,128 +13,36 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/mutex.hpp"
-#include "base/options.hpp"
 #include "device/stream_order.hpp"
 #include "mpi/errors.hpp"
 #include "request/completion.hpp"
 #include "request/start.hpp"
 #include "stream/exchanges.hpp"
+#include "stream/on_stream.hpp"
 #include "transfer/engine.hpp"
 
 namespace tempi::message {
 namespace {
 
 using device::StreamHandle;
-using Clock = std::chrono::steady_clock;
 
-// A request that was started on a stream, and that nothing waits for yet.
-struct Started {
-  Handle request;
-  MessagePtr message;  // null: the request is the library's alone
-};
-using AllStarted = std::vector<Started>;
+using StreamKey = std::pair<StreamHandle, std::thread::id>;
 
-struct Streams {
-  Mutex<Lock::enqueued> mutex;
-  std::map<std::pair<StreamHandle, std::thread::id>, AllStarted> started;
-};
-
-Streams& streams() {
-  static auto& all = *new Streams;  // never destroyed: requests may end while the process exits
-  return all;
+// With the lock.
+AllStarted& started_on(const StreamKey& stream) {
+  static auto& all = *new std::map<StreamKey, AllStarted>;  // never destroyed: other threads may use it at exit
+  return all[stream];
 }
 
 // Null is the legacy default stream, 1. Each thread has its own per-thread default stream, 2.
-std::pair<StreamHandle, std::thread::id> key_of(StreamHandle stream) {
+StreamKey key_of(StreamHandle stream) {
   const auto number = reinterpret_cast<std::uintptr_t>(stream);
   constexpr std::uintptr_t kLegacy = 1, kPerThread = 2;
   return {number == 0 ? reinterpret_cast<StreamHandle>(kLegacy) : stream,
           number == kPerThread ? std::this_thread::get_id() : std::thread::id()};
 }
 
-// What is kept with a request that was started on a stream.
-struct OnStream final : StreamState {
-  std::shared_ptr<ChannelEnd> end{};            // null: the request has none
-  device::Location at{};                        // of its buffer
-  std::optional<device::ProgramStream> last{};  // of its last exchange outside of graphs
-  bool is_send = false;
-
-  ~OnStream() override {
-    if (!end) return;
-    const std::lock_guard lock(streams().mutex);
-    forget_exchanges_of(*end);
-  }
-};
-
-OnStream& on_stream(const Message& message) { return static_cast<OnStream&>(*message.on_stream); }
-
-bool is_point_to_point(const Message& message) {
-  return !message.is_collective() && !message.is_buffered && message.lifetime == Lifetime::programs &&
-         message.outs.empty() != message.ins.empty();
-}
-
-// At the first start on a stream.
-void begin(Message& message) {
-  auto state = std::make_unique<OnStream>();
-  if (is_point_to_point(message) && has_transport() && transport().open_channel != nullptr) {
-    state->is_send = !message.outs.empty();
-    Transfer& transfer = state->is_send ? message.outs.first() : message.ins.first();
-    state->at = transfer.packed_buffer.box_move().laid_out().place.first;
-    state->end = transport().open_channel(message.comm, transfer, state->is_send);
-  }
-  message.on_stream = std::move(state);
-}
-
-// The kernels of a channel know the buffer by its address only.
-// `seen`: an allocation that is there.
-bool has_lost_buffer(const Message& message, device::Location& seen) {
-  const OnStream& its = on_stream(message);
-  if (!its.end || its.end->look(false) != ChannelEnd::State::connected || its.at == seen) return false;
-  device::Device* const device = device::current();
-  const bool is_there = device != nullptr && device->exists(its.at);
-  if (is_there) seen = its.at;
-  return !is_there;
-}
-
-int start_one(Handle request, MessagePtr&& message, AllStarted& started, device::Location& seen) {
-  if (message) {
-    if (message->is_active() || message->is_started_on_stream()) return raise(message->comm, MPI_ERR_REQUEST);
-    if (!message->on_stream) begin(*message);
-    if (has_lost_buffer(*message, seen))
-      return raise(message->comm, Error(ErrorKind::stream,
-                                        "the program has freed the buffer of a request that was "
-                                        "started on a stream. Make a new request"));
-    message->on_stream->is_started = true;
-  }
-  started.push_back({request, std::move(message)});
-  return MPI_SUCCESS;
-}
-
-bool is_open(const Started& one) {
-  return one.message && on_stream(*one.message).end &&
-         on_stream(*one.message).end->look(false) == ChannelEnd::State::open;
-}
-
-bool has_channel(const Started& one) {
-  return one.message && on_stream(*one.message).end &&
-         on_stream(*one.message).end->look(false) == ChannelEnd::State::connected;
-}
-
-// Returns when each end has found the other one, or has given up.
-void await_channels(const AllStarted& all) {
-  if (std::none_of(all.begin(), all.end(), is_open)) return;
-  const auto deadline = Clock::now() + std::chrono::milliseconds(number(Option::CHANNEL_TIMEOUT));
-  while (std::any_of(all.begin(), all.end(), is_open)) {
-    Engine::progress();
-    std::this_thread::yield();
-    if (Clock::now() < deadline) continue;
-    for (const Started& one : all) {
-      if (is_open(one)) on_stream(*one.message).end->look(true);
-    }
-  }
-}
-
-// Where the exchanges of a call are queued.
+// The stream with the context of its buffers.
 device::Scope scope_of(device::Device& device, StreamHandle handle, const AllStarted& with_channel) {
   const device::ProgramStream stream = device.program_stream(handle);
   device::Context context = stream.context;
@@ -150,11 +57,6 @@ device::Scope scope_of(device::Device& device, StreamHandle handle, const AllSta
   if (context == nullptr) context = device.program_context();
   if (context == nullptr) throw Error(ErrorKind::stream, "this thread has no CUDA context");
   return {device, context, {handle, context}};
-}
-
-std::string why_ordinary(const Started& one) {
-  const bool has_reason = one.message && on_stream(*one.message).end;
-  return has_reason ? on_stream(*one.message).end->why_closed() : "TEMPI moves no data of its messages by kernels";
 }
 
 [[noreturn]] void refuse_capture(const Started& one) {
@@ -202,7 +104,7 @@ void queue(const device::Scope& stream, const device::ProgramStream& own, const 
   if (!is_captured) come_after_other_streams(stream, own, with_channel);
   std::shared_ptr<pack::PreparedExchange> exchange;
   {
-    const std::lock_guard lock(streams().mutex);
+    const std::lock_guard lock(enqueued_mutex());
     exchange = prepared_exchange(stream, is_captured, ends);
   }
   exchange->launch(stream, is_captured);  // may wait until the stream has room
@@ -227,18 +129,11 @@ struct Handles {
   std::vector<char> bytes;
 };
 
-// None of them is started.
-void take_back(const AllStarted& started) {
-  for (const Started& one : started) {
-    if (one.message) one.message->on_stream->is_started = false;
-  }
-}
-
 AllStarted take_started(StreamHandle stream) {
   AllStarted started;
   {
-    const std::lock_guard lock(streams().mutex);
-    started = std::exchange(streams().started[key_of(stream)], {});
+    const std::lock_guard lock(enqueued_mutex());
+    started = std::exchange(started_on(key_of(stream)), {});
   }
   take_back(started);
   return started;
@@ -292,8 +187,8 @@ int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
     throw;
   }
   if (code != MPI_SUCCESS) return take_back(started), code;
-  const std::lock_guard lock(streams().mutex);
-  AllStarted& all = streams().started[key_of(stream)];
+  const std::lock_guard lock(enqueued_mutex());
+  AllStarted& all = started_on(key_of(stream));
   if (all.empty()) all = std::move(started);
   else std::move(started.begin(), started.end(), std::back_inserter(all));
   return code;

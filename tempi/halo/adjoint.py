@@ -74,7 +74,7 @@ class Adjoint:
     comm : mpi4py.MPI.Intracomm
         The exchange's own.
     own, ghosts : Pieces
-        What the exchange sends and receives; the adjoint receives and sends it.
+        The cells that the exchange sends and receives; the adjoint receives and sends them.
     dtypes : sequence of numpy.dtype
         Of each array.
     gpu_array : Strided, optional
@@ -168,7 +168,7 @@ class Adjoint:
         return found
 
     def _round(self, pieces: Sequence[Piece], received: int, packed: int) -> tuple[Packing, list[_Sum]]:
-        """What packs own cells, and adds the numbers from address `received` on."""
+        """The rounds that pack own cells, and add the numbers from address `received` on."""
         n_bytes = sum(piece.cells.n_bytes for piece in pieces)
         buffer = MPI.buffer.fromaddress(packed, n_bytes)
         packing = Packing(self._arrays, self._datatype([piece.cells for piece in pieces]), buffer)

@@ -197,7 +197,7 @@ struct Board {
   std::array<std::atomic<std::uint64_t>, kPathRecords> begun{};         // number of calls << 4 | memory of the last one
   std::atomic<std::uint64_t> settled{};                                 // calls of all functions whose path is known
   ReducedBuffers buffers{};                                             // of the last blocking reduction
-  std::atomic<std::uint64_t> n_reductions_ended{};                      // of which the process reads nothing any more
+  std::atomic<std::uint64_t> n_reductions_ended{};                      // the process has read all of them
 };
 
 // One end of a channel (transport/ipc/channel.hpp).

@@ -1,0 +1,108 @@
+#include "stream/on_stream.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/options.hpp"
+#include "mpi/errors.hpp"
+#include "stream/exchanges.hpp"
+#include "transfer/engine.hpp"
+
+namespace tempi::message {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool is_point_to_point(const Message& message) {
+  return !message.is_collective() && !message.is_buffered && message.lifetime == Lifetime::programs &&
+         message.outs.empty() != message.ins.empty();
+}
+
+// At the first start on a stream.
+void begin(Message& message) {
+  auto state = std::make_unique<OnStream>();
+  if (is_point_to_point(message) && has_transport() && transport().open_channel != nullptr) {
+    state->is_send = !message.outs.empty();
+    Transfer& transfer = state->is_send ? message.outs.first() : message.ins.first();
+    state->at = transfer.packed_buffer.box_move().laid_out().place.first;
+    state->end = transport().open_channel(message.comm, transfer, state->is_send);
+  }
+  message.on_stream = std::move(state);
+}
+
+// The kernels of a channel know the buffer by its address only.
+// `seen`: an allocation that is there.
+bool has_lost_buffer(const Message& message, device::Location& seen) {
+  const OnStream& its = on_stream(message);
+  if (!its.end || its.end->look(false) != ChannelEnd::State::connected || its.at == seen) return false;
+  device::Device* const device = device::current();
+  const bool is_there = device != nullptr && device->exists(its.at);
+  if (is_there) seen = its.at;
+  return !is_there;
+}
+
+bool is_open(const Started& one) {
+  return one.message && on_stream(*one.message).end &&
+         on_stream(*one.message).end->look(false) == ChannelEnd::State::open;
+}
+
+}  // namespace
+
+Mutex<Lock::enqueued>& enqueued_mutex() {
+  static auto& mutex = *new Mutex<Lock::enqueued>;  // never destroyed: requests may end while the process exits
+  return mutex;
+}
+
+OnStream::~OnStream() {
+  if (!end) return;
+  const std::lock_guard lock(enqueued_mutex());
+  forget_exchanges_of(*end);
+}
+
+int start_one(Handle request, MessagePtr&& message, AllStarted& started, device::Location& seen) {
+  if (message) {
+    if (message->is_active() || message->is_started_on_stream()) return raise(message->comm, MPI_ERR_REQUEST);
+    if (!message->on_stream) begin(*message);
+    if (has_lost_buffer(*message, seen))
+      return raise(message->comm, Error(ErrorKind::stream,
+                                        "the program has freed the buffer of a request that was "
+                                        "started on a stream. Make a new request"));
+    message->on_stream->is_started = true;
+  }
+  started.push_back({request, std::move(message)});
+  return MPI_SUCCESS;
+}
+
+void take_back(const AllStarted& started) {
+  for (const Started& one : started) {
+    if (one.message) one.message->on_stream->is_started = false;
+  }
+}
+
+bool has_channel(const Started& one) {
+  return one.message && on_stream(*one.message).end &&
+         on_stream(*one.message).end->look(false) == ChannelEnd::State::connected;
+}
+
+void await_channels(const AllStarted& all) {
+  if (std::none_of(all.begin(), all.end(), is_open)) return;
+  const auto deadline = Clock::now() + std::chrono::milliseconds(number(Option::CHANNEL_TIMEOUT));
+  while (std::any_of(all.begin(), all.end(), is_open)) {
+    Engine::progress();
+    std::this_thread::yield();
+    if (Clock::now() < deadline) continue;
+    for (const Started& one : all) {
+      if (is_open(one)) on_stream(*one.message).end->look(true);
+    }
+  }
+}
+
+std::string why_ordinary(const Started& one) {
+  const bool has_reason = one.message && on_stream(*one.message).end;
+  return has_reason ? on_stream(*one.message).end->why_closed() : "TEMPI moves no data of its messages by kernels";
+}
+
+}  // namespace tempi::message

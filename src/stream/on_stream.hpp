@@ -1,0 +1,46 @@
+// The requests that are started on streams, and their channels.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "request/message.hpp"
+
+namespace tempi::message {
+
+// Guards the requests that are started on streams, and the prepared exchanges.
+Mutex<Lock::enqueued>& enqueued_mutex();
+
+// The data for a persistent request that the program has started on a stream.
+struct OnStream final : StreamState {
+  ~OnStream() override;
+
+  std::shared_ptr<ChannelEnd> end{};            // null: the request has none
+  device::Location at{};                        // of its buffer
+  std::optional<device::ProgramStream> last{};  // of its last exchange outside of graphs
+  bool is_send = false;
+};
+
+inline OnStream& on_stream(const Message& message) { return static_cast<OnStream&>(*message.on_stream); }
+
+// A request that was started on a stream, and that nothing waits for yet.
+struct Started {
+  Handle request;
+  MessagePtr message;  // null: the request is the library's alone
+};
+using AllStarted = std::vector<Started>;
+
+// Adds the request. An MPI error code. `seen`: an allocation that is there.
+int start_one(Handle request, MessagePtr&& message, AllStarted& started, device::Location& seen);
+// None of them is started.
+void take_back(const AllStarted& started);
+
+bool has_channel(const Started& one);
+std::string why_ordinary(const Started& one);  // of one without a channel
+// Returns when each end has found the other one, or has given up.
+void await_channels(const AllStarted& all);
+
+}  // namespace tempi::message
