@@ -161,7 +161,10 @@ int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
   log_ordinary(others);
   Handles handles(others);
   const int n = static_cast<int>(others.size());
-  if (const int its = start_all(real, n, handles.bytes.data()); its != MPI_SUCCESS) return its;
+  // One after the other: they were started in this order, and MPI_Startall may take any.
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (const int its = start(real, handles.bytes.data() + i * kRequestBytes); its != MPI_SUCCESS) return its;
+  }
   std::vector<MPI_Status> statuses(others.size());
   if (const int its = wait_each(real, n, handles.bytes.data(), statuses.data()); its != MPI_SUCCESS) code = its;
   return code;

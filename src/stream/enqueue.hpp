@@ -8,8 +8,8 @@
 // Two ways
 //   channel    the transport lets a kernel write into the buffer of the other end, and wait for it
 //              (pack/exchange.hpp); can be captured into a graph
-//   ordinary   all other requests: the CPU waits for the stream, starts them and waits for them as MPI_Startall and
-//              MPI_Waitall do
+//   ordinary   all other requests: the CPU waits for the stream, starts them in their order, and waits for them as
+//              MPI_Waitall does
 //
 // Invariants
 //   A wait carries out all exchanges that were started on its stream, whichever requests it names: a peer may wait for

@@ -72,6 +72,8 @@ int start_one(Handle request, MessagePtr&& message, AllStarted& started, device:
                                         "started on a stream. Make a new request"));
     message->on_stream->is_started = true;
   }
+  const bool is_skipped = !message && has_transport() && transport().skip_channel != nullptr;
+  if (is_skipped) transport().skip_channel(request);
   started.push_back({request, std::move(message)});
   return MPI_SUCCESS;
 }

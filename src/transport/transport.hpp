@@ -199,6 +199,9 @@ struct Transport {
   // ---- stream order: the end of a channel for the only transfer of a persistent request. A transport without channels
   // has none here.
   std::unique_ptr<ChannelEnd> (*open_channel)(Handle comm, Transfer& transfer, bool is_send);
+  // Instead, for a persistent request that only the library handles, at each start on a stream: the other end has no
+  // channel, and later requests are paired as if this one had one.
+  void (*skip_channel)(Handle request) noexcept;
 };
 
 // The transport of this process (process/transport.cpp).

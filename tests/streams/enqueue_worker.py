@@ -210,6 +210,34 @@ def in_two_streams_in_turn(n: int) -> None:
     exchanges.run(0)
 
 
+def same_tag(kinds: list[tuple[str, str]]) -> dict[str, int]:
+    """Several pairs of one tag, started in the order of their creation; some ends are in ordinary memory."""
+    tempi.reset_stats()
+    stream, rows = FakeStream(), shapes()["rows"]
+    ends: list[tuple[Any, Any]] = []
+    requests = []
+    for i, (out, into) in enumerate(kinds):
+        kind, seed = (out, i) if WORLD.rank == 0 else (into, 50 + i)
+        contents = np.random.default_rng(seed).integers(0, 256, 4096, np.uint8)
+        array = contents.copy() if kind == "host" else FakeArray.from_numpy(contents, kind)  # type: ignore[arg-type]
+        ends.append((array, contents))
+        init = WORLD.Send_init if WORLD.rank == 0 else WORLD.Recv_init
+        requests.append(init([array, 1, rows.datatype], 1 - WORLD.rank, 8))
+    library().fake_unfinished()
+    for _ in range(3):
+        tempi.start_enqueue(requests, stream)
+        tempi.wait_enqueue(requests, stream)
+    stream.synchronize()
+    for i, (array, contents) in enumerate(ends):
+        wanted = contents.copy()
+        if WORLD.rank == 1:
+            wanted[rows.offsets] = np.random.default_rng(i).integers(0, 256, 4096, np.uint8)[rows.offsets]
+        np.testing.assert_array_equal(array if isinstance(array, np.ndarray) else array.to_numpy(), wanted)
+    for request in requests:
+        request.Free()
+    return counts()
+
+
 def with_a_wildcard(n: int) -> dict[str, int]:
     tempi.reset_stats()
     stream, cells, rows = FakeStream(), Cells("device", 1), shapes()["rows"]

@@ -61,6 +61,19 @@ def test_without_direct_messages(ranks, options):
         assert counts[worker.ORDINARY] == 3
 
 
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [("host", "device"), ("device", "device")],
+        [("device", "host"), ("device", "device"), ("host", "host"), ("device", "device")],
+    ],
+    ids=str,
+)
+def test_pairs_of_one_tag_some_of_which_have_no_channel(ranks, kinds):
+    for counts in ranks(2, **FAKE).call(worker.same_tag, kinds, timeout=60):
+        assert counts[worker.CHANNEL] == counts[worker.ORDINARY] == 3
+
+
 def test_a_wildcard_has_no_channel(ranks):
     for counts in ranks(2, **FAKE, TEMPI_CHANNEL_TIMEOUT="100").call(worker.with_a_wildcard, 3):
         assert counts[worker.ORDINARY] == 3

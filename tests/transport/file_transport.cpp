@@ -304,6 +304,7 @@ constinit const Transport file_transport{
     .take_back = take_back,
     .forget_buffer = forget_buffer,
     .open_channel = nullptr,
+    .skip_channel = nullptr,
 };
 
 }  // namespace

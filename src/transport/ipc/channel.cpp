@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "peer/peer.hpp"
 #include "transport/ipc/end_words.hpp"
 #include "transport/ipc/ipc.hpp"
+#include "transport/ipc/library_requests.hpp"
 #include "transport/ipc/publishing.hpp"
 #include "transport/ipc/put_target.hpp"
 #include "transport/ipc/state.hpp"
@@ -96,6 +98,14 @@ void vacate(const ChannelEntry& entry) {
   own.channel_hashes[static_cast<std::size_t>(&entry - own.channels.data())].store(0, std::memory_order_release);
 }
 
+// Of the next request that is started on a stream. `rank`: of the other end, in MPI_COMM_WORLD.
+ChannelKey next_key(std::uint64_t id, int rank, int tag, bool is_send) {
+  const int own = peer::own_rank();
+  const std::lock_guard lock(ends().mutex);
+  const std::uint32_t ordinal = ends().n_started[{id, rank, tag, is_send}]++;
+  return {id, is_send ? own : rank, is_send ? rank : own, tag, ordinal};
+}
+
 // The request of a closed end has ended. The other end may look for the entry: it is used again only where there is no
 // other one.
 void leave(ChannelEntry& entry) {
@@ -162,15 +172,10 @@ class IpcChannelEnd final : public ChannelEnd {
 
   // Publishes this end, also one that is closed: the other end need not wait for it.
   void enter(std::uint64_t id) {
-    const int own = peer::own_rank();
     ChannelEntry fields;
     fields.is_send = is_send_;
     fields.bytes = transfer_.packed_buffer.bytes();
-    {
-      const std::lock_guard lock(ends().mutex);
-      const std::uint32_t ordinal = ends().n_started[{id, rank_, transfer_.tag, is_send_}]++;
-      fields.key = {id, is_send_ ? own : rank_, is_send_ ? rank_ : own, transfer_.tag, ordinal};
-    }
+    fields.key = next_key(id, rank_, transfer_.tag, is_send_);
     if (why_.empty()) describe(fields);
     entry_ = publish(fields, why_.empty() ? PairState::open : PairState::closed);
     if (entry_ == nullptr) why_ = "there are too many channels";
@@ -292,6 +297,22 @@ class IpcChannelEnd final : public ChannelEnd {
 };
 
 }  // namespace
+
+void skip_channel(Handle request) noexcept try {
+  const auto known = persistent_requests().find_first_on_stream(request);
+  if (!known || known->peer < 0 || known->tag < 0 || !has_segment()) return;
+  ChannelEntry fields;
+  fields.is_send = known->is_send;
+  Matcher::with(known->comm, [&](const Matcher& matcher) {
+    const int rank = matcher.rank_in_world(known->peer);
+    const std::uint64_t id = rank >= 0 ? matcher.id_with(rank) : 0;
+    if (id != 0) fields.key = next_key(id, rank, known->tag, known->is_send);
+  });
+  if (fields.key.comm == 0) return;
+  if (ChannelEntry* const entry = publish(fields, PairState::closed)) leave(*entry);
+} catch (...) {
+  warn_fallback("a request that is started on a stream may wait for its channel in vain", caught_error().what());
+}
 
 std::unique_ptr<ChannelEnd> open_channel(Handle comm, Transfer& transfer, bool is_send) {
   return std::make_unique<IpcChannelEnd>(comm, transfer, is_send);

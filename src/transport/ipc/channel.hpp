@@ -21,5 +21,6 @@
 namespace tempi::message {
 
 std::unique_ptr<ChannelEnd> open_channel(Handle comm, Transfer& transfer, bool is_send);
+void skip_channel(Handle request) noexcept;
 
 }  // namespace tempi::message

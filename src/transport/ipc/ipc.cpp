@@ -319,6 +319,7 @@ constinit const Transport ipc_transport{
     .take_back = take_back,
     .forget_buffer = forget_buffer,
     .open_channel = open_channel,
+    .skip_channel = skip_channel,
 };
 
 }  // namespace tempi::message

@@ -1,5 +1,7 @@
 #include "transport/ipc/library_requests.hpp"
 
+#include <utility>
+
 #include "base/call_lock.hpp"
 #include "transfer/engine.hpp"
 
@@ -26,6 +28,14 @@ std::optional<PersistentRequests::Known> PersistentRequests::find(Handle request
   const CallLock lock(mutex_);
   const auto found = all_.find(key_of(request));
   return found != all_.end() ? std::optional(found->second) : std::nullopt;
+}
+
+std::optional<PersistentRequests::Known> PersistentRequests::find_first_on_stream(Handle request) noexcept {
+  if (n_.load(std::memory_order_relaxed) == 0) return {};
+  const CallLock lock(mutex_);
+  const auto found = all_.find(key_of(request));
+  if (found == all_.end() || std::exchange(found->second.was_on_stream, true)) return {};
+  return found->second;
 }
 
 // A second thread's send waits for claimed ones of the first (transport/ipc/ipc.cpp: settle).

@@ -70,12 +70,15 @@ class PersistentRequests {
     std::uint64_t comm;  // names its Matcher
     int peer, tag;
     bool is_send;
+    bool was_on_stream = false;  // it was started on a stream
   };
   void remember(Handle request, const Known& known);
   // Before it is started.
   void note_start(Handle request) noexcept;
   void forget(Handle request) noexcept;
   std::optional<Known> find(Handle request) noexcept;
+  // Before a start on a stream. Nothing: it is not known, or not the first one.
+  std::optional<Known> find_first_on_stream(Handle request) noexcept;
 
  private:
   Mutex<Lock::persistent_requests> mutex_{};

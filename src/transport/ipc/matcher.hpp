@@ -130,6 +130,7 @@ class Matcher : public peer::Attachment {
   std::uint64_t name() const { return own_id_; }
   // Of messages with this rank of MPI_COMM_WORLD; 0: none.
   std::uint64_t id_with(int rank) const { return id_for(rank); }
+  int rank_in_world(int peer) const { return peer::rank_in_world(comm_, peer); }
 
   // For Undecided. A message of this peer has matched an undecided receive.
   void count_matched(int peer, int tag);
