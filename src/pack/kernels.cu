@@ -97,8 +97,8 @@ __device__ __forceinline__ std::uint64_t acquire(const std::uint64_t* signal) {
   return value;
 }
 
-// Behind a fence for the system, or of what earlier kernels have done, whose end orders it for the system: a fence takes
-// a microsecond.
+// Behind a fence for the system, or of what earlier kernels have done, whose end orders it for the system: a fence
+// takes a microsecond.
 __device__ __forceinline__ void store(std::uint64_t* signal, std::uint64_t value) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
 }
