@@ -136,8 +136,8 @@ program, set `TEMPI_FREED_LIMIT=-1` on all ranks. Then a process closes an impor
 used 256 other imports since it used this one, or the owner has allocated new memory at the same address.
 
 A process cannot import new memory before it has closed its old import at the same address. A message to the
-new memory waits until the old import is closed. The limit of the wait is `TEMPI_MATCH_TIMEOUT`, but at least
-50 ms and at most 1 s. After that, TEMPI packs the message.
+new memory waits until the old import is closed, at most 0.1 s. If `TEMPI_MATCH_TIMEOUT` is more than 50 ms,
+the wait is at most twice `TEMPI_MATCH_TIMEOUT`, and at most 2 s. After that, TEMPI packs the message.
 
 ## CUDA-aware libraries
 TEMPI passes GPU memory to a CUDA-aware library only in calls that are known to work
