@@ -54,7 +54,7 @@ class Face:
     _n: int = field(repr=False)  # points along `axis`
 
     def layer(self, number: int) -> Index:
-        """The index of one layer of the array, parallel to the face, with the same extent as `ghost` along it.
+        """The index of one layer of the array: parallel to the face, with the extent of `ghost` along it.
 
         Parameters
         ----------
