@@ -1,4 +1,4 @@
-// Errors travel as exceptions inside the library and become MPI error classes at the extern "C" edge.
+// Errors are exceptions inside the library. The extern "C" entries turn them into MPI error classes.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Values that are made once and met again: the last ones, in a ring.
+// A cache: a ring of the values that were made last.
 #pragma once
 
 #include <cstddef>

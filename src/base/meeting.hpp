@@ -1,9 +1,9 @@
-// Processes of one job on one node add up numbers; the last one to leave gets the sums. None waits for the others, but
-// for those that leave at the same time: one after the other.
+// Processes of one job on one node add up numbers. The last process that leaves gets the sums. No process waits for the
+// others, except for those that leave at the same time: they leave one after the other.
 //
-// They meet in a file of /dev/shm that only their user may open. A member holds a lock on a byte of its own, which the
-// system takes away when it dies: the living are told from the dead without their process numbers. Processes that do
-// not see the same /dev/shm (containers) meet apart.
+// The processes use a file of /dev/shm that only their user may open. Each member locks one byte of the file. The
+// system releases this lock when the process ends, so that the others can detect its death without process numbers.
+// Processes that do not share /dev/shm (containers) use separate files.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The locks of TEMPI. A thread takes them in the order of lock_order.def, so that no two threads wait for each other.
-// Builds with assertions (debug, sanitizers) end the process where a thread takes a lock in another order.
+// In builds with assertions (debug, sanitizers), a thread that takes locks in another order ends the process.
 #pragma once
 
 #include <cstdint>

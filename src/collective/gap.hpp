@@ -1,4 +1,5 @@
-// Calls of one function between votes: members that have found a call to be the library's vote less and less often.
+// Decides when to vote on the calls of a function. If a vote passes a blocking call to the library, the members hold
+// the next votes less often.
 #pragma once
 
 #include <algorithm>

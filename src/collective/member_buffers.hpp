@@ -1,7 +1,7 @@
-// The buffers of a reduction on all members of a communicator, as kernels of this process reach them.
+// The buffers of a reduction on all members of a communicator, and their addresses for kernels of this process.
 //
 // Invariant
-//   A process writes the description of its buffers only when all others have read the last one.
+//   A process writes the description of its buffers only when all others have read the previous description.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// The block of host memory that a process of MPI_Alltoallw sends itself. Libraries pack and unpack it where its ends
-// have different datatypes; we copy it straight from layout to layout, and the library gets an empty datatype instead.
+// In MPI_Alltoallw, the block of host memory that a process sends to itself. Libraries pack and unpack this block if
+// its two datatypes differ. TEMPI copies it directly from layout to layout, and gives the library an empty datatype.
 #pragma once
 
 #include "collective/ends.hpp"

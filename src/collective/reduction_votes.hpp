@@ -1,5 +1,5 @@
-// Votes of the members about one reduction after the other, for which nobody waits: those of a nonblocking or a
-// persistent one. A vote is there when all members have given it; they give it in any of their calls.
+// Votes of the members on a sequence of reductions, for nonblocking and persistent reductions. No member waits for a
+// vote: a vote is complete when all members have given it, and they give it in any of their MPI calls.
 //
 //     stage       what a member's vote says                                        it reads of the others
 //     described   its buffers are described, or it cannot take part                votes
@@ -8,8 +8,9 @@
 //     ended       it has read all that it needs of this reduction
 //
 // Invariants
-//   A member begins the n-th reduction when all have ended the one before: what the others read stays as it is.
-//   A member gives its vote of a stage once, after all votes of the stage before are there.
+//   A member begins the n-th reduction when all members have ended the previous one. Until then, the data that the
+//   others read does not change.
+//   A member gives its vote of a stage once, after all votes of the previous stage are complete.
 #pragma once
 
 #include <cstdint>

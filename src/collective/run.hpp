@@ -1,14 +1,14 @@
-// A call that carries data between the processes of a communicator, as the entries of interpose/ describe it, and the
-// one place where it is carried out.
+// A call that carries data between the processes of a communicator, as the entries of interpose/ describe it. run() is
+// the only place that carries out such calls.
 //
 // Glossary
-//   describe   says what the library does with the arguments on this process (ends.hpp)
-//   library    the library's function of the call's name, over given arguments
+//   describe  a function that says what the library does with the arguments on this process (ends.hpp)
+//   library   the library's function with the name of the call, applied to given arguments
 //
 // Invariants
-//   The library's function is called once, with the arguments of the program in all but the buffers, their datatypes
-//   and displacements. An argument that is not staged is passed on as the program gave it, whatever the other one is,
-//   but for a block that is copied already, whose datatype is empty.
+//   The library's function is called once. Its arguments are those of the program, except for the buffers, their
+//   datatypes and their displacements. An argument that is not staged is passed on as the program gave it, whether or
+//   not the other argument is staged. The exception is a block that TEMPI has already copied: its datatype is empty.
 #pragma once
 
 #include "base/counters.hpp"

@@ -1,12 +1,14 @@
-// The messages by which a process takes part in a collective call: one to, and one from, each other process.
+// The messages by which a process takes part in a collective call: one message to each other process, and one from each
+// other process.
 //
-// Blocks of one process are joined to one message: of the blocks' datatypes, in the order in which both ends know them.
-// A schedule whose buffers are all in GPU memory has persistent requests, and may be repeated; another is carried out
-// once.
+// All blocks for one process are joined to one message. Both ends join the datatypes of the blocks in the same order.
+// If all buffers are in GPU memory, the schedule has persistent requests and may be repeated. Any other schedule is
+// carried out once.
 //
 // Invariants
-//   A schedule that is under way is not started again, nor is one that has failed.
-//   One thread may end a schedule while another one that begins a call looks whether it fits: is_under_way_ tells.
+//   A schedule that is in progress, or that has failed, is not started again.
+//   One thread may end a schedule while another thread checks whether the schedule fits its call. is_under_way_ tells
+//   the second thread that the schedule is in use.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,9 @@
-// Staging of a call's arguments: packed bytes in memory that the MPI library reaches, in place of the program's.
+// Staging of a call's arguments: packed bytes in memory that the MPI library can access replace the buffers of the
+// program.
 //
-// Each argument is decided on alone, by this process alone: counts, and the number of bytes that each element stands
-// for, stay the program's (element_type.hpp), so that other ranks need not know.
+// This process decides on each argument separately, without other processes. The counts, and the number of bytes that
+// each element stands for, remain those of the program (element_type.hpp). Therefore, other ranks need not know the
+// decision.
 #pragma once
 
 #include <optional>

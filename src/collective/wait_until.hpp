@@ -1,4 +1,5 @@
-// Waiting for other members, which may depend on this process meanwhile: the library and our sends go on.
+// Waits for other members. They may depend on this process, so the library and pending sends make progress during the
+// wait.
 #pragma once
 
 #include <chrono>

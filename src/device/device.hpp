@@ -1,13 +1,13 @@
-// The GPU behind one narrow interface. `cuda` is real; `fake` lets everything above be tested without a GPU.
+// The interface of a GPU. `cuda` is a real GPU. With `fake`, all other code can be tested without a GPU.
 //
 // Glossary
-//   location   the kind of memory of an address, and its owner
-//   queue      one in-order stream of work; every thread has its own for each context and lane
-//   mark       a point in a queue, reached when all work queued before it is done
-//   kernel     a grid of tiles; its body is the same source on the GPU and on the fake device
-//   scope      a context entered by the calling thread; all work is queued through one
-//   stream     a stream of the program; a scope may queue work there, too (stream_order.hpp)
-//   share, map a process shares an allocation of its own; another process of the node maps it and reaches its bytes
+//   location    the kind of memory of an address, and its owner
+//   queue       one in-order stream of work; every thread has its own queue for each context and lane
+//   mark        a point in a queue, reached when all work queued before it is done
+//   kernel      a grid of tiles; the GPU and the fake device use the same source of its body
+//   scope       a context that the calling thread has entered; all work is queued through a scope
+//   stream      a stream of the program; a scope may also queue work in it (stream_order.hpp)
+//   share, map  a process shares its own allocation; another process of the node maps it and can then access its bytes
 //
 // Every function throws tempi::Error (kind device or no_memory) on failure, except locate() and the destructors.
 #pragma once

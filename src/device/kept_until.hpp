@@ -1,4 +1,5 @@
-// Objects that queued work uses, and that nobody else may hold: kept until a mark behind the work is reached.
+// Objects that queued work uses, and that may have no other owner. They are kept until a mark after the work is
+// reached.
 #pragma once
 
 #include <deque>

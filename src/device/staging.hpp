@@ -1,6 +1,6 @@
-// Staging memory: taken from a pool that grows on demand, given back to it at the end of scope. Freed at finalize.
-// TEMPI_POOL_LIMIT bounds the bytes that messages hold and that the pool keeps. Taking a block that the pool has
-// is no system call: a lock and a look into a table.
+// Staging memory. It is taken from a pool that grows on demand, and returns to the pool when its owner is destroyed.
+// The pool is freed in MPI_Finalize. TEMPI_POOL_LIMIT limits the sum of the bytes that messages hold and the bytes that
+// the pool keeps. If the pool has a suitable block, taking it needs no system call, only a lock and a table lookup.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Copies of one block, a class for each range of sizes; the loops of host/rows.cpp are instantiated with them.
+// Copies of one block: one class for each range of sizes. The loops of host/rows.cpp are instantiated with these
+// classes.
 #pragma once
 
 #include <cstdint>

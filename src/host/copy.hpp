@@ -1,4 +1,4 @@
-// Copies of one long block. The faster one was measured: see choose_long().
+// Copies of one long block. choose_long() selects the method that was fastest in measurements.
 #pragma once
 
 #include <cstdint>

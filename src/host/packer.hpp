@@ -1,4 +1,5 @@
-// The host packer: runs a box list on the CPU. It is the reference for the kernels and the engine for host buffers.
+// The host packer moves a list of boxes on the CPU. It is used for host buffers, and it is the reference for the
+// kernels.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// The calls that make communicators of all members of a parent. They start pending sends, and are counted for the ids
-// of communicators (peer/ids.hpp).
+// The calls that make communicators of all members of a parent. They start pending sends. TEMPI counts them, because
+// the counts give the ids of communicators (peer/ids.hpp).
 #pragma once
 
 #include "peer/ids.hpp"

@@ -1,4 +1,4 @@
-// How a function of the table is exported under its two names.
+// Defines the exported functions: each function of the table under its names MPI_x and PMPI_x.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// The time of a message by each strategy, and the fastest one. Each end decides alone, so it takes the other end to be
-// like itself.
+// The predicted time of a message by each strategy, and the fastest strategy. Each end predicts alone, and assumes that
+// the other end is like itself.
 #pragma once
 
 #include "model/strategy.hpp"

@@ -1,4 +1,4 @@
-// The search for this machine's fit in a few folders, done once.
+// The search for the profile of this machine in a list of folders.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
-// Notice of the destruction of MPI objects: an attribute on the object, whose delete callback the library calls on
-// every destruction, whoever causes it. Data about a handle may not outlive the object: handles are reused.
+// Callbacks at the destruction of MPI objects. An object gets an attribute, and the library calls its delete callback
+// when the object is destroyed for any reason. MPI reuses handles, so TEMPI must remove its data about a handle when
+// the object is destroyed.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// A communicator of this process alone, for calls of ours whose errors the program must not hear of: they return.
+// A communicator of this process alone, for calls of TEMPI whose errors must not reach the program: the calls return
+// the errors.
 #pragma once
 
 #include "mpi/handle.hpp"

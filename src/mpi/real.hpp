@@ -1,4 +1,4 @@
-// The real MPI: the functions behind the ones that we export. The only place that looks up symbols.
+// The functions of the MPI library that TEMPI calls. Only this code looks up symbols of MPI.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Caches of a plan: uploads and launches for each context, and contests. They live as long as the plan.
+// The caches of a plan: uploads and launches for each context, and contests. They are destroyed with the plan.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// The kernels of chunks, in both lanes of their thread in turn: one begins while the last tiles of another run.
+// The kernels of chunks, in the two lanes of their thread in turn. A kernel can start while the last tiles of the
+// previous one still run.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The beginning and the end of MPI in this process.
+// The start and the end of MPI in this process.
 #pragma once
 
 namespace tempi::process {

@@ -1,5 +1,5 @@
-// Wait, Test and their relatives over arrays of requests, some of which are managed. `real`: the functions that the
-// program's call goes to, MPI_ or PMPI_. Addresses of requests are the program's.
+// MPI_Wait, MPI_Test and the other completing calls over arrays of requests, some of which are managed. `real`: the
+// functions to which the program's call goes, MPI_ or PMPI_. Addresses of requests are those of the program.
 #pragma once
 
 #include "mpi/real.hpp"

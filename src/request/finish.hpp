@@ -1,11 +1,12 @@
-// Completion of requests that the library has completed: received packed buffers are unpacked, requests released, and
-// status and code passed to the program.
+// What happens after the library has completed requests: received packed bytes are unpacked, requests are released, and
+// the program gets status and code.
 //
-// A code alone is not reliable: if the program's error handler returns, MPICH reports success of a failed call. The
-// memory that a call has written shows its effect: a request that is no longer null, a filled status, an error in it.
+// A return code alone is not reliable: if the program's error handler returns, MPICH reports success of a failed call.
+// The memory that a call has written shows its effect: a request that is no longer null, a filled status, an error in
+// the status.
 //
-// TEMPI never queries a request that the program's call completes, because a query makes MPICH's persistent request
-// inactive, ends the request of a file, and calls another error handler than the completing call.
+// TEMPI never queries a request that a call of the program completes. A query makes a persistent request of MPICH
+// inactive, ends the request of a file operation, and calls another error handler than the completing call.
 #pragma once
 
 #include <climits>

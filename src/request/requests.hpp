@@ -1,4 +1,4 @@
-// The program's array of requests, and the managed ones among them.
+// The program's array of requests, and the managed requests in it.
 #pragma once
 
 #include <vector>

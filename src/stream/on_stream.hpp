@@ -1,4 +1,4 @@
-// The requests that are started on streams, and their channels.
+// The requests that were started on streams, and their channels.
 #pragma once
 
 #include <memory>

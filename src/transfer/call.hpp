@@ -1,15 +1,18 @@
-// A point-to-point call as the entries of interpose/ describe it, and the one place where it becomes a message.
+// A point-to-point call, as the entries of interpose/ describe it. Only this code turns such a call into a message.
 //
 // Glossary
-//   envelope   one buffer of a call with the rank at its other end: outgoing or incoming; a call has one or both
-//   untouched  the library's function of the call's name, over the program's own arguments
-//   given      a buffer as the library gets it: the program's, or the packed buffer of an envelope that is ours
-//   over       the library's function applied to given buffers: that of the call's name; for a nonblocking send, the
-//              one that makes its persistent request
+//   envelope   one buffer of a call, with the rank at its other end; a call has an outgoing envelope, an incoming one,
+//              or both
+//   untouched  the library's function with the name of the call, with the program's own arguments
+//   given      a buffer as the library gets it: the program's buffer, or the packed buffer of an envelope that TEMPI
+//              handles
+//   over       the library's function applied to given buffers: the function with the name of the call or, for a
+//              nonblocking send, the function that makes its persistent request
 //
 // Invariants
-//   A buffer that TEMPI does not handle is passed on unchanged, also if TEMPI handles the other buffer of the call. If
-//   TEMPI handles neither, the library's function is called untouched, once, and nothing is kept.
+//   If TEMPI does not handle a buffer, the library gets it unchanged, also if TEMPI handles the other buffer of the
+//   call. If TEMPI handles neither buffer, it calls the library's function untouched, once, and keeps no data of the
+//   call.
 #pragma once
 
 #include <optional>

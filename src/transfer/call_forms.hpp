@@ -1,5 +1,5 @@
-// Shared by the point-to-point calls. A call has two forms: with int counts, and with large ones (_c) if the program
-// called that and the library has it.
+// Code for all point-to-point calls. A call has two forms: with int counts and with large counts (_c). The large form
+// is used if the program called it and the library has it.
 #pragma once
 
 #include <climits>

@@ -1,4 +1,4 @@
-// From the arguments of a message to one of its endpoints, as the strategies need it.
+// From the arguments of a message to one of its endpoints, for the strategies.
 #pragma once
 
 #include <optional>

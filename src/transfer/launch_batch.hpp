@@ -1,9 +1,10 @@
-// A launch batch: sends that the program posts one after the other, before a call that waits for them or looks at them.
+// A launch batch: consecutive sends of the program before a call that waits for them or queries them.
 //
-// The first send of a launch batch starts in its call, the others wait for each other and share launches. If the last
-// batch with several sends began with the same communicator, peer and tag, also the first one waits. Direct messages
-// wait for the end of such a launch batch, however many bytes they have: in one launch they share lines of memory. They
-// do not wait if the program computed between the sends of the last launch batch and its end; nor longer than kLongest.
+// The first send of a launch batch starts in its call. The other sends wait for each other, and share launches. If the
+// last batch with several sends began with the same communicator, peer and tag, the first send also waits. Direct
+// messages wait until the batch ends, whatever their size, because in one launch they share cache lines. Two
+// exceptions: they do not wait if, in the last launch batch, the program computed between the sends and the end of the
+// batch. They never wait longer than kLongest.
 #pragma once
 
 #include <chrono>

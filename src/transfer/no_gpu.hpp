@@ -1,4 +1,4 @@
-// The shortest way through, of a process without a GPU in use.
+// The fast path of a process that uses no GPU.
 #pragma once
 
 #include <atomic>

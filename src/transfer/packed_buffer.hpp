@@ -1,6 +1,6 @@
-// The packed bytes of one endpoint of a message, in memory that the MPI library is given instead of the program's
-// buffer. With strategies that pack nothing it is the program's own memory: contiguous bytes of a GPU, which a
-// CUDA-aware library moves correctly as bytes, and not always as a derived datatype.
+// The packed bytes of one endpoint of a message, in memory that the library gets instead of the program's buffer. If
+// the strategy does not pack, this memory is the program's own: contiguous bytes in GPU memory. A CUDA-aware library
+// always moves them correctly as bytes, but not always as a derived datatype.
 #pragma once
 
 #include <memory>

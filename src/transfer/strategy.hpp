@@ -1,4 +1,4 @@
-// The choice of a strategy for one endpoint of a message.
+// The choice of the strategy of one endpoint of a message.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Flags in host memory by which the launches of a queue tell their ends (device/done.hpp).
+// Flags in host memory. The launches of a queue set them when they have ended (device/done.hpp).
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
-// The queued work of the fake device. It is done late: in order within a queue, in any order between queues. Streams of
-// the program are queues, too. Work that is added while one is captured goes into a graph instead.
+// The queued work of the fake device. It runs late: in order within a queue, in any order between queues. Streams of
+// the program are queues, too. If a stream is being captured, new work goes into a graph instead.
 //
-// Not thread-safe: the fake device calls it under its mutex.
+// This class is not thread-safe: the fake device calls it under its mutex.
 #pragma once
 
 #include <compare>

@@ -1,8 +1,8 @@
-// The second form of a direct message: the sender packs straight into a bounce buffer, memory of the receiver's GPU,
-// and the receiver unpacks that. For layouts that do not compose, for memory that cannot be shared, and for large
-// messages of short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN).
+// The second form of a direct message: the sender packs into a bounce buffer, which is memory on the receiver's GPU,
+// and the receiver unpacks it. It is used for layouts that do not compose, for memory that cannot be shared, and for
+// large messages of short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN).
 //
-// The sender tells how many bytes have arrived, in packed order: the receiver unpacks them while later ones arrive.
+// The sender reports how many bytes have arrived, in packed order. The receiver unpacks them while later bytes arrive.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// The boxes from one layout to another, kept for pairs that come again; the layouts of receives, numbered for others.
+// The boxes from one layout to another. They are cached for repeated pairs of layouts. The layouts of receives have
+// numbers, by which other processes identify them.
 #pragma once
 
 #include <memory>

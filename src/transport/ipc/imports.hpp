@@ -1,4 +1,4 @@
-// Memory of other processes that kernels of this one reach.
+// Memory of other processes that kernels of this process can access.
 #pragma once
 
 #include <atomic>

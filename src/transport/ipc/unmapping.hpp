@@ -1,5 +1,6 @@
-// The ends of mappings, by a thread that lives while there are some: the driver waits for all kernels of the context
-// first, and the program's may be waiting for other processes, which wait for this one's next call.
+// The ends of mappings. A thread ends them; it exists while there are mappings to end. The driver first waits for all
+// kernels of the context. The program's kernels may wait for other processes, which wait for the next MPI call of this
+// process. Therefore, an MPI call must not wait for the driver.
 #pragma once
 
 #include "transport/ipc/imports.hpp"

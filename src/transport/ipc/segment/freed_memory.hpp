@@ -1,4 +1,4 @@
-// Memory that a process has freed and that others may have mapped.
+// Memory that a process has freed and that other processes may have mapped.
 #pragma once
 
 #include <algorithm>
