@@ -20,7 +20,7 @@ class Meeting {
  public:
   using Values = std::vector<std::uint64_t>;
 
-  // Joins the meeting of this purpose ("report") and name. Null where there can be none.
+  // Joins the processes with this purpose ("report") and name. Null if this is not possible.
   static std::unique_ptr<Meeting> join(const std::string& purpose, const std::string& name) noexcept;
   ~Meeting();  // dies, to the others
   Meeting(const Meeting&) = delete;

@@ -24,8 +24,8 @@ class LockOrder {};
 
 #else
 
-// The locks that this thread holds. While an object lives, the order begins anew: the library has called an error
-// handler of the program under locks of ours, and the handler calls MPI.
+// The locks that this thread holds. While an object exists, the thread may take any lock: the library has called an
+// error handler of the program while TEMPI holds locks, and the handler calls MPI.
 class LockOrder {
  public:
   LockOrder() noexcept;

@@ -40,19 +40,20 @@ namespace tempi::collective {
 
 class Agreement final : public peer::Attachment {
  public:
-  // Null: its destruction cannot be watched.
+  // Null: TEMPI cannot watch the destruction of the communicator.
   static Agreement* of(Handle comm) noexcept;
   explicit Agreement(const Group& group);
 
   void communicator_ends() noexcept override;
 
-  // True: this call needs no look at its arguments, nor do the other members'.
+  // True: neither this member nor the others need the arguments of the call.
   bool is_for_library(const Call& call) const {
     return !comm_ && (!consensus_ || call.lifetime == message::Lifetime::plain);
   }
-  // In a call that may wait: the members agree, or not (yet). It takes so long where a member does not come.
+  // In a call that may wait: the members agree, or do not agree (yet). The argument limits the wait for a member that
+  // does not take part.
   void try_to_agree(std::chrono::milliseconds lasts);
-  // Nothing: the call is the library's on all members.
+  // Nothing: the library handles the call on all members.
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
 
  private:

@@ -47,12 +47,12 @@ class Consensus {
   Consensus(const Consensus&) = delete;
   Consensus& operator=(const Consensus&) = delete;
 
-  // The n-th round, from 1 on, which waits that long for a member. True: all members have agreed. Throws Refused if
+  // The n-th round, counted from 1, with a time limit for each member. True: all members have agreed. Throws Refused if
   // the library reports an error.
   bool agrees(std::uint64_t round, bool is_willing, std::chrono::milliseconds lasts);
   // All votes, joined by "or". Votes are below 16.
   unsigned joined(unsigned own);
-  // Behind a successful round: this process's rank, and the shared memory of each member.
+  // After a successful round: this process's rank, and the shared memory of each member.
   std::size_t rank() const { return rank_; }
   std::size_t size() const { return members_.size(); }
   const ipc::Segment& segment_of(std::size_t member) const { return *members_[member]; }
@@ -60,12 +60,14 @@ class Consensus {
     return members_[member]->reductions_of(*boards_[member])[place];
   }
   void note_reduction_ended() { own_->n_reductions_ended.fetch_add(1, std::memory_order_release); }
-  // Its buffers: a process writes its own before a vote, and reads the others' between that vote and the next one.
+  // The buffers of the members: a process writes its own before a vote, and reads those of the others between this vote
+  // and the next one.
   ipc::ReducedBuffers& own_buffers() { return own_->buffers; }
   const ipc::ReducedBuffers& buffers_of(std::size_t member) const { return boards_[member]->buffers; }
 
-  // The path of the next nonblocking call of one of ipc::kPathRecords functions, the same for all members; waits for
-  // nobody. If this member is first there, it is `wants(votes)` of its own vote and the last ones of the others.
+  // The path of the next nonblocking call of one of ipc::kPathRecords functions. It is the same for all members, and
+  // the function waits for no member. If this member is the first that comes to the call, the path is `wants(votes)` of
+  // its own vote and the last votes of the others.
   bool path_of_next(std::size_t function, unsigned own, FunctionRef<bool(unsigned)> wants);
 
  private:

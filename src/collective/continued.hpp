@@ -1,5 +1,5 @@
-// The program's request of a collective call that messages or kernels of ours carry out: a message that has only a
-// continuation (request/message.hpp).
+// The program's request of a collective call that messages or kernels of TEMPI carry out. It is a message without
+// transfers, which has only a continuation (request/message.hpp).
 #pragma once
 
 #include <memory>

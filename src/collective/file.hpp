@@ -18,7 +18,7 @@ int move_file(const Call& call, FileAccess file_access, Handle file, const void*
 // MPI_File_read_all_begin and its relatives: at most one such call a file is under way.
 int begin_split(Call call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
                 Library library) noexcept;
-// `library` is the function that ends it, over the buffer that it began with.
+// `library` is the function that ends the call, applied to the buffer with which the call began.
 int end_split(Handle file, const void* buffer, FunctionRef<int(const void* buffer)> library) noexcept;
 
 }  // namespace tempi::collective

@@ -25,10 +25,10 @@ namespace tempi::collective {
 
 class LaterReductions {
  public:
-  // Behind a successful round.
+  // Requires a successful round.
   LaterReductions(const std::shared_ptr<Consensus>& consensus, const std::shared_ptr<OwnComm>& comm);
 
-  // Nothing: the call is the library's on all members.
+  // Nothing: the library handles the call on all members.
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
 
  private:

@@ -30,15 +30,16 @@ class NodeReduction {
     OwnBuffers own;
   };
 
-  // Behind a successful round. The consensus must outlive the object.
+  // Requires a successful round. The consensus must outlive the object.
   explicit NodeReduction(Consensus& consensus) : consensus_(consensus), buffers_(consensus) {}
 
-  // Nothing: the call is the library's on all members.
+  // Nothing: the library handles the call on all members.
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
 
-  // Before a vote on MPI_Bcast. Nothing: this process cannot, or the messages of the root are as fast.
+  // Plans the broadcast before a vote on MPI_Bcast. Nothing: this process cannot take part, or the messages of the root
+  // are as fast.
   std::optional<Broadcast> plan_broadcast(const Group& group, const Ends& ends) noexcept;
-  // Behind it, if all have planned. Nothing: it must go another way on all members.
+  // After the vote, if all members have a plan. Nothing: all members must carry out the call in another way.
   std::optional<int> carry_out(const Broadcast& planned, const Call& call, const Group& group);
 
  private:

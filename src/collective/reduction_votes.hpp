@@ -24,7 +24,8 @@ enum class ReductionStage : std::uint8_t { none, described, mapped, reduced, end
 
 class ReductionVotes {
  public:
-  // `place`: of the members' reduction boards. Behind a successful round; the consensus must outlive the object.
+  // `place` is a place in the reduction boards of the members. Requires a successful round. The consensus must outlive
+  // the object.
   ReductionVotes(Consensus& consensus, std::size_t place) : consensus_(consensus), place_(place) {}
 
   // The reductions of a place are counted from 1 on, on all members alike.

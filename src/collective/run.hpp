@@ -24,7 +24,7 @@ using Library = FunctionRef<int(const GivenArgument& out, const GivenArgument& i
 // Takes over a call that another call of the program completes; `given` is the buffer of a call with one.
 using Keep = FunctionRef<void(message::MessagePtr call, const GivenArgument& given)>;
 
-// The object whose error handler is told of our errors.
+// The object whose error handler is called for errors of TEMPI.
 enum class Owner : std::uint8_t { comm, file, window };
 
 struct Call {
@@ -54,7 +54,8 @@ int run(const Call& call, const Ends& arguments, Describe describe, Library libr
 // Of calls whose description needs no group.
 int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, Library library) noexcept;
 
-// Unpacks the calls, which the library has completed. The code for the program: the owner's error handler is told.
+// Unpacks the calls, which the library has completed. Returns the code for the program. The owner's error handler is
+// called.
 int finish(const std::vector<message::MessagePtr>& calls, Owner owner, Handle owned_by) noexcept;
 
 // Gives the error to the owner's error handler, and returns its code.

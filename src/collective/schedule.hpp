@@ -23,7 +23,7 @@
 
 namespace tempi::collective {
 
-// The memory of one or more processes, joined by "or".
+// The kinds of memory of one or more processes, joined by "or".
 enum : unsigned { kOnGpu = 1, kNotDirect = 2, kOnHost = 4 };
 
 // The memory for packed bytes is taken beforehand, or when a message has turned out not to be direct: its bytes follow
@@ -38,14 +38,14 @@ class Schedule {
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
 
-  // The memory of this process. Where bytes had to follow several times, direct messages pause for some calls.
+  // The memory of this process. If packed bytes had to follow in several calls, the next calls use no direct messages.
   unsigned memory();
   std::int64_t bytes_sent() const;
 
   bool may_be_repeated() const { return is_all_on_gpu_ && !has_failed_; }
   // For the next call. A large copy ends with its call: a GPU's memory is the program's.
   bool may_be_kept() const { return may_be_repeated() && (!copy_ || copy_->bytes() <= kMostKeptBytes); }
-  // The same arguments again: their buffers are still where they were.
+  // The same arguments are used again: checks that the buffers have not been freed.
   bool fits(const Steps& steps) const;
   // The codes that follow are the library's; the first one that is not MPI_SUCCESS counts.
 

@@ -27,7 +27,7 @@ class SentCopy {
   // `endpoint`: the copy's step for this peer. It travels as the program's block would.
   void adapt(message::Endpoint& endpoint, int peer) const;
 
-  // The program's blocks are packed anew; complete on return. Throws Error.
+  // Packs the program's blocks again; complete on return. Throws Error.
   void renew();
 
  private:

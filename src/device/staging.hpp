@@ -13,7 +13,7 @@ namespace tempi::device {
 // The memory of one blocking call is not limited: the call needs it. Memory beyond the limit is not kept in the pool.
 enum class Limit { none, pool };
 
-// Writes of the MPI library behind the end. See host_pages.hpp.
+// Writes of the MPI library beyond the end. See host_pages.hpp.
 enum class Overrun { impossible, possible };
 
 // Pages that are pinned later, by pin(), are address space until then, and not limited. The pool may have pinned ones.
@@ -35,7 +35,7 @@ class Staging {
   // Of memory, not of address space.
   std::int64_t held_bytes() const { return static_cast<std::int64_t>(block_.sort.held_bytes()); }
 
-  // Kernels reach pinned memory from now on. Throws Error: it is ordinary memory, for good.
+  // Pins the memory, so that kernels can access it. Throws Error: it remains ordinary memory.
   void pin(Context context, Limit limit);
 
   // A block with a possible overrun has a tail, else one byte more than asked for.

@@ -24,7 +24,7 @@ struct HostLoop {
   }
 };
 
-// None for boxes that take more: more dims than a loop has, or several passes, or care for the caches.
+// None for boxes that need more than one loop: more dims than a loop has, several passes, or stores around the caches.
 std::optional<HostLoop> host_loop_of(const datatype::Box& box);
 
 }  // namespace tempi::host

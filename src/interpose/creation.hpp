@@ -34,7 +34,7 @@ inline constexpr auto kNever = [] { return false; };
 
 inline constexpr auto kNothing = [](Handle) {};
 
-// `may_be_left_out()`: this process may be in none of the children. `then(child)`: behind the call.
+// `may_be_left_out()`: this process may be in none of the children. `then(child)` runs after the call.
 template <class LeftOut, class Call, class Then>
 int counted(Handle parent, void* child, const LeftOut& may_be_left_out, const Call& call, const Then& then) noexcept {
   peer::Creation creation(parent);

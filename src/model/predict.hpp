@@ -40,9 +40,10 @@ struct PartSeconds {
 };
 std::vector<PartSeconds> predict_parts(const Fit& fit, const Message& message, Strategy strategy);
 
-// Host memory: true if our packer is to be used. The library's datatypes are proven, so the library must be predicted
-// to take so many times as long, which is more than most predictions of a message err. Of several messages errors even
-// out, and a library's two ends overlap within one message more than among several.
+// Host memory: true if TEMPI should pack. The library's datatypes are well tested, so TEMPI packs only if the predicted
+// time of the library is longer by this factor. The factor is larger than the error of most predictions. It is smaller
+// for several messages, because their errors partly cancel, and because the two ends of the library overlap less among
+// several messages than within one.
 inline constexpr double kDoubtOfMessage = 1.5, kDoubtOfSeveral = 1.2;
 bool packing_wins(const Prediction& of_host_memory, double doubt);
 

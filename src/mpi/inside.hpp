@@ -1,4 +1,4 @@
-// The entries that this thread is in.
+// The MPI entries that a thread is in.
 #pragma once
 
 #include <exception>

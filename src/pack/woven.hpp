@@ -10,7 +10,7 @@
 
 namespace tempi::pack {
 
-// Boxes with absolute addresses as their offsets. Those that do not meet stay as they are.
+// Boxes with absolute addresses as their offsets. Boxes that share no cache lines do not change.
 std::vector<KernelBox> woven(const std::vector<KernelBox>& boxes);
 
 }  // namespace tempi::pack

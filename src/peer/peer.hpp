@@ -61,14 +61,15 @@ const KnownPeer* find(Handle comm, int rank) noexcept;
 // one of the node (it stands for the processes of a window or a file). Of a communicator that is known to be valid.
 bool may_be_node_peer(Handle comm, int rank) noexcept;
 
-// Locality for a message of host memory. An unknown peer is taken to be as far as the farthest rank.
+// Locality for a message of host memory. An unknown peer counts as the farthest rank.
 model::Peer host_peer(Handle comm, int rank) noexcept;
 
-// Locality for a message of GPU memory: the relation of the GPUs that both ends are taken to use. An unknown peer is
-// taken to use another GPU, on another node if there are several.
+// Locality for a message of GPU memory: the relation of the GPUs that the two ends probably use. TEMPI assumes that an
+// unknown peer uses another GPU, on another node if there are several nodes.
 model::Locality locality(Handle comm, int rank) noexcept;
 
-// Forgets all communicators: MPI, or a session, is about to shut down, which destroys them without notice.
+// Removes the data of all communicators: MPI, or a session, is about to shut down, and destroys them without a
+// callback.
 void forget_peers() noexcept;
 
 }  // namespace tempi::peer

@@ -94,7 +94,7 @@ void note_told(const MessagePtr& message, MPI_Status* status, int code) noexcept
 // said that the request is complete. (MPICH may write no status of a send.)
 bool is_complete(const Message& message, const void* slot, const MPI_Status& status, bool is_said) noexcept;
 
-// For calls about one request: the code of the call. The library has told the error handler of its own errors.
+// For calls about one request: the code of the call. The library has called the error handler for its own errors.
 int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noexcept;
 
 // After Waitall and Testall. `are_said`: the call has said that all are complete.

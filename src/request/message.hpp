@@ -58,13 +58,13 @@ struct LastCached {
 class Continuation {
  public:
   virtual ~Continuation() = default;
-  // Always true with `waits`. The message's start_code tells of failures that no error handler was told of.
+  // Always true with `waits`. The message's start_code has failures for which no error handler was called.
   virtual bool has_ended(Message& message, bool waits) noexcept = 0;
 };
 
 using MessagePtr = std::shared_ptr<Message>;
 
-// Kept by the message of a collective call beside its packed buffers, for as long as the library may read it.
+// Data that the message of a collective call keeps beside its packed buffers, while the library may read it.
 class CompletionHook {
  public:
   virtual ~CompletionHook() = default;

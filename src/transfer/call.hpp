@@ -84,10 +84,10 @@ struct Made {
 };
 Made make_message(const Call& call, FoundEndpoint&& found, Over over);
 
-// Runs the call if the quick answer does not apply.
+// Runs the call if the fast check is false.
 int run_closely(const Call& call, Untouched untouched, Over over) noexcept;
 
-// The quick answer: true for calls of one envelope that belong to the library.
+// The fast check: true for calls of one envelope that the library handles.
 inline bool belongs_to_library(const Call& call) noexcept {
   if (!call.is_sound()) return true;
   const bool has_one_envelope = call.out == nullptr || call.in == nullptr;
@@ -105,7 +105,7 @@ int pass_on(const Call& call, const Fn& untouched) {
 // For an undecided receive in host memory: the call that completes it tells `undecided` which message it has matched.
 int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouched, Over over);
 
-// The call is the library's.
+// The library handles the call.
 template <class FnUntouched, class FnOver>
 int pass_on_noted(const Call& call, const FnUntouched& untouched, const FnOver& over) {
   const bool is_persistent = call.lifetime == Lifetime::programs;

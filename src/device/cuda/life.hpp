@@ -40,7 +40,7 @@ struct Life {
 // The allocation at this address has this id. Any address is safe.
 bool has_id(const CudaDriver& driver, CUdeviceptr address, unsigned long long id) noexcept;
 
-// The context exists. False, too, after the driver has shut down. A life without a witness is taken to go on.
+// True if the context exists. False also after the driver has shut down. A life without a witness counts as existing.
 bool lives(const CudaDriver& driver, Life& life) noexcept;
 
 // Throws Error (device) if the context has ended.

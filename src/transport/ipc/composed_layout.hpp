@@ -56,7 +56,7 @@ struct MovedBuffer {
   bool operator==(const MovedBuffer&) const = default;
 };
 
-// From one layout to another one, whose bytes behind the sender's last stay as they are.
+// From one layout to another. The bytes of the receiver after the sender's last byte do not change.
 struct ComposedLayout {
   ComposedLayout(BufferLayout sent, LayoutName received, MovedBuffer its_place, datatype::Boxes filled,
                  datatype::Ends its_ends);

@@ -13,14 +13,15 @@
 
 namespace tempi::message {
 
-// Other processes may map this allocation of ours: it is looked after, unless freed memory is never told.
+// Other processes may map this allocation of this process. TEMPI checks whether it is freed, unless freed memory is
+// never reported.
 void export_memory(device::Device& device, const device::Location& memory);
 
 // The library may map this allocation in other processes of the node: mappings of freed memory at its place are ended
 // first, as the driver refuses the library's then, which UCX takes for fatal. Warns if they have not ended in time.
 void hand_over(const device::Location& memory) noexcept;
 
-// A look at the clock; ten milliseconds later it does its work again.
+// Reads the clock. The search itself runs at most every ten milliseconds.
 void look_after_shared_memory() noexcept;
 
 }  // namespace tempi::message

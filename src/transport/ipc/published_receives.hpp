@@ -1,4 +1,4 @@
-// The receives of this process that are published, and the sends that claim them.
+// The published receives of this process, and the sends that claim published receives.
 //
 // Glossary
 //   match       MPI matches the n-th message of a match queue with its n-th receive
@@ -7,8 +7,9 @@
 //   transport/ipc/segment/segment.hpp)
 //
 // Invariants
-//   A published receive can be claimed only after the library has it. It is not published if the receives have
-//   been closed since it was counted: another thread's receive may have slipped in before.
+//   A published receive can be claimed only after the receive was posted to the library. It is not published if the
+//   receives of the communicator were closed since it was counted, because the receive of another thread may have been
+//   posted between the two steps.
 #pragma once
 
 #include <cstdint>

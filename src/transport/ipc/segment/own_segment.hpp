@@ -1,14 +1,14 @@
-// The shared segment of this process, and those of the other processes of its node.
+// The shared segment of this process, and the shared segments of the other processes of its node.
 //
-// A shared segment is a memory file without a name, so that nothing of it stays when its process ends, however it ends.
-// Others find it by an abstract socket that nobody ever accepts on: its name says user, job and rank, its credentials,
-// which the kernel vouches for, say user and process, and that process's file is opened in /proc, which only its user
-// may. Processes that cannot find each other so (containers with namespaces of their own) exchange packed messages
-// only.
+// A shared segment is a memory file without a name. The system removes it when its process ends, in any way. Other
+// processes find it by an abstract socket on which nobody accepts connections. The name of the socket contains user,
+// job and rank. The kernel provides the credentials of the socket: user and process. The file is then opened in /proc,
+// which only the same user may do. Processes that cannot find each other in this way (containers with their own
+// namespaces) exchange packed messages only.
 //
 // Invariants
-//   A process has a shared segment before its first message is noted, or never (transport/ipc/matcher.hpp).
-//   The shared segment of another process stays mapped until this one ends: senders may be reading it.
+//   A process has a shared segment before its first message is noted, or it never has one (transport/ipc/matcher.hpp).
+//   The shared segment of another process remains mapped until this process ends, because senders may be reading it.
 #pragma once
 
 #include <memory>
@@ -49,7 +49,8 @@ class OwnSegment {
     n_unprobed_.store(0, std::memory_order_relaxed);
     segment_->probes.store(1, std::memory_order_release);
   }
-  // A receive that the sender may wait for. Behind a row of them that no probe was among, the process probes no more.
+  // The process posts a receive that the sender may wait for. After a number of such receives without a probe, the
+  // process no longer counts as one that probes.
   void note_unprobed() noexcept {
     if (segment_->probes.load(std::memory_order_relaxed) == 0) return;
     if (n_unprobed_.fetch_add(1, std::memory_order_relaxed) + 1 >= kUnprobed)

@@ -143,8 +143,8 @@ struct alignas(kCacheLine) MatchQueue {
   std::array<std::atomic<std::uint16_t>, kWindow> slots{};  // the published receive n is in slots[n % kWindow]
 
   MatchKey key() const { return {comm.load(std::memory_order_acquire), source.load(), tag.load()}; }
-  // The receive n is with the library. The last number does not fall, though a cancelled receive's number comes again:
-  // those of the match queue's next communicator are above all that were used.
+  // The receive n is with the library. The last number never decreases, although the number of a cancelled receive is
+  // used again: those of the match queue's next communicator are above all that were used.
   void post(std::uint64_t n) {
     if (n > n_posted.load(std::memory_order_relaxed)) n_posted.store(n, std::memory_order_release);
   }
