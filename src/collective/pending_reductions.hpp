@@ -1,8 +1,8 @@
 // The pending reductions of all communicators of this process. The MPI calls that start pending sends also advance
-// these reductions, and so does the progress thread (transfer/progress_thread.hpp). This is necessary, because another
-// member may wait for this process while the program computes or waits in the library. Below MPI_THREAD_MULTIPLE, only
-// MPI calls of the program can make the library calls that replace kernels. These calls are late if the program waits
-// in a function of the library.
+// these reductions, and so does the progress thread (transfer/progress_thread.hpp): another member may wait for this
+// process while its program computes, or while it waits in the library. Below MPI_THREAD_MULTIPLE, only MPI calls of
+// the program can make the library calls that replace kernels. These calls are late if the program waits in a function
+// of the library.
 #pragma once
 
 #include <atomic>

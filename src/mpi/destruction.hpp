@@ -25,8 +25,8 @@ class Destruction {
   Destruction(const Destruction&) = delete;
   Destruction& operator=(const Destruction&) = delete;
 
-  // False: the library refuses, so that nothing may be remembered of the object. At most once an object: a second time
-  // is a destruction to the library.
+  // False: the library refuses, and TEMPI must not keep data about the object. Call it at most once for an object: for
+  // the library, a second call is a destruction.
   bool watch(Handle object);
   // Before MPI shuts down.
   void stop() noexcept;
