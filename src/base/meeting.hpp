@@ -31,7 +31,7 @@ class Meeting {
 
   struct Sums {
     Values values;
-    std::uint64_t n_members;  // that have added theirs
+    std::uint64_t n_members;  // that have added their numbers
     std::uint64_t n_died;     // before they could
   };
   // Adds the `n` numbers that own(sums so far) returns: as many in all members. No other member leaves while it runs.

@@ -9,7 +9,7 @@ namespace tempi::collective {
 
 class Gap {
  public:
-  // True: this call is the library's without a vote.
+  // True: the library handles this call, and no vote is held.
   bool is_between_votes() {
     if (left_ == 0) return false;
     --left_;
@@ -21,7 +21,7 @@ class Gap {
   }
 
  private:
-  // With the vote an odd period: programs alternate between host and GPU memory.
+  // The number of calls from one vote to the next is odd, because programs may alternate between host and GPU memory.
   static constexpr std::uint64_t kLongest = 30;
   std::uint64_t length_ = 0, left_ = 0;
 };

@@ -70,7 +70,7 @@ struct ReductionTask {
   bool may_lose_inputs() const { return is_in_place && to != To::own && to != To::all_but_root; }
 };
 
-// Nothing: no kernel does it, whoever the member is. `ends` are described.
+// Nothing: no member can carry out the call by a kernel. `ends` are described.
 std::optional<ReductionTask> reduction_task(Function function, const Group& group, const Ends& ends);
 
 // The share in a broadcast of so many bytes, by slices. `root`: a valid rank.

@@ -21,7 +21,7 @@ namespace tempi::collective {
 using Describe = FunctionRef<void(const Group& group, Ends& ends)>;
 using DescribeAlone = FunctionRef<void(Ends& ends)>;
 using Library = FunctionRef<int(const GivenArgument& out, const GivenArgument& in, const GivenArgument& compared)>;
-// Takes over a call that another call of the program completes; `given` is the buffer of a call with one.
+// Keeps a call that another call of the program completes. `given` is the buffer, if the call has only one.
 using Keep = FunctionRef<void(message::MessagePtr call, const GivenArgument& given)>;
 
 // The object whose error handler is called for errors of TEMPI.
@@ -38,7 +38,8 @@ struct Call {
   Handle owned_by = comm;
 
   bool blocks() const { return lifetime == message::Lifetime::call; }
-  // Initialisation may wait for the other processes, too, and so may access to a file or a window.
+  // True if the call may wait for other processes. The creation of a persistent call, and access to a file or a window,
+  // may also wait.
   bool waits() const { return lifetime != message::Lifetime::plain || owner != Owner::comm; }
 };
 
@@ -58,7 +59,7 @@ int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, L
 // called.
 int finish(const std::vector<message::MessagePtr>& calls, Owner owner, Handle owned_by) noexcept;
 
-// Gives the error to the owner's error handler, and returns its code.
+// Passes the error to the owner's error handler, and returns its code.
 int tell(const Error& error, Owner owner, Handle owned_by) noexcept;
 
 }  // namespace tempi::collective

@@ -17,8 +17,9 @@
 
 namespace tempi::collective {
 
-// True: the library may not be given the argument as it is, or our packer is predicted to be faster than its datatypes.
-// One pointer query a block, fewer where they lie close. `device` may be null.
+// True: the library cannot use the argument, or the predicted time of TEMPI's packer is shorter than that of the
+// library's datatypes. Makes one pointer query for each block, and fewer if blocks are close to each other. `device`
+// may be null.
 bool needs_staging(const Argument& argument, Handle comm, device::Device* device);
 
 // An argument over staged bytes; the library may read its arrays as long as the object lives.

@@ -94,7 +94,7 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
-// Two queues for each thread and context: what is in one runs beside what is in the other.
+// Two queues for each thread and context. Work of one queue can run at the same time as work of the other.
 enum class Lane : std::uint8_t { first, second };
 inline constexpr std::array kLanes{Lane::first, Lane::second};
 

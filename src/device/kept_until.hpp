@@ -16,7 +16,7 @@ class KeptUntil {
  public:
   using Kept = std::shared_ptr<const void>;
 
-  // Lets go of those whose work is done, in the order in which they came.
+  // Releases the objects whose work is complete, in the order in which they were added.
   void keep(MarkPtr mark, Kept one);
   // For work of a captured graph, which may be launched until the process ends.
   void keep_for_ever(Kept one);

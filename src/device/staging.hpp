@@ -61,7 +61,8 @@ class Staging {
   Block block_;
 };
 
-// Requests for staging memory so far that others would have room for if they gave theirs back.
+// The number of requests for staging memory that failed so far, but would succeed if cached messages released their
+// memory.
 std::uint64_t staging_shortages() noexcept;
 
 // Frees all unused staging memory. Safe after the driver has shut down; with a null device, memory that the driver

@@ -34,7 +34,7 @@ struct Overlapping {
   std::int64_t bytes_;
 };
 
-// From 64 bytes to where a call of memcpy costs little beside the copy.
+// From 64 bytes to the size at which a call of memcpy costs little compared with the copy.
 struct Pieces {
   explicit Pieces(std::int64_t bytes) : bytes_(bytes) {}
   std::int64_t bytes() const { return bytes_; }

@@ -30,7 +30,7 @@ using Prediction = std::array<double, kStrategies>;
 Prediction predict(const Fit& fit, const Message& message);
 Prediction predict(const Fit& fit, const HostMessage& message);
 
-// The same of a direct message of GPU memory alone.
+// The same for a direct message of GPU memory.
 double direct_seconds(const Fit& fit, const Features& features, Locality locality);
 
 // The terms that a prediction is the sum of, in order of time. None for a strategy that is not possible.
@@ -47,14 +47,14 @@ std::vector<PartSeconds> predict_parts(const Fit& fit, const Message& message, S
 inline constexpr double kDoubtOfMessage = 1.5, kDoubtOfSeveral = 1.2;
 bool packing_wins(const Prediction& of_host_memory, double doubt);
 
-// Packing (or unpacking) for one strategy, seconds. Nothing if it was not measured.
+// Time of packing (or unpacking) for one strategy, in seconds. Nothing if it was not measured.
 std::optional<double> side_seconds(const Fit& fit, const Features& features, Strategy strategy, bool packs);
 
-// Chunk size of a staged transfer: with n chunks, n times the cost of a chunk is added to the copy, and the n-th part
-// of the kernel's time, which the first (last) chunk does not hide. Nothing if it was not measured.
+// Chunk size of a staged transfer. With n chunks, the transfer takes longer than the copy by n times the cost of a
+// chunk, and by one n-th of the kernel's time, which does not overlap with a copy. Nothing if it was not measured.
 std::optional<std::int64_t> chunk_bytes(const Fit& fit, const Features& features, bool packs);
 
-// The least of them, or nothing if there is none.
+// The strategy with the shortest time, or nothing if there is none.
 std::optional<Strategy> fastest(const Prediction& prediction);
 
 }  // namespace tempi::model

@@ -6,7 +6,7 @@
 
 namespace tempi {
 
-// False before MPI is initialised, after it has ended, and in a program that has sessions only.
+// False before MPI is initialised, after MPI has ended, and in a program that uses only sessions.
 bool has_world() noexcept;
 
 // Made at the first call. MPI_COMM_SELF where it cannot be made, as in a program that has sessions only.

@@ -38,8 +38,8 @@ struct RealPassed {
 struct Real : RealSmall, RealLarge, RealPassed {};
 
 // A profiling library may be between TEMPI and the MPI library. TEMPI passes the program's call of MPI_x to the next
-// MPI_x, and its call of PMPI_x to the next PMPI_x. TEMPI's own calls use PMPI_x. Looked up at the first call, and
-// until there is an MPI library.
+// MPI_x, and its call of PMPI_x to the next PMPI_x. TEMPI's own calls use PMPI_x. The functions are looked up at the
+// first call, and again until an MPI library is loaded.
 struct RealTables {
   Real mpi, pmpi;
   bool have_tool = false;  // some function of `mpi` is not the library's: in libraries both names are one function

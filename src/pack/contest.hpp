@@ -42,7 +42,7 @@ class Round {
  public:
   Round(Contest& contest, Packer packer) noexcept
       : contest_(contest), packer_(packer), is_timed_(contest.is_open()), begin_(is_timed_ ? Clock::now() : Time{}) {}
-  // A call that fails says nothing about speed.
+  // A failed call does not count.
   void finish(bool has_succeeded) noexcept {
     if (!is_timed_ || !has_succeeded) return;
     contest_.record(packer_, std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count());

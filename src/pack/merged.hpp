@@ -20,7 +20,8 @@ struct Member {
   bool is_remote = false;                    // to another process: over a link, perhaps
 };
 
-// Queues the moves, which the kernels of the entered context reach. What is returned is in use until they are done.
+// Queues the moves. The kernels of the entered context must be able to access their memory. The returned object is in
+// use until the moves are done.
 std::shared_ptr<const void> queue_merged(const device::Scope& here, const std::vector<Member>& members);
 
 }  // namespace tempi::pack

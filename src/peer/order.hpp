@@ -40,7 +40,7 @@
 
 namespace tempi::peer {
 
-// True: topologies with reorder are placed.
+// True: TEMPI computes new ranks for topologies with reorder.
 bool places_ranks() noexcept;
 
 // The topology as one process describes it.
@@ -53,7 +53,7 @@ struct Topology {
 // The parent in the order of the vertices, or the parent itself.
 class Ordered {
  public:
-  // No order was looked for: `reorder` is the library's to decide.
+  // TEMPI has not searched for an order: the library decides on `reorder`.
   explicit Ordered(Handle parent) : comm_(parent) {}
   // Collective. `describe(size)` is called with the number of processes and may throw.
   Ordered(Handle parent, const std::function<Topology(int size)>& describe) noexcept;
@@ -66,8 +66,8 @@ class Ordered {
   // The argument for the library's call.
   int reorder(int of_program) const { return is_decided_ ? 0 : of_program; }
 
-  // This process's rank in the parent, if the order is another one; and the rank of the process there that had the
-  // rank of this one's vertex in the parent.
+  // If the order has changed: this process's rank in the parent, and the rank in the ordered communicator of the
+  // process that had the rank of this process's vertex in the parent.
   int former_rank() const { return former_rank_; }
   int source() const { return source_; }
 

@@ -57,8 +57,9 @@ bool is_on_this_node(int rank) noexcept;
 // Takes a few ns, with MPI_COMM_WORLD less. Null if there is no peer.
 const KnownPeer* find(Handle comm, int rank) noexcept;
 
-// The rank is a process of this node; a negative rank: a member other than this process may be, of MPI_COMM_SELF any
-// one of the node (it stands for the processes of a window or a file). Of a communicator that is known to be valid.
+// True if the rank is a process of this node. For a negative rank: true if a member other than this process may be on
+// this node. MPI_COMM_SELF represents the processes of a window or a file, so for it any process of the node counts.
+// The communicator must be known to be valid.
 bool may_be_node_peer(Handle comm, int rank) noexcept;
 
 // Locality for a message of host memory. An unknown peer counts as the farthest rank.

@@ -116,9 +116,9 @@ void end_message(Message& message) noexcept;
 void say_nobody(MPI_Status& status) noexcept;
 
 // The library's MPI_Wait, or MPI_Test for a request that is inactive to it; `message` is null if the request is not
-// ours. Open MPI 5: MPI_Wait reads the status of a request that was never started, which nobody has written; a 76 there
-// is MPI_ERR_PROC_FAILED_PENDING. MPICH: MPI_Test would complete again the request of a file that a query has reported
-// complete, so MPI_Wait is called. Both libraries: MPI_Test of an inactive request returns at once.
+// managed. Open MPI 5: MPI_Wait reads the status of a request that was never started, which nobody has written; a 76
+// there is MPI_ERR_PROC_FAILED_PENDING. MPICH: MPI_Test would complete again the request of a file that a query has
+// reported complete, so MPI_Wait is called. Both libraries: MPI_Test of an inactive request returns at once.
 int library_wait(const Real& real, const Message* message, void* slot, MPI_Status* status) noexcept;
 
 // Ends the continuation, if there is one.

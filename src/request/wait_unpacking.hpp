@@ -9,7 +9,7 @@
 
 namespace tempi::message {
 
-// The library's MPI_Wait. `message` is null if the request is not ours.
+// The library's MPI_Wait. `message` is null if the request is not managed.
 int wait_for(const Real& real, Message* message, void* slot, MPI_Status* status) noexcept;
 
 // Waits for the requests one by one: each status has the code of its call.

@@ -44,7 +44,7 @@ struct Call {
   const Envelope& envelope() const { return out != nullptr ? *out : *in; }  // of a call that has one
   Handle comm() const { return envelope().buffer.comm; }
   bool blocks() const { return lifetime == Lifetime::call; }
-  // Pending sends must start first: the call may block, or its message must not overtake theirs.
+  // Pending sends must start first: the call may block, or its message must not overtake their messages.
   bool comes_after_pending() const { return blocks() || (out != nullptr && lifetime != Lifetime::programs); }
   // True if the library will accept the address for its result.
   bool is_sound() const {
@@ -66,7 +66,8 @@ struct Endpoints {
 // Runs the call after its endpoints have been found; they become the packed buffers' endpoints.
 int run_found(const Call& call, Endpoints&& endpoints, Untouched untouched, Over over);
 
-// MPI_Isendrecv of which at least one buffer is ours: two messages, of which the program holds the receive's request.
+// An MPI_Isendrecv of which TEMPI handles at least one buffer: two messages. The program holds the request of the
+// receive.
 int isendrecv(const Call& call, Endpoints&& endpoints);
 
 // The send part of an MPI_Isendrecv, by MPI_Isend or by a request of our own. `sent`: its request.

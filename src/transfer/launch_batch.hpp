@@ -20,12 +20,12 @@ class LaunchBatch {
   void add(Message& message) {
     if (n_++ == 0) first_ = name_of(message);
   }
-  // A send of it has been waited for in its call.
+  // A send of the batch has waited in its own call.
   void note_awaited() { was_awaited_ = true; }
   bool may_await() const { return !was_awaited_ && !expects_several(); }
   bool expects_several() const { return first_ == first_of_several_; }
   bool is_open() const { return n_ > 0; }
-  // Direct messages that are enough for a launch wait for the end.
+  // True if direct messages that fill a launch may still wait for the end of the batch.
   bool may_wait() const {
     return expects_several() && !ends_late_ && (!enough_since_ || Clock::now() - *enough_since_ < kLongest);
   }

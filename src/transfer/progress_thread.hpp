@@ -10,7 +10,7 @@
 
 namespace tempi::message {
 
-// Call when a send or a collective call is pending. False: there is no thread, and none could be made.
+// Call it when a send or a collective call is pending. False: there is no thread, and none could be created.
 bool wake_progress_thread() noexcept;
 
 // Returns when it has ended.

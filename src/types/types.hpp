@@ -25,7 +25,7 @@ struct KnownType {
   std::int64_t size() const { return plan->layout.size; }
 };
 
-// A few ns: null for a datatype that was not analysed yet.
+// Takes a few ns. Null for a datatype that was not analysed yet.
 const KnownType* find_type(Handle datatype) noexcept;
 
 struct Analysis {

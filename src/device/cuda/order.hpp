@@ -22,11 +22,11 @@ struct CudaAllocation {
   bool is_of_pool;  // cudaMallocAsync, virtual memory management: takes the attribute, and copies return early still
 };
 
-// True: order_after_program() would return at once. The allocation has been located, in the last known life of its
-// context.
+// True: order_after_program() would return immediately. The allocation was located before, in the last known life of
+// its context.
 bool is_ordered(unsigned long long buffer_id) noexcept;
 
-// Memory of the host, which needs no order.
+// True for host memory, which needs no order.
 void note_ordered(unsigned long long buffer_id) noexcept;
 
 // Returns when the bytes of all synchronous copies that have returned are in the allocation. A few ns for one that was

@@ -9,7 +9,7 @@
 
 namespace tempi::device {
 
-// Null: the driver has none for this GPU.
+// Null: the driver has no primary context for this GPU.
 Life* primary_life(const CudaDriver& driver, CUdevice ordinal) noexcept;
 
 bool is_primary_active(const CudaDriver& driver, CUdevice ordinal) noexcept;

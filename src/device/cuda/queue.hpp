@@ -26,7 +26,7 @@ Queue& own_queue(const CudaDriver& driver, Life& life, Lane lane);
 
 CUfunction function(const CudaDriver& driver, Queue& queue, const Kernel& kernel);
 
-// In a child after fork: the queues are its parent's.
+// In a child after fork: forgets the queues, because they belong to its parent.
 void forget_queues() noexcept;
 
 }  // namespace tempi::device

@@ -28,12 +28,13 @@ auto done_at_once(Fn fn) {
   };
 }
 
-// Of a thread of ours, and its lane; of the program: a stream, and the thread for the per-thread default stream.
+// A queue of TEMPI belongs to a thread and a lane. A queue of the program belongs to a stream and, for the per-thread
+// default stream, to a thread.
 struct QueueKey {
   std::thread::id thread;
   Context context;
   Lane lane;
-  StreamHandle stream;  // null: ours
+  StreamHandle stream;  // null: a queue of TEMPI
 
   auto operator<=>(const QueueKey&) const = default;
 };

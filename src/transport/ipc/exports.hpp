@@ -17,8 +17,9 @@ namespace tempi::message {
 // never reported.
 void export_memory(device::Device& device, const device::Location& memory);
 
-// The library may map this allocation in other processes of the node: mappings of freed memory at its place are ended
-// first, as the driver refuses the library's then, which UCX takes for fatal. Warns if they have not ended in time.
+// The library may map this allocation in other processes of the node. First, the mappings of freed memory at the same
+// addresses are ended. Otherwise the driver refuses the library's mapping, and UCX aborts the program. Warns if the
+// mappings have not ended in time.
 void hand_over(const device::Location& memory) noexcept;
 
 // Reads the clock. The search itself runs at most every ten milliseconds.

@@ -49,7 +49,7 @@ struct SequencedSend {
   bool is_never_probed;
   bool has_come;  // the receiver: it is in the call that posts its receive
 
-  // The receiver looks for messages before it receives them: it may wait for this one.
+  // The receiver probes for messages before it receives them. It may wait for this message.
   bool is_probed() const { return !is_never_probed && receiver->probes.load(std::memory_order_acquire) != 0; }
 };
 
@@ -117,9 +117,9 @@ class Matcher : public peer::Attachment {
   void close(Outcome why);
   bool claims() const { return !sends_are_closed_.load(); }
   bool publishes() const { return !receives_are_closed_.load(); }
-  // A communicator of ours: nobody looks for messages on it before it receives them.
+  // A communicator of TEMPI: no process probes for messages on it.
   void never_probe() { is_never_probed_.store(true); }
-  // All its members are in one call, in which they post their receives; or they have left it.
+  // All members of the communicator are in one call, in which they post their receives; or they have returned from it.
   void note_all_in_call(bool are_in_it) { are_in_call_.store(are_in_it); }
   // Those of every communicator.
   static void close_all(Outcome why) noexcept;
