@@ -33,8 +33,8 @@
 //   Functions that are not noexcept throw Error.
 //   A put to a receive of another process sets `Match::is_remote`. A blocking call then waits for the kernel of
 //   the put, because the other process may be waiting for this kernel.
-//   If a send of this process has claimed the receive of end_receive(), then end_receive() settles the early FIN of this
-//   send.
+//   If a send of this process has claimed the receive of end_receive(), then end_receive() settles the early FIN of
+//   this send.
 #pragma once
 
 #include <atomic>
