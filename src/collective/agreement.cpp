@@ -117,7 +117,7 @@ void Agreement::make_comm() {
   }
   real_pmpi().MPI_Comm_set_errhandler(made, errors_return());
   creation.made(made);
-  if (message::notes_messages()) message::transport().promise_no_probes(made);
+  message::promise_no_probes(made);
   comm_ = std::make_shared<OwnComm>(made);
   reduction_.emplace(*consensus_);
   later_reductions_.emplace(consensus_, comm_);

@@ -3,7 +3,7 @@
 #include "interpose/unstaged.hpp"
 #include "transfer/call_forms.hpp"
 #include "transfer/engine.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::interpose {
 namespace {

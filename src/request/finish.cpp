@@ -6,7 +6,7 @@
 #include "request/deferred.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/repeated_calls.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {

@@ -73,7 +73,7 @@ class ClosesUnlessDone {
 // A blocking call needs no message: its packed buffers live as long as the call.
 int run_blocking(const Call& call, Endpoints& endpoints, Over over) {
   Engine::flush();
-  const Noted noted = notes_messages() ? transport().note(call.out, call.in, false) : Noted{};
+  const NotedByAll noted = note(call.out, call.in, false);
   const UndecidedPtr& undecided = noted.undecided;
   const ClosesUnlessDone closes(call.comm());
   std::optional<PackedBuffer> out, in;
@@ -96,7 +96,8 @@ int make_request(const Call& call, Message& message, PackedBuffer* packed_buffer
   const auto make = [&] { return over(lent.given(), lent.given(), &message.request); };
   const bool is_posted = call.out == nullptr && call.lifetime == Lifetime::plain && !call.in->is_matched;
   const int code = is_posted ? post_noted(message, make) : make();
-  if (call.out != nullptr && code == MPI_SUCCESS && notes_messages()) transport().note_send_request(message);
+  if (call.out != nullptr && code == MPI_SUCCESS && notes_messages())
+    message.outs.first().transport.note_send_request(message);
   if (!is_made(code, message.request)) lose_order(message.comm);
   return code;
 }
@@ -142,12 +143,13 @@ Made make_message(const Call& call, FoundEndpoint&& found, Over over) {
   if (found.endpoint) {
     Transfers& parts = call.out != nullptr ? message->outs : message->ins;
     packed_buffer =
-        &parts.add(std::move(*found.endpoint), device::current(), envelope.peer, envelope.tag).packed_buffer;
+        &parts.add(std::move(*found.endpoint), device::current(), envelope.buffer.comm, envelope.peer, envelope.tag)
+             .packed_buffer;
   }
   if (call.out != nullptr && call.lifetime == Lifetime::plain) {
     Engine::flush();
     packed_buffer->move();
-    if (notes_messages()) transport().note(call.out, nullptr, false);
+    note(call.out, nullptr, false);
   }
   const int code = make_request(call, *message, packed_buffer, over);
   if (!is_made(code, message->request)) return {nullptr, code};
@@ -172,7 +174,7 @@ int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouc
     lose_order(call.comm());
     return code;
   }
-  transport().note_request(call.out, call.in, {}, false, load_handle(call.result));
+  note_request(call.out, call.in, {}, false, call.result);
   auto message = make_recycled<Message>(call.real, call.comm(), Lifetime::plain);
   message->request = load_handle(call.result);
   message->undecided = std::move(undecided);

@@ -16,17 +16,10 @@
 
 #include "base/function_ref.hpp"
 #include "request/finish.hpp"
+#include "request/noted.hpp"
 #include "transfer/call_forms.hpp"
-#include "transport/transport.hpp"
 
 namespace tempi::message {
-
-struct Envelope {
-  Buffer buffer;
-  int peer;  // negative: any
-  int tag;
-  bool is_matched = false;  // by a matching probe, which has been noted
-};
 
 struct Call {
   const Real& real;  // the layer below the name that the program called
@@ -106,12 +99,11 @@ int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouc
 template <class FnUntouched, class FnOver>
 int pass_on_noted(const Call& call, const FnUntouched& untouched, const FnOver& over) {
   const bool is_persistent = call.lifetime == Lifetime::programs;
-  Noted noted = notes_messages() ? transport().note(call.out, call.in, is_persistent) : Noted{};
+  NotedByAll noted = note(call.out, call.in, is_persistent);
   if (noted.undecided) return pass_on_undecided(call, std::move(noted.undecided), untouched, over);
   const int code = pass_on(call, untouched);
   if (code != MPI_SUCCESS) lose_order(call.comm());
-  else if (!call.blocks() && notes_messages())
-    transport().note_request(call.out, call.in, noted, is_persistent, load_handle(call.result));
+  else if (!call.blocks()) note_request(call.out, call.in, noted, is_persistent, call.result);
   return code;
 }
 

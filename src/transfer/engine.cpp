@@ -11,7 +11,7 @@
 #include "transfer/grouped_packing.hpp"
 #include "transfer/progress_mode.hpp"
 #include "transfer/progress_thread.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -42,11 +42,11 @@ void Engine::post(Message& message) {
   const CallLock lock(mutex_);
   if (!is_packed && n_shared_launches_ == 0) launch_batch_.add(message);
   Transfer& transfer = message.outs.first();
-  transfer.match = notes_messages() ? transport().post_send(message.comm, transfer, !is_packed) : Match{};
+  transfer.match = notes_messages() ? transfer.transport.post_send(message.comm, transfer, !is_packed) : Match{};
   message.state.become(MessageState::pending);
   const Before others = transfer.match.is_unmatched() ? unmatched_.before(message) : Before::none;
   if (transfer.match.is_unmatched() && others != Before::its_tag) {
-    transfer.match = transport().match(transfer, others == Before::none);
+    transfer.match = transfer.transport.match(transfer, others == Before::none);
     if (!transfer.match.is_unmatched()) unmatched_.note_matched(transfer);
   }
   if (transfer.match.is_unmatched() && !unmatched_.takes_wait(message)) transfer.match = {};

@@ -25,7 +25,7 @@
 #include "transfer/collective_work.hpp"
 #include "transfer/launch_batch.hpp"
 #include "transfer/unmatched_sends.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 
@@ -145,7 +145,7 @@ class Engine {
 
  private:
   static void progress_others() noexcept {
-    progress_transport();
+    progress_transports();
     if (const CollectiveWork* const work = collective_work.load(std::memory_order_acquire)) work->go_on();
   }
   void begin_starting() noexcept;

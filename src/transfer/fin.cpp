@@ -3,7 +3,7 @@
 #include "mpi/real.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/grouped_packing.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -23,7 +23,7 @@ bool may_send_fin_early(const Transfer& transfer) { return transfer.match.is_put
 
 // The bytes are written, unless the kernel failed.
 void end_put(Transfer& transfer) noexcept {
-  if (transfer.match.is_put()) transport().end_put(transfer, PutEnd::written);
+  if (transfer.match.is_put()) transfer.transport.end_put(transfer, PutEnd::written);
   transfer.match = {};
 }
 
@@ -42,7 +42,7 @@ void Engine::deliver(Message& message) noexcept {
   end_put(transfer);
   transfer.was_direct = send_fin(message);
   if (!transfer.was_direct) {
-    transport().take_back(transfer);
+    transfer.transport.take_back(transfer);
     end_order(message);
   }
   message.state.become(transfer.was_direct ? MessageState::delivered : MessageState::failed);
@@ -66,7 +66,7 @@ void Engine::send_early_fin(MessagePtr message) noexcept {
   }
   is_packed(*message, true);
   Transfer& transfer = message->outs.first();
-  if (std::exchange(transfer.match, {}).is_put()) transport().end_put(transfer, PutEnd::dropped);
+  if (std::exchange(transfer.match, {}).is_put()) transfer.transport.end_put(transfer, PutEnd::dropped);
   end_order(*message);
   message->state.become(MessageState::failed);
 }

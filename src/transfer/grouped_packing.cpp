@@ -7,7 +7,7 @@
 #include "base/log.hpp"
 #include "base/trace.hpp"
 #include "request/deferred.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -35,7 +35,8 @@ Works sends_of(const std::vector<Message*>& messages) {
 // The published receive of a direct message is not written then: its bytes come packed.
 void move_now(const Work& work) noexcept {
   std::shared_ptr<const void> in_use;  // kernels that failed may use its memory
-  if (std::exchange(work.transfer->match, {}).is_put()) in_use = transport().end_put(*work.transfer, PutEnd::packed);
+  if (std::exchange(work.transfer->match, {}).is_put())
+    in_use = work.transfer->transport.end_put(*work.transfer, PutEnd::packed);
   try {
     work.packed_buffer().move();
   } catch (...) {
@@ -47,7 +48,7 @@ void move_now(const Work& work) noexcept {
 void write_now(const Work& work) noexcept {
   work.transfer->match = {};
   try {
-    transport().retry_put(*work.transfer);
+    work.transfer->transport.retry_put(*work.transfer);
   } catch (...) {
     work.message->failure.emplace(caught_error());
   }
@@ -60,7 +61,7 @@ void queue_batch(const Works& works) {
   const device::Scope here(first.device(), first.context());
   pack::Batch batch(here);
   for (const Work& work : works) {
-    if (work.transfer->match.is_put()) batch.add_direct(transport().put(*work.transfer));
+    if (work.transfer->match.is_put()) batch.add_direct(work.transfer->transport.put(*work.transfer));
     else work.packed_buffer().join(batch);
   }
   const auto queued = std::make_shared<const pack::Queued>(batch.queue());
@@ -72,9 +73,9 @@ bool is_queued_alone(const Work& work) {
   Transfer& transfer = *work.transfer;
   const auto keep = [&](pack::Queued&& queued) { transfer.queued = std::make_shared<const pack::Queued>(queued); };
   const bool is_put = transfer.match.is_put();
-  auto rest = transfer.state && !is_put ? transport().queue_rest(transfer) : std::nullopt;
+  auto rest = transfer.state && !is_put ? transfer.transport.queue_rest(transfer) : std::nullopt;
   if (rest) keep(std::move(*rest));
-  else if (transfer.match.goes_in_chunks) keep(transport().queue_chunks(transfer));
+  else if (transfer.match.goes_in_chunks) keep(transfer.transport.queue_chunks(transfer));
   else if (!is_put && transfer.packed_buffer.is_empty()) transfer.queued = nullptr;
   else if (!is_put && !transfer.packed_buffer.make_ready()) move_now(work);
   else if (!is_put && !transfer.packed_buffer.can_join_a_batch()) keep(transfer.packed_buffer.queue());
@@ -136,7 +137,7 @@ bool is_moved(Message& message, Transfer& transfer, bool waits) noexcept {
   if (!transfer.queued || !transfer.queued->mark) return true;
   device::Mark& mark = *transfer.queued->mark;
   try {
-    if (transfer.match.goes_in_chunks) transport().report_arrived(transfer, waits);
+    if (transfer.match.goes_in_chunks) transfer.transport.report_arrived(transfer, waits);
     if (!waits && !mark.reached()) return false;
     if (waits) trace::traced("wait for batch", [&] { mark.wait(); });
   } catch (...) {

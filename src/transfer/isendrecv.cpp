@@ -63,7 +63,7 @@ int isendrecv(const Call& call, Endpoints&& endpoints) {
   const auto start = [&] { return call.real.MPI_Start(&receive->request); };
   // One buffer: the peer may not write what is not sent yet.
   const bool is_published = !receive->ins.empty() && !call.is_one_buffer;
-  if (!is_published && notes_messages()) receive->undecided = transport().note(nullptr, call.in, false).undecided;
+  if (!is_published) receive->undecided = note(nullptr, call.in, false).undecided;
   receive->start_code = is_published ? post_noted(*receive, start) : start();
   receive->state.become(receive->start_code == MPI_SUCCESS ? MessageState::started : MessageState::failed);
   Engine::get().manage(receive);

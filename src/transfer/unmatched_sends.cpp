@@ -4,7 +4,7 @@
 
 #include "base/counters.hpp"
 #include "base/options.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -28,10 +28,15 @@ constexpr unsigned kMostInVain = 4, kLeftOut = 32;  // waits for such a receiver
 // receiver of a needed send may compute.
 constexpr microseconds kLongTimeout{20'000};
 
+Receiver receiver_of(const Message& message) {
+  const Transfer& transfer = message.outs.first();
+  return transfer.transport.receiver(transfer);
+}
+
 microseconds patience(Message& message, bool is_needed) {
   static const microseconds kWanted{number(Option::MATCH_TIMEOUT)};
   const std::int64_t bytes = message.outs.bytes();
-  const Receiver receiver = transport().receiver(message.outs.first());
+  const Receiver receiver = receiver_of(message);
   if (receiver.is_probed) return kEagerTimeout + microseconds(bytes / kProbedBytesPerMicrosecond);
   if (kWanted.count() > 0) return kWanted;
   if (receiver.has_come || is_needed) return kLongTimeout + microseconds(bytes / kBytesPerMicrosecond);
@@ -60,7 +65,7 @@ void UnmatchedSends::add(const MessagePtr& message) { all_.push_back({message, C
 
 // The place in the table may be another queue's.
 bool UnmatchedSends::may_wait_long(const Message& message) {
-  const Receiver receiver = transport().receiver(message.outs.first());
+  const Receiver receiver = receiver_of(message);
   Unpublished& known = unpublished(receiver);
   return !(known.receiver == receiver) || known.of_needed.are_worth_it();
 }
@@ -90,7 +95,7 @@ void UnmatchedSends::count_in_vain(const Receiver& receiver, Waits Unpublished::
 }
 
 void UnmatchedSends::note_matched(const Transfer& transfer) {
-  const Receiver receiver = transport().receiver(transfer);
+  const Receiver receiver = transfer.transport.receiver(transfer);
   if (!transfer.match.is_put()) return count_in_vain(receiver, &Unpublished::waits);
   Unpublished& known = unpublished(receiver);
   if (known.receiver == receiver) known = {};
@@ -98,7 +103,7 @@ void UnmatchedSends::note_matched(const Transfer& transfer) {
 
 void UnmatchedSends::count_timeout(const Unmatched& unmatched) {
   const Transfer& transfer = unmatched.message->outs.first();
-  const Receiver receiver = transport().receiver(transfer);
+  const Receiver receiver = transfer.transport.receiver(transfer);
   if (unmatched.needed_by) count_in_vain(receiver, &Unpublished::of_needed);
   if (unmatched.message->is_blocking && receiver.is_probed) ++probing_receivers_[receiver.process].n_in_vain;
   count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(transfer.packed_buffer.bytes()));
@@ -107,7 +112,7 @@ void UnmatchedSends::count_timeout(const Unmatched& unmatched) {
 bool UnmatchedSends::Waits::are_worth_it() { return n_in_vain < kMostInVain || ++n_left_out % kLeftOut == 0; }
 
 bool UnmatchedSends::takes_wait(Message& message) {
-  const Receiver receiver = transport().receiver(message.outs.first());
+  const Receiver receiver = receiver_of(message);
   Unpublished& known = unpublished(receiver);
   if (known.receiver == receiver && !known.waits.are_worth_it()) return false;
   if (!receiver.is_probed) return true;
@@ -137,11 +142,11 @@ bool UnmatchedSends::is_over(Unmatched& unmatched, Clock::time_point now, bool w
 bool UnmatchedSends::is_matched(Unmatched& unmatched, Clock::time_point now, bool waits) {
   Transfer& transfer = unmatched.message->outs.first();
   const Before others = before(*unmatched.message);
-  if (others != Before::its_tag) transfer.match = transport().match(transfer, others == Before::none);
+  if (others != Before::its_tag) transfer.match = transfer.transport.match(transfer, others == Before::none);
   if (!transfer.match.is_unmatched()) {
     note_matched(transfer);
     if (!transfer.match.is_put()) return true;
-    if (const Receiver receiver = transport().receiver(transfer); receiver.is_probed)
+    if (const Receiver receiver = transfer.transport.receiver(transfer); receiver.is_probed)
       probing_receivers_[receiver.process] = {};
     return true;
   }

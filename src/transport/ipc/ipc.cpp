@@ -5,7 +5,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "peer/ids.hpp"
-#include "transfer/call.hpp"
+#include "transfer/endpoint.hpp"
 #include "transfer/engine.hpp"
 #include "transport/ipc/bounce_buffer.hpp"
 #include "transport/ipc/channel.hpp"
@@ -42,14 +42,6 @@ void close_after(const Error& error, Handle comm) noexcept {
   close_matcher(comm, Outcome::ended_by_failure);
 }
 
-// False: the library refuses this call.
-bool is_valid(Handle comm, Handle datatype) {
-  if (peer::knows(comm)) return true;
-  if (find_refusal(datatype, comm)) return false;
-  peer::get_to_know(comm);
-  return true;
-}
-
 // Null: the message is not counted. Closed ones, too: claimed sends of another thread go first.
 Matcher* matcher_of_untouched(const Envelope& envelope) {
   if (envelope.peer == MPI_PROC_NULL) return nullptr;
@@ -80,17 +72,15 @@ IpcState& posted_state(Transfer& transfer) {
   return state_of(transfer);
 }
 
-void open() noexcept {
+Opened open() noexcept {
   const bool may_be_direct = model::direct_is_wanted() && device::may_come();
   has_open_segment.store(peer::counts_creations() && may_be_direct);
-  may_put.store(has_segment());
-  counts_messages.store(peer::counts_creations() && (may_be_direct || !text(Option::TRACE).empty()));
   if (has_segment()) OwnSegment::own().publish(job_on_node(), peer::own_rank());
+  return {.counts_messages = peer::counts_creations() && (may_be_direct || !text(Option::TRACE).empty()),
+          .may_put = has_segment()};
 }
 
 void close() noexcept {
-  counts_messages.store(false);
-  may_put.store(false);
   if (has_open_segment.exchange(false)) OwnSegment::own().withdraw();
 }
 
@@ -121,9 +111,9 @@ void note_request(const Envelope* out, const Envelope* in, const Noted& noted, b
   close_after(caught_error(), (out != nullptr ? out : in)->buffer.comm);
 }
 
-void note_start(Handle request) noexcept { persistent_requests().note_start(request); }
+void count_start(Handle request) noexcept { persistent_requests().note_start(request); }
 
-void note_free(Handle request) noexcept { persistent_requests().forget(request); }
+void forget_request(Handle request) noexcept { persistent_requests().forget(request); }
 
 void tell_of_probes() noexcept { OwnSegment::own().tell_of_probes(); }
 
@@ -136,7 +126,7 @@ UndecidedPtr note_matched_probe(int source, int tag, Handle comm) noexcept try {
   return nullptr;
 }
 
-void promise_no_probes(Handle comm) noexcept {
+void expect_no_probes(Handle comm) noexcept {
   if (Matcher* const all = matcher_on(comm)) all->never_probe();
 }
 
@@ -291,13 +281,14 @@ constinit const Transport ipc_transport{
     .open = open,
     .close = close,
     .progress = look_after_shared_memory,
+    .can_reach = peer::is_on_this_node,
     .note = note,
     .note_request = note_request,
-    .note_start = note_start,
-    .note_free = note_free,
+    .note_start = count_start,
+    .note_free = forget_request,
     .note_probe = tell_of_probes,
     .note_matched_probe = note_matched_probe,
-    .promise_no_probes = promise_no_probes,
+    .promise_no_probes = expect_no_probes,
     .note_all_in_call = note_all_in_call,
     .lose_order = close_matcher,
     .cancel = cancel_message,
