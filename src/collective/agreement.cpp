@@ -9,8 +9,8 @@
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "peer/ids.hpp"
+#include "request/engine.hpp"
 #include "transfer/endpoint.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::collective {
 namespace {

@@ -16,8 +16,8 @@
 #include "mpi/errors.hpp"
 #include "mpi/handle.hpp"
 #include "mpi_config.h"
+#include "request/engine.hpp"
 #include "transfer/endpoint.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::collective {
 namespace {

@@ -1,5 +1,5 @@
 // The pending reductions of all communicators of this process. They go on in every MPI call that looks after pending
-// sends, and by the progress thread (transfer/progress_thread.hpp): another member may wait for this one while it
+// sends, and by the progress thread (request/progress_thread.hpp): another member may wait for this one while it
 // computes, or waits in a call of the library. Below MPI_THREAD_MULTIPLE, the calls of the library that take the place
 // of kernels need an MPI call of the program that TEMPI looks into: a rank that waits in the library makes them late.
 #pragma once
@@ -10,7 +10,7 @@
 
 #include "base/mutex.hpp"
 #include "collective/pending_reduction.hpp"
-#include "transfer/collective_work.hpp"
+#include "request/collective_work.hpp"
 
 namespace tempi::collective {
 

@@ -6,7 +6,7 @@
 
 #include "collective/blocks.hpp"
 #include "mpi/progress.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 namespace tempi::collective {
 

@@ -19,7 +19,7 @@
 #include "mpi/errors.hpp"
 #include "peer/ids.hpp"
 #include "peer/peer.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 #include "transport/ipc/exports.hpp"
 #include "transport/ipc/ipc.hpp"
 

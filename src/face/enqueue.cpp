@@ -1,10 +1,10 @@
 // The functions of include/tempi.h for requests that are started and completed on a stream.
 #include "face/enqueue.hpp"
 
+#include "call/call_forms.hpp"
 #include "mpi/active.hpp"
 #include "mpi/inside.hpp"
 #include "stream/enqueue.hpp"
-#include "transfer/call_forms.hpp"
 
 namespace tempi::face {
 namespace {

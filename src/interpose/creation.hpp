@@ -2,8 +2,8 @@
 // of communicators (peer/ids.hpp).
 #pragma once
 
+#include "call/call_forms.hpp"
 #include "peer/ids.hpp"
-#include "transfer/call_forms.hpp"
 
 namespace tempi::interpose {
 

@@ -1,11 +1,11 @@
 // MPI-4.1, 3.8.2: matching probes.
 #include "request/matched.hpp"
 
+#include "call/call_forms.hpp"
 #include "interpose/entry.hpp"
 #include "mpi/active.hpp"
 #include "request/finish.hpp"
 #include "request/noted.hpp"
-#include "transfer/call_forms.hpp"
 #include "transport/transports.hpp"
 
 namespace tempi::interpose {

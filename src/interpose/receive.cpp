@@ -1,8 +1,8 @@
 // MPI-4.1, 3.2.4, 3.7.2, 3.8 and 3.9: receives.
+#include "call/call.hpp"
+#include "call/passes_alone.hpp"
 #include "interpose/entry.hpp"
 #include "request/matched.hpp"
-#include "transfer/call.hpp"
-#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 namespace {

@@ -6,10 +6,10 @@
 #include "base/trace.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/progress.hpp"
+#include "request/engine.hpp"
 #include "request/finish.hpp"
 #include "request/noted.hpp"
 #include "request/wait_unpacking.hpp"
-#include "transfer/engine.hpp"
 #include "transport/transports.hpp"
 
 namespace tempi::message {

@@ -4,8 +4,8 @@
 
 #include "mpi/errors.hpp"
 #include "request/deferred.hpp"
-#include "transfer/engine.hpp"
-#include "transfer/repeated_calls.hpp"
+#include "request/engine.hpp"
+#include "request/repeated_calls.hpp"
 #include "transport/transports.hpp"
 
 namespace tempi::message {

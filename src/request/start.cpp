@@ -4,10 +4,10 @@
 
 #include "mpi/errors.hpp"
 #include "request/deferred.hpp"
+#include "request/engine.hpp"
+#include "request/grouped_packing.hpp"
 #include "request/noted.hpp"
 #include "transfer/endpoint.hpp"
-#include "transfer/engine.hpp"
-#include "transfer/grouped_packing.hpp"
 #include "transport/transports.hpp"
 
 namespace tempi::message {

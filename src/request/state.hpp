@@ -13,7 +13,7 @@
 //   inactive ──▶ ended                                                 never started, freed; or cached and not reused
 //
 // A message whose request is the program's own persistent one goes back to "inactive", and the program may start it
-// again. A message that is cached (transfer/repeated_calls.hpp) also goes back to "inactive", until a later call takes
+// again. A message that is cached (request/repeated_calls.hpp) also goes back to "inactive", until a later call takes
 // it over. Every other message ends. MPI_Request_free changes no state of an active message: the engine completes it in
 // place of the program.
 //

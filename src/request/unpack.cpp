@@ -4,7 +4,7 @@
 #include "base/trace.hpp"
 #include "device/host_pages.hpp"
 #include "request/finish.hpp"
-#include "transfer/grouped_packing.hpp"
+#include "request/grouped_packing.hpp"
 #include "transport/transports.hpp"
 
 namespace tempi::message {

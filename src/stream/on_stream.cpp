@@ -8,8 +8,8 @@
 #include "base/error.hpp"
 #include "base/options.hpp"
 #include "mpi/errors.hpp"
+#include "request/engine.hpp"
 #include "stream/exchanges.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::message {
 namespace {

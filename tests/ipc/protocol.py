@@ -2,8 +2,8 @@
 
 The actions (actions/) have the names and the order of the code's:
     calls.py            calls of the program                     interpose/
-    engine.py           pending sends, and their FIN messages    transfer/engine.cpp, fin.cpp
-    unmatched.py        sends that wait for their receives       transfer/unmatched_sends.cpp
+    engine.py           pending sends, and their FIN messages    request/engine.cpp, fin.cpp
+    unmatched.py        sends that wait for their receives       request/unmatched_sends.cpp
     matcher.py          counts of a communicator, and closing    transport/ipc/matcher.cpp, undecided.cpp
     find_match.py       a send claims a published receive        ipc/published_receives.cpp: find_match, ipc.cpp: look
     bounce_buffer.py    bytes that go by a bounce buffer         transport/ipc/bounce_buffer.cpp, put.cpp: queue_chunks

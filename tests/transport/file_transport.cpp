@@ -25,8 +25,8 @@
 #include "base/launcher.hpp"
 #include "peer/ids.hpp"
 #include "peer/peer.hpp"
+#include "request/engine.hpp"
 #include "transfer/endpoint.hpp"
-#include "transfer/engine.hpp"
 #include "transport/ipc/ipc.hpp"
 #include "transport/transports.hpp"
 

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
-#include "transfer/repeated_calls.hpp"
+#include "request/repeated_calls.hpp"
 #include "transfer/strategy.hpp"
 #include "transport/ipc/exports.hpp"
 

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 #include "transport/ipc/ipc.hpp"
 #include "transport/ipc/library_requests.hpp"
 #include "transport/ipc/published_receives.hpp"

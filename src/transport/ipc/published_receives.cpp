@@ -11,7 +11,7 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "mpi/progress.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 #include "transport/ipc/not_importable.hpp"
 
 namespace tempi::message {

@@ -16,7 +16,7 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "base/options.hpp"
-#include "transfer/own_thread.hpp"
+#include "base/own_thread.hpp"
 
 namespace tempi::message {
 namespace {

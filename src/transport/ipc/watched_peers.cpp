@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/mutex.hpp"
-#include "transfer/own_thread.hpp"
+#include "base/own_thread.hpp"
 #include "transport/ipc/matcher.hpp"
 
 namespace tempi::message {

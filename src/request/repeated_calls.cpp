@@ -1,4 +1,4 @@
-#include "transfer/repeated_calls.hpp"
+#include "request/repeated_calls.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -13,7 +13,8 @@
 #include "device/staging.hpp"
 #include "peer/peer.hpp"
 #include "request/deferred.hpp"
-#include "transfer/request_cache.hpp"
+#include "request/finish.hpp"
+#include "request/request_cache.hpp"
 #include "types/types.hpp"
 
 namespace tempi::message {
@@ -65,10 +66,10 @@ bool may_repeat(Function function) {
          function == Function::MPI_Irecv;
 }
 
-RequestCache::Arguments arguments_of(const Call& call, const pack::Prepared* prepared, std::int64_t extent) {
-  const Envelope& envelope = call.envelope();
+RequestCache::Arguments arguments_of(const Real& real, const Envelope& envelope, const KnownType& type) {
   const Buffer& buffer = envelope.buffer;
-  return {&call.real, buffer.function, buffer.address, buffer.count, prepared, extent, envelope.peer, envelope.tag};
+  return {&real,       buffer.function, buffer.address, buffer.count, type.prepared.get(),
+          type.extent, envelope.peer,   envelope.tag};
 }
 
 bool lies_in_one_allocation(const pack::BoxMove& box_move) {
@@ -86,15 +87,14 @@ bool is_where_it_was(const PackedBuffer& packed_buffer) noexcept {
 
 }  // namespace
 
-MessagePtr take_cached(const Call& call) {
-  const bool has_one_envelope = call.out == nullptr || call.in == nullptr;
-  if (!has_one_envelope || !may_repeat(call.envelope().buffer.function)) return nullptr;
-  const Buffer& buffer = call.envelope().buffer;
+MessagePtr take_cached(const Real& real, const Envelope& envelope) {
+  const Buffer& buffer = envelope.buffer;
+  if (!may_repeat(buffer.function)) return nullptr;
   const peer::Attachment* const known = peer::known_attachment(buffer.comm, peer::Attached::cached);
   const KnownType* const type = known != nullptr ? find_type(buffer.datatype) : nullptr;
   if (type == nullptr || !type->is_committed.load(std::memory_order_relaxed)) return nullptr;
   RequestCache& request_cache = *static_cast<const RequestCacheOfCommunicator*>(known)->request_cache();
-  MessagePtr message = request_cache.take(arguments_of(call, type->prepared.get(), type->extent));
+  MessagePtr message = request_cache.take(arguments_of(real, envelope, *type));
   if (!message) return nullptr;
   const device::OrderedByMarks ordered;
   PackedBuffer& packed_buffer = only_transfer(*message).packed_buffer;
@@ -109,12 +109,11 @@ MessagePtr take_cached(const Call& call) {
     end_message(*message);
     throw;
   }
-  count_endpoint(buffer, call.envelope().peer, *type, packed_buffer.strategy(), packed_buffer.box_move().touches_gpu());
+  count_endpoint(buffer, envelope.peer, *type, packed_buffer.strategy(), packed_buffer.box_move().touches_gpu());
   return message;
 }
 
-void choose_request_cache(const Call& call, Message& message) {
-  const Buffer& buffer = call.envelope().buffer;
+void choose_request_cache(const Buffer& buffer, Message& message) {
   const PackedBuffer& packed_buffer = only_transfer(message).packed_buffer;
   if (!packed_buffer.box_move().laid_out().place.first.on_gpu()) return;
   if (!packed_buffer.has_wanted_memory()) return end_cached();

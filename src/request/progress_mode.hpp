@@ -17,7 +17,7 @@ namespace tempi::message {
 enum class ProgressMode : std::uint8_t {
   same_call,  // the call that sends: it waits for the packing
   next_call,  // the program's next MPI call
-  thread,     // transfer/progress_thread.hpp
+  thread,     // request/progress_thread.hpp
 };
 extern std::atomic<ProgressMode> known_progress_mode;
 inline ProgressMode progress_mode() { return known_progress_mode.load(std::memory_order_relaxed); }

@@ -3,7 +3,7 @@
 // Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
 // the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
 // short; other messages stay pending until the program's next call or a thread starts them
-// (transfer/progress_mode.hpp). Unmatched sends stand outside of the queue (transfer/unmatched_sends.hpp).
+// (request/progress_mode.hpp). Unmatched sends stand outside of the queue (request/unmatched_sends.hpp).
 //
 // When a call waits for the kernel of a direct message, it sends an early FIN: the FIN message goes while the kernel
 // runs, and the send ends after both. If the receiver is another process, the call then waits for the kernel at once:
@@ -21,10 +21,10 @@
 
 #include "base/function_ref.hpp"
 #include "base/mutex.hpp"
+#include "request/collective_work.hpp"
+#include "request/launch_batch.hpp"
 #include "request/message_table.hpp"
-#include "transfer/collective_work.hpp"
-#include "transfer/launch_batch.hpp"
-#include "transfer/unmatched_sends.hpp"
+#include "request/unmatched_sends.hpp"
 #include "transport/transports.hpp"
 
 namespace tempi::message {

@@ -1,4 +1,4 @@
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -8,9 +8,9 @@
 #include "base/call_lock.hpp"
 #include "mpi/progress.hpp"
 #include "mpi/real.hpp"
-#include "transfer/grouped_packing.hpp"
-#include "transfer/progress_mode.hpp"
-#include "transfer/progress_thread.hpp"
+#include "request/grouped_packing.hpp"
+#include "request/progress_mode.hpp"
+#include "request/progress_thread.hpp"
 #include "transport/transports.hpp"
 
 namespace tempi::message {

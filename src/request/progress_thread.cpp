@@ -1,4 +1,4 @@
-#include "transfer/progress_thread.hpp"
+#include "request/progress_thread.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -15,10 +15,10 @@
 
 #include "base/log.hpp"
 #include "base/mutex.hpp"
+#include "base/own_thread.hpp"
 #include "mpi/inside.hpp"
-#include "transfer/engine.hpp"
-#include "transfer/own_thread.hpp"
-#include "transfer/progress_mode.hpp"
+#include "request/engine.hpp"
+#include "request/progress_mode.hpp"
 
 namespace tempi::message {
 namespace {

@@ -1,12 +1,12 @@
-#include "transfer/call.hpp"
+#include "call/call.hpp"
 
 #include <memory>
 #include <utility>
 
 #include "base/recycled.hpp"
 #include "base/trace.hpp"
-#include "transfer/engine.hpp"
-#include "transfer/repeated_calls.hpp"
+#include "request/engine.hpp"
+#include "request/repeated_calls.hpp"
 
 namespace tempi::message {
 namespace {
@@ -116,7 +116,7 @@ void begin(const Call& call, MessagePtr&& made) {
 int run_nonblocking(const Call& call, FoundEndpoint&& found, Over over) {
   Made made = make_message(call, std::move(found), over);
   if (!made.message) return made.code;
-  choose_request_cache(call, *made.message);
+  choose_request_cache(call.envelope().buffer, *made.message);
   begin(call, std::move(made.message));
   return MPI_SUCCESS;
 }
@@ -194,7 +194,8 @@ int run_found(const Call& call, Endpoints&& endpoints, Untouched untouched, Over
 
 int run_closely(const Call& call, Untouched untouched, Over over) noexcept {
   const int code = guarded(call.comm(), [&] {
-    if (MessagePtr cached = take_cached(call)) return run_again(call, std::move(cached), over);
+    MessagePtr cached = call.has_one_envelope() ? take_cached(call.real, call.envelope()) : nullptr;
+    if (cached) return run_again(call, std::move(cached), over);
     return run_found(call, find_endpoints(call), untouched, over);
   });
   return call.blocks() ? Engine::tended(code) : code;

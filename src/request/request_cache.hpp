@@ -1,4 +1,4 @@
-// The cached messages of one communicator (transfer/repeated_calls.hpp), by the arguments of their calls.
+// The cached messages of one communicator (request/repeated_calls.hpp), by the arguments of their calls.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "transfer/unmatched_sends.hpp"
+#include "request/unmatched_sends.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include "transfer/progress_mode.hpp"
+#include "request/progress_mode.hpp"
 
 #include "base/call_lock.hpp"
 #include "base/options.hpp"
 #include "mpi/real.hpp"
-#include "transfer/progress_thread.hpp"
+#include "request/progress_thread.hpp"
 
 namespace tempi::message {
 

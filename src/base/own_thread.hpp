@@ -4,7 +4,7 @@
 #include <csignal>
 #include <pthread.h>
 
-namespace tempi::message {
+namespace tempi {
 
 // An error number, or 0.
 inline int create_own_thread(pthread_t& thread, void* (*run)(void*)) noexcept {
@@ -16,4 +16,4 @@ inline int create_own_thread(pthread_t& thread, void* (*run)(void*)) noexcept {
   return error;
 }
 
-}  // namespace tempi::message
+}  // namespace tempi

@@ -1,4 +1,4 @@
-#include "transfer/grouped_packing.hpp"
+#include "request/grouped_packing.hpp"
 
 #include <utility>
 #include <vector>

@@ -15,9 +15,9 @@
 #include <optional>
 
 #include "base/function_ref.hpp"
+#include "call/call_forms.hpp"
 #include "request/finish.hpp"
 #include "request/noted.hpp"
-#include "transfer/call_forms.hpp"
 
 namespace tempi::message {
 
@@ -32,6 +32,7 @@ struct Call {
   bool is_waited_for = false;  // a nonblocking part of a blocking call
 
   const Envelope& envelope() const { return out != nullptr ? *out : *in; }  // of a call that has one
+  bool has_one_envelope() const { return out == nullptr || in == nullptr; }
   Handle comm() const { return envelope().buffer.comm; }
   bool blocks() const { return lifetime == Lifetime::call; }
   // Pending sends must start first: the call may block, or its message must not overtake theirs.
@@ -80,8 +81,7 @@ int run_closely(const Call& call, Untouched untouched, Over over) noexcept;
 // The quick answer: true for calls of one envelope that belong to the library.
 inline bool belongs_to_library(const Call& call) noexcept {
   if (!call.is_sound()) return true;
-  const bool has_one_envelope = call.out == nullptr || call.in == nullptr;
-  return has_one_envelope && belongs_to_library(call.envelope().buffer, call.envelope().peer);
+  return call.has_one_envelope() && belongs_to_library(call.envelope().buffer, call.envelope().peer);
 }
 
 template <class Fn>

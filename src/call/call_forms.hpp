@@ -5,8 +5,8 @@
 #include <climits>
 
 #include "mpi/errors.hpp"
+#include "request/engine.hpp"
 #include "transfer/endpoint.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::message {
 

@@ -1,8 +1,8 @@
 // The engine's part of direct messages: their FIN messages, before and after the end of their kernels.
 #include "base/call_lock.hpp"
 #include "mpi/real.hpp"
-#include "transfer/engine.hpp"
-#include "transfer/grouped_packing.hpp"
+#include "request/engine.hpp"
+#include "request/grouped_packing.hpp"
 #include "transport/transports.hpp"
 
 namespace tempi::message {

@@ -2,10 +2,10 @@
 // published receive late. They are carried out by requests.
 #include <utility>
 
+#include "call/call.hpp"
 #include "peer/peer.hpp"
 #include "request/completion.hpp"
-#include "transfer/call.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 namespace tempi::message {
 namespace {

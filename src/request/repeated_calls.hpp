@@ -18,15 +18,16 @@
 //     after 256 messages have found no share while no message with a share was reused.
 #pragma once
 
-#include "transfer/call.hpp"
+#include "request/message.hpp"
+#include "transfer/endpoint.hpp"
 
 namespace tempi::message {
 
-// An inactive message of an earlier call with these arguments. Null: there is none.
-MessagePtr take_cached(const Call& call);
+// An inactive message of an earlier call with this one envelope, by the same layer. Null: there is none.
+MessagePtr take_cached(const Real& real, const Envelope& envelope);
 
-// The new message of this call will be cached when it is complete, if it may.
-void choose_request_cache(const Call& call, Message& message);
+// The new message of a call with this buffer will be cached when it is complete, if it may.
+void choose_request_cache(const Buffer& buffer, Message& message);
 
 // Caches a message whose request is complete. True: it is cached, and the pointer null. False: it is to end.
 bool cache_message(MessagePtr& message) noexcept;

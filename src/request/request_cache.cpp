@@ -1,4 +1,4 @@
-#include "transfer/request_cache.hpp"
+#include "request/request_cache.hpp"
 
 #include "base/call_lock.hpp"
 #include "base/options.hpp"

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/recycled.hpp"
+#include "call/call.hpp"
+#include "request/engine.hpp"
 #include "request/finish.hpp"
-#include "transfer/call.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::message {
 namespace {
