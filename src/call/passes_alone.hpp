@@ -6,8 +6,8 @@
 
 namespace tempi::message {
 
-// A message that the library gets untouched, of a call that goes behind pending sends, or may complete messages: nothing
-// is to be done beside.
+// A message that the library gets untouched, of a call that goes behind pending sends, or may complete messages: TEMPI
+// has nothing else to do in it.
 inline bool passes_alone(Handle datatype, Count count, int peer, Handle comm) noexcept {
   return passes(datatype, count, peer, comm) && Engine::is_idle();
 }

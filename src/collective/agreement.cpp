@@ -228,7 +228,7 @@ std::optional<int> Agreement::call_persistent(const Call& call, const Group& gro
 }
 
 void agree_early(Handle comm) noexcept {
-  if (!message::has_segment() || !active()) return;
+  if (!ipc::has_segment() || !active()) return;
   try {
     Agreement* const agreement = Agreement::of(comm);
     if (agreement == nullptr) return;

@@ -5,7 +5,7 @@
 //   proposal  a member's part of a round: it sees the shared segments of all others
 //   vote      a small number of each member before a call; all members know all votes then
 //   path      by messages or by the library: of a nonblocking call, before which no vote can be held
-//             (transport/ipc/segment/path_record.hpp)
+//             (segment/path_record.hpp)
 //
 // A round may be refused by a member, or may not reach one (it runs without this library, or its communicator has no
 // id there), so that it must end without it. The first member decides alone:
@@ -31,7 +31,7 @@
 #include "base/function_ref.hpp"
 #include "collective/schedule_steps.hpp"
 #include "mpi/handle.hpp"
-#include "transport/ipc/segment/own_segment.hpp"
+#include "segment/own_segment.hpp"
 
 namespace tempi::collective {
 

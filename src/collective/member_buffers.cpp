@@ -4,8 +4,8 @@
 #include "device/stream_order.hpp"
 #include "model/strategy.hpp"
 #include "mpi/active.hpp"
+#include "sharing/exports.hpp"
 #include "transfer/endpoint.hpp"
-#include "transport/ipc/exports.hpp"
 
 namespace tempi::collective {
 namespace {

@@ -22,8 +22,8 @@
 #include "request/engine.hpp"
 #include "request/progress_mode.hpp"
 #include "request/repeated_calls.hpp"
+#include "sharing/unmapping.hpp"
 #include "transfer/no_gpu.hpp"
-#include "transport/ipc/unmapping.hpp"
 #include "transport/transports.hpp"
 #include "types/types.hpp"
 

@@ -147,7 +147,7 @@ struct Opened {
 };
 
 struct Transport {
-  // ---- MPI begins and ends. progress() is called in MPI calls while `wants_progress` is set.
+  // ---- MPI begins and ends. progress() is called in MPI calls while `wants_progress` is set (base/wants_progress.hpp).
   Opened (*open)() noexcept;
   void (*close)() noexcept;
   void (*progress)() noexcept;
@@ -219,7 +219,5 @@ struct Transport {
 
 // The number of receives that unpack_arrived() may have work for.
 inline std::atomic<int> n_bouncing{0};
-// A transport wants progress() to be called.
-inline std::atomic<bool> wants_progress{false};
 
 }  // namespace tempi::message

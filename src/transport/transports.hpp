@@ -8,6 +8,7 @@
 #include <atomic>
 #include <span>
 
+#include "base/wants_progress.hpp"
 #include "transport/transport.hpp"
 
 namespace tempi::message {

@@ -6,10 +6,10 @@
 #include "base/options.hpp"
 #include "peer/ids.hpp"
 #include "request/engine.hpp"
+#include "sharing/exports.hpp"
 #include "transfer/endpoint.hpp"
 #include "transport/ipc/bounce_buffer.hpp"
 #include "transport/ipc/channel.hpp"
-#include "transport/ipc/exports.hpp"
 #include "transport/ipc/library_requests.hpp"
 #include "transport/ipc/publishing.hpp"
 #include "transport/ipc/put.hpp"
@@ -73,15 +73,16 @@ IpcState& posted_state(Transfer& transfer) {
 }
 
 Opened open() noexcept {
+  revoke_freed.store(PublishedReceive::revoke_in);
   const bool may_be_direct = model::direct_is_wanted() && device::may_come();
-  has_open_segment.store(peer::counts_creations() && may_be_direct);
-  if (has_segment()) OwnSegment::own().publish(job_on_node(), peer::own_rank());
+  ipc::has_open_segment.store(peer::counts_creations() && may_be_direct);
+  if (ipc::has_segment()) OwnSegment::own().publish(job_on_node(), peer::own_rank());
   return {.counts_messages = peer::counts_creations() && (may_be_direct || !text(Option::TRACE).empty()),
-          .may_put = has_segment()};
+          .may_put = ipc::has_segment()};
 }
 
 void close() noexcept {
-  if (has_open_segment.exchange(false)) OwnSegment::own().withdraw();
+  if (ipc::has_open_segment.exchange(false)) OwnSegment::own().withdraw();
 }
 
 Noted noted_of(Matcher::Place&& place) {

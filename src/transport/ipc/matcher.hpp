@@ -4,7 +4,7 @@
 //   sequence number   the place of a send in its match queue: "the n-th message of this communicator, peer and tag",
 //                     or of all tags
 //   order             the place of a receive among all that were posted in its match queue, cancelled ones, too
-//   (published receive, slot, match queue, claim: transport/ipc/segment/segment.hpp; undecided:
+//   (published receive, slot, match queue, claim: segment/segment.hpp; undecided:
 //   transport/ipc/undecided.hpp)
 //
 // Invariants
@@ -31,7 +31,7 @@
 
 #include "base/counters.hpp"
 #include "peer/peer.hpp"
-#include "transport/ipc/segment/own_segment.hpp"
+#include "segment/own_segment.hpp"
 #include "transport/ipc/undecided.hpp"
 
 namespace tempi::message {
@@ -224,8 +224,5 @@ Matcher* matcher_on(Handle comm) noexcept;
 inline Matcher* known_matcher(Handle comm) noexcept {
   return static_cast<Matcher*>(peer::known_attachment(comm, peer::Attached::matcher));
 }
-
-// The job whose shared segments these are: base/launcher.hpp.
-const std::string& own_job();
 
 }  // namespace tempi::message

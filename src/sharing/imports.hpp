@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "transport/ipc/segment/segment.hpp"
+#include "segment/segment.hpp"
 
 namespace tempi::message {
 
@@ -60,7 +60,7 @@ class Import {
   const CountedImport counted_;  // until the mapping has ended
   const std::uintptr_t begin_;
 };
-// Whoever lets go of the last one does not wait for the mapping's end (transport/ipc/unmapping.hpp).
+// Whoever lets go of the last one does not wait for the mapping's end (sharing/unmapping.hpp).
 using ImportPtr = std::shared_ptr<const Import>;
 
 // The mappings that a put writes to. Between its starts it does not hold them: freed memory can go.

@@ -1,4 +1,4 @@
-#include "transport/ipc/exports.hpp"
+#include "sharing/exports.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -14,10 +14,10 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "base/options.hpp"
+#include "base/wants_progress.hpp"
 #include "mpi/progress.hpp"
-#include "transport/ipc/imports.hpp"
-#include "transport/ipc/published_receives.hpp"
-#include "transport/ipc/segment/own_segment.hpp"
+#include "segment/own_segment.hpp"
+#include "sharing/imports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -75,7 +75,7 @@ bool is_freed(const Export& exported) {
 
 void take_out(Export& freed) {
   Exports& of = exports();
-  PublishedReceive::revoke_in(freed.memory.id);
+  if (const auto revoke = revoke_freed.load()) revoke(freed.memory.id);
   of.untold.push_back(freed.memory);
   of.untold_bytes += freed.memory.end - freed.memory.begin;
   of.ids.erase(freed.memory.id);

@@ -12,7 +12,7 @@
 //   bounce buffer   memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
 //   board           votes of this process before the collective calls of one communicator, and its nonblocking ones
 //   reduction board votes and buffers of this process in one pending reduction of that communicator
-//   path record     of the nonblocking calls of one function (transport/ipc/segment/path_record.hpp)
+//   path record     of the nonblocking calls of one function (segment/path_record.hpp)
 //   claim           the sender's step from "published" to "claimed": its message is a FIN message from then on, unless
 //                   it declines
 //
@@ -41,14 +41,14 @@
 
 #include "datatype/box.hpp"
 #include "device/device.hpp"
-#include "transport/ipc/segment/freed_memory.hpp"
+#include "segment/freed_memory.hpp"
 
 namespace tempi::ipc {
 
 enum class PublishedState : std::uint8_t {
 #define TEMPI_PUBLISHED_STATE(name, meaning) name,
 #define TEMPI_PUBLISHED_STEP(from, to, actor, cause)
-#include "transport/ipc/segment/published_receives.def"
+#include "segment/published_receives.def"
 #undef TEMPI_PUBLISHED_STATE
 #undef TEMPI_PUBLISHED_STEP
 };
@@ -57,7 +57,7 @@ constexpr bool is_step(PublishedState from, PublishedState to) {
 #define TEMPI_PUBLISHED_STATE(name, meaning)
 #define TEMPI_PUBLISHED_STEP(its_from, its_to, actor, cause) \
   if (from == PublishedState::its_from && to == PublishedState::its_to) return true;
-#include "transport/ipc/segment/published_receives.def"
+#include "segment/published_receives.def"
 #undef TEMPI_PUBLISHED_STATE
 #undef TEMPI_PUBLISHED_STEP
   return false;

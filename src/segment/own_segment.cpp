@@ -1,4 +1,4 @@
-#include "transport/ipc/segment/own_segment.hpp"
+#include "segment/own_segment.hpp"
 
 #include <algorithm>
 #include <fcntl.h>
@@ -10,8 +10,9 @@
 
 #include "base/call_lock.hpp"
 #include "base/error.hpp"
+#include "base/launcher.hpp"
 #include "base/log.hpp"
-#include "transport/ipc/segment/discovery.hpp"
+#include "segment/discovery.hpp"
 
 namespace tempi::ipc {
 namespace {
@@ -184,6 +185,11 @@ bool OwnSegment::share_boxes(Slot& slot, const std::vector<PublishedBox>& boxes)
 } catch (...) {
   warn_fallback("messages from other processes come packed", caught_error().what());
   return false;
+}
+
+const std::string& own_job() {
+  static const auto& job = *new const std::string(job_on_node());  // never destroyed: threads may use it at exit
+  return job;
 }
 
 }  // namespace tempi::ipc

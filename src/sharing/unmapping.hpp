@@ -2,7 +2,7 @@
 // first, and the program's may be waiting for other processes, which wait for this one's next call.
 #pragma once
 
-#include "transport/ipc/imports.hpp"
+#include "sharing/imports.hpp"
 
 namespace tempi::message {
 

@@ -1,4 +1,4 @@
-#include "transport/ipc/segment/discovery.hpp"
+#include "segment/discovery.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "transport/ipc/segment/segment.hpp"
+#include "segment/segment.hpp"
 
 namespace tempi::ipc {
 namespace {

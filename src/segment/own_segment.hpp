@@ -11,14 +11,15 @@
 //   The shared segment of another process stays mapped until this one ends: senders may be reading it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "transport/ipc/segment/segment.hpp"
-#include "transport/ipc/segment/shared_boxes.hpp"
+#include "segment/segment.hpp"
+#include "segment/shared_boxes.hpp"
 
 namespace tempi::ipc {
 
@@ -81,6 +82,13 @@ class OwnSegment {
   static constexpr int kUnprobed = 16;
   std::atomic<int> n_unprobed_{0};
 };
+
+// This process has a shared segment for the other processes. Constant from MPI_Init to MPI_Finalize.
+inline std::atomic<bool> has_open_segment{false};
+inline bool has_segment() noexcept { return has_open_segment.load(std::memory_order_relaxed); }
+
+// The job whose shared segments these are: base/launcher.hpp.
+const std::string& own_job();
 
 // The shared segment of a rank of this job on this node. Null: there is none, or not yet. A call that searches takes
 // some microseconds.

@@ -1,4 +1,4 @@
-#include "transport/ipc/imports.hpp"
+#include "sharing/imports.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -11,8 +11,9 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/mutex.hpp"
-#include "transport/ipc/exports.hpp"
-#include "transport/ipc/unmapping.hpp"
+#include "base/wants_progress.hpp"
+#include "sharing/exports.hpp"
+#include "sharing/unmapping.hpp"
 
 namespace tempi::message {
 namespace {

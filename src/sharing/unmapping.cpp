@@ -1,4 +1,4 @@
-#include "transport/ipc/unmapping.hpp"
+#include "sharing/unmapping.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -11,8 +11,8 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/mutex.hpp"
-#include "transport/ipc/segment/discovery.hpp"
-#include "transport/ipc/segment/own_segment.hpp"
+#include "segment/discovery.hpp"
+#include "segment/own_segment.hpp"
 
 namespace tempi::ipc {
 namespace {

@@ -1,4 +1,4 @@
-#include "transport/ipc/segment/shared_boxes.hpp"
+#include "segment/shared_boxes.hpp"
 
 #include <algorithm>
 

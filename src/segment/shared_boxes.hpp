@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "transport/ipc/segment/segment.hpp"
+#include "segment/segment.hpp"
 
 namespace tempi::ipc {
 

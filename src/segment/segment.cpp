@@ -1,4 +1,4 @@
-#include "transport/ipc/segment/segment.hpp"
+#include "segment/segment.hpp"
 
 #include <algorithm>
 
