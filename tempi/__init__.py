@@ -22,6 +22,8 @@ from tempi.cuda.ordering import stream
 from tempi.explanation import Explanation, explain
 
 if TYPE_CHECKING:
+    from tempi.arrays.element_types import datatype
+    from tempi.arrays.float16 import operation
     from tempi.arrays.views import view
     from tempi.enqueue import start_enqueue, wait_enqueue
     from tempi.halo.boundary import Face
@@ -38,9 +40,11 @@ __all__ = [
     "HaloExchange",
     "Option",
     "__version__",
+    "datatype",
     "enabled",
     "explain",
     "lib_path",
+    "operation",
     "options",
     "reset_stats",
     "start_enqueue",
@@ -55,6 +59,8 @@ _NEED_MPI = {
     "Face": "tempi.halo.boundary",
     "Field": "tempi.halo.field",
     "HaloExchange": "tempi.halo.exchange",
+    "datatype": "tempi.arrays.element_types",
+    "operation": "tempi.arrays.float16",
     "start_enqueue": "tempi.enqueue",
     "view": "tempi.arrays.views",
     "wait_enqueue": "tempi.enqueue",

@@ -18,6 +18,9 @@ bool has_operation(ScalarType type, Operation operation);
 void launch_reduction(const device::Scope& here, ScalarType type, Operation operation, const void* in, void* inout,
                       std::uint64_t count);
 
+// The same on the CPU, at once.
+void reduce_on_cpu(ScalarType type, Operation operation, const void* in, void* inout, std::uint64_t count);
+
 // Queued in the scope. All buffers are aligned to a scalar; is_wide is set here.
 void launch_reduction(const device::Scope& here, ScalarType type, GroupReduction of);
 
