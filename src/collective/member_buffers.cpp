@@ -1,5 +1,6 @@
 #include "collective/member_buffers.hpp"
 
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "device/stream_order.hpp"
 #include "model/strategy.hpp"

@@ -26,6 +26,8 @@ void write_out(const Box& box, Boxes& all) {
   }
 }
 
+}  // namespace
+
 Boxes written_out(Boxes boxes) {
   std::size_t n = 0;
   for (const Box& box : boxes) n += box.table ? static_cast<std::size_t>(box.dims[box.table_dim].count) : 1;
@@ -37,8 +39,6 @@ Boxes written_out(Boxes boxes) {
   }
   return all;
 }
-
-}  // namespace
 
 Boxes BufferLayout::boxes() const {
   const datatype::Layout& one = prepared->plan.layout;

@@ -9,8 +9,9 @@
 
 namespace tempi::pack {
 
-// A table of more entries stays one.
+// The boxes with a box for each entry of a table, unless these are more than kMostWrittenOut.
 inline constexpr std::size_t kMostWrittenOut = 1024;
+datatype::Boxes written_out(datatype::Boxes boxes);
 
 // One buffer as the boxes of all its elements. Short tables are written out, a box for each entry: both ends then have
 // the same boxes where they have the same structure.

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <tuple>
 
 #include "base/call_lock.hpp"
+#include "base/yield_until.hpp"
 #include "mpi/progress.hpp"
 #include "mpi/real.hpp"
 #include "request/grouped_packing.hpp"
@@ -161,10 +161,7 @@ void Engine::note_needed(int count, const void* requests) noexcept {
 // messages, or FIN messages, that it still has.
 void Engine::start_pending(bool waits) noexcept {
   count_call();
-  while (!start_what_can_be(waits) && waits) {
-    let_library_go_on();
-    std::this_thread::yield();
-  }
+  yield_until(kForever, [&] { return start_what_can_be(waits) || !waits; }, [] { let_library_go_on(); });
 }
 
 // False: sends are unmatched still. Others are not waited for then: unmatched ones are launched as soon as they match.

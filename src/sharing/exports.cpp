@@ -5,7 +5,6 @@
 #include <ctime>
 #include <iterator>
 #include <mutex>
-#include <thread>
 #include <unordered_set>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "base/mutex.hpp"
 #include "base/options.hpp"
 #include "base/wants_progress.hpp"
+#include "base/yield_until.hpp"
 #include "mpi/progress.hpp"
 #include "segment/own_segment.hpp"
 #include "sharing/imports.hpp"
@@ -138,15 +138,13 @@ void hand_over(const device::Location& memory) noexcept try {
   constexpr std::chrono::milliseconds kLasts{200};
   if (!wants_progress.load(std::memory_order_relaxed)) return;
   const std::vector<device::Location> freed = tell_freed_at(memory);
-  const auto end = std::chrono::steady_clock::now() + kLasts;
-  while (std::any_of(freed.begin(), freed.end(), is_mapped)) {
-    if (std::chrono::steady_clock::now() >= end)
-      return warn_once("handed",
-                       "the MPI library gets GPU memory at an address where other processes may import freed memory");
+  const auto none_is_mapped = [&] { return std::none_of(freed.begin(), freed.end(), is_mapped); };
+  const bool have_ended = yield_until(std::chrono::steady_clock::now() + kLasts, none_is_mapped, [] {
     end_freed_mappings();  // other processes may be waiting for this one
     let_library_go_on();
-    std::this_thread::yield();
-  }
+  });
+  if (!have_ended)
+    warn_once("handed", "the MPI library gets GPU memory at an address where other processes may import freed memory");
 } catch (...) {
   warn_fallback("other processes may keep imports of freed memory", caught_error().what());
 }

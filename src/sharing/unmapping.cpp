@@ -9,7 +9,6 @@
 #include <cstring>
 #include <list>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -17,6 +16,7 @@
 #include "base/mutex.hpp"
 #include "base/options.hpp"
 #include "base/own_thread.hpp"
+#include "base/yield_until.hpp"
 
 namespace tempi::message {
 namespace {
@@ -113,8 +113,7 @@ void end_later(const Import* mapping) noexcept {
 
 // Neither the driver nor a context ends below the thread.
 void finish_unmapping() noexcept {
-  const auto end = Clock::now() + kEndWaits;
-  while (!is_forked.load() && has_thread() && Clock::now() < end) std::this_thread::yield();
+  yield_until(Clock::now() + kEndWaits, [] { return is_forked.load() || !has_thread(); });
 }
 
 bool has_ended(const RemoteRange& range) noexcept {

@@ -147,7 +147,7 @@ struct Opened {
 };
 
 struct Transport {
-  // ---- MPI begins and ends. progress() is called in MPI calls while `wants_progress` is set (base/wants_progress.hpp).
+  // ---- MPI begins and ends. MPI calls call progress() while `wants_progress` is set (base/wants_progress.hpp).
   Opened (*open)() noexcept;
   void (*close)() noexcept;
   void (*progress)() noexcept;

@@ -86,7 +86,7 @@ std::shared_ptr<const PublishedLayout> make_published(const Boxes& boxes) {
 // The boxes of a buffer in memory of one kind and one GPU, each in one allocation.
 Boxes cut_boxes(const BufferLayout& layout, const pack::End& end, device::Device& device) {
   std::vector<pack::Part> parts = pack::find_parts(end, layout.count, device);
-  return parts.size() == 1 ? written_out(std::move(parts.front().boxes)) : Boxes{};
+  return parts.size() == 1 ? pack::written_out(std::move(parts.front().boxes)) : Boxes{};
 }
 
 }  // namespace
