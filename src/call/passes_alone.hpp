@@ -12,7 +12,7 @@ inline bool passes_alone(Handle datatype, Count count, int peer, Handle comm) no
   return passes(datatype, count, peer, comm) && Engine::is_idle();
 }
 
-// The same of a call that is about no message.
+// The same for a call that concerns no message.
 inline bool passes_alone() noexcept { return is_without_gpu() && Engine::is_idle(); }
 
 }  // namespace tempi::message

@@ -1,4 +1,4 @@
-// The datatypes and the operations of 16-bit floats that the Python package has made (tempi/arrays/float16.py). To the
+// The datatypes and the operations of 16-bit floats that the Python package has made (tempi/arrays/float16.py). For the
 // MPI library they are a datatype of two bytes and a user-defined operation.
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace tempi::collective {
 
-// They are never freed. Others of the same kind take their place.
+// The handles are never freed. A new handle of the same kind replaces the old one.
 void note_float16_type(pack::ScalarType scalar, Handle type) noexcept;
 void note_float16_operation(pack::Operation operation, Handle handle) noexcept;
 
-// Empty: they are none of these.
+// Empty: the datatype or the operation is not one of these.
 std::optional<Reduced> reduced_float16(Handle type, Handle operation) noexcept;
 
 }  // namespace tempi::collective

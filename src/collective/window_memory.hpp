@@ -1,10 +1,11 @@
-// Windows over memory that the MPI library cannot reach. MPI_Win_create is collective: a process that refuses alone
-// would leave the others waiting.
+// Windows over memory that the MPI library cannot access. MPI_Win_create is collective: if one process refuses alone,
+// the others wait.
 //
-// Where all processes of the communicator are on one node and run this library, they vote before the library's call
-// (collective/consensus.hpp): if one of them refuses, all do, and there is no window. Else the process gives the
-// library host memory of that size, so that the window is made, and refuses then. Its part of the window lasts until
-// the program frees it, or until MPI_Finalize: MPI_Win_free is collective, too.
+// If all processes of the communicator are on one node and run TEMPI, they vote before the library's call
+// (collective/consensus.hpp). If one process refuses, all processes refuse, and there is no window. Otherwise, the
+// process gives the library host memory of the same size, so that the library makes the window, and then returns an
+// error. This memory exists until the program frees the window, or until MPI_Finalize, because MPI_Win_free is
+// collective, too.
 #pragma once
 
 #include "base/function_ref.hpp"

@@ -1,4 +1,4 @@
-// MPI handles as plain values, wide enough for every ABI, and the few constants that we need of them.
+// MPI handles as plain values that are wide enough for every ABI, and the few constants that TEMPI needs.
 #pragma once
 
 #include <cstdint>

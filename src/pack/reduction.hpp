@@ -1,4 +1,4 @@
-// Reductions of buffers that a GPU reaches.
+// Reductions of buffers in memory that a GPU can access.
 #pragma once
 
 #include "device/device.hpp"

@@ -1,4 +1,4 @@
-// The per-thread body of the reductions, for the GPU and for the fake device (kernel_body.hpp).
+// The code of one thread of the reductions, for the GPU and for the fake device (kernel_body.hpp).
 #pragma once
 
 #include <type_traits>

@@ -1,4 +1,4 @@
-// The shortest way through, of a process without a GPU in use.
+// The fast path of a process that uses no GPU.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ inline bool is_for_library(const KnownType& type, Count count, int peer, Handle 
   return type.library_counts[where].load(std::memory_order_relaxed) == count;
 }
 
-// A message that the library gets untouched.
+// True for a message that TEMPI passes to the library unchanged.
 inline bool passes(Handle datatype, Count count, int peer, Handle comm) noexcept {
   if (!is_without_gpu()) return false;
   if (!packs_host_memory.load(std::memory_order_relaxed)) return true;

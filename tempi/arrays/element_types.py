@@ -70,13 +70,13 @@ def datatype(dtype: Any) -> MPI.Datatype:
     Returns
     -------
     mpi4py.MPI.Datatype
-        Committed, of the size of the element, and shared: do not free it. Reductions of float16 and bfloat16
-        need an operation of `tempi.operation`.
+        A committed datatype with the size of the element. It is shared: do not free it. Reductions of float16
+        and bfloat16 need an operation of `tempi.operation`.
 
     Raises
     ------
     TypeError
-        If it is not a dtype, or if elements hold Python objects.
+        If `dtype` is not a dtype, or if elements hold Python objects.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Datatypes and operations of 16-bit floats, which the MPI standard does not have: float16 and bfloat16.
 
-To the MPI library they are a datatype of two bytes and a user-defined operation. TEMPI knows them, and lets a
-GPU kernel reduce them.
+For the MPI library they are a datatype of two bytes and a user-defined operation. TEMPI recognises them, and
+reduces them by a GPU kernel.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def datatype_named(name: str) -> MPI.Datatype:
 def operation(op: MPI.Op) -> MPI.Op:
     """Return the operation of 16-bit floats that corresponds to an operation of MPI.
 
-    MPI's own operations do not know 16-bit floats. Pass the result to reductions of `tempi.datatype` of
-    float16 or bfloat16. Each step of a reduction is computed in float32 and rounded to 16 bits. Among the
-    GPUs of a node a kernel computes it, in the order of the ranks; elsewhere the CPU.
+    MPI's own operations do not support 16-bit floats. Pass the result to reductions of float16 or bfloat16
+    (`tempi.datatype`). Each step of a reduction is computed in float32 and rounded to 16 bits. Among the
+    GPUs of a node, a kernel computes the reduction in the order of the ranks. Elsewhere, the CPU computes it.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ def operation(op: MPI.Op) -> MPI.Op:
     Returns
     -------
     mpi4py.MPI.Op
-        Commutative, the same object for the same `op`. It cannot be freed.
+        A commutative operation. It is the same object for the same `op`, and cannot be freed.
 
     Raises
     ------
     ValueError
-        If it is another operation.
+        If `op` is another operation.
 
     Examples
     --------
