@@ -47,6 +47,9 @@ Handle predefined(const char* variable);  // 0: there is none
 #define TEMPI_PREDEFINED(constant, variable) (::tempi::Handle)(constant)
 #endif
 
+// The request of a Fortran program.
+Handle request_of_fortran(int request);
+
 Handle comm_world();
 Handle comm_self();
 Handle comm_null();
