@@ -9,8 +9,8 @@
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "peer/ids.hpp"
+#include "request/engine.hpp"
 #include "transfer/endpoint.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -117,7 +117,7 @@ void Agreement::make_comm() {
   }
   real_pmpi().MPI_Comm_set_errhandler(made, errors_return());
   creation.made(made);
-  if (message::notes_messages()) message::transport().promise_no_probes(made);
+  message::promise_no_probes(made);
   comm_ = std::make_shared<OwnComm>(made);
   reduction_.emplace(*consensus_);
   later_reductions_.emplace(consensus_, comm_);
@@ -228,7 +228,7 @@ std::optional<int> Agreement::call_persistent(const Call& call, const Group& gro
 }
 
 void agree_early(Handle comm) noexcept {
-  if (!message::has_segment() || !active()) return;
+  if (!ipc::has_segment() || !active()) return;
   try {
     Agreement* const agreement = Agreement::of(comm);
     if (agreement == nullptr) return;

@@ -34,7 +34,7 @@
 #include "collective/run.hpp"
 #include "collective/schedule.hpp"
 #include "peer/peer.hpp"
-#include "transport/ipc/ipc.hpp"
+#include "segment/own_segment.hpp"
 
 namespace tempi::collective {
 
@@ -57,8 +57,7 @@ class Agreement final : public peer::Attachment {
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
 
  private:
-  static constexpr std::size_t kOwnTags =
-      32;  // a match queue of a segment each, for each member (transport/ipc/segment/segment.hpp)
+  static constexpr std::size_t kOwnTags = 32;  // a match queue of a segment each, for each member (segment/segment.hpp)
 
   void make_comm();
   using SchedulePtr = std::shared_ptr<Schedule>;
@@ -93,7 +92,7 @@ class Agreement final : public peer::Attachment {
 
 // The call may be carried out by messages, or by a kernel of each member: it must be counted.
 inline bool is_counted(Function function) noexcept {
-  return (may_be_by_messages(function) || is_node_reduction(function)) && message::has_segment();
+  return (may_be_by_messages(function) || is_node_reduction(function)) && ipc::has_segment();
 }
 
 // For the call that has made a communicator with a topology: nonblocking calls on it can be by messages.

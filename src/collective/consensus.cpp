@@ -8,8 +8,7 @@
 #include "collective/blocks.hpp"
 #include "collective/wait_until.hpp"
 #include "peer/peer.hpp"
-#include "transport/ipc/matcher.hpp"
-#include "transport/ipc/segment/path_record.hpp"
+#include "segment/path_record.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -91,7 +90,7 @@ bool Consensus::finds_members() {
     if (members_[i] != nullptr) continue;
     const int in_world = peer::rank_in_world(comm_, static_cast<int>(i));
     if (in_world < 0 || !peer::is_on_this_node(in_world)) return false;
-    members_[i] = ipc::find_peer_segment(message::own_job(), in_world);
+    members_[i] = ipc::find_peer_segment(ipc::own_job(), in_world);
     if (members_[i] == nullptr) return false;
   }
   return true;

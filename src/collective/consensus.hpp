@@ -6,7 +6,7 @@
 //   proposal  a member's part of a round: the member can read the shared segments of all others
 //   vote      a small number of each member before a call; after the vote, all members know all numbers
 //   path      how a nonblocking call is carried out: by messages or by the library. No vote is held before such a call
-//             (transport/ipc/segment/path_record.hpp)
+//             (segment/path_record.hpp)
 //
 // A round must end even if a member refuses it, or does not take part (it runs without TEMPI, or its communicator has
 // no id). The first member decides alone:
@@ -33,7 +33,7 @@
 #include "base/function_ref.hpp"
 #include "collective/schedule_steps.hpp"
 #include "mpi/handle.hpp"
-#include "transport/ipc/segment/own_segment.hpp"
+#include "segment/own_segment.hpp"
 
 namespace tempi::collective {
 

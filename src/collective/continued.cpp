@@ -3,7 +3,7 @@
 #include "base/recycled.hpp"
 #include "collective/blocks.hpp"
 #include "mpi/errors.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 namespace tempi::collective {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/mutex.hpp"
 #include "collective/stage.hpp"
 #include "mpi/real.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 namespace tempi::collective {
 namespace {

@@ -1,9 +1,9 @@
 #include "collective/library_reduction.hpp"
 
+#include "call/call_forms.hpp"
 #include "collective/calls.hpp"
 #include "collective/reduction_task.hpp"
 #include "request/completion.hpp"
-#include "transfer/call_forms.hpp"
 
 namespace tempi::collective {
 

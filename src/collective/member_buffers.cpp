@@ -1,11 +1,12 @@
 #include "collective/member_buffers.hpp"
 
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "device/stream_order.hpp"
 #include "model/strategy.hpp"
 #include "mpi/active.hpp"
+#include "sharing/exports.hpp"
 #include "transfer/endpoint.hpp"
-#include "transport/ipc/exports.hpp"
 
 namespace tempi::collective {
 namespace {

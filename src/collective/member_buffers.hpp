@@ -9,7 +9,7 @@
 #include "base/function_ref.hpp"
 #include "collective/consensus.hpp"
 #include "collective/reduction_task.hpp"
-#include "transport/ipc/imports.hpp"
+#include "sharing/imports.hpp"
 
 namespace tempi::collective {
 

@@ -8,13 +8,13 @@
 #include "collective/blocks.hpp"
 #include "datatype/compose.hpp"
 #include "host/packer.hpp"
+#include "pack/buffer_layout.hpp"
 #include "transfer/strategy.hpp"
-#include "transport/ipc/composed_layout.hpp"
 
 namespace tempi::collective {
 namespace {
 
-using message::BufferLayout;
+using pack::BufferLayout;
 
 constexpr std::size_t kMostKept = 64;
 constexpr std::size_t kMostBoxes = 16;  // of a regular layout

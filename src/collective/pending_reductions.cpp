@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
-#include "transfer/progress_mode.hpp"
-#include "transfer/progress_thread.hpp"
+#include "request/progress_mode.hpp"
+#include "request/progress_thread.hpp"
 
 namespace tempi::collective {
 

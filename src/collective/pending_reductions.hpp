@@ -1,5 +1,5 @@
 // The pending reductions of all communicators of this process. The MPI calls that start pending sends also advance
-// these reductions, and so does the progress thread (transfer/progress_thread.hpp): another member may wait for this
+// these reductions, and so does the progress thread (request/progress_thread.hpp): another member may wait for this
 // process while its program computes, or while it waits in the library. Below MPI_THREAD_MULTIPLE, only MPI calls of
 // the program can make the library calls that replace kernels. These calls are late if the program waits in a function
 // of the library.
@@ -11,7 +11,7 @@
 
 #include "base/mutex.hpp"
 #include "collective/pending_reduction.hpp"
-#include "transfer/collective_work.hpp"
+#include "request/collective_work.hpp"
 
 namespace tempi::collective {
 

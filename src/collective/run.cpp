@@ -13,9 +13,9 @@
 #include "machine/handed.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
+#include "request/engine.hpp"
+#include "request/grouped_packing.hpp"
 #include "transfer/endpoint.hpp"
-#include "transfer/engine.hpp"
-#include "transfer/grouped_packing.hpp"
 #include "transfer/no_gpu.hpp"
 
 namespace tempi::collective {

@@ -5,7 +5,7 @@
 #include "collective/blocks.hpp"
 #include "mpi/errors.hpp"
 #include "request/completion.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 namespace tempi::collective {
 namespace {

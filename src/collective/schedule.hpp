@@ -16,10 +16,10 @@
 #include <optional>
 #include <vector>
 
+#include "call/call.hpp"
 #include "collective/element_type.hpp"
 #include "collective/schedule_steps.hpp"
 #include "collective/sent_copy.hpp"
-#include "transfer/call.hpp"
 
 namespace tempi::collective {
 

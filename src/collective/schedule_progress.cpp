@@ -7,9 +7,9 @@
 #include "collective/schedule.hpp"
 #include "request/completion.hpp"
 #include "request/deferred.hpp"
+#include "request/engine.hpp"
 #include "request/start.hpp"
-#include "transfer/engine.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::collective {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/recycled.hpp"
+#include "call/call_forms.hpp"
 #include "collective/blocks.hpp"
-#include "transfer/call_forms.hpp"
-#include "transfer/grouped_packing.hpp"
+#include "request/grouped_packing.hpp"
 
 namespace tempi::collective {
 namespace {

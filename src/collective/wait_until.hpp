@@ -3,11 +3,11 @@
 #pragma once
 
 #include <chrono>
-#include <thread>
 
+#include "base/yield_until.hpp"
 #include "collective/blocks.hpp"
 #include "mpi/progress.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 namespace tempi::collective {
 
@@ -21,12 +21,10 @@ bool wait_until(Clock::time_point end, const Fn& is_done) {
   for (int i = 0; i < kSpins; ++i) {
     if (is_done()) return true;
   }
-  for (;; std::this_thread::yield()) {
-    if (is_done()) return true;
-    if (Clock::now() > end) return false;
+  return yield_until(end, is_done, [] {
     message::Engine::progress();
     if (const int code = let_library_go_on(); code != MPI_SUCCESS) throw Refused{code};
-  }
+  });
 }
 
 }  // namespace tempi::collective

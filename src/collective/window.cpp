@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/mutex.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 namespace tempi::collective {
 namespace {

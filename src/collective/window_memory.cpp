@@ -19,9 +19,9 @@
 #include "mpi/errors.hpp"
 #include "peer/ids.hpp"
 #include "peer/peer.hpp"
-#include "transfer/engine.hpp"
-#include "transport/ipc/exports.hpp"
-#include "transport/ipc/ipc.hpp"
+#include "request/engine.hpp"
+#include "segment/own_segment.hpp"
+#include "sharing/exports.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -63,7 +63,7 @@ class WindowVotes final : public peer::Attachment {
 std::optional<bool> any_refuses(Handle comm, bool refuses) {
   check(comm);
   if (Group(comm).size == 1) return refuses;
-  WindowVotes* const votes = message::has_segment() ? WindowVotes::of(comm) : nullptr;
+  WindowVotes* const votes = ipc::has_segment() ? WindowVotes::of(comm) : nullptr;
   return votes != nullptr ? votes->any_refuses(refuses) : std::nullopt;
 }
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "call/call_forms.hpp"
 #include "mpi/active.hpp"
 #include "mpi/inside.hpp"
 #include "stream/enqueue.hpp"
-#include "transfer/call_forms.hpp"
 
 namespace tempi::face {
 namespace {

@@ -1,7 +1,7 @@
 // MPI-4.1, 3.6: memory for buffered sends. The library copies messages into it.
+#include "call/call_forms.hpp"
 #include "interpose/entry.hpp"
 #include "interpose/unstaged.hpp"
-#include "transfer/call_forms.hpp"
 
 namespace tempi::interpose {
 namespace {

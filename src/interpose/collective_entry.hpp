@@ -7,10 +7,10 @@
 //   buffers, rest  the parameters' names, in parentheses: the buffers with all that describes them; what follows
 #pragma once
 
+#include "call/call_forms.hpp"
+#include "call/passes_alone.hpp"
 #include "collective/calls.hpp"
 #include "interpose/entry.hpp"
-#include "transfer/call_forms.hpp"
-#include "transfer/no_gpu.hpp"
 
 // Without a GPU: datatypes in host memory.
 inline bool may_pack(tempi::Function function) noexcept {

@@ -2,7 +2,7 @@
 #include "interpose/creation.hpp"
 #include "interpose/entry.hpp"
 #include "peer/peer.hpp"
-#include "transfer/progress_mode.hpp"
+#include "request/progress_mode.hpp"
 
 namespace tempi::interpose {
 namespace {

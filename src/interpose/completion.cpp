@@ -1,10 +1,10 @@
 // MPI-4.1, 3.7.3 to 3.9: completion of requests, and starting persistent ones.
 #include "request/completion.hpp"
 
+#include "call/call_forms.hpp"
 #include "interpose/entry.hpp"
+#include "request/engine.hpp"
 #include "request/start.hpp"
-#include "transfer/call_forms.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::interpose {
 

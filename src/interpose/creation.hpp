@@ -2,8 +2,8 @@
 // the counts give the ids of communicators (peer/ids.hpp).
 #pragma once
 
+#include "call/call_forms.hpp"
 #include "peer/ids.hpp"
-#include "transfer/call_forms.hpp"
 
 namespace tempi::interpose {
 

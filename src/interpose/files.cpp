@@ -1,8 +1,8 @@
 // MPI-4.1, 14.4: reading and writing files.
+#include "call/call_forms.hpp"
+#include "call/passes_alone.hpp"
 #include "collective/file.hpp"
 #include "interpose/entry.hpp"
-#include "transfer/call_forms.hpp"
-#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 

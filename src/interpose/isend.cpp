@@ -1,7 +1,7 @@
 // MPI-4.1, 3.7.2 and 3.9: nonblocking and persistent sends.
+#include "call/call.hpp"
+#include "call/passes_alone.hpp"
 #include "interpose/entry.hpp"
-#include "transfer/call.hpp"
-#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 namespace {

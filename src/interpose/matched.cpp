@@ -1,11 +1,12 @@
 // MPI-4.1, 3.8.2: matching probes.
 #include "request/matched.hpp"
 
+#include "call/call_forms.hpp"
 #include "interpose/entry.hpp"
 #include "mpi/active.hpp"
 #include "request/finish.hpp"
-#include "transfer/call_forms.hpp"
-#include "transport/transport.hpp"
+#include "request/noted.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -17,7 +18,7 @@ int probe_matched(int source, int tag, Handle comm, void* message, MPI_Status* s
   return guarded_and_tended(comm, [&] {
     store_handle(message, message_null());
     // Before another thread's receive is counted past the message.
-    const UndecidedPtr undecided = notes_messages() ? transport().note_matched_probe(source, tag, comm) : nullptr;
+    const UndecidedPtr undecided = note_matched_probe(source, tag, comm);
     SeenStatus seen(status);
     const int code = probe(seen.get());
     const Handle matched = load_handle(message);

@@ -1,10 +1,10 @@
 // MPI-4.1, 5.2 Pack and Unpack, and 5.3 Canonical MPI_PACK and MPI_UNPACK.
+#include "call/call_forms.hpp"
+#include "call/passes_alone.hpp"
 #include "collective/external.hpp"
 #include "interpose/entry.hpp"
 #include "mpi/errors.hpp"
 #include "packing/pack_call.hpp"
-#include "transfer/call_forms.hpp"
-#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 namespace {

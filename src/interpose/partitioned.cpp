@@ -1,8 +1,8 @@
 // MPI-4.1, chapter 4: partitioned communication.
 #include "collective/partitioned.hpp"
 
+#include "call/call_forms.hpp"
 #include "interpose/entry.hpp"
-#include "transfer/call_forms.hpp"
 
 namespace tempi::interpose {
 

@@ -1,9 +1,9 @@
 // Calls that only start pending sends, and calls that pass on untouched.
+#include "call/call_forms.hpp"
 #include "interpose/entry.hpp"
 #include "interpose/unstaged.hpp"
-#include "transfer/call_forms.hpp"
-#include "transfer/engine.hpp"
-#include "transport/transport.hpp"
+#include "request/engine.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::interpose {
 namespace {

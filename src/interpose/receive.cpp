@@ -1,8 +1,8 @@
 // MPI-4.1, 3.2.4, 3.7.2, 3.8 and 3.9: receives.
+#include "call/call.hpp"
+#include "call/passes_alone.hpp"
 #include "interpose/entry.hpp"
 #include "request/matched.hpp"
-#include "transfer/call.hpp"
-#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -43,8 +43,7 @@ int run_matched(const Real& real, Lifetime lifetime, const Buffer& buffer, void*
   const auto untouched = [&] { return receive(as_given(buffer), result); };
   if (message == nullptr || belongs_to_library(call)) {
     const int code = pass_on(call, untouched);
-    if (code == MPI_SUCCESS && !call.blocks() && notes_messages())
-      transport().note_request(nullptr, &in, {}, false, load_handle(result));
+    if (code == MPI_SUCCESS && !call.blocks()) note_request(nullptr, &in, {}, false, result);
     return code;
   }
   const Handle matched = load_handle(message);

@@ -1,7 +1,7 @@
 // MPI-4.1, 3.2 and 3.4: blocking sends.
+#include "call/call.hpp"
+#include "call/passes_alone.hpp"
 #include "interpose/entry.hpp"
-#include "transfer/call.hpp"
-#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 namespace {

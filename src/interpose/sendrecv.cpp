@@ -1,6 +1,6 @@
 // MPI-4.1, 3.10: send-receive. Each half belongs to the library or to TEMPI, independently of the other.
+#include "call/call.hpp"
 #include "interpose/entry.hpp"
-#include "transfer/call.hpp"
 
 namespace tempi::interpose {
 namespace {

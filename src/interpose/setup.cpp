@@ -8,8 +8,8 @@
 #include "mpi/errors.hpp"
 #include "process/lifetime.hpp"
 #include "process/report.hpp"
-#include "transfer/engine.hpp"
-#include "transfer/progress_mode.hpp"
+#include "request/engine.hpp"
+#include "request/progress_mode.hpp"
 
 namespace tempi::interpose {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "call/call_forms.hpp"
 #include "interpose/entry.hpp"
 #include "mpi/active.hpp"
 #include "mpi_config.h"
-#include "transfer/call_forms.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 namespace tempi::interpose {
 namespace {

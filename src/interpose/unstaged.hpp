@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "call/call_forms.hpp"
 #include "device/device.hpp"
 #include "machine/cuda_aware.hpp"
 #include "mpi/active.hpp"
-#include "transfer/call_forms.hpp"
 
 namespace tempi::interpose {
 

@@ -1,9 +1,9 @@
 // MPI-4.1, chapter 12: one-sided calls, and those that complete them.
+#include "call/call_forms.hpp"
+#include "call/passes_alone.hpp"
 #include "collective/window.hpp"
 #include "collective/window_memory.hpp"
 #include "interpose/entry.hpp"
-#include "transfer/call_forms.hpp"
-#include "transfer/no_gpu.hpp"
 
 namespace tempi::interpose {
 

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
+#include "call/call_forms.hpp"
 #include "device/stream_order.hpp"
 #include "host/packer.hpp"
 #include "mpi/active.hpp"
@@ -16,7 +17,6 @@
 #include "pack/host_image.hpp"
 #include "packing/in_stream.hpp"
 #include "packing/verify.hpp"
-#include "transfer/call_forms.hpp"
 
 namespace tempi::packing {
 namespace {

@@ -19,12 +19,12 @@
 #include "peer/ids.hpp"
 #include "peer/node.hpp"
 #include "peer/world.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
+#include "request/progress_mode.hpp"
+#include "request/repeated_calls.hpp"
+#include "sharing/unmapping.hpp"
 #include "transfer/no_gpu.hpp"
-#include "transfer/progress_mode.hpp"
-#include "transfer/repeated_calls.hpp"
-#include "transport/ipc/unmapping.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 #include "types/types.hpp"
 
 namespace tempi::process {
@@ -73,7 +73,7 @@ void begin(World world) noexcept {
     message::choose_progress_mode(n_up > 1);
     peer::begin_ids();
     message::forget_without_gpu();  // messages of sessions before it
-    message::transport().open();
+    message::open_transports();
   }
   const int rank = world == World::yes ? own_rank() : -1;
   trace::start();
@@ -103,7 +103,7 @@ void end_world() noexcept {
   message::Engine::flush();
   collective::free_refused_windows();
   end_session();
-  message::transport().close();
+  message::close_transports();
   end_library_progress();
   end_own_comm();
   peer::end_ids();

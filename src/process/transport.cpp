@@ -1,10 +1,16 @@
-// The transport of this process.
-#include "transport/transport.hpp"
+// The transports of this process. A further one is added here: behind those that are to be asked before it.
+#include <array>
 
 #include "transport/ipc/ipc.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
+namespace {
 
-const Transport& transport() noexcept { return ipc_transport; }
+constexpr std::array<const Transport*, 1> kAll{&ipc_transport};
+
+}  // namespace
+
+constinit const std::span<const Transport* const> transports = kAll;
 
 }  // namespace tempi::message

@@ -5,8 +5,8 @@
 
 #include "base/call_lock.hpp"
 #include "request/completion.hpp"
-#include "transfer/engine.hpp"
-#include "transfer/grouped_packing.hpp"
+#include "request/engine.hpp"
+#include "request/grouped_packing.hpp"
 
 namespace tempi::message {
 

@@ -6,10 +6,11 @@
 #include "base/trace.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/progress.hpp"
+#include "request/engine.hpp"
 #include "request/finish.hpp"
+#include "request/noted.hpp"
 #include "request/wait_unpacking.hpp"
-#include "transfer/engine.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -209,7 +210,7 @@ int request_free(const Real& real, void* request) {
   const MessagePtr known = request != nullptr ? Engine::get().find(load_handle(request)) : nullptr;
   if (known && known->is_started_on_stream()) return raise(known->comm, MPI_ERR_REQUEST);
   MessagePtr message = take(true, request);
-  if (!message && request != nullptr && notes_messages()) transport().note_free(load_handle(request));
+  if (!message && request != nullptr) note_free(load_handle(request));
   if (!message) return real.MPI_Request_free(request);
   if (message->is_inactive_to_library()) {
     message->state.become(MessageState::ended);
@@ -227,7 +228,7 @@ int cancel(const Real& real, void* request) {
   const Handle handle = load_handle(request);
   const MessagePtr message = Engine::get().find(handle);
   if (message) message->request_cache.reset();  // it ends
-  if (notes_messages() && !transport().cancel(message, handle)) return MPI_SUCCESS;
+  if (!note_cancel(message, handle)) return MPI_SUCCESS;
   if (Engine::get().withdraw(handle)) return MPI_SUCCESS;
   return message && message->ends_without_library() ? MPI_SUCCESS : real.MPI_Cancel(request);
 }

@@ -4,9 +4,9 @@
 
 #include "mpi/errors.hpp"
 #include "request/deferred.hpp"
-#include "transfer/engine.hpp"
-#include "transfer/repeated_calls.hpp"
-#include "transport/transport.hpp"
+#include "request/engine.hpp"
+#include "request/repeated_calls.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "request/completion.hpp"
+#include "request/engine.hpp"
 #include "request/finish.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::message {
 namespace {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/call_lock.hpp"
+#include "request/engine.hpp"
 #include "request/finish.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::message {
 namespace {

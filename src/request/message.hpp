@@ -10,7 +10,7 @@
 //
 // Four words for one side of a message:
 //     Buffer     arguments of the call: address, count, datatype, communicator (transfer/endpoint.hpp)
-//     Envelope   a Buffer with peer and tag (transfer/call.hpp)
+//     Envelope   a Buffer with peer and tag (call/call.hpp)
 //     Endpoint   a Buffer with analysed datatype, located memory and strategy (transfer/packed_buffer.hpp)
 //     End        source or destination of a box move (pack/box_move.hpp)
 //
@@ -111,7 +111,7 @@ struct Message {
   bool receives_from_nobody = false;        // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
   std::optional<Function> may_repeat_as{};  // the function whose next call may reuse it
   std::shared_ptr<RequestCache>
-      request_cache{};       // where it is cached when it is complete; null: it ends (transfer/repeated_calls.hpp)
+      request_cache{};       // where it is cached when it is complete; null: it ends (request/repeated_calls.hpp)
   LastCached last_cached{};  // in that request cache
   std::shared_ptr<CompletionHook> hook{};  // of a collective call
   StateMachine state{};

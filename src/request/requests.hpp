@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 namespace tempi::message {
 

@@ -4,10 +4,11 @@
 
 #include "mpi/errors.hpp"
 #include "request/deferred.hpp"
+#include "request/engine.hpp"
+#include "request/grouped_packing.hpp"
+#include "request/noted.hpp"
 #include "transfer/endpoint.hpp"
-#include "transfer/engine.hpp"
-#include "transfer/grouped_packing.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -19,7 +20,7 @@ int start_buffered(Message& message) {
   Transfer& transfer = message.outs.first();
   transfer.packed_buffer.move();
   const PackedType packed(transfer.packed_buffer);
-  if (notes_messages()) transport().post_send(message.comm, transfer, false);
+  if (notes_messages()) transfer.transport.post_send(message.comm, transfer, false);
   Handle sent = request_null();
   const int code = message.mpi.MPI_Ibsend(transfer.packed_buffer.data(), packed.count(), packed.type(), transfer.peer,
                                           transfer.tag, message.comm, &sent);
@@ -45,7 +46,7 @@ int start_one(const Real& real, Message* message, void* request, device::Locatio
   if (message == nullptr) {
     Engine::flush();
     device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
-    if (request != nullptr && notes_messages()) transport().note_start(load_handle(request));
+    if (request != nullptr) note_start(load_handle(request));
     return real.MPI_Start(request);
   }
   if (message->is_active() || message->is_started_on_stream() || is_freed(*message))
@@ -105,7 +106,7 @@ int start_all(const Real& real, int count, void* requests) {
     Engine::flush();
     device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
     for (int i = 0; requests != nullptr && notes_messages() && i < count; ++i)
-      transport().note_start(load_handle(static_cast<char*>(requests) + i * kRequestBytes));
+      note_start(load_handle(static_cast<char*>(requests) + i * kRequestBytes));
     return real.MPI_Startall(count, requests);
   }
   device::Location seen;

@@ -13,7 +13,7 @@
 //   inactive ──▶ ended                                                 never started, freed; or cached and not reused
 //
 // If the request of a message is the program's own persistent request, the message returns to "inactive", and the
-// program may start it again. A message that is cached (transfer/repeated_calls.hpp) also returns to "inactive", until
+// program may start it again. A message that is cached (request/repeated_calls.hpp) also returns to "inactive", until
 // a later call takes it over. Every other message ends. MPI_Request_free does not change the state of an active
 // message: the engine completes the message in place of the program.
 //

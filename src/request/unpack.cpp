@@ -4,8 +4,8 @@
 #include "base/trace.hpp"
 #include "device/host_pages.hpp"
 #include "request/finish.hpp"
-#include "transfer/grouped_packing.hpp"
-#include "transport/transport.hpp"
+#include "request/grouped_packing.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -30,7 +30,7 @@ bool can_be_unpacked(int code, const MPI_Status& status) {
 Arrival how_it_came(Message& message, int code, MPI_Status& status) {
   Transfer& transfer = message.ins.first();
   Arrival arrival;
-  if (transfer.state) arrival = transport().end_receive(transfer, can_be_unpacked(code, status));
+  if (transfer.state) arrival = transfer.transport.end_receive(transfer, can_be_unpacked(code, status));
   if (arrival.failure) message.failure = std::move(arrival.failure);
   transfer.was_direct = arrival.how == Arrival::How::written || arrival.how == Arrival::How::bounced;
   if (transfer.was_direct && is_filled(status))
@@ -50,7 +50,7 @@ void leave_bounce_buffers(const std::vector<MessagePtr>& unpacked) {
   for (const MessagePtr& message : unpacked) {
     Transfer& transfer = message->ins.first();
     transfer.packed_buffer.put_back();
-    transport().release_bounced(transfer);
+    transfer.transport.release_bounced(transfer);
   }
 }
 

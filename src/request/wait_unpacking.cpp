@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 bool may_arrive(Message* message) noexcept {
   if (message == nullptr || !message->is(MessageState::started) || message->ins.empty()) return false;
   Transfer& transfer = message->ins.first();
-  return transfer.state && transport().unpack_arrived(transfer);
+  return transfer.state && transfer.transport.unpack_arrived(transfer);
 }
 
 bool any_bounces() { return n_bouncing.load(std::memory_order_relaxed) != 0; }

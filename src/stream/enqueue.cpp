@@ -17,10 +17,10 @@
 #include "device/stream_order.hpp"
 #include "mpi/errors.hpp"
 #include "request/completion.hpp"
+#include "request/engine.hpp"
 #include "request/start.hpp"
 #include "stream/exchanges.hpp"
 #include "stream/on_stream.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::message {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/error.hpp"
 #include "base/options.hpp"
 #include "mpi/errors.hpp"
+#include "request/engine.hpp"
 #include "stream/exchanges.hpp"
-#include "transfer/engine.hpp"
 
 namespace tempi::message {
 namespace {
@@ -24,11 +24,12 @@ bool is_point_to_point(const Message& message) {
 // At the first start on a stream.
 void begin(Message& message) {
   auto state = std::make_unique<OnStream>();
-  if (is_point_to_point(message) && has_transport() && transport().open_channel != nullptr) {
+  if (is_point_to_point(message) && has_transport()) {
     state->is_send = !message.outs.empty();
     Transfer& transfer = state->is_send ? message.outs.first() : message.ins.first();
     state->at = transfer.packed_buffer.box_move().laid_out().place.first;
-    state->end = transport().open_channel(message.comm, transfer, state->is_send);
+    if (transfer.transport.open_channel != nullptr)
+      state->end = transfer.transport.open_channel(message.comm, transfer, state->is_send);
   }
   message.on_stream = std::move(state);
 }
@@ -72,8 +73,7 @@ int start_one(Handle request, MessagePtr&& message, AllStarted& started, device:
                                         "started on a stream. Make a new request"));
     message->on_stream->is_started = true;
   }
-  const bool is_skipped = !message && has_transport() && transport().skip_channel != nullptr;
-  if (is_skipped) transport().skip_channel(request);
+  if (!message) skip_channels(request);
   started.push_back({request, std::move(message)});
   return MPI_SUCCESS;
 }

@@ -216,6 +216,13 @@ std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept {
   return {};
 }
 
+bool is_valid(Handle comm, Handle datatype) noexcept {
+  if (peer::knows(comm)) return true;
+  if (find_refusal(datatype, comm)) return false;
+  peer::get_to_know(comm);
+  return true;
+}
+
 PackedType::PackedType(std::int64_t bytes) : count_(static_cast<int>(bytes)), type_(type_packed()) {
   if (bytes <= INT_MAX) return;
   constexpr std::int64_t kPiece = 1 << 30;

@@ -20,6 +20,14 @@ struct Buffer {
   Handle comm;
 };
 
+// A buffer of a call with the rank at its other end.
+struct Envelope {
+  Buffer buffer;
+  int peer;  // negative: any
+  int tag;
+  bool is_matched = false;  // by a matching probe, which has been noted
+};
+
 // The fast check for messages that the library handles. True: certainly handled by the library. False: find_endpoint
 // decides.
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept;
@@ -41,6 +49,9 @@ bool is_switched_off() noexcept;
 
 // The library's error code if it refuses the datatype (not committed, ...) or the communicator. Touches no buffer.
 std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept;
+
+// False: the library refuses a message with them. Asks it once for each communicator (peer::knows).
+bool is_valid(Handle comm, Handle datatype) noexcept;
 
 // The datatype of packed bytes in a call: MPI_PACKED, which may match any datatype; or a derived type of it for more
 // than INT_MAX bytes, or for a packed buffer with a separate last byte (PackedBuffer::sets_last_byte_apart).

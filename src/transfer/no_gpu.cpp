@@ -3,7 +3,7 @@
 #include "base/options.hpp"
 #include "device/device.hpp"
 #include "transfer/strategy.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 

@@ -5,7 +5,6 @@
 
 #include "base/loaded_libraries.hpp"
 #include "peer/peer.hpp"
-#include "transfer/engine.hpp"
 #include "types/types.hpp"
 
 namespace tempi::message {
@@ -37,14 +36,5 @@ inline bool passes(Handle datatype, Count count, int peer, Handle comm) noexcept
   const KnownType* const type = find_type(datatype);
   return type != nullptr && is_for_library(*type, count, peer, comm);
 }
-
-// The same for a call that must come after pending sends, or that may complete messages: true if TEMPI has nothing to
-// do before or after it.
-inline bool passes_alone(Handle datatype, Count count, int peer, Handle comm) noexcept {
-  return passes(datatype, count, peer, comm) && Engine::is_idle();
-}
-
-// The same for a call that concerns no message.
-inline bool passes_alone() noexcept { return is_without_gpu() && Engine::is_idle(); }
 
 }  // namespace tempi::message

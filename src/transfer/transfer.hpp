@@ -12,20 +12,27 @@
 #include <utility>
 
 #include "transfer/packed_buffer.hpp"
-#include "transport/transport.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 
 struct Transfer {
-  Transfer(Endpoint&& endpoint, device::Device* device, int its_peer, int its_tag)
-      : packed_buffer(std::move(endpoint), device, device::Limit::pool), peer(its_peer), tag(its_tag) {}
+  Transfer(Endpoint&& endpoint, device::Device* device, Handle comm, int its_peer, int its_tag)
+      : packed_buffer(std::move(endpoint), device, device::Limit::pool),
+        peer(its_peer),
+        tag(its_tag),
+        transport(transport_to(comm, its_peer)) {}
 
   // Of a call that names no peer.
   Transfer(Endpoint&& endpoint, device::Device* device, SharedRange&& shared_range)
-      : packed_buffer(std::move(endpoint), device, std::move(shared_range)), peer(MPI_PROC_NULL), tag(MPI_ANY_TAG) {}
+      : packed_buffer(std::move(endpoint), device, std::move(shared_range)),
+        peer(MPI_PROC_NULL),
+        tag(MPI_ANY_TAG),
+        transport(*transports.front()) {}
 
   PackedBuffer packed_buffer;
   int peer, tag;                                   // in the message's communicator; negative: any, or nobody
+  const Transport& transport;                      // that carries it, if it is put
   std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking under way, if any
   std::shared_ptr<const pack::Queued> deferred{};  // of a receive: unpacking that is left to the program's stream
   std::uint64_t arrow = 0;                         // of a receive, in the timeline; 0: it has none
@@ -35,7 +42,7 @@ struct Transfer {
 
   // Called when other memory may be at the address of the buffer.
   void forget_buffer() {
-    if (state) transport().forget_buffer(*this);
+    if (state) transport.forget_buffer(*this);
   }
 };
 

@@ -26,8 +26,9 @@
 // status gets the number of bytes.
 //
 // Invariants
-//   Both ends count messages. So the transport learns of every message of the process, also of those that only the
-//   library handles, in the order of the program's calls, and before the library does: note, post_send, post_receive.
+//   Both ends count messages. So a transport learns of every message between this process and the peers that it
+//   carries, also of those that only the library handles, in the order of the program's calls, and before the library
+//   does: note, post_send, post_receive.
 //   Each put that `match` has returned ends with one call of end_put or retry_put, or with its transfer.
 //   The data of a transport for a transfer is `Transfer::state`. Its destructor ends what has not ended.
 //   Functions that are not noexcept throw Error.
@@ -140,16 +141,27 @@ class ChannelEnd {
   virtual bool is_lost() const noexcept = 0;    // the process of the other end has ended
 };
 
+// The answer to open().
+struct Opened {
+  bool counts_messages = false;  // from now on it learns of messages
+  bool may_put = false;          // it may move the bytes of some
+};
+
 struct Transport {
-  // ---- MPI begins and ends. progress() is called in MPI calls while `wants_progress` is set.
-  void (*open)() noexcept;
+  // ---- MPI begins and ends. MPI calls call progress() while `wants_progress` is set (base/wants_progress.hpp).
+  Opened (*open)() noexcept;
   void (*close)() noexcept;
   void (*progress)() noexcept;
+  // It can carry messages between this process and that rank of MPI_COMM_WORLD, or could if their memory allowed it.
+  // The answer is the same in both processes, always the same, and takes a few ns (transports.hpp).
+  bool (*can_reach)(int rank) noexcept;
 
-  // ---- messages that only the library handles. One of `out` and `in` may be null.
+  // ---- messages that only the library handles. One of `out` and `in` may be null: nothing is sent or received, or
+  // another transport carries it. A receive from any source has no transport: all learn of it.
   // note: before the library's call.
   Noted (*note)(const Envelope* out, const Envelope* in, bool is_persistent) noexcept;
-  // note_request: after that call, if it has made a request.
+  // note_request: after that call, if it has made a request. All transports learn of the request, those that do not
+  // carry its message with an empty `noted`.
   void (*note_request)(const Envelope* out, const Envelope* in, const Noted& noted, bool is_persistent,
                        Handle request) noexcept;
   void (*note_start)(Handle request) noexcept;  // before each start of a persistent request
@@ -163,7 +175,8 @@ struct Transport {
   void (*note_all_in_call)(Handle comm, bool are_in_it) noexcept;
   // The counts of this communicator are wrong from here on, for example because a call of the library has failed.
   void (*lose_order)(Handle comm, Outcome why) noexcept;
-  // Before MPI_Cancel. `message` may be null. False: too late to cancel this receive; its message is on its way.
+  // Before MPI_Cancel. `message` is null, or one that this transport may carry. False: too late to cancel this receive;
+  // its message is on its way.
   bool (*cancel)(const std::shared_ptr<Message>& message, Handle request) noexcept;
 
   // ---- a receive into GPU memory
@@ -206,53 +219,7 @@ struct Transport {
   void (*skip_channel)(Handle request) noexcept;
 };
 
-// The transport of this process (process/transport.cpp).
-const Transport& transport() noexcept;
-
-// The transport counts messages. The flag changes only in open() and close(), so that no message is missed.
-inline std::atomic<bool> counts_messages{false};
-inline bool notes_messages() noexcept { return counts_messages.load(std::memory_order_relaxed); }
-// The transport may put messages. The flag changes only in open() and close().
-inline std::atomic<bool> may_put{false};
-inline bool has_transport() noexcept { return may_put.load(std::memory_order_relaxed); }
 // The number of receives that unpack_arrived() may have work for.
 inline std::atomic<int> n_bouncing{0};
-inline std::atomic<bool> wants_progress{false};
-inline void progress_transport() noexcept {
-  if (wants_progress.load(std::memory_order_relaxed)) transport().progress();
-}
-
-// Posts a receive into GPU memory by post(), which returns an MPI error code.
-template <class Fn>
-int post_noted(Message& message, const Fn& post) {
-  if (!notes_messages()) return post();
-  transport().post_receive(message);
-  const int code = post();
-  transport().posted(message, code == MPI_SUCCESS);
-  return code;
-}
-
-// While it lives, all members of this communicator of TEMPI are in one call, in which they post their receives.
-class AllInCall {
- public:
-  explicit AllInCall(Handle comm) noexcept : comm_(comm) { note(true); }
-  ~AllInCall() { note(false); }
-  AllInCall(const AllInCall&) = delete;
-  AllInCall& operator=(const AllInCall&) = delete;
-
- private:
-  void note(bool are_in_it) const noexcept {
-    if (notes_messages()) transport().note_all_in_call(comm_, are_in_it);
-  }
-  const Handle comm_;
-};
-
-inline void note_probe() noexcept {
-  if (notes_messages()) transport().note_probe();
-}
-
-inline void lose_order(Handle comm, Outcome why = Outcome::ended_by_failure) noexcept {
-  if (notes_messages()) transport().lose_order(comm, why);
-}
 
 }  // namespace tempi::message

@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-#include "transport/ipc/segment/path_record.hpp"
+#include "segment/path_record.hpp"
 
 using tempi::ipc::PathRecord;
 

@@ -2,18 +2,18 @@
 
 The actions (actions/) have the names and the order of the code's:
     calls.py            calls of the program                     interpose/
-    engine.py           pending sends, and their FIN messages    transfer/engine.cpp, fin.cpp
-    unmatched.py        sends that wait for their receives       transfer/unmatched_sends.cpp
+    engine.py           pending sends, and their FIN messages    request/engine.cpp, fin.cpp
+    unmatched.py        sends that wait for their receives       request/unmatched_sends.cpp
     matcher.py          counts of a communicator, and closing    transport/ipc/matcher.cpp, undecided.cpp
     find_match.py       a send claims a published receive        ipc/published_receives.cpp: find_match, ipc.cpp: look
     bounce_buffer.py    bytes that go by a bounce buffer         transport/ipc/bounce_buffer.cpp, put.cpp: queue_chunks
     receives.py         a receive is published                   ipc/ipc.cpp, published_receives.cpp: post
-    match_queues.py     match queues that are used again         transport/ipc/segment/own_segment.cpp
+    match_queues.py     match queues that are used again         segment/own_segment.cpp
     completion.py       the end of receives                      request/finish.cpp, ipc/published_receives.cpp: end_it
     withdraw.py         MPI_Cancel                               request/cancel.cpp, ipc/published_receives.cpp
 
 The state that they change is model_state.py's, the library below them library.py. Every change of the state of a
-published receive goes through the table src/transport/ipc/segment/published_receives.def. checks.py has the properties,
+published receive goes through the table src/segment/published_receives.def. checks.py has the properties,
 faults.py the mistakes that break them.
 
 Left out: persistent and buffered requests, cancelled sends, receives that fail, messages that share a launch, the

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-TABLE = Path(__file__).resolve().parent.parent.parent / "src/transport/ipc/segment/published_receives.def"
+TABLE = Path(__file__).resolve().parent.parent.parent / "src/segment/published_receives.def"
 FIRST = "vacant"
 
 

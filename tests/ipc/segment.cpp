@@ -1,6 +1,6 @@
 // The memory of a shared segment, without processes: segment CASE. Prints "well", or the line of the check that
 // fails.
-#include "transport/ipc/segment/segment.hpp"
+#include "segment/segment.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    sources = str(INCLUDE / "transport/ipc/segment/segment.cpp")
+    sources = str(INCLUDE / "segment/segment.cpp")
     return compiled(cxx(), HERE / "segment.cpp", tmp_path_factory.mktemp("segment"), "-std=c++20", sources)
 
 

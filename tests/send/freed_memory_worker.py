@@ -12,7 +12,7 @@ from mpi4py import MPI
 from support import gpu_memory, memory, outcomes
 from support.direct_counts import direct_since
 
-LOOK_SECONDS = 0.012  # a little more than lies between two looks after shared memory (src/transport/ipc/exports.cpp)
+LOOK_SECONDS = 0.012  # a little more than lies between two looks after shared memory (src/sharing/exports.cpp)
 LOOKS = 6
 KERNEL_SECONDS = 3.0
 ENDING_SECONDS = 2.1  # more than a slow "unmap" of the fake device takes

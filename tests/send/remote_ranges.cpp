@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "transport/ipc/imports.hpp"
+#include "sharing/imports.hpp"
 
 using tempi::message::RemoteRange;
 

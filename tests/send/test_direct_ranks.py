@@ -23,7 +23,7 @@ from support.ranks import Ranks
 
 PATIENT = {"TEMPI_MATCH_TIMEOUT": "5000000"}
 SOON = 4.0  # seconds: less than the patience
-# src/transport/ipc/segment/segment.hpp, transport/ipc/matcher.cpp
+# src/segment/segment.hpp, transport/ipc/matcher.cpp
 N_WINDOW, N_SLOTS, MOST_LINES, MOST_COUNTS, N_CLOSED = 16, 512, 768, 4096, 64
 BIG = c.Vector(30_000, 2, 5, INT)
 NOBODY = 65534

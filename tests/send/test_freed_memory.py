@@ -11,8 +11,8 @@ from support.programs import compiled, cxx, succeed
 from support.ranks import Ranks
 
 MIB = 1 << 20
-MOST_MAPPED = 256  # src/transport/ipc/imports.cpp
-LOOKED_AT = 256  # of what is lent, at a time (src/transport/ipc/exports.cpp)
+MOST_MAPPED = 256  # src/sharing/imports.cpp
+LOOKED_AT = 256  # of what is lent, at a time (src/sharing/exports.cpp)
 SLACK = 64 * MIB if memory.on_real_gpu() else MIB  # a GPU's memory is everyone's
 SOON = 1.0  # seconds
 PATIENT = {**DIRECT, "TEMPI_MATCH_TIMEOUT": "5000000"}

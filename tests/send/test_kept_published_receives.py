@@ -7,7 +7,7 @@ from test_freed_memory import MIB, PATIENT, SLACK
 
 from support import constructors as c
 
-N_BOXES = 1 << 14  # src/transport/ipc/segment/segment.hpp
+N_BOXES = 1 << 14  # src/segment/segment.hpp
 OWN_JOB = {**PATIENT, "TESTS_CASE": "kept"}  # in which nobody has probed: sends wait for their receivers
 
 

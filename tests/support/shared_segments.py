@@ -1,4 +1,4 @@
-"""The names by which processes find each other's shared segments (src/transport/ipc/segment/discovery.cpp)"""
+"""The names by which processes find each other's shared segments (src/segment/discovery.cpp)"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import socket
 from pathlib import Path
 
-_CONTENTS = Path(__file__).resolve().parents[2] / "src/transport/ipc/segment/segment.hpp"
+_CONTENTS = Path(__file__).resolve().parents[2] / "src/segment/segment.hpp"
 VERSION = int(re.findall(r"kVersion = (\d+);", _CONTENTS.read_text())[0])
 FILE_NAME = "tempi-mailbox"
 PMIX_SERVERS = [f"PMIX_SERVER_URI{version}" for version in ("2", "3", "4", "41")]  # src/base/launcher.cpp

@@ -1,15 +1,18 @@
 // A transport by plain files: the sender's kernel packs into pinned memory, the sender writes that into a file, the
 // receiver reads it. It shows that request/ and transfer/ name no transport: a shim with this file in the place of
-// process/transport.cpp carries the tests of messages (test_file_transport.py).
+// process/transport.cpp carries the tests of messages (test_file_transport.py). It carries the messages of the peers
+// that TESTS_FILE_PEERS names (`can_reach`), and transport/ipc/ those of the others.
 //
 // Each message has a file in a folder of the job in TESTS_TRANSPORT. Its name has the communicator, the source, the
 // destination, the tag and the number of the message in its match queue; its extension is the state:
 //     open      a posted receive; contents: its size
 //     claimed   the sender has renamed "open"
 //     written, packed, lost   how the put has ended; "written" has the bytes
+// The file "carried" has a line for each message whose bytes went by a file: its match queue.
 //
 // After a wildcard receive or a matched probe the process publishes no receive any more: the numbers of later ones are
 // not known. After a cancelled send, a persistent request of the library or a call that failed it claims none either.
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -22,9 +25,10 @@
 #include "base/launcher.hpp"
 #include "peer/ids.hpp"
 #include "peer/peer.hpp"
-#include "transfer/call.hpp"
-#include "transfer/engine.hpp"
-#include "transport/transport.hpp"
+#include "request/engine.hpp"
+#include "transfer/endpoint.hpp"
+#include "transport/ipc/ipc.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -120,19 +124,28 @@ void take_memory(FileState& state, const PackedBuffer& buffer, pack::Direction d
   state.move = pack::box_move_of(direction, *buffer.prepared(), own.count, own.laid_out(), dense);
 }
 
+// "odd": ranks whose sum with the own one is odd; "far": those of other nodes; else all.
+const std::string& file_peers() noexcept {
+  static const char* const found = std::getenv("TESTS_FILE_PEERS");
+  static const std::string peers = found != nullptr ? found : "";
+  return peers;
+}
+
 // ---- the table
 
-void open() noexcept {
-  folder = fs::path(std::getenv("TESTS_TRANSPORT")) / std::to_string(std::hash<std::string>{}(job_on_node()));
+Opened open() noexcept {
+  const std::string job = file_peers() == "far" ? pmix_namespace() : job_on_node();
+  folder = fs::path(std::getenv("TESTS_TRANSPORT")) / std::to_string(std::hash<std::string>{}(job));
   fs::create_directories(folder);
-  counts_messages.store(peer::counts_creations());
-  may_put.store(peer::counts_creations());
+  return {.counts_messages = peer::counts_creations(), .may_put = peer::counts_creations()};
 }
-void close() noexcept {
-  counts_messages.store(false);
-  may_put.store(false);
-}
+void close() noexcept {}
 void progress() noexcept {}
+
+bool can_reach(int rank) noexcept {
+  if (file_peers() == "far") return !peer::is_on_this_node(rank);
+  return file_peers() != "odd" || (rank + peer::own_rank()) % 2 != 0;
+}
 
 Noted note(const Envelope* out, const Envelope* in, bool is_persistent) noexcept {
   if (is_persistent) return close_all(), Noted{};
@@ -144,7 +157,6 @@ void note_request(const Envelope*, const Envelope*, const Noted&, bool, Handle) 
 void note_handle(Handle) noexcept {}
 void note_no_probe() noexcept {}
 UndecidedPtr note_matched_probe(int, int, Handle) noexcept { return close_receives(), nullptr; }
-void lose_order(Handle, Outcome) noexcept { close_all(); }
 
 bool cancel(const MessagePtr& message, Handle) noexcept {
   if (message && !message->ins.empty() && message->ins.first().state)
@@ -246,6 +258,7 @@ void write_file(FileState& state, std::int64_t bytes) {
           .write(reinterpret_cast<const char*>(state.memory->data()), bytes)
       << std::flush;
   state.is_claimed = !state.place.change("claimed", "written");
+  std::ofstream(folder / "carried", std::ios::app) << state.place.queue + "\n";
 }
 
 std::shared_ptr<const void> end_put(Transfer& transfer, PutEnd how) noexcept {
@@ -276,6 +289,7 @@ constinit const Transport file_transport{
     .open = open,
     .close = close,
     .progress = progress,
+    .can_reach = can_reach,
     .note = note,
     .note_request = note_request,
     .note_start = note_handle,
@@ -284,7 +298,7 @@ constinit const Transport file_transport{
     .note_matched_probe = note_matched_probe,
     .promise_no_probes = [](Handle) noexcept {},
     .note_all_in_call = [](Handle, bool) noexcept {},
-    .lose_order = lose_order,
+    .lose_order = [](Handle, Outcome) noexcept { close_all(); },
     .cancel = cancel,
     .post_receive = post_receive,
     .posted = posted,
@@ -307,8 +321,10 @@ constinit const Transport file_transport{
     .skip_channel = nullptr,
 };
 
+constexpr std::array<const Transport*, 2> kAll{&file_transport, &ipc_transport};
+
 }  // namespace
 
-const Transport& transport() noexcept { return file_transport; }
+constinit const std::span<const Transport* const> transports = kAll;
 
 }  // namespace tempi::message

@@ -5,9 +5,9 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
-#include "transfer/repeated_calls.hpp"
+#include "request/repeated_calls.hpp"
+#include "sharing/exports.hpp"
 #include "transfer/strategy.hpp"
-#include "transport/ipc/exports.hpp"
 
 namespace tempi::message {
 namespace {
@@ -16,7 +16,7 @@ using device::MemoryKind;
 using device::Scope;
 
 // Writes to another process's memory slow down where they are spread over much of it in small pages
-// (transport/ipc/imports.hpp), and short blocks take more of a link than lines. Measured between two GPUs,
+// (sharing/imports.hpp), and short blocks take more of a link than lines. Measured between two GPUs,
 // blocks 512 bytes apart, us block by block and packed; H200s, then H100s in large pages:
 //
 //     16 MiB of 32 bytes over 256 MiB     74, 95

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "pack/chunk_lanes.hpp"
+#include "segment/segment.hpp"
 #include "transfer/packed_buffer.hpp"
-#include "transport/ipc/segment/segment.hpp"
 
 namespace tempi::message {
 

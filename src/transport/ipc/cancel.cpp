@@ -1,8 +1,8 @@
 // MPI_Cancel: revokes published receives, and keeps the order of the messages behind them.
 #include <chrono>
-#include <thread>
 
-#include "transfer/engine.hpp"
+#include "base/yield_until.hpp"
+#include "request/engine.hpp"
 #include "transport/ipc/ipc.hpp"
 #include "transport/ipc/library_requests.hpp"
 #include "transport/ipc/published_receives.hpp"
@@ -27,7 +27,7 @@ void revoke_unclaimed() noexcept {
   for (const PublishedReceivePtr& published_receive : PublishedReceive::revoke_all()) {
     const auto is_it = [&](const Transfer& transfer) { return published_in(transfer) == published_receive.get(); };
     const auto has_arrived = [&] { return Engine::get().has_arrived(is_it).value_or(published_receive->is_ended()); };
-    while (!has_arrived() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    yield_until(end, has_arrived);
   }
 }
 

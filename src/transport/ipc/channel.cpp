@@ -115,7 +115,7 @@ void leave(ChannelEntry& entry) {
 
 // Why this end cannot have a channel, whatever the other one is. Empty: it can.
 std::string refusal_of(const Transfer& transfer, std::uint64_t comm) {
-  if (!has_segment()) return "direct messages are off";
+  if (!ipc::has_segment()) return "direct messages are off";
   if (transfer.peer < 0 || transfer.tag < 0) return "it is a receive from any source or with any tag";
   if (comm == 0) return "its communicator is not known to all of its processes";
   const PackedBuffer& packed_buffer = transfer.packed_buffer;
@@ -134,7 +134,7 @@ class IpcChannelEnd final : public ChannelEnd {
     why_ = refusal_of(transfer, id);
     is_own_ = rank_ == peer::own_rank();
     if (why_.empty() && !is_own_ && !peer::is_on_this_node(rank_)) why_ = "its peer is on another node";
-    if (id != 0 && transfer.tag >= 0 && has_segment()) enter(id);
+    if (id != 0 && transfer.tag >= 0 && ipc::has_segment()) enter(id);
     if (!why_.empty()) state_ = State::closed;
   }
 
@@ -201,7 +201,7 @@ class IpcChannelEnd final : public ChannelEnd {
 
   // Null: its process has none yet.
   Segment* other_segment() const {
-    return is_own_ ? &OwnSegment::own().segment() : ipc::find_peer_segment(own_job(), rank_);
+    return is_own_ ? &OwnSegment::own().segment() : ipc::find_peer_segment(ipc::own_job(), rank_);
   }
 
   void look_for_other() {
@@ -300,7 +300,7 @@ class IpcChannelEnd final : public ChannelEnd {
 
 void skip_channel(Handle request) noexcept try {
   const auto known = persistent_requests().find_first_on_stream(request);
-  if (!known || known->peer < 0 || known->tag < 0 || !has_segment()) return;
+  if (!known || known->peer < 0 || known->tag < 0 || !ipc::has_segment()) return;
   ChannelEntry fields;
   fields.is_send = known->is_send;
   Matcher::with(known->comm, [&](const Matcher& matcher) {

@@ -15,7 +15,7 @@ using datatype::Boxes;
 using ipc::PublishedBox;
 
 constexpr std::size_t kMostKept = 256;
-constexpr std::size_t kMostBoxes = 1024;  // of a published layout
+constexpr std::size_t kMostBoxes = pack::kMostWrittenOut;  // of a published layout
 
 PublishedBox published(const Box& box) {
   return {box.src_offset, box.dst_offset, box.block_bytes, box.n_dims, box.dims};
@@ -29,34 +29,6 @@ Box regular(const PublishedBox& box) {
   found.n_dims = std::clamp(box.n_dims, 0, datatype::kMaxBoxDims);
   found.dims = box.dims;
   return found;
-}
-
-// The box once for each entry of its table.
-void write_out(const Box& box, Boxes& all) {
-  const datatype::Dim& dim = box.dims[box.table_dim];
-  Box one = box;
-  one.table = nullptr;
-  std::copy(box.dims.begin() + box.table_dim + 1, box.dims.begin() + box.n_dims, one.dims.begin() + box.table_dim);
-  --one.n_dims;
-  for (std::int64_t i = 0; i < dim.count; ++i) {
-    const std::int64_t entry = box.table->offsets[static_cast<std::size_t>(i)];
-    const bool is_src = box.table_side == datatype::Side::src;
-    one.src_offset = box.src_offset + (is_src ? entry : i * dim.src_stride);
-    one.dst_offset = box.dst_offset + (is_src ? i * dim.dst_stride : entry);
-    all.push_back(one);
-  }
-}
-
-Boxes written_out(Boxes boxes) {
-  std::size_t n = 0;
-  for (const Box& box : boxes) n += box.table ? static_cast<std::size_t>(box.dims[box.table_dim].count) : 1;
-  if (n == boxes.size() || n > kMostBoxes) return boxes;
-  Boxes all;
-  for (const Box& box : boxes) {
-    if (box.table) write_out(box, all);
-    else all.push_back(box);
-  }
-  return all;
 }
 
 ComposedLayoutPtr make_composed(const BufferLayout& from, const LayoutName& to, const MovedBuffer& place,
@@ -114,15 +86,10 @@ std::shared_ptr<const PublishedLayout> make_published(const Boxes& boxes) {
 // The boxes of a buffer in memory of one kind and one GPU, each in one allocation.
 Boxes cut_boxes(const BufferLayout& layout, const pack::End& end, device::Device& device) {
   std::vector<pack::Part> parts = pack::find_parts(end, layout.count, device);
-  return parts.size() == 1 ? written_out(std::move(parts.front().boxes)) : Boxes{};
+  return parts.size() == 1 ? pack::written_out(std::move(parts.front().boxes)) : Boxes{};
 }
 
 }  // namespace
-
-Boxes BufferLayout::boxes() const {
-  const datatype::Layout& one = prepared->plan.layout;
-  return written_out(datatype::repeated(one.boxes, count, extent, one.size));
-}
 
 PublishedLayoutPtr published_layout(const BufferLayout& layout, const pack::End& end, device::Device& device) {
   static auto& kept = *new Kept<std::shared_ptr<const Numbered>, kMostKept>;

@@ -10,20 +10,12 @@
 #include "datatype/compose.hpp"
 #include "datatype/layout.hpp"
 #include "pack/box_move.hpp"
-#include "transport/ipc/segment/segment.hpp"
+#include "pack/buffer_layout.hpp"
+#include "segment/segment.hpp"
 
 namespace tempi::message {
 
-// One buffer as the boxes of all its elements. Short tables are written out, a box for each entry: both ends then have
-// the same boxes where they have the same structure.
-struct BufferLayout {
-  pack::PreparedPtr prepared;
-  std::int64_t count, extent;
-  bool operator==(const BufferLayout&) const = default;
-
-  std::int64_t bytes() const { return count * prepared->plan.layout.size; }
-  datatype::Boxes boxes() const;
-};
+using pack::BufferLayout;
 
 // Names a layout of a receive: the number is never used again in the process of that rank.
 struct LayoutName {

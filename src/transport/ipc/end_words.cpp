@@ -9,7 +9,7 @@
 #include "base/mutex.hpp"
 #include "device/staging.hpp"
 #include "pack/cache.hpp"
-#include "transport/ipc/exports.hpp"
+#include "sharing/exports.hpp"
 
 namespace tempi::message {
 namespace {

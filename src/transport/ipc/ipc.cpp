@@ -2,146 +2,40 @@
 
 #include "base/error.hpp"
 #include "base/launcher.hpp"
-#include "base/log.hpp"
 #include "base/options.hpp"
 #include "peer/ids.hpp"
-#include "transfer/call.hpp"
-#include "transfer/engine.hpp"
+#include "request/message.hpp"
+#include "sharing/exports.hpp"
 #include "transport/ipc/bounce_buffer.hpp"
 #include "transport/ipc/channel.hpp"
-#include "transport/ipc/exports.hpp"
 #include "transport/ipc/library_requests.hpp"
+#include "transport/ipc/open_matcher.hpp"
 #include "transport/ipc/publishing.hpp"
 #include "transport/ipc/put.hpp"
 #include "transport/ipc/state.hpp"
+#include "transport/ipc/untouched.hpp"
 
 namespace tempi::message {
 namespace {
 
 using ipc::OwnSegment;
 
-// Null: nobody counts on the communicator.
-Matcher* matcher_of(Handle comm) noexcept {
-  Matcher* const all = matcher_on(comm);
-  return all != nullptr && (all->claims() || all->publishes()) ? all : nullptr;
-}
-
-// A second thread has closed the sends: claimed ones of the first one go before what it does next. Without a GPU in use
-// there are none.
-void settle(const Matcher& all) noexcept {
-  if (!all.claims() && device::current() != nullptr) Engine::get().settle();
-}
-
-void close_matcher(Handle comm, Outcome why) noexcept {
-  if (!peer::knows(comm)) return;
-  if (Matcher* const all = matcher_of(comm)) all->close(why);
-}
-
-void close_after(const Error& error, Handle comm) noexcept {
-  warn_fallback("messages between GPUs are packed", error.what());
-  close_matcher(comm, Outcome::ended_by_failure);
-}
-
-// False: the library refuses this call.
-bool is_valid(Handle comm, Handle datatype) {
-  if (peer::knows(comm)) return true;
-  if (find_refusal(datatype, comm)) return false;
-  peer::get_to_know(comm);
-  return true;
-}
-
-// Null: the message is not counted. Closed ones, too: claimed sends of another thread go first.
-Matcher* matcher_of_untouched(const Envelope& envelope) {
-  if (envelope.peer == MPI_PROC_NULL) return nullptr;
-  Matcher* const known = known_matcher(envelope.buffer.comm);
-  if (known != nullptr) return known;
-  return is_valid(envelope.buffer.comm, envelope.buffer.datatype) ? matcher_on(envelope.buffer.comm) : nullptr;
-}
-
-std::uint64_t note_untouched_send(const Envelope& envelope, bool is_persistent) {
-  Matcher* const all = matcher_of_untouched(envelope);
-  if (all == nullptr) return 0;
-  if (!is_persistent) all->note_send(envelope.peer, envelope.tag);
-  settle(*all);
-  return all->name();
-}
-
-// A wildcard's completion is not ours to see.
-Matcher::Place note_untouched_receive(const Envelope& envelope, bool is_persistent) {
-  Matcher* const all = envelope.is_matched ? nullptr : matcher_of_untouched(envelope);
-  if (all == nullptr) return {};
-  if (!is_persistent) return all->note_receive(envelope.peer, envelope.tag);
-  if (envelope.peer < 0) all->close_receives(Outcome::ended_by_persistent);
-  return {.queue_place = {all->name()}};
-}
-
 IpcState& posted_state(Transfer& transfer) {
   if (!transfer.state) transfer.state = std::make_unique<IpcState>();
   return state_of(transfer);
 }
 
-void open() noexcept {
+Opened open() noexcept {
+  revoke_freed.store(PublishedReceive::revoke_in);
   const bool may_be_direct = model::direct_is_wanted() && device::may_come();
-  has_open_segment.store(peer::counts_creations() && may_be_direct);
-  may_put.store(has_segment());
-  counts_messages.store(peer::counts_creations() && (may_be_direct || !text(Option::TRACE).empty()));
-  if (has_segment()) OwnSegment::own().publish(job_on_node(), peer::own_rank());
+  ipc::has_open_segment.store(peer::counts_creations() && may_be_direct);
+  if (ipc::has_segment()) OwnSegment::own().publish(job_on_node(), peer::own_rank());
+  return {.counts_messages = peer::counts_creations() && (may_be_direct || !text(Option::TRACE).empty()),
+          .may_put = ipc::has_segment()};
 }
 
 void close() noexcept {
-  counts_messages.store(false);
-  may_put.store(false);
-  if (has_open_segment.exchange(false)) OwnSegment::own().withdraw();
-}
-
-Noted noted_of(Matcher::Place&& place) {
-  return {std::move(place.undecided), place.arrow, place.queue_place.comm, place.queue_place.order,
-          place.queue_place.match_queue};
-}
-
-QueuePlace place_of(const Noted& noted) { return {noted.comm, static_cast<Received*>(noted.queue), noted.order}; }
-
-Noted note(const Envelope* out, const Envelope* in, bool is_persistent) noexcept try {
-  const std::uint64_t name = out != nullptr ? note_untouched_send(*out, is_persistent) : 0;
-  Matcher::Place place = in != nullptr ? note_untouched_receive(*in, is_persistent) : Matcher::Place{};
-  if (place.queue_place.comm == 0) place.queue_place.comm = name;
-  return noted_of(std::move(place));
-} catch (...) {
-  close_after(caught_error(), (out != nullptr ? out : in)->buffer.comm);
-  return {};
-}
-
-void note_request(const Envelope* out, const Envelope* in, const Noted& noted, bool is_persistent,
-                  Handle request) noexcept try {
-  const Envelope& envelope = out != nullptr ? *out : *in;
-  if (!is_persistent) library_requests().note(request, {out != nullptr && noted.comm != 0, place_of(noted)});
-  else if (noted.comm != 0)
-    persistent_requests().remember(request, {noted.comm, envelope.peer, envelope.tag, out != nullptr});
-} catch (...) {
-  close_after(caught_error(), (out != nullptr ? out : in)->buffer.comm);
-}
-
-void note_start(Handle request) noexcept { persistent_requests().note_start(request); }
-
-void note_free(Handle request) noexcept { persistent_requests().forget(request); }
-
-void tell_of_probes() noexcept { OwnSegment::own().tell_of_probes(); }
-
-UndecidedPtr note_matched_probe(int source, int tag, Handle comm) noexcept try {
-  if (source == MPI_PROC_NULL) return nullptr;
-  Matcher* const all = is_valid(comm, type_byte()) ? matcher_on(comm) : nullptr;
-  return all != nullptr ? all->note_matched_probe(source, tag) : nullptr;
-} catch (...) {
-  close_after(caught_error(), comm);
-  return nullptr;
-}
-
-void promise_no_probes(Handle comm) noexcept {
-  if (Matcher* const all = matcher_on(comm)) all->never_probe();
-}
-
-void note_all_in_call(Handle comm, bool are_in_it) noexcept {
-  if (Matcher* const all = matcher_on(comm)) all->note_all_in_call(are_in_it);
+  if (ipc::has_open_segment.exchange(false)) OwnSegment::own().withdraw();
 }
 
 // ---- a receive
@@ -152,7 +46,7 @@ void post_receive(Message& message) noexcept try {
   state.published_receive = nullptr;
   state.queue_place = {};
   transfer.arrow = 0;
-  Matcher* const all = matcher_of(message.comm);
+  Matcher* const all = open_matcher(message.comm);
   if (all == nullptr) return;
   const bool may_be_published = transfer.packed_buffer.may_be_direct();
   Matcher::Place place = all->place_receive(transfer.peer, transfer.tag, may_be_published);
@@ -220,7 +114,7 @@ Match post_send(Handle comm, Transfer& transfer, bool may_write) noexcept try {
   IpcState& state = posted_state(transfer);
   state.put.reset();
   state.sequenced.reset();
-  Matcher* const all = matcher_of(comm);
+  Matcher* const all = open_matcher(comm);
   if (all == nullptr) return {};
   const std::optional<SequencedSend> sequenced = all->place_send(transfer.peer, transfer.tag);
   const bool is_claimed = may_write && transfer.packed_buffer.may_be_direct();
@@ -291,14 +185,15 @@ constinit const Transport ipc_transport{
     .open = open,
     .close = close,
     .progress = look_after_shared_memory,
-    .note = note,
-    .note_request = note_request,
-    .note_start = note_start,
-    .note_free = note_free,
-    .note_probe = tell_of_probes,
-    .note_matched_probe = note_matched_probe,
-    .promise_no_probes = promise_no_probes,
-    .note_all_in_call = note_all_in_call,
+    .can_reach = peer::is_on_this_node,
+    .note = untouched::note,
+    .note_request = untouched::note_request,
+    .note_start = untouched::note_start,
+    .note_free = untouched::note_free,
+    .note_probe = untouched::note_probe,
+    .note_matched_probe = untouched::note_matched_probe,
+    .promise_no_probes = untouched::promise_no_probes,
+    .note_all_in_call = untouched::note_all_in_call,
     .lose_order = close_matcher,
     .cancel = cancel_message,
     .post_receive = post_receive,

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/call_lock.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 
 namespace tempi::message {
 

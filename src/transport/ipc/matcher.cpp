@@ -31,7 +31,7 @@ bool is_time_to_ask(std::uint64_t n) { return std::has_single_bit(n); }
 Segment* segment_of(int rank, int own_rank, std::uint64_t n) {
   if (rank == own_rank) return &OwnSegment::own().segment();
   if (!OwnSegment::own().is_published() || !is_time_to_ask(n) || !peer::is_on_this_node(rank)) return nullptr;
-  return ipc::find_peer_segment(own_job(), rank);
+  return ipc::find_peer_segment(ipc::own_job(), rank);
 }
 
 struct Registry {
@@ -45,11 +45,6 @@ Registry& registry() {
 }
 
 }  // namespace
-
-const std::string& own_job() {
-  static const auto& job = *new const std::string(job_on_node());  // never destroyed: threads may use it at exit
-  return job;
-}
 
 // The match queue of the next one has come meanwhile, and tells its slot.
 void Matcher::Sent::fetch_ahead() const {

@@ -5,7 +5,7 @@
 //                    or of all tags
 //   order            the position of a receive among all receives that were posted in its match queue, including
 //                    cancelled ones
-//   (published receive, slot, match queue, claim: transport/ipc/segment/segment.hpp; undecided:
+//   (published receive, slot, match queue, claim: segment/segment.hpp; undecided:
 //   transport/ipc/undecided.hpp)
 //
 // Invariants
@@ -33,7 +33,7 @@
 
 #include "base/counters.hpp"
 #include "peer/peer.hpp"
-#include "transport/ipc/segment/own_segment.hpp"
+#include "segment/own_segment.hpp"
 #include "transport/ipc/undecided.hpp"
 
 namespace tempi::message {
@@ -227,8 +227,5 @@ Matcher* matcher_on(Handle comm) noexcept;
 inline Matcher* known_matcher(Handle comm) noexcept {
   return static_cast<Matcher*>(peer::known_attachment(comm, peer::Attached::matcher));
 }
-
-// The job whose shared segments these are: base/launcher.hpp.
-const std::string& own_job();
 
 }  // namespace tempi::message

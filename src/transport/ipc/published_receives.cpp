@@ -11,7 +11,7 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "mpi/progress.hpp"
-#include "transfer/engine.hpp"
+#include "request/engine.hpp"
 #include "transport/ipc/not_importable.hpp"
 
 namespace tempi::message {
@@ -48,7 +48,7 @@ bool wait_for_claim(const Slot& slot, bool has_come, int source) {
   for (auto end = Clock::now() + patience; is_claimed(); std::this_thread::yield()) {
     if (is_remote) let_library_go_on();  // the sender may still be sending other FIN messages
     if (Clock::now() < end) continue;
-    if (!has_come || (is_remote && !ipc::is_alive(own_job(), source))) return !is_claimed();
+    if (!has_come || (is_remote && !ipc::is_alive(ipc::own_job(), source))) return !is_claimed();
     end = Clock::now() + patience;
   }
   return true;

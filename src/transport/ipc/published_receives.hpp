@@ -4,7 +4,7 @@
 //   match       MPI matches the n-th message of a match queue with its n-th receive
 //   unmatched   a send whose receive has not been posted yet
 //   (sequence number: transport/ipc/matcher.hpp; published receive, slot, match queue, claim:
-//   transport/ipc/segment/segment.hpp)
+//   segment/segment.hpp)
 //
 // Invariants
 //   A published receive can be claimed only after the receive was posted to the library. It is not published if the
@@ -19,9 +19,9 @@
 
 #include "base/error.hpp"
 #include "pack/box_move.hpp"
+#include "segment/own_segment.hpp"
 #include "transport/ipc/bounce_buffer.hpp"
 #include "transport/ipc/matcher.hpp"
-#include "transport/ipc/segment/own_segment.hpp"
 
 namespace tempi::message {
 

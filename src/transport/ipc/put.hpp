@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/counters.hpp"
-#include "transport/ipc/imports.hpp"
+#include "sharing/imports.hpp"
 #include "transport/ipc/state.hpp"
 
 namespace tempi::message {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
+#include "sharing/imports.hpp"
 #include "transfer/transfer.hpp"
-#include "transport/ipc/imports.hpp"
 
 namespace tempi::message {
 

@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/mutex.hpp"
-#include "transfer/own_thread.hpp"
+#include "base/own_thread.hpp"
 #include "transport/ipc/matcher.hpp"
 
 namespace tempi::message {
@@ -34,7 +34,7 @@ Watched& watched() {
 void look() {
   const std::lock_guard lock(watched().mutex);
   std::erase_if(watched().words, [](const auto& peer) {
-    if (ipc::is_alive(own_job(), peer.first)) return false;
+    if (ipc::is_alive(ipc::own_job(), peer.first)) return false;
     for (std::uint32_t* const word : peer.second) std::atomic_ref(*word).store(1, std::memory_order_release);
     return true;
   });

@@ -1,4 +1,4 @@
-"""Pending sends (transfer/engine.cpp), which start in the order of the program's calls; freed receives."""
+"""Pending sends (request/engine.cpp), which start in the order of the program's calls; freed receives."""
 
 from __future__ import annotations
 

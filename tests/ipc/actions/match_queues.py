@@ -1,4 +1,4 @@
-"""Match queues of the shared segment (transport/ipc/segment/own_segment.cpp): the receiver alone writes them."""
+"""Match queues of the shared segment (segment/own_segment.cpp): the receiver alone writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unmatched sends (transfer/unmatched_sends.cpp): they wait for their receives outside of the engine's queue."""
+"""Unmatched sends (request/unmatched_sends.cpp): they wait for their receives outside of the engine's queue."""
 
 from __future__ import annotations
 

@@ -1,0 +1,83 @@
+// The message of a partitioned request: which of its partitions are packed or unpacked.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "collective/partitioned.hpp"
+#include "collective/stage.hpp"
+#include "mpi_config.h"
+
+namespace tempi::collective {
+
+// Open MPI 5.0 asks for too few partitions of the sender where it has more of them than the receiver, and for one too
+// many where it has fewer.
+inline constexpr bool kArrivalsAreInexact = TEMPI_MPI_ABI_OPENMPI;
+
+class Partitioned final : public message::CompletionHook {
+ public:
+  Partitioned(const Partitions& given, const Argument& whole, const KnownType& type, message::Message& message,
+              device::Device& device);
+
+  const StagedArgument& staged() const { return staged_; }
+  Handle comm() const { return comm_; }
+  bool is_sent() const { return direction_ == pack::Direction::pack; }
+  bool has(int partition) const { return partition >= 0 && partition < n_; }
+
+  int start(message::Message& message) noexcept override;
+
+  // The partitions first to last.
+  void move(int first, int last) const;
+
+  bool is_unpacked(int partition) { return at(partition).load(std::memory_order_acquire) == Bytes::unpacked; }
+
+  // Whether the whole message has arrived.
+  void ask_whole(Handle request, int* flag) const { real_.MPI_Request_get_status(request, flag, MPI_STATUS_IGNORE); }
+
+  // True: it is in the program's buffer. False: another thread is unpacking it.
+  bool unpacks_early(int partition);
+
+  // The whole message is unpacked with others, if none of its partitions has been before.
+  bool begins_unpacking(message::Message& message) noexcept override;
+  void unpacked() noexcept override { set_all(Bytes::unpacked); }
+  void await_unpacked() noexcept override {
+    for (auto& one : bytes_) one.wait(Bytes::being_unpacked, std::memory_order_acquire);
+  }
+
+ private:
+  // Of a partition that is received.
+  enum class Bytes : std::uint8_t { packed, being_unpacked, unpacked };
+
+  std::atomic<Bytes>& at(int partition) { return bytes_[static_cast<std::size_t>(partition)]; }
+  bool is_begun_here(int partition) {
+    Bytes packed = Bytes::packed;
+    return at(partition).compare_exchange_strong(packed, Bytes::being_unpacked, std::memory_order_acquire);
+  }
+  // More of it has arrived since it was unpacked.
+  bool is_begun_again(int partition);
+  std::uint64_t digest(int partition) const;
+  void set(int partition, Bytes bytes) {
+    at(partition).store(bytes, std::memory_order_release);
+    at(partition).notify_all();
+  }
+  void set_all(Bytes bytes) {
+    for (int i = 0; i < n_; ++i) set(i, bytes);
+  }
+
+  const Real& real_;
+  const Handle comm_;
+  const pack::Direction direction_;
+  const int n_;
+  const Count count_;
+  const pack::PreparedPtr prepared_;
+  const pack::End end_;
+  device::Device& device_;
+  const StagedArgument staged_;
+  std::vector<std::atomic<Bytes>> bytes_;
+  std::vector<std::uint64_t> digests_;  // of partitions as they were unpacked early
+};
+using PartitionedPtr = std::shared_ptr<Partitioned>;
+
+}  // namespace tempi::collective

@@ -1,0 +1,37 @@
+#include "request/progress_mode.hpp"
+
+#include "base/call_lock.hpp"
+#include "base/options.hpp"
+#include "mpi/real.hpp"
+#include "request/progress_thread.hpp"
+
+namespace tempi::message {
+
+std::atomic<ProgressMode> known_progress_mode{ProgressMode::same_call};
+
+std::atomic<bool> may_have_progress_thread{false};
+
+int wanted_thread_level(int required) {
+  return text(Option::PROGRESS) == "thread" ? int{MPI_THREAD_MULTIPLE} : required;
+}
+
+void choose_progress_mode(bool has_sessions) noexcept {
+  int level = MPI_THREAD_SINGLE;
+  const int code = real_pmpi().MPI_Query_thread(&level);
+  if (code != MPI_SUCCESS) return;
+  may_have_progress_thread = text(Option::PROGRESS) != "calls";
+  calls_may_overlap = has_sessions || level == MPI_THREAD_MULTIPLE;
+  if (level < MPI_THREAD_MULTIPLE) known_progress_mode = ProgressMode::next_call;
+  else known_progress_mode = text(Option::PROGRESS) == "calls" ? ProgressMode::same_call : ProgressMode::thread;
+}
+
+void let_calls_overlap() noexcept { calls_may_overlap = true; }
+
+void end_progress() noexcept {
+  let_calls_overlap();
+  known_progress_mode = ProgressMode::same_call;  // for sessions that outlive the world
+  may_have_progress_thread = false;
+  stop_progress_thread();
+}
+
+}  // namespace tempi::message

@@ -1,0 +1,160 @@
+#include "sharing/exports.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <iterator>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
+
+#include "base/call_lock.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/mutex.hpp"
+#include "base/options.hpp"
+#include "base/wants_progress.hpp"
+#include "base/yield_until.hpp"
+#include "mpi/progress.hpp"
+#include "segment/own_segment.hpp"
+#include "sharing/imports.hpp"
+
+namespace tempi::message {
+namespace {
+
+constexpr std::size_t kLookedAt = 256;  // at a time; each takes 34 ns
+constexpr std::size_t kMostUntold = 256;
+static_assert(kLookedAt + kMostUntold <= ipc::FreedMemory::kKept);
+constexpr std::int64_t kMilliseconds = 10;
+
+struct Export {
+  device::Device* device;
+  device::Location memory;
+};
+
+struct Exports {
+  Mutex<Lock::exports> mutex;
+  std::vector<Export> all{};
+  std::size_t next = 0;  // to be looked at
+  std::unordered_set<std::uint64_t> ids{};
+  std::vector<device::Location> untold{};  // freed
+  std::uint64_t untold_bytes = 0;
+  std::vector<device::Location> told{};  // freed, and perhaps still mapped
+};
+
+Exports& exports() {
+  static auto& the_exports = *new Exports;  // never destroyed: threads may use it while the process exits
+  return the_exports;
+}
+
+// Negative: freed memory is never told.
+std::int64_t freed_limit() {
+  static const std::int64_t limit = number(Option::FREED_LIMIT);
+  return limit;
+}
+
+bool is_mapped(const device::Location& freed) {
+  return ipc::OwnSegment::own().segment().imports_of(freed.id).load(std::memory_order_acquire) != 0;
+}
+
+void tell_freed() {
+  auto& [mutex, all, next, ids, untold, untold_bytes, told] = exports();
+  std::erase_if(told, [](const device::Location& one) { return !is_mapped(one); });
+  for (const device::Location& one : untold) {
+    ipc::OwnSegment::own().segment().freed.add(one.id);
+    if (is_mapped(one)) told.push_back(one);
+  }
+  untold.clear();
+  untold_bytes = 0;
+}
+
+// Memory of a device that is gone is left to it.
+bool is_freed(const Export& exported) {
+  return device::current() == exported.device && !exported.device->exists(exported.memory);
+}
+
+void take_out(Export& freed) {
+  Exports& of = exports();
+  if (const auto revoke = revoke_freed.load()) revoke(freed.memory.id);
+  of.untold.push_back(freed.memory);
+  of.untold_bytes += freed.memory.end - freed.memory.begin;
+  of.ids.erase(freed.memory.id);
+  freed = of.all.back();
+  of.all.pop_back();
+}
+
+void find_freed() {
+  auto& [mutex, all, next, ids, untold, untold_bytes, told] = exports();
+  for (std::size_t left = std::min(all.size(), kLookedAt); left > 0; --left) {
+    if (next >= all.size()) next = 0;
+    if (is_freed(all[next])) take_out(all[next]);
+    else ++next;
+  }
+  if (untold_bytes > static_cast<std::uint64_t>(freed_limit()) || untold.size() > kMostUntold) tell_freed();
+}
+
+bool find_match(const device::Location& one, const device::Location& other) {
+  return RemoteRange{nullptr, nullptr, one.begin, one.end}.touches({nullptr, nullptr, other.begin, other.end});
+}
+
+// Freed memory at the place of `memory`, told now at the latest.
+std::vector<device::Location> tell_freed_at(const device::Location& memory) {
+  const CallLock lock(exports().mutex);
+  auto& all = exports().all;
+  for (std::size_t i = 0; i < all.size();) {
+    if (all[i].memory.id != memory.id && find_match(all[i].memory, memory) && is_freed(all[i])) take_out(all[i]);
+    else ++i;
+  }
+  tell_freed();
+  std::vector<device::Location> found;
+  std::copy_if(exports().told.begin(), exports().told.end(), std::back_inserter(found),
+               [&](const device::Location& one) { return find_match(one, memory); });
+  return found;
+}
+
+// The coarse clock of the kernel moves every few milliseconds, and is read in a few nanoseconds.
+bool is_due() noexcept {
+  static std::atomic<std::int64_t> next{0};
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  const std::int64_t milliseconds = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+  if (milliseconds < next.load(std::memory_order_relaxed)) return false;
+  next.store(milliseconds + kMilliseconds, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace
+
+void export_memory(device::Device& device, const device::Location& memory) {
+  if (freed_limit() < 0) return;
+  const CallLock lock(exports().mutex);
+  if (exports().ids.contains(memory.id)) return;
+  exports().all.push_back({&device, memory});
+  exports().ids.insert(memory.id);
+  wants_progress.store(true, std::memory_order_relaxed);
+}
+
+void hand_over(const device::Location& memory) noexcept try {
+  constexpr std::chrono::milliseconds kLasts{200};
+  if (!wants_progress.load(std::memory_order_relaxed)) return;
+  const std::vector<device::Location> freed = tell_freed_at(memory);
+  const auto none_is_mapped = [&] { return std::none_of(freed.begin(), freed.end(), is_mapped); };
+  const bool have_ended = yield_until(std::chrono::steady_clock::now() + kLasts, none_is_mapped, [] {
+    end_freed_mappings();  // other processes may be waiting for this one
+    let_library_go_on();
+  });
+  if (!have_ended)
+    warn_once("handed", "the MPI library gets GPU memory at an address where other processes may import freed memory");
+} catch (...) {
+  warn_fallback("other processes may keep imports of freed memory", caught_error().what());
+}
+
+void look_after_shared_memory() noexcept try {
+  if (!is_due()) return;
+  if (const std::unique_lock lock(exports().mutex, std::try_to_lock); lock) find_freed();
+  end_freed_mappings();
+} catch (...) {
+  warn_fallback("other processes may keep imports of freed memory", caught_error().what());
+}
+
+}  // namespace tempi::message

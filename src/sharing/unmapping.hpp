@@ -1,0 +1,21 @@
+// The ends of mappings. A thread ends them; it exists while there are mappings to end. The driver first waits for all
+// kernels of the context. The program's kernels may wait for other processes, which wait for the next MPI call of this
+// process. Therefore, an MPI call must not wait for the driver.
+#pragma once
+
+#include "sharing/imports.hpp"
+
+namespace tempi::message {
+
+// Takes ownership of the mapping, and ends it.
+void end_later(const Import* mapping) noexcept;
+
+// Returns when all have ended, or after a second: kernels hold them up.
+void finish_unmapping() noexcept;
+
+// False: a mapping of the same memory has not ended, probably because kernels delay its end. Until then the driver
+// refuses to map a newer allocation at the same addresses (seen on an H200). Waits at most 0.1 s, or at most 2 s with a
+// large TEMPI_MATCH_TIMEOUT.
+bool has_ended(const RemoteRange& range) noexcept;
+
+}  // namespace tempi::message

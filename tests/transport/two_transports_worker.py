@@ -1,0 +1,76 @@
+"""The ranks of test_two_transports.py: three, of which 0 and 2 are peers by shared segments, others by files."""
+
+from __future__ import annotations
+
+import numpy as np
+import ways
+from mpi4py import MPI
+
+from support import outcomes
+from support.building import Builder
+from support.direct_counts import direct_since
+from support.messages import End, Side
+from support.p2p import PLAIN, Piece, Requests
+
+
+def host_piece(array: np.ndarray) -> Piece:
+    return Piece(array.ctypes.data, array.nbytes, MPI.BYTE)
+
+
+def any_source_then_two(out: End, into: End, on_gpu: bool) -> int:
+    """Rank 0 receives from any source what rank 2 sends, then two messages of rank 2 and one of rank 1."""
+    comm = MPI.COMM_WORLD
+    first, senders = np.zeros(40, np.uint8), [2, 2, 1]
+    with Builder() as builder:
+        wild = Side(into.later(7), builder) if on_gpu else None
+        received = [Side(into.later(100 + k), builder) for k in range(3)]
+        sent = [Side(out.later(k), builder) for k in range(4)]
+        requests = Requests(4)
+        if comm.rank == 0:
+            PLAIN("Irecv", wild.piece if wild else host_piece(first), MPI.ANY_SOURCE, 9, comm, requests.at(3))
+        comm.Barrier()
+        if comm.rank == 2:
+            PLAIN("Send", sent[3].piece if on_gpu else host_piece(np.full(40, 5, np.uint8)), 0, 9, comm)
+        if comm.rank == 0:
+            ways.complete(PLAIN, "Wait", requests)
+            wild.check_received(sent[3].payload()) if wild else np.testing.assert_array_equal(first, 5)
+            for k, sender in enumerate(senders):
+                PLAIN("Irecv", received[k].piece, sender, k, comm, requests.at(k))
+        comm.Barrier()
+        before = outcomes.rows()
+        for k, sender in enumerate(senders):
+            if comm.rank == sender:
+                PLAIN("Send", sent[k].piece, 0, k, comm)
+        if comm.rank == 0:
+            ways.complete(PLAIN, "Waitall", requests)
+            for k in range(3):
+                received[k].check_received(sent[k].payload())
+        comm.Barrier()
+    return direct_since(before)
+
+
+def send_right_receive_left(out: End, into: End) -> None:
+    """MPI_Sendrecv and MPI_Isendrecv, in host memory and in GPU memory: for rank 0 the two peers differ."""
+    comm = MPI.COMM_WORLD
+    right, left = (comm.rank + 1) % 3, (comm.rank - 1) % 3
+    own, other = np.full(40, comm.rank, np.uint8), np.zeros(40, np.uint8)
+    with Builder() as builder:
+        sent, received = Side(out.later(comm.rank), builder), Side(into, builder)
+        for pieces in ((host_piece(own), host_piece(other)), (sent.piece, received.piece)):
+            PLAIN("Sendrecv", pieces[0], right, 5, pieces[1], left, 5, comm, MPI.Status())
+        for way in filter(lambda way: way in ways.RECVS, ["Isendrecv"]):
+            requests = Requests()
+            PLAIN(way, host_piece(own), right, 6, host_piece(other), left, 6, comm, requests.at(0))
+            ways.complete(PLAIN, "Wait", requests)
+        received.check_received(Side(out.later(left), builder).payload())
+    np.testing.assert_array_equal(other, left)
+
+
+def cancel_a_receive_of_the_library() -> None:
+    """Rank 0 cancels a receive from rank 1 in host memory."""
+    if MPI.COMM_WORLD.rank != 0:
+        return
+    requests, memory = Requests(), np.zeros(40, np.uint8)
+    PLAIN("Irecv", host_piece(memory), 1, 77, MPI.COMM_WORLD, requests.at(0))
+    PLAIN("Cancel", requests.at(0))
+    assert ways.complete(PLAIN, "Wait", requests)[0].Is_cancelled()
