@@ -27,11 +27,11 @@ inline const Transport& transport_to(Handle comm, int peer) noexcept {
 void open_transports() noexcept;
 void close_transports() noexcept;
 
-// A transport counts messages. It changes only in open_transports() and close_transports(), so that no message is
+// A transport counts messages. The flag changes only in open_transports() and close_transports(), so that no message is
 // missed.
 inline std::atomic<bool> counts_messages{false};
 inline bool notes_messages() noexcept { return counts_messages.load(std::memory_order_relaxed); }
-// A transport may put messages. It changes only in open_transports() and close_transports().
+// A transport may put messages. The flag changes only in open_transports() and close_transports().
 inline std::atomic<bool> may_put{false};
 inline bool has_transport() noexcept { return may_put.load(std::memory_order_relaxed); }
 
