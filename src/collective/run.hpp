@@ -57,7 +57,8 @@ int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, L
 // Unpacks the calls, which the library has completed. The code for the program: the owner's error handler is told.
 int finish(const std::vector<message::MessagePtr>& calls, Owner owner, Handle owned_by) noexcept;
 
-// Gives the error to the owner's error handler, and returns its code.
+// Gives the error, or an MPI error code, to the owner's error handler, and returns its code.
+int tell(int code, Owner owner, Handle owned_by) noexcept;
 int tell(const Error& error, Owner owner, Handle owned_by) noexcept;
 
 }  // namespace tempi::collective

@@ -60,6 +60,11 @@ class OwnSegment {
   Board* take_board(std::uint64_t comm) noexcept;
   void give_back(Board& board) noexcept;
 
+  // A vacant board of a window, which is the caller's until it is given back. Others find it when its id is stored.
+  // Null: there is none.
+  WindowBoard* take_window_board() noexcept;
+  void give_back(WindowBoard& board) noexcept;
+
   // A vacant slot, which is the caller's until it is given back, vacant again; null: there is none.
   Slot* take_slot() noexcept;
   void give_back(Slot& slot) noexcept;
