@@ -63,7 +63,9 @@ std::unique_ptr<PackedBuffer> gathered(const Elements& from, Strategy strategy, 
 void scatter(const pack::End& dense, std::int64_t bytes, const Elements& to, device::Device& device) {
   PackedBuffer arrived({Direction::unpack, to.type.prepared, to.count, to.end, Strategy::host, 0, true}, &device,
                        device::Limit::none);
-  arrived.take_from(dense);
+  pack::End packed = dense;
+  packed.extent = to.type.size();  // whatever elements were packed
+  arrived.take_from(packed);
   arrived.unpack(bytes);
 }
 

@@ -21,18 +21,21 @@ WRITES = ("Put", "Rput", "Accumulate", "Raccumulate", "Get_accumulate", "Rget_ac
 READS = ("Get", "Rget", "Get_accumulate")
 
 
+Shape = tuple[Spec, int]  # a datatype, and the count of its elements
+
+
 @dataclass(frozen=True)
 class Operation:
     name: str
     target: int
     displacement: int  # in units of the target's window
     n_ints: int
-    at_origin: Spec
-    at_target: Spec
+    at_origin: Shape
+    at_target: Shape
     kind: str  # memory of the origin
     seed: int
     op: str = ""
-    result: Spec | None = None
+    result: Shape | None = None
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,14 @@ def _displacements(drawn: random.Random, parts: list[int]) -> list[int]:
     return found
 
 
-def shape(drawn: random.Random, n: int) -> Spec:
-    """A datatype of n ints, none of which overlap, in at most 3 n ints of memory."""
-    way = drawn.randrange(6)
+def shape(drawn: random.Random, n: int) -> Shape:
+    """n ints, none of which overlap, in at most 3 n ints of memory."""
+    count = drawn.choice([1, 1, 1, *(k for k in range(2, n + 1) if n % k == 0)])
+    return _spec(drawn, n // count), count
+
+
+def _spec(drawn: random.Random, n: int) -> Spec:
+    way = drawn.randrange(6) if n > 1 else 5
     if way == 0:
         return c.Contiguous(n, INT)
     if way == 1:
@@ -86,9 +94,9 @@ def shape(drawn: random.Random, n: int) -> Spec:
     drawn.shuffle(pairs)
     if way == 3:
         return c.Hindexed(tuple(p for p, _ in pairs), tuple(4 * d for _, d in pairs), INT)
-    if way == 4 and n % 2 == 0:
-        return c.Vector(2, 1, 2, c.Contiguous(n // 2, INT)) if n < STRIPE // 3 else c.Contiguous(2, c.Contiguous(n // 2, INT))
-    return c.Dup(c.Indexed(tuple(parts), tuple(displacements), INT))
+    if way == 4:
+        return c.Dup(c.Indexed(tuple(parts), tuple(displacements), INT))
+    return INT if n == 1 else c.Contiguous(n, INT)
 
 
 def _operation(
