@@ -200,7 +200,7 @@ def run_programs(seeds: list[int], window_kinds: tuple[str, ...], own_kinds: tup
 # ---- cases
 
 
-def _ints(kind: str, values: Any) -> tuple[Any, Piece]:
+def ints(kind: str, values: Any) -> tuple[Any, Piece]:
     array = np.array(values, np.int32)
     buffer = at_hand(kind, array.view(np.uint8))
     return buffer, Piece(buffer.address, array.size, MPI.INT)
@@ -245,8 +245,8 @@ def tickets(kind: str, n: int) -> None:
     """MPI_Fetch_and_op and MPI_Compare_and_swap give each number once."""
     me, size = COMM.Get_rank(), COMM.Get_size()
     with window_of(kind if me == 0 else "host", np.zeros(2, np.int32), 4) as (win, own):
-        one, _ = _ints("host", [1])
-        found, _ = _ints(kind, [0])
+        one, _ = ints("host", [1])
+        found, _ = ints(kind, [0])
         got = []
         win.Lock_all()
         for _ in range(n):
@@ -255,8 +255,8 @@ def tickets(kind: str, n: int) -> None:
         old = 0
         for _ in range(n):  # one more than before, by exchange
             while True:
-                new, _ = _ints("host", [old + 1])
-                compared, _ = _ints(kind, [old])
+                new, _ = ints("host", [old + 1])
+                compared, _ = ints(kind, [old])
                 _swap(win, new, compared, found, 0, 1)
                 was, before = old, int(_read(found)[0])
                 old = before if before != was else was + 1
@@ -359,7 +359,7 @@ def is_put_while_the_target_computes(kind: str) -> None:
     with window_of(kind, np.zeros(4, np.int32), 4) as (win, own):
         COMM.Barrier()
         if COMM.Get_rank() == 0:
-            _, piece = _ints("host", [7, 8])
+            _, piece = ints("host", [7, 8])
             win.Lock(1, MPI.LOCK_EXCLUSIVE)
             rma(PLAIN, "Put", win, piece, 1, 2, (2, MPI.INT))
             win.Unlock(1)
@@ -375,7 +375,7 @@ def exclusive_updates(kind: str, n: int) -> None:
     """Get, add one, put, under the exclusive lock: no update is lost. Readers with shared locks see whole updates."""
     me = COMM.Get_rank()
     with window_of(kind, np.zeros(64, np.int32), 4) as (win, own):
-        mine, piece = _ints("device" if me % 2 else "host", [0] * 64)
+        mine, piece = ints("device" if me % 2 else "host", [0] * 64)
         COMM.Barrier()
         for i in range(n):
             shares = (i + me) % 3 == 2
@@ -402,7 +402,7 @@ def again(kind: str, n: int) -> None:
     for i in range(n):
         memory = kept if i % 2 else Memory(kind, np.zeros(64 + 4 * i, np.uint8))
         win = memory.window(4)
-        _, piece = _ints("device", [i, me])
+        _, piece = ints("device", [i, me])
         win.Fence(0)
         rma(PLAIN, "Put", win, piece, (me + 1) % size, 3, (2, MPI.INT))
         win.Fence(0)
@@ -417,7 +417,7 @@ def several_windows(kind: str) -> None:
     whole = Memory(kind, np.zeros(64, np.uint8))
     other = Memory(kind, np.zeros(0 if half.Get_rank() == half.Get_size() - 1 and half.Get_size() > 1 else 64, np.uint8))
     first, second = whole.window(4), other.window(4, half)
-    _, piece = _ints("device", [me + 1])
+    _, piece = ints("device", [me + 1])
     first.Fence(0)
     second.Fence(0)
     rma(PLAIN, "Put", first, piece, (me + 1) % size, 1, (1, MPI.INT))
@@ -447,8 +447,8 @@ def errors(kind: str) -> dict[str, list[Told]]:
     mixed = MPI.Datatype.Create_struct([1, 1], [0, 4], [MPI.INT, MPI.FLOAT]).Commit()
     product = MPI.Op.Create(lambda a, b, _: None)
     with window_of("device", before, 4) as (win, own), Handlers() as handlers:
-        _, two = _ints(kind, [70, 80])
-        _, result = _ints(kind, [1, 2])
+        _, two = ints(kind, [70, 80])
+        _, result = ints(kind, [1, 2])
         peer = 1 - me
         cases: dict[str, tuple[Any, ...]] = {
             "beyond": ("Put", two, peer, 7, (2, MPI.INT)),
