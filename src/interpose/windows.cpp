@@ -27,6 +27,21 @@ int access_any(const Call& call, const Ends& origin, const window::Target& targe
   return access(call, origin, target.rank, describe, library);
 }
 
+template <class Unit>
+int store_shared(const window::Shared& part, Aint* bytes, Unit* unit, void* base) {
+  *bytes = part.bytes;
+  *unit = static_cast<Unit>(part.unit);
+  *static_cast<void**>(base) = part.base;
+  return MPI_SUCCESS;
+}
+
+template <class Unit>
+int shared_query(Handle win, int rank, Aint* bytes, Unit* unit, void* base, FunctionRef<int()> library) noexcept {
+  const bool is_sound = bytes != nullptr && unit != nullptr && base != nullptr;
+  const std::optional<window::Shared> part = is_sound ? window::shared_part(win, rank) : std::nullopt;
+  return part ? store_shared(*part, bytes, unit, base) : library();
+}
+
 }  // namespace
 
 // One buffer; `after` stands behind the target's arguments.
@@ -137,6 +152,19 @@ TEMPI_ENTRY(MPI_Win_lock_all, (int assertion, Handle win),
               }))
 TEMPI_WIN_CREATE(MPI_Win_create, int)
 TEMPI_WIN_CREATE(MPI_Win_create_c, Aint)
+#define TEMPI_WIN_ALLOCATE(entry, Unit)                                                        \
+  TEMPI_ENTRY(entry, (Aint bytes, Unit unit, Handle info, Handle comm, void* base, void* win), \
+              window::allocate(bytes, unit, info, comm, base, win, [&](Aint given_bytes) {     \
+                return call_if_there(real.entry, given_bytes, unit, info, comm, base, win);    \
+              }))
+TEMPI_WIN_ALLOCATE(MPI_Win_allocate, int)
+TEMPI_WIN_ALLOCATE(MPI_Win_allocate_c, Aint)
+#define TEMPI_SHARED_QUERY(entry, Unit)                                           \
+  TEMPI_ENTRY(entry, (Handle win, int rank, Aint* bytes, Unit* unit, void* base), \
+              shared_query(win, rank, bytes, unit, base,                          \
+                           [&] { return call_if_there(real.entry, win, rank, bytes, unit, base); }))
+TEMPI_SHARED_QUERY(MPI_Win_shared_query, int)
+TEMPI_SHARED_QUERY(MPI_Win_shared_query_c, Aint)
 TEMPI_ENTRY(MPI_Win_attach, (Handle win, void* base, Aint bytes),
             window::attach(base, bytes, win, [&] { return call_if_there(real.MPI_Win_attach, win, base, bytes); }))
 TEMPI_ENTRY(MPI_Win_free, (void* win), window::free(win, [&] { return real.MPI_Win_free(win); }))

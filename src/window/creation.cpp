@@ -11,6 +11,7 @@
 #include "mpi/errors.hpp"
 #include "transfer/engine.hpp"
 #include "transport/ipc/exports.hpp"
+#include "window/device_memory.hpp"
 #include "window/refused.hpp"
 #include "window/votes.hpp"
 #include "window/window.hpp"
@@ -72,9 +73,9 @@ WindowPtr agreed_window(const Given& given, Handle comm, WindowVotes& votes) {
 int create_voted(const Given& given, Handle comm, const void* win, MakeWindow library) {
   collective::check(comm);
   WindowVotes* const votes = WindowVotes::of(comm);
-  if (votes == nullptr)
-    return given.is_on_gpu() ? refuse_alone(given, comm, win, library) : library(given.base, given.bytes);
-  if (votes->joined(given.is_on_gpu() ? kHasGpuPart : 0) == 0) return library(given.base, given.bytes);
+  const bool wants_gpu = given.is_on_gpu() || !given.failure.empty();
+  if (votes == nullptr) return wants_gpu ? refuse_alone(given, comm, win, library) : library(given.base, given.bytes);
+  if (votes->joined(wants_gpu ? kHasGpuPart : 0) == 0) return library(given.base, given.bytes);
   WindowPtr window = agreed_window(given, comm, *votes);
   const int code = given.is_on_gpu() ? library(nullptr, 0) : library(given.base, given.bytes);
   if (code == MPI_SUCCESS) add(load_handle(win), std::move(window));
@@ -93,6 +94,20 @@ int guarded(Handle comm, FunctionRef<int()> fn) noexcept {
   }
 }
 
+Given allocated(Aint bytes, Aint unit, Asked asked) {
+  Given given{nullptr, bytes, unit};
+  if (asked == Asked::host || bytes <= 0) return given;
+  try {
+    const auto memory = std::make_shared<DeviceMemory>(bytes);
+    given.base = memory->data();
+    given.location = gpu_memory(given.base, bytes);
+    given.owner = memory;
+  } catch (...) {
+    given.failure = caught_error().what();
+  }
+  return given;
+}
+
 bool is_kept_by_library() { return !active() || machine::cuda_awareness().aware; }
 
 }  // namespace
@@ -102,6 +117,18 @@ int create(void* base, Aint bytes, Aint unit, Handle comm, const void* win, Make
     if (active() && is_kept_by_library()) hand_over(base, bytes);
     if (is_kept_by_library()) return library(base, bytes);
     return create_voted({base, bytes, unit, gpu_memory(base, bytes)}, comm, win, library);
+  });
+}
+
+int allocate(Aint bytes, Aint unit, Handle info, Handle comm, void* base, const void* win,
+             FunctionRef<int(Aint bytes)> library) noexcept {
+  return guarded(comm, [&] {
+    const std::optional<Asked> asked = active() ? asked_memory(info) : std::nullopt;
+    if (!asked) return library(bytes);
+    const Given given = allocated(bytes, unit, *asked);
+    const int code = create_voted(given, comm, win, [&](void*, Aint n) { return library(n); });
+    if (code == MPI_SUCCESS && given.is_on_gpu()) *static_cast<void**>(base) = given.base;
+    return code;
   });
 }
 
@@ -147,6 +174,17 @@ int get_attribute(Handle win, int keyval, void* value, int* flag, FunctionRef<in
   if (keyval == MPI_WIN_BASE) *static_cast<void**>(value) = given.base;
   else *static_cast<const Aint**>(value) = &given.bytes;
   return MPI_SUCCESS;
+}
+
+std::optional<Shared> shared_part(Handle win, int rank) noexcept {
+  const WindowPtr window = find(win);
+  if (!window) return {};
+  for (int i = 0; rank == MPI_PROC_NULL && i < window->size(); ++i) {
+    if (window->member(i).board->bytes > 0) rank = i;
+  }
+  if (!window->is_gpu_part(rank)) return {};
+  const Part& part = *window->member(rank).part;
+  return Shared{reinterpret_cast<void*>(part.address), part.bytes, part.unit};
 }
 
 void end_windows() noexcept {

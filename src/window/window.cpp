@@ -39,6 +39,7 @@ bool Window::describe(std::uint64_t id, const Given& given) noexcept try {
   id_ = id;
   given_ = given;
   WindowBoard* const board = member(rank_).board;
+  if (!given.failure.empty()) throw Error(ErrorKind::unsupported, given.failure);
   if (board == nullptr) throw Error(ErrorKind::unsupported, "a process has too many windows over GPU memory");
   find_context();
   if (given.is_on_gpu()) {

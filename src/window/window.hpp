@@ -19,6 +19,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "collective/consensus.hpp"
@@ -32,7 +33,9 @@ namespace tempi::window {
 struct Given {
   void* base;
   Aint bytes, unit;
-  device::Location location{};  // of a GPU part; else of kind host
+  device::Location location{};          // of a GPU part; else of kind host
+  std::shared_ptr<const void> owner{};  // of memory that is TEMPI's
+  std::string failure{};                // why there is no GPU memory, though the program asks for some
   bool is_on_gpu() const { return location.kind == device::MemoryKind::device; }
 };
 

@@ -88,3 +88,12 @@ def test_errors_reach_the_error_handler_of_the_window_and_nothing_is_written(job
     for found in job(2).call(worker.errors, kind):
         assert found.pop("nobody") == []
         assert found == {case: worker.told(name) for case, name in ERRORS.items()}
+
+
+@pytest.mark.parametrize("kinds", [("device",) * 3, ("device", "host", "device"), ("host", "device", "host")])
+def test_allocated_windows(job, kinds):
+    job(3).call(worker.allocates, kinds, 4)
+
+
+def test_allocated_windows_without_the_info_key_are_the_librarys(job):
+    job(2).call(worker.allocates_without_the_key)
