@@ -34,7 +34,7 @@ The entries of `TEMPI_FAKE_FAIL`:
 | `allocate:N`, `pinned:N`, `launch:N`, `copy:N`, `finish:N`, `map:N` | the N-th call of this name fails |
 | `NAME:N:KIND` | the N-th call of NAME, which is one of these names, throws KIND |
 | `NAME:N:kill` | the process ends in the N-th call of NAME |
-| `query:N` | the N-th call that asks whether a mark is reached fails |
+| `query:N` | the N-th query whether queued work is complete fails |
 | `flip:N` | the N-th copy writes a wrong byte |
 | `share:N` | the N-th call that shares memory shares nothing |
 | `unmap:N` | the N-th unmap takes two seconds |
@@ -78,13 +78,13 @@ A message is direct if it meets all of these conditions:
 - The receive is posted in time. TEMPI publishes each posted receive: it writes the address and the layout of
   the buffer into memory that the ranks of the node share. A send that finds no published receive waits for
   one, at most for the match timeout (`TEMPI_MATCH_TIMEOUT`). After that, TEMPI packs the message. The match
-  timeout is long (20 ms) for sends of more than 16 KiB in calls that end only with the send, such as
-  `MPI_Send` and `MPI_Wait`. Most MPI libraries wait for the receive of such a send, too. If the receiver
-  probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, at most 10 µs + 1 µs for each 20,000
+  timeout is long (20 ms) for sends of more than 16 KiB if the call returns only when the send is complete,
+  such as `MPI_Send` and `MPI_Wait`. Most MPI libraries also wait for the receive in such a call. If the
+  receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, at most 10 µs + 1 µs for each 20,000
   bytes.
 - The receive names its source, and is of the right kind. There are two kinds: receives with `MPI_ANY_TAG` and
-  receives with a tag. For each source on a communicator, TEMPI publishes only the kind of the first receive
-  from this source.
+  receives with a tag. The first receive from a source on a communicator decides which kind TEMPI publishes
+  for this source.
 - The receive is as long as the message, or longer.
 - The receiver has no other pending operation that can take the same message. Such operations are an earlier
   receive from `MPI_ANY_SOURCE`, a matched probe, and a receive that the program cancels.
@@ -110,8 +110,8 @@ receiver unpacks from it while more bytes arrive.
 To write into memory of another process, a process imports this memory: it maps the memory into its own
 address space. TEMPI uses a bounce buffer in each of these cases:
 
-- Another process cannot import the receive buffer (managed memory, `cudaMallocAsync`), and the message has at
-  least 64 KiB.
+- Another process cannot import the receive buffer (managed memory, memory of `cudaMallocAsync`), and the
+  message has at least 64 KiB.
 - The copy from the layout of the sender to the layout of the receiver needs more than 1,024 boxes. A box is a
   nest of loops over one contiguous block.
 - The receive consists of many short blocks that span much memory: at least 65,536 blocks, on average at most
@@ -130,14 +130,14 @@ has freed can stay occupied. TEMPI limits the size of such memory:
 3. The other processes close their imports of this memory. They do this in their next MPI call that waits or
    tests, such as `MPI_Test` or `MPI_Barrier`.
 
-The CUDA driver closes an import when all kernels on the GPU have ended. Until then, it can delay new kernels.
-If these kernels wait for messages of other processes, the program can deadlock. For such a program, set
-`TEMPI_FREED_LIMIT=-1` on all ranks. Then a process closes an import only in two cases: it has used 256 other
-imports since, or the owner has allocated new memory at the same address.
+The CUDA driver closes an import only when all running kernels on the GPU have ended. Until then, it can delay
+new kernels. Therefore, a program whose kernels wait for messages of other processes can deadlock. For such a
+program, set `TEMPI_FREED_LIMIT=-1` on all ranks. Then a process closes an import only in two cases: it has
+used 256 other imports since it used this one, or the owner has allocated new memory at the same address.
 
 A process cannot import new memory before it has closed its old import at the same address. A message to the
-new memory waits for this. If it takes longer than `TEMPI_MATCH_TIMEOUT`, TEMPI packs the message. For this
-wait, TEMPI uses at least 50 ms and at most 1 s.
+new memory waits until the old import is closed, at most 0.1 s. If `TEMPI_MATCH_TIMEOUT` is more than 50 ms,
+the wait is at most twice `TEMPI_MATCH_TIMEOUT`, and at most 2 s. After that, TEMPI packs the message.
 
 ## CUDA-aware libraries
 TEMPI passes GPU memory to a CUDA-aware library only in calls that are known to work
@@ -145,8 +145,8 @@ TEMPI passes GPU memory to a CUDA-aware library only in calls that are known to 
 of GPU memory are direct, also contiguous ones. TEMPI packs a message that cannot be direct into pinned host
 memory.
 
-The reason is that a CUDA-aware library also imports memory. CUDA can refuse such an import because of freed
-memory at the same address, and UCX then aborts the program.
+The reason is that a CUDA-aware library also imports memory of other processes. If TEMPI still has an import
+of freed memory at the same address, CUDA refuses the import of the library. UCX then aborts the program.
 
 If direct messages are switched off, TEMPI also passes GPU memory to the library within a node.
 """
@@ -162,7 +162,7 @@ CARRIES = {"device_memory": "device memory", "host_memory": "host memory", "fin"
 PREDICTIONS = """
 ## Predictions
 The predicted time of a message is a sum of terms. `tempi measure` measures the terms
-([perfmodel](../perfmodel/README.md)). In the table, three letters stand for parts of the names of terms:
+([perfmodel](../perfmodel/README.md)). In the table, three letters stand for parts of term names:
 
 - L is the location of the peer. In `message.device.L` it is `same_gpu`, `other_gpu` or `other_node`. In
   `message.host.L` it is `same_gpu`, `same_node` or `other_node`. In `message.direct.L` it is `same_gpu`,

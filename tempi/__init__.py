@@ -1,11 +1,12 @@
-"""TEMPI: MPI derived datatypes at the machine's speed, for programs nobody changed.
+"""TEMPI makes MPI derived datatypes as fast as the hardware allows, without changing the program.
 
-The work is done by ``libtempi.so``, which ``tempi run`` preloads into an MPI program::
+The library ``libtempi.so`` does the work. ``tempi run`` preloads it into an MPI program::
 
     tempi run -- mpirun -n 2 ./program
 
-In a Python program, importing this package before ``mpi4py.MPI`` does the same. It also shows the handling of
-a datatype, the outcomes of the calls and the options.
+In a Python program, importing this package before ``mpi4py.MPI`` also loads the library. The package has
+functions for arrays and halo exchanges. Other functions show how TEMPI handles a datatype, the outcomes of
+the MPI calls, and the options.
 """
 
 from importlib import import_module
@@ -22,6 +23,8 @@ from tempi.cuda.ordering import stream
 from tempi.explanation import Explanation, explain
 
 if TYPE_CHECKING:
+    from tempi.arrays.element_types import datatype
+    from tempi.arrays.float16 import operation
     from tempi.arrays.views import view
     from tempi.enqueue import start_enqueue, wait_enqueue
     from tempi.halo.boundary import Face
@@ -38,9 +41,11 @@ __all__ = [
     "HaloExchange",
     "Option",
     "__version__",
+    "datatype",
     "enabled",
     "explain",
     "lib_path",
+    "operation",
     "options",
     "reset_stats",
     "start_enqueue",
@@ -55,6 +60,8 @@ _NEED_MPI = {
     "Face": "tempi.halo.boundary",
     "Field": "tempi.halo.field",
     "HaloExchange": "tempi.halo.exchange",
+    "datatype": "tempi.arrays.element_types",
+    "operation": "tempi.arrays.float16",
     "start_enqueue": "tempi.enqueue",
     "view": "tempi.arrays.views",
     "wait_enqueue": "tempi.enqueue",
@@ -62,7 +69,7 @@ _NEED_MPI = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imported at first use: most of it imports mpi4py.MPI, which initialises MPI."""
+    """Import a public name at its first use, because most names import mpi4py.MPI, which initialises MPI."""
     if name not in _NEED_MPI:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found = getattr(import_module(_NEED_MPI[name]), name)

@@ -1,4 +1,4 @@
-"""libtempi.so as this process sees it: in the way of MPI calls, else a private copy."""
+"""The ``libtempi.so`` of this process: the one that receives the MPI calls, else a private copy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Counter:
     seconds : float
         Time in handled calls. It is 0 for calls that were passed on, and without ``TEMPI_REPORT``.
     predicted_seconds : float
-        Time that the profile predicts for the rows ``packing`` and ``unpacking``. It is 0 without a profile.
+        Time that the profile predicts, for the functions ``packing`` and ``unpacking``. It is 0 without a
+        profile.
     """
 
     function: str
@@ -63,7 +64,7 @@ class Counter:
 
 
 class Counters(list[Counter]):
-    """Counters as a table, for people; as a list, for programs."""
+    """A list of counters; as text and in notebooks it is a table."""
 
     _COLUMNS = ("function", "outcome", "calls", "bytes", "seconds")
 
@@ -100,8 +101,8 @@ def lib_path(abi: str | None = None) -> str:
     Parameters
     ----------
     abi : {"openmpi", "mpich", "mpiabi"}, optional
-        The shim for this ABI. By default the library that detects the MPI library of the program and loads
-        the matching shim.
+        The shim for this ABI. By default, the path is that of the library that detects the MPI library of the
+        program and loads the matching shim.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def lib_path(abi: str | None = None) -> str:
 
 @cache
 def library() -> _native.Library:
-    """The C interface of the ``libtempi.so`` in the way of MPI calls, else of one loaded privately.
+    """The C interface of the ``libtempi.so`` that receives the MPI calls, else of a private copy.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def options() -> list[Option]:
 def stats() -> Counters:
     """The MPI calls of this process and their outcomes, since its start or the last `reset_stats`.
 
-    Without ``TEMPI_REPORT=1``, calls that TEMPI passes on to the MPI library are not all counted.
+    Without ``TEMPI_REPORT=1``, TEMPI does not count all calls that it passes on to the MPI library.
     """
     return Counters(Counter(**row) for row in library().counters())
 

@@ -1,8 +1,8 @@
-"""``import tempi`` before mpi4py's MPI module puts the shim in its way, without LD_PRELOAD.
+"""``import tempi`` before mpi4py's MPI module: the shim receives the MPI calls, without LD_PRELOAD.
 
-The module's calls are bound when it is loaded, to the first libraries that are loaded for the whole process.
-So the shim is loaded for the whole process right before. Without an import of mpi4py's MPI module nothing
-happens.
+The dynamic linker binds the MPI calls of this module when it loads the module. It takes the functions of the
+first global libraries of the process. Therefore, the shim is loaded globally just before the module. Without
+an import of mpi4py's MPI module nothing happens.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ class _Loader(Loader):
 
 
 def activate(mpi_module: Path) -> None:
-    """Load the shim for the MPI that an extension module is linked to, before that is loaded.
+    """Load the shim for the MPI library that an extension module is linked to, before the module is loaded.
 
     Raises
     ------
     RuntimeError
-        If there is none for it, or it came too late.
+        If there is no shim for this library, or if the library is already loaded.
     """
     if is_in_the_way():
         return
@@ -93,7 +93,7 @@ def activate(mpi_module: Path) -> None:
 
 
 def watch() -> None:
-    """Wait for mpi4py's MPI module, or warn that it was there first."""
+    """Activate TEMPI when mpi4py's MPI module is imported, or warn that it was imported earlier."""
     if is_in_the_way():
         return
     if MPI4PY not in sys.modules:
@@ -105,7 +105,7 @@ def watch() -> None:
 
 
 def let_pass() -> None:
-    """Leave mpi4py's MPI module alone."""
+    """Do not activate TEMPI when mpi4py's MPI module is imported."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_ours(finder)]
 
 

@@ -1,4 +1,4 @@
-"""Persistent requests that are started and completed on a CUDA stream, without waiting for it."""
+"""Starts and completes persistent requests on a CUDA stream; the CPU does not wait for the stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tempi.cuda.ordering import handle_of
 
 
 class Enqueued:
-    """Persistent requests, ready for `start` and `wait` on any stream.
+    """Persistent requests that `start` and `wait` can use on any stream.
 
     Parameters
     ----------
@@ -30,24 +30,24 @@ class Enqueued:
         )
 
     def start(self, stream: int) -> None:
-        """Start them all on the stream with this CUDA handle."""
+        """Start all requests on the stream with this CUDA handle."""
         _check(library().start_enqueue(self._handles, self._count, stream))
 
     def wait(self, stream: int) -> None:
-        """Later work of the stream comes after their completion."""
+        """Queue their exchange in the stream. Later work of the stream starts after their completion."""
         _check(library().wait_enqueue(self._handles, self._count, stream))
 
 
 def start_enqueue(requests: MPI.Prequest | Sequence[MPI.Prequest], stream: Any) -> None:
     """Start persistent requests on a CUDA stream.
 
-    The CPU does not wait for the stream. The exchange is carried out by the next `wait_enqueue` on the
-    stream, behind the work that the stream holds then. docs/streams.md has the rules.
+    The CPU does not wait for the stream. The next `wait_enqueue` on the stream queues the exchange in the
+    stream, after the earlier work of the stream. docs/streams.md has the rules.
 
     Parameters
     ----------
     requests : mpi4py.MPI.Prequest, or sequence of them
-        Inactive, of `Send_init` or `Recv_init`, or persistent collective requests.
+        Inactive requests of `Send_init`, `Recv_init`, or a persistent collective operation.
     stream : stream or int
         As for `tempi.stream`.
 
@@ -67,9 +67,9 @@ def start_enqueue(requests: MPI.Prequest | Sequence[MPI.Prequest], stream: Any) 
 def wait_enqueue(requests: MPI.Prequest | Sequence[MPI.Prequest], stream: Any) -> None:
     """Complete requests that `start_enqueue` has started on a CUDA stream.
 
-    It carries out all exchanges that were started on the stream. Requests between GPUs that reach each
-    other are carried out by one kernel in the stream, which can be captured into a graph. For all other
-    requests the CPU waits.
+    The call carries out all exchanges that were started on the stream. One kernel in the stream carries out
+    the requests that have a channel (docs/streams.md). It can be captured into a graph. For all other
+    requests, the CPU waits for the stream and for the messages.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ def wait_enqueue(requests: MPI.Prequest | Sequence[MPI.Prequest], stream: Any) -
     RuntimeError
         If TEMPI does not receive the MPI calls of this process.
     mpi4py.MPI.Exception
-        If the process at the other end has ended, if a request without a channel is to be captured, or if
-        CUDA or the MPI library reports an error.
+        If the process at the other end has ended, if the stream is being captured and a request has no
+        channel, or if CUDA or the MPI library reports an error.
     """
     _must_be_enabled()
     Enqueued(_all_of(requests)).wait(handle_of(stream))

@@ -26,16 +26,16 @@ class ExplainError(ValueError):
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """How TEMPI handles a datatype, as texts. ``print`` and notebooks show all of them.
+    """How TEMPI handles a datatype, as texts. ``print`` and notebooks show all texts.
 
     Attributes
     ----------
     as_built : str
         The tree of loops that the constructors of the datatype describe.
     canonical : str
-        The canonical form of the tree. Datatypes that describe the same bytes have the same one.
+        The canonical form of the tree. Datatypes that describe the same bytes have the same canonical form.
     boxes : str
-        Nests of loops over one contiguous block. Offsets and strides are in bytes.
+        The boxes of the datatype: nests of loops over one contiguous block. Offsets and strides are in bytes.
     plan : str
         Word size, tiles and launches of the GPU kernel.
     features : tempi.model.features.Features
@@ -95,12 +95,12 @@ def _indented(text: str) -> str:
 
 
 def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
-    """Explain how TEMPI handles a datatype. It works if TEMPI is off, too.
+    """Explain how TEMPI handles a datatype. This also works if TEMPI is off.
 
     Parameters
     ----------
     datatype : mpi4py.MPI.Datatype
-        Committed or not.
+        A datatype, committed or not.
     count : int
         Number of elements to transfer.
 

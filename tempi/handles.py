@@ -15,7 +15,14 @@ def handle_of(datatype: MPI.Datatype) -> int:
 
     if not isinstance(datatype, MPI.Datatype):
         raise TypeError(f"datatype is {datatype!r}; it must be an mpi4py.MPI.Datatype, and comes first")
+    return number_of(datatype)
+
+
+def number_of(handle: MPI.Datatype | MPI.Op) -> int:
+    """The C handle of an object of mpi4py, widened to 64 bits."""
+    from mpi4py import MPI
+
     if hasattr(MPI, "_handleof"):
-        return int(MPI._handleof(datatype)) & 0xFFFF_FFFF_FFFF_FFFF
-    address, size = MPI._addressof(datatype), MPI._sizeof(datatype)
+        return int(MPI._handleof(handle)) & 0xFFFF_FFFF_FFFF_FFFF
+    address, size = MPI._addressof(handle), MPI._sizeof(handle)
     return int.from_bytes(ctypes.string_at(address, size), "little")

@@ -26,7 +26,7 @@ mpi4py.rc.initialize = mpi4py.rc.finalize = processes.in_child()
 
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-from support import effort, needs  # noqa: E402
+from support import effort, needs, sampling  # noqa: E402
 from support.lanes import Lane  # noqa: E402
 from support.ranks import Pool  # noqa: E402
 from support.tally import tally  # noqa: E402, F401  (a fixture)
@@ -48,6 +48,7 @@ settings.load_profile("tempi")
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpu: needs a GPU")
+    config.addinivalue_line("markers", "sample(n): with n of its cases at quick effort (support/sampling.py)")
     config.addinivalue_line("markers", "mpi_process(shim=True, **environment): runs in a child process with MPI")
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = random.getrandbits(32)  # known, hence printed and handed to the children
@@ -61,9 +62,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """TESTS_SHARE=2/5: every fifth test from the second on. Children are told their tests by name."""
+    """Samples, and TESTS_SHARE=2/5: every fifth test from the second on. Children are told their tests by name."""
+    if processes.in_child():
+        return
+    left_out = sampling.left_out(items, config.option.hypothesis_seed)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
     share = os.environ.get("TESTS_SHARE")
-    if not share or processes.in_child():
+    if not share:
         return
     number, shares = map(int, share.split("/"))
     others = items.copy()

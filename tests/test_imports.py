@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "activation": {"_library", "run"},
     "testing": {"_library"},
     "cuda": {"_library"},
-    "arrays": {"cuda"},
+    "arrays": {"_library", "_native", "cuda", "handles"},
     "enqueue": {"_library", "cuda"},
     "halo": {"_html", "_library", "_native", "arrays", "cuda", "enqueue"},
     "model": {"_native"},

@@ -1,5 +1,5 @@
-// A lock of data that only calls of MPI look at. Programs below MPI_THREAD_MULTIPLE make one call at a time: there is
-// nothing to lock then. (Of a message between GPUs, the locks took a quarter of its CPU time.)
+// A lock for data that only MPI calls access. Below MPI_THREAD_MULTIPLE, a program makes one MPI call at a time, so the
+// lock does nothing. (Real locks take a quarter of the CPU time of a message between GPUs.)
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Errors travel as exceptions inside the library and become MPI error classes at the extern "C" edge.
+// Errors are exceptions inside the library. The extern "C" entries turn them into MPI error classes.
 #pragma once
 
 #include <stdexcept>
@@ -21,8 +21,8 @@ enum class ErrorKind {
   epoch,         // an access without the call that begins its epoch
   lost,          // another process has ended
   verification,  // TEMPI_VERIFY found a difference
-  internal,      // an invariant of ours does not hold
-  unexpected,    // an exception that is not ours: of the system, of the C++ library
+  internal,      // an invariant of TEMPI does not hold
+  unexpected,    // another exception: of the system, of the C++ library
   count
 };
 

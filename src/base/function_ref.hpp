@@ -1,4 +1,4 @@
-// A callable that somebody else keeps: two words, no allocation. It may not outlive the callable.
+// A reference to a callable: two words, no allocation. It must not outlive the callable.
 #pragma once
 
 #include <utility>

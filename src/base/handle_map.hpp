@@ -1,8 +1,9 @@
-// Handle -> value, read on every call and written on commit and free: readers take no lock.
+// A map from handles to values. Every call reads it; MPI_Type_commit and MPI_Type_free, for example, write it. Readers
+// take no lock.
 //
-// Open addressing over atomics. A slot keeps its key for good (handles are reused all the time), its value comes and
-// goes. Growing makes a new table; the old ones stay, because readers may still be in them (together they are smaller
-// than the newest one).
+// The map uses open addressing over atomics. A slot keeps its key for ever, because MPI reuses handles. Its value may
+// be added and removed. When the map grows, it makes a new table. The old tables remain, because readers may still use
+// them. Together they are smaller than the newest table.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Values that are made once and met again: the last ones, in a ring.
+// A cache: a ring of the values that were made last.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tempi {
 
-// For calls of MPI. Programs repeat their calls in order: the search begins behind the last value found. `Ptr`: a
+// Used in MPI calls. Programs repeat their calls in order, so the search begins after the last value found. `Ptr`: a
 // shared_ptr, as a value may be dropped while it is in use.
 template <class Ptr, std::size_t kMost>
 class Kept {

@@ -1,7 +1,8 @@
-// The launcher of this job: the variables that it has set for this process, and the processes that it has started.
+// The launcher of this job: the environment variables that it has set for this process, and the processes that it has
+// started.
 //
-// Variables of an outer launcher are inherited by the ranks of an inner one (mpirun in a Slurm step). So nothing
-// here is certain alone: peer/node.hpp holds it against MPI's rank and size.
+// The ranks of an inner launcher inherit the variables of an outer launcher (mpirun in a Slurm step). Therefore, no
+// result of these functions is certain. peer/node.hpp compares them with MPI's rank and size.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The libraries that the process has loaded. The loader appends new ones, so that nothing new was loaded while the last
-// one has no successor.
+// The libraries that the process has loaded. The loader appends new libraries to its list. If the last one has no
+// successor, no library was loaded since.
 #pragma once
 
 #include <link.h>

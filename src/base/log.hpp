@@ -1,5 +1,5 @@
-// Messages on standard error. Silent unless TEMPI_LOG is set, except warn_once(): problems that the user should know
-// of.
+// Messages on standard error. Without TEMPI_LOG, only warn_once() prints: it reports problems that the user should
+// know.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
-// Processes of one job on one node add up numbers; the last one to leave gets the sums. None waits for the others, but
-// for those that leave at the same time: one after the other.
+// Processes of one job on one node add up numbers. The last process that leaves gets the sums. No process waits for the
+// others, except for those that leave at the same time: they leave one after the other.
 //
-// They meet in a file of /dev/shm that only their user may open. A member holds a lock on a byte of its own, which the
-// system takes away when it dies: the living are told from the dead without their process numbers. Processes that do
-// not see the same /dev/shm (containers) meet apart.
+// The processes use a file of /dev/shm that only their user may open. Each member locks one byte of the file. The
+// system releases this lock when the process ends, so that the others can detect its death without process numbers.
+// Processes that do not share /dev/shm (containers) use separate files.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Meeting {
  public:
   using Values = std::vector<std::uint64_t>;
 
-  // Joins the meeting of this purpose ("report") and name. Null where there can be none.
+  // Joins the processes with this purpose ("report") and name. Null if this is not possible.
   static std::unique_ptr<Meeting> join(const std::string& purpose, const std::string& name) noexcept;
   ~Meeting();  // dies, to the others
   Meeting(const Meeting&) = delete;
@@ -31,7 +31,7 @@ class Meeting {
 
   struct Sums {
     Values values;
-    std::uint64_t n_members;  // that have added theirs
+    std::uint64_t n_members;  // that have added their numbers
     std::uint64_t n_died;     // before they could
   };
   // Adds the `n` numbers that own(sums so far) returns: as many in all members. No other member leaves while it runs.

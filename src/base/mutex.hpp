@@ -1,5 +1,5 @@
 // The locks of TEMPI. A thread takes them in the order of lock_order.def, so that no two threads wait for each other.
-// Builds with assertions (debug, sanitizers) end the process where a thread takes a lock in another order.
+// In builds with assertions (debug, sanitizers), a thread that takes locks in another order ends the process.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class LockOrder {};
 
 #else
 
-// The locks that this thread holds. While an object lives, the order begins anew: the library has called an error
-// handler of the program under locks of ours, and the handler calls MPI.
+// The locks that this thread holds. While an object exists, the thread may take any lock: the library has called an
+// error handler of the program while TEMPI holds locks, and the handler calls MPI.
 class LockOrder {
  public:
   LockOrder() noexcept;

@@ -1,5 +1,6 @@
-// NVTX ranges, which Nsight shows beside the GPU's work. NVTX is a protocol in a header of the CUDA toolkit, which
-// loads the tool's library; nothing is linked. Without that header at build time it does nothing.
+// NVTX ranges, which Nsight shows beside the work of the GPU. NVTX is a header of the CUDA toolkit. It loads the
+// library of the tool, and TEMPI links no library for it. If the header is missing at build time, these functions do
+// nothing.
 #pragma once
 
 #include <cstdint>

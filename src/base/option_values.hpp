@@ -1,4 +1,4 @@
-// The values that options take, for code that sets them in other processes.
+// Names and allowed values of options, for code that sets options in other processes.
 #pragma once
 
 #include <string>

@@ -34,7 +34,7 @@ bool flag(Option option);
 std::int64_t number(Option option);
 const std::string& text(Option option);
 
-// A variable that is not ours (a launcher's, as it is now); "" if it is not set.
+// The present value of a variable that is not an option of TEMPI, such as a launcher's; "" if it is not set.
 std::string variable(const char* name);
 // The value that a process of this user was started with; "": none, or it may not be read.
 std::string variable_of(long process, const std::string& name);

@@ -1,5 +1,6 @@
-// The file of TEMPI_TRACE: JSON in Chrome's trace event format, one complete event ("ph": "X") a span, and a flow event
-// ("s", "f") at each end of an arrow. It is of one process, or of a job's processes on a node, one after the other.
+// The file of TEMPI_TRACE: JSON in Chrome's trace event format. A span is one complete event ("ph": "X"). Each end of
+// an arrow is a flow event ("s", "f"). One process writes the file, or the processes of a job on a node write it one
+// after the other.
 #pragma once
 
 #include <cstdint>

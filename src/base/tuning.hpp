@@ -1,7 +1,7 @@
-// The launch parameters of the kernels as one value: the defaults, or faster ones measured on a machine's GPU.
+// The launch parameters of the kernels as one value: the defaults, or faster values that were measured on the GPU.
 //
 // Glossary
-//   knob   one launch parameter, a row of tuning.def; its value is one of the few that kernels were built for
+//   knob  one launch parameter, a row of tuning.def; kernels are compiled for its allowed values only
 #pragma once
 
 #include <array>

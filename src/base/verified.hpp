@@ -1,4 +1,4 @@
-// The comparisons of TEMPI_VERIFY in this process.
+// Counts the comparisons of TEMPI_VERIFY in this process.
 #pragma once
 
 #include <atomic>

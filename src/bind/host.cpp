@@ -5,6 +5,7 @@
 
 #include "bind/bind.hpp"
 #include "host/packer.hpp"
+#include "pack/float16_names.hpp"
 
 namespace py = pybind11;
 
@@ -81,6 +82,22 @@ void run_checked(const Boxes& boxes, const py::buffer& src, std::int64_t src_ori
                     static_cast<std::byte*>(to.ptr) + dst_origin);
 }
 
+// target[i] = target[i] operation source[i]
+void reduce_float16(const std::string& scalar, const std::string& operation, const py::buffer& source,
+                    const py::buffer& target) {
+  const py::buffer_info from = source.request();
+  const py::buffer_info to = target.request(true);
+  check_contiguous(from);
+  check_contiguous(to);
+  const auto type = pack::float16_named(scalar);
+  const auto by = pack::float16_operation_named(operation);
+  const py::ssize_t bytes = to.size * to.itemsize;
+  if (!type || !by || bytes % 2 != 0 || from.size * from.itemsize != bytes)
+    throw py::value_error("no operation of 16-bit floats in two buffers of one size: " + operation + " of " + scalar);
+  const py::gil_scoped_release released;
+  pack::reduce_on_cpu(*type, *by, from.ptr, to.ptr, static_cast<std::uint64_t>(bytes) / 2);
+}
+
 // Copies within host memory, each from an address to another one by the same loops. The caller answers for the memory,
 // and no byte that is written is also read or written by another copy.
 class HostCopies {
@@ -111,6 +128,8 @@ class HostCopies {
 }  // namespace
 
 void bind_host(py::module_& module) {
+  module.def("reduce_float16", reduce_float16, py::arg("scalar"), py::arg("operation"), py::arg("source"),
+             py::arg("target"));
   module.def("run_on_host", run_checked, py::arg("boxes"), py::arg("src_buffer"), py::arg("src_origin"),
              py::arg("dst_buffer"), py::arg("dst_origin"));
   py::class_<HostCopies>(module, "HostCopies")

@@ -291,6 +291,14 @@ void bind_library(py::module_& module) {
       .def("wait_enqueue", [](const Library& self, const py::bytes& requests, int count, Address stream) {
         return enqueue(self.table().wait_enqueue, requests, count, stream);
       });
+  library
+      .def("note_float16_type",
+           [](const Library& self, const std::string& scalar, std::uint64_t datatype) {
+             self.table().note_float16_type(scalar.c_str(), datatype);
+           })
+      .def("note_float16_operation", [](const Library& self, const std::string& name, std::uint64_t operation) {
+        self.table().note_float16_operation(name.c_str(), operation);
+      });
   bind_fake_streams(library);
   py::class_<Trial>(module, "Trial")
       .def(py::init<const Library&, std::uint64_t, bool>(), py::arg("library"), py::arg("datatype"), py::arg("unpacks"))

@@ -1,24 +1,25 @@
-// Collective calls by messages. The members of a communicator agree once that they carry the calls of kByMessages out
-// by messages of our own, on a communicator of our own: between GPUs these are direct (transport/ipc/ipc.hpp), one
-// launch for all of them. They agree in a call that may wait: a blocking one, MPI_Bcast_init and its relatives, or the
-// one that makes a communicator with a topology.
+// Collective calls that TEMPI carries out by messages. The members of a communicator agree once that they carry out the
+// functions of kByMessages by messages of TEMPI, on a communicator of TEMPI. Between GPUs, these messages are direct
+// (transport/ipc/ipc.hpp) and share one launch. The members agree in a call that may wait: a blocking call, the
+// creation of a persistent one (such as MPI_Bcast_init), or a call that makes a communicator with a topology.
 //
-// Reductions are carried out by kernels, under the same agreement (node_reduction.hpp, later_reductions.hpp).
+// Kernels carry out reductions, under the same agreement (node_reduction.hpp, later_reductions.hpp).
 //
-// A call is carried out by messages if the memory of a member is that of a GPU, and nobody's is out of reach of direct
-// messages: the members vote (collective/consensus.hpp), and having found that a blocking call is the library's, vote
-// less and less often. A nonblocking call takes the path that the votes of the calls before it say. A process without a
-// GPU in use does not agree: programs of the host are left alone.
+// TEMPI carries out a call by messages if a member has its buffer in GPU memory, and direct messages can reach the
+// buffers of all members. The members vote on this (collective/consensus.hpp). After a vote that passes a blocking call
+// to the library, they vote less often. A nonblocking call takes the path that earlier votes decide. A process that
+// uses no GPU does not agree, so that programs without a GPU are not slowed.
 //
-// The program's request of a call by messages is one that never starts; the messages are its continuation
-// (request/message.hpp).
+// If messages carry out a call, the request of the program is a library request that never starts. The messages are its
+// continuation (request/message.hpp).
 //
 // Invariants
-//   Each member counts the same calls of these functions on this communicator, whatever their arguments: those that may
-//   wait, and, of each function, nonblocking ones. Its n-th call takes the same path on all of them.
-//   No member waits for another one that does not come to the same call.
-//   Persistent calls may start in another order on each member: each has a tag of its own. The tags come in turn, on
-//   all members alike; one that a live call has on a member makes the next call with it the library's.
+//   All members count the same calls of these functions on this communicator, whatever their arguments: the calls that
+//   may wait, and the nonblocking calls of each function. The n-th call takes the same path on all members.
+//   No member waits for a member that does not make the same call.
+//   Members may start persistent calls in different orders. Therefore, each persistent call has its own tag. All
+//   members assign the tags in the same order. If an existing call of a member still uses the tag, TEMPI passes the new
+//   call to the library.
 #pragma once
 
 #include <array>
@@ -39,19 +40,20 @@ namespace tempi::collective {
 
 class Agreement final : public peer::Attachment {
  public:
-  // Null: its destruction cannot be watched.
+  // Null: TEMPI cannot watch the destruction of the communicator.
   static Agreement* of(Handle comm) noexcept;
   explicit Agreement(const Group& group);
 
   void communicator_ends() noexcept override;
 
-  // True: this call needs no look at its arguments, nor do the other members'.
+  // True: neither this member nor the others need the arguments of the call.
   bool is_for_library(const Call& call) const {
     return !comm_ && (!consensus_ || call.lifetime == message::Lifetime::plain);
   }
-  // In a call that may wait: the members agree, or not (yet). It takes so long where a member does not come.
+  // In a call that may wait: the members agree, or do not agree (yet). The argument limits the wait for a member that
+  // does not take part.
   void try_to_agree(std::chrono::milliseconds lasts);
-  // Nothing: the call is the library's on all members.
+  // Nothing: the library handles the call on all members.
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
 
  private:

@@ -1,14 +1,14 @@
-// A buffer argument of a call that carries data, with the counts, displacements and datatypes that belong to it.
+// A buffer argument of a call that carries data, with its counts, displacements and datatypes.
 //
 // Glossary
-//   block      a piece of the buffer with its own count and datatype; the buffer of MPI_Bcast is one, the receive
-//              buffer of MPI_Gather one for each rank
-//   role       the library reads a block, writes it, both (MPI_IN_PLACE) or neither
-//   fidelity   the bytes alone count to the library (packed), the extent of the datatype does, too, for large blocks
-//              (extent), or it computes with elements of the datatype (kept)
+//   block     a piece of the buffer with its own count and datatype. The buffer of MPI_Bcast is one block. The receive
+//             buffer of MPI_Gather has one block for each rank
+//   role      the library reads a block, writes it, does both (MPI_IN_PLACE), or does neither
+//   fidelity  what the library needs: only the bytes (packed); for large blocks also the extent of the datatype
+//             (extent); or the elements of the datatype, because it computes with them (kept)
 //
-// Example: MPI_Gatherv with MPI_IN_PLACE on rank 1 of 3, the root: the receive buffer has 3 blocks; 0 and 2 are
-// written, 1 has no role.
+// Example: MPI_Gatherv with MPI_IN_PLACE on rank 1 of 3, the root. The receive buffer has 3 blocks. Blocks 0 and 2 are
+// written. Block 1 has no role.
 #pragma once
 
 #include <type_traits>

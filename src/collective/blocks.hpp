@@ -10,17 +10,17 @@
 
 namespace tempi::collective {
 
-// The library refuses a datatype or a communicator: its error code, which the communicator's error handler has been
-// told. Thrown, as it ends the call.
+// The error code of the library, which refuses a datatype or a communicator. The communicator's error handler has been
+// called. It is thrown, because it ends the call.
 struct Refused {
   int code;
 };
 
-// A datatype that we cannot describe, or more bytes than an address can count: the call is the library's.
+// Thrown if TEMPI cannot describe a datatype, or if the bytes exceed the address range: the library handles the call.
 struct LeftToLibrary {};
 
 // The datatype of a block with a positive count. Throws Refused or LeftToLibrary. With MPI_COMM_NULL no error handler
-// is told.
+// is called.
 const KnownType& resolve(Handle type, Handle comm);
 void check(Handle comm);
 

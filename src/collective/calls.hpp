@@ -1,5 +1,6 @@
-// The collective operations as the entries call them. `library` is the library's function over the buffers with their
-// counts, displacements and datatypes; the entry adds what follows them. Number: int, or Count in the forms with _c.
+// The collective operations as functions for the entries. `library` is the function of the library, applied to the
+// buffers with their counts, displacements and datatypes. The entry adds the remaining arguments. Number: int, or Count
+// in the _c forms.
 #pragma once
 
 #include "collective/run.hpp"

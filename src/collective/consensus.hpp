@@ -1,14 +1,15 @@
-// Votes of the members of a communicator, through their shared segments: all on this node, each with this library.
+// Votes of the members of a communicator, through their shared segments. All members are on this node and run TEMPI.
 //
 // Glossary
-//   round     to agree that votes are held on this communicator, at all members' n-th call; the members are found first
-//   proposal  a member's part of a round: it sees the shared segments of all others
-//   vote      a small number of each member before a call; all members know all votes then
-//   path      by messages or by the library: of a nonblocking call, before which no vote can be held
+//   round     the agreement to hold votes on this communicator, at the n-th call of all members; it finds the members
+//             first
+//   proposal  a member's part of a round: the member can read the shared segments of all others
+//   vote      a small number of each member before a call; after the vote, all members know all numbers
+//   path      how a nonblocking call is carried out: by messages or by the library. No vote is held before such a call
 //             (transport/ipc/segment/path_record.hpp)
 //
-// A round may be refused by a member, or may not reach one (it runs without this library, or its communicator has no
-// id there), so that it must end without it. The first member decides alone:
+// A round must end even if a member refuses it, or does not take part (it runs without TEMPI, or its communicator has
+// no id). The first member decides alone:
 //
 //     member         proposal: none ──▶ given ──▶ accepted, by the first member, whose decision is waited for
 //                                        ├─────▶ taken back, when it takes too long: no
@@ -16,11 +17,12 @@
 //     first member   accepts all proposals, and decides yes; or finds one refused, taken back or late, and decides no
 //
 // Invariants
-//   All members come to the same result of a round.
-//   Votes are held after a successful round only. No member is two votes ahead of another: it waits for all votes.
-//   A board on which votes were held is used again when its communicator has ended and all members have read its last
-//   vote and those of its pending reductions, and know the path of its last call; another one as soon as its
-//   communicator has ended.
+//   All members get the same result of a round.
+//   Votes are held only after a successful round. A member waits for all votes of others before its next vote, so it is
+//   at most one vote ahead of another member.
+//   A board that was used for votes becomes free when its communicator has ended, all members have read its last vote
+//   and the votes of its pending reductions, and all members know the path of its last call. Another board becomes free
+//   as soon as its communicator has ended.
 #pragma once
 
 #include <array>
@@ -45,12 +47,12 @@ class Consensus {
   Consensus(const Consensus&) = delete;
   Consensus& operator=(const Consensus&) = delete;
 
-  // The n-th round, from 1 on, which waits that long for a member. True: all members have agreed. Throws Refused if
+  // The n-th round, counted from 1, with a time limit for each member. True: all members have agreed. Throws Refused if
   // the library reports an error.
   bool agrees(std::uint64_t round, bool is_willing, std::chrono::milliseconds lasts);
   // All votes, joined by "or". Votes are below 16.
   unsigned joined(unsigned own);
-  // Behind a successful round: this process's rank, and the shared memory of each member.
+  // After a successful round: this process's rank, and the shared memory of each member.
   std::size_t rank() const { return rank_; }
   std::size_t size() const { return members_.size(); }
   const ipc::Segment& segment_of(std::size_t member) const { return *members_[member]; }
@@ -58,12 +60,14 @@ class Consensus {
     return members_[member]->reductions_of(*boards_[member])[place];
   }
   void note_reduction_ended() { own_->n_reductions_ended.fetch_add(1, std::memory_order_release); }
-  // Its buffers: a process writes its own before a vote, and reads the others' between that vote and the next one.
+  // The buffers of the members: a process writes its own before a vote, and reads those of the others between this vote
+  // and the next one.
   ipc::ReducedBuffers& own_buffers() { return own_->buffers; }
   const ipc::ReducedBuffers& buffers_of(std::size_t member) const { return boards_[member]->buffers; }
 
-  // The path of the next nonblocking call of one of ipc::kPathRecords functions, the same for all members; waits for
-  // nobody. If this member is first there, it is `wants(votes)` of its own vote and the last ones of the others.
+  // The path of the next nonblocking call of one of ipc::kPathRecords functions. It is the same for all members, and
+  // the function waits for no member. If this member is the first that comes to the call, the path is `wants(votes)` of
+  // its own vote and the last votes of the others.
   bool path_of_next(std::size_t function, unsigned own, FunctionRef<bool(unsigned)> wants);
 
  private:

@@ -1,5 +1,5 @@
-// The program's request of a collective call that messages or kernels of ours carry out: a message that has only a
-// continuation (request/message.hpp).
+// The program's request of a collective call that messages or kernels of TEMPI carry out. It is a message without
+// transfers, which has only a continuation (request/message.hpp).
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace tempi::collective {
 
-// Its request is that of a message of this process to itself, which never starts. (Libraries share requests of messages
-// to nobody.) `hook` starts what it stands for. Throws Refused.
+// Its request is that of a message of this process to itself, which never starts. (A message to MPI_PROC_NULL is not
+// used, because libraries share its request.) `hook` starts the call that the message represents. Throws Refused.
 message::MessagePtr continued_message(const Call& call, const Group& group,
                                       std::shared_ptr<message::CompletionHook> hook);
 

@@ -1,6 +1,6 @@
-// Datatypes of packed elements: as many bytes as an element of the program's datatype has data, one right after the
-// other. The library counts in elements of the program then: ranks that pack and ranks that do not cut a buffer at the
-// same places. (But MPICH cuts some by the datatype's extent: see stage.cpp.)
+// Datatypes of packed elements: contiguous, with as many bytes as one element of the program's datatype has data. The
+// library then counts in elements of the program. Therefore, ranks that pack and ranks that do not pack divide a buffer
+// at the same places. (MPICH divides some buffers by the extent of the datatype: see stage.cpp.)
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // The buffers of each collective operation: the blocks that are significant on this process, and their roles for the
-// library (MPI-4.1, chapters 6 and 8). Arguments come with their counts and datatypes; a description adds the
-// rest.
+// library (MPI-4.1, chapters 6 and 8). Arguments already have their counts and datatypes. A description adds the rest.
 #pragma once
 
 #include "collective/argument.hpp"

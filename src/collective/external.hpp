@@ -1,5 +1,5 @@
-// MPI_Pack_external and MPI_Unpack_external (MPI-4.1, 5.3). The library converts between the representations, in host
-// memory: buffers on a GPU are staged, the typed one with the layout of its datatype.
+// MPI_Pack_external and MPI_Unpack_external (MPI-4.1, 5.3). The library converts between the data representations in
+// host memory. Buffers on a GPU are staged; the copy of the typed buffer has the layout of its datatype.
 #pragma once
 
 #include "collective/run.hpp"

@@ -1,8 +1,9 @@
-// MPI-4.1, 14.4: reading and writing files. The file's bytes are those of the packed elements: datatypes matter to the
-// library only where it converts (a data representation other than "native"), and then it gets them as the program made
-// them.
+// Reading and writing files (MPI-4.1, 14.4). The bytes of the file are those of the packed elements. The library needs
+// the datatypes only if it converts the data (a data representation other than "native"). In this case it gets the
+// datatypes of the program.
 //
-// A read stages the buffer's bytes before the call: those behind the end of the file stay as they are.
+// Before a read, TEMPI packs the buffer into the staging memory, so that the bytes beyond the end of the file do not
+// change.
 #pragma once
 
 #include "collective/run.hpp"
@@ -17,7 +18,7 @@ int move_file(const Call& call, FileAccess file_access, Handle file, const void*
 // MPI_File_read_all_begin and its relatives: at most one such call a file is under way.
 int begin_split(Call call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
                 Library library) noexcept;
-// `library` is the function that ends it, over the buffer that it began with.
+// `library` is the function that ends the call, applied to the buffer with which the call began.
 int end_split(Handle file, const void* buffer, FunctionRef<int(const void* buffer)> library) noexcept;
 
 }  // namespace tempi::collective

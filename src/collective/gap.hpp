@@ -1,4 +1,5 @@
-// Calls of one function between votes: members that have found a call to be the library's vote less and less often.
+// Decides when to vote on the calls of a function. If a vote passes a blocking call to the library, the members hold
+// the next votes less often.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace tempi::collective {
 
 class Gap {
  public:
-  // True: this call is the library's without a vote.
+  // True: the library handles this call, and no vote is held.
   bool is_between_votes() {
     if (left_ == 0) return false;
     --left_;
@@ -20,7 +21,7 @@ class Gap {
   }
 
  private:
-  // With the vote an odd period: programs alternate between host and GPU memory.
+  // The number of calls from one vote to the next is odd, because programs may alternate between host and GPU memory.
   static constexpr std::uint64_t kLongest = 30;
   std::uint64_t length_ = 0, left_ = 0;
 };

@@ -15,8 +15,8 @@ struct Group {
   int n_peers = 0;  // processes that a block of a buffer belongs to: the remote group's, or all
 };
 
-// The neighbours of this process, in the order of the blocks of a buffer; absent ones are MPI_PROC_NULL, which a grid
-// has at its edges.
+// The neighbours of this process, in the order of the blocks of a buffer. An absent neighbour, at the edge of a grid,
+// is MPI_PROC_NULL.
 struct Neighbours {
   explicit Neighbours(const Group& group);
   int n_sources = 0, n_destinations = 0;

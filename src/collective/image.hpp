@@ -1,6 +1,6 @@
-// Elements in host memory as the program lays them out, for a library that looks at their datatype: it computes with
-// them, or cuts blocks by its extent. The packed bytes are spread over a copy of the layout before the call, and
-// collected from it behind the call. Gaps of the layout are no data: what stands in those of the copy goes nowhere.
+// A copy of elements in host memory with the layout of the program, for a library that needs their datatype: it
+// computes with the elements, or divides blocks by the extent. Before the call, the packed bytes are unpacked into the
+// copy. After the call, they are packed from it. The gaps of the layout contain no data, and are not copied back.
 #pragma once
 
 #include <cstddef>

@@ -1,15 +1,17 @@
-// Nonblocking and persistent reductions of GPU memory on one communicator, by the kernels of blocking ones
+// Nonblocking and persistent reductions of GPU memory on one communicator. The kernels are those of blocking reductions
 // (collective/node_reduction.hpp).
 //
-// A nonblocking call takes the path that the path record of its function says (collective/consensus.hpp), so that it
-// waits for nobody. The members vote on the rest while it is pending (collective/pending_reduction.hpp). If a member
-// cannot take part after all, each of them makes the library's call, on the communicator of TEMPI.
+// The path record of a function decides the path of a nonblocking call (collective/consensus.hpp), so that the call
+// waits for no other member. The members vote on the remaining questions while the call is pending
+// (collective/pending_reduction.hpp). If a member cannot take part, all members call the library instead, on the
+// communicator of TEMPI.
 //
-// The members vote on a persistent call when it is made. Each of its executions is pending like a nonblocking call.
+// The members vote on a persistent call when it is created. Each of its executions is then pending like a nonblocking
+// call.
 //
 // Invariants
-//   Nonblocking calls take the first kInTurn places of the reduction boards in turn; each persistent call has one of
-//   the others as long as it lives. Persistent calls may start in another order on each member.
+//   Nonblocking calls use the first kInTurn places of the reduction boards in turn. Each persistent call has one of the
+//   other places until it is freed. Members may start persistent calls in different orders.
 #pragma once
 
 #include <array>
@@ -23,10 +25,10 @@ namespace tempi::collective {
 
 class LaterReductions {
  public:
-  // Behind a successful round.
+  // Requires a successful round.
   LaterReductions(const std::shared_ptr<Consensus>& consensus, const std::shared_ptr<OwnComm>& comm);
 
-  // Nothing: the call is the library's on all members.
+  // Nothing: the library handles the call on all members.
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
 
  private:

@@ -1,5 +1,5 @@
-// The library's nonblocking reduction in place of kernels, with the program's buffers, on a communicator of TEMPI: of a
-// pending reduction whose members have found that kernels cannot do it.
+// The library's nonblocking reduction, which replaces the kernels of a pending reduction if the members find that
+// kernels cannot do it. It uses the program's buffers, on a communicator of TEMPI.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
-// The buffers of a reduction on all members of a communicator, as kernels of this process reach them.
+// The buffers of a reduction on all members of a communicator, and their addresses for kernels of this process.
 //
 // Invariant
-//   A process writes the description of its buffers only when all others have read the last one.
+//   A process writes the description of its buffers only when all others have read the previous description.
 #pragma once
 
 #include <vector>
@@ -14,10 +14,10 @@
 namespace tempi::collective {
 
 struct ReductionVote {
-  // Before the kernels: the input is in GPU memory; this process cannot take part; the others have not mapped its
+  // Votes before the kernels: the input is in GPU memory; this process cannot take part; the others have not mapped its
   // buffers yet.
   static constexpr unsigned on_gpu = 1, impossible = 2, is_new = 8;
-  // Behind them: one has failed; its inputs may be lost.
+  // Votes after the kernels: a kernel has failed; the inputs of a kernel that failed may be lost.
   static constexpr unsigned failed = 1, is_lost = 2;
 };
 inline bool are_by_kernels(unsigned votes) {
@@ -34,20 +34,21 @@ struct OwnBuffers {
   unsigned vote = 0;
 };
 
-// `sent`, `received`: the program's; the vote says whether kernels of other processes reach them. May wait for the
-// program's streams.
+// `sent` and `received` are the program's buffers. The vote says whether kernels of other processes can access them.
+// May wait for the program's streams.
 OwnBuffers look_at_buffers(const ReductionTask& task, const void* sent, const void* received) noexcept;
 
 class MemberBuffers {
  public:
   explicit MemberBuffers(const Consensus& consensus) : consensus_(consensus), addresses_(consensus.size()) {}
 
-  // Describes them to the others. False: a member has not mapped them yet, or this process not those of the others.
+  // Describes the buffers to the others. False: a member has not mapped them yet, or this process has not mapped the
+  // buffers of a member.
   bool publish(const OwnBuffers& own, ipc::ReducedBuffers& last);
   using Described = FunctionRef<const ipc::ReducedBuffers&(std::size_t member)>;
   // False: some are out of reach.
   bool map_all(const OwnBuffers& own, Described described) noexcept;
-  // All members have mapped what was published last, or not.
+  // Records whether all members have mapped the buffers that were described last.
   void note_mapped(bool by_all) { is_known_ = by_all; }
   void let_go() { mappings_.let_go(); }
 

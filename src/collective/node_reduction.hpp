@@ -1,16 +1,16 @@
-// Blocking reductions of GPU memory among the processes of a node: each process reads its slice of all inputs and
-// reduces it in the order of the ranks, in one kernel, which writes the result into the outputs that need it. The
-// members of a communicator agree before the launch and vote again when their kernels are complete
-// (collective/consensus.hpp). Nonblocking and persistent ones: collective/later_reductions.hpp.
+// Blocking reductions of GPU memory among the processes of a node. Each process reduces its slice of all inputs in the
+// order of the ranks, in one kernel. The kernel writes the result into all outputs that need it. The members of a
+// communicator vote before the launch, and vote again when their kernels are complete (collective/consensus.hpp).
+// collective/later_reductions.hpp has nonblocking and persistent reductions.
 //
-// A large MPI_Bcast is such a reduction, too: of one input, the root's. Each other process fetches its slice and passes
-// it on to the others, so that all links carry a part.
+// A large MPI_Bcast is a reduction of one input, the input of the root. Each other process reads its slice and writes
+// it to the others, so that all links carry a part.
 //
 // Invariants
-//   Every process reads a scalar of the inputs before its place in an output is written: by the same thread where the
-//   inputs are outputs (MPI_Allreduce, MPI_Reduce); elsewhere the result waits in memory of its own (`is_staged`) until
-//   all kernels are complete.
-//   The result of a scalar is computed once: all processes have the same bits, in every run.
+//   Every process reads a scalar of an input before the same place is written as an output. If inputs are also outputs
+//   (MPI_Allreduce, MPI_Reduce), the same thread reads and writes. In other functions, the result waits in separate
+//   memory (`is_staged`) until all kernels are complete.
+//   The result of a scalar is computed once. Therefore, all processes have the same bits, in every run.
 #pragma once
 
 #include <array>
@@ -30,15 +30,16 @@ class NodeReduction {
     OwnBuffers own;
   };
 
-  // Behind a successful round. The consensus must outlive the object.
+  // Requires a successful round. The consensus must outlive the object.
   explicit NodeReduction(Consensus& consensus) : consensus_(consensus), buffers_(consensus) {}
 
-  // Nothing: the call is the library's on all members.
+  // Nothing: the library handles the call on all members.
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
 
-  // Before a vote on MPI_Bcast. Nothing: this process cannot, or the messages of the root are as fast.
+  // Plans the broadcast before a vote on MPI_Bcast. Nothing: this process cannot take part, or the messages of the root
+  // are as fast.
   std::optional<Broadcast> plan_broadcast(const Group& group, const Ends& ends) noexcept;
-  // Behind it, if all have planned. Nothing: it must go another way on all members.
+  // After the vote, if all members have a plan. Nothing: all members must carry out the call in another way.
   std::optional<int> carry_out(const Broadcast& planned, const Call& call, const Group& group);
 
  private:

@@ -1,5 +1,5 @@
-// The block of host memory that a process of MPI_Alltoallw sends itself. Libraries pack and unpack it where its ends
-// have different datatypes; we copy it straight from layout to layout, and the library gets an empty datatype instead.
+// In MPI_Alltoallw, the block of host memory that a process sends to itself. Libraries pack and unpack this block if
+// its two datatypes differ. TEMPI copies it directly from layout to layout, and gives the library an empty datatype.
 #pragma once
 
 #include "collective/ends.hpp"
@@ -7,9 +7,9 @@
 
 namespace tempi::collective {
 
-// Copies the block and takes it out of the ends; the bytes that were copied. 0: it stays the library's, as in other
-// calls, where messages of host memory are the library's, where both ends are contiguous, or one is irregular or on a
-// GPU, where they differ in size, and where their layouts do not compose.
+// Copies the block and removes it from the ends. Returns the number of copied bytes. 0: the library copies the block.
+// This is so in other calls, if the library handles messages of host memory, if both ends are contiguous, if one end is
+// irregular or on a GPU, if the ends differ in size, and if their layouts do not compose.
 std::int64_t copy_own_block(const Call& call, Ends& ends, device::Device* device);
 
 }  // namespace tempi::collective

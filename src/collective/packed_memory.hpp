@@ -1,4 +1,4 @@
-// Memory for the packed bytes of a buffer argument, all of whose packed buffers share it.
+// Memory for the packed bytes of a buffer argument. All packed buffers of the argument share it.
 #pragma once
 
 #include <cstddef>

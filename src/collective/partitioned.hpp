@@ -1,14 +1,15 @@
-// MPI-4.1, chapter 4: messages in partitions. The library is given packed bytes in memory of the host, never GPU
-// memory: a partition is packed by MPI_Pready, on the thread that calls it, and unpacked by the first MPI_Parrived that
-// is told of it, or with the whole message at its completion.
+// Partitioned messages (MPI-4.1, chapter 4). The library gets packed bytes in host memory, never GPU memory. MPI_Pready
+// packs a partition on the calling thread. The first MPI_Parrived that finds the partition unpacks it, or the
+// completion of the message unpacks all.
 //
 // Glossary
-//   partition  `count` elements of the buffer; the other end may divide the message into another number of them
-//   run        partitions that follow each other: one transfer
+//   partition  `count` elements of the buffer; the other end may divide the message into another number of partitions
+//   run        consecutive partitions: one transfer
 //
 // Invariants
-//   The packed bytes have one place for the life of the request. The library is told of a partition after it is packed.
-//   Any threads may make partitions ready and ask for their arrival, while another one waits for the request.
+//   The packed bytes have one place during the life of the request. TEMPI tells the library that a partition is ready
+//   after it has packed the partition.
+//   Any threads may call MPI_Pready and MPI_Parrived while another thread waits for the request.
 #pragma once
 
 #include "base/function_ref.hpp"

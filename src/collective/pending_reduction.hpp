@@ -1,19 +1,22 @@
-// A nonblocking reduction by kernels, or one execution of a persistent one: it goes on in any MPI call of the process
-// (collective/pending_reductions.hpp), and waits for nobody.
+// A nonblocking reduction by kernels, or one execution of a persistent reduction. Any MPI call of the process advances
+// it (collective/pending_reductions.hpp), and never waits for another process.
 //
 //     queued ──▶ described ──▶ (mapped) ──▶ reducing ──▶ reduced ──▶ ended
 //                    └────────────┴─────────────────────────┴──▶ refused ──▶ in_turn ──▶ in_library ──▶ ended
 //
-//   queued      a member reads the reduction before it in its place
-//   described, mapped, reduced   the votes of all members are waited for (collective/reduction_votes.hpp)
-//   reducing    the kernel of this process runs
-//   refused     kernels cannot do it, on all members alike; the first member's ticket is waited for
-//   in_turn     the library's calls with earlier tickets are not made yet: libraries want one order on all members
+//   queued                      a member still reads the previous reduction of this place
+//   described, mapped, reduced  the reduction waits for the votes of all members (collective/reduction_votes.hpp)
+//   reducing                    the kernel of this process runs
+//   refused                     kernels cannot do it: all members agree on this. The reduction waits for the ticket of
+//                               the first member
+//   in_turn                     library calls with earlier tickets are not made yet; the library requires the same
+//                               order on all members
 //
 // Invariants
-//   Steps up to in_turn are made by one thread at a time, which holds the lock of pending_reductions.hpp, and call no
-//   function of the library. The others are made by threads of the program that call MPI.
-//   It is complete when the kernels of all members are: they read this process's input and write its output.
+//   One thread at a time makes the steps up to in_turn. It holds the lock of pending_reductions.hpp, and calls no
+//   function of the library. Threads of the program that call MPI make the other steps.
+//   A reduction is complete when the kernels of all members are complete, because they read this process's input and
+//   write its output.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,8 @@
-// The pending reductions of all communicators of this process. They go on in every MPI call that looks after pending
-// sends, and by the progress thread (transfer/progress_thread.hpp): another member may wait for this one while it
-// computes, or waits in a call of the library. Below MPI_THREAD_MULTIPLE, the calls of the library that take the place
-// of kernels need an MPI call of the program that TEMPI looks into: a rank that waits in the library makes them late.
+// The pending reductions of all communicators of this process. The MPI calls that start pending sends also advance
+// these reductions, and so does the progress thread (transfer/progress_thread.hpp): another member may wait for this
+// process while its program computes, or while it waits in the library. Below MPI_THREAD_MULTIPLE, only MPI calls of
+// the program can make the library calls that replace kernels. These calls are late if the program waits in a function
+// of the library.
 #pragma once
 
 #include <atomic>

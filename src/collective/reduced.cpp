@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "collective/float16.hpp"
 #include "mpi/real.hpp"
 #include "pack/box_move.hpp"
 
@@ -89,7 +90,8 @@ std::int64_t extent_of(Handle type) {
 std::optional<Reduced> reduced_by_kernel(Handle type, Handle operation) {
   const ReducedType* const known = find(reduced_types(), type);
   const ReducedOperation* const by = find(reduced_operations(), operation);
-  if (known == nullptr || by == nullptr || !fits(*known, *by)) return {};
+  if (known == nullptr || by == nullptr) return reduced_float16(type, operation);
+  if (!fits(*known, *by)) return {};
   if (extent_of(type) != static_cast<std::int64_t>(pack::bytes_of(known->type))) return {};
   return Reduced{known->type, by->operation};
 }

@@ -1,4 +1,4 @@
-// MPI_Reduce_local where a kernel can do it.
+// MPI_Reduce_local by a kernel, where this is possible.
 #pragma once
 
 #include <optional>

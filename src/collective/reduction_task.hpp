@@ -1,9 +1,9 @@
-// The share of a process in a reduction by kernels, without memory and without votes.
+// The part of a reduction by kernels that one process carries out, without memory and without votes.
 //
 // Glossary
 //   slice   the scalars that a process reduces: a part of them in MPI_Allreduce and MPI_Reduce, the process's own block
-//           in MPI_Reduce_scatter, all in MPI_Scan
-//   input   the buffer of a process that is reduced: its send buffer, with MPI_IN_PLACE its receive buffer
+//           in MPI_Reduce_scatter, all scalars in MPI_Scan
+//   input   the buffer of a process that is reduced: its send buffer or, with MPI_IN_PLACE, its receive buffer
 //   output  a receive buffer
 //
 // Example: MPI_Allreduce of 1000 doubles among 4 processes. Process 1 reads scalars 256 to 511 of the four inputs, adds
@@ -70,7 +70,7 @@ struct ReductionTask {
   bool may_lose_inputs() const { return is_in_place && to != To::own && to != To::all_but_root; }
 };
 
-// Nothing: no kernel does it, whoever the member is. `ends` are described.
+// Nothing: no member can carry out the call by a kernel. `ends` are described.
 std::optional<ReductionTask> reduction_task(Function function, const Group& group, const Ends& ends);
 
 // The share in a broadcast of so many bytes, by slices. `root`: a valid rank.

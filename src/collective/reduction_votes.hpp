@@ -1,5 +1,5 @@
-// Votes of the members about one reduction after the other, for which nobody waits: those of a nonblocking or a
-// persistent one. A vote is there when all members have given it; they give it in any of their calls.
+// Votes of the members on a sequence of reductions, for nonblocking and persistent reductions. No member waits for a
+// vote: a vote is complete when all members have given it, and they give it in any of their MPI calls.
 //
 //     stage       what a member's vote says                                        it reads of the others
 //     described   its buffers are described, or it cannot take part                votes
@@ -8,8 +8,9 @@
 //     ended       it has read all that it needs of this reduction
 //
 // Invariants
-//   A member begins the n-th reduction when all have ended the one before: what the others read stays as it is.
-//   A member gives its vote of a stage once, after all votes of the stage before are there.
+//   A member begins the n-th reduction when all members have ended the previous one. Until then, the data that the
+//   others read does not change.
+//   A member gives its vote of a stage once, after all votes of the previous stage are complete.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ enum class ReductionStage : std::uint8_t { none, described, mapped, reduced, end
 
 class ReductionVotes {
  public:
-  // `place`: of the members' reduction boards. Behind a successful round; the consensus must outlive the object.
+  // `place` is a place in the reduction boards of the members. Requires a successful round. The consensus must outlive
+  // the object.
   ReductionVotes(Consensus& consensus, std::size_t place) : consensus_(consensus), place_(place) {}
 
   // The reductions of a place are counted from 1 on, on all members alike.

@@ -1,14 +1,14 @@
-// A call that carries data between the processes of a communicator, as the entries of interpose/ describe it, and the
-// one place where it is carried out.
+// A call that carries data between the processes of a communicator, as the entries of interpose/ describe it. run() is
+// the only place that carries out such calls.
 //
 // Glossary
-//   describe   says what the library does with the arguments on this process (ends.hpp)
-//   library    the library's function of the call's name, over given arguments
+//   describe  a function that says what the library does with the arguments on this process (ends.hpp)
+//   library   the library's function with the name of the call, applied to given arguments
 //
 // Invariants
-//   The library's function is called once, with the arguments of the program in all but the buffers, their datatypes
-//   and displacements. An argument that is not staged is passed on as the program gave it, whatever the other one is,
-//   but for a block that is copied already, whose datatype is empty.
+//   The library's function is called once. Its arguments are those of the program, except for the buffers, their
+//   datatypes and their displacements. An argument that is not staged is passed on as the program gave it, whether or
+//   not the other argument is staged. The exception is a block that TEMPI has already copied: its datatype is empty.
 #pragma once
 
 #include "base/counters.hpp"
@@ -21,10 +21,10 @@ namespace tempi::collective {
 using Describe = FunctionRef<void(const Group& group, Ends& ends)>;
 using DescribeAlone = FunctionRef<void(Ends& ends)>;
 using Library = FunctionRef<int(const GivenArgument& out, const GivenArgument& in, const GivenArgument& compared)>;
-// Takes over a call that another call of the program completes; `given` is the buffer of a call with one.
+// Keeps a call that another call of the program completes. `given` is the buffer, if the call has only one.
 using Keep = FunctionRef<void(message::MessagePtr call, const GivenArgument& given)>;
 
-// The object whose error handler is told of our errors.
+// The object whose error handler is called for errors of TEMPI.
 enum class Owner : std::uint8_t { comm, file, window };
 
 struct Call {
@@ -38,7 +38,8 @@ struct Call {
   Handle owned_by = comm;
 
   bool blocks() const { return lifetime == message::Lifetime::call; }
-  // Initialisation may wait for the other processes, too, and so may access to a file or a window.
+  // True if the call may wait for other processes. The creation of a persistent call, and access to a file or a window,
+  // may also wait.
   bool waits() const { return lifetime != message::Lifetime::plain || owner != Owner::comm; }
 };
 
@@ -54,10 +55,11 @@ int run(const Call& call, const Ends& arguments, Describe describe, Library libr
 // Of calls whose description needs no group.
 int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, Library library) noexcept;
 
-// Unpacks the calls, which the library has completed. The code for the program: the owner's error handler is told.
+// Unpacks the calls, which the library has completed. Returns the code for the program. The owner's error handler is
+// called.
 int finish(const std::vector<message::MessagePtr>& calls, Owner owner, Handle owned_by) noexcept;
 
-// Gives the error, or an MPI error code, to the owner's error handler, and returns its code.
+// Passes the error, or an MPI error code, to the owner's error handler, and returns its code.
 int tell(int code, Owner owner, Handle owned_by) noexcept;
 int tell(const Error& error, Owner owner, Handle owned_by) noexcept;
 

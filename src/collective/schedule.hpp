@@ -1,12 +1,14 @@
-// The messages by which a process takes part in a collective call: one to, and one from, each other process.
+// The messages by which a process takes part in a collective call: one message to each other process, and one from each
+// other process.
 //
-// Blocks of one process are joined to one message: of the blocks' datatypes, in the order in which both ends know them.
-// A schedule whose buffers are all in GPU memory has persistent requests, and may be repeated; another is carried out
-// once.
+// All blocks for one process are joined to one message. Both ends join the datatypes of the blocks in the same order.
+// If all buffers are in GPU memory, the schedule has persistent requests and may be repeated. Any other schedule is
+// carried out once.
 //
 // Invariants
-//   A schedule that is under way is not started again, nor is one that has failed.
-//   One thread may end a schedule while another one that begins a call looks whether it fits: is_under_way_ tells.
+//   A schedule that is in progress, or that has failed, is not started again.
+//   One thread may end a schedule while another thread checks whether the schedule fits its call. is_under_way_ tells
+//   the second thread that the schedule is in use.
 #pragma once
 
 #include <atomic>
@@ -21,7 +23,7 @@
 
 namespace tempi::collective {
 
-// The memory of one or more processes, joined by "or".
+// The kinds of memory of one or more processes, joined by "or".
 enum : unsigned { kOnGpu = 1, kNotDirect = 2, kOnHost = 4 };
 
 // The memory for packed bytes is taken beforehand, or when a message has turned out not to be direct: its bytes follow
@@ -36,14 +38,14 @@ class Schedule {
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
 
-  // The memory of this process. Where bytes had to follow several times, direct messages pause for some calls.
+  // The memory of this process. If packed bytes had to follow in several calls, the next calls use no direct messages.
   unsigned memory();
   std::int64_t bytes_sent() const;
 
   bool may_be_repeated() const { return is_all_on_gpu_ && !has_failed_; }
   // For the next call. A large copy ends with its call: a GPU's memory is the program's.
   bool may_be_kept() const { return may_be_repeated() && (!copy_ || copy_->bytes() <= kMostKeptBytes); }
-  // The same arguments again: their buffers are still where they were.
+  // The same arguments are used again: checks that the buffers have not been freed.
   bool fits(const Steps& steps) const;
   // The codes that follow are the library's; the first one that is not MPI_SUCCESS counts.
 

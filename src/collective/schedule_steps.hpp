@@ -80,7 +80,7 @@ inline constexpr std::array kByMessages{
           Function::MPI_Neighbor_alltoallw_init},
 };
 
-// The place of each function in kByMessages; kByMessages.size(): the function is the library's.
+// The place of each function in kByMessages; kByMessages.size(): the library handles the function.
 inline constexpr auto kPlaces = [] {
   std::array<std::uint8_t, static_cast<std::size_t>(Function::count_)> places{};
   for (std::size_t i = 0; i < places.size(); ++i) {

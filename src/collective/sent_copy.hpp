@@ -1,5 +1,5 @@
-// The bytes that a call in place sends, packed into memory of ours: a peer may write over the blocks that they come
-// from. For MPI_Alltoall and its relatives with MPI_IN_PLACE, which have one block for each peer.
+// A packed copy of the bytes that an in-place call sends, because a peer may overwrite the blocks that they come from.
+// MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw with MPI_IN_PLACE, which have one block for each peer, use it.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ class SentCopy {
   // `endpoint`: the copy's step for this peer. It travels as the program's block would.
   void adapt(message::Endpoint& endpoint, int peer) const;
 
-  // The program's blocks are packed anew; complete on return. Throws Error.
+  // Packs the program's blocks again; complete on return. Throws Error.
   void renew();
 
  private:

@@ -1,7 +1,9 @@
-// Staging of a call's arguments: packed bytes in memory that the MPI library reaches, in place of the program's.
+// Staging of a call's arguments: packed bytes in memory that the MPI library can access replace the buffers of the
+// program.
 //
-// Each argument is decided on alone, by this process alone: counts, and the number of bytes that each element stands
-// for, stay the program's (element_type.hpp), so that other ranks need not know.
+// This process decides on each argument separately, without other processes. The counts, and the number of bytes that
+// each element stands for, remain those of the program (element_type.hpp). Therefore, other ranks need not know the
+// decision.
 #pragma once
 
 #include <optional>
@@ -15,8 +17,9 @@
 
 namespace tempi::collective {
 
-// True: the library may not be given the argument as it is, or our packer is predicted to be faster than its datatypes.
-// One pointer query a block, fewer where they lie close. `device` may be null.
+// True: the library cannot use the argument, or the predicted time of TEMPI's packer is shorter than that of the
+// library's datatypes. Makes one pointer query for each block, and fewer if blocks are close to each other. `device`
+// may be null.
 bool needs_staging(const Argument& argument, Handle comm, device::Device* device);
 
 // An argument over staged bytes; the library may read its arrays as long as the object lives.

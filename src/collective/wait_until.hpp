@@ -1,4 +1,5 @@
-// Waiting for other members, which may depend on this process meanwhile: the library and our sends go on.
+// Waits for other members. They may depend on this process, so the library and pending sends make progress during the
+// wait.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 inline constexpr int kSpins = 200;  // looks before the first call of the library
 
-// Looks until is_done(), or until the end of time. False: the time is over. Throws Refused.
+// Polls until is_done() returns true, or until the time limit. False: the time limit is over. Throws Refused.
 template <class Fn>
 bool wait_until(Clock::time_point end, const Fn& is_done) {
   for (int i = 0; i < kSpins; ++i) {

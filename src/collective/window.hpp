@@ -1,6 +1,7 @@
-// MPI-4.1, chapter 12: buffers of the origin of one-sided calls. The library reads and writes them until the program
-// completes the access: staged bytes are kept as long, and unpacked then. An access with a request is completed by the
-// request, or before by a call that completes all accesses: its bytes are unpacked by whichever comes first.
+// The origin buffers of one-sided calls (MPI-4.1, chapter 12). The library reads and writes them until the program
+// completes the access. TEMPI keeps the staged bytes until then, and unpacks them at the completion. An access with a
+// request is completed by the request, or earlier by a call that completes all accesses. The first of the two unpacks
+// its bytes.
 #pragma once
 
 #include "collective/run.hpp"

@@ -1,4 +1,4 @@
-// Canonical form: equivalent constructions end in one tree, hence in one plan.
+// The canonical form: equivalent datatypes get the same tree, and therefore the same plan.
 #pragma once
 
 #include "datatype/tree.hpp"

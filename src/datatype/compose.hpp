@@ -1,4 +1,5 @@
-// Composition: from the layout of a sender straight to that of a receiver, without packed bytes in between.
+// Composition: boxes that copy directly from the layout of a sender to the layout of a receiver, without packed bytes
+// between them.
 //
 // Example: packing {2 x 8 bytes, stride 16 to 8} and packing {4 x 4 bytes, stride 6 to 4} compose to one box
 //   {2 x 4 bytes, 4 to 6} in {2, 16 to 12}.

@@ -1,5 +1,5 @@
-// MPI's datatype constructors as functions from plain values to trees, as the standard defines their type maps.
-// Argument lists are those of MPI_Type_get_contents.
+// The datatype constructors of MPI as functions from plain values to trees, as the standard defines their type maps.
+// The argument lists are those of MPI_Type_get_contents.
 #pragma once
 
 #include "datatype/decode.hpp"

@@ -1,4 +1,4 @@
-// The first bytes of a layout, in type-map order: those that a message fills which is shorter than its receive.
+// The first bytes of a layout, in type-map order: the bytes that a message fills if it is shorter than its receive.
 //
 // Example: the first 20 bytes of {4 x 8 bytes, stride 16 to 8} are {2 x 8 bytes, stride 16 to 8} and
 //   {4 bytes, 32 to 16}.

@@ -1,6 +1,6 @@
-// decode: from the contents of an MPI datatype to a tree. The only reader of MPI combiners.
+// decode: from the contents of an MPI datatype to a tree. No other code reads the combiners of MPI.
 //
-// MPI itself is behind TypeReader, so that this stage is a function over plain values.
+// MPI is behind the interface TypeReader, so that this stage is a function over plain values.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Layout: a canonical tree becomes the boxes of one element of the datatype, written for packing.
+// Layout: the boxes of one element of the datatype, made from its canonical tree and written for packing.
 #pragma once
 
 #include "datatype/box.hpp"

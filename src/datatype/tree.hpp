@@ -54,8 +54,8 @@ struct Type {
   std::int64_t extent = 0;
 };
 
-// The type map, walked in the plainest way: fn(offset, length) for each run, in type-map order.
-// This is the reference of TEMPI_VERIFY and of the rewrite tests; nothing fast goes through it.
+// Walks the type map with the simplest code: fn(offset, length) for each run, in type-map order. TEMPI_VERIFY and the
+// rewrite tests use it as the reference. It is slow.
 using RunFn = std::function<void(std::int64_t offset, std::int64_t length)>;
 void walk(const Tree& tree, std::int64_t offset, const RunFn& fn);
 

@@ -1,13 +1,13 @@
-// The GPU behind one narrow interface. `cuda` is real; `fake` lets everything above be tested without a GPU.
+// The interface of a GPU. `cuda` is a real GPU. With `fake`, all other code can be tested without a GPU.
 //
 // Glossary
-//   location   the kind of memory of an address, and its owner
-//   queue      one in-order stream of work; every thread has its own for each context and lane
-//   mark       a point in a queue, reached when all work queued before it is done
-//   kernel     a grid of tiles; its body is the same source on the GPU and on the fake device
-//   scope      a context entered by the calling thread; all work is queued through one
-//   stream     a stream of the program; a scope may queue work there, too (stream_order.hpp)
-//   share, map a process shares an allocation of its own; another process of the node maps it and reaches its bytes
+//   location    the kind of memory of an address, and its owner
+//   queue       one in-order stream of work; every thread has its own queue for each context and lane
+//   mark        a point in a queue, reached when all work queued before it is done
+//   kernel      a grid of tiles; the GPU and the fake device use the same source of its body
+//   scope       a context that the calling thread has entered; all work is queued through a scope
+//   stream      a stream of the program; a scope may also queue work in it (stream_order.hpp)
+//   share, map  a process shares its own allocation; another process of the node maps it and can then access its bytes
 //
 // Every function throws tempi::Error (kind device or no_memory) on failure, except locate() and the destructors.
 #pragma once
@@ -94,7 +94,7 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
-// Two queues for each thread and context: what is in one runs beside what is in the other.
+// Two queues for each thread and context. Work of one queue can run at the same time as work of the other.
 enum class Lane : std::uint8_t { first, second };
 inline constexpr std::array kLanes{Lane::first, Lane::second};
 
@@ -156,8 +156,9 @@ class Device {
   // True: an allocation that locate() has found is there still. Neither waits nor orders anything.
   virtual bool exists(const Location& known) noexcept = 0;
 
-  // The program has ended the context, or the driver has shut down. Memory, pinned pages, mappings and queued work went
-  // with it: they are forgotten, not given back. Scopes of it are refused from then on, and marks throw.
+  // True if the program has ended the context, or the driver has shut down. Its memory, pinned pages, mappings and
+  // queued work no longer exist: TEMPI forgets them, and does not free them. From then on, scopes of the context are
+  // refused, and marks throw.
   virtual bool has_ended(Context context) noexcept = 0;
 
   // The context that is the thread's current one; null: none.
@@ -243,10 +244,12 @@ class Scope {
   // A graph of the program is being captured from the stream: kernels and copies become parts of it; finish(), marks
   // and wait_for() are not allowed, and would end the capture.
   bool is_capturing() const { return device_.is_capturing(); }
-  // Capturing: the object lives as long as the graph, and as all that are made of it. Its end may not call CUDA.
+  // While capturing: the object exists as long as the graph and all graphs that are made from it. Its destructor must
+  // not call CUDA.
   void keep_with_graph(std::shared_ptr<const void> object) const { device_.keep_with_graph(std::move(object)); }
   void finish() const { device_.finish(); }  // returns when everything queued by this thread in this queue is done
-  // After a failure: none of it runs on memory that is about to be used again. Failed work is not running either.
+  // After a failure: when it returns, no queued work runs, so that memory can be reused. Failed work does not run
+  // either.
   void settle() const noexcept;
   MarkPtr mark() const { return device_.mark(); }
   MarkPtr mark_for_cpu() const { return device_.mark_for_cpu(); }    // not for wait_for(); it may tell sooner

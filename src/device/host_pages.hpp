@@ -1,5 +1,5 @@
-// Ordinary pages of the process, page-locked later for a GPU. Pinned memory allocated by the driver can not be read by
-// other processes (process_vm_readv refuses it), which MPI libraries do with large messages.
+// Ordinary pages of the process that are page-locked later for a GPU. MPI libraries read large messages from the memory
+// of other processes. process_vm_readv refuses to read pinned memory that the driver has allocated.
 //
 // Open MPI (4.1.4 and 5.0.11, measured) fills a contiguous receive with the whole of a message that is longer, from the
 // rendezvous limit on (4 KiB through shared memory, 64 KiB through TCP; up to 1 GiB tried, all of it written), before
@@ -11,7 +11,7 @@
 //   bounds,
 //     and copies twice. A large message takes 2 to 20 times as long, hence the tails; without address space for one,
 //     this guard is left.
-// MPICH writes no byte too many, and sends overrun nothing: they need no guard.
+// MPICH writes no byte beyond the receive, and sends write no bytes, so they need no guard.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ enum class TailUse {
 void* allocate_pages_with_tail(std::size_t bytes, TailUse use) noexcept;
 void deallocate_pages_with_tail(void* address, std::size_t bytes) noexcept;
 
-// Gives back the memory of messages that have landed in tails.
+// Releases the memory of messages that were written into tails.
 void discard_overruns() noexcept;
 
 }  // namespace tempi::device

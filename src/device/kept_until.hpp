@@ -1,4 +1,5 @@
-// Objects that queued work uses, and that nobody else may hold: kept until a mark behind the work is reached.
+// Objects that queued work uses, and that may have no other owner. They are kept until a mark after the work is
+// reached.
 #pragma once
 
 #include <deque>
@@ -15,7 +16,7 @@ class KeptUntil {
  public:
   using Kept = std::shared_ptr<const void>;
 
-  // Lets go of those whose work is done, in the order in which they came.
+  // Releases the objects whose work is complete, in the order in which they were added.
   void keep(MarkPtr mark, Kept one);
   // For work of a captured graph, which may be launched until the process ends.
   void keep_for_ever(Kept one);

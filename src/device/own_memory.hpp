@@ -1,4 +1,4 @@
-// Addresses that cannot be GPU memory, told without asking the driver.
+// Addresses that cannot be GPU memory, found without a query of the driver.
 #pragma once
 
 namespace tempi::device {

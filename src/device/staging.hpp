@@ -1,6 +1,6 @@
-// Staging memory: taken from a pool that grows on demand, given back to it at the end of scope. Freed at finalize.
-// TEMPI_POOL_LIMIT bounds the bytes that messages hold and that the pool keeps. Taking a block that the pool has
-// is no system call: a lock and a look into a table.
+// Staging memory. It is taken from a pool that grows on demand, and returns to the pool when its owner is destroyed.
+// The pool is freed in MPI_Finalize. TEMPI_POOL_LIMIT limits the sum of the bytes that messages hold and the bytes that
+// the pool keeps. If the pool has a suitable block, taking it needs no system call, only a lock and a table lookup.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tempi::device {
 // The memory of one blocking call is not limited: the call needs it. Memory beyond the limit is not kept in the pool.
 enum class Limit { none, pool };
 
-// Writes of the MPI library behind the end. See host_pages.hpp.
+// Writes of the MPI library beyond the end. See host_pages.hpp.
 enum class Overrun { impossible, possible };
 
 // Pages that are pinned later, by pin(), are address space until then, and not limited. The pool may have pinned ones.
@@ -35,7 +35,7 @@ class Staging {
   // Of memory, not of address space.
   std::int64_t held_bytes() const { return static_cast<std::int64_t>(block_.sort.held_bytes()); }
 
-  // Kernels reach pinned memory from now on. Throws Error: it is ordinary memory, for good.
+  // Pins the memory, so that kernels can access it. Throws Error: it remains ordinary memory.
   void pin(Context context, Limit limit);
 
   // A block with a possible overrun has a tail, else one byte more than asked for.
@@ -61,7 +61,8 @@ class Staging {
   Block block_;
 };
 
-// Requests for staging memory so far that others would have room for if they gave theirs back.
+// The number of requests for staging memory that failed so far, but would succeed if cached messages released their
+// memory.
 std::uint64_t staging_shortages() noexcept;
 
 // Frees all unused staging memory. Safe after the driver has shut down; with a null device, memory that the driver

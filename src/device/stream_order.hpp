@@ -1,17 +1,17 @@
 // The order between MPI calls and the work that the program has queued in its streams.
 //
 // The queues of TEMPI are non-blocking streams. Neither CUDA nor cuda/order.hpp (synchronous copies only) orders them
-// behind a stream of the program. A program must synchronise before each
-// call, unless it names its streams here: one for all calls of a thread (set_stream, TEMPI_STREAM), and those of single
-// arrays (wait_for_array).
+// after a stream of the program. Therefore, a program must synchronise before each call, unless it names its streams
+// here: one stream for all calls of a thread (set_stream, TEMPI_STREAM), and the streams of single arrays
+// (wait_for_array).
 //
 // Glossary
-//   the thread's stream   calls on GPU memory come after the work that it holds, and before later work
-//   earlier work          what the thread's stream and the streams of arrays hold when a call is made
+//   the thread's stream  calls on GPU memory start after its earlier work, and its later work starts after them
+//   earlier work         the work that the thread's stream and the streams of arrays hold when a call is made
 //
-// By default `Device::locate` waits for earlier work, unless the memory is pageable: that suits all code that hands
-// memory to the CPU, to the MPI library or to other processes. Code that queues work on a GPU instead holds
-// an OrderedByMarks while it locates, and lets its queue wait (Earlier::hold_back).
+// By default, `Device::locate` waits for earlier work, unless the memory is pageable. This is right for code that
+// passes memory to the CPU, to the MPI library or to other processes. Code that queues work on a GPU holds an
+// OrderedByMarks while it locates the memory, and lets its queue wait (Earlier::hold_back).
 #pragma once
 
 #include <optional>

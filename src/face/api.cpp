@@ -17,6 +17,7 @@
 #include "device/fake/fake.hpp"
 #include "device/stream_order.hpp"
 #include "face/enqueue.hpp"
+#include "face/float16.hpp"
 #include "face/stream.hpp"
 #include "machine/cuda_aware.hpp"
 #include "machine/machine.hpp"
@@ -270,6 +271,8 @@ constexpr tempi_api_table kTable = {
     order,
     start_enqueue,
     wait_enqueue,
+    note_float16_type,
+    note_float16_operation,
     device::fake_stream_create,
     device::fake_stream_destroy,
     fake_stream_copy,

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 11
+#define TEMPI_API_VERSION 12
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -106,6 +106,11 @@ typedef struct tempi_api_table {
   /* As TEMPI_Startall_enqueue and TEMPI_Waitall_enqueue of include/tempi.h. */
   int (*start_enqueue)(int count, void* requests, void* stream);
   int (*wait_enqueue)(int count, void* requests, void* stream);
+  /* A datatype or an operation of 16-bit floats, which kernels may reduce; not to be freed. `scalar`: "float16" or
+   * "bfloat16";
+   * `name`: "SUM", "PROD", "MIN" or "MAX". */
+  void (*note_float16_type)(const char* scalar, uint64_t datatype);
+  void (*note_float16_operation)(const char* name, uint64_t operation);
   /* Streams of the fake device, which run late. Null on failure, and 0 on success. Stream 1 is the legacy default one,
    * and 2 that of the thread. A graph has the work that was queued in a stream while it was captured. */
   void* (*fake_stream_create)(int ordinal);

@@ -1,6 +1,9 @@
 // The functions of include/tempi.h for requests that are started and completed on a stream.
 #include "face/enqueue.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "mpi/active.hpp"
 #include "mpi/inside.hpp"
 #include "stream/enqueue.hpp"
@@ -18,6 +21,13 @@ int entered(const Fn& fn) {
   return inside.leave(message::guarded(comm_world(), fn));
 }
 
+std::vector<char> c_handles(int count, const int* requests) {
+  std::vector<char> handles(static_cast<std::size_t>(std::max(0, count)) * kRequestBytes);
+  for (std::size_t i = 0; i * kRequestBytes < handles.size(); ++i)
+    store_handle(&handles[i * kRequestBytes], request_of_fortran(requests[i]));
+  return handles;
+}
+
 }  // namespace
 
 int start_enqueue(int count, void* requests, void* stream) {
@@ -26,6 +36,14 @@ int start_enqueue(int count, void* requests, void* stream) {
 
 int wait_enqueue(int count, void* requests, void* stream) {
   return entered([&] { return message::wait_enqueue(real_pmpi(), count, requests, stream); });
+}
+
+int start_fortran_enqueue(int count, const int* requests, void* stream) {
+  return entered([&] { return message::start_enqueue(real_pmpi(), count, c_handles(count, requests).data(), stream); });
+}
+
+int wait_fortran_enqueue(int count, const int* requests, void* stream) {
+  return entered([&] { return message::wait_enqueue(real_pmpi(), count, c_handles(count, requests).data(), stream); });
 }
 
 }  // namespace tempi::face
@@ -37,4 +55,10 @@ TEMPI_EXPORTED int TEMPI_Startall_enqueue(int count, void* requests, void* strea
 }
 TEMPI_EXPORTED int TEMPI_Waitall_enqueue(int count, void* requests, void* stream) {
   return tempi::face::wait_enqueue(count, requests, stream);
+}
+TEMPI_EXPORTED int TEMPI_Startall_enqueue_fortran(int count, const int* requests, void* stream) {
+  return tempi::face::start_fortran_enqueue(count, requests, stream);
+}
+TEMPI_EXPORTED int TEMPI_Waitall_enqueue_fortran(int count, const int* requests, void* stream) {
+  return tempi::face::wait_fortran_enqueue(count, requests, stream);
 }

@@ -1,4 +1,5 @@
-// Copies of one block, a class for each range of sizes; the loops of host/rows.cpp are instantiated with them.
+// Copies of one block: one class for each range of sizes. The loops of host/rows.cpp are instantiated with these
+// classes.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ struct Overlapping {
   std::int64_t bytes_;
 };
 
-// From 64 bytes to where a call of memcpy costs little beside the copy.
+// From 64 bytes to the size at which a call of memcpy costs little compared with the copy.
 struct Pieces {
   explicit Pieces(std::int64_t bytes) : bytes_(bytes) {}
   std::int64_t bytes() const { return bytes_; }

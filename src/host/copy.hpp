@@ -1,4 +1,4 @@
-// Copies of one long block. The faster one was measured: see choose_long().
+// Copies of one long block. choose_long() selects the method that was fastest in measurements.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ inline void library_copy(char* dst, const char* src, std::int64_t bytes) {
 }
 
 #if defined(__x86_64__)
-// The processor's own copy: for blocks of a few KiB it writes lines without reading them first.
+// The copy instruction of the processor. For blocks of a few KiB, it writes cache lines without reading them first.
 inline constexpr std::int64_t kLeastStringCopy = 1024, kMostStringCopy = 4096;
 
 inline void string_copy(char* dst, const char* src, std::int64_t bytes) {
@@ -27,14 +27,14 @@ inline void string_copy(char* dst, const char* src, std::int64_t bytes) { librar
 
 inline constexpr std::int64_t kLine = 64;
 
-// At least a line, of which the last one may overlap the one before.
+// For blocks of at least one line. The last line may overlap the line before it.
 inline void copy_lines(char* dst, const char* src, std::int64_t bytes) {
   for (std::int64_t at = 0; at < bytes - kLine; at += kLine) std::memcpy(dst + at, src + at, kLine);
   std::memcpy(dst + bytes - kLine, src + bytes - kLine, kLine);
 }
 
-// The processor's own copy takes up to 13 times as long (AMD Zen 4) if the destination is 1 to 15 bytes after the
-// source, modulo a page. The C library's memcpy uses it, too, for blocks of more than 2 KiB (glibc 2.36).
+// The copy instruction takes up to 13 times as long (AMD Zen 4) if the destination is 1 to 15 bytes after the source,
+// modulo a page. The C library's memcpy uses it, too, for blocks of more than 2 KiB (glibc 2.36).
 inline bool is_slow_string_copy(const char* dst, const char* src, std::int64_t bytes) {
   constexpr std::int64_t kMostInCaches = 1 << 20;
   const auto after = (reinterpret_cast<std::uintptr_t>(dst) - reinterpret_cast<std::uintptr_t>(src)) % 4096;

@@ -1,4 +1,5 @@
-// The host packer: runs a box list on the CPU. It is the reference for the kernels and the engine for host buffers.
+// The host packer moves a list of boxes on the CPU. It is used for host buffers, and it is the reference for the
+// kernels.
 #pragma once
 
 #include <optional>
@@ -23,7 +24,7 @@ struct HostLoop {
   }
 };
 
-// None for boxes that take more: more dims than a loop has, or several passes, or care for the caches.
+// None for boxes that need more than one loop: more dims than a loop has, several passes, or stores around the caches.
 std::optional<HostLoop> host_loop_of(const datatype::Box& box);
 
 }  // namespace tempi::host

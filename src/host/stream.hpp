@@ -1,5 +1,5 @@
-// Rows whose destination is written around the caches: for transfers that the caches do not hold anyway. Only whole
-// lines are written so; the bytes before the first and after the last line are stored normally.
+// Rows whose destination is written around the caches, for transfers that are larger than the caches. Only whole cache
+// lines are written this way. The bytes before the first whole line and after the last one are stored normally.
 #pragma once
 
 #include "host/rows.hpp"

@@ -1,5 +1,5 @@
-// The calls that make communicators of all members of a parent. They start pending sends, and are counted for the ids
-// of communicators (peer/ids.hpp).
+// The calls that make communicators of all members of a parent. They start pending sends. TEMPI counts them, because
+// the counts give the ids of communicators (peer/ids.hpp).
 #pragma once
 
 #include "peer/ids.hpp"
@@ -34,7 +34,7 @@ inline constexpr auto kNever = [] { return false; };
 
 inline constexpr auto kNothing = [](Handle) {};
 
-// `may_be_left_out()`: this process may be in none of the children. `then(child)`: behind the call.
+// `may_be_left_out()`: this process may be in none of the children. `then(child)` runs after the call.
 template <class LeftOut, class Call, class Then>
 int counted(Handle parent, void* child, const LeftOut& may_be_left_out, const Call& call, const Then& then) noexcept {
   peer::Creation creation(parent);

@@ -1,4 +1,4 @@
-// How a function of the table is exported under its two names.
+// Defines the exported functions: each function of the table under its names MPI_x and PMPI_x.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ struct AreWords<LibraryFunction<int(Parameters...)>> {
                                 ((sizeof(Parameters) <= sizeof(Word)) && ...);
 };
 
-// The function that PMPI_x calls: the library's where a tool comes back with it, else ours.
+// The function that PMPI_x calls: the library's function if a tool makes the call, else that of TEMPI.
 template <auto kMember, class Function>
 PassedFn::Pointer profiled(Function ours) {
   const RealTables* const known = Inside::is_in_entry() ? known_real_tables.load(std::memory_order_acquire) : nullptr;

@@ -1,4 +1,4 @@
-// Buffers that the library reads and writes itself, and that are not staged.
+// Buffers that TEMPI does not stage: the library itself reads and writes them.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// CUDA-awareness: may the MPI library be given addresses of GPU memory?
+// CUDA-awareness: whether the MPI library accepts addresses of GPU memory.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The GPU memory that the MPI library may be handed: handed.def, by the library and the kind of call.
+// The calls in which TEMPI may pass GPU memory to the MPI library: handed.def, by library and kind of call.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// This machine as the model knows it: its facts, and its profile.
+// This machine as the cost model describes it: its facts and its profile.
 #pragma once
 
 #include <string>

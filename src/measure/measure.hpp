@@ -1,4 +1,4 @@
-// The measurements of python -m tempi.measure: the parts of a message as the shim does them, and whole messages.
+// The measurements of `tempi measure`: the parts of a message, with the code of the shim, and whole messages.
 #pragma once
 
 #include <vector>

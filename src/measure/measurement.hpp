@@ -1,4 +1,4 @@
-// One thing to be timed, as the Python package asks for it (face/api.h describes the names).
+// One measurement, as the Python package requests it (face/api.h describes the names).
 #pragma once
 
 #include <cstddef>

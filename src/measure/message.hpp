@@ -1,4 +1,5 @@
-// Messages of derived datatypes, as a program's own calls send them. Calls of either class throw std::runtime_error.
+// Messages of derived datatypes, sent by the calls of an ordinary program. The functions of both classes throw
+// std::runtime_error.
 #pragma once
 
 #include <array>

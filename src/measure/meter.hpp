@@ -1,4 +1,4 @@
-// Shared by all measurements: a GPU, memory, and repetition.
+// Code for all measurements: a GPU, memory, and repetition.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// The trials of python -m tempi.measure --tune: one transfer within GPU memory, with any launch parameters.
+// The trials of `tempi measure --tune`: one transfer within GPU memory, with any launch parameters.
 #pragma once
 
 #include <optional>

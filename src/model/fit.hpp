@@ -6,9 +6,9 @@
 //   footprint  the payload or the memory touched, whichever is more
 //   locality   location of the peer; for messages of host memory only whether it is on this node
 //
-// Example: packing 1 MiB of 8-byte blocks, 512 bytes apart, one-shot is pack.oneshot at
-// {1 << 20, 1 << 17, 1 << 22, 1 << 14}. perfmodel/README.md describes the file and the formulas; Python evaluates terms
-// and predictions by this code.
+// Example: the time of packing 1 MiB of 8-byte blocks, 512 bytes apart, by the strategy oneshot is the term
+// pack.oneshot at {1 << 20, 1 << 17, 1 << 22, 1 << 14}. perfmodel/README.md describes the file and the formulas; Python
+// evaluates terms and predictions by this code.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The time of a message by each strategy, and the fastest one. Each end decides alone, so it takes the other end to be
-// like itself.
+// The predicted time of a message by each strategy, and the fastest strategy. Each end predicts alone, and assumes that
+// the other end is like itself.
 #pragma once
 
 #include "model/strategy.hpp"
@@ -30,7 +30,7 @@ using Prediction = std::array<double, kStrategies>;
 Prediction predict(const Fit& fit, const Message& message);
 Prediction predict(const Fit& fit, const HostMessage& message);
 
-// The same of a direct message of GPU memory alone.
+// The same for a direct message of GPU memory.
 double direct_seconds(const Fit& fit, const Features& features, Locality locality);
 
 // The terms that a prediction is the sum of, in order of time. None for a strategy that is not possible.
@@ -40,20 +40,21 @@ struct PartSeconds {
 };
 std::vector<PartSeconds> predict_parts(const Fit& fit, const Message& message, Strategy strategy);
 
-// Host memory: true if our packer is to be used. The library's datatypes are proven, so the library must be predicted
-// to take so many times as long, which is more than most predictions of a message err. Of several messages errors even
-// out, and a library's two ends overlap within one message more than among several.
+// Host memory: true if TEMPI should pack. The library's datatypes are well tested, so TEMPI packs only if the predicted
+// time of the library is longer by this factor. The factor is larger than the error of most predictions. It is smaller
+// for several messages, because their errors partly cancel, and because the two ends of the library overlap less among
+// several messages than within one.
 inline constexpr double kDoubtOfMessage = 1.5, kDoubtOfSeveral = 1.2;
 bool packing_wins(const Prediction& of_host_memory, double doubt);
 
-// Packing (or unpacking) for one strategy, seconds. Nothing if it was not measured.
+// Time of packing (or unpacking) for one strategy, in seconds. Nothing if it was not measured.
 std::optional<double> side_seconds(const Fit& fit, const Features& features, Strategy strategy, bool packs);
 
-// Chunk size of a staged transfer: with n chunks, n times the cost of a chunk is added to the copy, and the n-th part
-// of the kernel's time, which the first (last) chunk does not hide. Nothing if it was not measured.
+// Chunk size of a staged transfer. With n chunks, the transfer takes longer than the copy by n times the cost of a
+// chunk, and by one n-th of the kernel's time, which does not overlap with a copy. Nothing if it was not measured.
 std::optional<std::int64_t> chunk_bytes(const Fit& fit, const Features& features, bool packs);
 
-// The least of them, or nothing if there is none.
+// The strategy with the shortest time, or nothing if there is none.
 std::optional<Strategy> fastest(const Prediction& prediction);
 
 }  // namespace tempi::model

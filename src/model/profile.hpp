@@ -1,4 +1,4 @@
-// The search for this machine's fit in a few folders, done once.
+// The search for the profile of this machine in a list of folders.
 #pragma once
 
 #include <optional>
@@ -20,10 +20,10 @@ struct Folders {
   std::vector<std::string> shipped;  // the nearest of these, where there is none
 };
 
-// Files that are damaged, or of this machine in another state, are passed over, each with one warning.
+// Skips damaged files, and files of this machine in another state, with one warning for each file.
 std::optional<Profile> find_profile(const Machine& here, const Folders& folders);
 
-// One named file, of any machine. Nothing, with a warning, if it cannot be used.
+// Reads one named file, of any machine. Returns nothing, with a warning, if the file cannot be used.
 std::optional<Profile> load_profile(const std::string& path);
 
 }  // namespace tempi::model

@@ -1,4 +1,4 @@
-// The switch of the whole shim.
+// Whether the shim is active.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
-// Notice of the destruction of MPI objects: an attribute on the object, whose delete callback the library calls on
-// every destruction, whoever causes it. Data about a handle may not outlive the object: handles are reused.
+// Callbacks at the destruction of MPI objects. An object gets an attribute, and the library calls its delete callback
+// when the object is destroyed for any reason. MPI reuses handles, so TEMPI must remove its data about a handle when
+// the object is destroyed.
 #pragma once
 
 #include <atomic>
@@ -24,8 +25,8 @@ class Destruction {
   Destruction(const Destruction&) = delete;
   Destruction& operator=(const Destruction&) = delete;
 
-  // False: the library refuses, so that nothing may be remembered of the object. At most once an object: a second time
-  // is a destruction to the library.
+  // False: the library refuses, and TEMPI must not keep data about the object. Call it at most once for an object: for
+  // the library, a second call is a destruction.
   bool watch(Handle object);
   // Before MPI shuts down.
   void stop() noexcept;

@@ -10,9 +10,9 @@ namespace tempi {
 int raise(Handle comm, const Error& error) noexcept;
 int raise(Handle comm, int mpi_error_class) noexcept;
 
-// The result of a function that the loaded library lacks, an older one of this ABI. Python programs take a function for
-// there if this library exports it: mpi4py raises NotImplementedError for this code (its PyMPI_ERR_UNAVAILABLE), as it
-// does without this library.
+// The result of a function that the loaded library lacks, because it is an older library of this ABI. Python programs
+// assume that a function exists if libtempi.so exports it. For this code (its PyMPI_ERR_UNAVAILABLE), mpi4py raises
+// NotImplementedError, as it does without TEMPI.
 inline constexpr int kFunctionIsMissing = -1431655766;
 
 // Logs the error and returns its MPI error code.

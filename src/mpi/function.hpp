@@ -9,8 +9,8 @@
 
 namespace tempi {
 
-// What a function returns whose error handler, the program's, has thrown. As after each error, the memory that it has
-// written shows its effect: the statuses have the codes of calls about several requests.
+// The result of a function in which an error handler of the program has thrown an exception. As after each error, the
+// memory that the function has written shows its effect: for calls about several requests, the statuses have the codes.
 constexpr int code_if_thrown(std::string_view name) {
   for (const std::string_view one : {"MPI_Waitall", "MPI_Waitsome", "MPI_Testall", "MPI_Testsome"}) {
     if (name == one) return MPI_ERR_IN_STATUS;
@@ -30,7 +30,7 @@ class LibraryFunction<int(Parameters...)> {
   constexpr LibraryFunction(std::nullptr_t = nullptr) {}
   constexpr explicit LibraryFunction(int if_thrown) : if_thrown_(if_thrown) {}
 
-  // Exceptions of the program's error handlers are kept for the end of the entry (mpi/inside.hpp).
+  // Exceptions of the program's error handlers are kept until the end of the entry (mpi/inside.hpp).
   int operator()(Parameters... arguments) const {
     try {
       return at_(arguments...);

@@ -1,4 +1,4 @@
-// MPI handles as plain values, wide enough for every ABI, and the few constants that we need of them.
+// MPI handles as plain values that are wide enough for every ABI, and the few constants that TEMPI needs.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,9 @@ Handle predefined(const char* variable);  // 0: there is none
 #else
 #define TEMPI_PREDEFINED(constant, variable) (::tempi::Handle)(constant)
 #endif
+
+// The request of a Fortran program.
+Handle request_of_fortran(int request);
 
 Handle comm_world();
 Handle comm_self();

@@ -1,4 +1,4 @@
-// The entries that this thread is in.
+// The MPI entries that a thread is in.
 #pragma once
 
 #include <exception>
@@ -7,14 +7,16 @@
 
 namespace tempi {
 
-// While it lives, this thread is in an entry.
+// While this object exists, its thread is in an entry.
 //
-// PMPI_x that is called now comes from a tool between us and the MPI library, if there is one: it passes calls on by
-// their profiling names, which are ours, too. MPI_x comes from the program, whose error handlers and attribute
-// callbacks may call MPI; where there is a tool, those of Fortran, whose calls come as PMPI_x, are taken for it.
+// A tool may be between TEMPI and the MPI library. It passes calls on by their profiling names, which TEMPI also
+// defines. Therefore, a call of PMPI_x inside an entry comes from the tool, if there is one. A call of MPI_x comes from
+// an error handler or an attribute callback of the program. If there is a tool, calls of Fortran handlers and
+// callbacks, which arrive as PMPI_x, are treated as calls of the tool.
 //
-// An exception that an error handler of the program throws ends the library's function (mpi/function.hpp). It is kept
-// until the entry ends as after an error of that function: our tables know of no exceptions.
+// An exception that an error handler of the program throws ends the library's function (mpi/function.hpp). TEMPI keeps
+// it until the entry ends, and handles the call as after an error of that function, because the rest of TEMPI handles
+// no exceptions of the program.
 class Inside {
  public:
   Inside() : outer_(innermost_ > this ? innermost_ : nullptr) { innermost_ = this; }

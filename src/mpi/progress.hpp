@@ -1,5 +1,5 @@
-// The library makes progress in its own calls only. Who waits for another process without one makes these: that process
-// may depend on messages of this one.
+// The library makes progress only in its own calls. Code that waits for another process without a library call must
+// call these functions, because that process may depend on messages of this one.
 #pragma once
 
 namespace tempi {

@@ -108,6 +108,17 @@ Handle predefined(const char* variable) {
 }
 #endif
 
+Handle request_of_fortran(int request) {
+#if TEMPI_MPI_ABI_OPENMPI
+  constexpr const char* kConverts = "PMPI_Request_f2c";
+#else
+  constexpr const char* kConverts = "PMPI_Request_fromint";
+#endif
+  if constexpr (kHandlesAreInts) return static_cast<std::uint32_t>(request);
+  static const auto converted = reinterpret_cast<Handle (*)(int)>(real_symbol(kConverts));
+  return converted != nullptr ? converted(request) : request_null();
+}
+
 #define TEMPI_CONSTANT(function, constant, variable)                   \
   Handle function() {                                                  \
     static const Handle handle = TEMPI_PREDEFINED(constant, variable); \

@@ -1,4 +1,4 @@
-// The real MPI: the functions behind the ones that we export. The only place that looks up symbols.
+// The functions of the MPI library that TEMPI calls. Only this code looks up symbols of MPI.
 #pragma once
 
 #include <atomic>
@@ -37,9 +37,9 @@ struct RealPassed {
 };
 struct Real : RealSmall, RealLarge, RealPassed {};
 
-// A profiling library may sit between us and the MPI library. The program's call of MPI_x goes on to the next MPI_x,
-// and of PMPI_x to the next PMPI_x; our own calls use PMPI_x. Looked up at the first call, and until there is an MPI
-// library.
+// A profiling library may be between TEMPI and the MPI library. TEMPI passes the program's call of MPI_x to the next
+// MPI_x, and its call of PMPI_x to the next PMPI_x. TEMPI's own calls use PMPI_x. The functions are looked up at the
+// first call, and again until an MPI library is loaded.
 struct RealTables {
   Real mpi, pmpi;
   bool have_tool = false;  // some function of `mpi` is not the library's: in libraries both names are one function

@@ -1,5 +1,5 @@
-// Special addresses of the calls that make distributed graphs. MPICH's are variables of its library, which we must not
-// depend on at load time.
+// Special addresses of the calls that make distributed graphs. In MPICH they are variables of its library. The shim
+// must not depend on these variables when it is loaded.
 #pragma once
 
 namespace tempi {

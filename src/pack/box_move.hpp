@@ -1,16 +1,16 @@
-// A move: boxes from one end, the source, to another, the destination. Packing, unpacking
-// and direct messages, from one layout to another, are uses of it.
+// A box move moves boxes from one end, the source, to another end, the destination. Packing, unpacking and direct
+// messages (from one layout to another) are box moves.
 //
 // Glossary
-//   end        memory that a move reads or writes: its address, its layout and its location
-//   laid out   an end with the layout of a datatype; its address is the program's buffer argument
-//   dense      an end of bytes one right after the other, in type-map order
-//   part       the boxes of an end that lie in memory of one kind and one GPU, where the end lies in several
+//   end       memory that a move reads or writes: its address, its layout and its location
+//   laid out  an end with the layout of a datatype; its address is the program's buffer argument
+//   dense     an end of consecutive bytes, in type-map order
+//   part      the boxes of an end in memory of one kind and one GPU, if the end has several kinds of memory
 //
 // Invariants
 //   The source is only read. No two boxes write the same byte of the destination.
-//   A mapping and the two extents relate source and destination; the location of one end does not imply that of the
-//   other, so each is located on its own.
+//   A mapping and the two extents relate source and destination. The location of one end does not imply the location of
+//   the other end. Therefore, each end is located separately.
 //
 // Example: packing 3 elements of Strided{2, 16, Dense{8}}, 32 bytes apart
 //   is a mapping of one box {2 x 8 bytes, stride 16 to 8}

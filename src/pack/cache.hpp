@@ -1,4 +1,4 @@
-// Caches of a plan: uploads and launches for each context, and contests. They live as long as the plan.
+// The caches of a plan: uploads and launches for each context, and contests. They are destroyed with the plan.
 #pragma once
 
 #include <array>
@@ -55,11 +55,11 @@ struct Shape {
 // Thread-safe.
 class LaunchCache {
  public:
-  // Both upload at the first call for a context, and forget what was uploaded for those that have ended.
+  // Both functions upload the data at the first call for a context, and forget the uploads of contexts that have ended.
   DeviceTable table(const device::Scope& here, const datatype::Box& box);
   const UploadedList& list(const device::Scope& here, const Mapping& mapping, std::uintptr_t alignment);
 
-  // Launches of shapes that were called before; a few shapes are kept.
+  // The launches of the most recent shapes.
   using LaunchesPtr = std::shared_ptr<const Launches>;
   LaunchesPtr find(const Shape& shape);
   LaunchesPtr keep(const Shape& shape, Launches launches);

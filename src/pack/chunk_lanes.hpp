@@ -1,4 +1,5 @@
-// The kernels of chunks, in both lanes of their thread in turn: one begins while the last tiles of another run.
+// The kernels of chunks, in the two lanes of their thread in turn. A kernel can start while the last tiles of the
+// previous one still run.
 #pragma once
 
 #include <array>
@@ -14,9 +15,9 @@ class ChunkLanes {
  public:
   ChunkLanes(device::Device& device, device::Context context) : device_(device), context_(context) {}
 
-  // The mark behind the chunk, and behind those before it in its lane.
+  // The mark after the chunk, and after the previous chunks of its lane.
   device::MarkPtr queue(const Chunk& chunk);
-  // Behind all.
+  // A mark after all chunks.
   device::MarkPtr join();
   void wait() noexcept;
 

@@ -1,5 +1,5 @@
-// A move in pieces, in the order of its packed bytes: what follows them, on a link or at the other end, runs beside
-// the rest.
+// A move in chunks, in the order of its packed bytes. While one chunk is moved, the link or the other end can process
+// the previous chunk.
 #pragma once
 
 #include <functional>

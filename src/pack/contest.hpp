@@ -1,5 +1,6 @@
-// The faster packer of host memory, ours or the library's, measured on the program's own calls: the first ones of a
-// structure take turns, each does its work, and the least times decide. No call is made only to be timed.
+// The faster packer of host memory: the host packer of TEMPI or the packer of the library. TEMPI measures the program's
+// own calls. The first calls with a structure use the two packers in turn, and the smallest times decide. TEMPI makes
+// no call only to measure its time.
 #pragma once
 
 #include <array>
@@ -41,7 +42,7 @@ class Round {
  public:
   Round(Contest& contest, Packer packer) noexcept
       : contest_(contest), packer_(packer), is_timed_(contest.is_open()), begin_(is_timed_ ? Clock::now() : Time{}) {}
-  // A call that fails says nothing about speed.
+  // A failed call does not count.
   void finish(bool has_succeeded) noexcept {
     if (!is_timed_ || !has_succeeded) return;
     contest_.record(packer_, std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count());

@@ -1,4 +1,4 @@
-// Boxes and plans as text for people.
+// Boxes and plans as text for users.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ const device::Location& worker_of(const BoxMove& box_move);
 // Does the move between located ends; complete on return. Throws Error.
 Outcome move_on_gpu(const BoxMove& box_move, device::Device& device);
 
-// The same if the CPU reaches both ends.
+// The same, if the CPU can access both ends.
 void move_on_host(const BoxMove& box_move);
 
 }  // namespace tempi::pack

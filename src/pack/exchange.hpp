@@ -1,11 +1,12 @@
-// Exchanges that one kernel carries out: it tells the senders that its receive buffers are ready, writes what it sends
-// as soon as their receivers are, and waits until its receive buffers are filled. The CPU takes no part, so the kernel
-// can be queued in a stream of the program, and captured in a graph (stream/enqueue.hpp).
+// Exchanges that one kernel carries out. The kernel reports to the senders that its receive buffers are ready. It
+// writes each message when the receiver of the message is ready, and waits until its own receive buffers are filled.
+// The CPU takes no part, so the kernel can be queued in a stream of the program, and captured in a graph
+// (stream/enqueue.hpp).
 //
 // Invariants
-//   The kernel tells of its receive buffers before it waits for anything, and waits for no send before another one: the
-//   ends of one exchange may be named in any order. A large exchange may fill the GPU while it waits, so that exchanges
-//   of several streams are queued in the same order on all processes.
+//   The kernel reports its receive buffers before it waits for anything, and no send waits for another send. Therefore,
+//   the ends of one exchange may be listed in any order. A large exchange may fill the GPU while it waits. Therefore,
+//   all processes must queue the exchanges of several streams in the same order.
 //   The blocks of a kernel do not wait for each other.
 //   The kernels of an end run one after the other (stream/enqueue.cpp).
 #pragma once

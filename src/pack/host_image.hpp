@@ -1,4 +1,4 @@
-// Copies of program memory on the host, whatever memory it is.
+// Copies in host memory of program memory of any kind.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,9 @@
-// The per-thread bodies of the kernels that move words; others: window_body.hpp, reduction_body.hpp. nvcc compiles them
-// for the GPU; the fake device runs the same lines on the CPU.
+// The code of one thread of the kernels that move words. window_body.hpp and reduction_body.hpp have the code of the
+// other kernels. nvcc compiles this code for the GPU; on the fake device, the CPU runs it.
 //
-// Memory translates an address of the program to one that may be dereferenced: the identity on the GPU, a shift into
-// its second mapping on the fake device. It also fetches what all threads of a tile need.
+// The parameter Memory translates an address of the program to an address that the code may use. On the GPU it is the
+// same address. On the fake device, a shift leads to its second mapping. Memory also fetches data that all threads of a
+// tile need.
 #pragma once
 
 #include "pack/kernel_params.hpp"

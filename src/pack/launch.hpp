@@ -1,4 +1,4 @@
-// A launch, ready but for the addresses of the two ends.
+// A launch that is ready except for the addresses of the two ends.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// Transfers from layout to layout in one launch: their tiles are mixed, so that those that go over a link to another
-// GPU and those that stay run side by side. (Measured with prototypes on H200s: a halo of 74 MiB, of which 50 go over
-// NVLink, takes 173-200 us mixed, 260-270 one behind the other.) Boxes that meet in the same lines of memory, as
-// opposite faces of an array do, are moved at about the same time, too.
+// Transfers from layout to layout in one launch. Their tiles are mixed, so that transfers over a link to another GPU
+// and transfers within a GPU run at the same time. (Prototypes on H200s: a halo of 74 MiB, of which 50 MiB go over
+// NVLink, takes 173-200 us with mixed tiles, and 260-270 us if one transfer follows the other.) Boxes that share cache
+// lines, such as opposite faces of an array, are also moved at about the same time.
 //
-// A set of moves that comes again keeps its list of boxes on the device. At its first time each runs alone.
+// If a set of moves is repeated, its list of boxes is kept on the device. The first time, each move runs alone.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,8 @@ struct Member {
   bool is_remote = false;                    // to another process: over a link, perhaps
 };
 
-// Queues the moves, which the kernels of the entered context reach. What is returned is in use until they are done.
+// Queues the moves. The kernels of the entered context must be able to access their memory. The returned object is in
+// use until the moves are done.
 std::shared_ptr<const void> queue_merged(const device::Scope& here, const std::vector<Member>& members);
 
 }  // namespace tempi::pack

@@ -7,7 +7,7 @@
 
 namespace tempi::pack {
 
-// In proportion: each part of the list has the same share of each box.
+// The tiles are mixed in proportion: each part of the list has the same share of each box.
 std::vector<TileOfList> mixed_tiles(const std::vector<std::uint32_t>& tiles_of_boxes);
 
 }  // namespace tempi::pack

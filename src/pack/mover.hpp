@@ -1,4 +1,4 @@
-// Moves boxes on a GPU: one launch for a datatype, however many boxes it has.
+// Moves boxes on a GPU: one launch for a datatype, whatever the number of boxes.
 #pragma once
 
 #include "pack/box_move.hpp"

@@ -1,5 +1,5 @@
-// A plan: the description of a structure of datatypes. It never changes, and all datatypes of the structure share it.
-// Launches and uploads made from it are kept beside it (cache.hpp).
+// A plan: the analysed structure of datatypes. It never changes, and all datatypes with this structure share it.
+// Launches and uploads are kept in cache.hpp.
 //
 // Glossary
 //   element   one instance of the datatype; a move moves several, `extent` bytes apart

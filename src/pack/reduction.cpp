@@ -10,7 +10,7 @@ namespace tempi::pack {
 namespace {
 
 template <class Params, class Scalar>
-void reduce_on_cpu(const void* params, device::KernelThread at, const device::AddressShift& shift) {
+void run_thread(const void* params, device::KernelThread at, const device::AddressShift& shift) {
   reduce<Scalar>(*static_cast<const Params*>(params), Tile{at.tile, at.thread, at.threads}, ShiftedMemory{shift});
 }
 
@@ -21,15 +21,15 @@ struct KernelsOfScalar {
 };
 
 constexpr KernelsOfScalar kKernels[] = {
-#define TEMPI_SCALAR(name, type)                                                                  \
-  {sizeof(type),                                                                                  \
-   first_operation<type>,                                                                         \
-   last_operation<type>,                                                                          \
-   {"tempi_reduce_" #name, kReductionThreads, sizeof(Reduction), reduce_on_cpu<Reduction, type>}, \
-   {.symbol = "tempi_reduce_group_" #name,                                                        \
-    .most_threads = kReductionThreads,                                                            \
-    .param_bytes = sizeof(GroupReduction),                                                        \
-    .host_body = reduce_on_cpu<GroupReduction, type>,                                             \
+#define TEMPI_SCALAR(name, type)                                                               \
+  {sizeof(type),                                                                               \
+   first_operation<type>,                                                                      \
+   last_operation<type>,                                                                       \
+   {"tempi_reduce_" #name, kReductionThreads, sizeof(Reduction), run_thread<Reduction, type>}, \
+   {.symbol = "tempi_reduce_group_" #name,                                                     \
+    .most_threads = kReductionThreads,                                                         \
+    .param_bytes = sizeof(GroupReduction),                                                     \
+    .host_body = run_thread<GroupReduction, type>,                                             \
     .tells_its_end = true}},
 #include "pack/scalars.def"
 };
@@ -75,6 +75,19 @@ void launch_reduction(const device::Scope& here, ScalarType type, Operation oper
                          is_wide(in) && is_wide(inout)};
   here.launch(kernels_of(type, operation).two, grid_of(count, bytes_of(type), params.is_wide != 0), &params);
   count_call(Function::GPU, Outcome::launched);
+}
+
+void reduce_on_cpu(ScalarType type, Operation operation, const void* in, void* inout, std::uint64_t count) {
+  const device::AddressShift none{.outside = [](std::uintptr_t) {}};
+  GroupReduction of{};
+  of.inputs[0] = of.outputs[0] = static_cast<char*>(inout);
+  of.inputs[1] = static_cast<const char*>(in);
+  of.count = count;
+  of.operation = operation;
+  of.n_inputs = 2;
+  of.n_outputs = of.n_tiles = 1;
+  of.is_wide = is_wide(in) && is_wide(inout);
+  kernels_of(type, operation).group.host_body(&of, {.tile = 0, .thread = 0, .threads = 1}, none);
 }
 
 void launch_reduction(const device::Scope& here, ScalarType type, GroupReduction of) {

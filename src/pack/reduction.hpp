@@ -1,4 +1,4 @@
-// Reductions of buffers that a GPU reaches.
+// Reductions of buffers in memory that a GPU can access.
 #pragma once
 
 #include "device/device.hpp"
@@ -17,6 +17,9 @@ bool has_operation(ScalarType type, Operation operation);
 // inout[i] = inout[i] operation in[i] for `count` scalars, queued in the scope. Both buffers are aligned to a scalar.
 void launch_reduction(const device::Scope& here, ScalarType type, Operation operation, const void* in, void* inout,
                       std::uint64_t count);
+
+// The same on the CPU, at once.
+void reduce_on_cpu(ScalarType type, Operation operation, const void* in, void* inout, std::uint64_t count);
 
 // Queued in the scope. All buffers are aligned to a scalar; is_wide is set here.
 void launch_reduction(const device::Scope& here, ScalarType type, GroupReduction of);

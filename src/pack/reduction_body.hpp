@@ -1,8 +1,9 @@
-// The per-thread body of the reductions, for the GPU and for the fake device (kernel_body.hpp).
+// The code of one thread of the reductions, for the GPU and for the fake device (kernel_body.hpp).
 #pragma once
 
 #include <type_traits>
 
+#include "pack/float16.hpp"
 #include "pack/kernel_body.hpp"
 #include "pack/reduction_params.hpp"
 
@@ -27,6 +28,9 @@ template <class Scalar>
 inline constexpr bool is_located = false;
 template <class Value, class Index>
 inline constexpr bool is_located<Located<Value, Index>> = true;
+
+template <class Scalar>
+inline constexpr bool is_float16 = std::is_same_v<Scalar, Float16> || std::is_same_v<Scalar, BFloat16>;
 
 // The operations of a scalar that have a kernel, in the order of the enumeration. Those of a signed integer are its
 // unsigned one's, but for the minimum and the maximum (reduction.cpp).
@@ -74,8 +78,17 @@ TEMPI_DEVICE Scalar combined_plain(Scalar a, Scalar b) {
 }
 
 template <Operation kOperation, class Scalar>
+TEMPI_DEVICE Scalar combined_float16(Scalar a, Scalar b) {
+  const float wide_a = widened(a), wide_b = widened(b);
+  if constexpr (kOperation == Operation::minimum) return wide_a < wide_b ? a : b;
+  else if constexpr (kOperation == Operation::maximum) return wide_a > wide_b ? a : b;
+  else return narrowed<Scalar>(combined_plain<kOperation>(wide_a, wide_b));
+}
+
+template <Operation kOperation, class Scalar>
 TEMPI_DEVICE Scalar combined(Scalar a, Scalar b) {
-  if constexpr (is_complex<Scalar>) return combined_complex<kOperation>(a, b);
+  if constexpr (is_float16<Scalar>) return combined_float16<kOperation>(a, b);
+  else if constexpr (is_complex<Scalar>) return combined_complex<kOperation>(a, b);
   else if constexpr (is_located<Scalar>) return combined_located<kOperation>(a, b);
   else return combined_plain<kOperation>(a, b);
 }

@@ -21,6 +21,14 @@ enum class Operation : std::uint32_t {
   maximum_location,
 };
 
+// The bits of a 16-bit float (float16.hpp): IEEE 754's binary16; the upper half of a binary32.
+struct Float16 {
+  std::uint16_t bits;
+};
+struct BFloat16 {
+  std::uint16_t bits;
+};
+
 // The real part comes first, as in C, C++ and Fortran.
 template <class Real>
 struct alignas(2 * sizeof(Real)) Complex {

@@ -1,4 +1,4 @@
-// The choice of boxes to move through shared memory, and of their tiles.
+// Which boxes are moved through shared memory, and their tiles.
 #pragma once
 
 #include <optional>

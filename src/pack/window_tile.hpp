@@ -1,4 +1,4 @@
-// Places of a box's words, on both sides and in the image of a tile; the windows of a tile.
+// The positions of a box's words, on both sides and in the image of a tile, and the windows of a tile.
 #pragma once
 
 #include "pack/kernel_body.hpp"

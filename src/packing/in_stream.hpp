@@ -1,5 +1,5 @@
-// MPI_Pack and MPI_Unpack in a thread with a stream (device/stream_order.hpp): between buffers in device memory they
-// are queued in it, and return.
+// MPI_Pack and MPI_Unpack of a thread that has set a stream (device/stream_order.hpp). Between buffers in device
+// memory, the call queues its kernel in the stream and returns.
 #pragma once
 
 #include "pack/box_move.hpp"

@@ -1,4 +1,4 @@
-// MPI_Pack and MPI_Unpack, int and large-count forms, as one call.
+// MPI_Pack and MPI_Unpack, with int and with large counts, as one type of call.
 #pragma once
 
 #include "mpi/real.hpp"

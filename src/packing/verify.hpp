@@ -1,4 +1,5 @@
-// TEMPI_VERIFY: repeats every handled call in the plainest way, on host copies, by walking the type map.
+// TEMPI_VERIFY: repeats every call that TEMPI handles with the simplest code, on copies in host memory. This code
+// follows the type map.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// The edges of a vertex, as MPI_Dist_graph_create_adjacent takes them, and their way to the process that becomes it.
+// The edges of a vertex, as MPI_Dist_graph_create_adjacent takes them, and their transfer to the process that gets this
+// vertex.
 #pragma once
 
 #include <vector>

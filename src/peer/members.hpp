@@ -1,4 +1,5 @@
-// The communicators that this process has dealt with. A row is dropped with its communicator: handles are reused.
+// The communicators that this process has used. The data of a communicator is removed when the communicator is
+// destroyed, because MPI reuses handles.
 #pragma once
 
 #include <array>

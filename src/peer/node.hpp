@@ -1,16 +1,17 @@
-// The ranks of MPI_COMM_WORLD that run on the node of this one.
+// The ranks of MPI_COMM_WORLD that run on the node of this process.
 //
-// Sources, none of which asks another rank:
-//   PMIx                 the launcher's own list: Open MPI's mpirun, srun --mpi=pmix, other launchers with PMIx
-//   Hydra                the proxy of a node starts its ranks: the processes below it (MPICH, Intel MPI)
-//   Slurm                srun's list, SLURM_GTIDS
-//   a count of ranks     from the launcher, if it says that all or none of the others are here
-// Ranks may be placed in any way: their numbers tell nothing, nor do host names and boot ids, which nodes may share.
-// (MPI_Comm_split_type would tell for certain, and would wait for ever for ranks that run without this library.)
+// Sources, none of which communicates with another rank:
+//   PMIx              the list of the launcher: Open MPI's mpirun, srun --mpi=pmix, other launchers with PMIx
+//   Hydra             the ranks of a node are child processes of the launcher's proxy (MPICH, Intel MPI)
+//   Slurm             the list of srun, SLURM_GTIDS
+//   a count of ranks  from the launcher, if it says that all other ranks are on this node, or none
+// The ranks may be placed in any way. Neither rank numbers nor host names nor boot ids identify a node, because several
+// nodes may share them. (MPI_Comm_split_type is certain, but it waits for ever for ranks that run without TEMPI.)
 //
-// A list counts if it fits MPI's rank and size, and the launcher's count where there is one: an outer launcher's
-// variables do not. Without one that counts no other rank is taken to be here: a rank that is here and not known to be
-// is served as those of other nodes, a rank elsewhere that was taken to be here would be predicted wrongly.
+// A list is valid if it agrees with MPI's rank and size, and with the launcher's count if there is one. The variables
+// of an outer launcher do not agree. Without a valid list, TEMPI assumes that no other rank is on this node. A rank of
+// this node that is not known is then handled like a rank of another node. The opposite error would make predictions
+// wrong.
 #pragma once
 
 #include <vector>

@@ -1,34 +1,35 @@
-// The processes of a communicator in another order, for reorder = 1 of the calls that make topologies
+// A communicator with the processes of another one in a new order, for reorder = 1 of the calls that make topologies
 // (TEMPI_PLACEMENT).
 //
 // Glossary
 //   parent     the program's communicator
 //   vertex     a rank of the topology that the program describes, and of the communicator that it gets
-//   ordered    a communicator of the parent's processes, in which each has the rank of the vertex that it becomes
-//   described  the edges that one process tells; MPI_Dist_graph_create lets any process tell any edge
+//   ordered    a communicator of the parent's processes, in which each process has the rank of its vertex
+//   described  the edges that one process passes to the call; in MPI_Dist_graph_create a process may pass any edge
 //
-// MPI's rules (MPI-4.1, 8.5): with reorder the library may give the processes any ranks. The topology itself stays: it
-// names vertices, and vertex i is rank i of the new communicator, whichever process that is. So the library's own call
-// with reorder = 0 and the program's arguments, on the ordered communicator, makes just what MPI permits: queries about
-// coordinates and neighbours, error handler, and the processes that a small grid leaves out are the library's. In
-// MPI_Dist_graph_create_adjacent alone a process tells the edges of its own vertex; these lists move to the processes
-// that become the vertices (edge_lists.hpp).
+// With reorder, MPI permits the library to give the processes any ranks (MPI-4.1, 8.5). The topology does not change:
+// vertex i is rank i of the new communicator, whichever process has this rank. Therefore, TEMPI calls the library with
+// reorder = 0 and the program's arguments, on the ordered communicator. This call makes a topology that MPI permits.
+// The library handles queries about coordinates and neighbours, the error handler, and the processes that a small grid
+// leaves out. Only in MPI_Dist_graph_create_adjacent does a process pass the edges of its own vertex. TEMPI sends these
+// lists to the processes that get the vertices (edge_lists.hpp).
 //
 // Steps of the agreement, on the parent, in this order:
 //   1. MPI_Comm_split_type: the processes of a node
-//   2. Gather to rank 0: the node, whether the arguments are usual ones, how many edges are told
-//   3. Bcast of the verdict: does rank 0 go on? Not if there is one node, one process on each, or any process with
-//      unusual arguments
-//   4. Gatherv of the edges; Bcast: does any rank change? Scatter of each process's new rank, and of that of the
-//      process whose former rank it is
+//   2. Gather to rank 0: the node, whether the arguments are usual, the number of edges
+//   3. Bcast of rank 0's decision to continue. It does not continue if there is one node, if each node has one process,
+//   or if a process has unusual arguments
+//   4. Gatherv of the edges; Bcast: does any rank change? Scatter of each process's new rank, and of the new rank of
+//   the process whose former rank it gets
 //   5. MPI_Comm_split: the ordered communicator
 //
-// Unusual arguments are those that the library may refuse or that have a meaning of their own: ranks outside of the
-// communicator (MPICH takes MPI_PROC_NULL), negative weights, missing arrays. One process may have them alone; since
-// all others learn of it before anything is changed, all pass the program's call on untouched, and the library reports
-// the error as it does without us. If rank 0 lacks the memory to find an order, all processes keep their ranks.
+// Unusual arguments are arguments that the library may refuse or that have a special meaning: ranks outside of the
+// communicator (MPICH accepts MPI_PROC_NULL), negative weights, missing arrays. It is enough that one process has them.
+// All processes learn this before TEMPI changes anything. Then all pass the program's call to the library unchanged,
+// and the library reports the error as without TEMPI. If rank 0 has not enough memory to compute an order, all
+// processes keep their ranks.
 //
-// Only rank 0 holds more than its own edges. All processes of the parent must run this library with TEMPI_PLACEMENT.
+// Only rank 0 stores more than its own edges. All processes of the parent must run TEMPI with TEMPI_PLACEMENT.
 #pragma once
 
 #include <functional>
@@ -39,7 +40,7 @@
 
 namespace tempi::peer {
 
-// True: topologies with reorder are placed.
+// True: TEMPI computes new ranks for topologies with reorder.
 bool places_ranks() noexcept;
 
 // The topology as one process describes it.
@@ -52,7 +53,7 @@ struct Topology {
 // The parent in the order of the vertices, or the parent itself.
 class Ordered {
  public:
-  // No order was looked for: `reorder` is the library's to decide.
+  // TEMPI has not searched for an order: the library decides on `reorder`.
   explicit Ordered(Handle parent) : comm_(parent) {}
   // Collective. `describe(size)` is called with the number of processes and may throw.
   Ordered(Handle parent, const std::function<Topology(int size)>& describe) noexcept;
@@ -65,8 +66,8 @@ class Ordered {
   // The argument for the library's call.
   int reorder(int of_program) const { return is_decided_ ? 0 : of_program; }
 
-  // This process's rank in the parent, if the order is another one; and the rank of the process there that had the
-  // rank of this one's vertex in the parent.
+  // If the order has changed: this process's rank in the parent, and the rank in the ordered communicator of the
+  // process that had the rank of this process's vertex in the parent.
   int former_rank() const { return former_rank_; }
   int source() const { return source_; }
 

@@ -1,18 +1,19 @@
 // The process at the other end of a message.
 //
 // Glossary
-//   peer       a process of MPI_COMM_WORLD, as an object; a process that is not in it has none
-//   resolved   a (communicator, rank) is resolved once to its peer; in an inter-communicator the rank is one of the
-//              remote group
-//   wildcard   MPI_ANY_SOURCE has no peer, nor has a process that was spawned
+//   peer      an object for a process of MPI_COMM_WORLD; a process outside of MPI_COMM_WORLD has no peer
+//   resolved  a pair (communicator, rank) is resolved once to its peer; in an inter-communicator it is a rank of the
+//             remote group
+//   wildcard  MPI_ANY_SOURCE has no peer; a spawned process has none either
 //
 // Invariants
-//   Data about a communicator is dropped at its destruction (mpi/destruction.hpp). One whose destruction can not be
-//   watched is resolved at each message. A peer object stays until the process ends; the ranks of other nodes share
-//   one. Peers are found without messages: each end must decide alone.
+//   Data about a communicator is removed when the communicator is destroyed (mpi/destruction.hpp). If TEMPI cannot
+//   watch its destruction, ranks are resolved again for each message. A peer object exists until the process ends. The
+//   ranks of other nodes share one object. TEMPI finds peers without messages, because each end must decide alone.
 //
-// The ranks of this node are known from the launcher (node.hpp), or are taken to be on other nodes. Ranks of one node
-// are taken to use its GPUs in turn, as programs do that choose theirs by their local rank.
+// The launcher gives the ranks of this node (node.hpp). If it does not, TEMPI assumes that the other ranks are on other
+// nodes. TEMPI assumes that the ranks of one node use its GPUs in turn, as in programs that choose the GPU by the local
+// rank.
 #pragma once
 
 #include <memory>
@@ -56,18 +57,20 @@ bool is_on_this_node(int rank) noexcept;
 // Takes a few ns, with MPI_COMM_WORLD less. Null if there is no peer.
 const KnownPeer* find(Handle comm, int rank) noexcept;
 
-// The rank is a process of this node; a negative rank: a member other than this process may be, of MPI_COMM_SELF any
-// one of the node (it stands for the processes of a window or a file). Of a communicator that is known to be valid.
+// True if the rank is a process of this node. For a negative rank: true if a member other than this process may be on
+// this node. MPI_COMM_SELF represents the processes of a window or a file, so for it any process of the node counts.
+// The communicator must be known to be valid.
 bool may_be_node_peer(Handle comm, int rank) noexcept;
 
-// Locality for a message of host memory. An unknown peer is taken to be as far as the farthest rank.
+// Locality for a message of host memory. An unknown peer counts as the farthest rank.
 model::Peer host_peer(Handle comm, int rank) noexcept;
 
-// Locality for a message of GPU memory: the relation of the GPUs that both ends are taken to use. An unknown peer is
-// taken to use another GPU, on another node if there are several.
+// Locality for a message of GPU memory: the relation of the GPUs that the two ends probably use. TEMPI assumes that an
+// unknown peer uses another GPU, on another node if there are several nodes.
 model::Locality locality(Handle comm, int rank) noexcept;
 
-// Forgets all communicators: MPI, or a session, is about to shut down, which destroys them without notice.
+// Removes the data of all communicators: MPI, or a session, is about to shut down, and destroys them without a
+// callback.
 void forget_peers() noexcept;
 
 }  // namespace tempi::peer

@@ -1,4 +1,4 @@
-// The PMIx client that the MPI library uses, if it does.
+// The PMIx client of the MPI library, if the library uses PMIx.
 #pragma once
 
 #include <vector>

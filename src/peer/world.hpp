@@ -1,4 +1,4 @@
-// The ranks of MPI_COMM_WORLD as seen from this process.
+// The ranks of MPI_COMM_WORLD, as this process sees them.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The vertices of a communication graph, and the weight between them.
+// The vertices of a communication graph, and the weights of the edges between them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Groups of vertices with heavy edges, grown vertex by vertex.
+// Groups of vertices with heavy edges. A group grows by one vertex at a time.
 #pragma once
 
 #include "placement/graph.hpp"

@@ -1,8 +1,9 @@
-// Functions of MPI that a program looks up in the handle of an MPI library, by dlsym(3), as MPI.jl, numba-mpi, cffi and
-// ctypes do. They are the library's, whatever is loaded before it: who stands in for dlsym finds those of the shim.
+// MPI functions that a program looks up with dlsym(3) in the handle of an MPI library, as MPI.jl, numba-mpi, cffi and
+// ctypes do. Such a lookup finds the functions of the library, whatever is preloaded. Therefore, TEMPI replaces dlsym,
+// and returns the functions of the shim.
 //
-// The library that defines dlsym ends it with a jump to the next one: the loader takes the place of RTLD_NEXT and
-// RTLD_DEFAULT from the address that the call returns to.
+// The library that defines dlsym ends the function with a jump to the next dlsym. The reason: for RTLD_NEXT and
+// RTLD_DEFAULT, the loader uses the return address to find the caller.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// A file's bytes in memory. Reading behind the end gives nothing.
+// The bytes of a file in memory. Reading beyond the end returns nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The MPI that a program or library needs.
+// The MPI library that a program or library needs.
 #pragma once
 
 #include <string>

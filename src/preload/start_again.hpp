@@ -1,4 +1,4 @@
-// The running program, started again with another library preloaded.
+// Starts the running program again with another library preloaded.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The beginning and the end of MPI in this process.
+// The start and the end of MPI in this process.
 #pragma once
 
 namespace tempi::process {
@@ -8,7 +8,7 @@ enum class World { yes, no };
 void begin(World world) noexcept;
 
 // Before MPI_Finalize and MPI_Session_finalize. The last of them shuts MPI down, which destroys datatypes and
-// communicators without notice: nothing is known of them from then on. The world's releases all our resources.
+// communicators without a callback, so TEMPI removes its data about them. MPI_Finalize releases all resources of TEMPI.
 void end_world() noexcept;
 void end_session() noexcept;
 // MPI_Session_finalize has failed.

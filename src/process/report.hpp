@@ -1,5 +1,6 @@
-// TEMPI_REPORT: the outcomes of the calls of a node's ranks. It sends no message: ranks without the shim or the option
-// are not affected, and no rank waits. The last rank of a node prints one table on standard error.
+// TEMPI_REPORT: the outcomes of the calls of the ranks of a node. The report sends no message. Therefore, it does not
+// affect ranks without the shim or the option, and no rank waits for another. The last rank of a node prints one table
+// on standard error.
 #pragma once
 
 namespace tempi::process {

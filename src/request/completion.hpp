@@ -1,5 +1,5 @@
-// Wait, Test and their relatives over arrays of requests, some of which are managed. `real`: the functions that the
-// program's call goes to, MPI_ or PMPI_. Addresses of requests are the program's.
+// MPI_Wait, MPI_Test and the other completing calls over arrays of requests, some of which are managed. `real`: the
+// functions to which the program's call goes, MPI_ or PMPI_. Addresses of requests are those of the program.
 #pragma once
 
 #include "mpi/real.hpp"
@@ -9,8 +9,8 @@ namespace tempi::message {
 
 int wait(const Real& real, void* request, MPI_Status* status);
 int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses);
-// For messages that TEMPI itself posts. The error handler of each message's communicator is told of its error. (MPICH's
-// MPI_Waitall tells that of MPI_COMM_WORLD.) The statuses have the codes.
+// For messages that TEMPI itself posts. For an error, the error handler of the message's communicator is called.
+// (MPICH's MPI_Waitall calls the one of MPI_COMM_WORLD.) The statuses have the codes.
 int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses);
 int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status);
 int wait_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses);

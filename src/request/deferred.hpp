@@ -1,6 +1,6 @@
-// Unpacking that is queued and not waited for (device/stream_order.hpp). The call that completes the receive lets the
-// stream of its thread wait for it; without a stream, the CPU waits. Another call may have queued it: a query of the
-// request, or a call about another message.
+// Unpacking that is queued, but that the call does not wait for (device/stream_order.hpp). The call that completes the
+// receive lets the stream of its thread wait for the unpacking. If the thread has no stream, the CPU waits. Another
+// call may have queued the unpacking: a query of the request, or a call about another message.
 #pragma once
 
 #include "request/message.hpp"

@@ -1,11 +1,12 @@
-// Completion of requests that the library has completed: received packed buffers are unpacked, requests released, and
-// status and code passed to the program.
+// What happens after the library has completed requests: received packed bytes are unpacked, requests are released, and
+// the program gets status and code.
 //
-// A code alone is not reliable: if the program's error handler returns, MPICH reports success of a failed call. The
-// memory that a call has written shows its effect: a request that is no longer null, a filled status, an error in it.
+// A return code alone is not reliable: if the program's error handler returns, MPICH reports success of a failed call.
+// The memory that a call has written shows its effect: a request that is no longer null, a filled status, an error in
+// the status.
 //
-// TEMPI never queries a request that the program's call completes, because a query makes MPICH's persistent request
-// inactive, ends the request of a file, and calls another error handler than the completing call.
+// TEMPI never queries a request that a call of the program completes. A query makes a persistent request of MPICH
+// inactive, ends the request of a file operation, and calls another error handler than the completing call.
 #pragma once
 
 #include <climits>
@@ -93,7 +94,7 @@ void note_told(const MessagePtr& message, MPI_Status* status, int code) noexcept
 // said that the request is complete. (MPICH may write no status of a send.)
 bool is_complete(const Message& message, const void* slot, const MPI_Status& status, bool is_said) noexcept;
 
-// For calls about one request: the code of the call. The library has told the error handler of its own errors.
+// For calls about one request: the code of the call. The library has called the error handler for its own errors.
 int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noexcept;
 
 // After Waitall and Testall. `are_said`: the call has said that all are complete.
@@ -115,9 +116,9 @@ void end_message(Message& message) noexcept;
 void say_nobody(MPI_Status& status) noexcept;
 
 // The library's MPI_Wait, or MPI_Test for a request that is inactive to it; `message` is null if the request is not
-// ours. Open MPI 5: MPI_Wait reads the status of a request that was never started, which nobody has written; a 76 there
-// is MPI_ERR_PROC_FAILED_PENDING. MPICH: MPI_Test would complete again the request of a file that a query has reported
-// complete, so MPI_Wait is called. Both libraries: MPI_Test of an inactive request returns at once.
+// managed. Open MPI 5: MPI_Wait reads the status of a request that was never started, which nobody has written; a 76
+// there is MPI_ERR_PROC_FAILED_PENDING. MPICH: MPI_Test would complete again the request of a file that a query has
+// reported complete, so MPI_Wait is called. Both libraries: MPI_Test of an inactive request returns at once.
 int library_wait(const Real& real, const Message* message, void* slot, MPI_Status* status) noexcept;
 
 // Ends the continuation, if there is one.

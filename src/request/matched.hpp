@@ -1,4 +1,5 @@
-// The communicators of matched messages: MPI_Mrecv does not name its communicator, whose error handler is told.
+// The communicators of matched messages. MPI_Mrecv does not name its communicator, but TEMPI must call the error
+// handler of the communicator.
 #pragma once
 
 #include <mutex>

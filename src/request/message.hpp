@@ -15,22 +15,23 @@
 //     End        source or destination of a box move (pack/box_move.hpp)
 //
 // Glossary
-//   managed    a request is managed in three cases; all others are the library's alone:
-//              - the message has a transfer
-//              - its bytes go by other messages
-//              - it is an undecided receive (transport/ipc/undecided.hpp)
-//   transfer   a buffer of the message that is ours, with its packed bytes (transfer/transfer.hpp)
-//   state      the place of the message between its call and its end (request/state.hpp)
-//   active     the program waits for it: every state but "inactive" and "ended"
-//   collective a message of a collective call: its transfers are those of all peers; or it has only a continuation; no
-//              status tells its bytes
-//   continuation   what else the request stands for: the send of an Isendrecv, the messages or the kernels of a
-//                  collective call
+//   managed       a request is managed in three cases (the library alone handles all other requests):
+//                 - the message has a transfer
+//                 - other messages carry its bytes
+//                 - it is an undecided receive (transport/ipc/undecided.hpp)
+//   transfer      a buffer of the message that TEMPI handles, with its packed bytes (transfer/transfer.hpp)
+//   state         the position of the message between its call and its end (request/state.hpp)
+//   active        the program waits for the message: every state except "inactive" and "ended"
+//   collective    a message of a collective call. Its transfers are those of all peers, or it has only a continuation.
+//                 No status has its number of bytes
+//   continuation  other work that the request represents: the send of an Isendrecv, or the messages or kernels of a
+//                 collective call
 //
 // Invariants
-//   The handle that the program holds is a real request of the library: a receive's own request, or a persistent send
-//   that is started when its bytes are packed, or never (request/state.hpp).
-//   The engine keeps every message with such a handle, except while a call completes it: that call has taken it.
+//   The handle that the program holds is a real request of the library. It is a receive's own request, or a persistent
+//   send. The persistent send is started when its bytes are packed, or never (request/state.hpp).
+//   The engine keeps every message with such a handle, except while a call completes it. This call has taken the
+//   message.
 //   A message with a continuation is not complete, whatever its own state.
 #pragma once
 
@@ -58,13 +59,13 @@ struct LastCached {
 class Continuation {
  public:
   virtual ~Continuation() = default;
-  // Always true with `waits`. The message's start_code tells of failures that no error handler was told of.
+  // Always true with `waits`. The message's start_code has failures for which no error handler was called.
   virtual bool has_ended(Message& message, bool waits) noexcept = 0;
 };
 
 using MessagePtr = std::shared_ptr<Message>;
 
-// Kept by the message of a collective call beside its packed buffers, for as long as the library may read it.
+// Data that the message of a collective call keeps beside its packed buffers, while the library may read it.
 class CompletionHook {
  public:
   virtual ~CompletionHook() = default;

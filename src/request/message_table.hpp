@@ -1,6 +1,6 @@
-// Handle of a request -> message. Calls over arrays take and put back every message of the array, hence open
-// addressing: a slot keeps its key (the library uses handles again and again), its message comes and goes without an
-// allocation.
+// A map from request handles to messages. Calls over arrays take every message of the array and put it back. Therefore,
+// the table uses open addressing: a slot keeps its key, because the library reuses handles, and its message is added
+// and removed without an allocation.
 #pragma once
 
 #include <cstdint>

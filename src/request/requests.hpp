@@ -1,4 +1,4 @@
-// The program's array of requests, and the managed ones among them.
+// The program's array of requests, and the managed requests in it.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ class Requests {
  public:
   // Empty if `is_sound` is false: a call that the library will refuse completes nothing.
   Requests(bool is_sound, int count, void* program);
-  // Messages that nobody has taken go back to the engine.
+  // Messages that no call has taken return to the engine.
   ~Requests();
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;

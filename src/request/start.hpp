@@ -1,5 +1,5 @@
-// Starting persistent requests, some of which are managed. `real` is the layer below the name that the program called;
-// addresses of requests are the program's.
+// Starts persistent requests, some of which are managed. `real` is the layer below the name that the program called.
+// Addresses of requests are those of the program.
 #pragma once
 
 #include "mpi/real.hpp"

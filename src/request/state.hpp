@@ -1,9 +1,9 @@
-// The state of a message: request/states.def has the states with their invariants, and the steps.
+// The state of a message. request/states.def lists the states with their invariants, and the steps.
 //
 //   inactive ──▶ pending ──▶ started ───────────▶ inactive | ended     a send
-//                   │           └────▶ seen ────▶ inactive | ended     told complete, but not completed: get_status
-//                   ├──────▶ delivered ─────────▶ inactive | ended     straight into the receiver's buffer
-//                   ├──────▶ fin_sent ───▶ delivered | failed          the same, its FIN message first
+//                   │           └────▶ seen ────▶ inactive | ended     MPI_Request_get_status found it complete
+//                   ├──────▶ delivered ─────────▶ inactive | ended     written into the receiver's buffer
+//                   ├──────▶ fin_sent ───▶ delivered | failed          the same; the FIN message is sent first
 //                   ├──────▶ withdrawn ─────────▶ inactive | ended     MPI_Cancel before it was started
 //                   └──────▶ failed ────────────▶ inactive | ended     packing or MPI_Start failed
 //   inactive ──▶ started ──▶ ...                                       a receive, MPI_Ibsend
@@ -12,15 +12,16 @@
 //   inactive ──▶ failed ────────────────────────▶ inactive | ended     the library refuses an MPI_Isendrecv's receive
 //   inactive ──▶ ended                                                 never started, freed; or cached and not reused
 //
-// A message whose request is the program's own persistent one goes back to "inactive", and the program may start it
-// again. A message that is cached (transfer/repeated_calls.hpp) also goes back to "inactive", until a later call takes
-// it over. Every other message ends. MPI_Request_free changes no state of an active message: the engine completes it in
-// place of the program.
+// If the request of a message is the program's own persistent request, the message returns to "inactive", and the
+// program may start it again. A message that is cached (transfer/repeated_calls.hpp) also returns to "inactive", until
+// a later call takes it over. Every other message ends. MPI_Request_free does not change the state of an active
+// message: the engine completes the message in place of the program.
 //
 // Invariants
-//   Only the engine, under its lock, brings messages into the states "pending" and "fin_sent", and out of them.
-//   All other steps are made by the thread that makes the message, or that calls MPI with its request: one at a time.
-//   Nobody but the library touches the packed buffer of a started message.
+//   Only the engine, under its lock, changes a message to or from the states "pending" and "fin_sent".
+//   All other steps are made by the thread that creates the message, or by a thread that calls MPI with its request:
+//   one thread at a time.
+//   Only the library accesses the packed bytes of a started message.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// Receives whose bytes arrive in bounce buffers: a call that waits for them unpacks the bytes meanwhile. It polls the
-// library with calls that complete requests, never with a query (request/finish.hpp), and no other thread may look at
-// its messages.
+// Receives whose bytes arrive in bounce buffers. A call that waits for these receives unpacks the bytes that have
+// arrived. It polls the library with calls that complete requests, never with a query (request/finish.hpp). No other
+// thread may access its messages.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tempi::message {
 
-// The library's MPI_Wait. `message` is null if the request is not ours.
+// The library's MPI_Wait. `message` is null if the request is not managed.
 int wait_for(const Real& real, Message* message, void* slot, MPI_Status* status) noexcept;
 
 // Waits for the requests one by one: each status has the code of its call.

@@ -1,21 +1,22 @@
-// Persistent requests that are started and completed in the order of a stream of the program (TEMPI_Start_enqueue and
-// its relatives, include/tempi.h). The CPU does not wait for the stream, nor the stream for the CPU.
+// Persistent requests that are started and completed in the order of a stream of the program (TEMPI_Start_enqueue,
+// TEMPI_Wait_enqueue and their array forms, include/tempi.h). The CPU does not wait for the stream, and the stream does
+// not wait for the CPU.
 //
-//     TEMPI_Startall_enqueue    notes the requests, and publishes the ends of their channels the first time
-//     TEMPI_Waitall_enqueue     the first time: waits until each end has found the other one, or there is no channel
-//                               then: one kernel in the stream for all requests that have a channel
+//   TEMPI_Startall_enqueue  records the requests; the first start of a request also publishes the end of its channel
+//   TEMPI_Waitall_enqueue   the first wait of a request waits until both ends have found each other, or until there is
+//                           no channel. Then it queues one kernel in the stream for all requests that have a channel
 //
-// Two ways
-//   channel    the transport lets a kernel write into the buffer of the other end, and wait for it
-//              (pack/exchange.hpp); can be captured into a graph
-//   ordinary   all other requests: the CPU waits for the stream, starts them in their order, and waits for them as
-//              MPI_Waitall does
+// A request is exchanged in one of two ways:
+//   channel   the transport lets a kernel write into the buffer of the other end, and wait for the other end
+//             (pack/exchange.hpp). The kernel can be captured into a graph
+//   ordinary  all other requests: the CPU waits for the stream, starts the requests in their order, and waits for them
+//             like MPI_Waitall
 //
 // Invariants
-//   A wait carries out all exchanges that were started on its stream, whichever requests it names: a peer may wait for
-//   any of them.
+//   A wait carries out all exchanges that were started on its stream, whichever requests it names, because a peer may
+//   wait for any of them.
 //   The kernel is queued before the CPU waits for ordinary requests.
-//   Both ends of a channel take the same way for good.
+//   Both ends of a pair use the same way, and never change it.
 #pragma once
 
 #include "device/device.hpp"

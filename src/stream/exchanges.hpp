@@ -19,8 +19,8 @@ struct EnqueuedEnd {
 std::shared_ptr<pack::PreparedExchange> prepared_exchange(const device::Scope& stream, bool is_captured,
                                                           const std::vector<EnqueuedEnd>& ends);
 
-// The request of this end has ended. Kernels that are queued, and captured graphs, may use the end for longer. With the
-// lock "enqueued".
+// The request of this end has ended. Queued kernels and captured graphs may still use the end. Call it with the lock
+// "enqueued".
 void forget_exchanges_of(const ChannelEnd& end) noexcept;
 
 }  // namespace tempi::message

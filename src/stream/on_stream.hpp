@@ -1,4 +1,4 @@
-// The requests that are started on streams, and their channels.
+// The requests that were started on streams, and their channels.
 #pragma once
 
 #include <memory>
@@ -40,7 +40,7 @@ void take_back(const AllStarted& started);
 
 bool has_channel(const Started& one);
 std::string why_ordinary(const Started& one);  // of one without a channel
-// Returns when each end has found the other one, or has given up.
+// Returns when each end has found the other end, or has stopped searching.
 void await_channels(const AllStarted& all);
 
 }  // namespace tempi::message

@@ -1,15 +1,18 @@
-// A point-to-point call as the entries of interpose/ describe it, and the one place where it becomes a message.
+// A point-to-point call, as the entries of interpose/ describe it. Only this code turns such a call into a message.
 //
 // Glossary
-//   envelope   one buffer of a call with the rank at its other end: outgoing or incoming; a call has one or both
-//   untouched  the library's function of the call's name, over the program's own arguments
-//   given      a buffer as the library gets it: the program's, or the packed buffer of an envelope that is ours
-//   over       the library's function applied to given buffers: that of the call's name; for a nonblocking send, the
-//              one that makes its persistent request
+//   envelope   one buffer of a call, with the rank at its other end; a call has an outgoing envelope, an incoming one,
+//              or both
+//   untouched  the library's function with the name of the call, with the program's own arguments
+//   given      a buffer as the library gets it: the program's buffer, or the packed buffer of an envelope that TEMPI
+//              handles
+//   over       the library's function applied to given buffers: the function with the name of the call or, for a
+//              nonblocking send, the function that makes its persistent request
 //
 // Invariants
-//   A buffer that TEMPI does not handle is passed on unchanged, also if TEMPI handles the other buffer of the call. If
-//   TEMPI handles neither, the library's function is called untouched, once, and nothing is kept.
+//   If TEMPI does not handle a buffer, the library gets it unchanged, also if TEMPI handles the other buffer of the
+//   call. If TEMPI handles neither buffer, it calls the library's function untouched, once, and keeps no data of the
+//   call.
 #pragma once
 
 #include <optional>
@@ -41,7 +44,7 @@ struct Call {
   const Envelope& envelope() const { return out != nullptr ? *out : *in; }  // of a call that has one
   Handle comm() const { return envelope().buffer.comm; }
   bool blocks() const { return lifetime == Lifetime::call; }
-  // Pending sends must start first: the call may block, or its message must not overtake theirs.
+  // Pending sends must start first: the call may block, or its message must not overtake their messages.
   bool comes_after_pending() const { return blocks() || (out != nullptr && lifetime != Lifetime::programs); }
   // True if the library will accept the address for its result.
   bool is_sound() const {
@@ -63,7 +66,8 @@ struct Endpoints {
 // Runs the call after its endpoints have been found; they become the packed buffers' endpoints.
 int run_found(const Call& call, Endpoints&& endpoints, Untouched untouched, Over over);
 
-// MPI_Isendrecv of which at least one buffer is ours: two messages, of which the program holds the receive's request.
+// An MPI_Isendrecv of which TEMPI handles at least one buffer: two messages. The program holds the request of the
+// receive.
 int isendrecv(const Call& call, Endpoints&& endpoints);
 
 // The send part of an MPI_Isendrecv, by MPI_Isend or by a request of our own. `sent`: its request.
@@ -81,10 +85,10 @@ struct Made {
 };
 Made make_message(const Call& call, FoundEndpoint&& found, Over over);
 
-// Runs the call if the quick answer does not apply.
+// Runs the call if the fast check is false.
 int run_closely(const Call& call, Untouched untouched, Over over) noexcept;
 
-// The quick answer: true for calls of one envelope that belong to the library.
+// The fast check: true for calls of one envelope that the library handles.
 inline bool belongs_to_library(const Call& call) noexcept {
   if (!call.is_sound()) return true;
   const bool has_one_envelope = call.out == nullptr || call.in == nullptr;
@@ -102,7 +106,7 @@ int pass_on(const Call& call, const Fn& untouched) {
 // For an undecided receive in host memory: the call that completes it tells `undecided` which message it has matched.
 int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouched, Over over);
 
-// The call is the library's.
+// The library handles the call.
 template <class FnUntouched, class FnOver>
 int pass_on_noted(const Call& call, const FnUntouched& untouched, const FnOver& over) {
   const bool is_persistent = call.lifetime == Lifetime::programs;

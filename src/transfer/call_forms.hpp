@@ -1,5 +1,5 @@
-// Shared by the point-to-point calls. A call has two forms: with int counts, and with large ones (_c) if the program
-// called that and the library has it.
+// Code for all point-to-point calls. A call has two forms: with int counts and with large counts (_c). The large form
+// is used if the program called it and the library has it.
 #pragma once
 
 #include <climits>
@@ -46,7 +46,7 @@ int call_form(Large large, Handle comm, std::initializer_list<Count> counts, con
   return call_small();
 }
 
-// Errors of ours become MPI errors.
+// Turns errors of TEMPI into MPI errors.
 template <class Fn>
 int guarded(Handle comm, const Fn& fn) noexcept {
   try {
@@ -56,7 +56,7 @@ int guarded(Handle comm, const Fn& fn) noexcept {
   }
 }
 
-// The same for a call that may learn of a message that has arrived.
+// The same for a call that may find an arrived message.
 template <class Fn>
 int guarded_and_tended(Handle comm, const Fn& fn) noexcept {
   return Engine::tended(guarded(comm, fn));

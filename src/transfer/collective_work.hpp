@@ -1,5 +1,5 @@
-// Collective calls that are pending: they go on in MPI calls, and by the progress thread while the program makes none.
-// collective/ includes transfer/, so that its functions are found here.
+// Pending collective calls. MPI calls advance them, and the progress thread advances them while the program makes no
+// MPI call. collective/ includes transfer/, so transfer/ calls its functions through these pointers.
 #pragma once
 
 #include <atomic>

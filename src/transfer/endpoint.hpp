@@ -1,4 +1,4 @@
-// From the arguments of a message to one of its endpoints, as the strategies need it.
+// From the arguments of a message to one of its endpoints, for the strategies.
 #pragma once
 
 #include <optional>
@@ -20,11 +20,12 @@ struct Buffer {
   Handle comm;
 };
 
-// The quick answer for the many messages of the library. True: certainly the library's. False: find_endpoint decides.
+// The fast check for messages that the library handles. True: certainly handled by the library. False: find_endpoint
+// decides.
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept;
 
-// No endpoint: the call, or this buffer of it, is the library's. A refusal: the code of the library, which has told the
-// error handler.
+// No endpoint: the library handles the call, or this buffer of it. A refusal: the code of the library, which has called
+// the error handler.
 struct FoundEndpoint {
   std::optional<Endpoint> endpoint;
   std::optional<int> refusal{};
@@ -35,7 +36,7 @@ FoundEndpoint find_endpoint(const Buffer& buffer, int peer);
 // Into the report and the timeline: a call whose message travels by `strategy`.
 void count_endpoint(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy, bool on_gpu);
 
-// Messages are the library's by an option.
+// An option passes messages to the library.
 bool is_switched_off() noexcept;
 
 // The library's error code if it refuses the datatype (not committed, ...) or the communicator. Touches no buffer.

@@ -1,16 +1,16 @@
 // The request engine: which requests are managed, and which sends are pending.
 //
-// Sends start in the order of the program's calls: the pending ones form a queue, and whoever sends past it finishes
-// the queue first. A message starts in its own call when nothing is queued before it and its packing is complete or
-// short; other messages stay pending until the program's next call or a thread starts them
-// (transfer/progress_mode.hpp). Unmatched sends stand outside of the queue (transfer/unmatched_sends.hpp).
+// Sends start in the order of the program's calls. The pending sends form a queue. A call that must send past the queue
+// first finishes the queue. A message starts in its own call if the queue is empty and its packing is complete or
+// short. Other messages remain pending until the next call of the program, or a thread, starts them
+// (transfer/progress_mode.hpp). Unmatched sends are outside of the queue (transfer/unmatched_sends.hpp).
 //
-// When a call waits for the kernel of a direct message, it sends an early FIN: the FIN message goes while the kernel
-// runs, and the send ends after both. If the receiver is another process, the call then waits for the kernel at once:
-// that process may be waiting, and the library does not look at our kernels.
+// When a call waits for the kernel of a direct message, it sends an early FIN: it sends the FIN message while the
+// kernel runs, and the send ends after both. If the receiver is another process, the call then immediately waits for
+// the kernel, because the receiver may be waiting for it, and the library does not query the kernels of TEMPI.
 //
-// A recursive lock guards all state (base/call_lock.hpp): error handlers of the program, called by the library while it
-// starts our requests, may call MPI.
+// A recursive lock guards all state (base/call_lock.hpp). It is recursive, because the library can call error handlers
+// of the program while it starts requests of TEMPI, and these handlers may call MPI.
 #pragma once
 
 #include <atomic>
@@ -97,9 +97,9 @@ class Engine {
   enum class Look : std::uint8_t { by_others, in_vain, useful };
   Look look_after_pending() noexcept;
   bool has_pending() noexcept;
-  // It changes with each call that looks after pending sends.
+  // It changes with each call that starts pending sends.
   static std::uint64_t n_calls() { return n_calls_.load(std::memory_order_relaxed); }
-  // In a forked child: the messages are its parent's.
+  // In a forked child: forgets the messages, because they belong to the parent.
   static void forget_all() noexcept;
   // Takes the pending send of this request out of the queue: it will never start. False where there is none, or it has
   // started. Other threads may be looking at the request.
@@ -167,7 +167,7 @@ class Engine {
   void start_packed(bool waits) noexcept;
   void launch() noexcept;
   void count_work() noexcept;
-  // Not exact where threads meet.
+  // Not exact if several threads make calls at the same time.
   static void count_call() noexcept { n_calls_.store(n_calls() + 1, std::memory_order_relaxed); }
   void count_managed() noexcept { n_managed_.store(managed_.size(), std::memory_order_relaxed); }
   void start(Message& message) noexcept;

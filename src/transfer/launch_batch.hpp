@@ -1,9 +1,10 @@
-// A launch batch: sends that the program posts one after the other, before a call that waits for them or looks at them.
+// A launch batch: consecutive sends of the program before a call that waits for them or queries them.
 //
-// The first send of a launch batch starts in its call, the others wait for each other and share launches. If the last
-// batch with several sends began with the same communicator, peer and tag, also the first one waits. Direct messages
-// wait for the end of such a launch batch, however many bytes they have: in one launch they share lines of memory. They
-// do not wait if the program computed between the sends of the last launch batch and its end; nor longer than kLongest.
+// The first send of a launch batch starts in its call. The other sends wait for each other, and share launches. If the
+// last batch with several sends began with the same communicator, peer and tag, the first send also waits. Direct
+// messages wait until the batch ends, whatever their size, because in one launch they share cache lines. Two
+// exceptions: they do not wait if, in the last launch batch, the program computed between the sends and the end of the
+// batch. They never wait longer than kLongest.
 #pragma once
 
 #include <chrono>
@@ -19,12 +20,12 @@ class LaunchBatch {
   void add(Message& message) {
     if (n_++ == 0) first_ = name_of(message);
   }
-  // A send of it has been waited for in its call.
+  // A send of the batch has waited in its own call.
   void note_awaited() { was_awaited_ = true; }
   bool may_await() const { return !was_awaited_ && !expects_several(); }
   bool expects_several() const { return first_ == first_of_several_; }
   bool is_open() const { return n_ > 0; }
-  // Direct messages that are enough for a launch wait for the end.
+  // True if direct messages that fill a launch may still wait for the end of the batch.
   bool may_wait() const {
     return expects_several() && !ends_late_ && (!enough_since_ || Clock::now() - *enough_since_ < kLongest);
   }

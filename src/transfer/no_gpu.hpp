@@ -1,4 +1,4 @@
-// The shortest way through, of a process without a GPU in use.
+// The fast path of a process that uses no GPU.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ inline bool is_for_library(const KnownType& type, Count count, int peer, Handle 
   return type.library_counts[where].load(std::memory_order_relaxed) == count;
 }
 
-// A message that the library gets untouched.
+// True for a message that TEMPI passes to the library unchanged.
 inline bool passes(Handle datatype, Count count, int peer, Handle comm) noexcept {
   if (!is_without_gpu()) return false;
   if (!packs_host_memory.load(std::memory_order_relaxed)) return true;
@@ -38,12 +38,13 @@ inline bool passes(Handle datatype, Count count, int peer, Handle comm) noexcept
   return type != nullptr && is_for_library(*type, count, peer, comm);
 }
 
-// The same of a call that goes behind pending sends, or may complete messages: nothing is to be done beside.
+// The same for a call that must come after pending sends, or that may complete messages: true if TEMPI has nothing to
+// do before or after it.
 inline bool passes_alone(Handle datatype, Count count, int peer, Handle comm) noexcept {
   return passes(datatype, count, peer, comm) && Engine::is_idle();
 }
 
-// The same of a call that is about no message.
+// The same for a call that concerns no message.
 inline bool passes_alone() noexcept { return is_without_gpu() && Engine::is_idle(); }
 
 }  // namespace tempi::message

@@ -1,4 +1,4 @@
-// Threads of ours: the program's signals are for its own.
+// Threads of TEMPI. They block all signals, because the signals are for the program's threads.
 #pragma once
 
 #include <csignal>

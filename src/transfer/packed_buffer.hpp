@@ -1,6 +1,6 @@
-// The packed bytes of one endpoint of a message, in memory that the MPI library is given instead of the program's
-// buffer. With strategies that pack nothing it is the program's own memory: contiguous bytes of a GPU, which a
-// CUDA-aware library moves correctly as bytes, and not always as a derived datatype.
+// The packed bytes of one endpoint of a message, in memory that the library gets instead of the program's buffer. If
+// the strategy does not pack, this memory is the program's own: contiguous bytes in GPU memory. A CUDA-aware library
+// always moves them correctly as bytes, but not always as a derived datatype.
 #pragma once
 
 #include <memory>
@@ -59,13 +59,14 @@ class PackedBuffer {
   const pack::PreparedPtr& prepared() const { return prepared_; }
   Strategy strategy() const { return strategy_; }
   bool may_be_direct() const { return may_be_direct_; }
-  // It got the memory it wanted. False: it fell back to other memory, or to a slower guard against overruns.
+  // True if it has the memory that the strategy requires. False: it uses other memory, or a slower guard against
+  // overruns.
   bool has_wanted_memory() const;
   // Of staging memory that is its own.
   std::int64_t held_bytes() const {
     return (staging_ ? staging_->held_bytes() : 0) + (on_device_ ? on_device_->held_bytes() : 0);
   }
-  // There is nothing to pack into, or to unpack.
+  // True if there are no packed bytes to pack into or to unpack.
   bool is_empty() const { return is_bare_ && !own_dense_; }
   // Its packed bytes are about to be moved by a GPU: large messages that may be direct get pinned memory, and device
   // memory to stage in, only here. False: they are in ordinary memory.
@@ -88,14 +89,14 @@ class PackedBuffer {
   void hold_back() const;
   void await_earlier() const { earlier_.wait(); }
 
-  // The packed bytes have come elsewhere: they are unpacked from there, until put_back().
+  // The packed bytes have arrived in other memory: they are unpacked from there, until put_back().
   void take_from(const pack::End& elsewhere) { own_dense_ = std::exchange(box_move_.dense(), elsewhere); }
   bool is_elsewhere() const { return own_dense_.has_value(); }
   void put_back() {
     if (own_dense_) box_move_.dense() = *std::exchange(own_dense_, std::nullopt);
   }
 
-  // Asynchronous packing or unpacking, if it may be queued: in a batch that runs in `context()`, or alone.
+  // Queued packing or unpacking, if it may be queued: in a batch that runs in `context()`, or alone.
   bool can_be_queued() const;
   bool can_join_a_batch() const { return !is_staged(); }
   device::Device& device() const { return *device_; }

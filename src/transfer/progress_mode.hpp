@@ -1,12 +1,14 @@
-// TEMPI_PROGRESS: a send whose packing still runs when the program's call returns is started by a thread or a call.
+// TEMPI_PROGRESS: if the packing of a send is still running when the program's call returns, a thread or a later call
+// starts the send.
 //
-// Our thread needs MPI_THREAD_MULTIPLE. Below that level no thread of the program blocks in a call while another one's
-// send is pending, and a send waits for the next call. But MPI promises that it arrives without one (MPI-4.1, 3.7.4): a
-// program that waits outside of MPI for an effect of its message needs TEMPI_PROGRESS=thread. That is not the default:
-// with MPI_THREAD_MULTIPLE a halo exchange of two H200s takes 13 to 34 % longer (26 MPI_Isend), and Open MPI 4.1
-// refuses MPI_Win_create.
+// The thread of TEMPI needs MPI_THREAD_MULTIPLE. Below this level, no thread of the program blocks in a call while a
+// send of another thread is pending, so a send can wait for the next call. But MPI guarantees that the message arrives
+// without another call (MPI-4.1, 3.7.4). Therefore, a program that waits outside of MPI for an effect of its message
+// needs TEMPI_PROGRESS=thread. This is not the default, because it has costs: with MPI_THREAD_MULTIPLE a halo exchange
+// of two H200s (26 MPI_Isend) takes 13 to 34 % longer, and Open MPI 4.1 refuses MPI_Win_create.
 //
-// Pending collective calls go on by the same thread at every level, as it calls no function of MPI for them.
+// The same thread advances pending collective calls at every thread level, because it calls no function of MPI for
+// them.
 #pragma once
 
 #include <atomic>

@@ -1,21 +1,24 @@
-// Messages that are cached between calls. Programs repeat their calls: an MPI_Isend or MPI_Irecv of GPU memory with the
-// arguments of an earlier one, which is complete, takes its message over, with its memory and, of a send, the library's
-// persistent request. (Of 26 MPI_Isend and MPI_Irecv of small messages on an H200: 42 µs, 60 without.)
+// Messages that are cached between calls, because programs repeat their calls. An MPI_Isend or MPI_Irecv of GPU memory
+// takes over the complete message of an earlier call with the same arguments. It also takes over its memory and, for a
+// send, the library's persistent request. (26 MPI_Isend and MPI_Irecv of small messages on an H200: 42 µs, 60 µs
+// without the cache.)
 //
 // Glossary
-//   recurring  a call with the arguments of an earlier one
-//   cached     a message that is inactive, and whose request the program does not have; it waits for a recurring call
-//   request cache   the cached messages of one communicator
+//   recurring      a call with the arguments of an earlier call
+//   cached         an inactive message whose request the program does not hold; it waits for a recurring call
+//   request cache  the cached messages of one communicator
 //
 // Invariants
-//   A message is cached with its communicator, and ends when the program frees that: its request would keep it alive.
-//   It is taken over by a call with the same arguments, if the buffer lies in the same allocation, of a datatype of the
-//   same layout and extent. It keeps the layout alive.
-//   - Only messages with the memory that their strategy wants are cached.
-//   - A cached message keeps its memory: nobody else uses it.
-//   - Messages that hold much memory hold together at most a quarter of what the pool may hold: each has a share.
-//   - All cached messages end when the next message could be cached, after a request for staging memory has failed, or
-//     after 256 messages have found no share while no message with a share was reused.
+//   A message is cached with its communicator. It ends when the program frees the communicator, because its request
+//   would keep the communicator alive.
+//   A call takes a message over if it has the same arguments, its buffer is in the same allocation, and its datatype
+//   has the same layout and extent. The message keeps the layout alive.
+//   - Only messages with the memory that their strategy requires are cached.
+//   - A cached message keeps its memory: no other message uses it.
+//   - Messages with much memory together hold at most a quarter of the pool's limit. Each of these messages has a
+//   share.
+//   - All cached messages end at the next attempt to cache a message, if a request for staging memory has failed, or if
+//   256 messages have found no share while no message with a share was reused.
 #pragma once
 
 #include "transfer/call.hpp"

@@ -30,9 +30,9 @@ class BudgetShare {
     if (bytes_ > 0) taken_.fetch_sub(bytes_, std::memory_order_relaxed);
   }
 
-  // False: the budget is used up, or smaller.
+  // False: the rest of the budget is too small.
   bool take(std::int64_t bytes);
-  // Its message was of use.
+  // The message of this share was reused.
   void was_used() const {
     if (bytes_ > 0) forget_refusals();
   }
@@ -79,7 +79,8 @@ class RequestCache {
 
  private:
   static constexpr std::size_t kMostCalls = 256;
-  // With noexcept libstdc++ would store no hash values, and compute those of neighbours at each search.
+  // It is not noexcept: otherwise libstdc++ would not store hash values, and would compute those of neighbours at each
+  // search.
   struct HashOfArguments {
     std::size_t operator()(const Arguments& of) const {
       constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;  // golden ratio

@@ -1,4 +1,4 @@
-// The choice of a strategy for one endpoint of a message.
+// The choice of the strategy of one endpoint of a message.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ struct Shape {
   bool is_moved_wrongly = false;  // by the library, on host memory
 };
 
-// `strategy` is never `direct`, on which both ends must agree: this is how the message travels if they do not.
-// Precedence: the strategy of the options if possible, then the fastest one predicted by this machine's profile, then a
-// simple rule.
+// `strategy` is never `direct`, because both ends must agree on it. It is the strategy of the message if they do not
+// agree. Precedence: the strategy of the options if possible, then the fastest one predicted by this machine's profile,
+// then a simple rule.
 //
 // `may_be_direct`: this end may publish its receive, or claim one. For GPU memory that TEMPI handles and peers that may
 // be in reach (their shared segments tell). Precedence: the options, then the profile's prediction, then (where it has

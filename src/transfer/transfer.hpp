@@ -1,8 +1,8 @@
-// The buffers of a message that are ours: each with its packed bytes and its peer. request/message.hpp has a picture of
-// what contains what.
+// The buffers of a message that TEMPI handles, each with its packed bytes and its peer. request/message.hpp shows how
+// these objects are nested.
 //
 // Glossary
-//   transfer   one buffer of a managed message; sent ones are its outs, received ones its ins
+//   transfer  one buffer of a managed message; sent buffers are its outs, received buffers its ins
 #pragma once
 
 #include <algorithm>

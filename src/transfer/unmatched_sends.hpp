@@ -1,16 +1,17 @@
-// Unmatched sends: pending ones whose receives have not been posted. They wait for a published receive outside of the
+// Unmatched sends: pending sends whose receives are not posted yet. They wait for a published receive, outside of the
 // engine's queue.
 //
 // Invariants
-//   A send is packed at the end of its match timeout at the latest, which begins with the first call that may block for
-//   it; without such a call it begins with the send. For a receiver that probes only blocking sends wait, shortly, and
-//   few where that was in vain.
-//   A call that ends only with a send (MPI_Send, MPI_Wait) needs it. The library's rendezvous would wait for its
-//   receive, too, so that a needed send has a long match timeout. Calls that do not need a send do not wait for it so
-//   long: they may have to end before its receive can be posted. The other sends of the process start meanwhile.
-//   Of the sends to its peer on its communicator, an unmatched send is passed only by direct sends with another tag
-//   whose receives name that tag: MPI matches those receives with no other message. A send does not look for its
-//   receive while an unmatched one of its communicator, peer and tag is before it.
+//   A send is packed when its match timeout ends, or earlier. The match timeout begins with the first call that may
+//   block for the send. Without such a call, it begins with the send. If the receiver probes, only blocking sends wait.
+//   They wait for a short time, and rarely after waits without success.
+//   A call that ends only with a send (MPI_Send, MPI_Wait) needs the send. A needed send has a long match timeout,
+//   because the library's rendezvous would also wait for the receive. Calls that do not need the send have a short
+//   match timeout: perhaps they must end before its receive can be posted. The other sends of the process start during
+//   this wait.
+//   Only some direct sends may pass an unmatched send to the same peer on the same communicator: sends with another tag
+//   whose receives name this tag. MPI matches such a receive with no other message. A send does not search for its
+//   receive while an earlier send with the same communicator, peer and tag is unmatched.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Reads the contents of datatypes from the real MPI.
+// Reads the contents of datatypes from the MPI library.
 #pragma once
 
 #include "datatype/decode.hpp"

@@ -20,12 +20,12 @@ struct KnownType {
   bool is_dense;                  // any number of elements is contiguous
   bool is_moved_wrongly = false;  // by this MPI library: packing and messages are ours, on host memory too
   mutable std::atomic<bool> is_committed{false};  // as far as we know; for good, as long as the datatype lives
-  // Messages in host memory: a count that was found to be the library's, by the kind of peer; 0: none.
+  // Messages in host memory, for each kind of peer: a count that TEMPI passes to the library; 0: none.
   mutable std::array<std::atomic<std::int64_t>, kPeerKinds> library_counts{};
   std::int64_t size() const { return plan->layout.size; }
 };
 
-// A few ns: null for a datatype that was not analysed yet.
+// Takes a few ns. Null for a datatype that was not analysed yet.
 const KnownType* find_type(Handle datatype) noexcept;
 
 struct Analysis {
@@ -44,7 +44,7 @@ inline bool may_use_wrong_types() noexcept { return wrong_types_in_use.load(std:
 // A datatype is committed without being analysed.
 void leave_for_later() noexcept;
 
-// Forgets all datatypes: MPI is about to shut down, which destroys them without notice.
+// Removes the data of all datatypes: MPI is about to shut down, and destroys them without a callback.
 void forget_types() noexcept;
 
 }  // namespace tempi

@@ -29,7 +29,8 @@ class ArrayView(NamedTuple):
     shape, strides : tuple of int
         Elements and bytes by dimension; strides may be negative or 0.
     dtype : numpy.dtype
-        Type of one element; void of the same size for types that NumPy does not have (bfloat16, ...).
+        Type of one element. For types that NumPy does not have: void of the same size, or
+        `dlpack.BFLOAT16_DTYPE`.
     readonly : bool
         True if the array's owner forbids writing.
     on_gpu : bool

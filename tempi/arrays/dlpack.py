@@ -17,6 +17,8 @@ from tempi.cuda.stream import LEGACY_DEFAULT_STREAM
 _HOST_DEVICES = (1, 3)  # of DLDeviceType: CPU, CUDA host
 _GPU_DEVICES = (2, 13)  # CUDA, CUDA managed
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}  # DLDataTypeCode as numpy.dtype.kind
+_BFLOAT16 = (4, 16, 1)  # code, bits and lanes
+BFLOAT16_DTYPE = np.dtype([("bfloat16", "u2")])  # NumPy has no such type
 _READ_ONLY = 1
 
 
@@ -99,6 +101,8 @@ def _tensor(capsule: object) -> tuple[_Tensor, bool]:
 def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
     if bits % 8:
         raise TypeError(f"tempi: elements of {bits} bits are no whole bytes; convert them first")
+    if (code, bits, lanes) == _BFLOAT16:
+        return BFLOAT16_DTYPE
     n_bytes = bits // 8
     kind = _KINDS.get(code) if lanes == 1 else None
     try:

@@ -1,8 +1,9 @@
 """MPI datatypes of single array elements, for every NumPy dtype that holds data and no Python objects.
 
-Numbers in the machine's byte order are MPI's own types. All else travels as its bytes: half precision and
-bfloat16, strings, numbers in the other byte order (which arrive in that order), long double, of which MPICH
-would copy 10 bytes of 16, and the fields of structures, without the padding between them.
+Numbers in the machine's byte order are MPI's own types; float16 and bfloat16 are types of TEMPI (float16.py).
+All else travels as its bytes: strings, numbers in the other byte order (which arrive in that order), long
+double, of which MPICH would copy 10 bytes of 16, and the fields of structures, without the padding between
+them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
+
+from tempi.arrays import float16
+from tempi.arrays.dlpack import BFLOAT16_DTYPE
 
 # MPI datatypes by numpy.dtype.kind and size. Times and dates are 64-bit integers.
 _NUMBERS = {
@@ -55,6 +59,40 @@ def element_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
     return _not_freed(_element, dtype)
 
 
+def datatype(dtype: Any) -> MPI.Datatype:
+    """Return the MPI datatype of one element of an array.
+
+    Parameters
+    ----------
+    dtype : dtype
+        A dtype of NumPy, CuPy, Numba, PyTorch or JAX, its name, or "bfloat16".
+
+    Returns
+    -------
+    mpi4py.MPI.Datatype
+        A committed datatype with the size of the element. It is shared: do not free it. Reductions of float16
+        and bfloat16 need an operation of `tempi.operation`.
+
+    Raises
+    ------
+    TypeError
+        If `dtype` is not a dtype, or if elements hold Python objects.
+
+    Examples
+    --------
+    >>> comm.Allreduce([a, tempi.datatype(a.dtype)], [b, tempi.datatype(b.dtype)])
+    """
+    return element_datatype(_numpy_dtype(dtype))
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """PyTorch names its types torch.float16, ..."""
+    name = str(dtype).removeprefix("torch.")
+    if name == float16.BFLOAT16:
+        return BFLOAT16_DTYPE
+    return np.dtype(name if name != str(dtype) else dtype)
+
+
 def byte_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:
     """`element_datatype` made of bytes only.
 
@@ -84,6 +122,8 @@ def _element(dtype: np.dtype[Any]) -> MPI.Datatype:
         return _NUMBERS[name]
     if name in _COMPLEX:
         return _COMPLEX[name].Create_contiguous(2).Commit()
+    if float_name := float16.name_of(dtype):
+        return float16.datatype_named(float_name)
     return byte_datatype(dtype)
 
 

@@ -1,4 +1,4 @@
-"""Array views as messages: mpi4py sends and receives any slice of any array in place."""
+"""Array views as messages: mpi4py sends and receives any slice of an array without a copy."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ CACHED_LAYOUTS = 1024
 
 
 def view(array: object) -> list[Any]:
-    """Make a message of an array or of a slice of an array.
+    """Return a buffer argument for mpi4py that describes an array or a slice of an array.
 
-    The message is the memory of the array; nothing is copied. It keeps the array alive. Elements are sent in
-    the order of their indices.
+    Nothing is copied: MPI reads and writes the memory of the array. The result keeps the array alive.
+    Elements are sent in the order of their indices.
 
-    MPI calls of this thread come after the work that the library of the array has queued on its GPU stream.
-    The GPU waits for that work, not the CPU. This is for the work that is queued when `view` is called:
-    before you start a persistent request again, synchronise the stream, or use `tempi.stream`.
+    Some arrays name the GPU stream that fills them. MPI calls of this thread start after the work that this
+    stream holds when `view` is called. The GPU waits for this work. The CPU does not wait. Before you start a
+    persistent request again, synchronise the stream, or use `tempi.stream`.
 
     Parameters
     ----------
     array : object
         An array of NumPy, CuPy, Numba or PyTorch, or any object with ``__cuda_array_interface__``, a buffer,
-        ``__array_interface__`` or the methods of DLPack. Shape, strides and dtype may be any; Python objects
-        are refused.
+        ``__array_interface__`` or the methods of DLPack. It may have any shape, any strides, and any dtype
+        but Python objects.
 
     Returns
     -------
     list
-        ``[buffer, count, datatype]``, which mpi4py takes as a message. If the array is read-only, or if its
-        elements share memory (as in a broadcast), it can be sent only: mpi4py raises BufferError if it
-        is given to a receive.
+        ``[buffer, count, datatype]``, which mpi4py accepts as a buffer argument. If the array is read-only,
+        or if its elements share memory (as in a broadcast), it can only be sent: in a receive, mpi4py raises
+        BufferError.
 
     Raises
     ------
     TypeError
-        If it is not an array, if it is on an unknown kind of device, or if it holds Python objects.
+        If `array` is not an array, if it is on an unknown kind of device, or if it holds Python objects.
     ValueError
-        If it is a masked array.
+        If `array` is a masked array.
     RuntimeError
-        If CUDA reports an error of the work on the array's stream.
+        If work on the array's stream has failed.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 @click.option(
     "--abi", type=click.Choice(ABIS), help="ABI of the MPI library; default: detected in each process."
 )
-@click.option("--dry-run", is_flag=True, help="Print the command, do not run it.")
+@click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, command: tuple[str, ...]) -> None:
     """Run a command with TEMPI in its ranks: tempi run -- mpirun -n 4 ./program

@@ -47,9 +47,9 @@ class _Outer(threading.local):
 class stream(ContextDecorator):
     """Order the MPI calls of this thread in a CUDA stream, in a ``with`` block or in a decorated function.
 
-    MPI calls on GPU memory come after the work that the stream holds, and before the work that is queued in
-    it later. The program need not synchronise. MPI_Pack and MPI_Unpack between arrays in GPU memory are
-    queued in the stream. See docs/streams.md.
+    MPI calls on GPU memory start after the earlier work of the stream, and the later work of the stream
+    starts after them. The program need not synchronise. MPI_Pack and MPI_Unpack between arrays in GPU memory
+    are queued in the stream. See docs/streams.md.
 
     Parameters
     ----------
@@ -61,10 +61,10 @@ class stream(ContextDecorator):
     Raises
     ------
     TypeError
-        If it is not a stream.
+        If `stream` is not a stream.
     RuntimeError
-        When the block begins: if TEMPI does not receive the MPI calls of this process, or if CUDA does not
-        know the stream.
+        If TEMPI does not receive the MPI calls of this process, or if CUDA does not know the stream. The
+        error is raised when the block begins.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Waiting for a CUDA stream through CUDA's driver, which is left alone where the program has not begun it."""
+"""Waits for CUDA streams through the CUDA driver; never initialises the driver."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _primary_context(driver: ctypes.CDLL, ordinal: int) -> int:
 
 
 def context_of(address: int) -> int | None:
-    """The primary context of the device that owns `address`. None: no work can be queued for that memory.
+    """The primary context of the device that owns `address`. None if no work can be queued for this memory.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def context_of(address: int) -> int | None:
 
 
 def wait_for(stream: int, address: int) -> None:
-    """Let the MPI calls of this thread come after the work of a stream that fills the memory at `address`.
+    """Start the MPI calls of this thread after the work of the stream that fills the memory at `address`.
 
     The GPU waits. If TEMPI does not handle the calls, the CPU waits.
 

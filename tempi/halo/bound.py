@@ -25,7 +25,7 @@ class Bound:
     fields, found : sequence
         The arrays.
     together : callable
-        Calls a function that makes messages: `make_together` on all ranks, or without the others.
+        Calls a function that makes messages: either collectively (`make_together`), or on this rank only.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Bound:
     traffic : dict
         Bytes to and from each neighbouring rank.
     gpu_arrays : list
-        Arrays whose streams the messages follow, and an address in each.
+        Arrays whose streams the messages follow, and an address in each array.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Bound:
         self._adjoint: Adjoint | None = None
 
     def wait_for_streams(self) -> None:
-        """MPI calls of this thread come after the work on the streams of the arrays."""
+        """Start the MPI calls of this thread after the earlier work of the arrays' streams."""
         for stream, address in {stream_of(array): address for array, address in self.gpu_arrays}.items():
             if stream is not None:
                 cuda_stream.wait_for(stream, address)

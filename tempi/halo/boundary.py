@@ -17,14 +17,14 @@ Index = tuple[slice, ...]
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A face of an array beyond which no rank has cells: what `boundary` of a `HaloExchange` is called with.
+    """A face of an array that has no rank beyond it: the argument of `boundary` of a `HaloExchange`.
 
     Attributes
     ----------
     array : array
-        The array, as it was given.
+        The array that was passed to the exchange.
     number : int
-        Its place among the arrays of the exchange.
+        Index of the array among the arrays of the exchange.
     dimension : int
         The dimension of the grid across which the face lies.
     axis : int
@@ -32,8 +32,8 @@ class Face:
     side : {"low", "high"}
         The end of the dimension.
     ghost : tuple of slice
-        The ghost cells of the face: ``face.array[face.ghost]``. They reach over the ghost cells of the other
-        dimensions, where no message fills these cells. Empty if the array has no ghost cells on this side.
+        The ghost cells of the face: ``face.array[face.ghost]``. They include the ghost cells at edges and
+        corners that no message fills. Empty if the array has no ghost cells on this side.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Face:
     _n: int = field(repr=False)  # points along `axis`
 
     def layer(self, number: int) -> Index:
-        """One layer of the array, parallel to the face, over the same cells as `ghost`.
+        """The index of one layer of the array: parallel to the face, with the extent of `ghost` along it.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class Face:
         Returns
         -------
         tuple of slice
-            An index; the layer has the length 1 along `axis`.
+            An index of the array. The layer has the length 1 along `axis`.
 
         Raises
         ------

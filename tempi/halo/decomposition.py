@@ -28,27 +28,28 @@ class Decomposition:
     Parameters
     ----------
     shape : sequence of int
-        Number of cells of the global grid in each of its one to three dimensions.
+        Number of cells of the global grid in each of its one to six dimensions.
     dims : sequence of int
         Number of ranks in each dimension. Ranks are numbered as MPI_Cart_create numbers them.
     width : int or sequence of (int or pair of int), default 1
-        Layers of ghost cells: one number for all sides; or for each dimension a number for both sides or a
-        pair (low, high).
+        Number of layers of ghost cells. One number is for all sides. A sequence has an entry for each
+        dimension: a number for both sides, or a pair (low, high).
     periods : bool or sequence of bool, default False
-        The grid is periodic, in all dimensions or in each one.
+        True if the grid is periodic: one value for all dimensions, or one for each.
     axes : sequence of int, optional
-        The axes of arrays that are the dimensions of the grid; by default the first ones. Further axes are
+        The axes of arrays that are the dimensions of the grid. By default the first axes. Further axes are
         values of one cell.
     stagger : int or sequence of int, default 0
         1 in the dimensions in which arrays have a point at each border of a cell, as in `Field`. In these
-        dimensions the global array has one point more than cells, unless they are periodic.
+        dimensions, the global array has one point more than cells, except in periodic dimensions.
     mask : array of bool, optional
-        The places of the grid of ranks that have a rank, as in `HaloExchange`. Other places have no block.
+        True at the places of the grid of ranks that have a rank, as in `HaloExchange`. Other places have no
+        block.
 
     Raises
     ------
     ValueError
-        If the lengths of the parameters differ, or a block has fewer own cells than ghost cells; or if arrays
+        If the lengths of the parameters differ, if a block has fewer own cells than ghost cells, or if arrays
         are staggered in a periodic dimension of a masked grid.
     TypeError
         If a parameter has the wrong type.
@@ -122,7 +123,8 @@ class Decomposition:
     def block(self, rank: int) -> Region:
         """The cells (or points) of the global array that a rank owns: one slice for each dimension.
 
-        Of a masked grid with staggered arrays, two ranks may have a point at a corner that no rank fills.
+        If the grid is masked and the arrays are staggered, two ranks may have a point at a corner that no
+        rank fills.
         """
         found = []
         for dimension, part in enumerate(self._cells(rank)):
@@ -178,7 +180,7 @@ class Decomposition:
         return np.ascontiguousarray(self._grid_back(local))
 
     def gather(self, local_arrays: Sequence[ArrayLike]) -> NDArray[Any]:
-        """Make the global array of the own cells of all ranks; 0 where a mask leaves no rank.
+        """Make the global array from the own cells of all ranks. It is 0 at places without a rank (`mask`).
 
         With mpi4py, on rank 0: ``decomposition.gather(comm.gather(local))``.
 
@@ -215,12 +217,13 @@ class Decomposition:
         comm : mpi4py.MPI.Intracomm
             With one rank for each block of both decompositions.
         array : array
-            This rank's array, as `tempi.view` takes it.
+            This rank's array, of any kind that `tempi.view` accepts.
         other : Decomposition
-            Of the same `global_shape`. Its grid of ranks and its ghost widths may be others.
+            A decomposition with the same `global_shape`. Its grid of ranks and its ghost widths may be
+            different.
         out : array, optional
-            This rank's array in `other`, whose own cells are written. By default a new NumPy array with 0 in
-            its ghost cells.
+            This rank's array in `other`. The call writes its own cells. By default a new NumPy array with 0
+            in its ghost cells.
 
         Returns
         -------
@@ -237,7 +240,7 @@ class Decomposition:
         return redistribute(comm, array, self, other, out)
 
     def collect(self, comm: MPI.Intracomm, array: Any, out: Any = None, root: int = 0) -> Any:
-        """Put the own cells of all ranks into one array of rank `root`, without a copy between. Collective.
+        """Receive the own cells of all ranks directly into one array of rank `root`. Collective.
 
         Parameters
         ----------
@@ -268,7 +271,7 @@ class Decomposition:
         """Write the global array to a file of NumPy: each rank writes its own cells. Collective.
 
         No rank needs memory for more than its block. ``grid.scatter(np.load(path, mmap_mode="r"), rank)``
-        reads a block. A file that exists is overwritten. The places that a mask leaves out are 0.
+        reads a block. An existing file is overwritten. The places without a rank (`mask`) are 0.
 
         Parameters
         ----------

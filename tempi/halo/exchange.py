@@ -34,42 +34,46 @@ class HaloExchange:
     Parameters
     ----------
     comm : mpi4py.MPI.Comm
-        A Cartesian communicator, or any other with as many ranks as the product of `dims`. The exchange uses
-        a duplicate of it, so that its messages never match other messages of the program.
+        A Cartesian communicator, or any other communicator whose size is the product of `dims`. The exchange
+        uses a duplicate of `comm`, so that its messages never match other messages of the program.
     arrays : array, or list or tuple of arrays
-        Arrays that `tempi.view` takes, contiguous or not. The first axes are those of the grid, with ghost
-        cells. Further axes are values of one cell. Arrays must not share memory. A `tempi.Field` is an array
-        with its own ghost widths, axes or number of points; all arrays are of the same cells.
+        Arrays that `tempi.view` accepts, contiguous or not. The first axes are the dimensions of the grid,
+        and include the ghost cells. Further axes are values of one cell. Arrays must not share memory. A
+        `tempi.Field` is an array with its own ghost widths, axes or number of points. All arrays describe the
+        same cells.
     width : int or sequence of (int or pair of int), default 1
-        Layers of ghost cells: one number for all sides; or for each dimension a number for both sides or a
-        pair (low, high).
+        Number of layers of ghost cells. One number is for all sides. A sequence has an entry for each
+        dimension: a number for both sides, or a pair (low, high).
     periods : bool or sequence of bool, optional
-        The grid is periodic, in all dimensions or in each one. The default is taken from a Cartesian
-        communicator; for other communicators it is False. Ghost cells at a boundary that is not periodic do
-        not change.
+        True if the grid is periodic: one value for all dimensions, or one for each. The default is that of a
+        Cartesian communicator; for other communicators it is False. Ghost cells at a boundary that is not
+        periodic do not change.
     dims : sequence of int, optional
-        Number of ranks in each dimension. MPI_Dims_create chooses those that are 0; by default all.
+        Number of ranks in each dimension. MPI_Dims_create replaces the entries that are 0. By default all
+        entries are 0.
     neighbours : {"all", "faces"} or dict, default "all"
-        "all" also fills ghost cells at edges and corners: up to 26 neighbours in three dimensions. "faces"
-        fills those beside faces: 6 neighbours. A dict lists the neighbours of this rank, for grids that are
-        not a Cartesian grid of ranks: it maps directions, -1, 0 or 1 for each dimension, to ranks. Leave
-        directions without a neighbour out.
-    axes : sequence of int, or one for each array, optional
-        The axes of the arrays that are the dimensions of the grid. By default the first ones.
+        "all" fills the ghost cells at faces, edges and corners: up to 26 neighbours in three dimensions.
+        "faces" fills only the ghost cells at faces: 6 neighbours. A dict lists the neighbours of this rank,
+        if the ranks are not a Cartesian grid. It maps a direction (-1, 0 or 1 for each dimension) to a rank.
+        Leave out directions without a neighbour.
+    axes : sequence of int, or one sequence for each array, optional
+        The axes of the arrays that are the dimensions of the grid. By default the first axes.
     mask : array of bool, optional
-        The places of the grid of ranks that have a rank, for domains that are not a box. Its shape is `dims`.
-        The ranks are numbered in the order of these places, the last dimension fastest.
+        For domains that are not a box: True at the places of the grid of ranks that have a rank. Its shape is
+        `dims`. The ranks are numbered in the order of these places, the last dimension fastest.
     boundary : callable, optional
-        `finish` calls it with a `tempi.Face` for each face of each array beyond which no rank has cells,
-        after all messages: by dimension, the low side first, array after array.
+        After all messages, `finish` calls it with a `tempi.Face` for each face of each array that has no rank
+        beyond it. The order is by dimension, the low side first. For each side, the arrays come in their
+        order.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is wrong on any rank. All ranks raise.
+        If an argument is wrong on any rank. All ranks raise the error.
     RuntimeError
-        If TEMPI is off, and an array is in GPU memory that the MPI library does not support; if TEMPI is off,
-        and arrays are in host memory and in GPU memory; or if another rank has no memory for its messages.
+        If TEMPI is off, and an array is in GPU memory, but the MPI library is not CUDA-aware; if TEMPI is
+        off, and some arrays are in host memory and others in GPU memory; or if another rank has no memory for
+        its messages.
     MemoryError
         If there is no memory for the messages.
 
@@ -78,24 +82,26 @@ class HaloExchange:
     The constructor and `free` are collective. `start` and `finish` wait for the neighbours only.
 
     An array with the stagger 1 in a dimension has a point at each border of a cell: n + 1 points for the n
-    cells of a rank. Neighbouring ranks both have the point between them. The rank with the higher
-    coordinate owns it; on the other rank it is a ghost cell. At the high end of a dimension that is not
-    periodic the last rank owns its last point. So the global array has N + 1 points, or N points in a
-    periodic dimension. A rank needs one own cell more than the array has layers of ghost cells.
+    cells of a rank. Two neighbouring ranks both have the point between them. The rank with the higher
+    coordinate owns this point. On the other rank, the point is a ghost cell. At the high end of a dimension
+    that is not periodic, the last rank owns its last point. Therefore, the global array has N + 1 points, or
+    N points in a periodic dimension. The number of own cells of a rank must be larger than the number of
+    layers of ghost cells.
 
-    Places without a rank in a `mask` are like the outside of the grid. With listed neighbours, ghost cells in
-    directions that are not listed do not change.
+    A border to a place without a rank in a `mask` is a boundary of the grid. If a dict lists the neighbours,
+    ghost cells in directions that are not listed do not change.
 
-    If the program loses an exchange between `start` and `finish`, as by an exception, TEMPI keeps the
-    exchange and its arrays until the messages are complete. At the end of the program it waits a short time
-    for them, then it cancels the receives that no neighbour has sent to. The duplicate of `comm` is not
-    freed, because that is a collective operation.
+    If the program loses an exchange between `start` and `finish`, for example by an exception, TEMPI keeps
+    the exchange and its arrays until the messages are complete. At the end of the program, TEMPI waits a
+    short time for these messages. Then it cancels the receives whose messages have not been sent. TEMPI does
+    not free the duplicate of `comm`, because that is a collective operation.
 
-    If TEMPI is off, the MPI library handles the datatypes: in host memory always, in GPU memory if it is
-    CUDA-aware. Then arrays in host memory and arrays in GPU memory need separate exchanges.
+    If TEMPI is off, the MPI library handles the datatypes: always in host memory, and in GPU memory if it is
+    CUDA-aware. In this case, arrays in host memory and arrays in GPU memory need separate exchanges.
 
-    The messages come after the work of the stream that an array names in ``__cuda_array_interface__``. Numba
-    does not name its default stream: call ``cuda.synchronize()`` before `start`, or use `tempi.stream`.
+    An array can name its stream in ``__cuda_array_interface__``. The messages start after the work of this
+    stream. Numba does not name its default stream: call ``cuda.synchronize()`` before `start`, or use
+    `tempi.stream`.
 
     Examples
     --------
@@ -132,26 +138,26 @@ class HaloExchange:
         self._bind(Bound(pattern, fields, found, lambda make: make_together(pattern.comm, make)))
 
     def with_arrays(self, arrays: object) -> HaloExchange:
-        """The same exchange of other arrays.
+        """Make the same exchange of other arrays.
 
-        This is not collective: it needs no communication. All ranks must make and free their exchanges in the
-        same order.
+        The call is not collective and needs no communication. All ranks must make and free their exchanges in
+        the same order.
 
         Parameters
         ----------
         arrays : array, or list or tuple of arrays
-            As many as this exchange has. Each has the shape and the dtype of the array at its place; its
-            strides may be others. The arguments of a `tempi.Field` stay in force.
+            As many arrays as this exchange has. Each array must have the shape and the dtype of the array
+            that it replaces. Its strides may be different. The arguments of a `tempi.Field` remain valid.
 
         Returns
         -------
         HaloExchange
-            To be freed as any other one, before or after this one.
+            Free it like any other exchange, before or after this one.
 
         Raises
         ------
         TypeError, ValueError
-            If an array differs. Other ranks do not notice.
+            If an array has another shape or dtype. Other ranks do not raise an error.
         RuntimeError
             If this exchange is freed.
 
@@ -174,20 +180,21 @@ class HaloExchange:
         self._state = "idle"
 
     def start(self, stream: Any = None) -> None:
-        """Start to send own cells and to receive ghost cells, after the work on the streams of the arrays.
+        """Start to send own cells and to receive ghost cells, after the earlier work of the arrays' streams.
 
-        Until `finish` returns, you may read own cells. You may neither write them nor touch ghost cells.
+        Until `finish` returns, you may read own cells. You may not write own cells, and you may neither read
+        nor write ghost cells.
 
         Parameters
         ----------
         stream : stream or int, optional
-            A CUDA stream, as for `tempi.stream`: the exchange is enqueued, and `finish` needs the same
-            stream.
+            A CUDA stream, as for `tempi.stream`. The exchange is then enqueued in this stream. Pass the same
+            stream to `finish`.
 
         Raises
         ------
         RuntimeError
-            If it is already started or freed, or if CUDA reports an error of the work on a stream.
+            If the exchange is already started or freed, or if work on a stream has failed.
         """
         self._must_be("idle")
         if stream is not None:
@@ -205,12 +212,13 @@ class HaloExchange:
         Parameters
         ----------
         stream : stream or int, optional
-            That of `start`. The stream waits, not the CPU. `boundary` must queue its work in this stream.
+            The stream that was passed to `start`. The stream waits for the messages. The CPU does not wait.
+            `boundary` must queue its work in this stream.
 
         Raises
         ------
         RuntimeError
-            If it is not started, or on another stream.
+            If the exchange is not started, or is started on another stream.
         """
         if stream is not None:
             self._finish_on(handle_of(stream))
@@ -229,12 +237,12 @@ class HaloExchange:
     def enqueue(self, stream: Any) -> None:
         """Queue a whole exchange in a CUDA stream, and return.
 
-        The exchange comes after the work that the stream holds, and before its later work. It can be captured
-        into a CUDA graph. The first call waits until all neighbours have made theirs. Arrays that a captured
-        graph exchanges must outlive it.
+        The exchange runs after the earlier work of the stream, and before its later work. It can be captured
+        into a CUDA graph. The first call waits until all neighbours have also made their first call. Keep the
+        arrays as long as the program launches a captured graph.
 
-        The CPU waits for the stream and for the exchange if no kernel can carry it out: with arrays in host
-        memory, between nodes, and between ranks that use the same GPU.
+        In some cases, no kernel can carry out the exchange: with arrays in host memory, between nodes, and
+        between ranks that use the same GPU. Then the CPU waits for the stream and for the exchange.
 
         Parameters
         ----------
@@ -244,9 +252,10 @@ class HaloExchange:
         Raises
         ------
         RuntimeError
-            If it is already started or freed.
+            If the exchange is already started or freed.
         mpi4py.MPI.Exception
-            If a neighbour's process has ended, or if an exchange that needs the CPU is to be captured.
+            If the process of a neighbour has ended, or if the stream is being captured and the exchange needs
+            the CPU.
         """
         handle = handle_of(stream)
         self._start_on(handle)
@@ -277,14 +286,15 @@ class HaloExchange:
     def accumulate(self) -> None:
         """Add each ghost cell to the cell that it is a copy of, then set it to 0. Collective.
 
-        This is the adjoint (the transpose) of an exchange without `boundary`: gradients need it, and the
-        assembly of finite elements. Ghost cells that an exchange does not fill do not change. An array may
-        hold integers, float32, float64, complex64 or complex128. The sums have the same bits each time.
+        This is the adjoint (the transpose) of an exchange without `boundary`. It is used for gradients and
+        for the assembly of finite elements. Ghost cells that an exchange does not fill do not change. An
+        array may hold integers, float32, float64, complex64 or complex128. The sums have the same bits in
+        each run.
 
         Raises
         ------
         TypeError
-            If an array holds no such numbers.
+            If an array holds numbers of another type.
         RuntimeError
             If an exchange is started or freed; if an array is in GPU memory and TEMPI is off; or if another
             rank has no memory for its messages.
@@ -293,8 +303,8 @@ class HaloExchange:
 
         Notes
         -----
-        The first call allocates memory: twice the size of the own cells that the neighbours want, and the
-        size of the ghost cells. `free` releases it.
+        The first call allocates memory: twice the size of the own cells that the neighbours receive, and the
+        size of the ghost cells. `free` releases this memory.
         """
         self._must_be("idle")
         self._bound.accumulate()
@@ -302,14 +312,13 @@ class HaloExchange:
     def free(self) -> None:
         """Free the requests, and release the arrays. Collective.
 
-        The communicator is freed with the last of the exchanges that `with_arrays` has made of this one.
-
-        A ``with`` block does this at its end.
+        This exchange and the exchanges that `with_arrays` made from it share a communicator. It is freed with
+        the last of them. A ``with`` block calls `free` at its end.
 
         Raises
         ------
         RuntimeError
-            If it is started and not finished, or already freed.
+            If the exchange is started and not finished, or already freed.
         """
         self._must_be("idle")
         self._bound.free()
@@ -327,7 +336,7 @@ class HaloExchange:
         return table(self, self._bound.traffic, self._messages.ways)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Copies and pickles would share the requests of this one, or have none."""
+        """Refuse copies and pickles: they would share the requests of this exchange, or have none."""
         raise TypeError("a HaloExchange holds MPI requests and cannot be copied or pickled: make another one")
 
     def __enter__(self) -> HaloExchange:

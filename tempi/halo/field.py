@@ -19,19 +19,20 @@ class Field:
     Parameters
     ----------
     array : array
-        As `HaloExchange` takes it.
+        An array that `HaloExchange` accepts.
     width : int or sequence of (int or pair of int), optional
-        Layers of ghost cells of this array. By default those of the exchange.
+        Number of layers of ghost cells of this array. The default is the width of the exchange.
     stagger : int or sequence of int, optional
-        1 in the dimensions in which the array has a point at each border of a cell: n + 1 points for n
-        cells, else 0. In three dimensions ``(1, 0, 0)`` are the faces across the first dimension,
-        ``(0, 1, 1)`` the edges along it, and ``(1, 1, 1)`` the corners of the cells. By default the array
-        has a point in each cell. See the notes of `HaloExchange`.
+        1 in the dimensions in which the array has a point at each border of a cell (n + 1 points for n
+        cells), else 0. In three dimensions, ``(1, 0, 0)`` is for points on the faces across the first
+        dimension, ``(0, 1, 1)`` for points on the edges along the first dimension, and ``(1, 1, 1)`` for
+        points at the corners of the cells. By default the array has a point in each cell. See the notes of
+        `HaloExchange`.
     axes : sequence of int, optional
-        The axes of this array that are the dimensions of the grid. By default those of the exchange.
+        The axes of this array that are the dimensions of the grid. The default is the axes of the exchange.
     write_read_only : bool, default False
-        Write also into an array that its library calls read-only, such as an array of JAX. The caller
-        ensures that nobody else relies on its contents.
+        True permits TEMPI to write into a read-only array, such as an array of JAX. The caller ensures that
+        no other code relies on the contents of the array.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""Messages that MPI may still read and write: kept until they are done, also if the program drops them.
+"""Keeps messages whose memory MPI may still read and write, also if the program drops its exchange.
 
-A halo exchange is dropped by an exception between its start and its finish. Its neighbours count on its
-messages, so they are not cancelled then: they go on whenever the program calls MPI, and are freed when they
-are done. At the end of the program they are waited for, and then cancelled.
+An exception between the start and the finish of a halo exchange drops the exchange. The neighbours need its
+messages, so the messages are not cancelled. They make progress in the MPI calls of the program, and are freed
+when they are complete. At the end of the program, this module waits for the remaining messages, then cancels
+them.
 """
 
 from __future__ import annotations
@@ -21,33 +22,33 @@ NAP_SECONDS = 0.001
 
 
 class Cancellable(Protocol):
-    """Messages, and all memory that they need."""
+    """Messages that can be cancelled, and the memory that they need."""
 
     def is_done(self) -> bool:
-        """True once MPI needs none of the memory any more."""
+        """True if MPI no longer needs the memory."""
 
     def cancel(self) -> None:
-        """Cancel what can be cancelled, and wait for it."""
+        """Cancel the messages that can be cancelled, and wait for their end."""
 
     def free(self) -> None:
-        """Free what MPI holds for messages that are done."""
+        """Free the MPI objects of complete messages."""
 
 
 _users: dict[Cancellable, ref[object]] = {}
 
 
 def begin(messages: Cancellable, user: object) -> None:
-    """Keep messages that are about to start, with or without `user`, who is to call `end`."""
+    """Keep messages that are about to start. `user`, if there is one, must call `end`."""
     _users[messages] = ref(user)
 
 
 def end(messages: Cancellable) -> None:
-    """Let go of messages that are done."""
+    """Release messages that are complete."""
     _users.pop(messages, None)
 
 
 def free_dropped() -> None:
-    """Free the messages that are done and have no user any more."""
+    """Free the messages that are complete and whose user no longer exists."""
     for messages, user in list(_users.items()):
         if user() is None:
             _free_if_done(messages)

@@ -106,7 +106,7 @@ def of_cluster(function: Function) -> Function:
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
                      help="Seed of the noise."),
         click.option("--csv", type=FILE, help="Write the table to this file."),
-        click.option("--json", type=FILE, help="Write the table as JSON to this file. -: standard output."),
+        click.option("--json", type=FILE, help="Write the table as JSON to this file; - is standard output."),
         click.option("--plot", type=click.Path(path_type=Path), help="Draw the times (.png, .svg)."),
     )  # fmt: skip
     for option in reversed(options):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 CPU, CUDA, CUDA_HOST, METAL, CUDA_MANAGED = 1, 2, 3, 8, 13  # DLDeviceType
-INT, FLOAT, BFLOAT = 0, 2, 4  # DLDataTypeCode
+INT, FLOAT, BFLOAT, FLOAT8 = 0, 2, 4, 10  # DLDataTypeCode
 
 
 class OfNumpy:

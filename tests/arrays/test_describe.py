@@ -89,7 +89,11 @@ def test_dlpack_without_strides_is_contiguous():
 
 
 def test_dlpack_types_that_numpy_lacks_are_bytes():
-    assert describe(dl.Handmade(4096, (3,), code=dl.BFLOAT, bits=16)).dtype == np.dtype("V2")
+    assert describe(dl.Handmade(4096, (3,), code=dl.FLOAT8, bits=8)).dtype == np.dtype("V1")
+
+
+def test_bfloat16_has_a_dtype_of_its_own():
+    assert describe(dl.Handmade(4096, (3,), code=dl.BFLOAT, bits=16)).dtype == np.dtype([("bfloat16", "u2")])
 
 
 @pytest.mark.parametrize("nothing", [[1, 2], "text", None, 3, object()], ids=str)

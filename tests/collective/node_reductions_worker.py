@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+import tempi
 from support import outcomes
 from support.collective_calls import check_drawn
 from support.memory import Buffer, at_hand
@@ -53,6 +54,21 @@ NUMPY: dict[str, Callable[[Values, Values], Values]] = {
 }
 ORDER, ADDITION = ("MIN", "MAX"), ("SUM", "PROD")
 BITS, LOGIC = ("BAND", "BOR", "BXOR"), ("LAND", "LOR", "LXOR")
+
+
+def _rounded_to_bfloat16(wide: Values) -> Values:
+    """The nearest bfloat16 of finite float32; of two equally near ones the one with an even last bit."""
+    below = wide.view("u4") >> 16
+    low, high = ((below + step << 16).astype("u4").view("f4").astype("f8") for step in (0, 1))
+    to_low, to_high = np.abs(wide - low), np.abs(wide - high)
+    takes_high = (to_high < to_low) | ((to_high == to_low) & (below % 2 == 1))
+    return (below + takes_high).astype("u2")
+
+
+def _bfloat16(operation: Callable[[Values, Values], Values]) -> Callable[[Values, Values], Values]:
+    return lambda *both: _rounded_to_bfloat16(operation(*((one.astype("u4") << 16).view("f4") for one in both)))
+
+
 KINDS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "C integers": (
         {
@@ -69,6 +85,7 @@ KINDS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"FLOAT": "f4", "DOUBLE": "f8", "REAL": "f4", "DOUBLE_PRECISION": "f8", "REAL4": "f4", "REAL8": "f8"},
         (*ADDITION, *ORDER),
     ),
+    "16-bit floats": ({"float16": "f2", "bfloat16": "u2"}, (*ADDITION, *ORDER)),
     "complex": ({"C_FLOAT_COMPLEX": "c8", "C_DOUBLE_COMPLEX": "c16", "DOUBLE_COMPLEX": "c16"}, ADDITION),
     "logical": ({"C_BOOL": "?", "LOGICAL": "i4"}, LOGIC),
     "bytes": ({"BYTE": "u1"}, BITS),
@@ -83,6 +100,21 @@ TYPES = {name: dtype for types, _ in KINDS.values() for name, dtype in types.ite
 def dtype_of(datatype: str) -> np.dtype[Any]:
     value, _, index = TYPES[datatype].partition(",")
     return np.dtype([("value", value), ("index", index)], align=True) if index else np.dtype(value)
+
+
+FLOAT16 = tuple(KINDS["16-bit floats"][0])
+
+
+def mpi_datatype(name: str) -> MPI.Datatype:
+    return tempi.datatype(name) if name in FLOAT16 else getattr(MPI, name)
+
+
+def mpi_op(case: Case) -> MPI.Op:
+    return tempi.operation(getattr(MPI, case.op)) if case.datatype in FLOAT16 else getattr(MPI, case.op)
+
+
+def numpy_operation(case: Case) -> Callable[[Values, Values], Values]:
+    return _bfloat16(NUMPY[case.op]) if case.datatype == "bfloat16" else NUMPY[case.op]
 
 
 COMBINATIONS = [(name, op) for types, ops in KINDS.values() for name in types for op in ops]
@@ -131,6 +163,8 @@ def values(case: Case, rank: int, n: int) -> Values:
         return pairs
     if dtype.kind == "c":
         return (draw.normal(size=n) + 1j * draw.normal(size=n)).astype(dtype)
+    if case.datatype == "bfloat16":
+        return (draw.normal(size=n).astype("f4").view("u4") >> 16).astype("u2")
     if dtype.kind == "f":
         return draw.normal(size=n).astype(dtype)
     if dtype.kind == "b" or case.op in LOGIC:
@@ -195,12 +229,12 @@ def expected(case: Case, sizes: Sizes) -> Values:
     if case.operation in ("Scan", "Exscan"):
         contributors = range(rank + (case.operation == "Scan"))
     with np.errstate(over="ignore"):
-        whole: Values = reduce(NUMPY[case.op], [values(case, one, sizes.whole) for one in contributors])
+        whole: Values = reduce(numpy_operation(case), [values(case, one, sizes.whole) for one in contributors])
     return whole[sizes.first : sizes.first + sizes.own]
 
 
 def arguments(case: Case, sizes: Sizes, sent: Any, into: Held) -> tuple[Any, ...]:
-    datatype, op = getattr(MPI, case.datatype), getattr(MPI, case.op)
+    datatype, op = mpi_datatype(case.datatype), mpi_op(case)
     if case.operation == "Reduce_scatter":
         return sent, [into.at, datatype], sizes.counts, op
     if case.operation == "Reduce_scatter_block":
@@ -233,7 +267,7 @@ class Reduction:
     def arguments(self) -> tuple[Any, ...]:
         # mpi4py wants the count of a block from both sides of MPI_Reduce_scatter_block.
         count = self.case.count if self.case.operation == "Reduce_scatter_block" else self.sizes.whole
-        sent = MPI.IN_PLACE if self.in_place else [self.out.at, count, getattr(MPI, self.case.datatype)]
+        sent = MPI.IN_PLACE if self.in_place else [self.out.at, count, mpi_datatype(self.case.datatype)]
         return arguments(self.case, self.sizes, sent, self.into)
 
     def check(self) -> Values:

@@ -25,6 +25,7 @@ def test_exports_are_exactly_the_table(table, pack_types):
     both = {prefix + name for name in table for prefix in ("", "P")}
     own = {"tempi_api", "dlsym", "TEMPI_Set_stream", "TEMPI_Get_stream"}
     own |= {"TEMPI_Startall_enqueue", "TEMPI_Waitall_enqueue"}
+    own |= {"TEMPI_Startall_enqueue_fortran", "TEMPI_Waitall_enqueue_fortran"}
     assert dynamic_symbols(shim.path()) == (both & library) | own
 
 

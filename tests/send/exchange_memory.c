@@ -15,6 +15,10 @@ void* test_allocate(size_t bytes) {
   return tempi() ? tempi()->fake_allocate(getenv("TESTS_FORTRAN_KIND"), 0, bytes) : malloc(bytes);
 }
 
+void test_synchronize(void* stream) {
+  if (tempi()) tempi()->fake_stream_synchronize(stream);
+}
+
 void test_copy(void* to, const void* from, size_t bytes) {
   if (tempi()) {
     tempi()->fake_copy(to, from, bytes);

@@ -53,6 +53,7 @@ def lives():
     return st.builds(Life, specs, st.tuples(kinds, kinds), some)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("way", WAYS)
 @examples(60, shrinks=False)
@@ -72,6 +73,7 @@ def test_more_calls_than_are_kept(ranks):
 LARGE = [*itertools.product([1, 2], ["8388608", "100000000"])]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("n", "limit"), [(1, "8388608"), (2, "100000000")] if IS_QUICK else LARGE)
 @pytest.mark.parametrize("way", WAYS)
 def test_large_messages(ranks, n, way, limit):

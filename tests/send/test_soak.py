@@ -41,6 +41,7 @@ class Load:
             n_calls += 1
 
 
+@pytest.mark.sample(1)
 @needs.no_sanitizer("sanitizers keep freed memory")
 @pytest.mark.parametrize("name", ["plain", pytest.param("mixed", marks=needs.open_mpi("MPICH grows")), "bounced"])
 def test_random_messages_without_growth(ranks, drawn, name):

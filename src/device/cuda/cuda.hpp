@@ -1,5 +1,5 @@
-// The real GPU, through the CUDA driver API. TEMPI never loads or initialises libcuda: until the program has done it,
-// no buffer can be GPU memory.
+// The real GPU, through the CUDA driver API. TEMPI never loads or initialises libcuda. Until the program has
+// initialised it, no buffer can be in GPU memory.
 #pragma once
 
 #include "device/device.hpp"

@@ -1,4 +1,4 @@
-// Guards of the calling thread's state in the driver.
+// Guards that change the state of the calling thread in the driver.
 #pragma once
 
 #include "device/cuda/driver.hpp"

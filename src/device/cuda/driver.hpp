@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cuda.h>
 
-// cuda.h renames functions to their newest version with macros; we name the exported symbols themselves.
+// cuda.h renames functions to their newest version with macros. TEMPI uses the names of the exported symbols.
 #undef cuCtxPushCurrent
 #undef cuCtxPopCurrent
 #undef cuStreamDestroy
@@ -19,8 +19,8 @@ struct CudaDriver {
 #undef TEMPI_DRIVER
 };
 
-// The loaded driver, or null: not loaded (yet), older than the CUDA that the kernels were built with, or incomplete.
-// While the program loads no further libraries this is one comparison.
+// The loaded driver, or null: not loaded (yet), older than the CUDA that the kernels were built with, or incomplete. If
+// the program has loaded no further library, the call is one comparison.
 const CudaDriver* cuda_driver() noexcept;
 
 }  // namespace tempi::device

@@ -1,4 +1,4 @@
-// Flags in host memory by which the launches of a queue tell their ends (device/done.hpp).
+// Flags in host memory. The launches of a queue set them when they have ended (device/done.hpp).
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ class Flags {
   static Flags* make(const CudaDriver& driver, Life& life, CUstream stream) noexcept;
 
   Done done(std::size_t i) const;
-  // No launch that tells its end by this flag is under way.
+  // True if no running launch reports its end by this flag.
   bool is_free(std::size_t i) const;
   // Before a launch with done(i): its number.
   std::uint64_t arm(std::size_t i);
 
-  // Any thread: the launch with this number is done.
+  // For any thread: true if the launch with this number is done.
   bool is_done(std::size_t i, std::uint64_t number) const;
   // Throws Error (device) if the work of the context has failed, or it has ended: its flags will not be set.
   void check() const;

@@ -1,11 +1,14 @@
-// Device memory of another process, by the driver's inter-process handles. What was seen on two H200s (CUDA 13.0) and
-// is relied on:
-//   - cudaMalloc cuts small allocations out of one block, and a handle opens the whole block. A handle still stands for
-//     one allocation: opening it returns that allocation's address, whose range is the allocation's.
-//   - Mappings are counted per allocation: it can be opened again (3 us), and closing one leaves others of the block.
-//   - A mapping outlives the allocation in its process, and does not stop the next one there from being mapped.
-//   - A handle of a GPU that is not visible here opens as well.
-// Memory of cudaMallocAsync, of virtual memory management and managed memory has no such handle.
+// Device memory of another process, by the driver's inter-process handles. TEMPI relies on these facts, which were
+// observed on two H200s (CUDA 13.0):
+// - cudaMalloc allocates small allocations from one block, and a handle opens the whole block. But a handle identifies
+// one allocation: opening it returns the address of the allocation, and the address range of this address is the
+// allocation.
+// - Mappings are counted for each allocation. An allocation can be opened again (3 us). Closing one allocation does not
+// close others of the block.
+// - A mapping remains after its owner has freed the allocation, and does not prevent the mapping of the next allocation
+// at the same place.
+// - A handle can be opened even if its GPU is not visible in this process.
+// Memory of cudaMallocAsync, memory of virtual memory management, and managed memory have no such handle.
 #pragma once
 
 #include <optional>

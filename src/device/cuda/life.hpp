@@ -1,13 +1,13 @@
-// One life of a CUDA context, from its first use by us to its end. The program ends it: cuCtxDestroy, cudaDeviceReset,
-// the last release of a primary context.
+// One life of a CUDA context, from its first use by TEMPI to its end. The program ends a context by cuCtxDestroy,
+// cudaDeviceReset, or the last release of a primary context.
 //
-// The driver uses handles again, those of contexts as well as those of streams, events and modules, and does not check
-// them: a call with the handle of an ended context crashes or never returns (seen with cuStreamDestroy on an H200). So
-// all handles of ours belong to a life, and none is given to the driver after its end: they are forgotten, not
-// destroyed.
+// The driver reuses the handles of contexts, streams, events and modules, and does not check them. A call with the
+// handle of an ended context crashes or never returns (seen with cuStreamDestroy on an H200). Therefore, each handle of
+// TEMPI belongs to a life. After the end of the life, TEMPI does not pass the handle to the driver: it forgets the
+// handle, and does not destroy it.
 //
-// A witness tells whether the context lives: a small allocation of ours, whose id the driver never uses again. The
-// query takes 34 ns, and is safe for any address. (cuCtxGetId takes a handle, and needs driver 12.)
+// A witness tells whether the context still exists. It is a small allocation of TEMPI, whose id the driver never
+// reuses. The query takes 34 ns, and is safe for any address. (cuCtxGetId needs a handle, and driver 12.)
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ struct Life {
 // The allocation at this address has this id. Any address is safe.
 bool has_id(const CudaDriver& driver, CUdeviceptr address, unsigned long long id) noexcept;
 
-// The context exists. False, too, after the driver has shut down. A life without a witness is taken to go on.
+// True if the context exists. False also after the driver has shut down. A life without a witness counts as existing.
 bool lives(const CudaDriver& driver, Life& life) noexcept;
 
 // Throws Error (device) if the context has ended.

@@ -1,4 +1,5 @@
-// Marks of the real GPU: events. They are kept and used again, since making one takes as long as recording it.
+// Marks of the real GPU: events. TEMPI keeps and reuses them, because the creation of an event takes as long as
+// recording it.
 #pragma once
 
 #include "device/cuda/life.hpp"

@@ -1,12 +1,13 @@
-// The order between the program's synchronous copies and our non-blocking streams.
+// The order between the program's synchronous copies and TEMPI's non-blocking streams.
 //
-// cudaMemcpy from pageable memory, cudaMemcpy between device memories and cudaMemset return before their bytes have
-// arrived (CUDA runtime API, "API synchronization behavior"). A non-blocking stream right behind them reads old bytes.
+// cudaMemcpy from pageable memory, cudaMemcpy between device memories, and cudaMemset return before their bytes have
+// arrived (CUDA runtime API, "API synchronization behavior"). Work in a non-blocking stream that starts after such a
+// call can read old bytes.
 //
-// An allocation that is seen for the first time gets CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: from then on such calls return
-// when their bytes are there. Copies queued before that are in the legacy streams, which are waited for once. Memory
-// of a pool, and memory that refuses the attribute, costs that wait each time. Work of asynchronous calls is the
-// program's to synchronise.
+// When TEMPI first sees an allocation, it sets CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. After that, such calls return when
+// their bytes have arrived. Copies that were queued before are in the legacy streams. TEMPI waits once for these
+// streams. For memory of a pool, and for memory that refuses the attribute, TEMPI waits each time. The program must
+// synchronise its asynchronous calls itself.
 #pragma once
 
 #include "device/cuda/life.hpp"
@@ -21,11 +22,11 @@ struct CudaAllocation {
   bool is_of_pool;  // cudaMallocAsync, virtual memory management: takes the attribute, and copies return early still
 };
 
-// True: order_after_program() would return at once. The allocation has been located, in the last known life of its
-// context.
+// True: order_after_program() would return immediately. The allocation was located before, in the last known life of
+// its context.
 bool is_ordered(unsigned long long buffer_id) noexcept;
 
-// Memory of the host, which needs no order.
+// True for host memory, which needs no order.
 void note_ordered(unsigned long long buffer_id) noexcept;
 
 // Returns when the bytes of all synchronous copies that have returned are in the allocation. A few ns for one that was

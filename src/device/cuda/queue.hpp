@@ -1,6 +1,6 @@
-// The streams of a thread, each with its kernels and graphs. At the end of the thread they go back to the pool of their
-// context, for other threads: the destructors of threads and of the process call nothing of CUDA, whose contexts may
-// have ended, and whose driver may have shut down.
+// The streams of a thread, each with its kernels and graphs. When the thread ends, its streams return to the pool of
+// their context, for other threads. The destructors at the end of a thread or of the process call no function of CUDA,
+// because the contexts may have ended, and the driver may have shut down.
 #pragma once
 
 #include <utility>
@@ -26,7 +26,7 @@ Queue& own_queue(const CudaDriver& driver, Life& life, Lane lane);
 
 CUfunction function(const CudaDriver& driver, Queue& queue, const Kernel& kernel);
 
-// In a child after fork: the queues are its parent's.
+// In a child after fork: forgets the queues, because they belong to its parent.
 void forget_queues() noexcept;
 
 }  // namespace tempi::device

@@ -1,5 +1,5 @@
-// Launches that a program repeats, as graphs: replaying one and synchronising takes a microsecond less than launching
-// the kernel again (measured: 6.1 instead of 7.3).
+// Repeated launches as CUDA graphs. Replaying a graph and synchronising takes 6.1 µs. Launching the kernel again and
+// synchronising takes 7.3 µs.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Failures of the fake device on demand.
+// Injected failures of the fake device.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// A GPU for tests: two fake devices (ordinals 0 and 1) whose kernels run on the CPU, late and out of order between
-// queues. Nothing that was launched or copied has happened before finish() returns. The program's own copies are late,
-// too, as those of CUDA are: the bytes of a synchronous copy have arrived once locate() has seen the memory.
+// A GPU for tests: two fake devices (ordinals 0 and 1). Their kernels run on the CPU, late, and in any order between
+// queues. No launch or copy has happened before finish() returns. The program's own copies are also late, as with CUDA:
+// the bytes of a synchronous copy have arrived only after locate() was called for the memory.
 #pragma once
 
 #include "device/device.hpp"

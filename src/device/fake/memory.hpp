@@ -1,12 +1,12 @@
 // The memory of the fake device.
 //
-// Device memory is one sparse memory file, mapped twice at a constant distance: programs hold addresses of the first
-// mapping, which nobody may touch (the MPI library included: it crashes, as on a real GPU; with TEMPI_CUDA_AWARE=1 it
-// may); the fake's own kernels and copies add the shift and use the second. Pinned and managed memory are ordinary
-// memory that the registry knows.
+// Device memory is one sparse memory file, mapped twice at a constant distance. Programs hold addresses of the first
+// mapping. No CPU code may access it: the MPI library crashes, as on a real GPU (with TEMPI_CUDA_AWARE=1 it may access
+// it). Kernels and copies of the fake device add the distance and use the second mapping. Pinned and managed memory are
+// ordinary memory that is registered here.
 //
-// Memory of another process is mapped once, where anyone may touch it: kernels and copies use its address as it is, and
-// are stopped where they leave the allocation, kernels also if its owner has freed it.
+// Memory of another process is mapped once, without protection. Kernels and copies use its address without a shift. The
+// process aborts if they leave the allocation, and if a kernel uses memory that its owner has freed.
 #pragma once
 
 #include <map>

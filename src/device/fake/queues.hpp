@@ -1,7 +1,7 @@
-// The queued work of the fake device. It is done late: in order within a queue, in any order between queues. Streams of
-// the program are queues, too. Work that is added while one is captured goes into a graph instead.
+// The queued work of the fake device. It runs late: in order within a queue, in any order between queues. Streams of
+// the program are queues, too. If a stream is being captured, new work goes into a graph instead.
 //
-// Not thread-safe: the fake device calls it under its mutex.
+// This class is not thread-safe: the fake device calls it under its mutex.
 #pragma once
 
 #include <compare>
@@ -28,12 +28,13 @@ auto done_at_once(Fn fn) {
   };
 }
 
-// Of a thread of ours, and its lane; of the program: a stream, and the thread for the per-thread default stream.
+// A queue of TEMPI belongs to a thread and a lane. A queue of the program belongs to a stream and, for the per-thread
+// default stream, to a thread.
 struct QueueKey {
   std::thread::id thread;
   Context context;
   Lane lane;
-  StreamHandle stream;  // null: ours
+  StreamHandle stream;  // null: a queue of TEMPI
 
   auto operator<=>(const QueueKey&) const = default;
 };

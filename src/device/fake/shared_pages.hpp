@@ -1,5 +1,5 @@
-// Pages of a memory file that several processes of one user map: a process names a place in its file, another one opens
-// the file through /proc and maps the pages around that place.
+// Pages of a memory file that several processes of one user map. A process describes a place in its file. Another
+// process opens the file through /proc and maps the pages of this place.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
-// The second form of a direct message: the sender packs straight into a bounce buffer, memory of the receiver's GPU,
-// and the receiver unpacks that. For layouts that do not compose, for memory that cannot be shared, and for large
-// messages of short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN).
+// The second form of a direct message: the sender packs into a bounce buffer, which is memory on the receiver's GPU,
+// and the receiver unpacks it. It is used for layouts that do not compose, for memory that cannot be shared, and for
+// large messages of short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN).
 //
-// The sender tells how many bytes have arrived, in packed order: the receiver unpacks them while later ones arrive.
+// The sender reports how many bytes have arrived, in packed order. The receiver unpacks them while later bytes arrive.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,9 @@ namespace tempi::message {
 // A message of at least so many bytes is sent and unpacked in chunks.
 inline constexpr std::int64_t kLeastChunkedBytes = 2 << 20;
 
-// The chunks of a message, at either end: the first ones, which the receiver waits for, and the last ones, whose
-// unpacking nothing runs beside, are small; those between are large, as each kernel costs the link microseconds.
+// The chunks of a message, at either end. The first chunks are small, because the receiver waits for them. The last
+// chunks are small, because no transfer overlaps with their unpacking. The chunks between are large, because each
+// kernel costs microseconds on the link.
 //
 //     64 MiB: chunks of 2, 2, 4, 8, 8, 8, 8, 8, 8, 4, 2, 1, 1 MiB
 class BounceChunkBytes {
@@ -33,7 +34,8 @@ class BounceChunkBytes {
 
 class BounceBuffer {
  public:
-  // For the bytes of a receive; the slot tells where. Null: there is no memory, or it cannot be shared.
+  // A bounce buffer for the bytes of a receive. The slot has its address. Null: there is no memory, or it cannot be
+  // shared.
   static std::unique_ptr<BounceBuffer> make(const PackedBuffer& packed_buffer, ipc::Slot& slot) noexcept;
 
   BounceBuffer(const device::Scope& here, const pack::BoxMove& box_move);
@@ -45,7 +47,7 @@ class BounceBuffer {
   const pack::End& end() const { return box_move_.dense(); }
   // Queues the unpacking of the chunks that have arrived. May throw.
   void unpack(std::int64_t arrived);
-  // Some has been queued by unpack().
+  // True if unpack() has queued some unpacking.
   bool has_begun() const { return n_queued_ > 0; }
   // Queues the rest.
   pack::Queued queue_rest();

@@ -1,17 +1,19 @@
 // Channels between processes of a node, and within a process.
 //
-// The two ends find each other in the shared segments: each publishes an entry, looks for the other's, maps what its
-// kernels write of the other process, and then marks the other's entry as paired.
+// The two ends find each other in the shared segments. Each end publishes an entry, searches for the entry of the other
+// end, maps the memory of the other process that its kernels write, and then marks the other entry as paired.
 //
 //     sender: entry open ──▶ finds the receive, maps its buffer and its signal ──▶ marks the receive's entry paired
 //     receiver: entry open ▶ finds the send, maps its signal ───────────────────▶ marks the send's entry paired
 //
 // Invariants
-//   A channel is connected if both entries are paired. Both stay so.
-//   An end closes its own entry only where it has not marked the other one, or where the other end has not marked it:
-//   both ends come to the same result, whatever their order.
-//   The n-th request of a (communicator, peer, tag) that is started on a stream pairs with the n-th of the other end.
-//   Two processes that share a GPU have no channel: the kernel of one would wait, and keep the other's from running.
+//   A channel is connected if both entries are paired. Both entries remain paired.
+//   An end may close its own entry only if it has not marked the other entry, or if the other end has not marked this
+//   entry. Therefore, both ends get the same result, in any order of their steps.
+//   The n-th request of a (communicator, peer, tag) that is started on a stream pairs with the n-th request of the
+//   other end.
+//   Two processes that share a GPU have no channel: the waiting kernel of one process would prevent the kernel of the
+//   other from running.
 #pragma once
 
 #include <memory>

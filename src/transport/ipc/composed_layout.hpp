@@ -1,4 +1,5 @@
-// The boxes from one layout to another, kept for pairs that come again; the layouts of receives, numbered for others.
+// The boxes from one layout to another. They are cached for repeated pairs of layouts. The layouts of receives have
+// numbers, by which other processes identify them.
 #pragma once
 
 #include <memory>
@@ -55,7 +56,7 @@ struct MovedBuffer {
   bool operator==(const MovedBuffer&) const = default;
 };
 
-// From one layout to another one, whose bytes behind the sender's last stay as they are.
+// From one layout to another. The bytes of the receiver after the sender's last byte do not change.
 struct ComposedLayout {
   ComposedLayout(BufferLayout sent, LayoutName received, MovedBuffer its_place, datatype::Boxes filled,
                  datatype::Ends its_ends);

@@ -1,4 +1,4 @@
-// Memory of other processes that kernels of this one reach.
+// Memory of other processes that kernels of this process can access.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct RemoteRange {
   device::Context context;
   std::uint64_t begin, end;
 
-  // In any context: memory that its owner has freed is so for all.
+  // In any context, because freed memory is freed for all contexts.
   bool overlaps(const RemoteRange& other) const {
     return owner == other.owner && begin < other.end && other.begin < end;
   }
@@ -60,7 +60,7 @@ class Import {
   const CountedImport counted_;  // until the mapping has ended
   const std::uintptr_t begin_;
 };
-// Whoever lets go of the last one does not wait for the mapping's end (transport/ipc/unmapping.hpp).
+// The code that releases the last reference does not wait for the mapping's end (transport/ipc/unmapping.hpp).
 using ImportPtr = std::shared_ptr<const Import>;
 
 // The mappings that a put writes to. Between its starts it does not hold them: freed memory can go.
@@ -95,7 +95,8 @@ inline ImportPtr import_memory(device::Device& device, device::Context context, 
 // in small pages 415 and 29.)
 bool is_mapped_in_small_pages(const device::SharedAllocation& allocation);
 
-// Ends the mappings of memory whose owners have told that it is freed. Work that uses it keeps it until its own end.
+// Ends the mappings of memory whose owners have reported it as freed. Work that uses a mapping keeps it until the work
+// ends.
 void end_freed_mappings() noexcept;
 
 }  // namespace tempi::message

@@ -1,5 +1,5 @@
-// The transport between processes of a node that share a GPU's memory: a kernel of the sender writes from its layout
-// straight into that of the receiver, in this process or another one ("direct messages").
+// The transport between processes of a node. A kernel of the sender writes from its own layout directly into the layout
+// of the receiver, in the same process or in another one. Such a message is a direct message.
 #pragma once
 
 #include <atomic>

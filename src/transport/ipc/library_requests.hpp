@@ -1,5 +1,5 @@
-// Requests that are the library's alone, in a process that counts its messages: MPI_Cancel and MPI_Start do not tell
-// which message of which communicator they are about.
+// Requests that only the library handles, in a process that counts its messages. MPI_Cancel and MPI_Start do not name
+// the message and the communicator of a request, so this table keeps them.
 #pragma once
 
 #include <array>

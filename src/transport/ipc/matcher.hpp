@@ -1,26 +1,28 @@
 // The order of messages on a communicator, as both ends count it.
 //
 // Glossary
-//   sequence number   the place of a send in its match queue: "the n-th message of this communicator, peer and tag",
-//                     or of all tags
-//   order             the place of a receive among all that were posted in its match queue, cancelled ones, too
+//   sequence number  the position of a send in its match queue: "the n-th message of this communicator, peer and tag",
+//                    or of all tags
+//   order            the position of a receive among all receives that were posted in its match queue, including
+//                    cancelled ones
 //   (published receive, slot, match queue, claim: transport/ipc/segment/segment.hpp; undecided:
 //   transport/ipc/undecided.hpp)
 //
 // Invariants
-//   Every message and every receive with a specific source is counted, in the order of the calls and before the library
-//   sees it, whoever carries it; else the communicator is closed to claims (sends) or publishing (receives).
+//   Every message and every receive with a specific source is counted, whether TEMPI or the library handles it. The
+//   counts are made in the order of the calls, and before the library's call. If a count is missed, the communicator is
+//   closed to claims (sends) or to publishing (receives).
 //   The number of a receive in its match queue is 1 + the receives that were posted there and not cancelled + the
-//   messages of the match queue that undecided receives have matched. It is published only while no undecided receive
-//   may match its message.
-//   The receives from one source have each a tag, or all MPI_ANY_TAG: then their match queue is of all tags, and a
-//   message's sequence number in it is that among all messages to the receiver. The first receive decides; those of the
-//   other kind are undecided.
-//   Receives are closed by a failed call, a persistent wildcard of the library's, and a second thread that receives;
-//   sends by a failed call, a second thread that sends, and a cancelled send. Receives that were published before a
-//   close stay good: MPI matches their receives first.
-//   Of more peers and tags than are counted no message is direct.
-//   Messages of a process to itself use its own shared segment, and a key that no other process uses.
+//   messages of the match queue that undecided receives have matched. A receive is published only if no undecided
+//   receive may match its message.
+//   The receives from one source either have all a tag, or have all MPI_ANY_TAG. With MPI_ANY_TAG, the match queue is
+//   of all tags, and the sequence number of a message counts all messages to the receiver. The first receive decides.
+//   Receives of the other kind are undecided.
+//   Receives are closed by a failed call, by a persistent wildcard receive that the library handles, and by a second
+//   thread that receives. Sends are closed by a failed call, by a second thread that sends, and by a cancelled send.
+//   Receives that were published before remain valid, because MPI matches these receives first.
+//   A message is packed if its peer and tag are beyond the number of pairs that are counted.
+//   Messages of a process to itself use its own shared segment, with a key that no other process uses.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +49,7 @@ struct SequencedSend {
   bool is_never_probed;
   bool has_come;  // the receiver: it is in the call that posts its receive
 
-  // The receiver looks for messages before it receives them: it may wait for this one.
+  // The receiver probes for messages before it receives them. It may wait for this message.
   bool is_probed() const { return !is_never_probed && receiver->probes.load(std::memory_order_acquire) != 0; }
 };
 
@@ -115,9 +117,9 @@ class Matcher : public peer::Attachment {
   void close(Outcome why);
   bool claims() const { return !sends_are_closed_.load(); }
   bool publishes() const { return !receives_are_closed_.load(); }
-  // A communicator of ours: nobody looks for messages on it before it receives them.
+  // A communicator of TEMPI: no process probes for messages on it.
   void never_probe() { is_never_probed_.store(true); }
-  // All its members are in one call, in which they post their receives; or they have left it.
+  // All members of the communicator are in one call, in which they post their receives; or they have returned from it.
   void note_all_in_call(bool are_in_it) { are_in_call_.store(are_in_it); }
   // Those of every communicator.
   static void close_all(Outcome why) noexcept;

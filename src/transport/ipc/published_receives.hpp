@@ -1,4 +1,4 @@
-// The receives of this process that are published, and the sends that claim them.
+// The published receives of this process, and the sends that claim published receives.
 //
 // Glossary
 //   match       MPI matches the n-th message of a match queue with its n-th receive
@@ -7,8 +7,9 @@
 //   transport/ipc/segment/segment.hpp)
 //
 // Invariants
-//   A published receive can be claimed only after the library has it. It is not published if the receives have
-//   been closed since it was counted: another thread's receive may have slipped in before.
+//   A published receive can be claimed only after the receive was posted to the library. It is not published if the
+//   receives of the communicator were closed since it was counted, because the receive of another thread may have been
+//   posted between the two steps.
 #pragma once
 
 #include <cstdint>
@@ -60,9 +61,9 @@ class PublishedReceive : public std::enable_shared_from_this<PublishedReceive> {
   // message has, so that a sender that has not ended its claim sent the FIN message before: waits for its kernel, in
   // MPI_Test, too.
   bool end_it(bool has_come) noexcept;
-  // Its sender has begun, and not ended.
+  // True if its sender has begun to write, and has not ended.
   bool is_claimed() const { return slot_.word.load() == word(PublishedState::claimed).bits(); }
-  // Its sender has not ended: it may begin, or has begun.
+  // True if its sender has not ended: it may begin to write, or has begun.
   bool is_open() const;
   // Queues the unpacking of what has arrived in the bounce buffer. False: that has failed.
   bool unpack_arrived() noexcept;
@@ -99,14 +100,14 @@ struct Claim {
   ipc::Slot* slot;
   ipc::PublishedWord word;
 
-  // The bytes are written, or will come packed. With the engine's lock: a second thread could write over the slot's
-  // next published receive.
+  // The bytes are written, or will arrive packed. Call it with the engine's lock. Without it, a second thread could
+  // overwrite the slot's next published receive.
   void end(bool is_written) const {
     slot->step_alone(word, is_written ? PublishedState::written : PublishedState::declined);
   }
-  // They are neither, though the FIN message has been sent.
+  // The bytes are neither written nor packed, although the FIN message has been sent.
   void lose() const { slot->step_alone(word, PublishedState::lost); }
-  // Its FIN message has not been sent, though the bytes are written.
+  // The FIN message has not been sent, although the bytes are written.
   void take_back() const { slot->step(word.in(PublishedState::written), PublishedState::declined); }
 };
 

@@ -1,4 +1,4 @@
-// The receiver's side of direct messages: the published receive of a receive describes its buffer for the sender.
+// The receiver's side of direct messages: a published receive describes the receive buffer for the sender.
 #pragma once
 
 #include "transport/ipc/state.hpp"

@@ -33,7 +33,7 @@ struct Put {
 
 void count_direct(Outcome outcome, std::int64_t bytes);
 
-// Null: the claim has been declined, for the kernel cannot write there.
+// Null: the claim has been declined, because the kernel cannot write into the buffer.
 std::shared_ptr<Put> write_to(const SequencedSend& sequenced, const Claim& claim, Transfer& transfer);
 
 // The put is large enough to be unpacked while it arrives: it is queued in chunks.
@@ -42,11 +42,11 @@ pack::Queued queue_chunks(Put& put, const PackedBuffer& packed_buffer);
 // Tells the receiver of the chunks that have arrived; `waits`: of all.
 void tell_arrived(Put& put, bool waits);
 
-// The end of a claim: the bytes are where the receiver wants them, or will come packed.
+// The end of a claim: the bytes are in the receiver's buffer, or will arrive packed.
 void conclude(Put& put, bool is_written) noexcept;
 
-// The kernel has failed behind its FIN message: to oneself the bytes go by way of host memory, to another process the
-// kernel runs once more. Throws Error: both ends fail.
+// The kernel has failed after its FIN message was sent. In a message to the own process, the bytes are copied through
+// host memory. In a message to another process, the kernel runs once more. Throws Error: both ends fail.
 void write_again(Put& put, const Transfer& transfer);
 
 }  // namespace tempi::message

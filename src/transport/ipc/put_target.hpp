@@ -1,4 +1,4 @@
-// The buffer of a receive, as kernels of the sender reach it.
+// The buffer of a receive, and how kernels of the sender access it.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
-// Receives whose numbers are not known before they are complete. While one is open, no receive that may match the same
-// message is published; when it is complete, its message counts in its match queue. So publishing resumes.
+// Receives whose numbers are known only when they are complete. While such a receive is open, no receive that may match
+// the same message is published. When it is complete, its message counts in its match queue, and publishing resumes.
 //
 // Glossary
-//   undecided  posted from any source, or with a tag among receives of any tag (or the reverse); a matched probe; a
-//              receive that MPI_Cancel may have cancelled
+//   undecided  a receive from any source; a receive with a tag among receives with MPI_ANY_TAG, or the reverse; a
+//              matched probe; a receive that MPI_Cancel may have cancelled
 #pragma once
 
 #include <atomic>

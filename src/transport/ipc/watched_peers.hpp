@@ -1,5 +1,5 @@
-// The processes at the other ends of channels. A kernel waits for them without the CPU: a thread looks whether they
-// live, and ends the wait where one does not.
+// The processes at the other ends of channels. A kernel waits for them without the CPU. A thread checks whether they
+// are alive, and ends the wait of the kernel if a process has died.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The way from a job and a rank to the shared segment of that process.
+// How a process finds the shared segment of another process by its job and rank.
 #pragma once
 
 #include <string>

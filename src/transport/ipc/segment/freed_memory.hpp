@@ -1,4 +1,4 @@
-// Memory that a process has freed and that others may have mapped.
+// Memory that a process has freed and that other processes may have mapped.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class FreedMemory {
 
   std::uint64_t count() const { return n_.load(std::memory_order_acquire); }
 
-  // Hands the ids behind the first `seen` to fn(), and counts them as seen. False: some were overwritten before they
+  // Calls fn() for the ids after the first `seen`, and counts them as seen. False: some were overwritten before they
   // were read, or may have been.
   template <class Fn>
   bool each_since(std::uint64_t& seen, const Fn& fn) const {

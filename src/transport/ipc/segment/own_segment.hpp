@@ -1,14 +1,14 @@
-// The shared segment of this process, and those of the other processes of its node.
+// The shared segment of this process, and the shared segments of the other processes of its node.
 //
-// A shared segment is a memory file without a name, so that nothing of it stays when its process ends, however it ends.
-// Others find it by an abstract socket that nobody ever accepts on: its name says user, job and rank, its credentials,
-// which the kernel vouches for, say user and process, and that process's file is opened in /proc, which only its user
-// may. Processes that cannot find each other so (containers with namespaces of their own) exchange packed messages
-// only.
+// A shared segment is a memory file without a name. The system removes it when its process ends, in any way. Other
+// processes find it by an abstract socket on which nobody accepts connections. The name of the socket contains user,
+// job and rank. The kernel provides the credentials of the socket: user and process. The file is then opened in /proc,
+// which only the same user may do. Processes that cannot find each other in this way (containers with their own
+// namespaces) exchange packed messages only.
 //
 // Invariants
-//   A process has a shared segment before its first message is noted, or never (transport/ipc/matcher.hpp).
-//   The shared segment of another process stays mapped until this one ends: senders may be reading it.
+//   A process has a shared segment before its first message is noted, or it never has one (transport/ipc/matcher.hpp).
+//   The shared segment of another process remains mapped until this process ends, because senders may be reading it.
 #pragma once
 
 #include <memory>
@@ -22,50 +22,52 @@
 
 namespace tempi::ipc {
 
-// This process's. For calls of MPI, of any threads.
+// The shared segment of this process. For MPI calls of any threads.
 class OwnSegment {
  public:
   static OwnSegment& own();
 
   Segment& segment() { return *segment_; }
 
-  // From now on the processes of this job find it. `rank` is of MPI_COMM_WORLD. False: none will.
+  // From now on, the processes of this job can find it. `rank` is a rank of MPI_COMM_WORLD. False: no process can find
+  // it.
   bool publish(const std::string& job, int rank) noexcept;
-  // Ends it: no process finds it, and nothing is published.
+  // Ends the segment: no process finds it, and nothing is published.
   void withdraw() noexcept;
   bool is_published() const { return socket_ >= 0; }
 
-  // The match queue of the key, made if need be; null: there is no room, or it is kept for receives that are published
-  // (programs make up tags for messages that have no use for match queues).
+  // The match queue of the key, created if necessary. Null: there is no room, or the remaining match queues are kept
+  // for receives that are published (programs may use new tags for messages that need no match queue).
   MatchQueue* match_queue(const MatchKey& key, bool is_published) noexcept;
-  // No receive of closed_key() is published, until it is reopened. False: there is no room to say so.
+  // No receive of closed_key() is published until it is reopened. False: there is no room to record this.
   bool close(std::uint64_t key) noexcept;
   void reopen(std::uint64_t key) noexcept;
-  // From now on no receive at all is published.
+  // From now on, no receive is published.
   void shut() noexcept { segment_->is_shut.store(1, std::memory_order_release); }
-  // The communicator has ended: its match queues are free.
+  // The communicator has ended: releases its match queues.
   void end(std::uint64_t comm) noexcept;
   void tell_of_probes() noexcept {
     n_unprobed_.store(0, std::memory_order_relaxed);
     segment_->probes.store(1, std::memory_order_release);
   }
-  // A receive that the sender may wait for. Behind a row of them that no probe was among, the process probes no more.
+  // The process posts a receive that the sender may wait for. After a number of such receives without a probe, the
+  // process no longer counts as one that probes.
   void note_unprobed() noexcept {
     if (segment_->probes.load(std::memory_order_relaxed) == 0) return;
     if (n_unprobed_.fetch_add(1, std::memory_order_relaxed) + 1 >= kUnprobed)
       segment_->probes.store(0, std::memory_order_release);
   }
 
-  // A vacant board, which is the communicator's until it is given back. Null: there is none.
+  // A vacant board, which belongs to the communicator until it is given back. Null: there is none.
   Board* take_board(std::uint64_t comm) noexcept;
   void give_back(Board& board) noexcept;
 
-  // A vacant board of a window, which is the caller's until it is given back. Others find it when its id is stored.
-  // Null: there is none.
+  // A vacant board of a window. It belongs to the caller until the caller gives it back. Other processes find it when
+  // its id is stored. Null: there is none.
   WindowBoard* take_window_board() noexcept;
   void give_back(WindowBoard& board) noexcept;
 
-  // A vacant slot, which is the caller's until it is given back, vacant again; null: there is none.
+  // A vacant slot. It belongs to the caller until the caller gives it back as vacant. Null: there is none.
   Slot* take_slot() noexcept;
   void give_back(Slot& slot) noexcept;
   // False: it must be given back. Else the caller may keep the vacant slot, without its boxes.
@@ -90,7 +92,7 @@ class OwnSegment {
 // The shared segment of a rank of this job on this node. Null: there is none, or not yet. A call that searches takes
 // some microseconds.
 Segment* find_peer_segment(const std::string& job, int rank) noexcept;
-// Of a rank whose shared segment has been found: its process has not ended.
+// For a rank whose shared segment has been found: true if its process has not ended.
 bool is_alive(const std::string& job, int rank) noexcept;
 
 }  // namespace tempi::ipc

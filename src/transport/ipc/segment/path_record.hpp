@@ -1,14 +1,15 @@
-// The nonblocking calls of one function, on one communicator, are carried out by messages, or by the library. All
-// members must take the same path in the same call, and none may wait for another one to agree on it.
+// The nonblocking calls of one function, on one communicator, are carried out by messages or by the library. All
+// members must take the same path in the same call, and none may wait for another member to agree.
 //
-// The members count their calls. Whoever comes to a call first decides on it, by what the members' last calls were:
+// The members count their calls. The first member that comes to a call decides its path, from the last calls of all
+// members:
 //
 //     call     1  2  3  4  5  6  7  8          latest = 8: the furthest call that a member has come to
 //     path     l  l  l  m  m  m  m  m          first = 4: m from call 4 on, l before it
 //
 // Invariants
-//   The path of a call never changes once a member has come to it.
-//   The path changes when all members have come to `first`: nobody will ask for a call before that.
+//   The path of a call never changes after a member has come to it.
+//   The path changes only when all members have come to `first`, because no member asks for an earlier call after that.
 #pragma once
 
 #include <algorithm>

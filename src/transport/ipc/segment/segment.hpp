@@ -2,37 +2,40 @@
 // claim.
 //
 // Glossary
-//   published receive   a posted receive into whose buffer the sender of its message may write
-//   slot            room for one published receive
-//   match queue     the messages of one (communicator, source, tag), in the order in which MPI matches them; its
-//                   receives and its messages are counted from 1 on both sides. Or those of all tags, from a source
-//                   whose messages are all received with MPI_ANY_TAG: it has no other one on the communicator
-//   base            the last number of the communicator that had the match queue before: the numbers of a match queue
-//                   never come again
-//   bounce buffer   memory of the receiver's GPU for the packed bytes of one message: the receiver unpacks it
-//   board           votes of this process before the collective calls of one communicator, and its nonblocking ones
-//   reduction board votes and buffers of this process in one pending reduction of that communicator
-//   window board    this process's part of a window over GPU memory, and the lock words of that part
-//   path record     of the nonblocking calls of one function (transport/ipc/segment/path_record.hpp)
-//   claim           the sender's step from "published" to "claimed": its message is a FIN message from then on, unless
-//                   it declines
+//   published receive  a posted receive into whose buffer the sender of its message may write
+//   slot               the memory of one published receive
+//   match queue        the messages of one (communicator, source, tag), in the order in which MPI matches them. Both
+//                      sides count its receives and messages from 1. If all messages from a source are received with
+//                      MPI_ANY_TAG, the source has one match queue for all tags on the communicator
+//   base               the last number of the communicator that used the match queue before. The numbers of a match
+//                      queue are never reused
+//   bounce buffer      memory on the receiver's GPU for the packed bytes of one message; the receiver unpacks it
+//   board              the votes of this process before the collective calls of one communicator, and data of its
+//                      nonblocking calls
+//   reduction board    the votes and buffers of this process in one pending reduction of this communicator
+//   window board       the part of this process in a window over GPU memory, and the lock words of this part
+//   path record        the path of the nonblocking calls of one function (transport/ipc/segment/path_record.hpp)
+//   claim              the sender's step from "published" to "claimed": after it, the message is a FIN message, unless
+//                      the sender declines
 //
 // Invariants
-//   The receiver alone writes match queues and the fields of slots; both sides change the state of a published receive,
-//   in a word that holds its number and its match queue, too: a slot that has been used again differs. Claims,
-//   revocations and the sender's taking back are compare-and-swaps; every other step is a store, by the only side that
-//   leaves that state (but for the taking back, which the receiver's step to "vacant" may overwrite).
-//   A match queue that is used again has another communicator before its numbers change, and its own one after. A
-//   sender reads base and n_posted between two looks at the communicator; if both show its own, so are the two numbers.
-//   Fields are read by a sender between its claim and the end of it only.
-//   The fields of a slot that change with each message lie in one cache line, and a match queue has one of its own:
-//   each cache line that two processes share costs as much time as the rest of a message's work. The description of a
-//   buffer is written once for published receives of that buffer that follow each other.
-//   From the first place of a key to the match queue that has it no communicator is 0: an ended match queue's becomes 0
-//   only where that of the next match queue is.
-//   n_posted is at least n when the receive n is with the library; the slot of a published receive n is in its match
-//   queue by then.
-//   Plain data of fixed size: processes of different builds agree on it or do not find each other (kVersion).
+//   Only the receiver writes match queues and the fields of slots. Both sides change the state of a published receive.
+//   The word of the state also contains the number and the match queue, so that a reused slot has another word. Claims,
+//   revocations, and the step by which the sender takes back a claim are compare-and-swaps. Every other step is a store
+//   by the only side that leaves this state. (Exception: the sender's taking back also leaves it; the receiver's step
+//   to "vacant" may overwrite this.)
+//   When a match queue is reused, its communicator is changed to another value before its numbers change, and is set to
+//   the new communicator after that. A sender reads the communicator, then base and n_posted, then the communicator
+//   again. If both reads return its communicator, the two numbers are valid.
+//   A sender reads the fields of a slot only between its claim and the end of the claim.
+//   The fields of a slot that change with each message are in one cache line, and each match queue has its own cache
+//   line, because a cache line that two processes share costs as much time as the rest of a message's work. The
+//   description of a buffer is written once for consecutive published receives of this buffer.
+//   Open addressing: the probe sequence of a key ends at the first place whose communicator is 0. Therefore, the
+//   communicator of an ended match queue becomes 0 only if that of the next match queue is 0.
+//   When the receive n is posted to the library, n_posted is at least n, and the slot of a published receive n is in
+//   its match queue.
+//   Plain data of fixed size. Processes of builds with another layout do not find each other (kVersion).
 #pragma once
 
 #include <array>
@@ -145,8 +148,8 @@ struct alignas(kCacheLine) MatchQueue {
   std::array<std::atomic<std::uint16_t>, kWindow> slots{};  // the published receive n is in slots[n % kWindow]
 
   MatchKey key() const { return {comm.load(std::memory_order_acquire), source.load(), tag.load()}; }
-  // The receive n is with the library. The last number does not fall, though a cancelled receive's number comes again:
-  // those of the match queue's next communicator are above all that were used.
+  // The receive n is with the library. The last number never decreases, although the number of a cancelled receive is
+  // used again: those of the match queue's next communicator are above all that were used.
   void post(std::uint64_t n) {
     if (n > n_posted.load(std::memory_order_relaxed)) n_posted.store(n, std::memory_order_release);
   }

@@ -1,5 +1,5 @@
-// Box lists of layouts in a shared segment. Published receives of one layout share its list; lists that no published
-// receive uses make room for others.
+// The box lists of layouts in a shared segment. Published receives with the same layout share one list. Lists that no
+// published receive uses are replaced when a new list needs room.
 #pragma once
 
 #include <deque>
