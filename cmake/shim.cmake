@@ -1,6 +1,6 @@
 # libtempi.so of one MPI: the sources that know MPI, compiled against its mpi.h; the stages are compiled once for all.
 file(GLOB shim_sources CONFIGURE_DEPENDS src/mpi/*.cpp src/types/*.cpp src/machine/*.cpp src/peer/*.cpp
-     src/sharing/*.cpp src/transport/*.cpp src/transfer/*.cpp src/request/*.cpp src/call/*.cpp src/transport/ipc/*.cpp src/stream/*.cpp src/collective/*.cpp src/packing/*.cpp src/process/*.cpp src/measure/*.cpp src/face/*.cpp src/interpose/*.cpp)
+     src/sharing/*.cpp src/transport/*.cpp src/transfer/*.cpp src/request/*.cpp src/call/*.cpp src/transport/ipc/*.cpp src/stream/*.cpp src/collective/*.cpp src/window/*.cpp src/packing/*.cpp src/process/*.cpp src/measure/*.cpp src/face/*.cpp src/interpose/*.cpp)
 set(TEMPI_SHIMS "")
 # dlsym: in every build type a jump to the loader's own, never a call; a sanitizer's runtime calls it before it has begun.
 set_source_files_properties(src/interpose/by_handle.cpp src/preload/by_handle.cpp

@@ -192,7 +192,7 @@ CHAPTERS = {
     "functions": "messages and packing",
     "collectives": "collective operations",
     "files": "files",
-    "windows": "one-sided access: the buffers of the calling rank (origin)",
+    "windows": "one-sided access: the buffers of the calling rank (origin); windows over GPU memory on one node",
 }
 REFUSED = """
 These calls do not accept GPU memory if the library is not CUDA-aware:
@@ -203,7 +203,7 @@ These calls do not accept GPU memory if the library is not CUDA-aware:
 HAPPENS = {
     "error": "an MPI error with an explanation",
     "members": "All processes are on one node and run TEMPI: all get an MPI error with an explanation, and "
-    "there is no window. Otherwise: the processes with GPU memory get this error, and the other processes "
+    "there is no window. Otherwise the processes with GPU memory get this error, and the other processes "
     "get a window. The window has unused host memory in place of the GPU memory",
     "none": "the MPI library gets the call",
 }

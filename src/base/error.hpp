@@ -13,6 +13,13 @@ enum class ErrorKind {
   stream,        // a stream of the program cannot be used for this call
   mapped,        // memory of another process lies where freed memory of it is still mapped
   unsupported,   // a datatype or a library feature that we do not handle
+  type,          // the datatype cannot be that of the call
+  operation,     // the operation cannot be that of the call
+  rank,          // the window has no such process
+  truncation,    // the buffer at the other end is too short
+  range,         // an access beyond a window
+  epoch,         // an access without the call that begins its epoch
+  lost,          // another process has ended
   verification,  // TEMPI_VERIFY found a difference
   internal,      // an invariant of TEMPI does not hold
   unexpected,    // another exception: of the system, of the C++ library

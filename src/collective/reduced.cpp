@@ -73,6 +73,11 @@ const Row* find(std::span<const Row> all, Handle handle) {
   return found != all.end() ? &*found : nullptr;
 }
 
+bool fits(const ReducedType& type, const ReducedOperation& by) {
+  const KindOperations& its = kOperations[static_cast<std::size_t>(type.kind)];
+  return by.operation >= its.first && by.operation <= its.last;
+}
+
 // MPI_DOUBLE_INT has 12 bytes of data in 16.
 std::int64_t extent_of(Handle type) {
   Aint lower_bound = 0, extent = 0;
@@ -86,10 +91,15 @@ std::optional<Reduced> reduced_by_kernel(Handle type, Handle operation) {
   const ReducedType* const known = find(reduced_types(), type);
   const ReducedOperation* const by = find(reduced_operations(), operation);
   if (known == nullptr || by == nullptr) return reduced_float16(type, operation);
-  const KindOperations& its = kOperations[static_cast<std::size_t>(known->kind)];
-  if (by->operation < its.first || by->operation > its.last) return {};
+  if (!fits(*known, *by)) return {};
   if (extent_of(type) != static_cast<std::int64_t>(pack::bytes_of(known->type))) return {};
   return Reduced{known->type, by->operation};
+}
+
+bool is_misfit(Handle type, Handle operation) {
+  const ReducedType* const known = find(reduced_types(), type);
+  const ReducedOperation* const by = find(reduced_operations(), operation);
+  return by == nullptr || (known != nullptr && !fits(*known, *by));
 }
 
 bool is_whole(const device::Location& location, const void* address, const Reduced& reduced, Count count) {

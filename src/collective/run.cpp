@@ -26,15 +26,6 @@ using message::Message;
 using message::MessagePtr;
 using message::MessageState;
 
-int tell_code(int code, Owner owner, Handle owned_by) noexcept {
-  switch (owner) {
-    case Owner::comm: return raise(owned_by, code);
-    case Owner::file: real_pmpi().MPI_File_call_errhandler(owned_by, code); break;
-    case Owner::window: real_pmpi().MPI_Win_call_errhandler(owned_by, code); break;
-  }
-  return code;
-}
-
 // The arguments of a call that are not the program's.
 class Staged final : public message::CompletionHook {
  public:
@@ -66,7 +57,7 @@ class Staged final : public message::CompletionHook {
     if (owner_ == Owner::window) is_unpacked_.wait(false, std::memory_order_acquire);
   }
 
-  int tell(Handle, int code) noexcept override { return tell_code(code, owner_, owned_by_); }
+  int tell(Handle, int code) noexcept override { return collective::tell(code, owner_, owned_by_); }
 
   // `copied`: bytes of a process's own block.
   void count(Function function, std::int64_t copied) const noexcept {
@@ -200,7 +191,7 @@ int run_described(const Call& call, const Ends& given, DescribeAlone describe, d
     if (call.owner == Owner::comm) return refused.code;
     // The error handler of the file or the window has not been told. The library may take a datatype that is not
     // committed, and then the memory.
-    return begins_in_device_memory(given, device) ? tell_code(refused.code, call.owner, call.owned_by)
+    return begins_in_device_memory(given, device) ? tell(refused.code, call.owner, call.owned_by)
                                                   : call_untouched(given, library);
   } catch (const LeftToLibrary&) {
     return call_untouched(given, library);
@@ -283,8 +274,17 @@ int finish(const std::vector<MessagePtr>& calls, Owner owner, Handle owned_by) n
   return code;
 }
 
+int tell(int code, Owner owner, Handle owned_by) noexcept {
+  switch (owner) {
+    case Owner::comm: return raise(owned_by, code);
+    case Owner::file: real_pmpi().MPI_File_call_errhandler(owned_by, code); break;
+    case Owner::window: real_pmpi().MPI_Win_call_errhandler(owned_by, code); break;
+  }
+  return code;
+}
+
 int tell(const Error& error, Owner owner, Handle owned_by) noexcept {
-  return tell_code(error_code(error), owner, owned_by);
+  return tell(error_code(error), owner, owned_by);
 }
 
 }  // namespace tempi::collective

@@ -59,7 +59,8 @@ int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, L
 // called.
 int finish(const std::vector<message::MessagePtr>& calls, Owner owner, Handle owned_by) noexcept;
 
-// Passes the error to the owner's error handler, and returns its code.
+// Passes the error, or an MPI error code, to the owner's error handler, and returns its code.
+int tell(int code, Owner owner, Handle owned_by) noexcept;
 int tell(const Error& error, Owner owner, Handle owned_by) noexcept;
 
 }  // namespace tempi::collective

@@ -23,6 +23,13 @@ Row row_of(ErrorKind kind) {
     case ErrorKind::mapped:
     case ErrorKind::device: return {MPI_ERR_OTHER, "the GPU reported an error"};
     case ErrorKind::unsupported: return {MPI_ERR_TYPE, "neither TEMPI nor the MPI library handles this"};
+    case ErrorKind::type: return {MPI_ERR_TYPE, "wrong datatype"};
+    case ErrorKind::operation: return {MPI_ERR_OP, "wrong operation"};
+    case ErrorKind::rank: return {MPI_ERR_RANK, "wrong rank"};
+    case ErrorKind::truncation: return {MPI_ERR_TRUNCATE, "more data than the other end has room for"};
+    case ErrorKind::range: return {MPI_ERR_RMA_RANGE, "an access beyond a window"};
+    case ErrorKind::epoch: return {MPI_ERR_RMA_SYNC, "an access outside an epoch"};
+    case ErrorKind::lost: return {MPI_ERR_OTHER, "a process has ended"};
     case ErrorKind::verification: return {MPI_ERR_INTERN, "TEMPI_VERIFY found wrong bytes"};
     case ErrorKind::unexpected: return {MPI_ERR_INTERN, "an unexpected error"};
     case ErrorKind::internal:

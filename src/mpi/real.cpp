@@ -133,6 +133,7 @@ TEMPI_CONSTANT(request_null, MPI_REQUEST_NULL, ompi_request_null)
 TEMPI_CONSTANT(info_null, MPI_INFO_NULL, ompi_mpi_info_null)
 TEMPI_CONSTANT(errors_return, MPI_ERRORS_RETURN, ompi_mpi_errors_return)
 TEMPI_CONSTANT(op_no_op, MPI_NO_OP, ompi_mpi_op_no_op)
+TEMPI_CONSTANT(op_replace, MPI_REPLACE, ompi_mpi_op_replace)
 TEMPI_CONSTANT(message_null, MPI_MESSAGE_NULL, ompi_message_null)
 TEMPI_CONSTANT(message_no_proc, MPI_MESSAGE_NO_PROC, ompi_message_no_proc)
 #undef TEMPI_CONSTANT

@@ -9,7 +9,6 @@
 #include "base/trace.hpp"
 #include "base/verified.hpp"
 #include "collective/element_type.hpp"
-#include "collective/window_memory.hpp"
 #include "device/device.hpp"
 #include "device/staging.hpp"
 #include "mpi/active.hpp"
@@ -26,6 +25,7 @@
 #include "transfer/no_gpu.hpp"
 #include "transport/transports.hpp"
 #include "types/types.hpp"
+#include "window/creation.hpp"
 
 namespace tempi::process {
 namespace {
@@ -101,7 +101,7 @@ void end_world() noexcept {
   tell_verified();
   message::end_progress();
   message::Engine::flush();
-  collective::free_refused_windows();
+  window::end_windows();
   end_session();
   message::close_transports();
   end_library_progress();

@@ -148,6 +148,20 @@ void OwnSegment::give_back(Board& board) noexcept {
   segment_->boards_are_full.store(0, std::memory_order_release);
 }
 
+WindowBoard* OwnSegment::take_window_board() noexcept {
+  const CallLock lock(mutex_);
+  const auto vacant = std::find_if(segment_->windows.begin(), segment_->windows.end(),
+                                   [](const WindowBoard& one) { return one.is_vacant(); });
+  if (vacant == segment_->windows.end()) return nullptr;
+  vacant->take();
+  return &*vacant;
+}
+
+void OwnSegment::give_back(WindowBoard& board) noexcept {
+  const CallLock lock(mutex_);
+  board.id.store(0, std::memory_order_release);
+}
+
 Slot* OwnSegment::take_slot() noexcept {
   const CallLock lock(mutex_);
   if (vacant_.empty()) return nullptr;

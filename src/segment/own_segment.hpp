@@ -63,6 +63,11 @@ class OwnSegment {
   Board* take_board(std::uint64_t comm) noexcept;
   void give_back(Board& board) noexcept;
 
+  // A vacant board of a window. It belongs to the caller until the caller gives it back. Other processes find it when
+  // its id is stored. Null: there is none.
+  WindowBoard* take_window_board() noexcept;
+  void give_back(WindowBoard& board) noexcept;
+
   // A vacant slot. It belongs to the caller until the caller gives it back as vacant. Null: there is none.
   Slot* take_slot() noexcept;
   void give_back(Slot& slot) noexcept;

@@ -38,6 +38,12 @@ Board* Segment::find_board(std::uint64_t comm) {
   return found != boards.end() ? &*found : nullptr;
 }
 
+WindowBoard* Segment::find_window(std::uint64_t id) {
+  const auto found = std::find_if(windows.begin(), windows.end(),
+                                  [&](const WindowBoard& one) { return one.id.load(std::memory_order_acquire) == id; });
+  return found != windows.end() ? &*found : nullptr;
+}
+
 bool Segment::is_closed(std::uint64_t comm, std::int32_t tag) const {
   if (is_shut.load(std::memory_order_acquire) != 0) return true;
   const std::uint64_t of_tag = closed_key(comm, tag);

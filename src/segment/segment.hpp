@@ -13,6 +13,7 @@
 //   board              the votes of this process before the collective calls of one communicator, and data of its
 //                      nonblocking calls
 //   reduction board    the votes and buffers of this process in one pending reduction of this communicator
+//   window board       the part of this process in a window over GPU memory, and the lock words of this part
 //   path record        the path of the nonblocking calls of one function (segment/path_record.hpp)
 //   claim              the sender's step from "published" to "claimed": after it, the message is a FIN message, unless
 //                      the sender declines
@@ -44,6 +45,7 @@
 
 #include "datatype/box.hpp"
 #include "device/device.hpp"
+//   window board       the part of this process in a window over GPU memory, and the lock words of this part
 #include "segment/freed_memory.hpp"
 
 namespace tempi::ipc {
@@ -73,10 +75,10 @@ struct PublishedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 10;
+inline constexpr std::uint32_t kVersion = 11;
 inline constexpr std::size_t kMatchQueues = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16,
                              kBoards = 256, kPathRecords = 17, kPendingReductions = 40, kImports = 1024,
-                             kChannels = 1024;
+                             kChannels = 1024, kWindows = 128;
 inline constexpr std::size_t kWindow = 16;  // published receives of one match queue at a time
 inline constexpr std::size_t kMostMatchQueues = kMatchQueues * 3 / 4;  // else looking for a match queue takes long
 inline constexpr std::size_t kMostUnpublished =
@@ -247,6 +249,7 @@ struct Segment {
   // The ends of channels, and for each the hash of its key; 0: vacant.
   std::array<std::atomic<std::uint64_t>, kChannels> channel_hashes{};
   std::array<ChannelEntry, kChannels> channels{};
+  std::array<WindowBoard, kWindows> windows{};
   FreedMemory freed{};  // what its process has exported
   // Mappings of its process's memory in other processes, which count them, by the allocation's id.
   mutable std::array<std::atomic<std::uint32_t>, kImports> imports{};
@@ -259,6 +262,8 @@ struct Segment {
   void end_match_queues(std::uint64_t comm);
   // The board of the communicator; null: there is none yet.
   Board* find_board(std::uint64_t comm);
+  // The board of the window; null: there is none (any more).
+  WindowBoard* find_window(std::uint64_t id);
   // True: no receive of this communicator and tag is published now.
   bool is_closed(std::uint64_t comm, std::int32_t tag) const;
   // False: no receive without a match queue will be published.

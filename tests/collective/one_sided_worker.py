@@ -169,15 +169,6 @@ def makes_windows(kinds: tuple[str, ...]) -> list[str]:
     return texts
 
 
-def makes_a_window_alone(kind: str) -> str:
-    with Builder() as builder:
-        side = Side(End(kind, INT, N_INTS, seed=1), builder)
-        window, text = made_window(side.piece.address, 4 * N_INTS, MPI.COMM_SELF)
-        if window != MPI.WIN_NULL:
-            window.Free()
-    return text
-
-
 def puts_into_a_refused_window(kinds: tuple[str, ...]) -> str:
     """The rank with GPU memory is refused. The others have a window, into all of which they may write."""
     world = MPI.COMM_WORLD

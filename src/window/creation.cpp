@@ -1,0 +1,195 @@
+#include "window/creation.hpp"
+
+#include <string>
+
+#include "collective/blocks.hpp"
+#include "collective/group.hpp"
+#include "collective/window.hpp"
+#include "device/device.hpp"
+#include "machine/cuda_aware.hpp"
+#include "mpi/active.hpp"
+#include "mpi/errors.hpp"
+#include "request/engine.hpp"
+#include "sharing/exports.hpp"
+#include "window/device_memory.hpp"
+#include "window/refused.hpp"
+#include "window/votes.hpp"
+#include "window/window.hpp"
+
+namespace tempi::window {
+namespace {
+
+using collective::Owner;
+using message::Engine;
+
+// The location of memory that only a GPU reaches, else of kind host: the library may have it.
+device::Location gpu_memory(const void* base, Aint bytes) {
+  device::Device* const device = active() ? device::current() : nullptr;
+  if (device == nullptr || bytes <= 0) return {};
+  const device::Location found = device->locate(base);
+  return found.kind == device::MemoryKind::device ? found : device::Location{};
+}
+
+void hand_over(const void* base, Aint bytes) {
+  const device::Location memory = gpu_memory(base, bytes);
+  if (memory.kind == device::MemoryKind::device) message::hand_over(memory);
+}
+
+Error refusal(const std::string& what) {
+  return Error(ErrorKind::unsupported, what + ", or a CUDA-aware MPI library, which this one is not (" +
+                                           machine::cuda_awareness().reason +
+                                           "); use host or managed memory for the window");
+}
+
+Error refusal_without_votes() {
+  return refusal("a window over GPU memory needs all its processes on one node, with TEMPI and direct messages");
+}
+
+Error refusal_by(const std::string& why) {
+  return refusal("a window over GPU memory needs GPU memory that all its processes can map (" +
+                 (why.empty() ? "another process refuses" : why) + ")");
+}
+
+int refuse_alone(const Given& given, Handle comm, const void* win, MakeWindow library) {
+  HostMemory memory{std::calloc(static_cast<std::size_t>(given.bytes), 1), &std::free};
+  if (memory == nullptr) throw refusal_without_votes();
+  const int code = library(memory.get(), given.bytes);
+  if (code != MPI_SUCCESS) return code;
+  keep_refused(load_handle(win), std::move(memory));
+  return raise(comm, refusal_without_votes());
+}
+
+// All members come here, or all throw.
+WindowPtr agreed_window(const Given& given, Handle comm, WindowVotes& votes) {
+  const collective::Group group(comm);
+  auto window = std::make_shared<Window>(comm, group.rank, group.size);
+  const bool is_described = window->describe(votes.next_id(), given);
+  if (votes.joined(is_described ? 0 : kImpossible) != 0) throw refusal_by(window->why());
+  const bool is_connected = window->connect([&](std::size_t i) -> const ipc::Segment& { return votes.segment_of(i); });
+  if (votes.joined(is_connected ? 0 : kImpossible) != 0) throw refusal_by(window->why());
+  return window;
+}
+
+int create_voted(const Given& given, Handle comm, const void* win, MakeWindow library) {
+  collective::check(comm);
+  WindowVotes* const votes = WindowVotes::of(comm);
+  const bool wants_gpu = given.is_on_gpu() || !given.failure.empty();
+  if (votes == nullptr) return wants_gpu ? refuse_alone(given, comm, win, library) : library(given.base, given.bytes);
+  if (votes->joined(wants_gpu ? kHasGpuPart : 0) == 0) return library(given.base, given.bytes);
+  WindowPtr window = agreed_window(given, comm, *votes);
+  const int code = given.is_on_gpu() ? library(nullptr, 0) : library(given.base, given.bytes);
+  if (code == MPI_SUCCESS) add(load_handle(win), std::move(window));
+  return code;
+}
+
+// Errors are those of the communicator.
+int guarded(Handle comm, FunctionRef<int()> fn) noexcept {
+  Engine::flush();
+  try {
+    return Engine::tended(fn());
+  } catch (const collective::Refused& refused) {
+    return Engine::tended(refused.code);
+  } catch (...) {
+    return Engine::tended(raise(comm, caught_error()));
+  }
+}
+
+Given allocated(Aint bytes, Aint unit, Asked asked) {
+  Given given{nullptr, bytes, unit};
+  if (asked == Asked::host || bytes <= 0) return given;
+  try {
+    const auto memory = std::make_shared<DeviceMemory>(bytes);
+    given.base = memory->data();
+    given.location = gpu_memory(given.base, bytes);
+    given.owner = memory;
+  } catch (...) {
+    given.failure = caught_error().what();
+  }
+  return given;
+}
+
+bool is_kept_by_library() { return !active() || machine::cuda_awareness().aware; }
+
+}  // namespace
+
+int create(void* base, Aint bytes, Aint unit, Handle comm, const void* win, MakeWindow library) noexcept {
+  return guarded(comm, [&] {
+    if (active() && is_kept_by_library()) hand_over(base, bytes);
+    if (is_kept_by_library()) return library(base, bytes);
+    return create_voted({base, bytes, unit, gpu_memory(base, bytes)}, comm, win, library);
+  });
+}
+
+int allocate(Aint bytes, Aint unit, Handle info, Handle comm, void* base, const void* win,
+             FunctionRef<int(Aint bytes)> library) noexcept {
+  return guarded(comm, [&] {
+    const std::optional<Asked> asked = active() ? asked_memory(info) : std::nullopt;
+    if (!asked) return library(bytes);
+    const Given given = allocated(bytes, unit, *asked);
+    const int code = create_voted(given, comm, win, [&](void*, Aint n) { return library(n); });
+    if (code == MPI_SUCCESS && given.is_on_gpu()) *static_cast<void**>(base) = given.base;
+    return code;
+  });
+}
+
+int attach(const void* base, Aint bytes, Handle win, FunctionRef<int()> library) noexcept {
+  try {
+    if (active() && is_kept_by_library()) hand_over(base, bytes);
+    else if (gpu_memory(base, bytes).kind == device::MemoryKind::device)
+      throw refusal("a dynamic window needs host or managed memory");
+    return library();
+  } catch (...) {
+    return collective::tell(caught_error(), Owner::window, win);
+  }
+}
+
+int free(void* win, FunctionRef<int()> library) noexcept {
+  if (win == nullptr) return library();
+  const Handle freed = load_handle(win);
+  const auto leave = [&] {
+    if (const WindowPtr window = find(freed)) window->barrier();  // the others access this part no more
+    return library();
+  };
+  const int code = collective::complete(freed, collective::kAllTargets, [&] {
+    try {
+      return leave();
+    } catch (const collective::Refused& refused) {
+      return collective::tell(refused.code, Owner::window, freed);
+    } catch (...) {
+      return collective::tell(caught_error(), Owner::window, freed);
+    }
+  });
+  if (code != MPI_SUCCESS) return code;
+  remove(freed);
+  forget_refused(freed);
+  return code;
+}
+
+int get_attribute(Handle win, int keyval, void* value, int* flag, FunctionRef<int()> library) noexcept {
+  const WindowPtr window = find(win);
+  const bool is_ours = window && window->given().is_on_gpu() && (keyval == MPI_WIN_BASE || keyval == MPI_WIN_SIZE);
+  if (!is_ours || value == nullptr || flag == nullptr) return library();
+  const Given& given = window->given();
+  *flag = 1;
+  if (keyval == MPI_WIN_BASE) *static_cast<void**>(value) = given.base;
+  else *static_cast<const Aint**>(value) = &given.bytes;
+  return MPI_SUCCESS;
+}
+
+std::optional<Shared> shared_part(Handle win, int rank) noexcept {
+  const WindowPtr window = find(win);
+  if (!window) return {};
+  for (int i = 0; rank == MPI_PROC_NULL && i < window->size(); ++i) {
+    if (window->member(i).board->bytes > 0) rank = i;
+  }
+  if (!window->is_gpu_part(rank)) return {};
+  const Part& part = *window->member(rank).part;
+  return Shared{reinterpret_cast<void*>(part.address), part.bytes, part.unit};
+}
+
+void end_windows() noexcept {
+  forget_windows();
+  free_refused_windows();
+}
+
+}  // namespace tempi::window

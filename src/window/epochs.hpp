@@ -1,0 +1,28 @@
+// Calls that begin, end or complete epochs of a window over GPU memory (MPI-4.1, 12.5). `library` is the library's
+// function, with the program's arguments. Of other windows they are the library's alone.
+//
+// Accesses to GPU parts are complete when they return, and do not wait for the epoch of the target. So the calls that
+// begin an epoch wait for it: MPI_Win_fence for all members, MPI_Win_start for the posts of the group, MPI_Win_lock
+// for the lock. The library's functions do not: they may wait at the first access.
+#pragma once
+
+#include "base/function_ref.hpp"
+#include "mpi/handle.hpp"
+
+namespace tempi::window {
+
+using LibraryCall = FunctionRef<int()>;
+
+int fence(int assertion, Handle win, LibraryCall library) noexcept;
+int post(Handle group, Handle win, LibraryCall library) noexcept;
+int start(Handle group, Handle win, LibraryCall library) noexcept;
+int complete(Handle win, LibraryCall library) noexcept;  // MPI_Win_complete
+int lock(int lock_type, int rank, Handle win, LibraryCall library) noexcept;
+int unlock(int rank, Handle win, LibraryCall library) noexcept;
+int lock_all(Handle win, LibraryCall library) noexcept;
+int unlock_all(Handle win, LibraryCall library) noexcept;
+int flush(int rank, Handle win, LibraryCall library) noexcept;
+int flush_all(Handle win, LibraryCall library) noexcept;
+int sync(Handle win, LibraryCall library) noexcept;
+
+}  // namespace tempi::window

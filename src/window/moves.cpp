@@ -1,0 +1,78 @@
+#include "window/moves.hpp"
+
+#include "peer/peer.hpp"
+#include "transport/ipc/composed_layout.hpp"
+
+namespace tempi::window {
+namespace {
+
+using message::BufferLayout;
+using message::ComposedLayoutPtr;
+using message::PackedBuffer;
+using message::Strategy;
+using pack::Direction;
+
+BufferLayout layout_of(const Elements& of) { return {of.type.prepared, of.count, of.end.extent}; }
+
+bool is_whole(const Elements& of) {
+  const device::Location& at = of.end.place.first;
+  return at.kind == device::MemoryKind::device &&
+         pack::lies_in_one_place(at, of.end.address, pack::span_of(of.end, of.count));
+}
+
+// Null: the two layouts do not compose, or no kernel reaches both.
+ComposedLayoutPtr composition_of(const Elements& from, const Elements& to, device::Device& device) {
+  if (!is_whole(from) || !is_whole(to) || from.end.place.first.context != to.end.place.first.context) return nullptr;
+  const message::LayoutName name{peer::own_rank(), message::published_layout(layout_of(to), to.end, device)->number};
+  ComposedLayoutPtr composed =
+      message::composed_layout(layout_of(from), name, {}, [&] { return layout_of(to).boxes(); });
+  return composed->mapping ? composed : nullptr;
+}
+
+// By one kernel. False: there is none.
+bool is_moved_by_kernel(const Elements& from, const Elements& to, device::Device& device) {
+  const ComposedLayoutPtr composed = composition_of(from, to, device);
+  if (!composed) return false;
+  const pack::End far{to.end.address, 0, &composed->far, to.end.place};
+  const pack::BoxMove box_move{&*composed->mapping, &composed->launches, 1, from.bytes(), from.end, far};
+  const std::shared_ptr<const void> owner = composed;
+  const device::Scope here(device, from.end.place.first.context);
+  pack::Batch batch(here);
+  batch.add_direct({&box_move, &owner, true});
+  const pack::Queued queued = batch.queue();
+  queued.mark->wait();
+  return true;
+}
+
+}  // namespace
+
+Elements elements_at(const void* address, Count count, const KnownType& type, device::Device& device) {
+  pack::End end = pack::laid_out_end(type.plan->layout, address, type.extent);
+  if (count > 0 && type.size() > 0) end.place = pack::locate(end, count, device);
+  return {type, count, std::move(end)};
+}
+
+std::unique_ptr<PackedBuffer> gathered(const Elements& from, Strategy strategy, device::Device& device) {
+  auto packed = std::make_unique<PackedBuffer>(
+      message::Endpoint{Direction::pack, from.type.prepared, from.count, from.end, strategy}, &device,
+      device::Limit::none);
+  packed->move();
+  return packed;
+}
+
+void scatter(const pack::End& dense, std::int64_t bytes, const Elements& to, device::Device& device) {
+  PackedBuffer arrived({Direction::unpack, to.type.prepared, to.count, to.end, Strategy::host, 0, true}, &device,
+                       device::Limit::none);
+  pack::End packed = dense;
+  packed.extent = to.type.size();  // whatever elements were packed
+  arrived.take_from(packed);
+  arrived.unpack(bytes);
+}
+
+void move(const Elements& from, const Elements& to, device::Device& device) {
+  if (from.bytes() == 0 || is_moved_by_kernel(from, to, device)) return;
+  const auto packed = gathered(from, Strategy::device, device);
+  scatter(packed->box_move().dense(), from.bytes(), to, device);
+}
+
+}  // namespace tempi::window

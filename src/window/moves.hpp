@@ -1,0 +1,30 @@
+// Bytes between buffers of this process and GPU parts.
+#pragma once
+
+#include "transfer/packed_buffer.hpp"
+#include "types/types.hpp"
+
+namespace tempi::window {
+
+// Elements of a datatype in memory that this process reaches, located.
+struct Elements {
+  const KnownType& type;
+  Count count;
+  pack::End end;
+
+  std::int64_t bytes() const { return count * type.size(); }
+};
+
+// Elements in any memory of this process. Waits for the program's streams.
+Elements elements_at(const void* address, Count count, const KnownType& type, device::Device& device);
+
+// From one layout to the other, which has room for as many bytes; complete on return. Throws Error.
+void move(const Elements& from, const Elements& to, device::Device& device);
+
+// Packed bytes of elements, in GPU memory (`device`) or in host memory (`host`).
+std::unique_ptr<message::PackedBuffer> gathered(const Elements& from, message::Strategy strategy,
+                                                device::Device& device);
+// The first `bytes` bytes of elements come from `dense`.
+void scatter(const pack::End& dense, std::int64_t bytes, const Elements& to, device::Device& device);
+
+}  // namespace tempi::window

@@ -1,0 +1,50 @@
+#include "window/refused.hpp"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "mpi/real.hpp"
+
+namespace tempi::window {
+namespace {
+
+struct RefusedWindow {
+  Handle win;
+  HostMemory memory;
+};
+
+// In the order in which they were made.
+struct RefusedWindows {
+  Mutex<Lock::refused_windows> mutex{};
+  std::vector<RefusedWindow> all{};
+};
+
+RefusedWindows& refused() {
+  static auto& all = *new RefusedWindows;  // never destroyed: the library may have them while the process exits
+  return all;
+}
+
+}  // namespace
+
+void keep_refused(Handle win, HostMemory memory) {
+  const std::lock_guard lock(refused().mutex);
+  refused().all.push_back({win, std::move(memory)});
+}
+
+void forget_refused(Handle win) noexcept {
+  const std::lock_guard lock(refused().mutex);
+  std::erase_if(refused().all, [&](const RefusedWindow& one) { return key_of(one.win) == key_of(win); });
+}
+
+void free_refused_windows() noexcept {
+  std::vector<RefusedWindow> all;
+  {
+    const std::lock_guard lock(refused().mutex);
+    all.swap(refused().all);
+  }
+  for (RefusedWindow& one : all) real_pmpi().MPI_Win_free(&one.win);
+}
+
+}  // namespace tempi::window

@@ -1,0 +1,99 @@
+"""Windows over GPU memory among the processes of a node."""
+
+import pytest
+import windows_worker as worker
+
+from support import effort
+
+OPTIONS = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0"}
+PER_TEST = 60
+
+
+@pytest.fixture
+def job(ranks):
+    return lambda size, **more: ranks(size, **OPTIONS, **more)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_random_programs(job, drawn, size):
+    seeds = [drawn.getrandbits(30) for _ in range(effort.scaled(PER_TEST, least=6))]
+    n = job(size).call(worker.run_programs, seeds, ("device",), ("device", "host", "managed", "pinned"), timeout=120)
+    assert min(n) > 0
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_random_programs_of_mixed_windows(job, drawn, size):
+    """GPU memory on some ranks, host memory on others."""
+    seeds = [drawn.getrandbits(30) for _ in range(effort.scaled(PER_TEST, least=6))]
+    job(size).call(worker.run_programs, seeds, ("device", "host", "managed"), ("device", "host"), timeout=120)
+
+
+@pytest.mark.parametrize("kind", ["device", "host", "managed"])
+def test_attributes_are_those_of_the_program(job, kind):
+    job(2).call(worker.attributes, kind)
+
+
+@pytest.mark.parametrize("sync", ["fence", "lock all"])
+@pytest.mark.parametrize("origin", ["device", "host"])
+def test_concurrent_accumulates_are_all_counted(job, origin, sync):
+    job(4).call(worker.sums_of_all, "device", origin, 40, sync)
+
+
+def test_fetch_and_op_and_compare_and_swap_are_atomic(job):
+    job(3).call(worker.tickets, "device", 15)
+
+
+@pytest.mark.parametrize("strided", [False, True])
+@pytest.mark.parametrize("origin", ["device", "host"])
+def test_every_element_and_operation(job, origin, strided):
+    job(2).call(worker.elements, origin, strided, timeout=60)
+
+
+def test_passive_target(job):
+    job(2).call(worker.is_put_while_the_target_computes, "device")
+
+
+def test_exclusive_and_shared_locks(job):
+    job(4).call(worker.exclusive_updates, "device", 20, timeout=60)
+
+
+def test_windows_are_freed_and_made_again(job):
+    job(3).call(worker.again, "device", 12)
+
+
+def test_windows_of_several_communicators(job):
+    job(4).call(worker.several_windows, "device")
+
+
+ERRORS = {
+    "no epoch": "RMA_SYNC",
+    "beyond": "RMA_RANGE",
+    "far beyond": "RMA_RANGE",
+    "before": "RMA_RANGE",
+    "get beyond": "RMA_RANGE",
+    "accumulate beyond": "RMA_RANGE",
+    "no such rank": "RANK",
+    "uncommitted": "TYPE",
+    "too short": "TRUNCATE",
+    "own operation": "OP",
+    "wrong operation": "OP",
+    "mixed": "TYPE",
+    "other element": "TYPE",
+    "fetch beyond": "RMA_RANGE",
+}
+
+
+@pytest.mark.parametrize("kind", ["device", "host"])
+def test_errors_reach_the_error_handler_of_the_window_and_nothing_is_written(job, kind):
+    for found in job(2).call(worker.errors, kind):
+        assert found.pop("nobody") == []
+        assert found == {case: worker.told(name) for case, name in ERRORS.items()}
+
+
+@pytest.mark.parametrize("kinds", [("device",) * 3, ("device", "host", "device"), ("host", "device", "host")])
+def test_allocated_windows(job, kinds):
+    job(3).call(worker.allocates, kinds, 4)
+
+
+def test_allocated_windows_without_the_info_key_are_the_librarys(job):
+    job(2).call(worker.allocates_without_the_key)
