@@ -45,8 +45,8 @@
 
 #include "datatype/box.hpp"
 #include "device/device.hpp"
-//   window board       the part of this process in a window over GPU memory, and the lock words of this part
 #include "segment/freed_memory.hpp"
+#include "segment/window_board.hpp"
 
 namespace tempi::ipc {
 
