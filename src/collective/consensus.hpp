@@ -1,8 +1,8 @@
 // Votes of the members of a communicator, through their shared segments. All members are on this node and run TEMPI.
 //
 // Glossary
-//   round     the agreement to hold votes on this communicator, at the n-th call of all members; it finds the members
-//             first
+//   round     the agreement to hold votes on this communicator: at the n-th call of all members, each member finds the
+//             others, then all agree
 //   proposal  a member's part of a round: the member can read the shared segments of all others
 //   vote      a small number of each member before a call; after the vote, all members know all numbers
 //   path      how a nonblocking call is carried out: by messages or by the library. No vote is held before such a call
@@ -20,9 +20,9 @@
 //   All members get the same result of a round.
 //   Votes are held only after a successful round. A member waits for all votes of others before its next vote, so it is
 //   at most one vote ahead of another member.
-//   A board that was used for votes becomes free when its communicator has ended, all members have read its last vote
-//   and the votes of its pending reductions, and all members know the path of its last call. Another board becomes free
-//   as soon as its communicator has ended.
+//   A board that was used for votes becomes free when three conditions are met: its communicator has ended; all members
+//   have read the last vote and the votes of the pending reductions; all members know the path of the last call. A
+//   board that was not used for votes becomes free as soon as its communicator has ended.
 #pragma once
 
 #include <array>
@@ -65,8 +65,8 @@ class Consensus {
   ipc::ReducedBuffers& own_buffers() { return own_->buffers; }
   const ipc::ReducedBuffers& buffers_of(std::size_t member) const { return boards_[member]->buffers; }
 
-  // The path of the next nonblocking call of one of ipc::kPathRecords functions. It is the same for all members, and
-  // the function waits for no member. If this member is the first that comes to the call, the path is `wants(votes)` of
+  // The path of the next nonblocking call of `function` (below ipc::kPathRecords). All members get the same path.
+  // path_of_next waits for no member. If this member is the first that comes to the call, the path is `wants(votes)` of
   // its own vote and the last votes of the others.
   bool path_of_next(std::size_t function, unsigned own, FunctionRef<bool(unsigned)> wants);
 

@@ -26,13 +26,14 @@ namespace tempi::collective {
 // The kinds of memory of one or more processes, joined by "or".
 enum : unsigned { kOnGpu = 1, kNotDirect = 2, kOnHost = 4 };
 
-// The memory for packed bytes is taken beforehand, or when a message has turned out not to be direct: its bytes follow
-// then. The latter is for calls of which all buffers are in GPU memory, on all processes.
+// ready: the memory for packed bytes is taken beforehand. follows: it is taken when a message has turned out not to be
+// direct, and its bytes are sent afterwards. "follows" requires that all buffers of all processes are in GPU memory.
 enum class Fallback : bool { ready, follows };
 
 class Schedule {
  public:
-  // No request is made. `comm` carries the messages, with this tag; the limit is that of a copy. Throws Refused.
+  // No request is made. `comm` carries the messages, with this tag. `limit`: of the memory for a copy of the sent
+  // blocks. Throws Refused.
   Schedule(const Real& real, Handle comm, Steps&& steps, device::Limit limit, int tag = kAnyCall);
   ~Schedule();
   Schedule(const Schedule&) = delete;
@@ -43,15 +44,15 @@ class Schedule {
   std::int64_t bytes_sent() const;
 
   bool may_be_repeated() const { return is_all_on_gpu_ && !has_failed_; }
-  // For the next call. A large copy ends with its call: a GPU's memory is the program's.
+  // It may be kept for the next call. A large copy is not kept, because the program needs the GPU memory.
   bool may_be_kept() const { return may_be_repeated() && (!copy_ || copy_->bytes() <= kMostKeptBytes); }
   // The same arguments are used again: checks that the buffers have not been freed.
   bool fits(const Steps& steps) const;
-  // The codes that follow are the library's; the first one that is not MPI_SUCCESS counts.
+  // The functions below return the first code of the library that is not MPI_SUCCESS.
 
   // Complete on return.
   int carry_out(Fallback fallback);
-  // The requests, for start(): else it makes them.
+  // Makes the requests. Without this call, start() makes them.
   int make();
   // The messages are under way, unless there is an error.
   int start();

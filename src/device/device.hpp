@@ -58,8 +58,8 @@ struct SharedAllocation {
 };
 
 // A kernel as the fake device runs it: the per-thread body, compiled for the CPU. The fake adds `shift` to addresses
-// inside [begin, end), because programs hold pointers that nobody may touch. In a kernel with several phases (separated
-// by barriers) all threads of a tile run the first phase, then all run the next.
+// inside [begin, end), because the CPU cannot access the device addresses that programs hold. In a kernel with several
+// phases (separated by barriers) all threads of a tile run the first phase, then all run the next.
 struct AddressShift {
   std::uintptr_t begin = 0, end = 0;
   std::ptrdiff_t shift = 0;
@@ -73,8 +73,8 @@ struct KernelThread {
   std::byte* shared = nullptr;  // memory of the tile
 };
 using HostBody = void (*)(const void* params, KernelThread thread, const AddressShift& shift);
-// The whole of a kernel that waits for kernels of other processes. It does what can be done now. False: the kernel has
-// not ended.
+// Runs all threads of a kernel that waits for kernels of other processes. Each call does what is possible now. False:
+// the kernel has not ended.
 using HostAttempt = bool (*)(const void* params, const AddressShift& shift);
 
 struct Kernel {
@@ -123,7 +123,7 @@ struct Facts {
 class Scope;
 class Device;
 
-// stream_order.hpp explains both. Whether calls of this thread come after work in the program's streams.
+// Whether calls of this thread come after work in the program's streams (stream_order.hpp).
 enum class OrderAsked : std::uint8_t { unknown, no, yes };  // by an option, or by any thread
 extern std::atomic<OrderAsked> order_asked;
 bool is_order_asked_here() noexcept;
@@ -139,8 +139,8 @@ class Device {
   virtual std::string name() const = 0;
 
   // The location of `address`. Never initialises the driver and never fails: unknown memory is host memory. For GPU
-  // memory, returns after the program's finished synchronous copies have arrived, whatever stream they used. Where
-  // calls are ordered behind streams of the program, await_streams() is called.
+  // memory, returns when the data of all synchronous copies that have returned to the program has arrived, in any
+  // stream. Where calls are ordered behind streams of the program, await_streams() is called.
   Location locate(const void* address) noexcept {
     const Location found = find(address);
     if (calls_are_ordered()) await_streams(*this, found);
@@ -226,8 +226,8 @@ class Scope {
   Scope(Device& device, Context context, Lane lane = Lane::first) : device_(device), context_(context) {
     device_.enter(context_, lane);
   }
-  // Copies and kernels go to a stream of the program; finish() and marks are about all that it holds. `context`: of the
-  // memory, which is the stream's.
+  // Copies and kernels go to a stream of the program; finish() and marks wait for all work in this stream, also that of
+  // the program. `context`: of the memory, which is the stream's.
   Scope(Device& device, Context context, const ProgramStream& stream) : device_(device), context_(context) {
     device_.enter_stream(context_, stream.handle);
   }
@@ -252,7 +252,7 @@ class Scope {
   // either.
   void settle() const noexcept;
   MarkPtr mark() const { return device_.mark(); }
-  MarkPtr mark_for_cpu() const { return device_.mark_for_cpu(); }    // not for wait_for(); it may tell sooner
+  MarkPtr mark_for_cpu() const { return device_.mark_for_cpu(); }    // for the CPU only; may be reached before mark()
   void wait_for(const Mark& mark) const { device_.wait_for(mark); }  // work queued from now on starts after the mark
 
   // Raw device memory for caches and pools. Freed memory must not be in use by queued work.
@@ -266,8 +266,8 @@ class Scope {
   // Maps an allocation of another process for kernels and copies of this context; locate() finds it there, too. Returns
   // the address of its first byte here. Throws Error: the GPU does not reach it, its process is gone, or it is an
   // allocation of this process. Up to milliseconds. CUDA wants all mappings of another process in one context of a GPU,
-  // and every mapping ended before the owner frees the memory: until then it is not free, and what is written there is
-  // lost.
+  // and every mapping ended before the owner frees the memory. If the owner frees it earlier, it stays occupied until
+  // the last mapping ends, and bytes that are written there are lost.
   std::uintptr_t map(const SharedAllocation& allocation) const { return device_.map(allocation); }
   // Ends what map() returned; each call of map() has its own end. No queued work may use the memory then. CUDA
   // waits for all kernels of the context, and holds up launches meanwhile.

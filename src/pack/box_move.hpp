@@ -31,7 +31,7 @@ inline constexpr std::int64_t kKindGranularity = 1 << 21;
 
 struct Part {
   device::Location location;  // of the first box
-  datatype::Boxes boxes;      // written as the layout's, of all elements
+  datatype::Boxes boxes;      // of all elements, oriented as in the layout
 };
 
 // The location of an end.
@@ -108,8 +108,8 @@ void locate(BoxMove& box_move, device::Device& device);
 // GPU.
 std::vector<Part> find_parts(const End& end, std::int64_t count, device::Device& device);
 
-// True if the bytes at these distances from `address` lie in the allocation of `location`; in pageable memory: if they
-// are near enough to be of one kind.
+// True if the bytes at these distances from `address` lie in the allocation of `location`; for pageable memory: if they
+// are so near that they have one kind (kKindGranularity).
 bool lies_in_one_place(const device::Location& location, const void* address, Span span);
 
 // Runs `move` with the dense end elsewhere: copy(dst, src) brings a source's bytes there before, or fetches a

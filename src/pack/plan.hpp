@@ -55,7 +55,7 @@ class alignas(64) Mapping {  // so that an array of them is indexed by a shift
   // A list longer than kFewBoxes goes to the device once.
   bool is_long() const { return boxes_.size() > static_cast<std::size_t>(kFewBoxes); }
 
-  // One element on the host, if that is a single loop: finding the loop is half the time of a small move.
+  // The loop of one element on the CPU, if there is only one. It is kept, because finding it takes as long as a move.
   const std::optional<host::HostLoop>& host_loop() const { return host_loop_; }
 
  private:
@@ -64,7 +64,7 @@ class alignas(64) Mapping {  // so that an array of them is indexed by a shift
   std::optional<host::HostLoop> host_loop_;
 };
 
-// Memory features of one element: its dense runs, the bytes of the 32-byte sectors that hold the datatype's end, the 4
+// Memory features of one element: its dense runs, the bytes of the 32-byte sectors of the side with the datatype, the 4
 // KiB pages, and whether offsets of its runs come from a table.
 struct Traffic {
   std::int64_t blocks = 0, touched = 0, pages = 0;

@@ -28,8 +28,9 @@
 //                 collective call
 //
 // Invariants
-//   The handle that the program holds is a real request of the library. It is a receive's own request, or a persistent
-//   send. The persistent send is started when its bytes are packed, or never (request/state.hpp).
+//   The handle that the program holds is a real request of the library. For a receive, it is the request of the
+//   receive. For a send, it is a persistent send, which is started when its bytes are packed, or never
+//   (request/state.hpp).
 //   The engine keeps every message with such a handle, except while a call completes it. This call has taken the
 //   message.
 //   A message with a continuation is not complete, whatever its own state.
@@ -71,11 +72,11 @@ class CompletionHook {
   virtual ~CompletionHook() = default;
   virtual void packed() noexcept {}   // the bytes that are sent are packed; the library is not called yet
   virtual void arrived() noexcept {}  // the library's call is complete; nothing is unpacked yet
-  // Asked before the bytes of a complete call are unpacked. False: they are unpacked, or another thread does it.
+  // Called before the bytes of a complete call are unpacked. False: the caller need not unpack them.
   virtual bool begins_unpacking(Message& message) noexcept;
   virtual void unpacked() noexcept {}        // the bytes are in the program's buffer
-  virtual void await_unpacked() noexcept {}  // by whichever thread
-  // Starts the inactive call `message`: the code for the program.
+  virtual void await_unpacked() noexcept {}  // returns when a thread has unpacked the bytes
+  // Starts the inactive call `message`. Returns the code for the program.
   virtual int start(Message& message) noexcept;
   // Gives the code of a complete call to the error handler of its object, and returns it.
   virtual int tell(Handle comm, int code) noexcept;
@@ -99,12 +100,12 @@ struct Message {
   Message(const Real& real, Handle its_comm, Lifetime its_lifetime)
       : mpi(real), comm(its_comm), lifetime(its_lifetime) {}
 
-  // All calls about the request use the layer that made it: a tool between us and the library sees pairs.
+  // All calls for the request use the layer (MPI_ or PMPI_) that made it. A tool in between sees all of them or none.
   const Real& mpi;
   Handle comm;  // whose error handler is told
   Lifetime lifetime;
   Handle request = request_null();
-  Transfers outs{}, ins{};                  // sent and received; neither for a buffer that is the library's
+  Transfers outs{}, ins{};                  // without buffers that only the library handles
   bool is_buffered = false;                 // MPI_Bsend_init: each start is an MPI_Ibsend
   bool is_blocking = false;                 // the program's call ends with the message
   bool receives_from_nobody = false;        // an Isendrecv with MPI_PROC_NULL as its source: the request is the send's
@@ -116,7 +117,7 @@ struct Message {
   StateMachine state{};
   std::shared_ptr<Continuation> continuation{};  // not complete yet
   UndecidedPtr undecided{};                      // of a receive that gets its sequence number when it is complete
-  MPI_Status told{};                             // by MPI_Request_get_status, of a message that it has seen
+  MPI_Status told{};                             // the status that a query has reported, in the state "seen"
   int start_code = MPI_SUCCESS;                  // result of the library's MPI_Start, or of the continuation
   std::optional<Error> failure{};                // error of packing or unpacking
   std::unique_ptr<StreamState> on_stream{};      // null: it was never started on a stream

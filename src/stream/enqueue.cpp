@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/mutex.hpp"
+#include "base/trace.hpp"
 #include "device/stream_order.hpp"
 #include "mpi/errors.hpp"
 #include "request/completion.hpp"
@@ -100,6 +101,7 @@ void queue(const device::Scope& stream, const device::ProgramStream& own, const 
       if (is_send) bytes += its.end->box_move().bytes();
     }
   }
+  const trace::Span span("queue exchange", {.bytes = bytes, .messages = std::ssize(ends)});
   const bool is_captured = stream.is_capturing();
   if (!is_captured) come_after_other_streams(stream, own, with_channel);
   std::shared_ptr<pack::PreparedExchange> exchange;
@@ -139,35 +141,37 @@ AllStarted take_started(StreamHandle stream) {
   return started;
 }
 
+// Behind the work of the stream, for which the CPU has waited.
+int exchange_ordinary_messages(const Real& real, const AllStarted& all) {
+  const trace::Span span("ordinary exchange", {.messages = std::ssize(all)});
+  count_call(Function::stream, Outcome::enqueued_ordinary);
+  log_ordinary(all);
+  Handles handles(all);
+  const int n = static_cast<int>(all.size());
+  // One after the other: they were started in this order, and MPI_Startall may take any.
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (const int code = start(real, handles.bytes.data() + i * kRequestBytes); code != MPI_SUCCESS) return code;
+  }
+  std::vector<MPI_Status> statuses(all.size());
+  return wait_each(real, n, handles.bytes.data(), statuses.data());
+}
+
 int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
   device::Device* const device = device::current();
   if (device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
-  await_channels(all);
-  AllStarted others;
-  if (!std::all_of(all.begin(), all.end(), has_channel)) {
-    const auto ordinary = std::stable_partition(all.begin(), all.end(), has_channel);
-    others.assign(ordinary, all.end());
-    all.erase(ordinary, all.end());
-  }
+  if (has_open(all)) trace::traced("wait for channels", [&] { return await_channels(all); });
+  const auto first = std::stable_partition(all.begin(), all.end(), has_channel);
+  const AllStarted others(std::make_move_iterator(first), std::make_move_iterator(all.end()));
+  all.erase(first, all.end());
   {
     const device::Scope stream = scope_of(*device, handle, all);
     if (!others.empty() && stream.is_capturing()) refuse_capture(others.front());
     if (!others.empty()) stream.finish();
     if (!all.empty()) queue(stream, {handle, stream.context()}, all);
   }
-  int code = code_of_lost(all);
-  if (others.empty()) return code;
-  count_call(Function::stream, Outcome::enqueued_ordinary);
-  log_ordinary(others);
-  Handles handles(others);
-  const int n = static_cast<int>(others.size());
-  // One after the other: they were started in this order, and MPI_Startall may take any.
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    if (const int its = start(real, handles.bytes.data() + i * kRequestBytes); its != MPI_SUCCESS) return its;
-  }
-  std::vector<MPI_Status> statuses(others.size());
-  if (const int its = wait_each(real, n, handles.bytes.data(), statuses.data()); its != MPI_SUCCESS) code = its;
-  return code;
+  const int lost = code_of_lost(all);
+  const int code = others.empty() ? MPI_SUCCESS : exchange_ordinary_messages(real, others);
+  return code != MPI_SUCCESS ? code : lost;
 }
 
 }  // namespace

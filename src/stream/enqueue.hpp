@@ -1,9 +1,9 @@
 // Persistent requests that are started and completed in the order of a stream of the program (TEMPI_Start_enqueue,
-// TEMPI_Wait_enqueue and their array forms, include/tempi.h). The CPU does not wait for the stream, and the stream does
-// not wait for the CPU.
+// TEMPI_Wait_enqueue and their array forms, include/tempi.h). With channels, and after the first wait, neither the CPU
+// nor the stream waits for the other.
 //
-//   TEMPI_Startall_enqueue  records the requests; the first start of a request also publishes the end of its channel
-//   TEMPI_Waitall_enqueue   the first wait of a request waits until both ends have found each other, or until there is
+//   TEMPI_Startall_enqueue records the requests; the first start of a request also publishes its side of the channel
+//   TEMPI_Waitall_enqueue the first wait of a request waits until both ends have found each other, or until there is
 //                           no channel. Then it queues one kernel in the stream for all requests that have a channel
 //
 // A request is exchanged in one of two ways:
@@ -24,8 +24,8 @@
 
 namespace tempi::message {
 
-// `requests`: addresses of the program's handles. An MPI error code, which the error handler of the request's
-// communicator has been told. Throw Error.
+// `requests`: the address of the program's handles. Both functions return an MPI error code, after they have called the
+// error handler of the request's communicator. Both throw Error.
 int start_enqueue(const Real& real, int count, void* requests, device::StreamHandle stream);
 int wait_enqueue(const Real& real, int count, const void* requests, device::StreamHandle stream);
 

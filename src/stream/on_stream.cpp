@@ -89,10 +89,11 @@ bool has_channel(const Started& one) {
          on_stream(*one.message).end->look(false) == ChannelEnd::State::connected;
 }
 
+bool has_open(const AllStarted& all) { return std::any_of(all.begin(), all.end(), is_open); }
+
 void await_channels(const AllStarted& all) {
-  if (std::none_of(all.begin(), all.end(), is_open)) return;
   const auto deadline = Clock::now() + std::chrono::milliseconds(number(Option::CHANNEL_TIMEOUT));
-  while (std::any_of(all.begin(), all.end(), is_open)) {
+  while (has_open(all)) {
     Engine::progress();
     std::this_thread::yield();
     if (Clock::now() < deadline) continue;

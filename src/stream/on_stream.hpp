@@ -40,6 +40,8 @@ void take_back(const AllStarted& started);
 
 bool has_channel(const Started& one);
 std::string why_ordinary(const Started& one);  // of one without a channel
+// An end that is still searching for the other end.
+bool has_open(const AllStarted& all);
 // Returns when each end has found the other end, or has stopped searching.
 void await_channels(const AllStarted& all);
 

@@ -25,21 +25,21 @@ struct Transfer {
       : packed_buffer(std::move(endpoint), device, std::move(shared_range)), peer(MPI_PROC_NULL), tag(MPI_ANY_TAG) {}
 
   PackedBuffer packed_buffer;
-  int peer, tag;                                   // in the message's communicator; a negative peer: any
+  int peer, tag;                                   // in the message's communicator; negative: any, or nobody
   std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking under way, if any
   std::shared_ptr<const pack::Queued> deferred{};  // of a receive: unpacking that is left to the program's stream
   std::uint64_t arrow = 0;                         // of a receive, in the timeline; 0: it has none
   Match match{};                                   // of a send
   std::unique_ptr<TransportState> state{};         // of the transport
-  bool was_direct = false;                         // the message that was complete last
+  bool was_direct = false;                         // the last complete message was direct
 
-  // There may be other memory at its address.
+  // Called when other memory may be at the address of the buffer.
   void forget_buffer() {
     if (state) transport().forget_buffer(*this);
   }
 };
 
-// Transfers of one direction, in the order of the call's arguments. The first takes no memory but the message's.
+// Transfers of one direction, in the order of the call's arguments. The first transfer is stored in the message itself.
 class Transfers {
  public:
   template <class... Arguments>

@@ -31,9 +31,10 @@
 //   Each put that `match` has returned ends with one call of end_put or retry_put, or with its transfer.
 //   The data of a transport for a transfer is `Transfer::state`. Its destructor ends what has not ended.
 //   Functions that are not noexcept throw Error.
-//   A put to a receive of another process sets `Match::is_remote`. A call that blocks then waits for its kernel, which
-//   that process may be waiting for.
-//   If a send of this process has claimed the receive that end_receive() waits for, it settles the send's early FIN.
+//   A put to a receive of another process sets `Match::is_remote`. A blocking call then waits for the kernel of
+//   the put, because the other process may be waiting for this kernel.
+//   If a send of this process has claimed the receive of end_receive(), then end_receive() settles the early FIN of
+//   this send.
 #pragma once
 
 #include <atomic>
@@ -136,7 +137,7 @@ class ChannelEnd {
   // Of a receive whose bytes arrive packed: how they are unpacked. Null: they arrive in its buffer.
   virtual const pack::BoxMove* unpacking() const noexcept = 0;
   virtual bool is_remote() const noexcept = 0;  // to another process
-  virtual bool is_lost() const noexcept = 0;    // whose process has ended
+  virtual bool is_lost() const noexcept = 0;    // the process of the other end has ended
 };
 
 struct Transport {
@@ -166,10 +167,11 @@ struct Transport {
   bool (*cancel)(const std::shared_ptr<Message>& message, Handle request) noexcept;
 
   // ---- a receive into GPU memory
-  void (*post_receive)(Message& message) noexcept;                     // before the library's call
-  void (*posted)(Message& message, bool is_well) noexcept;             // after it
-  Arrival (*end_receive)(Transfer& transfer, bool has_come) noexcept;  // complete; `has_come`: without an error
-  void (*release_bounced)(Transfer& transfer) noexcept;                // the bytes are unpacked
+  void (*post_receive)(Message& message) noexcept;          // before the library's call
+  void (*posted)(Message& message, bool is_well) noexcept;  // after it
+  Arrival (*end_receive)(Transfer& transfer,
+                         bool has_come) noexcept;        // `has_come`: its message arrived without an error
+  void (*release_bounced)(Transfer& transfer) noexcept;  // the bytes are unpacked
   // While the receive is pending: queues the unpacking of the chunks that have arrived. False: none are expected.
   bool (*unpack_arrived)(Transfer& transfer) noexcept;
   // After end_receive(): queues the unpacking of the remaining chunks. Empty if unpack_arrived() queued nothing.
@@ -196,21 +198,21 @@ struct Transport {
   // The program may have freed the buffer since the last message.
   void (*forget_buffer)(Transfer& transfer) noexcept;
 
-  // ---- stream order: the end of a channel for the only transfer of a persistent request. A transport without channels
-  // has none here.
+  // ---- stream order: the end of a channel for the only transfer of a persistent request. Null in a transport without
+  // channels.
   std::unique_ptr<ChannelEnd> (*open_channel)(Handle comm, Transfer& transfer, bool is_send);
-  // Instead, for a persistent request that only the library handles, at each start on a stream: the other end has no
-  // channel, and later requests are paired as if this one had one.
+  // Called instead of open_channel, at each start on a stream of a persistent request that only the library handles.
+  // The other end then gets no channel, and this request still counts in the pairing.
   void (*skip_channel)(Handle request) noexcept;
 };
 
 // The transport of this process (process/transport.cpp).
 const Transport& transport() noexcept;
 
-// The transport counts messages. It changes only in open() and close(), so that no message is missed.
+// The transport counts messages. The flag changes only in open() and close(), so that no message is missed.
 inline std::atomic<bool> counts_messages{false};
 inline bool notes_messages() noexcept { return counts_messages.load(std::memory_order_relaxed); }
-// The transport may put messages. It changes only in open() and close().
+// The transport may put messages. The flag changes only in open() and close().
 inline std::atomic<bool> may_put{false};
 inline bool has_transport() noexcept { return may_put.load(std::memory_order_relaxed); }
 // The number of receives that unpack_arrived() may have work for.

@@ -1,8 +1,10 @@
 """Exchanges that are queued in a stream of the program: persistent requests and TEMPI_Startall_enqueue."""
 
+import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import enqueue_worker as worker
@@ -11,6 +13,7 @@ import pytest
 from support import needs, shim
 from support.effort import scaled
 from support.programs import mpirun_python
+from support.ranks import Ranks
 
 HERE = Path(__file__).parent
 FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0"}
@@ -28,6 +31,15 @@ def test_random_exchanges(ranks, drawn, n_ranks):
 @pytest.mark.parametrize("seed", range(3))
 def test_other_delays(ranks, drawn, seed):
     ranks(2, **FAKE, TEMPI_FAKE_SEED=str(50 + seed)).call(worker.random_exchanges, drawn.getrandbits(30), 6, 20)
+
+
+def test_the_timeline_shows_them(ranks, tmp_path):
+    with Ranks(2, {**FAKE, "TEMPI_TRACE": f"{tmp_path}/run.json"}) as job:
+        job.call(worker.one_exchange_after_another, 3)
+        job.call(worker.one_exchange_after_another, 2, 0.0, ("managed", "device"))
+    spans = Counter(event["name"] for event in json.loads((tmp_path / "run.json").read_text())["traceEvents"])
+    assert (spans["queue exchange"], spans["ordinary exchange"]) == (6, 4)
+    assert spans["wait for channels"] >= 2
 
 
 def test_exchanges_queue_up(ranks):

@@ -15,9 +15,9 @@
 //   The number of a receive in its match queue is 1 + the receives that were posted there and not cancelled + the
 //   messages of the match queue that undecided receives have matched. A receive is published only if no undecided
 //   receive may match its message.
-//   The receives from one source either have all a tag, or have all MPI_ANY_TAG. With MPI_ANY_TAG, the match queue is
-//   of all tags, and the sequence number of a message counts all messages to the receiver. The first receive decides.
-//   Receives of the other kind are undecided.
+//   For each source, only one kind of receives is counted: those with a tag, or those with MPI_ANY_TAG. The first
+//   receive decides. With MPI_ANY_TAG, the match queue is of all tags, and the sequence number of a message counts all
+//   messages to the receiver. Receives of the other kind are undecided.
 //   Receives are closed by a failed call, by a persistent wildcard receive that the library handles, and by a second
 //   thread that receives. Sends are closed by a failed call, by a second thread that sends, and by a cancelled send.
 //   Receives that were published before remain valid, because MPI matches these receives first.
@@ -42,7 +42,7 @@ namespace tempi::message {
 struct SequencedSend {
   ipc::Segment* receiver;  // its shared segment
   ipc::MatchKey key;
-  const ipc::MatchQueue* known_match_queue;  // it may be another one's by now; null: none was found
+  const ipc::MatchQueue* known_match_queue;  // found before, may belong to another key now; or null
   std::uint64_t n, n_of_all_tags;
   int rank;  // of the receiver, in MPI_COMM_WORLD
   bool is_own;
@@ -59,7 +59,7 @@ struct Received {
     unknown,
     counted,
     undecided,
-    lost,  // nobody knows the numbers: an untouched receive may have been cancelled
+    lost,  // the numbers are unknown: a receive of the library may have been cancelled
   };
 
   int rank = -1;  // of the source, in MPI_COMM_WORLD
@@ -78,18 +78,19 @@ struct Received {
 
 // The data of a receive that MPI_Cancel needs.
 struct QueuePlace {
-  std::uint64_t comm = 0;  // names its Matcher; never used again
+  std::uint64_t comm = 0;  // id of its Matcher; no later communicator gets it
   Received* match_queue = nullptr;
   std::uint64_t order = 0;  // 0: it is not counted
 };
 
-// The counts on one communicator. Any thread may ask: the first that sends, or receives, is the only one that counts.
+// The counts on one communicator. Any thread may call it. Only the sends of the first thread that sends are counted; a
+// second one closes the sends. The same holds for receives.
 class Matcher : public peer::Attachment {
  public:
   explicit Matcher(Handle comm);
   ~Matcher() override;
 
-  // A send that is packed, or one that may be direct: its turn; nothing: it is packed.
+  // note_send: a send that is packed. place_send: a send that may be direct; nothing: it must be packed.
   void note_send(int peer, int tag) { count_send(peer, tag); }
   std::optional<SequencedSend> place_send(int peer, int tag);
   // A receive that is about to be posted. A negative peer: from any source.
@@ -108,8 +109,8 @@ class Matcher : public peer::Attachment {
   Place note_receive(int peer, int tag);
   // A matched probe. Null: the receives are closed.
   UndecidedReceivePtr note_matched_probe(int peer, int tag) { return begin_undecided(peer, tag); }
-  // A receive of this match queue may be cancelled: undecided, or, where nobody sees its completion, the match queue's
-  // end.
+  // A receive of this match queue may be cancelled: it becomes undecided. If nobody sees its completion ("unseen"), no
+  // later receive of the match queue is published.
   UndecidedReceivePtr note_cancel(int peer, int tag, Received* match_queue);
   void note_unseen_cancel(Received* match_queue);
   void close_sends(Outcome why);
@@ -121,7 +122,7 @@ class Matcher : public peer::Attachment {
   void never_probe() { is_never_probed_.store(true); }
   // All members of the communicator are in one call, in which they post their receives; or they have returned from it.
   void note_all_in_call(bool are_in_it) { are_in_call_.store(are_in_it); }
-  // Those of every communicator.
+  // Closes the sends and the receives of all communicators.
   static void close_all(Outcome why) noexcept;
   // fn(Matcher&), unless the communicator of that name has ended.
   template <class Fn>
@@ -136,12 +137,12 @@ class Matcher : public peer::Attachment {
 
   // For Undecided. A message of this peer has matched an undecided receive.
   void count_matched(int peer, int tag);
-  // Senders need not wait for a receive of this tag. False: there is no room to say so.
+  // Tells senders not to wait for a receive of this tag. False: the shared segment has no room for this.
   bool tell_open(int tag) noexcept;
   void tell_ended(int tag) noexcept;
 
  private:
-  // Holds all matchers where they are.
+  // Holds the lock of the list of matchers: none of them ends meanwhile.
   class Known {
    public:
     Known();
@@ -162,8 +163,8 @@ class Matcher : public peer::Attachment {
     void fetch_ahead() const;
   };
   using Key = std::uint64_t;
-  // By key; the last one is at hand. Programs come back in the same order: what the next ones need of the memory that
-  // the processes share is fetched ahead.
+  // A map that remembers its last entry. Programs repeat the order of their messages, so the shared memory of the next
+  // entry is prefetched.
   template <class Count>
   class Counts {
    public:
@@ -220,9 +221,9 @@ class Matcher : public peer::Attachment {
   const std::shared_ptr<OpenReceives> open_ = std::make_shared<OpenReceives>();
 };
 
-// Null: it cannot be found out when the communicator ends.
+// Null: TEMPI cannot learn when the communicator ends.
 Matcher* matcher_on(Handle comm) noexcept;
-// The handle may be any. Null: they have not been made.
+// The handle may have any value. Null: it has no matcher yet.
 inline Matcher* known_matcher(Handle comm) noexcept {
   return static_cast<Matcher*>(peer::known_attachment(comm, peer::Attached::matcher));
 }
