@@ -283,8 +283,6 @@ int tell(int code, Owner owner, Handle owned_by) noexcept {
   return code;
 }
 
-int tell(const Error& error, Owner owner, Handle owned_by) noexcept {
-  return tell(error_code(error), owner, owned_by);
-}
+int tell(const Error& error, Owner owner, Handle owned_by) noexcept { return tell(error_code(error), owner, owned_by); }
 
 }  // namespace tempi::collective

@@ -8,7 +8,7 @@ import one_sided_worker as worker
 import pytest
 from mpi4py import MPI
 
-from support import memory, programs, shim
+from support import memory, needs, programs, shim
 from support.messages import KINDS
 from support.ranks import Ranks
 
@@ -72,6 +72,7 @@ def _kinds(n_ranks, on_gpu):
     return tuple("device" if rank == on_gpu else ("host", "")[rank % 2] for rank in range(n_ranks))
 
 
+@needs.fake_device("memory is not shared on demand")
 @pytest.mark.parametrize("failure", ["share", "map"])
 @pytest.mark.parametrize("on_gpu", [0, 2])
 def test_all_ranks_of_a_node_refuse_a_window_that_one_cannot_have(on_gpu, failure):

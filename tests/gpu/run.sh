@@ -26,7 +26,7 @@ tests() { # EFFORT [pytest arguments]
 messages() {
   local kinds=host,device,managed,pinned,pool,async
   [[ $(nvidia-smi -L | wc -l) -gt 1 ]] && kinds+=",device 1"
-  TESTS_MEMORY=gpu TESTS_SEND_KINDS=$kinds tests quick tests/send tests/collective tests/arrays tests/halo/test_halo_exchange.py -k "not failing_devices and not leaks and not fortran"
+  TESTS_MEMORY=gpu TESTS_SEND_KINDS=$kinds tests quick tests/send tests/collective tests/window tests/arrays tests/halo/test_halo_exchange.py -k "not failing_devices and not leaks and not fortran"
 }
 
 # Random datatypes in device memory, long lists and tables; reductions. A finding ends the child process with 66, and so its test.

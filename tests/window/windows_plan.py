@@ -1,8 +1,8 @@
 """Random programs of windows, drawn from a seed: what each rank does in each epoch. All ranks draw the same.
 
-The window of a rank has a stripe for each origin and a common area, of ints. An epoch writes or reads. In one that
-writes, an origin puts, or fetches and replaces, in its own stripes, and accumulates in common areas by an operation that
-does not depend on the order. In one that reads, it gets from anywhere.
+The window of a rank has a stripe of ints for each origin, and a common area. In an epoch that writes, an origin puts,
+or fetches and replaces, in its own stripes. In common areas it accumulates, by an operation that does not depend on the
+order. In an epoch that reads, it gets from anywhere.
 """
 
 from __future__ import annotations
@@ -99,9 +99,7 @@ def _spec(drawn: random.Random, n: int) -> Spec:
     return INT if n == 1 else c.Contiguous(n, INT)
 
 
-def _operation(
-    drawn: random.Random, me: int, common: str, plan: Plan, own_kinds: tuple[str, ...]
-) -> Operation:
+def _operation(drawn: random.Random, me: int, common: str, plan: Plan, own_kinds: tuple[str, ...]) -> Operation:
     """`common`: the operation on common areas in an epoch that writes; empty: it reads."""
     n_ranks = len(plan.kinds)
     target = drawn.randrange(n_ranks)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import signal
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +28,7 @@ class Memory:
     """A rank's part of a window."""
 
     def __init__(self, kind: str, contents: Bytes) -> None:
+        self._context = at_hand("device", np.zeros(1, np.uint8))  # each process of the window needs one
         self.buffer = at_hand(kind, contents)
         self.n_bytes = len(contents)
 
@@ -37,7 +37,7 @@ class Memory:
 
 
 @contextmanager
-def window_of(kind: str, values: Any, unit: int = 1):
+def window_of(kind: str, values: Any, unit: int = 1) -> Iterator[tuple[MPI.Win, Any]]:
     memory = Memory(kind, np.ascontiguousarray(values).view(np.uint8).ravel())
     win = memory.window(unit)
     yield win, memory.buffer
@@ -132,7 +132,9 @@ class Run:
         name = of.name
         if name.startswith("R") and not self.may_have_requests:
             name = name[1:].capitalize()
-        return rma(form, name, win, origin.piece, of.target, of.displacement, there, op, result.piece if result else None)
+        return rma(
+            form, name, win, origin.piece, of.target, of.displacement, there, op, result.piece if result else None
+        )
 
     def _check_origins(self, epoch: plans.Epoch, sides: Any, builder: Builder) -> None:
         for of, origin, result in sides:
@@ -250,7 +252,7 @@ def tickets(kind: str, n: int) -> None:
         got = []
         win.Lock_all()
         for _ in range(n):
-            win_call(win, "Fetch_and_op", one, found, MPI.INT, 0, 0, MPI.SUM)
+            _fetch_and_add(win, one, found, 0, 0)
             got.append(int(_read(found)[0]))
         old = 0
         for _ in range(n):  # one more than before, by exchange
@@ -265,31 +267,23 @@ def tickets(kind: str, n: int) -> None:
         win.Flush(0)
         COMM.Barrier()
         win.Unlock_all()
-        all_got = sorted(sum(COMM.allgather(got), []))
+        all_got = sorted(number for of_rank in COMM.allgather(got) for number in of_rank)
         assert all_got == list(range(n * size))
         if me == 0:
             assert _read(own).tolist() == [n * size, n * size]
         COMM.Barrier()
 
 
-def win_call(win: MPI.Win, name: str, origin: Any, result: Any, datatype: MPI.Datatype, target: int, at: int, op: MPI.Op) -> None:
-    function, _ = PLAIN.symbol(name)
-    code = function(
-        ctypes.c_void_p(origin.address), ctypes.c_void_p(result.address), calls.handle(datatype), target,
-        ctypes.c_int64(at), calls.handle(op), calls.handle(win),
-    )  # fmt: skip
-    if code:
-        raise MPI.Exception(code)
+def _fetch_and_add(win: MPI.Win, added: Any, result: Any, target: int, at: int) -> None:
+    addresses = (ctypes.c_void_p(one.address) for one in (added, result))
+    words = (calls.handle(MPI.INT), target, ctypes.c_int64(at), calls.handle(MPI.SUM), calls.handle(win))
+    PLAIN("Fetch_and_op", *addresses, *words)
 
 
 def _swap(win: MPI.Win, new: Any, compared: Any, result: Any, target: int, at: int) -> None:
-    function, _ = PLAIN.symbol("Compare_and_swap")
-    code = function(
-        *(ctypes.c_void_p(one.address) for one in (new, compared, result)), calls.handle(MPI.INT), target,
-        ctypes.c_int64(at), calls.handle(win),
-    )  # fmt: skip
-    if code:
-        raise MPI.Exception(code)
+    addresses = (ctypes.c_void_p(one.address) for one in (new, compared, result))
+    words = (calls.handle(MPI.INT), target, ctypes.c_int64(at), calls.handle(win))
+    PLAIN("Compare_and_swap", *addresses, *words)
 
 
 ELEMENTS = {
@@ -415,7 +409,9 @@ def several_windows(kind: str) -> None:
     me, size = COMM.Get_rank(), COMM.Get_size()
     half = COMM.Split(me % 2, -me)
     whole = Memory(kind, np.zeros(64, np.uint8))
-    other = Memory(kind, np.zeros(0 if half.Get_rank() == half.Get_size() - 1 and half.Get_size() > 1 else 64, np.uint8))
+    other = Memory(
+        kind, np.zeros(0 if half.Get_rank() == half.Get_size() - 1 and half.Get_size() > 1 else 64, np.uint8)
+    )
     first, second = whole.window(4), other.window(4, half)
     _, piece = ints("device", [me + 1])
     first.Fence(0)
