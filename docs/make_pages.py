@@ -192,7 +192,7 @@ CHAPTERS = {
     "functions": "messages and packing",
     "collectives": "collective operations",
     "files": "files",
-    "windows": "one-sided access: the buffers of the calling rank (origin); windows over GPU memory on one node",
+    "windows": "one-sided access: buffers of the calling rank (origin); windows of GPU memory on one node",
 }
 REFUSED = """
 These calls do not accept GPU memory if the library is not CUDA-aware:

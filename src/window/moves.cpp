@@ -1,7 +1,7 @@
 #include "window/moves.hpp"
 
 #include "peer/peer.hpp"
-#include "transport/ipc/composed_layout.hpp"
+#include "sharing/composed_layout.hpp"
 
 namespace tempi::window {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "collective/group.hpp"
 #include "peer/ids.hpp"
-#include "transport/ipc/ipc.hpp"
 
 namespace tempi::window {
 namespace {

@@ -7,7 +7,6 @@
 #include "peer/peer.hpp"
 #include "segment/own_segment.hpp"
 #include "sharing/exports.hpp"
-#include "transport/ipc/matcher.hpp"
 
 namespace tempi::window {
 

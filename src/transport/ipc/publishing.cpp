@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/recycled.hpp"
+#include "sharing/composed_layout.hpp"
 #include "sharing/exports.hpp"
 #include "transport/ipc/bounce_buffer.hpp"
-#include "transport/ipc/composed_layout.hpp"
 #include "transport/ipc/not_importable.hpp"
 
 namespace tempi::message {

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "transport/ipc/composed_layout.hpp"
+#include "sharing/composed_layout.hpp"
 #include "transport/ipc/published_receives.hpp"
 #include "transport/ipc/state.hpp"
 

@@ -1,4 +1,4 @@
-#include "transport/ipc/composed_layout.hpp"
+#include "sharing/composed_layout.hpp"
 
 #include <algorithm>
 #include <atomic>
