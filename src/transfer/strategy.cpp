@@ -57,7 +57,7 @@ std::atomic<int> n_force_direct{0};
 
 bool direct_is_forced() { return model::direct_is_forced() || n_force_direct.load(std::memory_order_relaxed) > 0; }
 
-// A peer with a shared segment that this process maps is on this node, whatever the launcher's order of ranks suggests.
+// A peer that a transport reaches counts as one of this node, whatever the launcher's order of ranks suggests.
 // A direct message that was not measured is not slower.
 bool direct_is_slower(const model::Fit& fit, const model::Message& message, double packed_seconds) {
   const bool is_far = message.locality == model::Locality::other_node;

@@ -34,7 +34,7 @@ struct Shape {
 // then a simple rule.
 //
 // `may_be_direct`: this end may publish its receive, or claim one. For GPU memory that TEMPI handles and peers that may
-// be in reach (their shared segments tell). Precedence: the options, then the profile's prediction, then (where it has
+// be in reach (`can_reach` of their transport). Precedence: the options, then the profile's prediction, then (where it has
 // none of direct messages) yes: a kernel and a FIN message replace two kernels and the library's transport.
 struct Choice {
   Strategy strategy;

@@ -1,6 +1,7 @@
 // The interface between messages and transports. A transport moves the bytes of a message past the MPI library.
 // request/ and transfer/ call the table `Transport` and name no transport. (The library carries packed bytes without a
-// transport: transfer/packed_buffer.hpp.)
+// transport: transfer/packed_buffer.hpp.) Only open_channel and skip_channel may be null. tests/transport/ has a small
+// transport, by files, to begin with.
 //
 // For each send of the program the library carries one message, with the program's communicator and tag. So the library
 // does matching, order, probes and cancellation. The transport predicts which receive the library will match with a
