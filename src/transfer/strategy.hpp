@@ -34,8 +34,8 @@ struct Shape {
 // then a simple rule.
 //
 // `may_be_direct`: this end may publish its receive, or claim one. For GPU memory that TEMPI handles and peers that may
-// be in reach (`can_reach` of their transport). Precedence: the options, then the profile's prediction, then (where it has
-// none of direct messages) yes: a kernel and a FIN message replace two kernels and the library's transport.
+// be in reach (`can_reach` of their transport). Precedence: the options, then the profile's prediction, then (where it
+// has none of direct messages) yes: a kernel and a FIN message replace two kernels and the library's transport.
 struct Choice {
   Strategy strategy;
   bool may_be_direct = false;

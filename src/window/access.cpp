@@ -36,8 +36,9 @@ const KnownType& resolved(Handle type) try {
 }
 
 std::int64_t bytes_of(Count count, const KnownType& type) {
-  std::int64_t bytes = 0;
-  if (count < 0 || __builtin_mul_overflow(count, type.size(), &bytes))
+  std::int64_t bytes = 0, reach = 0;
+  if (count < 0 || __builtin_mul_overflow(count, type.size(), &bytes) ||
+      __builtin_mul_overflow(count, type.extent, &reach))
     throw Error(ErrorKind::range, "a negative count, or one that is too large");
   return bytes;
 }
@@ -172,6 +173,7 @@ int access_part(const Call& call, Window& window, const Ends& origin, const Targ
     if (!window.is_member(target.rank))
       throw Error(ErrorKind::rank, "the window has no rank " + std::to_string(target.rank));
     check_epoch(window, target.rank);
+    if (target.rank == window.rank()) window.finish_earlier_work();
     const std::int64_t bytes = carry_out(call.function, {window, origin, target, operation});
     count_call(call.function, Outcome::windowed, static_cast<std::uint64_t>(bytes));
   }

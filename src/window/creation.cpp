@@ -52,8 +52,7 @@ Error refusal_by(const std::string& why) {
 
 int refuse_alone(const Given& given, Handle comm, const void* win, MakeWindow library) {
   HostMemory memory{std::calloc(static_cast<std::size_t>(given.bytes), 1), &std::free};
-  if (memory == nullptr) throw refusal_without_votes();
-  const int code = library(memory.get(), given.bytes);
+  const int code = library(memory.get(), memory ? given.bytes : 0);  // collective: the others wait in it
   if (code != MPI_SUCCESS) return code;
   keep_refused(load_handle(win), std::move(memory));
   return raise(comm, refusal_without_votes());
@@ -146,10 +145,16 @@ int attach(const void* base, Aint bytes, Handle win, FunctionRef<int()> library)
 int free(void* win, FunctionRef<int()> library) noexcept {
   if (win == nullptr) return library();
   const Handle freed = load_handle(win);
+  const WindowPtr window = find(freed);
+  HostMemory kept = forget_refused(freed);
   const auto leave = [&] {
-    if (const WindowPtr window = find(freed)) window->barrier();  // the others access this part no more
+    if (!window) return library();
+    window->finish_earlier_work();
+    window->barrier();  // the others access this part no more
     return library();
   };
+  // Taken out first: the library may give the handle to a window that another thread creates.
+  remove(freed);
   const int code = collective::complete(freed, collective::kAllTargets, [&] {
     try {
       return leave();
@@ -159,9 +164,9 @@ int free(void* win, FunctionRef<int()> library) noexcept {
       return collective::tell(caught_error(), Owner::window, freed);
     }
   });
-  if (code != MPI_SUCCESS) return code;
-  remove(freed);
-  forget_refused(freed);
+  if (code == MPI_SUCCESS) return code;
+  if (window) add(freed, window);
+  if (kept) keep_refused(freed, std::move(kept));
   return code;
 }
 

@@ -67,20 +67,29 @@ bool has_library_epoch(const Window& window) { return window.n_library_locks > 0
 
 int fence(int assertion, Handle win, LibraryCall library) noexcept {
   const auto all = [&](Window& window) {
+    window.finish_earlier_work();
     window.barrier();
     const int code = library();
     if (code == MPI_SUCCESS) window.is_fenced = (assertion & MPI_MODE_NOSUCCEED) == 0;
     return code;
   };
-  return collective::complete(win, kAllTargets, [&] { return run(win, all, library); });
+  const int code = collective::complete(win, kAllTargets, [&] { return run(win, all, library); });
+  // collective::complete() has unpacked what this process has read of host parts, perhaps into its own part.
+  const auto after_unpacking = [&](Window& window) {
+    if (window.has_host_part()) window.barrier();
+    return code;
+  };
+  return run(win, after_unpacking, [&] { return code; });
 }
 
 int post(Handle group, Handle win, LibraryCall library) noexcept {
   const auto tell_origins = [&](Window& window) {
+    window.finish_earlier_work();
+    if (const int code = library(); code != MPI_SUCCESS) return code;
     for (const int origin : ranks_of(group, window)) {
       window.own_board().posts[static_cast<std::size_t>(origin)].fetch_add(1, std::memory_order_acq_rel);
     }
-    return library();
+    return int{MPI_SUCCESS};
   };
   return run_flushed(win, tell_origins, library);
 }
@@ -132,6 +141,7 @@ int unlock(int rank, Handle win, LibraryCall library) noexcept {
       return code;
     }
     check_locked(window, rank);
+    window.finish_earlier_work();
     window::unlock(window, rank);
     return int{MPI_SUCCESS};
   };
@@ -152,6 +162,7 @@ int lock_all(Handle win, LibraryCall library) noexcept {
 
 int unlock_all(Handle win, LibraryCall library) noexcept {
   const auto release = [&](Window& window) {
+    window.finish_earlier_work();
     const int code = library();
     if (code != MPI_SUCCESS) return code;
     window.has_locked_all = false;
@@ -163,8 +174,9 @@ int unlock_all(Handle win, LibraryCall library) noexcept {
 
 int flush(int rank, Handle win, LibraryCall library) noexcept {
   const auto pass = [&](Window& window) {
-    if (!window.is_gpu_part(rank)) return library();
-    check_locked(window, rank);
+    const bool is_nobody = rank == MPI_PROC_NULL && !has_library_epoch(window);
+    if (!is_nobody && !window.is_gpu_part(rank)) return library();
+    if (!is_nobody) check_locked(window, rank);
     return int{MPI_SUCCESS};
   };
   return collective::complete(win, rank, [&] { return run(win, pass, library); });
@@ -177,6 +189,7 @@ int flush_all(Handle win, LibraryCall library) noexcept {
 
 int sync(Handle win, LibraryCall library) noexcept {
   const auto pass = [&](Window& window) {
+    window.finish_earlier_work();
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return has_library_epoch(window) ? library() : int{MPI_SUCCESS};
   };

@@ -1,5 +1,6 @@
 #include "window/moves.hpp"
 
+#include "collective/blocks.hpp"
 #include "peer/peer.hpp"
 #include "sharing/composed_layout.hpp"
 
@@ -44,7 +45,33 @@ bool is_moved_by_kernel(const Elements& from, const Elements& to, device::Device
   return true;
 }
 
+// Packed bytes go into the target by a kernel, which writes only bytes of the target's blocks, also where the bytes
+// end within an element. False: no kernel does it.
+bool are_moved_by_kernel(const PackedBuffer& packed, const Elements& to, device::Device& device) {
+  if (!is_whole(to)) return false;
+  const device::Location& at = to.end.place.first;
+  std::optional<device::Staging> beside;
+  const void* dense = nullptr;
+  {
+    const device::Scope here(device, at.context);
+    dense = brought_beside(packed, at, here, beside);
+    here.finish();
+  }
+  return is_moved_by_kernel(elements_at(dense, packed.bytes(), collective::resolve(type_byte(), comm_null()), device),
+                            to, device);
+}
+
 }  // namespace
+
+const void* brought_beside(const PackedBuffer& packed, const device::Location& target, const device::Scope& here,
+                           std::optional<device::Staging>& beside) {
+  const pack::End& dense = packed.box_move().dense();
+  const device::Location& at = dense.place.first;
+  if (at.kind == device::MemoryKind::device && at.context == target.context) return dense.address;
+  beside.emplace(here.device(), target.context, device::MemoryKind::device, packed.bytes());
+  here.copy(beside->data(), dense.address, static_cast<std::size_t>(packed.bytes()));
+  return beside->data();
+}
 
 Elements elements_at(const void* address, Count count, const KnownType& type, device::Device& device) {
   pack::End end = pack::laid_out_end(type.plan->layout, address, type.extent);
@@ -72,6 +99,7 @@ void scatter(const pack::End& dense, std::int64_t bytes, const Elements& to, dev
 void move(const Elements& from, const Elements& to, device::Device& device) {
   if (from.bytes() == 0 || is_moved_by_kernel(from, to, device)) return;
   const auto packed = gathered(from, Strategy::device, device);
+  if (are_moved_by_kernel(*packed, to, device)) return;
   scatter(packed->box_move().dense(), from.bytes(), to, device);
 }
 

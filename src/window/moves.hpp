@@ -1,6 +1,10 @@
 // Bytes between buffers of this process and GPU parts.
 #pragma once
 
+#include <memory>
+#include <optional>
+
+#include "device/staging.hpp"
 #include "transfer/packed_buffer.hpp"
 #include "types/types.hpp"
 
@@ -24,6 +28,10 @@ void move(const Elements& from, const Elements& to, device::Device& device);
 // Packed bytes of elements, in GPU memory (`device`) or in host memory (`host`).
 std::unique_ptr<message::PackedBuffer> gathered(const Elements& from, message::Strategy strategy,
                                                 device::Device& device);
+// Packed bytes where kernels of the target's context reach them: their own address, or that of a copy in `beside`. The
+// copy is queued in `here`.
+const void* brought_beside(const message::PackedBuffer& packed, const device::Location& target,
+                           const device::Scope& here, std::optional<device::Staging>& beside);
 // The first `bytes` bytes of elements come from `dense`.
 void scatter(const pack::End& dense, std::int64_t bytes, const Elements& to, device::Device& device);
 

@@ -4,6 +4,7 @@
 #include "collective/blocks.hpp"
 #include "collective/image.hpp"
 #include "collective/reduced.hpp"
+#include "mpi/own_comm.hpp"
 #include "mpi/real.hpp"
 #include "pack/reduction.hpp"
 #include "types/reader.hpp"
@@ -20,32 +21,26 @@ Error mixed_elements() {
                "an accumulate call needs a datatype whose elements are all of one predefined datatype");
 }
 
-// Packed bytes where kernels of the target's context reach them.
-const void* brought_beside(const PackedBuffer& packed, const device::Location& target, const device::Scope& here,
-                           std::optional<device::Staging>& beside) {
-  const pack::End& dense = packed.box_move().dense();
-  const device::Location& at = dense.place.first;
-  if (at.kind == device::MemoryKind::device && at.context == target.context) return dense.address;
-  beside.emplace(here.device(), target.context, device::MemoryKind::device, packed.bytes());
-  here.copy(beside->data(), dense.address, static_cast<std::size_t>(packed.bytes()));
-  return beside->data();
-}
-
-void reduce_by_kernel(const Elements& origin, const Elements& target, const collective::Reduced& reduced,
-                      device::Device& device) {
+// False: there is not enough GPU memory for the packed elements.
+bool is_reduced_by_kernel(const Elements& origin, const Elements& target, const collective::Reduced& reduced,
+                          device::Device& device) {
   const PackedPtr from = gathered(origin, Strategy::device, device), to = gathered(target, Strategy::device, device);
   const pack::End& dense = to->box_move().dense();
   const device::Location& at = target.end.place.first;
-  if (dense.place.first.kind != device::MemoryKind::device) throw Error(ErrorKind::no_memory, "no GPU memory");
-  {
-    const device::Scope here(device, at.context);
-    std::optional<device::Staging> beside;
+  if (dense.place.first.kind != device::MemoryKind::device) return false;
+  const device::Scope here(device, at.context);
+  std::optional<device::Staging> beside;
+  try {
     const void* const in = brought_beside(*from, at, here, beside);
     pack::launch_reduction(here, reduced.type, reduced.operation, in, dense.address,
                            static_cast<std::uint64_t>(target.bytes()) / pack::bytes_of(reduced.type));
     here.finish();
+  } catch (...) {  // before the memory goes back
+    here.settle();
+    throw;
   }
   scatter(dense, target.bytes(), target, device);
+  return true;
 }
 
 // Elements in host memory as the library computes with them.
@@ -94,15 +89,21 @@ Handle element_of(Handle type) {
 
 void check_operation(Handle element, Handle operation) {
   const bool computes = key_of(operation) != key_of(op_replace()) && key_of(operation) != key_of(op_no_op());
-  if (computes && collective::is_misfit(element, operation))
+  if (!computes) return;
+  if (collective::is_misfit(element, operation))
     throw Error(ErrorKind::operation, "an accumulate call needs a predefined operation of its datatype");
+  if (collective::reduced_by_kernel(element, operation)) return;
+  // Asked here, where no lock is held, and on a communicator whose errors are returned.
+  char in = 0, out = 0;
+  if (const int code = real_pmpi().MPI_Allreduce(&in, &out, 0, element, operation, own_comm()); code != MPI_SUCCESS)
+    throw collective::Refused{code};
 }
 
 void reduce_into(const Elements& origin, const Elements& target, Handle element, Handle operation,
                  device::Device& device) {
   if (const auto reduced = collective::reduced_by_kernel(element, operation)) {
     const bool is_dense = collective::resolve(element, comm_null()).is_dense;
-    if (is_dense) return reduce_by_kernel(origin, target, *reduced, device);
+    if (is_dense && is_reduced_by_kernel(origin, target, *reduced, device)) return;
   }
   reduce_on_host(origin, target, element, operation, device);
 }

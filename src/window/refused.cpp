@@ -1,5 +1,6 @@
 #include "window/refused.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -33,9 +34,16 @@ void keep_refused(Handle win, HostMemory memory) {
   refused().all.push_back({win, std::move(memory)});
 }
 
-void forget_refused(Handle win) noexcept {
+HostMemory forget_refused(Handle win) noexcept {
+  HostMemory memory{nullptr, &std::free};
   const std::lock_guard lock(refused().mutex);
-  std::erase_if(refused().all, [&](const RefusedWindow& one) { return key_of(one.win) == key_of(win); });
+  auto& all = refused().all;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const RefusedWindow& one) { return key_of(one.win) == key_of(win); });
+  if (found == all.end()) return memory;
+  memory = std::move(found->memory);
+  all.erase(found);
+  return memory;
 }
 
 void free_refused_windows() noexcept {

@@ -13,7 +13,7 @@ namespace tempi::window {
 using HostMemory = std::unique_ptr<void, decltype(&std::free)>;
 
 void keep_refused(Handle win, HostMemory memory);
-void forget_refused(Handle win) noexcept;  // the library has freed it
+HostMemory forget_refused(Handle win) noexcept;  // null: it was not refused
 // Frees the windows that the program could not. Before MPI_Finalize.
 void free_refused_windows() noexcept;
 

@@ -1,7 +1,10 @@
 #include "window/window.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "device/device.hpp"
+#include "device/stream_order.hpp"
 #include "mpi/own_comm.hpp"
 #include "mpi/real.hpp"
 #include "peer/peer.hpp"
@@ -34,6 +37,14 @@ void Window::find_context() {
   if (context_ == nullptr) throw Error(ErrorKind::unsupported, "a process of the window has no CUDA context");
 }
 
+void Window::share(WindowBoard& board, std::uintptr_t begin) const {
+  const auto shared = device_->share(given_.location);
+  if (!shared || begin + static_cast<std::uint64_t>(given_.bytes) > given_.location.end)
+    throw Error(ErrorKind::unsupported, "the memory cannot be shared with other processes");
+  message::export_memory(*device_, given_.location);
+  board.memory = *shared;
+}
+
 bool Window::describe(std::uint64_t id, const Given& given) noexcept try {
   id_ = id;
   given_ = given;
@@ -43,11 +54,7 @@ bool Window::describe(std::uint64_t id, const Given& given) noexcept try {
   find_context();
   if (given.is_on_gpu()) {
     const auto begin = reinterpret_cast<std::uintptr_t>(given.base);
-    const auto shared = device_->share(given.location);
-    if (!shared || begin + static_cast<std::uint64_t>(given.bytes) > given.location.end)
-      throw Error(ErrorKind::unsupported, "the memory cannot be shared with other processes");
-    message::export_memory(*device_, given.location);
-    board->memory = *shared;
+    if (size() > 1) share(*board, begin);
     member(rank_).part = Part{begin, given.bytes, given.unit, given.location};
   }
   board->address = reinterpret_cast<std::uintptr_t>(given.base);
@@ -66,7 +73,12 @@ void Window::map_part(std::size_t i, const ipc::Segment& segment) {
   if (its.board == nullptr) throw Error(ErrorKind::internal, "a process has not described its window");
   const device::SharedAllocation& memory = its.board->memory;
   if (memory.bytes == 0) return;
-  its.imported = message::import_memory(*device_, context_, segment, memory);
+  // An old mapping at these addresses may still have to end.
+  bool is_refused = false;
+  collective::wait_until(collective::Clock::now() + kMapping, [&] {
+    its.imported = message::import_memory(*device_, context_, segment, memory, is_refused);
+    return its.imported != nullptr || is_refused;
+  });
   if (!its.imported) throw Error(ErrorKind::unsupported, "a process cannot map the memory of another one");
   const std::uintptr_t begin = its.imported->begin();
   its.part = Part{begin + (its.board->address - memory.begin), its.board->bytes, its.board->unit,
@@ -89,6 +101,15 @@ void Window::check_alive(std::uint64_t members) const {
     if (is_asked && !ipc::is_alive(ipc::own_job(), members_[i].in_world))
       throw Error(ErrorKind::lost, "rank " + std::to_string(i) + " of a window has ended");
   }
+}
+
+void Window::finish_earlier_work() {
+  if (given_.is_on_gpu()) device::finish_earlier(*device_, given_.location);
+}
+
+bool Window::has_host_part() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const Member& one) { return !one.part && one.board->bytes > 0; });
 }
 
 void Window::barrier() {

@@ -85,6 +85,12 @@ class Window {
   device::Device& device() const { return *device_; }
   device::Context context() const { return context_; }
 
+  // Returns when the earlier work of the program's streams on the part of this process is done
+  // (device/stream_order.hpp): other members may access the part next. Throws Error.
+  void finish_earlier_work();
+  // A member with a part in host memory, which the library serves.
+  bool has_host_part() const;
+
   // Returns when all members have called it as often. Throws Error (lost) if one has ended.
   void barrier();
   // Waits until is_done(); blockers(): bits of the members that it waits for. Throws Error (lost) if one of them has
@@ -98,9 +104,11 @@ class Window {
 
  private:
   void find_context();
+  void share(ipc::WindowBoard& board, std::uintptr_t begin) const;
   void map_part(std::size_t member, const ipc::Segment& segment);
   void check_alive(std::uint64_t members) const;
 
+  static constexpr std::chrono::seconds kMapping{10};
   static constexpr std::chrono::milliseconds kLook{50};  // between two looks whether a process lives
 
   const int rank_;

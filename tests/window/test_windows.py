@@ -57,6 +57,15 @@ def test_exclusive_and_shared_locks(job):
     job(4).call(worker.exclusive_updates, "device", 20, timeout=60)
 
 
+def test_a_put_that_ends_within_an_element_writes_nothing_else(job):
+    job(3).call(worker.shorter_than_an_element, 60, timeout=60)
+
+
+@pytest.mark.parametrize("sync", worker.SYNCS)
+def test_accesses_come_behind_the_streams_of_the_program(job, sync):
+    job(2).call(worker.behind_a_stream, sync, timeout=60)
+
+
 def test_windows_are_freed_and_made_again(job):
     job(3).call(worker.again, "device", 12)
 
@@ -69,6 +78,7 @@ ERRORS = {
     "no epoch": "RMA_SYNC",
     "beyond": "RMA_RANGE",
     "far beyond": "RMA_RANGE",
+    "beyond 64 bits": "RMA_RANGE",
     "before": "RMA_RANGE",
     "get beyond": "RMA_RANGE",
     "accumulate beyond": "RMA_RANGE",
@@ -77,6 +87,7 @@ ERRORS = {
     "too short": "TRUNCATE",
     "own operation": "OP",
     "wrong operation": "OP",
+    "wrong for the library": "OP",
     "mixed": "TYPE",
     "other element": "TYPE",
     "fetch beyond": "RMA_RANGE",

@@ -12,6 +12,7 @@ import numpy as np
 import windows_plan as plans
 from mpi4py import MPI
 
+import tempi
 from support import calls
 from support.building import Builder
 from support.error_handlers import Handlers, Told
@@ -19,6 +20,7 @@ from support.memory import at_hand
 from support.messages import End, Side
 from support.p2p import FORMS, PLAIN, Form, Piece, Requests
 from support.typemap import Bytes, Named, message_map
+from tempi._library import library
 
 COMM = MPI.COMM_WORLD
 INT = Named("INT")
@@ -431,6 +433,77 @@ def several_windows(kind: str) -> None:
     half.Free()
 
 
+def shorter_than_an_element(rounds: int) -> None:
+    """Two ranks put into different bytes of a part at the same time; one of them ends within an element."""
+    me = COMM.Get_rank()
+    element = MPI.INT.Create_contiguous(1024).Commit()
+    with window_of("device", np.zeros(1024, np.int32), 4) as (win, own):
+        for turn in range(1, rounds + 1):
+            win.Lock(0, MPI.LOCK_SHARED)
+            if me == 1:
+                _first, piece = ints("host", [turn] * 10)
+                rma(PLAIN, "Put", win, piece, 0, 0, (1, element))
+            elif me == 2:
+                for at in range(20, 1024, 100):
+                    _first, piece = ints("host", [turn + at])
+                    rma(PLAIN, "Put", win, piece, 0, at, (1, MPI.INT))
+            win.Unlock(0)
+            COMM.Barrier()
+            if me == 0:
+                found = _read(own)
+                assert found[:10].tolist() == [turn] * 10
+                assert found[20:1024:100].tolist() == [turn + at for at in range(20, 1024, 100)]
+            COMM.Barrier()
+    element.Free()
+
+
+SYNCS = ("fence", "post", "unlock", "self")
+
+
+def behind_a_stream(sync: str) -> None:
+    """Queued work of the program's stream fills the part before others read it."""
+    me, n_bytes = COMM.Get_rank(), 1 << 16
+    stream = library().fake_stream_create(0)
+    memory = Memory("device", np.zeros(n_bytes, np.uint8))
+    win = memory.window()
+    target = me if sync == "self" else 1
+    result, piece = ints("host", np.zeros(n_bytes // 4))
+    if sync == "self":
+        win.Fence(0)
+    with tempi.stream(stream):
+        for value in range(1, 6):
+            if sync == "unlock" and me == 1:
+                win.Lock(1)
+            if me == 1 or sync == "self":
+                library().fake_stream_fill(memory.buffer.address, value, n_bytes, stream)
+            if sync == "fence":
+                win.Fence(0)
+            elif sync == "post":
+                group = COMM.Get_group().Incl([1 - me])
+                win.Post(group) if me == 1 else win.Start(group)
+                group.Free()
+            elif sync == "unlock":
+                if me == 1:
+                    win.Unlock(1)
+                COMM.Barrier()
+                if me == 0:
+                    win.Lock(1)
+            if me == 0 or sync == "self":
+                rma(PLAIN, "Get", win, piece, target, 0, (n_bytes // 4, MPI.INT))
+                assert (result.read() == value).all(), value
+            if sync == "fence":
+                win.Fence(0)
+            elif sync == "post":
+                win.Wait() if me == 1 else win.Complete()
+            elif sync == "unlock" and me == 0:
+                win.Unlock(1)
+            COMM.Barrier()
+    if sync == "self":
+        win.Fence(MPI.MODE_NOSUCCEED)
+    win.Free()
+    library().fake_stream_destroy(stream)
+
+
 # ---- errors
 
 
@@ -441,14 +514,17 @@ def errors(kind: str) -> dict[str, list[Told]]:
     before = np.arange(8, dtype=np.int32)
     uncommitted = MPI.INT.Create_contiguous(2)
     mixed = MPI.Datatype.Create_struct([1, 1], [0, 4], [MPI.INT, MPI.FLOAT]).Commit()
+    distant = MPI.INT.Create_resized(0, 2**40).Commit()
     product = MPI.Op.Create(lambda a, b, _: None)
     with window_of("device", before, 4) as (win, own), Handlers() as handlers:
         _, two = ints(kind, [70, 80])
         _, result = ints(kind, [1, 2])
+        large = Piece(two.address, 1, MPI.LONG_DOUBLE)
         peer = 1 - me
         cases: dict[str, tuple[Any, ...]] = {
             "beyond": ("Put", two, peer, 7, (2, MPI.INT)),
             "far beyond": ("Put", two, peer, 2**62, (2, MPI.INT)),
+            "beyond 64 bits": ("Put", two, peer, 0, (2**24 + 1, distant)),
             "before": ("Put", two, peer, -1, (2, MPI.INT)),
             "get beyond": ("Get", two, peer, 8, (2, MPI.INT)),
             "accumulate beyond": ("Accumulate", two, peer, 7, (2, MPI.INT), MPI.SUM),
@@ -457,6 +533,7 @@ def errors(kind: str) -> dict[str, list[Told]]:
             "too short": ("Put", two, peer, 0, (1, MPI.INT)),
             "own operation": ("Accumulate", two, peer, 0, (2, MPI.INT), product),
             "wrong operation": ("Accumulate", Piece(two.address, 2, MPI.FLOAT), peer, 0, (2, MPI.FLOAT), MPI.BAND),
+            "wrong for the library": ("Accumulate", large, peer, 0, (1, MPI.LONG_DOUBLE), MPI.BAND),
             "mixed": ("Accumulate", two, peer, 0, (1, mixed), MPI.SUM),
             "other element": ("Accumulate", two, peer, 0, (1, MPI.DOUBLE), MPI.SUM),
             "fetch beyond": ("Get_accumulate", two, peer, 7, (2, MPI.INT), MPI.SUM, result),
@@ -482,6 +559,7 @@ def errors(kind: str) -> dict[str, list[Told]]:
         assert _read(own).tolist() == before.tolist()
     mixed.Free()
     uncommitted.Free()
+    distant.Free()
     product.Free()
     return found
 
