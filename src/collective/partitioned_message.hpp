@@ -33,7 +33,7 @@ class Partitioned final : public message::CompletionHook {
 
   bool is_unpacked(int partition) { return at(partition).load(std::memory_order_acquire) == Bytes::unpacked; }
 
-  // Whether the whole message has arrived.
+  // True if the whole message has arrived.
   void ask_whole(Handle request, int* flag) const { real_.MPI_Request_get_status(request, flag, MPI_STATUS_IGNORE); }
 
   // True: it is in the program's buffer. False: another thread is unpacking it.

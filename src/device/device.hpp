@@ -123,7 +123,7 @@ struct Facts {
 class Scope;
 class Device;
 
-// Whether calls of this thread come after work in the program's streams (stream_order.hpp).
+// Calls of this thread come after work in the program's streams, or not (stream_order.hpp).
 enum class OrderAsked : std::uint8_t { unknown, no, yes };  // by an option, or by any thread
 extern std::atomic<OrderAsked> order_asked;
 bool is_order_asked_here() noexcept;

@@ -1,4 +1,4 @@
-// Whether the shim is active.
+// The shim is active, or it passes all calls on.
 #pragma once
 
 #include <atomic>

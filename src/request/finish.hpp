@@ -1,8 +1,8 @@
-// What happens after the library has completed requests: received packed bytes are unpacked, requests are released, and
-// the program gets status and code.
+// After the library has completed requests, TEMPI unpacks received packed bytes, releases the requests, and gives the
+// program status and code.
 //
 // A return code alone is not reliable: if the program's error handler returns, MPICH reports success of a failed call.
-// The memory that a call has written shows its effect: a request that is no longer null, a filled status, an error in
+// The memory that a call has written shows its effect: a request that is not null, a filled status, an error in
 // the status.
 //
 // TEMPI never queries a request that a call of the program completes. A query makes a persistent request of MPICH

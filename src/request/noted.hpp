@@ -1,4 +1,4 @@
-// What transports learn of the program's messages. A transport counts those of its peers (transport/transports.hpp).
+// Transports learn of the program's messages here. A transport counts those of its peers (transport/transports.hpp).
 //
 // Glossary
 //   noted   the answer of a transport to a message that it has counted

@@ -52,7 +52,7 @@ class OwnSegment {
     segment_->probes.store(1, std::memory_order_release);
   }
   // The process posts a receive that the sender may wait for. After a number of such receives without a probe, the
-  // process no longer counts as one that probes.
+  // process does not count as one that probes.
   void note_unprobed() noexcept {
     if (segment_->probes.load(std::memory_order_relaxed) == 0) return;
     if (n_unprobed_.fetch_add(1, std::memory_order_relaxed) + 1 >= kUnprobed)

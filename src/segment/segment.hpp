@@ -262,7 +262,7 @@ struct Segment {
   void end_match_queues(std::uint64_t comm);
   // The board of the communicator; null: there is none yet.
   Board* find_board(std::uint64_t comm);
-  // The board of the window; null: there is none (any more).
+  // The board of the window; null: there is none.
   WindowBoard* find_window(std::uint64_t id);
   // True: no receive of this communicator and tag is published now.
   bool is_closed(std::uint64_t comm, std::int32_t tag) const;

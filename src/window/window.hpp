@@ -29,7 +29,7 @@
 
 namespace tempi::window {
 
-// What a program gives to a window.
+// The memory that a program gives to a window.
 struct Given {
   void* base;
   Aint bytes, unit;

@@ -25,7 +25,7 @@ class Cancellable(Protocol):
     """Messages that can be cancelled, and the memory that they need."""
 
     def is_done(self) -> bool:
-        """True if MPI no longer needs the memory."""
+        """True if MPI does not need the memory."""
 
     def cancel(self) -> None:
         """Cancel the messages that can be cancelled, and wait for their end."""

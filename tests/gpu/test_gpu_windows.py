@@ -21,7 +21,7 @@ def job(request):
 
 @pytest.mark.parametrize("kinds", [("device",), ("device", "host", "managed")])
 def test_random_programs(job, drawn, kinds):
-    import windows_worker as worker
+    import window_programs_worker as worker
 
     seeds = [drawn.getrandbits(30) for _ in range(10)]
     job.call(worker.run_programs, seeds, kinds, ("device", "host", "managed", "pinned"), timeout=120)
@@ -41,6 +41,6 @@ def test_exclusive_and_shared_locks(job):
 
 
 def test_allocated_windows(job):
-    import windows_worker as worker
+    import window_allocation_worker as worker
 
     job.call(worker.allocates, ("device",) * job.size, 4, timeout=60)

@@ -5,22 +5,22 @@ import signal
 import time
 
 import numpy as np
-import windows_worker as worker
+import window_calls as windows
 from mpi4py import MPI
 
 from support.p2p import PLAIN
 
 HOW = os.environ["TESTS_HOW"]
 LASTS = 20
-win = worker.Memory("device", np.zeros(64, np.uint8)).window(4)
+win = windows.Memory("device", np.zeros(64, np.uint8)).window(4)
 win.Set_errhandler(MPI.ERRORS_RETURN)
-_, piece = worker.ints("device", [1])
+_, piece = windows.ints("device", [1])
 
 
 def access() -> None:
     if HOW == "accumulate":
         win.Lock_all()
-        worker.rma(PLAIN, "Accumulate", win, piece, 0, 0, (1, MPI.INT), MPI.SUM)
+        windows.rma(PLAIN, "Accumulate", win, piece, 0, 0, (1, MPI.INT), MPI.SUM)
         win.Unlock_all()
     else:
         win.Lock(0, MPI.LOCK_EXCLUSIVE)

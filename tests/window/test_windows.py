@@ -1,6 +1,9 @@
 """Windows over GPU memory among the processes of a node."""
 
 import pytest
+import window_allocation_worker as allocation
+import window_errors_worker as errors
+import window_programs_worker as programs
 import windows_worker as worker
 
 from support import effort
@@ -17,7 +20,7 @@ def job(ranks):
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_random_programs(job, drawn, size):
     seeds = [drawn.getrandbits(30) for _ in range(effort.scaled(PER_TEST, least=6))]
-    n = job(size).call(worker.run_programs, seeds, ("device",), ("device", "host", "managed", "pinned"), timeout=120)
+    n = job(size).call(programs.run_programs, seeds, ("device",), ("device", "host", "managed", "pinned"), timeout=120)
     assert min(n) > 0
 
 
@@ -25,7 +28,7 @@ def test_random_programs(job, drawn, size):
 def test_random_programs_of_mixed_windows(job, drawn, size):
     """GPU memory on some ranks, host memory on others."""
     seeds = [drawn.getrandbits(30) for _ in range(effort.scaled(PER_TEST, least=6))]
-    job(size).call(worker.run_programs, seeds, ("device", "host", "managed"), ("device", "host"), timeout=120)
+    job(size).call(programs.run_programs, seeds, ("device", "host", "managed"), ("device", "host"), timeout=120)
 
 
 @pytest.mark.parametrize("kind", ["device", "host", "managed"])
@@ -96,15 +99,15 @@ ERRORS = {
 
 @pytest.mark.parametrize("kind", ["device", "host"])
 def test_errors_reach_the_error_handler_of_the_window_and_nothing_is_written(job, kind):
-    for found in job(2).call(worker.errors, kind):
+    for found in job(2).call(errors.errors, kind):
         assert found.pop("nobody") == []
-        assert found == {case: worker.told(name) for case, name in ERRORS.items()}
+        assert found == {case: errors.told(name) for case, name in ERRORS.items()}
 
 
 @pytest.mark.parametrize("kinds", [("device",) * 3, ("device", "host", "device"), ("host", "device", "host")])
 def test_allocated_windows(job, kinds):
-    job(3).call(worker.allocates, kinds, 4)
+    job(3).call(allocation.allocates, kinds, 4)
 
 
 def test_allocated_windows_without_the_info_key_are_the_librarys(job):
-    job(2).call(worker.allocates_without_the_key)
+    job(2).call(allocation.allocates_without_the_key)

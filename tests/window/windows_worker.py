@@ -1,217 +1,20 @@
-"""Windows over GPU memory: random programs against a serial model, and cases that are written by hand."""
+"""Windows over GPU memory: cases that are written by hand."""
 
 from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import windows_plan as plans
 from mpi4py import MPI
+from window_calls import COMM, Memory, ints, read, rma, window_of
 
 import tempi
 from support import calls
-from support.building import Builder
-from support.error_handlers import Handlers, Told
 from support.memory import at_hand
-from support.messages import End, Side
-from support.p2p import FORMS, PLAIN, Form, Piece, Requests
-from support.typemap import Bytes, Named, message_map
+from support.p2p import PLAIN, Piece
 from tempi._library import library
-
-COMM = MPI.COMM_WORLD
-INT = Named("INT")
-
-
-class Memory:
-    """A rank's part of a window."""
-
-    def __init__(self, kind: str, contents: Bytes) -> None:
-        self._context = at_hand("device", np.zeros(1, np.uint8))  # each process of the window needs one
-        self.buffer = at_hand(kind, contents)
-        self.n_bytes = len(contents)
-
-    def window(self, unit: int = 1, comm: MPI.Comm = COMM) -> MPI.Win:
-        return MPI.Win.Create(MPI.memory.fromaddress(self.buffer.address, self.n_bytes), unit, comm=comm)
-
-
-@contextmanager
-def window_of(kind: str, values: Any, unit: int = 1) -> Iterator[tuple[MPI.Win, Any]]:
-    memory = Memory(kind, np.ascontiguousarray(values).view(np.uint8).ravel())
-    win = memory.window(unit)
-    yield win, memory.buffer
-    win.Free()
-
-
-def rma(
-    form: Form, name: str, win: MPI.Win, origin: Piece, target: int, at: int, there: tuple[int, MPI.Datatype],
-    op: MPI.Op | None = None, result: Piece | None = None,
-) -> Requests | None:  # fmt: skip
-    """Makes the call; its request, if it has one."""
-    function, large = form.symbol(name)
-    count = ctypes.c_int64 if large else ctypes.c_int
-    pieces = [origin] if result is None else [origin, result]
-    words: list[object] = []
-    for piece in pieces:
-        words += [ctypes.c_void_p(piece.address), count(piece.count), calls.handle(piece.datatype)]
-    words += [target, ctypes.c_int64(at), count(there[0]), calls.handle(there[1])]
-    words += [calls.handle(op)] if op is not None else []
-    words.append(calls.handle(win))
-    request = Requests() if name.startswith("R") else None
-    words += [request.at(0)] if request else []
-    if code := function(*words):
-        raise MPI.Exception(code)
-    return request
-
-
-# ---- random programs
-
-
-class Model:
-    def __init__(self, plan: plans.Plan) -> None:
-        self.windows = [np.arange(plan.n_ints, dtype=np.int32) * (3 + rank) - 50 for rank in range(len(plan.kinds))]
-        self.plan = plan
-
-    def places(self, of: plans.Operation, builder: Builder) -> np.ndarray[Any, Any]:
-        runs = message_map(*of.at_target, builder.bounds)
-        return (runs.byte_offsets()[::4] + of.displacement * self.plan.units[of.target]) // 4
-
-    def apply(self, of: plans.Operation, payload: Bytes, builder: Builder) -> None:
-        window, at, values = self.windows[of.target], self.places(of, builder), payload.view(np.int32)
-        combine = {"SUM": np.add, "BXOR": np.bitwise_xor, "MAX": np.maximum, "MIN": np.minimum}
-        window[at] = combine[of.op](window[at], values) if of.op in combine else values
-
-
-class Run:
-    """One rank's part of a program."""
-
-    def __init__(self, plan: plans.Plan) -> None:
-        self.plan, self.model = plan, Model(plan)
-        self.me = COMM.Get_rank()
-
-    def run(self) -> int:
-        own = Memory(self.plan.kinds[self.me], self.model.windows[self.me].view(np.uint8))
-        win = own.window(self.plan.units[self.me])
-        n = 0
-        COMM.Barrier()
-        win.Fence(MPI.MODE_NOPRECEDE | MPI.MODE_NOSUCCEED)
-        for epoch in self.plan.epochs:
-            with Builder() as builder:
-                n += self._epoch(epoch, win, own, builder)
-        win.Free()
-        return n
-
-    def _epoch(self, epoch: plans.Epoch, win: MPI.Win, own: Memory, builder: Builder) -> int:
-        sides: list[tuple[plans.Operation, Side, Side | None]] = []
-        form = FORMS[len(epoch.operations[self.me]) % len(FORMS)]
-        for of in epoch.operations[self.me]:
-            sides.append((of, *self._sides(of, builder)))
-        self._synchronised(epoch, win, lambda mine: self._access(mine, win, form, builder), sides)
-        self._check_origins(epoch, sides, builder)
-        if epoch.writes:
-            for origin in range(COMM.Get_size()):
-                for of in epoch.operations[origin]:
-                    self.model.apply(of, self._sides(of, builder)[0].payload(), builder)
-        COMM.Barrier()
-        expected = self.model.windows[self.me]
-        np.testing.assert_array_equal(own.buffer.read().view(np.int32), expected, str(epoch.synchronisation))
-        COMM.Barrier()
-        return len(sides)
-
-    def _sides(self, of: plans.Operation, builder: Builder) -> tuple[Side, Side | None]:
-        origin = Side(End(of.kind, *of.at_origin, of.seed), builder)
-        fetches = "et_accumulate" in of.name and of.result is not None
-        return origin, Side(End(of.kind, *of.result, of.seed + 1), builder) if fetches else None
-
-    def _access(self, mine: Any, win: MPI.Win, form: Form, builder: Builder) -> Requests | None:
-        of, origin, result = mine
-        op = getattr(MPI, of.op) if of.op else None
-        spec, n = of.at_target
-        there = (n, builder.build(spec).Commit())
-        name = of.name
-        if name.startswith("R") and not self.may_have_requests:
-            name = name[1:].capitalize()
-        return rma(
-            form, name, win, origin.piece, of.target, of.displacement, there, op, result.piece if result else None
-        )
-
-    def _check_origins(self, epoch: plans.Epoch, sides: Any, builder: Builder) -> None:
-        for of, origin, result in sides:
-            before = self.model.windows[of.target][self.model.places(of, builder)].view(np.uint8)
-            if result is not None:
-                result.check_received(before)
-                origin.check_untouched()
-            elif "et" in of.name:
-                origin.check_received(before)
-            else:
-                origin.check_untouched()
-
-    def _synchronised(self, epoch: plans.Epoch, win: MPI.Win, access: Any, sides: Any) -> None:
-        how = epoch.synchronisation
-        self.may_have_requests = how not in ("fence", "post and start")
-        if how == "fence":
-            win.Fence(0)
-            for mine in sides:
-                access(mine)
-            win.Fence(MPI.MODE_NOSUCCEED)
-        elif how == "post and start":
-            self._posted(epoch, win, access, sides)
-        elif how.startswith("lock") and how != "lock all":
-            for mine in sides:
-                win.Lock(mine[0].target, MPI.LOCK_EXCLUSIVE if "exclusive" in how else MPI.LOCK_SHARED)
-                self._wait(access(mine))
-                win.Unlock(mine[0].target)
-        else:
-            win.Lock_all()
-            requests = [(mine, access(mine)) for mine in sides]
-            for mine, request in requests:
-                if how == "flush":
-                    win.Flush(mine[0].target)
-                self._wait(request)
-            if how == "flush local and all":
-                win.Flush_local_all()
-                win.Flush_all()
-            win.Unlock_all()
-
-    def _wait(self, request: Requests | None) -> None:
-        if request is not None:
-            PLAIN("Wait", request.at(0), MPI.Status())
-            assert request.is_null()
-
-    def _posted(self, epoch: plans.Epoch, win: MPI.Win, access: Any, sides: Any) -> None:
-        """Each rank exposes its window to those that access it."""
-        group = COMM.Get_group()
-        targets = sorted({mine[0].target for mine in sides})
-        origins = [rank for rank, ops in enumerate(epoch.operations) if any(of.target == self.me for of in ops)]
-        exposed, accessed = group.Incl(origins), group.Incl(targets)
-        win.Post(exposed)
-        win.Start(accessed)
-        for mine in sides:
-            access(mine)
-        win.Complete()
-        win.Wait()
-        for made in (group, exposed, accessed):
-            made.Free()
-
-
-def run_programs(seeds: list[int], window_kinds: tuple[str, ...], own_kinds: tuple[str, ...]) -> int:
-    return sum(Run(plans.draw(seed, COMM.Get_size(), window_kinds, own_kinds)).run() for seed in seeds)
-
-
-# ---- cases
-
-
-def ints(kind: str, values: Any) -> tuple[Any, Piece]:
-    array = np.array(values, np.int32)
-    buffer = at_hand(kind, array.view(np.uint8))
-    return buffer, Piece(buffer.address, array.size, MPI.INT)
-
-
-def _read(buffer: Any, dtype: Any = np.int32) -> Any:
-    return buffer.read().view(dtype).copy()
 
 
 def attributes(kind: str) -> None:
@@ -241,7 +44,7 @@ def sums_of_all(kind: str, origin: str, rounds: int, sync: str) -> None:
             COMM.Barrier()
             win.Unlock_all()
         total = sum(1 for rank in range(size) for i in range(rounds) if (rank + i) % size == me)
-        np.testing.assert_array_equal(_read(own, np.int64), np.arange(50) * total)
+        np.testing.assert_array_equal(read(own, np.int64), np.arange(50) * total)
         COMM.Barrier()
 
 
@@ -255,14 +58,14 @@ def tickets(kind: str, n: int) -> None:
         win.Lock_all()
         for _ in range(n):
             _fetch_and_add(win, one, found, 0, 0)
-            got.append(int(_read(found)[0]))
+            got.append(int(read(found)[0]))
         old = 0
         for _ in range(n):  # one more than before, by exchange
             while True:
                 new, _ = ints("host", [old + 1])
                 compared, _ = ints(kind, [old])
                 _swap(win, new, compared, found, 0, 1)
-                was, before = old, int(_read(found)[0])
+                was, before = old, int(read(found)[0])
                 old = before if before != was else was + 1
                 if before == was:
                     break
@@ -272,7 +75,7 @@ def tickets(kind: str, n: int) -> None:
         all_got = sorted(number for of_rank in COMM.allgather(got) for number in of_rank)
         assert all_got == list(range(n * size))
         if me == 0:
-            assert _read(own).tolist() == [n * size, n * size]
+            assert read(own).tolist() == [n * size, n * size]
         COMM.Barrier()
 
 
@@ -338,8 +141,8 @@ def elements(origin: str, strided: bool) -> None:
                     spec = [their.view(np.uint8), 8, datatype], [combined.view(np.uint8), 8, datatype]
                     getattr(MPI, op).Reduce_local(*spec)
                     expected[at] = combined
-                _same(_read(own, dtype), expected, f"{name} {op}")
-                _same(_read(result, dtype), before[at], f"{name} {op}: fetched")
+                _same(read(own, dtype), expected, f"{name} {op}")
+                _same(read(result, dtype), before[at], f"{name} {op}: fetched")
                 there.Free()
 
 
@@ -361,7 +164,7 @@ def is_put_while_the_target_computes(kind: str) -> None:
             win.Unlock(1)
         else:
             end = time.monotonic() + 20
-            while _read(own).tolist() != [0, 0, 7, 8]:
+            while read(own).tolist() != [0, 0, 7, 8]:
                 assert time.monotonic() < end
                 time.sleep(0.01)
         COMM.Barrier()
@@ -378,7 +181,7 @@ def exclusive_updates(kind: str, n: int) -> None:
             win.Lock(0, MPI.LOCK_SHARED if shares else MPI.LOCK_EXCLUSIVE)
             rma(PLAIN, "Get", win, piece, 0, 0, (64, MPI.INT))
             win.Flush(0)
-            values = _read(mine)
+            values = read(mine)
             assert (values == values[0]).all()
             if not shares:
                 mine.write((values + 1).view(np.uint8))
@@ -387,7 +190,7 @@ def exclusive_updates(kind: str, n: int) -> None:
         COMM.Barrier()
         n_updates = sum(1 for rank in range(COMM.Get_size()) for i in range(n) if (i + rank) % 3 != 2)
         if me == 0:
-            assert _read(own).tolist() == [n_updates] * 64
+            assert read(own).tolist() == [n_updates] * 64
         COMM.Barrier()
 
 
@@ -450,7 +253,7 @@ def shorter_than_an_element(rounds: int) -> None:
             win.Unlock(0)
             COMM.Barrier()
             if me == 0:
-                found = _read(own)
+                found = read(own)
                 assert found[:10].tolist() == [turn] * 10
                 assert found[20:1024:100].tolist() == [turn + at for at in range(20, 1024, 100)]
             COMM.Barrier()
@@ -502,132 +305,3 @@ def behind_a_stream(sync: str) -> None:
         win.Fence(MPI.MODE_NOSUCCEED)
     win.Free()
     library().fake_stream_destroy(stream)
-
-
-# ---- errors
-
-
-def errors(kind: str) -> dict[str, list[Told]]:
-    """What the window's error handler and the program are told. Nothing is written."""
-    me = COMM.Get_rank()
-    found = {}
-    before = np.arange(8, dtype=np.int32)
-    uncommitted = MPI.INT.Create_contiguous(2)
-    mixed = MPI.Datatype.Create_struct([1, 1], [0, 4], [MPI.INT, MPI.FLOAT]).Commit()
-    distant = MPI.INT.Create_resized(0, 2**40).Commit()
-    product = MPI.Op.Create(lambda a, b, _: None)
-    with window_of("device", before, 4) as (win, own), Handlers() as handlers:
-        _, two = ints(kind, [70, 80])
-        _, result = ints(kind, [1, 2])
-        large = Piece(two.address, 1, MPI.LONG_DOUBLE)
-        peer = 1 - me
-        cases: dict[str, tuple[Any, ...]] = {
-            "beyond": ("Put", two, peer, 7, (2, MPI.INT)),
-            "far beyond": ("Put", two, peer, 2**62, (2, MPI.INT)),
-            "beyond 64 bits": ("Put", two, peer, 0, (2**24 + 1, distant)),
-            "before": ("Put", two, peer, -1, (2, MPI.INT)),
-            "get beyond": ("Get", two, peer, 8, (2, MPI.INT)),
-            "accumulate beyond": ("Accumulate", two, peer, 7, (2, MPI.INT), MPI.SUM),
-            "no such rank": ("Put", two, 2, 0, (2, MPI.INT)),
-            "uncommitted": ("Put", two, peer, 0, (1, uncommitted)),
-            "too short": ("Put", two, peer, 0, (1, MPI.INT)),
-            "own operation": ("Accumulate", two, peer, 0, (2, MPI.INT), product),
-            "wrong operation": ("Accumulate", Piece(two.address, 2, MPI.FLOAT), peer, 0, (2, MPI.FLOAT), MPI.BAND),
-            "wrong for the library": ("Accumulate", large, peer, 0, (1, MPI.LONG_DOUBLE), MPI.BAND),
-            "mixed": ("Accumulate", two, peer, 0, (1, mixed), MPI.SUM),
-            "other element": ("Accumulate", two, peer, 0, (1, MPI.DOUBLE), MPI.SUM),
-            "fetch beyond": ("Get_accumulate", two, peer, 7, (2, MPI.INT), MPI.SUM, result),
-        }
-        handlers.watch(win)
-        with handlers.recorded():
-            rma(PLAIN, "Put", win, two, peer, 0, (2, MPI.INT))
-        found["no epoch"] = list(handlers.told)
-        win.Lock_all()
-        for case, (name, origin, *rest) in cases.items():
-            handlers.told.clear()
-            with handlers.recorded():
-                rma(PLAIN, name, win, origin, *rest)
-            found[case] = list(handlers.told)
-        handlers.told.clear()
-        rma(PLAIN, "Put", win, two, MPI.PROC_NULL, 0, (2, MPI.INT))
-        request = rma(PLAIN, "Rput", win, two, MPI.PROC_NULL, 0, (2, MPI.INT))
-        assert request
-        PLAIN("Wait", request.at(0), MPI.Status())
-        found["nobody"] = list(handlers.told)
-        win.Unlock_all()
-        COMM.Barrier()
-        assert _read(own).tolist() == before.tolist()
-    mixed.Free()
-    uncommitted.Free()
-    distant.Free()
-    product.Free()
-    return found
-
-
-def told(name: str) -> list[Told]:
-    error = getattr(MPI, f"ERR_{name}")
-    return [("window", error), ("code", error)]
-
-
-# ---- MPI_Win_allocate and MPI_Win_shared_query
-
-
-def _allocated(n_bytes: int, unit: int, info: MPI.Info) -> tuple[MPI.Win, int]:
-    win, base = MPI.Win(), ctypes.c_void_p()
-    handle = ctypes.c_void_p(MPI._addressof(win))
-    words = (ctypes.c_int64(n_bytes), unit, calls.handle(info), COMM, ctypes.byref(base), handle)
-    PLAIN("Win_allocate", *words)
-    return win, base.value or 0
-
-
-def _query(win: MPI.Win, rank: int) -> tuple[int, int, int]:
-    size, unit, base = ctypes.c_int64(), ctypes.c_int(), ctypes.c_void_p()
-    PLAIN("Win_shared_query", calls.handle(win), rank, *(ctypes.byref(one) for one in (size, unit, base)))
-    return size.value, unit.value, base.value or 0
-
-
-def allocates(kinds: tuple[str, ...], n: int) -> None:
-    """GPU memory where the info key asks for it. Every process reaches it by the address of the query."""
-    me, size = COMM.Get_rank(), COMM.Get_size()
-    for i in range(n):
-        info = MPI.Info.Create()
-        info.Set("tempi_memory", kinds[me])
-        win, base = _allocated(64 + 4 * i, 4, info)
-        info.Free()
-        assert base
-        assert win.Get_attr(MPI.WIN_BASE) == base
-        assert win.Get_attr(MPI.WIN_SIZE) == 64 + 4 * i
-        assert win.Get_attr(MPI.WIN_CREATE_FLAVOR) == MPI.WIN_FLAVOR_ALLOCATE
-        _, piece = ints("host", [me, i, 5])
-        win.Fence(0)
-        rma(PLAIN, "Put", win, piece, (me + 1) % size, 2, (3, MPI.INT))
-        win.Fence(0)
-        expected = [(me - 1) % size, i, 5]
-        got, result = ints("device", [0] * 3)
-        win.Lock(me)
-        rma(PLAIN, "Get", win, result, me, 2, (3, MPI.INT))
-        win.Unlock(me)
-        assert _read(got).tolist() == expected
-        for rank in range(size):
-            if kinds[rank] == "device":
-                n_bytes, unit, address = _query(win, rank)
-                assert (n_bytes, unit) == (64 + 4 * i, 4)
-                assert (address == base) == (rank == me)
-                _check_packed(address + 8, [(rank - 1) % size, i, 5])
-        if kinds[0] == "device":
-            assert _query(win, MPI.PROC_NULL) == _query(win, 0)
-        COMM.Barrier()
-        win.Free()
-
-
-def _check_packed(address: int, expected: list[int]) -> None:
-    into = np.zeros(3, np.int32)
-    calls.program().pack(address, 3, MPI.INT, into.ctypes.data, 12)
-    assert into.tolist() == expected
-
-
-def allocates_without_the_key() -> None:
-    win, base = _allocated(64, 1, MPI.INFO_NULL)
-    ctypes.memset(base, 7, 64)
-    assert win.Get_attr(MPI.WIN_BASE) == base
-    win.Free()
