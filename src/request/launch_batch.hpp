@@ -3,8 +3,8 @@
 // The first send of a launch batch starts in its call. The other sends only queue, and share launches. If the last
 // batch with several sends began with the same communicator, peer and tag, the first send also queues. Direct messages
 // of any size queue until the batch ends, because boxes that use the same cache lines are merged in one launch. There
-// are two exceptions. They do not wait if the program computed between the sends and the end of the last launch batch.
-// They never wait longer than kLongest.
+// are two exceptions. They do not wait if, in the last launch batch, the program computed between the sends and the end
+// of the batch. They never wait longer than kLongest.
 #pragma once
 
 #include <chrono>
