@@ -127,7 +127,7 @@ def _of_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> ArrayView:
 
 
 def _address(array: np.ndarray[Any, np.dtype[Any]], dtype: np.dtype[Any]) -> int:
-    """The address of the first element. ```__array_struct__`` is faster, but lists all fields."""
+    """The address of the first element. ``__array_struct__`` is faster, but lists all fields."""
     if dtype.names:
         return array.ctypes.data
     capsule = array.__array_struct__
@@ -159,7 +159,7 @@ def _of_cuda(interface: dict[str, Any], owner: object) -> ArrayView:
 
 
 def _stream_in(interface: dict[str, Any]) -> int | None:
-    """The stream before version 3 of the interface, which had no such field: the default stream."""
+    """The stream of an array. Before version 3, the interface has no stream: it is the default stream."""
     return interface.get("stream") if interface["version"] >= 3 else LEGACY_DEFAULT_STREAM
 
 
