@@ -10,8 +10,7 @@ import def_tables
 FOLDER = Path(__file__).resolve().parent
 OPTIONS = """# Options
 
-Options are environment variables. TEMPI reads them once, when it is loaded. `tempi info` shows their
-values.
+Options are environment variables. TEMPI reads them once, when it is loaded. `tempi info` shows their values.
 
 A flag is 0 or 1. "–" means that the option is not set by default. The [glossary](glossary.md) explains words
 such as *direct*, *profile* and *import*.
@@ -63,8 +62,8 @@ WAYS = """| strategy | meaning | who packs | what the library sends | in the rep
 """
 DIRECT = """
 ## Direct messages
-A kernel of the sender writes a direct message into the receive buffer. The MPI library sends an empty message
-with the same tag. This empty message completes the receive.
+A direct message has two parts. A kernel of the sender writes the data into the receive buffer. The MPI
+library sends an empty message with the same tag, which completes the receive.
 
 `tempi info` says whether messages can be direct. The report (`TEMPI_REPORT=1`) has rows of the function
 `direct`. They count the messages that were direct, and the messages that were not, with the reasons.
@@ -78,10 +77,10 @@ A message is direct if it meets all of these conditions:
 - The receive is posted in time. TEMPI publishes each posted receive: it writes the address and the layout of
   the buffer into memory that the ranks of the node share. A send that finds no published receive waits for
   one, at most for the match timeout (`TEMPI_MATCH_TIMEOUT`). After that, TEMPI packs the message. The match
-  timeout is long (20 ms) for sends of more than 16 KiB if the call returns only when the send is complete,
-  such as `MPI_Send` and `MPI_Wait`. Most MPI libraries also wait for the receive in such a call. If the
-  receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, at most 10 µs + 1 µs for each 20,000
-  bytes.
+  timeout is long (20 ms) for sends of more than 16 KiB in calls that return only when the send is complete,
+  such as `MPI_Send` and `MPI_Wait`, because most MPI libraries also wait for the receive in such a call. If
+  the receiver probes (`MPI_Probe`, `MPI_Iprobe`), only blocking sends wait, at most 10 µs + 1 µs for each
+  20,000 bytes.
 - The receive names its source, and is of the right kind. There are two kinds: receives with `MPI_ANY_TAG` and
   receives with a tag. The first receive from a source on a communicator decides which kind TEMPI publishes
   for this source.
@@ -132,8 +131,9 @@ has freed can stay occupied. TEMPI limits the size of such memory:
 
 The CUDA driver closes an import only when all running kernels on the GPU have ended. Until then, it can delay
 new kernels. Therefore, a program whose kernels wait for messages of other processes can deadlock. For such a
-program, set `TEMPI_FREED_LIMIT=-1` on all ranks. Then a process closes an import only in two cases: it has
-used 256 other imports since it used this one, or the owner has allocated new memory at the same address.
+program, set `TEMPI_FREED_LIMIT=-1` on all ranks. Then a process closes an import only in two cases: the
+process has used 256 other imports since it last used this one, or the owner has allocated new memory at the
+same address.
 
 A process cannot import new memory before it has closed its old import at the same address. A message to the
 new memory waits until the old import is closed, at most 0.1 s. If `TEMPI_MATCH_TIMEOUT` is more than 50 ms,
@@ -202,9 +202,9 @@ These calls do not accept GPU memory if the library is not CUDA-aware:
 """
 HAPPENS = {
     "error": "an MPI error with an explanation",
-    "members": "All processes are on one node and run TEMPI: all get an MPI error with an explanation, and "
-    "there is no window. Otherwise the processes with GPU memory get this error, and the other processes "
-    "get a window. The window has unused host memory in place of the GPU memory",
+    "members": "If all processes are on one node and run TEMPI, all get an MPI error with an explanation, "
+    "and there is no window. Otherwise only the processes with GPU memory get this error. The other "
+    "processes get a window, which has unused host memory in place of the GPU memory",
     "none": "the MPI library gets the call",
 }
 

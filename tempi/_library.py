@@ -1,4 +1,4 @@
-"""The ``libtempi.so`` of this process: the one that receives the MPI calls, else a private copy."""
+"""The ``libtempi.so`` of this process: the library that receives the MPI calls, or a private copy."""
 
 from __future__ import annotations
 

@@ -3,11 +3,12 @@
 // Glossary
 //   envelope   one buffer of a call, with the rank at its other end; a call has an outgoing envelope, an incoming one,
 //              or both
-//   untouched  the library's function with the name of the call, with the program's own arguments
-//   given      a buffer as the library gets it: the program's buffer, or the packed buffer of an envelope that TEMPI
+//   untouched  a function object that calls the library's function with the name of the call and the program's
+//   arguments given      a buffer as the library gets it: the program's buffer, or the packed buffer of an envelope
+//   that TEMPI
 //              handles
-//   over       the library's function applied to given buffers: the function with the name of the call or, for a
-//              nonblocking send, the function that makes its persistent request
+//   over       a function object that calls the library with given buffers. It calls the function with the name of the
+//              call or, for a nonblocking send, the function that makes its persistent request
 //
 // Invariants
 //   If TEMPI does not handle a buffer, the library gets it unchanged, also if TEMPI handles the other buffer of the
@@ -30,9 +31,9 @@ struct Call {
   const Envelope* out;         // null: nothing is sent
   const Envelope* in;          // null: nothing is received
   void* result;                // the program's status (blocking calls) or the address of its request
-  bool is_buffered = false;    // its bytes are taken when it starts: MPI_Ibsend, MPI_Bsend_init
+  bool is_buffered = false;    // the bytes are copied when it starts: MPI_Ibsend, MPI_Bsend_init
   bool is_one_buffer = false;  // both envelopes are the same buffer: MPI_Sendrecv_replace, MPI_Isendrecv_replace
-  bool is_waited_for = false;  // a nonblocking part of a blocking call
+  bool is_waited_for = false;  // it is a nonblocking part of a blocking call, which waits for it
 
   const Envelope& envelope() const { return out != nullptr ? *out : *in; }  // of a call that has one
   bool has_one_envelope() const { return out == nullptr || in == nullptr; }
@@ -57,29 +58,28 @@ struct Endpoints {
   std::optional<int> refusal() const { return out.refusal ? out.refusal : in.refusal; }
 };
 
-// Runs the call after its endpoints have been found; they become the packed buffers' endpoints.
+// Runs the call after its endpoints have been found. The endpoints are moved into packed buffers.
 int run_found(const Call& call, Endpoints&& endpoints, Untouched untouched, Over over);
 
-// An MPI_Isendrecv of which TEMPI handles at least one buffer: two messages. The program holds the request of the
-// receive.
+// Runs an MPI_Isendrecv if TEMPI handles at least one of its buffers. It makes two messages. The program holds the
+// request of the receive.
 int isendrecv(const Call& call, Endpoints&& endpoints);
 
-// The send part of an MPI_Isendrecv, by MPI_Isend or by a request of our own. `sent`: its request.
+// The send part of an MPI_Isendrecv, by MPI_Isend or by a request of TEMPI. `sent` gets the request.
 int send_outgoing(const Call& call, FoundEndpoint&& found, Handle* sent);
 
-// A blocking call whose message may be direct.
+// A blocking call whose message may be direct is run as a nonblocking call that TEMPI waits for.
 bool is_run_by_requests(const Call& call, const Endpoints& endpoints);
 int run_by_requests(const Call& call, Endpoints&& endpoints);
 
-// The message of a call with one envelope and a request over it, made by `over`. No message: the library made no
-// request.
+// Makes the message of a call with one envelope. `over` makes its request. No message: the library made no request.
 struct Made {
   MessagePtr message;
   int code;
 };
 Made make_message(const Call& call, FoundEndpoint&& found, Over over);
 
-// Runs the call if the fast check is false.
+// Runs a call for which the fast check is false.
 int run_closely(const Call& call, Untouched untouched, Over over) noexcept;
 
 // The fast check: true for calls of one envelope that the library handles.
@@ -99,7 +99,7 @@ int pass_on(const Call& call, const Fn& untouched) {
 // For an undecided receive in host memory: the call that completes it tells `undecided` which message it has matched.
 int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouched, Over over);
 
-// The library handles the call.
+// The library handles the call, and the transports are informed of it.
 template <class FnUntouched, class FnOver>
 int pass_on_noted(const Call& call, const FnUntouched& untouched, const FnOver& over) {
   const bool is_persistent = call.lifetime == Lifetime::programs;
@@ -117,7 +117,7 @@ int run(const Call& call, const FnUntouched& untouched, const FnOver& over) noex
   return belongs_to_library(call) ? pass_on_noted(call, untouched, over) : run_closely(call, untouched, over);
 }
 
-// fn(buffer, count, datatype, rest...) in its large form if there is one, else in the other.
+// Calls the function (buffer, count, datatype, rest...) in its large form if the form exists, else in its small form.
 template <class Small, class Large, class... Rest>
 int call_given(Small small, Large large, Handle comm, const Given& given, Rest... rest) {
   return call_form(

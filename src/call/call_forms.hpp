@@ -56,7 +56,7 @@ int guarded(Handle comm, const Fn& fn) noexcept {
   }
 }
 
-// The same for a call that may find an arrived message.
+// The same for a call that may find that a message has arrived.
 template <class Fn>
 int guarded_and_tended(Handle comm, const Fn& fn) noexcept {
   return Engine::tended(guarded(comm, fn));

@@ -1,4 +1,4 @@
-// The shortest way through, of a process without a GPU in use and without pending messages (transfer/no_gpu.hpp).
+// The fastest path of a call: the process uses no GPU and has no pending messages (transfer/no_gpu.hpp).
 #pragma once
 
 #include "request/engine.hpp"
@@ -6,13 +6,13 @@
 
 namespace tempi::message {
 
-// A message that the library gets untouched, of a call that goes behind pending sends, or may complete messages: TEMPI
-// has nothing else to do in it.
+// True: the library gets the message unchanged, and TEMPI has nothing else to do in the call, such as starting pending
+// sends or completing messages.
 inline bool passes_alone(Handle datatype, Count count, int peer, Handle comm) noexcept {
   return passes(datatype, count, peer, comm) && Engine::is_idle();
 }
 
-// The same for a call that concerns no message.
+// The same for a call without a message.
 inline bool passes_alone() noexcept { return is_without_gpu() && Engine::is_idle(); }
 
 }  // namespace tempi::message

@@ -1,7 +1,8 @@
-// Collective calls that TEMPI carries out by messages. The members of a communicator agree once that they carry out the
-// functions of kByMessages by messages of TEMPI, on a communicator of TEMPI. Between GPUs, these messages are direct
-// (transport/ipc/ipc.hpp) and share one launch. The members agree in a call that may wait: a blocking call, the
-// creation of a persistent one (such as MPI_Bcast_init), or a call that makes a communicator with a topology.
+// Collective calls that TEMPI carries out by messages, and the agreement of the members on this. The members of a
+// communicator agree once that messages of TEMPI carry out the functions of kByMessages, on a communicator of TEMPI.
+// Between GPUs, these messages are direct (transport/ipc/ipc.hpp) and share one launch. The members agree in a call
+// that may wait: a blocking call, the creation of a persistent call (such as MPI_Bcast_init), or the creation of a
+// communicator with a topology.
 //
 // Kernels carry out reductions, under the same agreement (node_reduction.hpp, later_reductions.hpp).
 //
@@ -50,14 +51,14 @@ class Agreement final : public peer::Attachment {
   bool is_for_library(const Call& call) const {
     return !comm_ && (!consensus_ || call.lifetime == message::Lifetime::plain);
   }
-  // In a call that may wait: the members agree, or do not agree (yet). The argument limits the wait for a member that
-  // does not take part.
+  // Call it in a call that may wait: the members try to agree. The argument limits the wait for a member that does not
+  // take part.
   void try_to_agree(std::chrono::milliseconds lasts);
   // Nothing: the library handles the call on all members.
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
 
  private:
-  static constexpr std::size_t kOwnTags = 32;  // a match queue of a segment each, for each member (segment/segment.hpp)
+  static constexpr std::size_t kOwnTags = 32;  // each tag uses one match queue for each member (segment/segment.hpp)
 
   void make_comm();
   using SchedulePtr = std::shared_ptr<Schedule>;
@@ -80,7 +81,7 @@ class Agreement final : public peer::Attachment {
   const Handle program_comm_;
   std::shared_ptr<Consensus> consensus_{};  // null: no agreement is possible
   std::uint64_t n_calls_ = 0;
-  std::shared_ptr<OwnComm> comm_{};  // of our messages; null: the members have not agreed
+  std::shared_ptr<OwnComm> comm_{};  // for the messages of TEMPI; null: the members have not agreed
   std::optional<NodeReduction> reduction_{};
   std::optional<LaterReductions> later_reductions_{};
   std::optional<Neighborhood> neighbors_{};
@@ -90,12 +91,13 @@ class Agreement final : public peer::Attachment {
   std::size_t n_persistent_ = 0;
 };
 
-// The call may be carried out by messages, or by a kernel of each member: it must be counted.
+// True: messages, or a kernel of each member, may carry out the call. All members must count it.
 inline bool is_counted(Function function) noexcept {
   return (may_be_by_messages(function) || is_node_reduction(function)) && ipc::has_segment();
 }
 
-// For the call that has made a communicator with a topology: nonblocking calls on it can be by messages.
+// Call it when a communicator with a topology has been made: the members agree, so that messages can carry out
+// nonblocking calls on it.
 void agree_early(Handle comm) noexcept;
 
 }  // namespace tempi::collective

@@ -18,7 +18,7 @@
 
 namespace tempi::collective {
 
-// An array of counts or displacements, of either form of a call.
+// An array of counts or displacements: int, or MPI_Count and MPI_Aint in the _c forms.
 class Numbers {
  public:
   Numbers() = default;
@@ -63,18 +63,18 @@ enum class Unit : bool { elements, bytes };
 
 struct Argument {
   const void* address;
-  Count count = 0;          // of each block, where there is no `counts`
+  Count count = 0;          // of each block, if there are no `counts`
   Numbers counts{};         // by block
   Numbers displacements{};  // by block; without them the blocks follow each other
   Unit unit = Unit::elements;
   Handle type = 0;
   const void* types = nullptr;  // by block, in place of `type`
-  // Its use by the library: none, until a description of the call (ends.hpp) says so.
+  // How the library uses the argument. A description of the call (ends.hpp) sets these members.
   int n_blocks = 0;
   Roles roles{};
   Fidelity fidelity = Fidelity::packed;
-  bool stays_on_host = false;  // the library takes no GPU memory there, even if it is CUDA-aware
-  int own_block = -1;          // a block that is copied already (own_block.hpp): empty for the library; negative: none
+  bool stays_on_host = false;  // the library does not accept GPU memory here, even if it is CUDA-aware
+  int own_block = -1;  // a block that TEMPI has copied (own_block.hpp); the library gets it empty; negative: none
 
   bool has_several_counts = false;  // `counts` and `displacements` are the program's
 
@@ -109,8 +109,8 @@ inline Argument buffer_of(const void* address, Numbers counts, Numbers displacem
           .has_several_counts = true};
 }
 
-// An argument as the library gets it: the program's, perhaps with an empty own block, or one over staged bytes. The
-// counts stay the program's.
+// An argument as the library gets it: the argument of the program, perhaps with an empty own block, or staged bytes.
+// The counts are those of the program.
 struct GivenArgument {
   const void* address;
   Handle type;

@@ -10,8 +10,8 @@
 
 namespace tempi::collective {
 
-// The error code of the library, which refuses a datatype or a communicator. The communicator's error handler has been
-// called. It is thrown, because it ends the call.
+// Thrown if the library refuses a datatype or a communicator. It has the error code of the library, which has called
+// the error handler of the communicator.
 struct Refused {
   int code;
 };
@@ -25,7 +25,7 @@ const KnownType& resolve(Handle type, Handle comm);
 void check(Handle comm);
 
 struct Block {
-  int first, n;               // numbers of the argument's blocks that it stands for
+  int first, n;               // it represents n blocks of the argument, from the block `first` on
   std::int64_t displacement;  // bytes, from the argument's address
   Count count;
   const KnownType* type;
@@ -36,11 +36,11 @@ struct Block {
 
 bool is_contiguous(const Block& block);
 
-// The block's place in the buffer.
+// The end of a box move that the block is.
 pack::End end_of(const Argument& argument, const Block& block);
 
-// Calls fn(block) for every block, in their order: blocks of a uniform argument that follow each other with one role
-// are one. Blocks without data, and the argument's own block, are left out.
+// Calls fn(block) for every block, in their order. Consecutive blocks of a uniform argument with the same role are
+// passed as one block. Blocks without data, and the argument's own block, are left out.
 class Blocks {
  public:
   Blocks(const Argument& argument, Handle comm) : argument_(argument), comm_(comm) {}

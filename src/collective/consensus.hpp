@@ -1,8 +1,8 @@
 // Votes of the members of a communicator, through their shared segments. All members are on this node and run TEMPI.
 //
 // Glossary
-//   round     the agreement to hold votes on this communicator: at the n-th call of all members, each member finds the
-//             others, then all agree
+//   round     an attempt to agree that votes are held on this communicator. All members make it in the same call. Each
+//             member searches for the shared segments of the others, and then all agree or none
 //   proposal  a member's part of a round: the member can read the shared segments of all others
 //   vote      a small number of each member before a call; after the vote, all members know all numbers
 //   path      how a nonblocking call is carried out: by messages or by the library. No vote is held before such a call
@@ -11,9 +11,9 @@
 // A round must end even if a member refuses it, or does not take part (it runs without TEMPI, or its communicator has
 // no id). The first member decides alone:
 //
-//     member         proposal: none ──▶ given ──▶ accepted, by the first member, whose decision is waited for
-//                                        ├─────▶ taken back, when it takes too long: no
-//                                 └────▶ refused: no
+//     member         proposal: none ──▶ given ──▶ accepted by the first member; now wait for its decision
+//                                 │      └──────▶ taken back, because the wait is too long: the result is no
+//                                 └─────▶ refused: the result is no
 //     first member   accepts all proposals, and decides yes; or finds one refused, taken back or late, and decides no
 //
 // Invariants
@@ -50,7 +50,7 @@ class Consensus {
   // The n-th round, counted from 1, with a time limit for each member. True: all members have agreed. Throws Refused if
   // the library reports an error.
   bool agrees(std::uint64_t round, bool is_willing, std::chrono::milliseconds lasts);
-  // All votes, joined by "or". Votes are below 16.
+  // Gives the vote `own` (below 16), waits for the votes of the others, and returns all votes, joined by "or".
   unsigned joined(unsigned own);
   // After a successful round: this process's rank, and the shared memory of each member.
   std::size_t rank() const { return rank_; }

@@ -9,8 +9,9 @@
 
 namespace tempi::collective {
 
-// Its request is that of a message of this process to itself, which never starts. (A message to MPI_PROC_NULL is not
-// used, because libraries share its request.) `hook` starts the call that the message represents. Throws Refused.
+// Its request is a persistent request of this process to itself, which never starts. (A request to MPI_PROC_NULL is not
+// suitable, because libraries give the same request to several calls.) `hook` starts the call that the message
+// represents. Throws Refused.
 message::MessagePtr continued_message(const Call& call, const Group& group,
                                       std::shared_ptr<message::CompletionHook> hook);
 

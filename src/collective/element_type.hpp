@@ -25,14 +25,16 @@ class OwnType {
 };
 using OwnTypePtr = std::shared_ptr<const OwnType>;
 
-// The one of a size, of MPI_PACKED, which matches any datatype; the last ones used are kept.
+// The datatype of an element with this number of bytes. It consists of MPI_PACKED, which matches any datatype. The last
+// ones used are cached.
 OwnTypePtr packed_element(std::int64_t bytes);
 
-// An element of `type`, this far from the address: where a call has an int for the distance.
+// A datatype that has one element of `type` at a distance from the address. It is used if the call has only an int for
+// the distance.
 OwnTypePtr moved(Handle type, Aint bytes);
 
-// The datatypes of an argument's blocks as the library gets them: the program's at first, but for its own block's,
-// which is empty.
+// The datatypes that the library gets for the blocks of an argument. At first they are those of the program, except for
+// the own block, which is empty.
 class BlockTypes {
  public:
   explicit BlockTypes(const Argument& argument);

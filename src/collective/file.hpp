@@ -15,7 +15,7 @@ enum class FileAccess : bool { read, write };
 int move_file(const Call& call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
               Library library) noexcept;
 
-// MPI_File_read_all_begin and its relatives: at most one such call a file is under way.
+// MPI_File_read_all_begin and similar functions. A file has at most one such call that is not ended.
 int begin_split(Call call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
                 Library library) noexcept;
 // `library` is the function that ends the call, applied to the buffer with which the call began.

@@ -12,7 +12,7 @@ struct Group {
   Handle comm;
   int rank = 0, size = 0;
   bool is_inter = false;
-  int n_peers = 0;  // processes that a block of a buffer belongs to: the remote group's, or all
+  int n_peers = 0;  // number of processes for which a buffer has a block: the remote group, or all processes
 };
 
 // The neighbours of this process, in the order of the blocks of a buffer. An absent neighbour, at the edge of a grid,

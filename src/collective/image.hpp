@@ -19,9 +19,9 @@ class Image {
     std::byte* packed;          // in memory that the CPU reaches
     std::int64_t displacement;  // bytes, as in the program's buffer
     Count count;
-    Role role;  // blocks that are read are spread, those that are written collected
+    Role role;  // a block that is read is unpacked before the call; one that is written is packed after it
   };
-  // Takes the room of the whole layout; pages come with their first use.
+  // Reserves address space for the whole layout. A page takes memory only when it is used.
   Image(const KnownType& type, std::vector<Block> blocks);
 
   void* address() const { return elements_.address; }  // in place of the program's buffer

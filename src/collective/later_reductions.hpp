@@ -10,8 +10,8 @@
 // call.
 //
 // Invariants
-//   Nonblocking calls use the first kInTurn places of the reduction boards in turn. Each persistent call has one of the
-//   other places until it is freed. Members may start persistent calls in different orders.
+//   Nonblocking calls use the first kInTurn places of the reduction boards in turn. Each persistent call has a place of
+//   its own among the other places until it is freed, because members may start persistent calls in different orders.
 #pragma once
 
 #include <array>

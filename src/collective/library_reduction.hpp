@@ -10,14 +10,14 @@ namespace tempi::collective {
 
 class LibraryReduction {
  public:
-  // Keeps the arguments: arrays of counts are copied. `ends` are described.
+  // Keeps the arguments, with copies of the arrays of counts. `ends` must be described.
   LibraryReduction(const Call& call, const Ends& ends);
 
   const void* sent() const { return sent_; }
   const void* received() const { return received_; }
   Function function() const { return function_; }
 
-  // An MPI error code, of which no error handler of the program has been told.
+  // Returns an MPI error code. No error handler of the program has been called for it.
   int begin(Handle comm) noexcept;
   bool has_ended(int& code) noexcept;
 

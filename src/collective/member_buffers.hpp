@@ -14,10 +14,10 @@
 namespace tempi::collective {
 
 struct ReductionVote {
-  // Votes before the kernels: the input is in GPU memory; this process cannot take part; the others have not mapped its
-  // buffers yet.
+  // The bits of a vote before the kernels: the input is in GPU memory; this process cannot take part; the others have
+  // not mapped its buffers yet.
   static constexpr unsigned on_gpu = 1, impossible = 2, is_new = 8;
-  // Votes after the kernels: a kernel has failed; the inputs of a kernel that failed may be lost.
+  // The bits of a vote after the kernels: the kernel has failed; its inputs may be overwritten.
   static constexpr unsigned failed = 1, is_lost = 2;
 };
 inline bool are_by_kernels(unsigned votes) {
@@ -46,13 +46,13 @@ class MemberBuffers {
   // buffers of a member.
   bool publish(const OwnBuffers& own, ipc::ReducedBuffers& last);
   using Described = FunctionRef<const ipc::ReducedBuffers&(std::size_t member)>;
-  // False: some are out of reach.
+  // False: this process cannot access some of the buffers.
   bool map_all(const OwnBuffers& own, Described described) noexcept;
   // Records whether all members have mapped the buffers that were described last.
   void note_mapped(bool by_all) { is_known_ = by_all; }
   void let_go() { mappings_.let_go(); }
 
-  // The kernel of this process. `result`: in place of its output.
+  // The kernel of this process. `result`, if given, is used in place of its output.
   void launch(const ReductionTask& task, const device::Scope& here, void* result) const;
 
  private:

@@ -8,8 +8,8 @@
 namespace tempi::collective {
 
 // Copies the block and removes it from the ends. Returns the number of copied bytes. 0: the library copies the block.
-// This is so in other calls, if the library handles messages of host memory, if both ends are contiguous, if one end is
-// irregular or on a GPU, if the ends differ in size, and if their layouts do not compose.
+// The library copies it in these cases: the call is not MPI_Alltoallw; the library handles messages of host memory;
+// both ends are contiguous; one end is irregular or on a GPU; the ends differ in size; their layouts do not compose.
 std::int64_t copy_own_block(const Call& call, Ends& ends, device::Device* device);
 
 }  // namespace tempi::collective

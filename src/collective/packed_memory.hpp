@@ -8,18 +8,18 @@
 
 namespace tempi::collective {
 
-// A multiple of the widest word of a kernel: the next block may begin there.
+// Rounded up to a multiple of the widest word of a kernel, so that the next block can begin there.
 constexpr std::int64_t aligned(std::int64_t bytes) { return (bytes + 15) / 16 * 16; }
 
 class PackedMemory {
  public:
-  // A block lies there. The GPU of the first one that touches any packs them all.
+  // Call it with the location of each block. The GPU of the first block in GPU memory packs all blocks.
   void serve(const pack::Place& place);
   const device::Location& worker() const { return worker_; }
-  // All blocks lie in memory of the worker's GPU.
+  // True: all blocks are in memory of the worker's GPU.
   bool is_all_on_worker() const { return worker_.on_gpu() && is_all_on_worker_; }
 
-  // On the worker's GPU, or pinned for it. False: there is none.
+  // Takes memory on the worker's GPU, or pinned host memory for it. False: there is none.
   bool take(device::Device& device, device::MemoryKind kind, std::int64_t bytes, device::Limit limit,
             device::Overrun overrun);
   // Ordinary memory; the device may be null. Throws Error (no_memory).

@@ -12,8 +12,8 @@
 
 namespace tempi::collective {
 
-// Open MPI 5.0 asks for too few partitions of the sender where it has more of them than the receiver, and for one too
-// many where it has fewer.
+// In MPI_Parrived, Open MPI 5.0 checks too few partitions of the sender if the sender has more partitions than the
+// receiver. It checks one too many if the sender has fewer.
 inline constexpr bool kArrivalsAreInexact = TEMPI_MPI_ABI_OPENMPI;
 
 class Partitioned final : public message::CompletionHook {
@@ -36,10 +36,10 @@ class Partitioned final : public message::CompletionHook {
   // True if the whole message has arrived.
   void ask_whole(Handle request, int* flag) const { real_.MPI_Request_get_status(request, flag, MPI_STATUS_IGNORE); }
 
-  // True: it is in the program's buffer. False: another thread is unpacking it.
+  // True: the partition is in the program's buffer. False: another thread is unpacking it.
   bool unpacks_early(int partition);
 
-  // The whole message is unpacked with others, if none of its partitions has been before.
+  // True: no partition was unpacked before, so the whole message can be unpacked, together with other messages.
   bool begins_unpacking(message::Message& message) noexcept override;
   void unpacked() noexcept override { set_all(Bytes::unpacked); }
   void await_unpacked() noexcept override {

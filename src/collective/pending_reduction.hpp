@@ -42,11 +42,12 @@ struct OwnComm {
   OwnComm& operator=(const OwnComm&) = delete;
 };
 
-// Shared by the pending reductions of a communicator, which it outlives while some are there.
+// Data that the pending reductions of a communicator share. It exists until the last of them has ended, also if the
+// communicator ends earlier.
 struct ReductionMembers {
   std::shared_ptr<Consensus> consensus;
   std::shared_ptr<OwnComm> comm;
-  std::uint64_t n_tickets = 0, n_called = 0;  // given by this process; calls of the library that it has made
+  std::uint64_t n_tickets = 0, n_called = 0;  // tickets that this process gave; library calls that it has made
   bool is_calling = false;
 };
 
@@ -67,17 +68,17 @@ class PendingReduction {
   PendingReduction(std::shared_ptr<ReductionPlace> place, const ReductionTask& task, OwnBuffers own,
                    const LibraryReduction& library);
 
-  // The steps that can be made now. False: none.
+  // Makes all steps that can be made now. False: there was none.
   bool advance() noexcept;
-  // It has ended: nobody needs to advance it.
+  // True: it has ended, and need not be advanced.
   bool is_advanced() const { return at() == At::in_library || at() == At::ended; }
-  // The next call of the library on its communicator is that of this reduction.
+  // True: this reduction makes the next call of the library on its communicator.
   bool may_call_library() const;
   bool needs_library() const { return at() == At::in_turn; }
   ReductionMembers& members() const { return *place_->members; }
   void call_library() noexcept;
-  // For the thread that completes it. True: `code` is for the program, of which no error handler has been told, or
-  // `failure` is.
+  // For the thread that completes the reduction. True: it is complete. The program gets `code` or `failure`. No error
+  // handler has been called for them.
   bool has_ended(int& code, std::optional<Error>& failure) noexcept;
   bool is_by_kernels() const { return is_by_kernels_; }
   const ReductionTask& task() const { return task_; }

@@ -20,7 +20,7 @@ class PendingReductions {
   static PendingReductions& get();
 
   void add(std::shared_ptr<PendingReduction> begun);
-  // The steps of each one that can be made now, and calls of the library in its turn.
+  // Makes the steps of each reduction that can be made now, and the library calls whose turn it is.
   static void go_on() noexcept {
     if (n_.load(std::memory_order_acquire) != 0) get().go_on_with_all();
   }

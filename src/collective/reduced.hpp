@@ -15,11 +15,11 @@ struct Reduced {
   std::int64_t bytes_of(Count count) const { return count * static_cast<std::int64_t>(pack::bytes_of(type)); }
 };
 
-// Empty: the datatype or the operation is not one of reduced.def, or they do not fit.
+// Empty: reduced.def does not have the datatype or the operation, or the operation is not defined for the datatype.
 std::optional<Reduced> reduced_by_kernel(Handle type, Handle operation);
 
-// The operation is not predefined, or not one of this predefined datatype. Of datatypes that are not in reduced.def
-// the library decides. MPI_REPLACE and MPI_NO_OP, which compute nothing, are not asked about.
+// True: the operation is not predefined, or not defined for this predefined datatype. If reduced.def does not have the
+// datatype, the library decides. Do not call it for MPI_REPLACE and MPI_NO_OP, which compute nothing.
 bool is_misfit(Handle type, Handle operation);
 
 // The buffer is aligned to its scalars, and lies in the allocation of `location`.

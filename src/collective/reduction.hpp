@@ -7,8 +7,8 @@
 
 namespace tempi::collective {
 
-// The MPI code, if a kernel did the call. Empty: the caller stages the buffers, as where they are not on one GPU, or
-// the datatype or the operation is not one of reduced.def.
+// The MPI code, if a kernel did the reduction. Empty: the caller must stage the buffers, for example because they are
+// not on one GPU, or because reduced.def does not have the datatype or the operation.
 std::optional<int> reduce_on_gpu(const Call& call, const Argument& in, const Argument& inout,
                                  Handle operation) noexcept;
 

@@ -51,7 +51,7 @@ constexpr std::size_t place_of_reduction(Function function) {
 constexpr bool is_node_reduction(Function function) { return place_of_reduction(function) < kNodeReductions.size(); }
 constexpr Function blocking_form(Function reduction) { return kNodeReductions[place_of_reduction(reduction)].blocking; }
 
-// It is the same on all members but for the slice, the inputs and the place.
+// It is the same on all members, except for the slice, the inputs and the place.
 struct ReductionTask {
   Reduced reduced;
   Count total;                        // scalars of an input
@@ -64,9 +64,9 @@ struct ReductionTask {
   std::int64_t offset() const { return reduced.bytes_of(first); }
   std::int64_t bytes() const { return reduced.bytes_of(count); }
   std::int64_t total_bytes() const { return reduced.bytes_of(total); }
-  // The result waits in memory of its own until all kernels are complete.
+  // True: the result is kept in separate memory until all kernels are complete.
   bool is_staged() const { return is_in_place && to == To::own; }
-  // A kernel that fails may leave inputs that are reduced in part.
+  // True: if a kernel fails, a part of its inputs may already be overwritten.
   bool may_lose_inputs() const { return is_in_place && to != To::own && to != To::all_but_root; }
 };
 

@@ -28,14 +28,15 @@ class ReductionVotes {
   // the object.
   ReductionVotes(Consensus& consensus, std::size_t place) : consensus_(consensus), place_(place) {}
 
-  // The reductions of a place are counted from 1 on, on all members alike.
+  // All members number the reductions of a place from 1 on, in the same order.
   bool may_begin(std::uint64_t n) const;
   void vote(std::uint64_t n, ReductionStage stage, unsigned own);  // below 16
-  // All votes, joined by "or"; nothing: one is not there yet.
+  // All votes, joined by "or". Nothing: a vote is missing.
   std::optional<unsigned> joined(std::uint64_t n, ReductionStage stage) const;
   void end(std::uint64_t n);
 
-  // Of a reduction that the library carries out: the first member gives the tickets, in an order of its choice.
+  // For reductions that the library carries out: the first member gives each of them a ticket, in an order of its
+  // choice.
   void give_ticket(std::uint64_t n, std::uint64_t ticket);
   std::optional<std::uint64_t> ticket(std::uint64_t n) const;
 

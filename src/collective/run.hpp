@@ -6,9 +6,9 @@
 //   library   the library's function with the name of the call, applied to given arguments
 //
 // Invariants
-//   The library's function is called once. Its arguments are those of the program, except for the buffers, their
-//   datatypes and their displacements. An argument that is not staged is passed on as the program gave it, whether or
-//   not the other argument is staged. The exception is a block that TEMPI has already copied: its datatype is empty.
+//   The library's function is called once. Its arguments are those of the program, except for buffers that are staged,
+//   with their datatypes and displacements. Each buffer is staged or not, independent of the others. In a buffer that
+//   is not staged, a block that TEMPI has already copied has an empty datatype.
 #pragma once
 
 #include "base/counters.hpp"
@@ -21,7 +21,7 @@ namespace tempi::collective {
 using Describe = FunctionRef<void(const Group& group, Ends& ends)>;
 using DescribeAlone = FunctionRef<void(Ends& ends)>;
 using Library = FunctionRef<int(const GivenArgument& out, const GivenArgument& in, const GivenArgument& compared)>;
-// Keeps a call that another call of the program completes. `given` is the buffer, if the call has only one.
+// Stores a message that a later call of the program completes. `given` is the buffer, if the call has only one.
 using Keep = FunctionRef<void(message::MessagePtr call, const GivenArgument& given)>;
 
 // The object whose error handler is called for errors of TEMPI.
@@ -30,10 +30,10 @@ enum class Owner : std::uint8_t { comm, file, window };
 struct Call {
   const Real& real;  // the layer below the name that the program called
   Function function;
-  Handle comm;                 // MPI_COMM_NULL: of a file or a window
-  message::Lifetime lifetime;  // call, plain (nonblocking) or programs (persistent)
-  void* request = nullptr;     // address of the program's
-  const Keep* keep = nullptr;  // of nonblocking calls without a request, and of those that another call may complete
+  Handle comm;                 // MPI_COMM_NULL: the call is about a file or a window
+  message::Lifetime lifetime;  // call (blocking), plain (nonblocking) or programs (persistent)
+  void* request = nullptr;     // address of the program's request
+  const Keep* keep = nullptr;  // for nonblocking calls that another call completes, or may complete
   Owner owner = Owner::comm;
   Handle owned_by = comm;
 
@@ -43,7 +43,7 @@ struct Call {
   bool waits() const { return lifetime != message::Lifetime::plain || owner != Owner::comm; }
 };
 
-// Calls with a datatype for each block of host memory, too.
+// True for calls with a datatype for each block. TEMPI may pack their blocks also in host memory.
 constexpr bool may_be_packed_on_host(Function function) {
   return function == Function::MPI_Alltoallw || function == Function::MPI_Ialltoallw ||
          function == Function::MPI_Alltoallw_init || function == Function::MPI_Neighbor_alltoallw ||
@@ -52,11 +52,11 @@ constexpr bool may_be_packed_on_host(Function function) {
 
 int run(const Call& call, const Ends& arguments, Describe describe, Library library) noexcept;
 
-// Of calls whose description needs no group.
+// The same for calls whose description needs no group.
 int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, Library library) noexcept;
 
-// Unpacks the calls, which the library has completed. Returns the code for the program. The owner's error handler is
-// called.
+// Unpacks the buffers of calls that the library has completed. Returns the code for the program, after it has called
+// the owner's error handler for an error.
 int finish(const std::vector<message::MessagePtr>& calls, Owner owner, Handle owned_by) noexcept;
 
 // Passes the error, or an MPI error code, to the owner's error handler, and returns its code.

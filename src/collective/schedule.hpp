@@ -26,27 +26,30 @@ namespace tempi::collective {
 // The kinds of memory of one or more processes, joined by "or".
 enum : unsigned { kOnGpu = 1, kNotDirect = 2, kOnHost = 4 };
 
-// ready: the memory for packed bytes is taken beforehand. follows: it is taken when a message has turned out not to be
-// direct, and its bytes are sent afterwards. "follows" requires that all buffers of all processes are in GPU memory.
+// What happens if a message cannot be direct. ready: it is packed into memory that was taken before. follows: memory is
+// taken only then, and the bytes are sent in a second message. "follows" requires that all buffers of all processes are
+// in GPU memory.
 enum class Fallback : bool { ready, follows };
 
 class Schedule {
  public:
-  // No request is made. `comm` carries the messages, with this tag. `limit`: of the memory for a copy of the sent
-  // blocks. Throws Refused.
+  // Makes no request yet. The messages use the communicator `comm` and this tag. `limit` is for the copy of the blocks
+  // that are sent (sent_copy.hpp). Throws Refused.
   Schedule(const Real& real, Handle comm, Steps&& steps, device::Limit limit, int tag = kAnyCall);
   ~Schedule();
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
 
-  // The memory of this process. If packed bytes had to follow in several calls, the next calls use no direct messages.
+  // The kinds of memory of this process. They include kNotDirect for some calls after several calls in which bytes had
+  // to follow.
   unsigned memory();
   std::int64_t bytes_sent() const;
 
   bool may_be_repeated() const { return is_all_on_gpu_ && !has_failed_; }
-  // It may be kept for the next call. A large copy is not kept, because the program needs the GPU memory.
+  // True: it may be kept for the next call. A large copy is not kept, because it would occupy GPU memory of the
+  // program.
   bool may_be_kept() const { return may_be_repeated() && (!copy_ || copy_->bytes() <= kMostKeptBytes); }
-  // The same arguments are used again: checks that the buffers have not been freed.
+  // True: a call with these steps can use the schedule. Checks that the buffers have not been freed.
   bool fits(const Steps& steps) const;
   // The functions below return the first code of the library that is not MPI_SUCCESS.
 
@@ -54,7 +57,7 @@ class Schedule {
   int carry_out(Fallback fallback);
   // Makes the requests. Without this call, start() makes them.
   int make();
-  // The messages are under way, unless there is an error.
+  // Starts the messages.
   int start();
   // True: they are complete; always with `waits`.
   bool has_ended(bool waits, int& code);
@@ -69,7 +72,7 @@ class Schedule {
     message::FoundEndpoint found;
     bool is_sent;
     pack::End end;
-    bool is_looked_at;  // `found` is there
+    bool is_looked_at;  // `found` is valid
     bool is_complete;
   };
 
@@ -96,7 +99,7 @@ class Schedule {
   const Handle comm_;
   const int tag_;
   Steps steps_;
-  std::shared_ptr<SentCopy> copy_{};  // if blocks that are sent make room for those that are received
+  std::shared_ptr<SentCopy> copy_{};  // if received blocks overwrite the blocks that are sent
   std::vector<OwnTypePtr> joined_types_;
   std::vector<Message> messages_;  // received ones first
   std::vector<char> requests_;     // of each
@@ -105,7 +108,7 @@ class Schedule {
   std::atomic<bool> is_under_way_{false}, has_failed_{false};
   int failure_ = MPI_SUCCESS;
   Fallback fallback_ = Fallback::ready;
-  int n_followed_ = 0;  // calls in a row of which bytes have followed
+  int n_followed_ = 0;  // consecutive calls in which bytes have followed
   int n_paused_ = 0;
 };
 

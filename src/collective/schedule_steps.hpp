@@ -32,12 +32,13 @@ struct Steps {
   const void* from = nullptr;
   void* to = nullptr;
   std::vector<Step> outs{}, ins{};
-  bool is_replaced = false;  // each step that is sent makes room for one that is received
+  bool is_replaced = false;  // MPI_IN_PLACE: each step that is received overwrites a step that is sent
   bool operator==(const Steps&) const = default;
 };
 
-// Ranks in the order of the blocks, MPI_PROC_NULL where there is nobody. To be made for calls to neighbours only: Open
-// MPI takes a distributed graph that was made of a graph for a graph, and crashes when it is asked about it.
+// The ranks of the neighbours in the order of the blocks; MPI_PROC_NULL: there is no neighbour. Make it only for calls
+// to neighbours: Open MPI can crash in a query of a distributed graph that was made from a graph, because it takes the
+// distributed graph for a graph.
 struct Neighborhood {
   explicit Neighborhood(Handle comm);
   std::vector<int> sources{}, destinations{};
@@ -49,7 +50,7 @@ struct Neighborhood {
   void look_at_distributed(Handle comm);
 };
 
-// Calls whose bytes go from each process to each other one, or to each neighbour: they may be carried out by messages.
+// The processes to which a call sends bytes. Messages may carry out calls of these patterns.
 enum class Pattern : std::uint8_t { from_root, to_all, to_neighbors };
 
 // The forms of one operation: blocking, nonblocking and persistent.
@@ -92,12 +93,12 @@ constexpr std::size_t place_of(Function function) { return kPlaces[static_cast<s
 constexpr bool may_be_by_messages(Function function) { return place_of(function) < kByMessages.size(); }
 constexpr Pattern pattern_of(Function function) { return kByMessages[place_of(function)].pattern; }
 
-// The blocks of a call with data. `ends` are described; `neighbors`: of a call to them. Throws Refused, and
-// LeftToLibrary for arguments that the library will refuse.
+// The blocks of a call that have data. `ends` must be described. `neighbors` is for calls to neighbours. Throws
+// Refused, and LeftToLibrary for arguments that the library will refuse.
 Steps steps_of(Pattern pattern, const Group& group, const Neighborhood* neighbors, const Ends& ends);
 
-// Each member of the call receives blocks of the same number of bytes, and they are many. All members agree on that,
-// unless one has made an error.
+// True: each member of the call receives blocks of the same, large number of bytes. All members get the same answer,
+// unless the arguments of a member are wrong.
 bool has_large_blocks(Function function, const Ends& ends, Handle comm);
 
 }  // namespace tempi::collective

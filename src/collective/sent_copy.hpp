@@ -24,7 +24,7 @@ class SentCopy {
   const std::vector<Step>& steps() const { return packed_; }
   std::int64_t bytes() const { return bytes_; }
 
-  // `endpoint`: the copy's step for this peer. It travels as the program's block would.
+  // `endpoint`: the step of the copy for this peer. Its message uses the strategy that the program's block would use.
   void adapt(message::Endpoint& endpoint, int peer) const;
 
   // Packs the program's blocks again; complete on return. Throws Error.

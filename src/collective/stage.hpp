@@ -22,7 +22,7 @@ namespace tempi::collective {
 // may be null.
 bool needs_staging(const Argument& argument, Handle comm, device::Device* device);
 
-// An argument over staged bytes; the library may read its arrays as long as the object lives.
+// The argument that the library gets for staged bytes. The library may read its arrays as long as the object lives.
 class StagedArgument {
  public:
   // The packed buffers become transfers of the message: outs of blocks that are read, ins of those that are written.
@@ -33,7 +33,7 @@ class StagedArgument {
   const GivenArgument& given_argument() const { return given_; }
   std::int64_t bytes() const { return bytes_; }
   message::Strategy strategy() const { return strategy_; }
-  // The packed bytes from here on.
+  // The address at which the packed bytes begin.
   message::SharedRange from(std::int64_t offset) const { return memory_.from(offset); }
   const std::optional<Image>& image() const { return image_; }
 

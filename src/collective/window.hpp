@@ -19,7 +19,7 @@ int complete(Handle win, int target, FunctionRef<int()> library) noexcept;
 void describe_put(Ends& ends);
 void describe_get(Ends& ends);
 void describe_accumulate(Ends& ends);
-void describe_fetch(Ends& ends);   // results, too; MPI_Compare_and_swap compares beside
-void describe_result(Ends& ends);  // the same with MPI_NO_OP: the other arguments of the origin mean nothing
+void describe_fetch(Ends& ends);   // calls that also return results; for MPI_Compare_and_swap, also the compare buffer
+void describe_result(Ends& ends);  // the same with MPI_NO_OP: the origin buffer is not used, only the results
 
 }  // namespace tempi::collective

@@ -24,24 +24,24 @@
 namespace tempi::device {
 
 enum class MemoryKind : std::uint8_t {
-  host,     // pageable: only the CPU reaches it
-  pinned,   // page-locked and mapped: CPU and GPUs reach it at the same address
-  managed,  // migrates: CPU and GPUs reach it at the same address
-  device,   // only the GPU reaches it
+  host,     // pageable: only the CPU can access it
+  pinned,   // page-locked and mapped: CPU and GPUs access it at the same address
+  managed,  // migrates: CPU and GPUs access it at the same address
+  device,   // only the GPU can access it
 };
 
 const char* name(MemoryKind kind);
 
-// One life of an address space of a GPU. The program may end it (cudaDeviceReset, cuCtxDestroy) with all that it holds.
-// The next one is another Context. Opaque: a record that is never freed for cuda, a number for fake.
-// Null for host memory.
+// A context of a GPU, from its creation to its end. The program may end it (cudaDeviceReset, cuCtxDestroy) with all its
+// contents. A context that is created later is another Context, also if its handle has the same value. The value is
+// opaque: cuda uses a record that is never freed, fake uses a number. It is null for host memory.
 using Context = void*;
 
 struct Location {
   MemoryKind kind = MemoryKind::host;
   int ordinal = -1;                   // the GPU, -1 for pageable memory
   Context context = nullptr;          // context of work on this memory
-  std::uintptr_t begin = 0, end = 0;  // the allocation, where the driver tells; empty for pageable memory
+  std::uintptr_t begin = 0, end = 0;  // the allocation, if the driver knows it; empty for pageable memory
   std::uint64_t id = 0;               // of the allocation, never reused in the process; 0: host memory, or not known
   bool on_gpu() const { return kind == MemoryKind::device || kind == MemoryKind::managed; }
   bool cpu_reaches() const { return kind != MemoryKind::device; }
@@ -73,8 +73,8 @@ struct KernelThread {
   std::byte* shared = nullptr;  // memory of the tile
 };
 using HostBody = void (*)(const void* params, KernelThread thread, const AddressShift& shift);
-// Runs all threads of a kernel that waits for kernels of other processes. Each call does what is possible now. False:
-// the kernel has not ended.
+// Runs a kernel that waits for kernels of other processes, with all its threads. Each call does the work that is
+// possible now. False: the kernel has not ended.
 using HostAttempt = bool (*)(const void* params, const AddressShift& shift);
 
 struct Kernel {
@@ -98,7 +98,7 @@ struct Grid {
 enum class Lane : std::uint8_t { first, second };
 inline constexpr std::array kLanes{Lane::first, Lane::second};
 
-// Any thread may ask. Throws Error (device) when the work before the mark failed.
+// Any thread may use it. The functions throw Error (device) if the work before the mark has failed.
 class Mark {
  public:
   virtual ~Mark() = default;
@@ -123,14 +123,15 @@ struct Facts {
 class Scope;
 class Device;
 
-// Calls of this thread come after work in the program's streams, or not (stream_order.hpp).
-enum class OrderAsked : std::uint8_t { unknown, no, yes };  // by an option, or by any thread
+// Whether an option or a thread has asked for the order of MPI calls after work in the program's streams
+// (stream_order.hpp).
+enum class OrderAsked : std::uint8_t { unknown, no, yes };
 extern std::atomic<OrderAsked> order_asked;
 bool is_order_asked_here() noexcept;
 inline bool calls_are_ordered() noexcept {
   return order_asked.load(std::memory_order_relaxed) != OrderAsked::no && is_order_asked_here();
 }
-// Returns when the work in those streams is done, if the memory is not pageable and no OrderedByMarks lives.
+// Waits for the work in these streams, unless the memory is pageable or an OrderedByMarks exists.
 void await_streams(Device& device, const Location& location) noexcept;
 
 class Device {
@@ -139,8 +140,8 @@ class Device {
   virtual std::string name() const = 0;
 
   // The location of `address`. Never initialises the driver and never fails: unknown memory is host memory. For GPU
-  // memory, returns when the data of all synchronous copies that have returned to the program has arrived, in any
-  // stream. Where calls are ordered behind streams of the program, await_streams() is called.
+  // memory, it first waits for the data of all synchronous copies, in any stream, that have returned to the program. If
+  // calls are ordered after streams of the program, it also calls await_streams().
   Location locate(const void* address) noexcept {
     const Location found = find(address);
     if (calls_are_ordered()) await_streams(*this, found);
@@ -153,7 +154,7 @@ class Device {
     return is_found_again(known, address);
   }
 
-  // True: an allocation that locate() has found is there still. Neither waits nor orders anything.
+  // True: an allocation that locate() has found still exists. It does not wait, and does not order anything.
   virtual bool exists(const Location& known) noexcept = 0;
 
   // True if the program has ended the context, or the driver has shut down. Its memory, pinned pages, mappings and
@@ -164,27 +165,27 @@ class Device {
   // The context that is the thread's current one; null: none.
   virtual Context program_context() noexcept = 0;
 
-  // Gives up contexts that are there for our use only.
+  // Releases contexts that exist only because TEMPI uses them.
   virtual void release_contexts() noexcept {}
 
-  // Facts about the GPUs. Never initialises the driver: until the program has, there are none.
+  // Facts about the GPUs. Never initialises the driver: before the program has initialised it, there are no facts.
   virtual Facts facts() noexcept = 0;
 
   // The context that the CUDA runtime uses on a GPU, initialised now if need be.
   virtual Context primary(int ordinal) = 0;
 
-  // Does a kernel on one GPU reach the memory of the other? Ordinals of this process.
+  // True: a kernel on one GPU can access the memory of the other GPU. The ordinals are those of this process.
   virtual bool reaches(int ordinal, int other) noexcept = 0;
 
-  // A kernel that waits for another process keeps kernels of other processes from this GPU meanwhile. Constant.
+  // True: while a kernel waits for another process, kernels of other processes cannot run on this GPU. Constant.
   virtual bool waits_hold_gpu() const noexcept { return true; }
 
-  // The stream of a handle that the program has made. Throws Error (stream) if it is of no context that lives.
+  // The stream of a handle of the program. Throws Error (stream) if the stream belongs to no existing context.
   virtual ProgramStream program_stream(StreamHandle handle) = 0;
 
-  // The allocation as another process maps it (Scope::map). Empty where the memory cannot be shared: it is not
-  // device memory, or the driver has no handle for it (cudaMallocAsync, virtual memory management). Cheap enough to be
-  // asked for each message.
+  // The description by which another process can map the allocation (Scope::map). Empty: the memory cannot be shared,
+  // because it is not device memory, or because the driver has no handle for it (cudaMallocAsync, virtual memory
+  // management). Fast enough to be called for each message.
   virtual std::optional<SharedAllocation> share(const Location& location) noexcept = 0;
 
  private:
@@ -212,10 +213,10 @@ class Device {
 };
 
 // The device of this process, chosen by TEMPI_DEVICE, or null while there is none (no driver loaded, not initialised).
-// Costs a few ns while the program has not loaded the driver.
+// Takes a few ns as long as the program has not loaded the driver.
 Device* current() noexcept;
 
-// True: this process may come to use a GPU. Constant.
+// True: this process may use a GPU later. Constant.
 bool may_come() noexcept;
 
 // Makes a context current for the calling thread while it lives; graph capture by the program is not disturbed. Throws
@@ -227,7 +228,7 @@ class Scope {
     device_.enter(context_, lane);
   }
   // Copies and kernels go to a stream of the program; finish() and marks wait for all work in this stream, also that of
-  // the program. `context`: of the memory, which is the stream's.
+  // the program. `context`: the context of the memory and of the stream.
   Scope(Device& device, Context context, const ProgramStream& stream) : device_(device), context_(context) {
     device_.enter_stream(context_, stream.handle);
   }
@@ -248,8 +249,7 @@ class Scope {
   // not call CUDA.
   void keep_with_graph(std::shared_ptr<const void> object) const { device_.keep_with_graph(std::move(object)); }
   void finish() const { device_.finish(); }  // returns when everything queued by this thread in this queue is done
-  // After a failure: when it returns, no queued work runs, so that memory can be reused. Failed work does not run
-  // either.
+  // After a failure: waits until no queued work runs, including the work that has failed, so that memory can be reused.
   void settle() const noexcept;
   MarkPtr mark() const { return device_.mark(); }
   MarkPtr mark_for_cpu() const { return device_.mark_for_cpu(); }    // for the CPU only; may be reached before mark()
@@ -258,19 +258,19 @@ class Scope {
   // Raw device memory for caches and pools. Freed memory must not be in use by queued work.
   void* allocate(std::size_t bytes) const { return device_.allocate(bytes); }
   void deallocate(void* address) const noexcept { device_.deallocate(address); }
-  // Makes pages (host_pages.hpp) reachable by all GPUs, at the CPU's address, until unpin() or the end of this context;
-  // they stay the caller's.
+  // Lets all GPUs access pages (host_pages.hpp) at the CPU's address, until unpin() or the end of this context. The
+  // caller still owns the pages.
   void pin(void* pages, std::size_t bytes) const { device_.pin(pages, bytes); }
   void unpin(void* pages) const noexcept { device_.unpin(pages); }
 
-  // Maps an allocation of another process for kernels and copies of this context; locate() finds it there, too. Returns
-  // the address of its first byte here. Throws Error: the GPU does not reach it, its process is gone, or it is an
-  // allocation of this process. Up to milliseconds. CUDA wants all mappings of another process in one context of a GPU,
-  // and every mapping ended before the owner frees the memory. If the owner frees it earlier, it stays occupied until
-  // the last mapping ends, and bytes that are written there are lost.
+  // Maps an allocation of another process for kernels and copies of this context; locate() also finds it. Returns the
+  // address of its first byte in this process. Throws Error if the GPU cannot access it, if its process has ended, or
+  // if it is an allocation of this process. It can take milliseconds. CUDA requires that all mappings of another
+  // process are in one context of a GPU, and that every mapping ends before the owner frees the memory. If the owner
+  // frees the memory earlier, it stays occupied until the last mapping ends, and bytes that are written there are lost.
   std::uintptr_t map(const SharedAllocation& allocation) const { return device_.map(allocation); }
-  // Ends what map() returned; each call of map() has its own end. No queued work may use the memory then. CUDA
-  // waits for all kernels of the context, and holds up launches meanwhile.
+  // Ends a mapping that map() returned. Each call of map() needs its own call of unmap(). Queued work must not use the
+  // memory any more. CUDA waits for all kernels of the context, and delays launches during this time.
   void unmap(std::uintptr_t address) const noexcept { device_.unmap(address); }
 
  private:

@@ -10,35 +10,36 @@
 
 namespace tempi::device {
 
-// The memory of one blocking call is not limited: the call needs it. Memory beyond the limit is not kept in the pool.
+// none: memory of a blocking call, which needs it. Memory beyond the limit does not return to the pool, but is freed.
 enum class Limit { none, pool };
 
-// Writes of the MPI library beyond the end. See host_pages.hpp.
+// Whether the MPI library may write beyond the end of the memory (host_pages.hpp).
 enum class Overrun { impossible, possible };
 
-// Pages that are pinned later, by pin(), are address space until then, and not limited. The pool may have pinned ones.
+// later: pin() pins the pages. Until then they are only address space, to which the limit does not apply. The pool may
+// return pages that are already pinned.
 enum class Pinning { now, later };
 
 class Staging {
  public:
-  // Device memory of the context, or pages that it pins: both end with it. The context is entered only where the pool
-  // has no block. Throws Error (no_memory), as the next one does.
+  // Device memory of the context, or pages that the context pins. Both end with the context. The context is entered
+  // only if the pool has no suitable block. Both constructors throw Error (no_memory).
   Staging(Device& device, Context context, MemoryKind kind, std::int64_t bytes, Limit limit = Limit::none,
           Overrun overrun = Overrun::impossible, Pinning pinning = Pinning::now);
-  // Ordinary memory. `device` may be null; the pool gives back its memory, too, when there is no other.
+  // Ordinary memory. If there is not enough, the pool frees unused memory, also memory of `device`, which may be null.
   Staging(Device* device, std::int64_t bytes, Overrun overrun);
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
   std::byte* data() const { return static_cast<std::byte*>(block_.data); }
 
-  // Of memory, not of address space.
+  // The size of its memory, without mere address space.
   std::int64_t held_bytes() const { return static_cast<std::int64_t>(block_.sort.held_bytes()); }
 
   // Pins the memory, so that kernels can access it. Throws Error: it remains ordinary memory.
   void pin(Context context, Limit limit);
 
-  // A block with a possible overrun has a tail, else one byte more than asked for.
+  // A block with a possible overrun has a tail (host_pages.hpp). If there are no tails, it has one additional byte.
   bool has_tail() const { return block_.sort.has_tail; }
 
   // Blocks of one sort are interchangeable.

@@ -21,18 +21,20 @@
 
 namespace tempi::device {
 
-// The handle that says: the thread has no stream. (Null is CUDA's legacy default stream.)
+// The handle value for "the thread has no stream". (Null is the legacy default stream of CUDA.)
 inline const StreamHandle kNoStream = reinterpret_cast<StreamHandle>(~std::uintptr_t{0});
 
-// Of the calling thread. set_stream() throws Error (stream) if the handle is not of a stream; `device` may be null.
+// Set and get the stream of the calling thread. set_stream() throws Error (stream) if the handle is not a stream.
+// `device` may be null.
 void set_stream(Device* device, StreamHandle handle);
 StreamHandle stream() noexcept;
 
-// The thread's stream, for calls on this memory; none if it has none. Throws Error (stream) if its context has ended or
-// it is of another GPU than the memory.
+// The thread's stream, for calls on this memory. Empty: the thread has no stream. Throws Error (stream) if the context
+// of the stream has ended, or if the stream belongs to another GPU than the memory.
 std::optional<ProgramStream> stream_for(Device& device, const Location& location);
 
-// Calls of this thread come after what the stream holds now. The GPU waits, not the CPU. Throws Error.
+// Later calls of this thread start after the work that the stream has now. The GPU waits for this work, the CPU does
+// not. Throws Error.
 void wait_for_array(Device& device, const Location& location, StreamHandle handle);
 
 // While it lives, Device::locate() does not wait for earlier work.
@@ -51,7 +53,8 @@ class OrderedByMarks {
 class Earlier {
  public:
   Earlier() = default;
-  // Of calls of this thread on this memory. Throws Error (stream), also if the thread's stream is being captured.
+  // The earlier work for calls of this thread on this memory. Throws Error (stream), also if a graph is captured from
+  // the thread's stream.
   static Earlier now(Device& device, const Location& location);
 
   bool any() const { return !marks_.empty(); }
@@ -67,13 +70,12 @@ class Earlier {
 // The work that the streams of arrays hold, without the thread's stream.
 Earlier earlier_of_arrays();
 
-// Returns when earlier work is done, if the memory is not pageable. Throws Error: (stream), or what the work has failed
-// with.
+// Waits for earlier work, unless the memory is pageable. Throws Error (stream), or the error of the work.
 void finish_earlier(Device& device, const Location& location);
 // The same for memory that is not known.
 void finish_earlier(Device* device);
 
-// Throws what Device::locate() could not: the first failure of a wait since the last call.
+// Device::locate() cannot throw. This function throws the first failure of a wait in locate() since its last call.
 void throw_failed_wait();
 
 }  // namespace tempi::device

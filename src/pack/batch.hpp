@@ -9,14 +9,14 @@
 
 namespace tempi::pack {
 
-// Queued work. Done when the mark is reached; until then `tables` and `list` are in use.
+// Queued work. It is done when the mark is reached. Until then, it uses `tables` and `list`.
 struct Queued {
   device::MarkPtr mark;
   std::shared_ptr<device::Staging> tables = nullptr;
   std::shared_ptr<const void> list = nullptr;  // of queue_merged()
 };
 
-// Transfers between memory that the kernels of one context reach.
+// Box moves between memory that kernels of one context can access.
 class Batch {
  public:
   explicit Batch(const device::Scope& here) : here_(here) {}

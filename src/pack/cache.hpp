@@ -81,7 +81,7 @@ class LaunchCache {
   std::map<std::tuple<device::Context, const Mapping*, std::uintptr_t>, UploadedList> lists_;
 };
 
-// A plan with its caches. Datatypes of its structure, and messages under way, hold it together.
+// A plan with its caches. The datatypes with this structure and the pending messages share it.
 struct Prepared {
   explicit Prepared(datatype::TreePtr canonical) : plan(std::move(canonical)) {}
 

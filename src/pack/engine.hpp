@@ -6,10 +6,10 @@
 
 namespace tempi::pack {
 
-// The memory in whose context the kernels of a move run.
+// The location in whose context the kernels of a move run.
 const device::Location& worker_of(const BoxMove& box_move);
 
-// Does the move between located ends; complete on return. Throws Error.
+// Carries out the move, whose ends must be located; complete on return. Throws Error.
 Outcome move_on_gpu(const BoxMove& box_move, device::Device& device);
 
 // The same, if the CPU can access both ends.

@@ -37,8 +37,9 @@ struct Repeat {
   std::int64_t extent;
 };
 
-// A list of boxes as it is written, or with source and destination exchanged. The list must outlive the mapping.
-class alignas(64) Mapping {  // so that an array of them is indexed by a shift
+// A list of boxes from source to destination. Its boxes are used as they are, or with source and destination exchanged.
+// The list must outlive the mapping. (A mapping of memory of another process is something else: sharing/imports.hpp.)
+class alignas(64) Mapping {  // aligned, so that an array of mappings is indexed by a shift
  public:
   enum class Sense : std::uint8_t { written, exchanged };
 
@@ -46,7 +47,7 @@ class alignas(64) Mapping {  // so that an array of them is indexed by a shift
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
-  // Boxes of the list, or others written like them, oriented from source to destination.
+  // Boxes of the list, or other boxes in the same orientation, turned so that they go from source to destination.
   datatype::Box oriented(const datatype::Box& box) const;
   datatype::Boxes oriented(datatype::Boxes boxes) const;
 
@@ -85,7 +86,7 @@ class Plan {
   const std::array<Mapping, 2> mappings_;  // by direction
 };
 
-// True for one dense block, and for dense elements one right after the other: the copy engine moves them.
+// True for one dense block, and for consecutive dense elements: the copy engine moves them.
 bool is_plain_copy(const datatype::Boxes& boxes);
 bool is_plain_copy(const Plan& plan, Repeat repeat);
 

@@ -13,22 +13,23 @@
 //       MPI_Comm_dup,   n = 2     mix(W, 2)
 //
 // Invariants
-//   Siblings share an id. It tells their messages apart nevertheless, if the key of a message names its two processes
-//   (not ranks) beside the id: the siblings of one creation (colors of MPI_Comm_split, groups of MPI_Comm_create, grids
-//   of MPI_Cart_sub) are disjoint, so that two processes are together in one of them at most.
+//   Siblings share an id. Their messages are still distinguished if the key of a message has its two processes (not
+//   ranks) and the id: the siblings of one creation (colors of MPI_Comm_split, groups of MPI_Comm_create, grids of
+//   MPI_Cart_sub) are disjoint, so two processes are together in at most one of them.
 //   All other communicators of two processes have different ids, up to a collision of 64 bits. An id is never used
 //   again.
-//   The members call the creations on a parent in one order (MPI-4.1, 7.4.2), so that their counts agree. Also counted:
-//   calls that return MPI_COMM_NULL, and the nonblocking ones. A creation that fails ends the count of this process on
-//   the parent: others may have made the communicator, or may not have taken part. Later children have no id here.
+//   The members call the creations on a parent in the same order (MPI-4.1, 7.4.2), so that their counts agree. Calls
+//   that return MPI_COMM_NULL and nonblocking calls are counted, too. After a creation that fails, this process counts
+//   no more creations on the parent, because the other members may have made the communicator, or may not have taken
+//   part. Later children have no id in this process.
 //   A communicator has an id only while its destruction is watched.
 //   No id: MPI_COMM_SELF, inter-communicators and what they are merged to, children of MPI_Comm_create_group (which not
 //   all members of the parent call), communicators of sessions and of spawned or connected processes.
 //
-// A process counts all creations or none: from MPI_Init on if the options allow direct messages, or ask for a timeline,
-// else never. (A process that this library enters after MPI_Init never counts.) One that does not count has no ids and
-// no shared segment; its peers pack what they send to it, whatever ids they have. So any two processes that compare ids
-// have both counted from the first creation on. Creations that bypass this library must do so on all members.
+// A process counts all creations or none. It counts them from MPI_Init on if the options allow direct messages or
+// select a timeline. (A process into which TEMPI is loaded after MPI_Init never counts.) A process that does not count
+// has no ids and no shared segment, and its peers pack their messages to it. Therefore, two processes that compare ids
+// have both counted from the first creation on. Creations that bypass TEMPI must bypass it on all members.
 #pragma once
 
 #include "mpi/handle.hpp"
@@ -42,10 +43,11 @@ void end_ids() noexcept;
 // True: this process has ids. Constant from MPI_Init to MPI_Finalize.
 bool counts_creations() noexcept;
 
-// Of a valid communicator, in a few ns.
+// The id of a valid communicator. Takes a few ns.
 std::uint64_t comm_id(Handle comm) noexcept;
 
-// A creation that is under way: counted from its construction on. It makes no communicator, unless told.
+// A creation in progress. The constructor counts it. It counts as one that makes no communicator, unless it is told of
+// one.
 class Creation {
  public:
   explicit Creation(Handle parent) noexcept;

@@ -28,7 +28,8 @@ struct KnownPeer {
   int on_node = -1;   // its number among the ranks of this node; -1: elsewhere
 };
 
-// True: the communicator is known to be valid, and has not been destroyed since. Only of such a one may MPI be asked.
+// True: the communicator is known to be valid, and has not been destroyed since. Only such a communicator may be passed
+// to MPI functions that query it.
 bool knows(Handle comm) noexcept;
 // Of a valid communicator.
 void get_to_know(Handle comm) noexcept;
@@ -40,12 +41,13 @@ class Attachment {
   // The program frees the communicator now, on all its members: MPI may be called, for the last time.
   virtual void communicator_ends() noexcept {}
 };
-// Before MPI_Comm_free and MPI_Comm_disconnect; of any handle.
+// Call it before MPI_Comm_free and MPI_Comm_disconnect. The handle may have any value.
 void communicator_ends(Handle comm) noexcept;
 enum class Attached : std::uint8_t { matcher, agreement, windows, cached, count_ };
-// The one of a valid communicator, made at the first call. Null if its destruction cannot be watched.
+// The attachment of a valid communicator, made at the first call. Null if TEMPI cannot watch the destruction of the
+// communicator.
 Attachment* attachment(Handle comm, Attached which, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept;
-// The same of any handle, if it has been made. Null: not yet.
+// The attachment, if it was made before. The handle may have any value. Null: it was not made.
 Attachment* known_attachment(Handle comm, Attached which) noexcept;
 
 // The rank in MPI_COMM_WORLD of a communicator's rank, or of this process; negative if it has none.
@@ -54,7 +56,7 @@ int own_rank() noexcept;
 // Of a rank in MPI_COMM_WORLD.
 bool is_on_this_node(int rank) noexcept;
 
-// Takes a few ns, with MPI_COMM_WORLD less. Null if there is no peer.
+// The peer of a rank. Takes a few ns, less with MPI_COMM_WORLD. Null if there is no peer.
 const KnownPeer* find(Handle comm, int rank) noexcept;
 
 // True if the rank is a process of this node. For a negative rank: true if a member other than this process may be on

@@ -1,5 +1,5 @@
 // Pending collective calls. MPI calls advance them, and the progress thread advances them while the program makes no
-// MPI call. collective/ includes transfer/, so transfer/ calls its functions through these pointers.
+// MPI call. collective/ includes request/, so request/ calls the functions of collective/ through these pointers.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,12 @@
 namespace tempi::message {
 
 struct CollectiveWork {
-  void (*go_on)() noexcept;             // in an MPI call
-  bool (*advance)() noexcept;           // by the thread, which may call MPI in its mode only; true: a step was made
-  bool (*is_left)() noexcept;           // for the thread
-  std::uint64_t (*n_go_on)() noexcept;  // it changes with each call of go_on that finds work
+  void (*go_on)() noexcept;             // called in MPI calls
+  bool (*advance)() noexcept;           // called by the progress thread; true: it has made a step
+  bool (*is_left)() noexcept;           // asked by the progress thread: a collective call is pending
+  std::uint64_t (*n_go_on)() noexcept;  // this number changes with each call of go_on that finds work
 };
-// Null: there has been none.
+// Null: there has been no pending collective call yet.
 inline std::atomic<const CollectiveWork*> collective_work{nullptr};
 
 }  // namespace tempi::message

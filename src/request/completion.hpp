@@ -9,8 +9,8 @@ namespace tempi::message {
 
 int wait(const Real& real, void* request, MPI_Status* status);
 int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses);
-// For messages that TEMPI itself posts. For an error, the error handler of the message's communicator is called.
-// (MPICH's MPI_Waitall calls the one of MPI_COMM_WORLD.) The statuses have the codes.
+// For messages that TEMPI itself posts. For an error, it calls the error handler of the message's communicator.
+// (MPI_Waitall of MPICH calls the handler of MPI_COMM_WORLD.) The statuses have the error codes.
 int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses);
 int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status);
 int wait_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses);

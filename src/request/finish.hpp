@@ -45,8 +45,8 @@ class Marked {
 inline bool is_status(const MPI_Status* status) { return status != nullptr || is_ignored(status); }
 inline bool are_statuses(const MPI_Status* statuses) { return statuses != nullptr || are_ignored(statuses); }
 
-// The status that the library writes: the program's, or our own if the program ignores it. It is marked before the
-// call; fields that the library does not write are restored.
+// The status that the library writes: the program's, or one of TEMPI if the program ignores it. The fields are marked
+// before the call. Marked fields that the library does not write get their old values back.
 class SeenStatus {
  public:
   explicit SeenStatus(MPI_Status* program) : at_(is_ignored(program) ? &own_ : program), marked_(*at_) {}
@@ -86,18 +86,18 @@ struct Completed {
 
 void unpack(const std::vector<Completed>& all) noexcept;
 
-// A query or Testall has reported a started request complete without completing it. The message is unpacked and becomes
-// "seen". `status` is corrected; `code` is the error of the request.
+// A query or MPI_Testall has reported that a started request is complete, without completing it. Unpacks the message,
+// which becomes "seen", and corrects `status`. `code` is the error of the request.
 void note_told(const MessagePtr& message, MPI_Status* status, int code) noexcept;
 
-// True if the request is complete after a call. `slot`: address of the program's handle. `is_said`: the call itself has
-// said that the request is complete. (MPICH may write no status of a send.)
+// True if the request is complete after a call. `slot`: address of the program's handle. `is_said`: the result of the
+// call says that the request is complete. (The status does not always say it: MPICH may write no status for a send.)
 bool is_complete(const Message& message, const void* slot, const MPI_Status& status, bool is_said) noexcept;
 
 // For calls about one request: the code of the call. The library has called the error handler for its own errors.
 int finish_one(MessagePtr message, void* slot, MPI_Status* status, int code) noexcept;
 
-// After Waitall and Testall. `are_said`: the call has said that all are complete.
+// After Waitall and Testall. `are_said`: the result of the call says that all requests are complete.
 int finish_all(Requests& requests, const SeenStatuses& statuses, int code, bool are_said) noexcept;
 
 // After Waitsome and Testsome: `n_done` of them, statuses in the order of `indices`.
@@ -115,10 +115,11 @@ void end_message(Message& message) noexcept;
 // The status of a receive from MPI_PROC_NULL.
 void say_nobody(MPI_Status& status) noexcept;
 
-// The library's MPI_Wait, or MPI_Test for a request that is inactive to it; `message` is null if the request is not
-// managed. Open MPI 5: MPI_Wait reads the status of a request that was never started, which nobody has written; a 76
-// there is MPI_ERR_PROC_FAILED_PENDING. MPICH: MPI_Test would complete again the request of a file that a query has
-// reported complete, so MPI_Wait is called. Both libraries: MPI_Test of an inactive request returns at once.
+// Calls MPI_Wait of the library, or MPI_Test if the request is inactive to the library. `message` is null if the
+// request is not managed. Reasons:
+// - Open MPI 5: MPI_Wait of a request that was never started reads a status that nobody has written. A 76 there is
+//   taken for MPI_ERR_PROC_FAILED_PENDING. MPI_Test of an inactive request returns at once.
+// - MPICH: if a query has reported the request of a file complete, MPI_Test would complete it again, MPI_Wait does not.
 int library_wait(const Real& real, const Message* message, void* slot, MPI_Status* status) noexcept;
 
 // Ends the continuation, if there is one.

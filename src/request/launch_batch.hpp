@@ -1,10 +1,10 @@
 // A launch batch: consecutive sends of the program before a call that waits for them or queries them.
 //
-// The first send of a launch batch starts in its call. The other sends wait for each other, and share launches. If the
-// last batch with several sends began with the same communicator, peer and tag, the first send also waits. Direct
-// messages wait until the batch ends, whatever their size, because in one launch they share cache lines. Two
-// exceptions: they do not wait if, in the last launch batch, the program computed between the sends and the end of the
-// batch. They never wait longer than kLongest.
+// The first send of a launch batch starts in its call. The other sends only queue, and share launches. If the last
+// batch with several sends began with the same communicator, peer and tag, the first send also queues. Direct messages
+// of any size queue until the batch ends, because boxes that use the same cache lines are merged in one launch. There
+// are two exceptions. They do not wait if, in the last launch batch, the program computed between the sends and the end
+// of the batch. They never wait longer than kLongest.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class LaunchBatch {
   void add(Message& message) {
     if (n_++ == 0) first_ = name_of(message);
   }
-  // A send of the batch has waited in its own call.
+  // A send of the batch was waited for in its own call.
   void note_awaited() { was_awaited_ = true; }
   bool may_await() const { return !was_awaited_ && !expects_several(); }
   bool expects_several() const { return first_ == first_of_several_; }

@@ -1,7 +1,8 @@
-// Transports learn of the program's messages here. A transport counts those of its peers (transport/transports.hpp).
+// These functions inform the transports of the program's messages. Each transport counts the messages of its peers
+// (transport/transports.hpp).
 //
 // Glossary
-//   noted   the answer of a transport to a message that it has counted
+//   noted   the answer of a transport when it has counted a message
 #pragma once
 
 #include <vector>
@@ -12,7 +13,7 @@
 
 namespace tempi::message {
 
-// The answers of all transports, in their order. With several transports, `undecided` stands for all of theirs.
+// The answers of all transports, in their order. With several transports, `undecided` combines those of all transports.
 struct NotedByAll : Noted {
   std::vector<Noted> of_each{};  // empty with one transport
 };
@@ -47,7 +48,7 @@ inline UndecidedPtr note_matched_probe(int source, int tag, Handle comm) noexcep
                              : note_matched_probe_by_each(source, tag, comm);
 }
 
-// Before MPI_Cancel. `message` may be null. False: too late to cancel this receive; its message is on its way.
+// Before MPI_Cancel. `message` may be null. False: it is too late to cancel this receive; its message has been sent.
 bool note_cancel(const MessagePtr& message, Handle request) noexcept;
 
 // Posts a receive into GPU memory by post(), which returns an MPI error code.

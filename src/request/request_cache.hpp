@@ -48,10 +48,10 @@ class BudgetShare {
   std::int64_t bytes_ = 0;
 };
 
-// A call keeps its place, its message comes and goes.
+// The entry of one call. It remains in the cache while a later call uses its message.
 struct CachedRequest {
   MessagePtr message;
-  BudgetShare share;  // none for one that holds little
+  BudgetShare share;  // only if the message holds much memory
 };
 
 class RequestCache {
@@ -70,8 +70,9 @@ class RequestCache {
 
   // Null: there is none.
   MessagePtr take(const Arguments& arguments);
-  // True: kept, and the pointer is null. False: the request cache is closed, has another message of the same arguments,
-  // or there is no share for this one. A full request cache starts afresh: the program has gone on to other calls.
+  // True: the message is kept, and the pointer is null. False: the request cache is closed, has another message with
+  // the same arguments, or there is no share for this message. A full request cache is emptied first, because the
+  // program now makes other calls.
   bool keep(MessagePtr& message);
   void close();
   void end_all() noexcept;
@@ -79,8 +80,8 @@ class RequestCache {
 
  private:
   static constexpr std::size_t kMostCalls = 256;
-  // It is not noexcept: otherwise libstdc++ would not store hash values, and would compute those of neighbours at each
-  // search.
+  // It is not noexcept: otherwise libstdc++ would not store the hash values, and each search would compute the hash
+  // values of other entries.
   struct HashOfArguments {
     std::size_t operator()(const Arguments& of) const {
       constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;  // golden ratio
@@ -103,7 +104,7 @@ class RequestCache {
   Mutex<Lock::request_cache> mutex_;
   bool is_closed_ = false;
   Calls calls_;
-  std::uint64_t n_emptied_ = 1;  // and once more: 0 is a message that was never cached
+  std::uint64_t n_emptied_ = 1;  // 1 + how often it was emptied; 0 stands for a message that was never cached
 };
 
 }  // namespace tempi::message

@@ -7,19 +7,19 @@
 
 namespace tempi::message {
 
-// Complete without the library. The library must still complete a message that a query has reported complete, if its
-// request remains: the completing call tells its error handler of an error. (A query makes MPICH's persistent requests
-// inactive: they do not remain.)
+// True if the message is complete without the library. A message that a query has reported complete ("seen") may still
+// have a request in the library. Then the library must complete the request, because only the completing call calls the
+// error handler for an error. (In MPICH, a query makes a persistent request inactive, so nothing remains to complete.)
 inline bool is_ended(const Message& message) {
   const bool request_stays = (message.lifetime == Lifetime::plain || TEMPI_MPI_ABI_OPENMPI) && !message.is_collective();
   return message.ends_without_library() && !(request_stays && message.is(MessageState::seen));
 }
 
-// Messages of requests that a call is completing. They are not in the engine meanwhile: the library may reuse the
-// handle of a completed request for another thread's new request at once.
+// The messages of requests that a call is completing. They are not in the engine during the call, because the library
+// may reuse the handle of a completed request immediately, for a new request of another thread.
 class Requests {
  public:
-  // Empty if `is_sound` is false: a call that the library will refuse completes nothing.
+  // `is_sound` is false: the library will refuse the call, so no message is taken.
   Requests(bool is_sound, int count, void* program);
   // Messages that no call has taken return to the engine.
   ~Requests();
@@ -33,7 +33,8 @@ class Requests {
   MessagePtr take(int i) { return std::move(messages_[static_cast<std::size_t>(i)]); }
   void* slot(int i) const { return program_ + static_cast<std::size_t>(i) * kRequestBytes; }
 
-  // Waits for the continuations of messages, or queries them; then finds the pending requests and an ended one.
+  // Waits for the continuations of the messages (`waits`) or queries them. Then finds out whether requests are pending,
+  // and the first one that is complete without the library.
   void look(bool waits) noexcept;
   bool any_pending() const { return any_pending_; }
   int first_that_ends_without_library() const { return first_ended_; }  // -1: none
@@ -46,8 +47,8 @@ class Requests {
   int first_ended_ = -1;
 };
 
-// The array as the library sees it: the program's, or a copy in which the pending requests, and those that are complete
-// without the library, are null.
+// The array that the library gets: the program's array, or a copy in which two kinds of requests are null: pending
+// requests, and requests that are complete without the library.
 class VisibleRequests {
  public:
   explicit VisibleRequests(const Requests& requests);

@@ -5,13 +5,13 @@
 //   A send is packed when its match timeout ends, or earlier. The match timeout begins with the first call that may
 //   block for the send. Without such a call, it begins with the send. If the receiver probes, only blocking sends wait.
 //   They wait for a short time, and rarely after waits without success.
-//   A call that ends only with a send (MPI_Send, MPI_Wait) needs the send. A needed send has a long match timeout,
-//   because the library's rendezvous would also wait for the receive. Calls that do not need the send have a short
-//   match timeout: perhaps they must end before its receive can be posted. The other sends of the process start during
-//   this wait.
-//   Only some direct sends may pass an unmatched send to the same peer on the same communicator: sends with another tag
-//   whose receives name this tag. MPI matches such a receive with no other message. A send does not search for its
-//   receive while an earlier send with the same communicator, peer and tag is unmatched.
+//   A call that returns only when a send is complete (MPI_Send, MPI_Wait) needs the send. A needed send has a long
+//   match timeout, because the library's rendezvous would also wait for the receive. For other sends the match timeout
+//   is short: perhaps the call must return before the receive of the send can be posted. The other sends of the process
+//   start during this wait.
+//   A direct send may pass an unmatched send to the same peer on the same communicator only if it has another tag, and
+//   its receive names this tag, because MPI does not match such a receive with the unmatched send. A send does not
+//   search for its receive while an earlier send with the same communicator, peer and tag is unmatched.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@
 
 namespace tempi::message {
 
-// The unmatched sends of its communicator and peer that are before a send.
+// Which unmatched sends to the same peer on the same communicator are before a send: none, some with other tags, or
+// some with its tag.
 enum class Before : std::uint8_t { none, other_tags, its_tag };
 
 class UnmatchedSends {
@@ -34,21 +35,21 @@ class UnmatchedSends {
   bool empty() const { return all_.empty(); }
   std::size_t size() const { return all_.size(); }
   void add(const MessagePtr& message);
-  // This thread's call ends only with these requests: it needs their sends.
+  // The call of this thread returns only when these requests are complete: it needs their sends.
   void note_needed(int count, const void* requests);
-  // All that are left are needed by calls of other threads, for which this one does not wait.
+  // True: all unmatched sends are needed by calls of other threads. This thread does not wait for them.
   bool are_others() const;
   // The receive of a send has been found.
   void note_matched(const Transfer& transfer);
-  // Counts the send. It does not wait (false) in three cases:
-  // - the receiver probes, and the send does not block
-  // - the receiver probes, and the last waits for it were in vain
-  // - the last receives of the match queue were not published, or were out of reach
+  // Counts the send. False: it does not wait for its receive. There are three such cases:
+  // - the receiver probes, and the call of the send does not block
+  // - the receiver probes, and the last waits for its receives were unsuccessful
+  // - the last receives of the match queue were not published, or this process could not access their memory
   bool takes_wait(Message& message);
   Before before(Message& message) const;
-  // Takes those out that are unmatched no more: with a put, or to be packed. In the order in which they are to start.
+  // Removes and returns the sends that now have a put or will be packed, in the order in which they must start.
   std::vector<MessagePtr> take_matched(bool waits);
-  // Takes those of one peer out, to be packed.
+  // Removes and returns the sends to one peer, which will be packed.
   std::vector<MessagePtr> take(Handle comm, int peer);
 
  private:
@@ -59,18 +60,18 @@ class UnmatchedSends {
     bool is_awaited = false;
     std::optional<std::thread::id> needed_by{};
   };
-  // Waits for the receives of a process that probes, or of a match queue.
+  // Counts the waits for receives of one process that probes, or of one match queue.
   struct Waits {
-    unsigned n_in_vain = 0;  // since the last one that was not
-    unsigned n_left_out = 0;
+    unsigned n_in_vain = 0;   // unsuccessful waits since the last successful one
+    unsigned n_left_out = 0;  // sends that did not wait since then
 
     bool are_worth_it();
   };
-  // The last match queue with this place in the table.
+  // One place in a table of match queues whose receives were not published; it has the last match queue of this place.
   struct Unpublished {
     Receiver receiver{};
     Waits waits{};
-    Waits of_needed{};  // the long ones
+    Waits of_needed{};  // waits of needed sends, with the long match timeout
   };
   static constexpr std::size_t kUnpublished = 256;
   Unpublished& unpublished(const Receiver& receiver);

@@ -15,9 +15,9 @@ int wait_for(const Real& real, Message* message, void* slot, MPI_Status* status)
 // Waits for the requests one by one: each status has the code of its call.
 void wait_for_each(const Real& real, const Requests& all, const SeenStatuses& statuses) noexcept;
 
-// Before MPI_Waitall: waits for the receives with bounce buffers, together. They are complete then, and MPI_Waitall
-// tells the program. A value: the code of a failed receive, which MPI_Waitall returns. The error handler has been told;
-// `statuses` tell of all requests.
+// Before MPI_Waitall: waits for all receives with bounce buffers together. After that they are complete, and the
+// library's MPI_Waitall finds them complete. If a receive has failed, the result is the code that MPI_Waitall of the
+// program returns: the error handler has been called, and `statuses` are those of all requests.
 std::optional<int> wait_for_bounce_buffers(const Real& real, const Requests& all, const SeenStatuses& statuses);
 
 }  // namespace tempi::message

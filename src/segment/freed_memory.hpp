@@ -9,12 +9,14 @@
 
 namespace tempi::ipc {
 
-// The last ids (device::SharedAllocation::id), in a ring. One thread of its process at a time adds, any process reads.
+// A ring of the newest ids (device::SharedAllocation::id). One thread of the owner process at a time adds ids; any
+// process reads them.
 class FreedMemory {
  public:
   static constexpr std::size_t kKept = 2048;
 
-  // A reader that sees an id of the next round sees the count before it, too, and answers false.
+  // A reader that sees an id of the next round of the ring also sees the count of ids before it. each_since() then
+  // returns false.
   void add(std::uint64_t id) {
     const std::uint64_t n = n_.load(std::memory_order_relaxed);
     ids_[n % kKept].store(id, std::memory_order_release);
@@ -23,8 +25,8 @@ class FreedMemory {
 
   std::uint64_t count() const { return n_.load(std::memory_order_acquire); }
 
-  // Calls fn() for the ids after the first `seen`, and counts them as seen. False: some were overwritten before they
-  // were read, or may have been.
+  // Calls fn(id) for the ids after the first `seen`, and sets `seen` to their total number. False: some ids were
+  // overwritten before they were read, or may have been.
   template <class Fn>
   bool each_since(std::uint64_t& seen, const Fn& fn) const {
     const std::uint64_t begin = seen, end = count();

@@ -47,6 +47,7 @@ class OwnSegment {
   void shut() noexcept { segment_->is_shut.store(1, std::memory_order_release); }
   // The communicator has ended: releases its match queues.
   void end(std::uint64_t comm) noexcept;
+  // The process probes: senders see this, and do not wait long for its receives.
   void tell_of_probes() noexcept {
     n_unprobed_.store(0, std::memory_order_relaxed);
     segment_->probes.store(1, std::memory_order_release);
@@ -71,10 +72,10 @@ class OwnSegment {
   // A vacant slot. It belongs to the caller until the caller gives it back as vacant. Null: there is none.
   Slot* take_slot() noexcept;
   void give_back(Slot& slot) noexcept;
-  // False: it must be given back. Else the caller may keep the vacant slot, without its boxes.
+  // False: the caller must give the slot back. True: the caller may keep the vacant slot, without its boxes.
   bool may_keep(Slot& slot) noexcept;
 
-  // Puts the boxes of a layout where other processes read them, until the slot is given back or kept. False: no room.
+  // Stores the boxes of a layout in the shared segment, until the slot is given back or kept. False: there is no room.
   bool share_boxes(Slot& slot, const std::vector<PublishedBox>& boxes) noexcept;
 
  private:
@@ -94,7 +95,7 @@ class OwnSegment {
 inline std::atomic<bool> has_open_segment{false};
 inline bool has_segment() noexcept { return has_open_segment.load(std::memory_order_relaxed); }
 
-// The job whose shared segments these are: base/launcher.hpp.
+// The name of the job of this process (base/launcher.hpp), by which its processes find their shared segments.
 const std::string& own_job();
 
 // The shared segment of a rank of this job on this node. Null: there is none, or not yet. A call that searches takes

@@ -7,8 +7,8 @@
 //   match queue        the messages of one (communicator, source, tag), in the order in which MPI matches them. Both
 //                      sides count its receives and messages from 1. If all messages from a source are received with
 //                      MPI_ANY_TAG, the source has one match queue for all tags on the communicator
-//   base               the last number of the communicator that used the match queue before. The numbers of a match
-//                      queue are never reused
+//   base               the last number that an earlier communicator has used in the memory of this match queue. The
+//                      numbers of the present communicator begin after it, so that no number is used twice
 //   bounce buffer      memory on the receiver's GPU for the packed bytes of one message; the receiver unpacks it
 //   board              the votes of this process before the collective calls of one communicator, and data of its
 //                      nonblocking calls
@@ -22,8 +22,8 @@
 //   Only the receiver writes match queues and the fields of slots. Both sides change the state of a published receive.
 //   The word of the state also contains the number and the match queue, so that a reused slot has another word. Claims,
 //   revocations, and the step by which the sender takes back a claim are compare-and-swaps. Every other step is a store
-//   by the only side that leaves this state. (Exception: the sender's taking back also leaves it; the receiver's step
-//   to "vacant" may overwrite this.)
+//   by the only side that leaves this state. (One exception: both sides leave the state "written". The sender may take
+//   back its claim, and the receiver may store "vacant" over this.)
 //   When a match queue is reused, its communicator is changed to another value before its numbers change, and is set to
 //   the new communicator after that. A sender reads the communicator, then base and n_posted, then the communicator
 //   again. If both reads return its communicator, the two numbers are valid.
@@ -108,32 +108,32 @@ inline constexpr std::size_t kCacheLine = 64;
 
 struct alignas(kCacheLine) Slot {
   std::atomic<std::uint64_t> word{};
-  std::uint64_t buffer = 0;  // names its address, memory and layout; never reused in the receiver's process
-  void* own = nullptr;       // for senders in the receiver's process: its PublishedReceive
-  // Written by the sender between its claim and the end of it.
-  std::atomic<std::uint32_t> is_bounced{0};         // the bytes go into the bounce buffer, packed, not into the buffer
+  std::uint64_t buffer = 0;  // number of this buffer (address, memory and layout); never reused in this process
+  void* own = nullptr;       // for sends of the process to itself: the PublishedReceive
+  // The sender writes these fields between its claim and the end of the claim.
+  std::atomic<std::uint32_t> is_bounced{0};         // the bytes go packed into the bounce buffer
   std::atomic<std::int64_t> bounced{0};             // bytes that have arrived there, in packed order
-  std::atomic<std::uint32_t> is_not_importable{0};  // declined, as the sender's driver does not map the memory
+  std::atomic<std::uint32_t> is_not_importable{0};  // the sender declined, because its driver cannot map the memory
   std::atomic<std::int64_t> written{0};             // bytes of the message, at most those of the buffer
 
   alignas(kCacheLine) std::uint64_t address = 0;  // of the buffer, in the receiver's process
   std::int64_t bytes = 0;                         // packed
-  std::uint64_t layout = 0;                       // names the boxes; never reused in the receiver's process
-  std::uint32_t first_box = 0, n_boxes = 0;       // in `boxes`; none: not for other processes
+  std::uint64_t layout = 0;                       // number of the list of boxes; never reused in this process
+  std::uint32_t first_box = 0, n_boxes = 0;       // in Segment::boxes; 0 boxes: only this process may send directly
   std::uint64_t bounce_address = 0;               // in the receiver's process
-  device::SharedAllocation bounce_buffer{};       // holds the bounce buffer; of no bytes: there is none
+  device::SharedAllocation bounce_buffer{};       // the allocation of the bounce buffer; 0 bytes: there is none
   std::uint32_t n_memories = 0;                   // allocations that hold the buffer
   std::array<device::SharedAllocation, kMemories> memories{};
 
   PublishedState state() const { return static_cast<PublishedState>(word.load(std::memory_order_acquire) & 0xFF); }
-  // False: the published receive is in another state, or another published receive.
+  // False: the published receive is in another state, or the slot has another published receive.
   bool step(const PublishedWord& from, PublishedState to) {
     assert(is_step(from.state, to));
     std::uint64_t expected = from.bits();
     return word.compare_exchange_strong(expected, from.in(to).bits(), std::memory_order_acq_rel);
   }
-  // A store, without a locked instruction: for one thread at a time of the only side that leaves the state. Nothing
-  // changes if the published receive is in another state, or another published receive.
+  // A store, without a locked instruction. Only the side that leaves the state may call it, one thread at a time. It
+  // has no effect if the published receive is in another state, or the slot has another published receive.
   void step_alone(const PublishedWord& from, PublishedState to) {
     assert(is_step(from.state, to));
     if (word.load(std::memory_order_relaxed) == from.bits()) word.store(from.in(to).bits(), std::memory_order_release);
@@ -148,15 +148,16 @@ struct alignas(kCacheLine) MatchQueue {
   std::array<std::atomic<std::uint16_t>, kWindow> slots{};  // the published receive n is in slots[n % kWindow]
 
   MatchKey key() const { return {comm.load(std::memory_order_acquire), source.load(), tag.load()}; }
-  // The receive n is with the library. The last number never decreases, although the number of a cancelled receive is
-  // used again: those of the match queue's next communicator are above all that were used.
+  // The receive n is posted to the library. The last number never decreases, although the number of a cancelled receive
+  // is used again. Therefore, the numbers of the next communicator are larger than all numbers that were used.
   void post(std::uint64_t n) {
     if (n > n_posted.load(std::memory_order_relaxed)) n_posted.store(n, std::memory_order_release);
   }
 };
 static_assert(sizeof(MatchQueue) == kCacheLine);
 
-// The answer to a round, in one word. It differs from that of another communicator in a board that is used again.
+// The answer to a round, in one word. The word contains the communicator, because another communicator may have used
+// the board before.
 struct Answer {
   std::uint64_t comm;
   std::uint64_t round;  // below 256
@@ -189,8 +190,8 @@ struct ReductionBoard {
 
 using ReductionBoards = std::array<ReductionBoard, kPendingReductions>;
 
-// The protocol is in collective/consensus.hpp. Its process alone writes a board, but for the step from "given" to
-// "accepted", and for the path records, which all members change by compare-and-swap.
+// The protocol is in collective/consensus.hpp. Only the process of the board writes it, with two exceptions: the first
+// member makes the step from "given" to "accepted", and all members change the path records by compare-and-swap.
 struct Board {
   std::atomic<std::uint64_t> comm{};      // 0: vacant; written after the other fields are zero
   std::atomic<std::uint64_t> proposal{};  // Answer of a Proposal
@@ -223,7 +224,7 @@ struct ChannelEntry {
   bool is_send = false;
   std::uint32_t slot = 0;            // of a receive: describes its buffer
   std::int64_t bytes = 0;            // packed
-  device::SharedAllocation words{};  // of no bytes: the end is closed
+  device::SharedAllocation words{};  // the allocation of the words; 0 bytes: the end is closed
   std::uint64_t words_address = 0;   // of its pack::EndWords, in its process
 
   static PairState state_in(std::uint64_t word) { return static_cast<PairState>(word & 3); }
@@ -236,7 +237,7 @@ struct Segment {
   std::uint32_t version = kVersion, bytes = sizeof(Segment);
   std::int32_t rank = -1;                 // in MPI_COMM_WORLD
   std::atomic<std::uint32_t> is_open{0};  // the fields above are valid
-  std::atomic<std::uint32_t> probes{0};   // the process looks for messages before it receives them
+  std::atomic<std::uint32_t> probes{0};   // the process probes for messages before it receives them
   std::atomic<std::uint32_t> n_match_queues{0};
   std::array<std::atomic<std::uint64_t>, kClosed> closed{};  // closed_key(): no receive is published now; 0: none
   std::atomic<std::uint32_t> is_shut{0};                     // none at all are published
@@ -244,8 +245,9 @@ struct Segment {
   std::array<Slot, kSlots> slots{};
   std::array<PublishedBox, kBoxes> boxes{};  // of the layouts of published receives
   std::array<Board, kBoards> boards{};
-  std::array<ReductionBoards, kBoards> reduction_boards{};  // of each board; apart, as few communicators need them
-  std::atomic<std::uint32_t> boards_are_full{0};            // a communicator without a board will have none
+  std::array<ReductionBoards, kBoards>
+      reduction_boards{};                         // of each board; separate, because few communicators use them
+  std::atomic<std::uint32_t> boards_are_full{0};  // a communicator without a board will have none
   // The ends of channels, and for each the hash of its key; 0: vacant.
   std::array<std::atomic<std::uint64_t>, kChannels> channel_hashes{};
   std::array<ChannelEntry, kChannels> channels{};
@@ -258,7 +260,8 @@ struct Segment {
 
   // The match queue of the key; null: there is none yet.
   MatchQueue* find(const MatchKey& key);
-  // The communicator's match queues are free. For the process of the shared segment, one thread at a time.
+  // Makes the match queues of the communicator free. Only the process of the shared segment calls it, one thread at a
+  // time.
   void end_match_queues(std::uint64_t comm);
   // The board of the communicator; null: there is none yet.
   Board* find_board(std::uint64_t comm);
@@ -276,7 +279,7 @@ struct Segment {
   }
 };
 
-// Of a tag, or of all.
+// The entry in Segment::closed for one tag, or for all tags (kAllTags).
 inline std::uint64_t closed_key(std::uint64_t comm, std::int32_t tag) {
   return tag == kAllTags ? comm : comm ^ (static_cast<std::uint64_t>(tag) + 1) * 0x9E3779B97F4A7C15u;
 }

@@ -17,7 +17,8 @@ class SharedBoxes {
  public:
   explicit SharedBoxes(std::span<PublishedBox> room) : room_(room) {}
 
-  // The place of a layout's list, which stays there until as many calls of give_back. Nothing: there is no room.
+  // The place of the list of a layout. The list stays there until give_back() was called as often as take(). Nothing:
+  // there is no room.
   std::optional<std::uint32_t> take(std::uint64_t layout, const std::vector<PublishedBox>& boxes);
   void give_back(std::uint64_t layout);
 

@@ -5,12 +5,12 @@
 //   lock words  of MPI_Win_lock: the process that has the part alone, and those that share it
 //
 // Invariants
-//   The process of the board writes everything but the lock words, which all processes of the window change by
-//   compare-and-swap and by single bits.
+//   Only the process of the board writes its fields, except the lock words. All processes of the window change the lock
+//   words, by compare-and-swap or by setting and clearing their bit.
 //   A process that takes the exclusive lock stores itself as the writer first, and then waits until no bit of a reader
-//   is set. A reader sets its bit first, and then looks for a writer. So one of the two sees the other.
-//   The id of a board that is given back becomes 0; the other fields stay as they are until it is taken again. Other
-//   processes may look at it in between: they compare the id.
+//   is set. A reader sets its bit first, and then looks for a writer. So at least one of the two sees the other.
+//   When a board is given back, its id becomes 0, and its other fields remain until it is taken again. Other processes
+//   may read the board in between; they compare the id.
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@ struct WindowBoard {
   static constexpr std::uint64_t kTaken = ~std::uint64_t{0};
 
   std::atomic<std::uint64_t> id{};           // 0: vacant; kTaken: not described yet; written after the description
-  device::SharedAllocation memory{};         // of no bytes: the part is not GPU memory
-  std::uint64_t address = 0;                 // in its process
-  std::int64_t bytes = 0, unit = 1;          // of the part; of a displacement
-  std::atomic<std::uint64_t> n_barriers{};   // that its process has reached
+  device::SharedAllocation memory{};         // the allocation of the part; 0 bytes: the part is not GPU memory
+  std::uint64_t address = 0;                 // of the part, in its process
+  std::int64_t bytes = 0, unit = 1;          // size of the part; displacement unit (MPI_Win_create)
+  std::atomic<std::uint64_t> n_barriers{};   // number of barriers that its process has reached
   std::atomic<std::uint64_t> writer{};       // 1 + the rank that has the exclusive lock; 0: none
   std::atomic<std::uint64_t> readers{};      // bits of the ranks that have the shared lock
   std::atomic<std::uint64_t> accumulator{};  // 1 + the rank that changes the part by an accumulate call; 0: none

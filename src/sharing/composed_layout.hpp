@@ -1,5 +1,5 @@
-// The boxes from one layout to another. They are cached for repeated pairs of layouts. The layouts of receives have
-// numbers, by which other processes identify them.
+// Composed layouts: the boxes that move data from one layout to another. They are cached for repeated pairs of layouts.
+// The layouts of receives have numbers, by which other processes identify them.
 #pragma once
 
 #include <memory>
@@ -17,26 +17,27 @@ namespace tempi::message {
 
 using pack::BufferLayout;
 
-// Names a layout of a receive: the number is never used again in the process of that rank.
+// Identifies a layout of a receive. The process of this rank never uses the number for another layout.
 struct LayoutName {
   int rank;
   std::uint64_t number;
   bool operator==(const LayoutName&) const = default;
 };
 
-// A layout of this process as others get it.
+// A layout of this process, in the form that other processes read.
 struct PublishedLayout {
   std::uint64_t number;
   std::vector<ipc::PublishedBox> boxes;  // none: too many, or irregular ones; for this process alone
   std::vector<datatype::Span> spans;     // of the boxes
 };
 using PublishedLayoutPtr = std::shared_ptr<const PublishedLayout>;
-// Of a buffer that lies in several allocations the boxes are cut until each lies in one.
+// If a buffer lies in several allocations, its boxes are cut, so that each box lies in one allocation.
 PublishedLayoutPtr published_layout(const BufferLayout& layout, const pack::End& end, device::Device& device);
 
 datatype::Boxes boxes_of(const ipc::Segment& there, const ipc::Slot& slot);
 
-// The place of a receiver's buffer that lies in several allocations: each is mapped elsewhere. None: in one.
+// A receiver's buffer that lies in several allocations, each of which has its own mapping in this process. Empty: the
+// buffer lies in one allocation.
 struct Moved {
   std::uint64_t begin, end;  // an allocation, in the receiver's process
   std::uint64_t here;        // the address of its first byte
@@ -64,7 +65,7 @@ struct ComposedLayout {
 };
 using ComposedLayoutPtr = std::shared_ptr<ComposedLayout>;
 
-// The composition of two layouts; received_boxes() is called where it is not known yet.
+// The composition of two layouts. received_boxes() is called only if the composition is not cached.
 ComposedLayoutPtr composed_layout(const BufferLayout& from, const LayoutName& to, const MovedBuffer& place,
                                   FunctionRef<datatype::Boxes()> received_boxes);
 

@@ -15,8 +15,8 @@
 
 namespace tempi::message {
 
-// Revokes what names an allocation (its Location::id) that the program has freed, before other processes learn that it
-// is freed. The transport that publishes memory sets it, once.
+// The program has freed an allocation (its Location::id): the function revokes the published receives for this memory,
+// before other processes learn that it is freed. The transport that publishes memory sets the function, once.
 using RevokeFreed = void (*)(std::uint64_t allocation) noexcept;
 inline std::atomic<RevokeFreed> revoke_freed{nullptr};
 
@@ -24,12 +24,12 @@ inline std::atomic<RevokeFreed> revoke_freed{nullptr};
 // never reported.
 void export_memory(device::Device& device, const device::Location& memory);
 
-// The library may map this allocation in other processes of the node. First, the mappings of freed memory at the same
-// addresses are ended. Otherwise the driver refuses the library's mapping, and UCX aborts the program. Warns if the
-// mappings have not ended in time.
+// Call it before the library gets this allocation, because the library may map it in other processes of the node. Ends
+// the mappings of freed memory at the same addresses. Otherwise the driver would refuse the library's mapping, and UCX
+// would abort the program. Prints a warning if the mappings do not end in time.
 void hand_over(const device::Location& memory) noexcept;
 
-// Reads the clock. The search itself runs at most every ten milliseconds.
+// Searches for freed memory, at most every ten milliseconds. Other calls only read the clock.
 void look_after_shared_memory() noexcept;
 
 }  // namespace tempi::message

@@ -11,13 +11,13 @@
 
 namespace tempi::message {
 
-// Addresses of another process, as a context of this one maps them.
+// A mapping of memory of another process into a context of this process.
 struct RemoteRange {
   const ipc::Segment* owner;
   device::Context context;
   std::uint64_t begin, end;
 
-  // In any context, because freed memory is freed for all contexts.
+  // Compares addresses only, not contexts, because freed memory is freed for all contexts.
   bool overlaps(const RemoteRange& other) const {
     return owner == other.owner && begin < other.end && other.begin < end;
   }
@@ -32,7 +32,7 @@ struct RemoteRange {
   }
 };
 
-// A mapping that its owner may see.
+// Counts a mapping in the shared segment of the owner, so that the owner knows of it.
 class CountedImport {
  public:
   explicit CountedImport(std::atomic<std::uint32_t>& imports) : imports_(imports) { imports_.fetch_add(1); }
@@ -44,7 +44,8 @@ class CountedImport {
   std::atomic<std::uint32_t>& imports_;
 };
 
-// An allocation of another rank, mapped into a context while it lives: kernels that use it hold it.
+// An allocation of another rank that is mapped into a context as long as the object exists. Work that uses the memory
+// holds a reference to the object.
 class Import {
  public:
   Import(device::Device& device, const RemoteRange& range, const device::SharedAllocation& allocation);
@@ -63,12 +64,13 @@ class Import {
 // The code that releases the last reference does not wait for the mapping's end (sharing/unmapping.hpp).
 using ImportPtr = std::shared_ptr<const Import>;
 
-// The mappings that a put writes to. Between its starts it does not hold them: freed memory can go.
+// The mappings that a put writes to. It holds them only while the put runs, so that mappings of freed memory can end
+// between the starts of a persistent request.
 class Mappings {
  public:
   void add(ImportPtr mapping) { all_.push_back({mapping, mapping}); }
   void let_go();
-  // False: one has ended.
+  // False: a mapping has ended.
   bool hold();
 
  private:
@@ -79,8 +81,9 @@ class Mappings {
   std::vector<One> all_;
 };
 
-// Memory of the shared segment's process. Mapped once, and kept until its owner has freed it or many others have been
-// mapped since. Null: it cannot be mapped, or not now. `is_refused` becomes true if the driver does not map it at all.
+// Maps an allocation of the process of a shared segment, or finds its mapping. The mapping is kept until the owner has
+// freed the memory, or until many other mappings were used after it. Null: the memory cannot be mapped now.
+// `is_refused` becomes true if the driver can never map it.
 ImportPtr import_memory(device::Device& device, device::Context context, const ipc::Segment& owner,
                         const device::SharedAllocation& allocation, bool& is_refused) noexcept;
 inline ImportPtr import_memory(device::Device& device, device::Context context, const ipc::Segment& owner,
@@ -89,10 +92,10 @@ inline ImportPtr import_memory(device::Device& device, device::Context context, 
   return import_memory(device, context, owner, allocation, is_refused);
 }
 
-// The times of an H200 (driver 580) say that CUDA maps memory of another process in pages of 2 MiB or 64 KiB if the
-// allocation is a multiple of them, counted in whole 4 KiB; else in pages of 4 KiB, which kernels reach slowly where
-// they spread over more than half a GiB. (Rows of 24 bytes 2 KiB apart on one GPU: 54 us over 1 GiB, 24 over 512 MiB;
-// in small pages 415 and 29.)
+// CUDA maps memory of another process in pages of 2 MiB or 64 KiB if the size of the allocation, rounded up to 4 KiB,
+// is a multiple of this page size. Otherwise it uses pages of 4 KiB. (Concluded from times on an H200 with driver 580.)
+// Kernels access pages of 4 KiB slowly if the accesses spread over more than 512 MiB: rows of 24 bytes, 2 KiB apart, on
+// one GPU, take 54 us over 1 GiB and 24 us over 512 MiB; in pages of 4 KiB they take 415 us and 29 us.
 bool is_mapped_in_small_pages(const device::SharedAllocation& allocation);
 
 // Ends the mappings of memory whose owners have reported it as freed. Work that uses a mapping keeps it until the work

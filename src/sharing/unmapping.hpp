@@ -10,7 +10,7 @@ namespace tempi::message {
 // Takes ownership of the mapping, and ends it.
 void end_later(const Import* mapping) noexcept;
 
-// Returns when all have ended, or after a second: kernels hold them up.
+// Waits until all mappings have ended, at most one second (kernels can delay their end).
 void finish_unmapping() noexcept;
 
 // False: a mapping of the same memory has not ended, probably because kernels delay its end. Until then the driver

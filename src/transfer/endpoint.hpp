@@ -1,4 +1,4 @@
-// From the arguments of a message to one of its endpoints, for the strategies.
+// From the arguments of a call to an endpoint, which has the strategy of the message.
 #pragma once
 
 #include <optional>
@@ -25,15 +25,15 @@ struct Envelope {
   Buffer buffer;
   int peer;  // negative: any
   int tag;
-  bool is_matched = false;  // by a matching probe, which has been noted
+  bool is_matched = false;  // a matched probe has matched the message; the transports know it
 };
 
-// The fast check for messages that the library handles. True: certainly handled by the library. False: find_endpoint
+// The fast check for messages that the library handles. True: the library handles the message. False: find_endpoint()
 // decides.
 bool belongs_to_library(const Buffer& buffer, int peer) noexcept;
 
-// No endpoint: the library handles the call, or this buffer of it. A refusal: the code of the library, which has called
-// the error handler.
+// No endpoint: the library handles the call, or this buffer of the call. `refusal`: the library refuses the arguments;
+// it has called the error handler, and this is its code.
 struct FoundEndpoint {
   std::optional<Endpoint> endpoint;
   std::optional<int> refusal{};
@@ -41,20 +41,22 @@ struct FoundEndpoint {
 // `peer` is the rank at the other end, negative for any. With MPI_PROC_NULL no buffer is touched.
 FoundEndpoint find_endpoint(const Buffer& buffer, int peer);
 
-// Into the report and the timeline: a call whose message travels by `strategy`.
+// Adds a call whose message uses `strategy` to the report and to the timeline.
 void count_endpoint(const Buffer& buffer, int peer, const KnownType& type, Strategy strategy, bool on_gpu);
 
-// An option passes messages to the library.
+// True: an option passes all messages to the library.
 bool is_switched_off() noexcept;
 
-// The library's error code if it refuses the datatype (not committed, ...) or the communicator. Touches no buffer.
+// The library's error code if it refuses the datatype (not committed, ...) or the communicator. Accesses no buffer.
 std::optional<int> find_refusal(Handle datatype, Handle comm) noexcept;
 
-// False: the library refuses a message with them. Asks it once for each communicator (peer::knows).
+// False: the library refuses a message with these arguments. It asks the library once for each communicator
+// (peer::knows).
 bool is_valid(Handle comm, Handle datatype) noexcept;
 
-// The datatype of packed bytes in a call: MPI_PACKED, which may match any datatype; or a derived type of it for more
-// than INT_MAX bytes, or for a packed buffer with a separate last byte (PackedBuffer::sets_last_byte_apart).
+// The datatype of packed bytes in a call: MPI_PACKED, which may match any datatype. It is a derived datatype of
+// MPI_PACKED in two cases: for more than INT_MAX bytes, and for a packed buffer with a separate last byte
+// (PackedBuffer::sets_last_byte_apart).
 class PackedType {
  public:
   explicit PackedType(std::int64_t bytes);

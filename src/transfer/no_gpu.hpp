@@ -9,10 +9,10 @@
 
 namespace tempi::message {
 
-// The last library that was loaded when this process was found to have no device; null: unknown. If another library was
-// loaded since, TEMPI looks again: to use a GPU, a process must load the driver's library.
+// The newest loaded library at the time when TEMPI found that this process uses no GPU; null: not known. To use a GPU,
+// a process must load the library of the driver. Therefore, TEMPI checks again if another library was loaded since.
 extern std::atomic<const link_map*> without_gpu_since;
-// Messages of derived datatypes in host memory may be packed. Of a process without a GPU in use.
+// In a process that uses no GPU: TEMPI may pack messages of derived datatypes in host memory.
 extern std::atomic<bool> packs_host_memory;
 void look_whether_without_gpu() noexcept;
 void forget_without_gpu() noexcept;
@@ -21,7 +21,8 @@ inline bool is_without_gpu() noexcept {
   return is_last_library(without_gpu_since.load(std::memory_order_acquire)) && !may_use_wrong_types();
 }
 
-// A message in host memory that is contiguous, or whose count was found to be the library's before.
+// True for a message in host memory that is contiguous, or that an earlier message with this datatype and count passed
+// to the library.
 inline bool is_for_library(const KnownType& type, Count count, int peer, Handle comm) noexcept {
   if (type.is_dense) return true;
   if (!peer::knows(comm)) return false;

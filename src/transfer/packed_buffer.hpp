@@ -18,23 +18,24 @@ namespace tempi::message {
 // One endpoint of a message, in the program's terms.
 struct Endpoint {
   pack::Direction direction;   // pack: it is sent
-  pack::PreparedPtr prepared;  // ours, too: the program may free the datatype while the message is under way
+  pack::PreparedPtr prepared;  // a reference, because the program may free the datatype before the message is complete
   std::int64_t count;
   pack::End end;  // the program's buffer
   Strategy strategy{};
-  std::int64_t chunk_bytes = 0;  // of copies beside kernels; 0: chosen by the model
+  std::int64_t chunk_bytes = 0;  // chunk size of the strategy "staged"; 0: the model chooses it
   bool is_bare = false;          // the message is direct or empty: there is no memory for packed bytes
-  bool may_be_direct = false;    // may be published (receive) or claim (send); otherwise `strategy`
-  device::Earlier earlier{};     // work of the program that kernels on the buffer come after
+  bool may_be_direct = false;    // a receive may be published, a send may claim one; if this fails: `strategy`
+  device::Earlier earlier{};     // work of the program; kernels on the buffer start after it
 
   std::int64_t bytes() const { return count * end.layout->size; }
 };
 
-// The work of the program that a call of this thread on a buffer comes after. Empty also if the call has already
-// waited, because the CPU or the library will use the buffer. Throws Error (stream).
+// The work in the program's streams after which a call of this thread may access a buffer. It is empty if there is
+// none, or if this function has waited for it, because the CPU or the library will use the buffer. Throws Error
+// (stream).
 device::Earlier earlier_work(const pack::Place& place, Strategy strategy, device::Device& device);
 
-// Packed bytes within memory that several packed buffers share, which the strategy of their endpoint has chosen.
+// A range of memory that several packed buffers share. The strategy of their endpoints has determined the memory.
 struct SharedRange {
   std::shared_ptr<device::Staging> memory;
   device::Location location;
@@ -62,41 +63,43 @@ class PackedBuffer {
   // True if it has the memory that the strategy requires. False: it uses other memory, or a slower guard against
   // overruns.
   bool has_wanted_memory() const;
-  // Of staging memory that is its own.
+  // The size of staging memory that no other packed buffer shares.
   std::int64_t held_bytes() const {
     return (staging_ ? staging_->held_bytes() : 0) + (on_device_ ? on_device_->held_bytes() : 0);
   }
   // True if there are no packed bytes to pack into or to unpack.
   bool is_empty() const { return is_bare_ && !own_dense_; }
-  // Its packed bytes are about to be moved by a GPU: large messages that may be direct get pinned memory, and device
-  // memory to stage in, only here. False: they are in ordinary memory.
+  // Call it before a GPU moves the packed bytes. Large messages that may be direct get their pinned memory, and their
+  // device memory for staging, only here. False: the packed bytes are in ordinary memory.
   bool make_ready() noexcept;
 
-  // Packs or unpacks; complete on return. On the CPU when the GPU fails.
+  // Packs or unpacks; complete on return. If the GPU fails, the CPU does it.
   void move();
-  // Unpacks a message of `received` bytes, which may end anywhere.
+  // Unpacks a message of `received` bytes, which may be shorter than the buffer and end within an element.
   void unpack(std::int64_t received);
 
-  // The program has written to its buffer since the packed buffer was made: its synchronous copies are waited for. True
-  // if the program has freed the buffer and allocated one at the same address, or may have. `seen`: the allocation that
-  // the same call of the program has looked at last. Throws Error (device) where packed bytes in device memory have
-  // gone with their context.
+  // Call it before the packed buffer is used again. Waits for synchronous copies of the program into its buffer. True:
+  // the program has freed the buffer and allocated memory at the same address, or may have done so. `seen`: the
+  // allocation that the same MPI call has checked last. Throws Error (device) if the packed bytes were in device memory
+  // of a context that has ended.
   bool look_again(device::Location& seen);
 
-  // A call of this thread uses the buffer again: earlier_work() is its own. Throws Error (stream).
+  // A call of this thread uses the buffer again: sets the earlier work to earlier_work() of this call. Throws Error
+  // (stream).
   void come_after_streams();
-  // Work that this thread queues in the context from now on comes after earlier work.
+  // Work that this thread queues in the context from now on starts after the earlier work.
   void hold_back() const;
   void await_earlier() const { earlier_.wait(); }
 
-  // The packed bytes have arrived in other memory: they are unpacked from there, until put_back().
+  // The packed bytes have arrived in other memory (a bounce buffer). Until put_back(), they are unpacked from there.
   void take_from(const pack::End& elsewhere) { own_dense_ = std::exchange(box_move_.dense(), elsewhere); }
   bool is_elsewhere() const { return own_dense_.has_value(); }
   void put_back() {
     if (own_dense_) box_move_.dense() = *std::exchange(own_dense_, std::nullopt);
   }
 
-  // Queued packing or unpacking, if it may be queued: in a batch that runs in `context()`, or alone.
+  // Packing or unpacking as queued work, if can_be_queued(): join() a batch that runs in `context()`, or queue() it
+  // alone.
   bool can_be_queued() const;
   bool can_join_a_batch() const { return !is_staged(); }
   device::Device& device() const { return *device_; }
@@ -104,10 +107,10 @@ class PackedBuffer {
   void join(pack::Batch& batch) const { batch.add(box_move_); }
   pack::Queued queue();
 
-  // A receive must be posted with its last byte one further than it belongs, as the guard against messages that are too
-  // long (device/host_pages.hpp), ...
+  // True: the receive must be posted with its last byte one byte behind its place. This is the guard against messages
+  // that are too long (device/host_pages.hpp).
   bool sets_last_byte_apart() const;
-  // ... and the last byte of a whole message be brought back, before it is unpacked.
+  // Moves the last byte of a message of full length to its place, before the message is unpacked.
   void bring_last_byte_back();
 
  private:
@@ -119,7 +122,7 @@ class PackedBuffer {
   model::Features features() const;
   device::Overrun overrun() const;
   void take_memory(device::Limit limit);
-  bool has_taken(device::MemoryKind kind, device::Limit limit);  // false: there is none
+  bool has_taken(device::MemoryKind kind, device::Limit limit);  // false: there is no such memory
   bool may_be_pinned_later() const;
   void take_stage(device::Limit limit);
   void use(void* dense, const device::Location& location);
@@ -135,11 +138,11 @@ class PackedBuffer {
   Strategy strategy_;
   std::int64_t chunk_bytes_;
   bool is_bare_, may_be_direct_;
-  std::optional<device::Limit> pinned_within_{};  // by make_ready()
+  std::optional<device::Limit> pinned_within_{};  // make_ready() takes pinned memory within this limit
   pack::BoxMove box_move_;                        // between the program's buffer and the packed bytes
   bool is_in_one_allocation_;                     // the program's buffer
   const bool was_on_gpu_;                         // it, or some of it, at first
-  std::optional<pack::End> own_dense_{};          // while its packed bytes are elsewhere
+  std::optional<pack::End> own_dense_{};          // its own memory, while its packed bytes are elsewhere
   device::Device* device_;
   device::Earlier earlier_;
   std::optional<device::Staging> staging_,

@@ -29,27 +29,28 @@ struct Shape {
   bool is_moved_wrongly = false;  // by the library, on host memory
 };
 
-// `strategy` is never `direct`, because both ends must agree on it. It is the strategy of the message if they do not
-// agree. Precedence: the strategy of the options if possible, then the fastest one predicted by this machine's profile,
-// then a simple rule.
+// `strategy` is never `direct`, because both ends must agree on a direct message. If they do not agree, the message
+// uses `strategy`. Precedence: the strategy that the options select, if it is possible; then the fastest strategy by
+// the profile of this machine; then a simple rule.
 //
-// `may_be_direct`: this end may publish its receive, or claim one. For GPU memory that TEMPI handles and peers that may
-// be in reach (`can_reach` of their transport). Precedence: the options, then the profile's prediction, then (where it
-// has none of direct messages) yes: a kernel and a FIN message replace two kernels and the library's transport.
+// `may_be_direct`: this end may publish its receive, or claim a receive. Conditions: TEMPI handles the buffer in GPU
+// memory, and a transport can reach the peer (`can_reach`). Precedence: the options; then the prediction of the
+// profile; if the profile has no direct messages, yes, because a kernel and a FIN message replace two kernels and a
+// message.
 struct Choice {
   Strategy strategy;
   bool may_be_direct = false;
 };
 Choice choose(const Shape& shape);
 
-// Several buffers of one call in host memory: true if our packer is to move them all.
+// For several buffers of one call in host memory: true if the packer of TEMPI packs them all.
 bool packs_all_on_host(const std::vector<Shape>& shapes);
 
-// False if all messages of host memory go to the library: no option asks for our packer, and no profile of this machine
-// has messages of derived datatypes.
+// False if all messages of host memory go to the library: no option selects the packer of TEMPI, and no profile of this
+// machine has messages of derived datatypes.
 bool may_pack_on_host();
 
-// True while a measurement sets the strategy of host memory: choices are not remembered.
+// True while a measurement sets the strategy of host memory. The choices must not be cached then.
 bool choice_may_change();
 
 // While it lives, all messages of derived datatypes in host memory are sent by this strategy: for measurements.
@@ -77,12 +78,12 @@ std::int64_t chunk_bytes(const model::Features& features, pack::Direction direct
 // Seconds that this machine's profile predicts for packing or unpacking GPU memory; 0 without one.
 double predicted_seconds(const model::Features& features, Strategy strategy, pack::Direction direction);
 
-// True if contiguous buffers go to the library in any memory: their location is not queried then. `peer` is negative
-// for any, and in a collective call. Of a communicator that is known to be valid.
+// True if contiguous buffers in any memory go to the library, so that their location need not be queried. `peer` is
+// negative for any source, and in a collective call. `comm` must be valid.
 //
-// Between processes of a node the library is handed host memory only, unless no message can be direct. The reason: the
-// library may map GPU memory of the program in other processes of the node, as TEMPI does. The driver refuses to map an
-// allocation while the process still has any mapping of a freed one at that address, and UCX aborts then.
+// Between processes of a node, the library gets only host memory, unless direct messages are switched off. The reason:
+// like TEMPI, the library may map GPU memory of the program in other processes of the node. The driver refuses to map
+// an allocation if the process still has a mapping of freed memory at the same address. UCX then aborts the program.
 bool contiguous_is_library(Handle comm, int peer);
 
 }  // namespace tempi::message

@@ -23,7 +23,7 @@ struct Transfer {
         tag(its_tag),
         transport(transport_to(comm, its_peer)) {}
 
-  // Of a call that names no peer.
+  // For a call without a peer.
   Transfer(Endpoint&& endpoint, device::Device* device, SharedRange&& shared_range)
       : packed_buffer(std::move(endpoint), device, std::move(shared_range)),
         peer(MPI_PROC_NULL),
@@ -32,12 +32,12 @@ struct Transfer {
 
   PackedBuffer packed_buffer;
   int peer, tag;                                   // in the message's communicator; negative: any, or nobody
-  const Transport& transport;                      // that carries it, if it is put
-  std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking under way, if any
-  std::shared_ptr<const pack::Queued> deferred{};  // of a receive: unpacking that is left to the program's stream
-  std::uint64_t arrow = 0;                         // of a receive, in the timeline; 0: it has none
-  Match match{};                                   // of a send
-  std::unique_ptr<TransportState> state{};         // of the transport
+  const Transport& transport;                      // the transport of the peer
+  std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking that is queued; null: none
+  std::shared_ptr<const pack::Queued> deferred{};  // of a receive: deferred unpacking (request/deferred.hpp)
+  std::uint64_t arrow = 0;                         // of a receive: number of its arrow in the timeline; 0: none
+  Match match{};                                   // of a send: how it travels
+  std::unique_ptr<TransportState> state{};         // the data of the transport
   bool was_direct = false;                         // the last complete message was direct
 
   // Called when other memory may be at the address of the buffer.

@@ -5,20 +5,20 @@
 //
 // For each send of the program the library carries one message, with the program's communicator and tag. So the library
 // does matching, order, probes and cancellation. The transport predicts which receive the library will match with a
-// send, and writes the bytes there. The library's message is then empty: the FIN message. If the transport cannot
-// write, the message of the library has the packed bytes.
+// send, and writes the bytes into its buffer. The library's message is then empty: it is the FIN message. If the
+// transport cannot write the bytes, the library's message has the packed bytes.
 //
 //     sender                                              receiver
-//     post_send   the n-th send of its match queue        post_receive  the n-th receive, before the library's call
-//     match       unmatched yet, packed, or a put         posted        after the library's call: senders may use it
+//     post_send   counts the n-th send of a match queue   post_receive  counts the n-th receive, before the call
+//     match       not matched yet, packed, or a put       posted        the receive is published: senders may claim it
 //     put         the addresses for a launch
 //       transfer/ launches the kernels of many messages
 //     end_put     the bytes are written
 //       transfer/ sends the FIN message                   end_receive   the library's message has arrived
 //
-// An early FIN reverses the last two steps of the sender: transfer/ sends the FIN message while the kernel runs, and
-// calls `end_put` when the kernel has ended. So `end_receive` may run before `end_put`; it waits until the bytes are
-// written, or lost. (Puts in chunks have no early FIN.)
+// With an early FIN, the last two steps of the sender change places: transfer/ sends the FIN message while the kernel
+// runs, and calls `end_put` when the kernel has ended. So `end_receive` may run before `end_put`. It then waits until
+// the bytes are written, or lost. (Puts in chunks have no early FIN.)
 //
 // Example: a process calls MPI_Send with a column of a matrix in GPU memory, to a process of the same node. `post_send`
 // counts the send. `match` finds the receive, which the other process has published with its buffer. `put` returns a
@@ -27,16 +27,17 @@
 // status gets the number of bytes.
 //
 // Invariants
-//   Both ends count messages. So a transport learns of every message between this process and the peers that it
-//   carries, also of those that only the library handles, in the order of the program's calls, and before the library
-//   does: note, post_send, post_receive.
+//   Both ends count messages. Therefore, one of note, post_send and post_receive is called for every message between
+//   this process and the peers of the transport, also if only the library handles the message. The calls come in the
+//   order of the program's calls, each before the library's call.
 //   Each put that `match` has returned ends with one call of end_put or retry_put, or with its transfer.
-//   The data of a transport for a transfer is `Transfer::state`. Its destructor ends what has not ended.
+//   The data of a transport for a transfer is `Transfer::state`. Its destructor ends a put or a receive that has not
+//   ended.
 //   Functions that are not noexcept throw Error.
 //   A put to a receive of another process sets `Match::is_remote`. A blocking call then waits for the kernel of
 //   the put, because the other process may be waiting for this kernel.
-//   If a send of this process has claimed the receive of end_receive(), then end_receive() settles the early FIN of
-//   this send.
+//   If a send of this process has claimed the receive of end_receive(), then end_receive() waits for the kernel of this
+//   send, and ends its put.
 #pragma once
 
 #include <atomic>
@@ -63,8 +64,8 @@ class TransportState {
   virtual ~TransportState() = default;
 };
 
-// A receive that may match messages of several match queues, such as a receive from MPI_ANY_SOURCE. Its queue is known
-// when it is complete.
+// A receive that may match messages of several match queues, such as a receive from MPI_ANY_SOURCE. Its match queue is
+// known only when it is complete. Then one of the two functions is called.
 class Undecided {
  public:
   virtual ~Undecided() = default;
@@ -81,12 +82,12 @@ struct Noted {
   void* queue = nullptr;
 };
 
-// The place in which the receive of an unmatched send will be posted.
+// The process and the match queue in which the receive of an unmatched send will be posted.
 struct Receiver {
   const void* process = nullptr;  // identifies the process
   std::uint64_t queue = 0;        // identifies the match queue in the process
-  bool is_probed = false;         // it probes, so it may post the receive only after it has seen this message
-  bool has_come = false;          // it is already in the call that posts the receive
+  bool is_probed = false;         // the process probes: it may post the receive only after it has seen this message
+  bool has_come = false;          // the process is already in the call that posts the receive
   bool operator==(const Receiver& other) const { return process == other.process && queue == other.queue; }
 };
 
@@ -110,23 +111,23 @@ struct Arrival {
   enum class How : std::uint8_t {
     packed,   // in the library's message
     written,  // in the program's buffer
-    bounced,  // packed, in memory of the transport, until release_bounced()
-    lost,     // not at all: the FIN message has arrived, but the kernel has failed
+    bounced,  // packed, in memory of the transport, which lasts until release_bounced()
+    lost,     // not at all: the FIN message has arrived, but the kernel of the sender has failed
   } how = How::packed;
   std::int64_t bytes = 0;          // if written or bounced
   pack::End packed{};              // if bounced
   std::optional<Error> failure{};  // if lost
 };
 
-// One end of a channel: a persistent send and a persistent receive that match each other from now on, and whose bytes a
-// kernel of the sender writes, in the order of streams (stream/enqueue.hpp). The program's threads use it one at a
-// time.
+// One end of a channel. A channel connects a persistent send with a persistent receive, at all their later starts on
+// streams. A kernel of the sender writes the bytes, in the order of the streams (stream/enqueue.hpp). One thread of the
+// program at a time uses the object.
 class ChannelEnd {
  public:
   enum class State : std::uint8_t {
     open,       // the other end has not been found yet
     connected,  // both ends know each other
-    closed,     // there will be no channel: both ends know or will know
+    closed,     // there will be no channel; the other end finds this, too
   };
   virtual ~ChannelEnd() = default;
   // Looks for the other end; never waits. `gives_up`: "open" becomes "closed", unless the other end has connected.
@@ -144,8 +145,8 @@ class ChannelEnd {
 
 // The answer to open().
 struct Opened {
-  bool counts_messages = false;  // from now on it learns of messages
-  bool may_put = false;          // it may move the bytes of some
+  bool counts_messages = false;  // from now on, the functions that count messages must be called
+  bool may_put = false;          // the transport may move the bytes of some messages
 };
 
 struct Transport {
@@ -153,16 +154,16 @@ struct Transport {
   Opened (*open)() noexcept;
   void (*close)() noexcept;
   void (*progress)() noexcept;
-  // It can carry messages between this process and that rank of MPI_COMM_WORLD, or could if their memory allowed it.
-  // The answer is the same in both processes, always the same, and takes a few ns (transports.hpp).
+  // True if the transport can carry messages between this process and this rank of MPI_COMM_WORLD, at least those in
+  // suitable memory. Both processes get the same answer. It never changes, and takes a few ns (transports.hpp).
   bool (*can_reach)(int rank) noexcept;
 
-  // ---- messages that only the library handles. One of `out` and `in` may be null: nothing is sent or received, or
-  // another transport carries it. A receive from any source has no transport: all learn of it.
+  // ---- messages that only the library handles. One of `out` and `in` may be null: nothing is sent (received), or
+  // another transport has the message. A receive from any source has no transport: `note` of all transports is called.
   // note: before the library's call.
   Noted (*note)(const Envelope* out, const Envelope* in, bool is_persistent) noexcept;
-  // note_request: after that call, if it has made a request. All transports learn of the request, those that do not
-  // carry its message with an empty `noted`.
+  // note_request: after that call, if it has made a request. It is called for all transports. A transport whose `note`
+  // was not called for the message gets an empty `noted`.
   void (*note_request)(const Envelope* out, const Envelope* in, const Noted& noted, bool is_persistent,
                        Handle request) noexcept;
   void (*note_start)(Handle request) noexcept;  // before each start of a persistent request
@@ -170,14 +171,15 @@ struct Transport {
   void (*note_probe)() noexcept;                // before any probe
   // Before a matched probe, which takes a message out of its queue.
   UndecidedPtr (*note_matched_probe)(int source, int tag, Handle comm) noexcept;
-  // Nobody probes on this communicator: it is one of TEMPI's own.
+  // The program does not probe on this communicator, because it is one of TEMPI's own.
   void (*promise_no_probes)(Handle comm) noexcept;
-  // `are_in_it`: the members of this communicator of TEMPI have begun / ended a call in which they post their receives.
+  // For a communicator of TEMPI. True: all members have begun a call in which they post their receives. False: the call
+  // has ended.
   void (*note_all_in_call)(Handle comm, bool are_in_it) noexcept;
   // The counts of this communicator are wrong from here on, for example because a call of the library has failed.
   void (*lose_order)(Handle comm, Outcome why) noexcept;
-  // Before MPI_Cancel. `message` is null, or one that this transport may carry. False: too late to cancel this receive;
-  // its message is on its way.
+  // Before MPI_Cancel. `message` is null, or a message that this transport may carry. False: it is too late to cancel
+  // this receive, because its message has been sent.
   bool (*cancel)(const std::shared_ptr<Message>& message, Handle request) noexcept;
 
   // ---- a receive into GPU memory
@@ -195,28 +197,29 @@ struct Transport {
   Match (*post_send)(Handle comm, Transfer& transfer, bool may_write) noexcept;  // the result is packed or unmatched
   void (*note_send_request)(const Message& message) noexcept;                    // after the library has made a request
   Receiver (*receiver)(const Transfer& transfer) noexcept;                       // after post_send(): unmatched
-  // `is_next`: there is no earlier unmatched send to this process.
+  // `is_next`: there is no earlier unmatched send to the same receiver.
   Match (*match)(Transfer& transfer, bool is_next) noexcept;
 
   // ---- a put: `match` is "put"
-  pack::Member (*put)(Transfer& transfer) noexcept;  // what a launch copies for it
+  pack::Member (*put)(Transfer& transfer) noexcept;  // its part of a launch
   pack::Queued (*queue_chunks)(Transfer& transfer);  // instead of put(), if it goes in chunks
   // Tells the receiver which chunks are written; `waits`: for all of them.
   void (*report_arrived)(Transfer& transfer, bool waits);
-  // The kernel has ended, or none is launched. PutEnd::packed: the caller keeps the result until the failed kernels
-  // have ended, since they may still use it.
+  // The kernel has ended, or none was launched. With PutEnd::packed, the kernel has failed, but may still run and use
+  // the memory that the result owns. The caller keeps the result until the kernel has ended.
   std::shared_ptr<const void> (*end_put)(Transfer& transfer, PutEnd how) noexcept;
-  void (*retry_put)(Transfer& transfer);           // instead: the kernel failed, but the FIN message has been sent
+  // Instead of end_put(): the kernel has failed, but the FIN message has been sent. Writes the bytes again.
+  void (*retry_put)(Transfer& transfer);
   void (*take_back)(Transfer& transfer) noexcept;  // after end_put(): the library could not send the FIN message
 
-  // The program may have freed the buffer since the last message.
+  // The program may have freed the buffer since the last message: ends what is kept for the next start.
   void (*forget_buffer)(Transfer& transfer) noexcept;
 
-  // ---- stream order: the end of a channel for the only transfer of a persistent request. Null in a transport without
-  // channels.
+  // ---- stream order: opens the end of a channel, for a persistent request with one transfer. The pointer is null in a
+  // transport without channels.
   std::unique_ptr<ChannelEnd> (*open_channel)(Handle comm, Transfer& transfer, bool is_send);
-  // Called instead of open_channel, at each start on a stream of a persistent request that only the library handles.
-  // The other end then gets no channel, and this request still counts in the pairing.
+  // Called instead of open_channel if only the library handles the persistent request, at each of its starts on a
+  // stream. The request counts in the pairing of sends and receives, and the other end of its pair gets no channel.
   void (*skip_channel)(Handle request) noexcept;
 };
 

@@ -1,8 +1,9 @@
-// The transports of this process: which one carries a message, and what all of them are told.
+// The transports of this process: the choice of the transport for a peer, and the functions that are called for all
+// transports.
 //
-// Each peer has one transport: the first of the list that can reach it, else the first of all. Both processes make the
-// same choice, since `can_reach` gives both the same answer. A receive from any source, and a process that is not in
-// MPI_COMM_WORLD, have the first transport.
+// Each peer has one transport: the first in the list that can reach it, or the first in the list if none can. Both
+// processes make the same choice, because `can_reach` gives both the same answer. The first transport also has the
+// receives from any source, and the peers that are not in MPI_COMM_WORLD.
 #pragma once
 
 #include <atomic>
@@ -13,7 +14,7 @@
 
 namespace tempi::message {
 
-// In the order in which they are asked (process/transport.cpp). There is at least one.
+// In the order of preference (process/transport.cpp). There is at least one.
 extern const std::span<const Transport* const> transports;
 
 inline bool has_one_transport() noexcept { return transports.size() == 1; }
@@ -27,11 +28,11 @@ inline const Transport& transport_to(Handle comm, int peer) noexcept {
 void open_transports() noexcept;
 void close_transports() noexcept;
 
-// A transport counts messages. The flag changes only in open_transports() and close_transports(), so that no message is
-// missed.
+// True if a transport counts messages. The flag changes only in open_transports() and close_transports(), so that no
+// message is missed.
 inline std::atomic<bool> counts_messages{false};
 inline bool notes_messages() noexcept { return counts_messages.load(std::memory_order_relaxed); }
-// A transport may put messages. The flag changes only in open_transports() and close_transports().
+// True if a transport may put messages. The flag changes only in open_transports() and close_transports().
 inline std::atomic<bool> may_put{false};
 inline bool has_transport() noexcept { return may_put.load(std::memory_order_relaxed); }
 
@@ -40,7 +41,7 @@ inline void progress_transports() noexcept {
   for (const Transport* const one : transports) one->progress();
 }
 
-// ---- What every transport learns. The functions of these names in the table say when.
+// ---- Functions that are called for all transports. transport.hpp says when to call them.
 
 inline void note_start(Handle request) noexcept {
   if (!notes_messages()) return;

@@ -1,7 +1,8 @@
-// Accesses to GPU parts: MPI_Put, MPI_Accumulate, ... (MPI-4.1, 12.3). Each is complete at both ends when it returns.
+// Accesses to GPU parts: MPI_Put, MPI_Accumulate, ... (MPI-4.1, 12.3). An access is complete at both ends when its call
+// returns.
 //
-// Atomicity (12.7.1): all accumulate calls on a part, of all members and of its own process, run one after the other,
-// under the lock of the part (locks.hpp). So they are ordered, too.
+// Atomicity and order (12.7.1): all accumulate calls on a part run one after the other, under the lock of the part
+// (locks.hpp). This includes the calls of the process that owns the part.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,7 @@
 
 namespace tempi::window {
 
-// The arguments about the target.
+// The arguments that describe the target.
 struct Target {
   int rank;
   Aint displacement;
@@ -19,7 +20,7 @@ struct Target {
   Handle type;
 };
 
-// Nothing: the access is the library's, to a part in host memory or in a window that is the library's alone.
+// Nothing: the library carries out the access. Its part is in host memory, or TEMPI has no window for the handle.
 std::optional<int> access(const collective::Call& call, const collective::Ends& origin, const Target& target,
                           Handle operation) noexcept;
 

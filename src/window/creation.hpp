@@ -1,10 +1,12 @@
-// The beginning and the end of windows. MPI_Win_create is collective: a process that refuses alone would leave the
-// others waiting.
+// The beginning and the end of windows. MPI_Win_create is collective: if one process alone refused it, the other
+// processes would wait for ever.
 //
-// A library that is CUDA-aware gets the memory. Else the processes vote before the library's call, if all of them are
-// on one node and run this library (votes.hpp). If all GPU parts can be mapped by all processes, the window is ours
-// (window.hpp), else all refuse, and there is no window. Processes that do not vote give the library host memory of
-// that size, so that the window is made, and refuse then (refused.hpp).
+// A CUDA-aware library gets the GPU memory. With another library there are three cases:
+// - All processes are on one node and run TEMPI. They vote before the library's call (votes.hpp). If all processes can
+//   map all GPU parts, TEMPI handles the window (window.hpp).
+// - They vote, but cannot map all GPU parts: all processes return an error, and there is no window.
+// - They cannot vote. A process with GPU memory gives the library host memory of the same size, so that the library can
+//   make the window. After that, this process returns an error (refused.hpp).
 #pragma once
 
 #include <optional>
@@ -18,8 +20,8 @@ namespace tempi::window {
 using MakeWindow = FunctionRef<int(void* base, Aint bytes)>;
 int create(void* base, Aint bytes, Aint unit, Handle comm, const void* win, MakeWindow library) noexcept;
 
-// MPI_Win_allocate. With the info key tempi_memory = device the memory is GPU memory of TEMPI, and the window is ours
-// with a CUDA-aware library, too.
+// MPI_Win_allocate. With the info key tempi_memory = device, TEMPI allocates GPU memory, and handles the window also if
+// the library is CUDA-aware.
 int allocate(Aint bytes, Aint unit, Handle info, Handle comm, void* base, const void* win,
              FunctionRef<int(Aint bytes)> library) noexcept;
 
@@ -30,8 +32,8 @@ int free(void* win, FunctionRef<int()> library) noexcept;
 // Values of MPI_WIN_BASE, MPI_WIN_SIZE and MPI_WIN_CREATE_FLAVOR that the library does not know.
 int get_attribute(Handle win, int keyval, void* value, int* flag, FunctionRef<int()> library) noexcept;
 
-// A GPU part as kernels of this process reach it, for MPI_Win_shared_query. Of MPI_PROC_NULL: the first part with any
-// bytes. Nothing: the library answers.
+// For MPI_Win_shared_query: a GPU part, at the address that kernels of this process use. For MPI_PROC_NULL: the first
+// part that is not empty. Nothing: the library answers the query.
 struct Shared {
   void* base;
   Aint bytes, unit;

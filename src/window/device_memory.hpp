@@ -8,7 +8,8 @@
 
 namespace tempi::window {
 
-// The value of the info key tempi_memory, which all processes give or none. Nothing: none, the library allocates.
+// The value of the info key tempi_memory. Either all processes give the key, or none. Nothing: none gives it, and the
+// library allocates the memory.
 enum class Asked : bool { host, device };
 std::optional<Asked> asked_memory(Handle info);
 

@@ -1,9 +1,9 @@
 // Calls that begin, end or complete epochs of a window over GPU memory (MPI-4.1, 12.5). `library` is the library's
-// function, with the program's arguments. Of other windows they are the library's alone.
+// function, with the program's arguments. For other windows only the library's function is called.
 //
-// Accesses to GPU parts are complete when they return, and do not wait for the epoch of the target. So the calls that
-// begin an epoch wait for it: MPI_Win_fence for all members, MPI_Win_start for the posts of the group, MPI_Win_lock
-// for the lock. The library's functions do not: they may wait at the first access.
+// Accesses to GPU parts are complete when their call returns, and do not wait for the epoch of the target. Therefore,
+// the calls that begin an epoch wait for it: MPI_Win_fence waits for all members, MPI_Win_start for the posts of the
+// group, MPI_Win_lock for the lock. (MPI allows a library to wait at the first access instead.)
 #pragma once
 
 #include "base/function_ref.hpp"

@@ -1,18 +1,18 @@
-// Locks of GPU parts: MPI_Win_lock, and the lock of accumulate calls. The words are in the board of the part, so that
-// no call of its member is needed.
+// Locks of GPU parts: MPI_Win_lock, and the lock of accumulate calls. The lock words are in the board of the part, so
+// that the member that owns the part need not make a call.
 #pragma once
 
 #include "window/window.hpp"
 
 namespace tempi::window {
 
-// Return when this process has the lock. Throw Error (lost) if a process that is waited for has ended, and Refused.
+// Return when this process has the lock. Throw Error (lost) if a process that has the lock has ended. Throw Refused.
 void lock_shared(Window& window, int target);
 void lock_exclusive(Window& window, int target);
 void unlock(Window& window, int target) noexcept;
 
-// The shared lock of all GPU parts. It waits while it has none of them: it cannot be part of a cycle of waiting
-// processes.
+// Takes the shared lock of all GPU parts. While it waits for one lock, it holds none, so that processes cannot wait for
+// each other in a cycle.
 void lock_all_shared(Window& window);
 void unlock_all_shared(Window& window) noexcept;
 

@@ -1,4 +1,4 @@
-// Bytes between buffers of this process and GPU parts.
+// Moves bytes between buffers of this process and GPU parts.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace tempi::window {
 
-// Elements of a datatype in memory that this process reaches, located.
+// Elements of a datatype, in memory that this process can access, with their location.
 struct Elements {
   const KnownType& type;
   Count count;
@@ -22,17 +22,17 @@ struct Elements {
 // Elements in any memory of this process. Waits for the program's streams.
 Elements elements_at(const void* address, Count count, const KnownType& type, device::Device& device);
 
-// From one layout to the other, which has room for as many bytes; complete on return. Throws Error.
+// Moves bytes from one layout to another layout of the same size; complete on return. Throws Error.
 void move(const Elements& from, const Elements& to, device::Device& device);
 
 // Packed bytes of elements, in GPU memory (`device`) or in host memory (`host`).
 std::unique_ptr<message::PackedBuffer> gathered(const Elements& from, message::Strategy strategy,
                                                 device::Device& device);
-// Packed bytes where kernels of the target's context reach them: their own address, or that of a copy in `beside`. The
-// copy is queued in `here`.
+// The address of packed bytes for kernels of the target's context: their own address, or the address of a copy in
+// `beside`. The copy is queued in `here`.
 const void* brought_beside(const message::PackedBuffer& packed, const device::Location& target,
                            const device::Scope& here, std::optional<device::Staging>& beside);
-// The first `bytes` bytes of elements come from `dense`.
+// Unpacks `bytes` bytes from `dense` into the first elements.
 void scatter(const pack::End& dense, std::int64_t bytes, const Elements& to, device::Device& device);
 
 }  // namespace tempi::window

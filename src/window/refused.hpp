@@ -1,6 +1,6 @@
-// Windows that this process could not refuse before the library had made them, as the other processes were waiting for
-// it there. This process's part is host memory that nobody asked for. It lasts until the program frees the window, or
-// until MPI_Finalize: MPI_Win_free is collective, too.
+// Windows that this process refuses (creation.hpp) after the library has made them, because the other processes wait in
+// the library's call. The part of this process is host memory that the program does not know. It lasts until the
+// program frees the window, or until MPI_Finalize, because MPI_Win_free is collective, too.
 #pragma once
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ using HostMemory = std::unique_ptr<void, decltype(&std::free)>;
 
 void keep_refused(Handle win, HostMemory memory);
 HostMemory forget_refused(Handle win) noexcept;  // null: it was not refused
-// Frees the windows that the program could not. Before MPI_Finalize.
+// Frees the windows that the program has not freed. Call it before MPI_Finalize.
 void free_refused_windows() noexcept;
 
 }  // namespace tempi::window

@@ -13,8 +13,8 @@ inline constexpr unsigned kHasGpuPart = 1, kImpossible = 2;
 
 class WindowVotes final : public peer::Attachment {
  public:
-  // Of a valid communicator, all of whose members come here in their creation of a window. Null: they do not vote. Not
-  // all of them are on this node and run this library, or they are too many. Throws Refused.
+  // The votes on a valid communicator. All its members call this when they create a window. Null: they cannot vote,
+  // because not all members are on this node and run TEMPI, or because there are too many. Throws Refused.
   static WindowVotes* of(Handle comm);
 
   explicit WindowVotes(Handle comm);

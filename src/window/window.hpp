@@ -1,18 +1,22 @@
-// A window over GPU memory, as one of its processes sees it. All of them are on one node and run this library.
+// A window over GPU memory, as one of its processes sees it. All processes of the window are on one node and run TEMPI.
 //
 // Glossary
 //   member   a process of the window, by its rank
-//   part     the memory that a member gives to the window: GPU memory, or host memory that only the library serves
+//   part     the memory that a member gives to the window. Parts in GPU memory are accessed by TEMPI, parts in host
+//   memory
+//            by the library
 //   board    the description of a part and its lock words, in the shared segment of its member
 //            (segment/window_board.hpp)
 //   epoch    the time in which this process may access a part (MPI-4.1, 12.5)
 //
-// The handle of the program is a window of the library in which GPU parts are empty. The library synchronises the
-// members and serves parts in host memory. Accesses to GPU parts are moves of this process, by mappings of the parts of
-// the other members. They are complete when their call returns.
+// The handle of the program is a window of the library, in which GPU parts have no memory. The library synchronises the
+// members, and carries out accesses to parts in host memory. For an access to a GPU part, a kernel of this process
+// moves the bytes: this process has mapped the GPU parts of the other members. The access is complete when its call
+// returns.
 //
-// Example: rank 0 puts a column of a matrix into the GPU part of rank 1. Its kernel writes through the mapping of that
-// part. MPI_Win_fence then waits until all members have come (barrier()), and calls the library's.
+// Example: rank 0 puts a column of a matrix into the GPU part of rank 1. The kernel of rank 0 writes into its mapping
+// of that part. MPI_Win_fence then waits until all members have called it (barrier()), and calls MPI_Win_fence of the
+// library.
 #pragma once
 
 #include <atomic>
@@ -33,14 +37,14 @@ namespace tempi::window {
 struct Given {
   void* base;
   Aint bytes, unit;
-  device::Location location{};          // of a GPU part; else of kind host
-  std::shared_ptr<const void> owner{};  // of memory that is TEMPI's
-  std::string failure{};                // why there is no GPU memory, though the program asks for some
+  device::Location location{};          // of a GPU part; otherwise its kind is host
+  std::shared_ptr<const void> owner{};  // owns memory that TEMPI has allocated
+  std::string failure{};                // why there is no GPU memory, although the program asks for it
   bool is_allocated = false;            // by MPI_Win_allocate, not MPI_Win_create
   bool is_on_gpu() const { return location.kind == device::MemoryKind::device; }
 };
 
-// A GPU part as this process reaches it.
+// A GPU part, at the address that this process uses.
 struct Part {
   std::uintptr_t address = 0;
   std::int64_t bytes = 0, unit = 1;
@@ -52,25 +56,27 @@ enum class Held : std::uint8_t { nothing, shared, exclusive };
 struct Member {
   int in_world = -1;
   ipc::WindowBoard* board = nullptr;
-  std::optional<Part> part{};  // none: it is not GPU memory
+  std::optional<Part> part{};  // empty: the part is not GPU memory
   message::ImportPtr imported{};
-  // The epochs of this process.
+  // Epochs in which this process may access the part of the member.
   std::atomic<Held> held{Held::nothing};
   std::atomic<bool> is_started{false};  // between MPI_Win_start and MPI_Win_complete
-  std::uint64_t n_started = 0;          // by MPI_Win_start
+  std::uint64_t n_started = 0;          // number of calls of MPI_Win_start
 };
 
 class Window {
  public:
-  // Of a communicator with `size` members, all on this node. The board of this process is taken.
+  // A window of a communicator with `size` members, all on this node. Takes a board for this process.
   Window(Handle comm, int rank, int size);
   ~Window();
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  // Describes the part of this process under the window's id. False: other processes cannot map it (why()).
+  // Writes the description of this process's part, and the id of the window, into the board. False: other processes
+  // cannot map the part (why()).
   bool describe(std::uint64_t id, const Given& given) noexcept;
-  // Finds and maps the parts of the others, when all have described theirs. `segments`: by rank. False: why().
+  // Finds and maps the parts of the other members, after all have described their parts. `segments` returns the shared
+  // segment of a rank. False: this has failed (why()).
   using SegmentOf = FunctionRef<const ipc::Segment&(std::size_t member)>;
   bool connect(SegmentOf segments) noexcept;
   const std::string& why() const { return why_; }
@@ -86,22 +92,23 @@ class Window {
   device::Device& device() const { return *device_; }
   device::Context context() const { return context_; }
 
-  // Returns when the earlier work of the program's streams on the part of this process is done
-  // (device/stream_order.hpp): other members may access the part next. Throws Error.
+  // Waits for the earlier work in the program's streams (device/stream_order.hpp), if the part of this process is in
+  // GPU memory. After that, other members may access the part. Throws Error.
   void finish_earlier_work();
-  // A member with a part in host memory, which the library serves.
+  // True if a member has its part in host memory.
   bool has_host_part() const;
 
-  // Returns when all members have called it as often. Throws Error (lost) if one has ended.
+  // Returns when all members have called it the same number of times. Throws Error (lost) if the process of a member
+  // has ended.
   void barrier();
-  // Waits until is_done(); blockers(): bits of the members that it waits for. Throws Error (lost) if one of them has
-  // ended, and Refused.
+  // Waits until is_done() returns true. blockers() returns the bits of the members that it waits for. Throws Error
+  // (lost) if the process of one of them has ended. Throws Refused.
   template <class IsDone, class Blockers>
   void await(const IsDone& is_done, const Blockers& blockers);
 
-  // Epochs of this process that concern no single member.
+  // Epochs of this process for all members.
   std::atomic<bool> is_fenced{false}, has_locked_all{false};
-  std::atomic<int> n_library_locks{0};  // of host parts
+  std::atomic<int> n_library_locks{0};  // locks of parts in host memory, which the library has
 
  private:
   void find_context();
@@ -110,7 +117,7 @@ class Window {
   void check_alive(std::uint64_t members) const;
 
   static constexpr std::chrono::seconds kMapping{10};
-  static constexpr std::chrono::milliseconds kLook{50};  // between two looks whether a process lives
+  static constexpr std::chrono::milliseconds kLook{50};  // between two checks whether a process is alive
 
   const int rank_;
   Handle group_ = 0;
@@ -132,7 +139,7 @@ void Window::await(const IsDone& is_done, const Blockers& blockers) {
 
 // The windows of this process, by the program's handle.
 void add(Handle win, WindowPtr window);
-WindowPtr find(Handle win) noexcept;  // null: it is the library's alone
+WindowPtr find(Handle win) noexcept;  // null: only the library handles the window
 void remove(Handle win) noexcept;
 // Before MPI ends.
 void forget_windows() noexcept;

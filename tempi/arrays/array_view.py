@@ -100,7 +100,7 @@ def wait_for(view: ArrayView) -> None:
 
 
 def stream_of(array: object) -> int | None:
-    """`ArrayView.stream` of an array that is on a GPU, as it is now: it may be another one each time."""
+    """`ArrayView.stream` of an array on a GPU. The array may return another stream at each call."""
     interface = getattr(array, "__cuda_array_interface__", None)
     return describe(array).stream if interface is None else _stream_in(interface)
 
@@ -127,7 +127,7 @@ def _of_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> ArrayView:
 
 
 def _address(array: np.ndarray[Any, np.dtype[Any]], dtype: np.dtype[Any]) -> int:
-    """The first element's address. ``__array_struct__`` is faster, but spells out fields of structures."""
+    """The address of the first element. ``__array_struct__`` is faster, but lists all fields."""
     if dtype.names:
         return array.ctypes.data
     capsule = array.__array_struct__
@@ -159,7 +159,7 @@ def _of_cuda(interface: dict[str, Any], owner: object) -> ArrayView:
 
 
 def _stream_in(interface: dict[str, Any]) -> int | None:
-    """Before version 3 arrays could not say it, and by custom were on the default stream."""
+    """The stream of an array. Before version 3, the interface has no stream: it is the default stream."""
     return interface.get("stream") if interface["version"] >= 3 else LEGACY_DEFAULT_STREAM
 
 
@@ -169,7 +169,7 @@ def _dtype(typestr: str) -> np.dtype[Any]:
 
 
 def _as_numpy(array: object) -> np.ndarray[Any, np.dtype[Any]] | None:
-    """The same memory as a NumPy array, or None. ``__array__`` is not asked: it may make a copy."""
+    """The same memory as a NumPy array, or None. ``__array__`` is not called, because it may make a copy."""
     try:
         return np.asarray(memoryview(array))  # type: ignore[arg-type]
     except (TypeError, BufferError):  # BufferError: JAX, of types that the buffer protocol does not have

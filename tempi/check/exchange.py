@@ -26,7 +26,7 @@ Maker = Callable[[int], Buffer]
 
 @dataclass(frozen=True)
 class Found:
-    """An exchange as one rank saw it.
+    """The result of one exchange on one rank.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ class Run:
     failure: str = ""
 
     def add(self, record: Record) -> None:
-        """Take in one record of `tempi.check.rank`."""
+        """Add one record of `tempi.check.rank`."""
         if "ranks" in record:
             self.ranks = record["ranks"]
         elif "left_out" in record:

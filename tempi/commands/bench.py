@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _run(name: str, arguments: tuple[str, ...]) -> None:
-    """Become ``python -m bench.<module>``."""
+    """Replace this process by ``python -m bench.<module>``."""
     module = BENCHMARKS[name][0]
     if not any(Path("bench", name).is_file() for name in (f"{module}.py", f"{module}/__main__.py")):
         raise click.ClickException(

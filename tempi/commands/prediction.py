@@ -55,7 +55,7 @@ def count_for(datatype: MPI.Datatype, n_bytes: int) -> int:
 
 
 def on_host(profile: Profile, transfer: Explanation, peer: str) -> Prediction:
-    """A message of host memory: handed to the library, and packed by TEMPI."""
+    """Predictions for a message of host memory: sent by the library, and packed by TEMPI."""
     message = (*transfer.features, transfer.indexed, peer)
     fit = profile.fit
     totals = fit.predict_on_host(*message)
@@ -65,7 +65,7 @@ def on_host(profile: Profile, transfer: Explanation, peer: str) -> Prediction:
 
 
 def on_gpu(profile: Profile, transfer: Explanation, locality: str) -> Prediction:
-    """A message of GPU memory; no strategy if the profile is of a machine without a GPU."""
+    """Predictions for a message of GPU memory; none if the profile is of a machine without a GPU."""
     if not profile.machine.has_gpu:
         return Prediction({}, {}, None)
     aware = profile.machine.cuda_aware
@@ -78,7 +78,7 @@ def on_gpu(profile: Profile, transfer: Explanation, locality: str) -> Prediction
 
 
 def find_profile(path: Path | None) -> tuple[Path, Profile] | None:
-    """The profile asked for, else the one that the shim predicts from here; None if there is none.
+    """The requested profile, else the profile that the shim uses on this machine; None if there is none.
 
     MPI must be initialised, and CUDA where there are GPUs.
 
@@ -97,7 +97,7 @@ def find_profile(path: Path | None) -> tuple[Path, Profile] | None:
 
 
 def prediction_table(prediction: Prediction, title: str) -> Table:
-    """A column for each of a message's parts, microseconds; the chosen strategy is marked."""
+    """A table with a column for each part of a message, in microseconds; the chosen strategy is marked."""
     table = Table(title=title, title_justify="left")
     table.add_column("strategy")
     for name in (*KINDS, "total (us)", ""):
@@ -138,7 +138,7 @@ def print_rule(console: Console) -> None:
 
 
 def places_of(profile: Profile, transfer: Explanation, peer: str | None) -> dict[str, tuple[Prediction, str]]:
-    """The predictions by memory, each with the peer's place. `peer` is the one asked for.
+    """The predictions by kind of memory, each with the location of the peer. `peer`: the requested one.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def places_of(profile: Profile, transfer: Explanation, peer: str | None) -> dict
 
 
 def predictions(transfer: Explanation, peer: str | None, path: Path | None) -> dict[str, Any]:
-    """By memory: the place of the peer, the strategy taken, seconds by strategy. Empty without a profile."""
+    """By memory: location of the peer, chosen strategy, seconds by strategy. Empty without a profile."""
     known = find_profile(path)
     places = places_of(known[1], transfer, peer) if known else {}
     return {
@@ -164,7 +164,7 @@ def predictions(transfer: Explanation, peer: str | None, path: Path | None) -> d
 
 
 def print_prediction(transfer: Explanation, peer: str | None, path: Path | None) -> None:
-    """Print each strategy's predicted time, and the one that the shim takes; without a profile the rule."""
+    """Print the predicted time of each strategy, and the choice of the shim; without a profile the rule."""
     known = find_profile(path)
     if known is None:
         return print_rule(Console())

@@ -23,7 +23,7 @@ NOT_FOUND, CANNOT_RUN = 127, 126  # as shells say it
 
 
 def settings_of(words: Sequence[str]) -> dict[str, str]:
-    """Options from ``NAME=VALUE`` or, for flags, ``NAME``; in any case, with or without TEMPI_.
+    """Options from ``NAME=VALUE`` or, for flags, ``NAME``; upper or lower case, with or without TEMPI_.
 
     Raises
     ------

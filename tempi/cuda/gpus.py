@@ -1,4 +1,4 @@
-"""The GPUs of this machine, asked of CUDA's driver by name: nothing is found where there is none."""
+"""The GPUs of this machine, by queries of the CUDA driver. Without a driver there are no GPUs."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _entries(told: Any, width: object) -> list[Any]:
 def check_room(
     grid: Topology, own: Sequence[int], widths: Sequence[Width], stagger: Sequence[int] | None = None
 ) -> None:
-    """Check that a rank owns all cells that its neighbours want: ghost cells come from the nearest one only.
+    """Check that a rank owns all cells that its neighbours need. Only the nearest rank fills ghost cells.
 
     Raises
     ------

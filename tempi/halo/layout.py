@@ -58,7 +58,7 @@ class Layout:
         )
 
     def steps(self, dimension: int) -> tuple[tuple[int, ...], ...]:
-        """By part: the steps to the blocks that may own it, the preferred one first."""
+        """For each part: the steps to the blocks that may own it, the preferred block first."""
         return _STEPS[self.stagger[dimension]]
 
     def parts(self, dimension: int) -> list[int]:

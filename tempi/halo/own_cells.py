@@ -20,7 +20,7 @@ def copies_of(sent: Sequence[Strided], received: Sequence[Strided]) -> list[_nat
 
 
 def pieces(pairs: Sequence[Pair], most_bytes: int) -> Iterator[list[Pair]]:
-    """Neighbouring pairs together, as long as they are at most `most_bytes`; at least one in each piece."""
+    """Groups of consecutive pairs. A group has at most `most_bytes`, or a single pair."""
     piece: list[Pair] = []
     n_bytes = 0
     for pair in pairs:

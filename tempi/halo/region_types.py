@@ -69,12 +69,12 @@ class Strided:
 
     @property
     def begin(self) -> int:
-        """The lowest address; of no use where there are no cells."""
+        """The lowest address; meaningless if there are no cells."""
         return self.address - below_first(self._axes)
 
     @property
     def end(self) -> int:
-        """The first address above all cells; of no use where there are none."""
+        """The first address above all cells; meaningless if there are no cells."""
         return self.begin + span(self._axes, self.cell_bytes)
 
     @property

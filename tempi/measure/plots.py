@@ -1,4 +1,4 @@
-"""The curves of a profile with their fits: a panel a term, time by payload, a line a layout, one legend."""
+"""The curves of a profile with their fits: a panel for each term, a line for each layout, one legend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for launch parameters: one after the other, each candidate against what it would replace."""
+"""The search for launch parameters. Each candidate is compared with the value that it would replace."""
 
 from __future__ import annotations
 

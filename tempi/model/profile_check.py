@@ -1,4 +1,4 @@
-"""Values out of a profile's JSON, checked: the outcome is good values or one clear line."""
+"""Checked values from the JSON of a profile. Wrong values raise an error of one line."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def preloaded_with(library: Path) -> str:
 
 
 def joined_preload(first: str, last: str) -> str:
-    """Two values of LD_PRELOAD as one, each library once; TEMPI's is the last one's."""
+    """Join two values of LD_PRELOAD, each library once; the library of TEMPI comes from the last one."""
     own = preloads(last)
     names = {Path(path).name for path in own}
     return ":".join([*(path for path in preloads(first) if Path(path).name not in names), *own])

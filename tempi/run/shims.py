@@ -46,7 +46,7 @@ def shim_for(abi: str) -> Path:
 
 
 def proxy_path(abi: str | None = None) -> Path:
-    """The library to name in place of the MPI library where its functions are looked up in its handle.
+    """The library that programs open in place of the MPI library, to look up MPI functions in its handle.
 
     `abi`: by default that of this process's mpi4py, else the only one that is installed.
 

@@ -24,7 +24,7 @@ LIBRARY, HOST, SELF = "library", "host", "self"
 
 
 class Cost(NamedTuple):
-    """Seconds of one message; `crosses`: its bytes are carried by the library, over the network or a port."""
+    """Seconds of one message. `crosses`: the library carries its bytes, over the network or a port."""
 
     strategy: str
     pack_setup: float = 0.0

@@ -1,4 +1,4 @@
-"""One exchange of messages on a cluster: costs and paths of all messages, simulated to the last one's end.
+"""One exchange of messages on a cluster: costs and paths of all messages, and the time until all have ended.
 
 Glossary
     post    the program's call that starts a message; posts of a rank follow each other, receives first

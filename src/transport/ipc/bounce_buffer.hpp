@@ -1,6 +1,6 @@
 // The second form of a direct message: the sender packs into a bounce buffer, which is memory on the receiver's GPU,
-// and the receiver unpacks it. It is used for layouts that do not compose, for memory that cannot be shared, and for
-// large messages of short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN).
+// and the receiver unpacks it. It is used in three cases: the two layouts do not compose; other processes cannot map
+// the receive buffer; the receive has many short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN).
 //
 // The sender reports how many bytes have arrived, in packed order. The receiver unpacks them while later bytes arrive.
 #pragma once
@@ -18,9 +18,9 @@ namespace tempi::message {
 // A message of at least so many bytes is sent and unpacked in chunks.
 inline constexpr std::int64_t kLeastChunkedBytes = 2 << 20;
 
-// The chunks of a message, at either end. The first chunks are small, because the receiver waits for them. The last
-// chunks are small, because no transfer overlaps with their unpacking. The chunks between are large, because each
-// kernel costs microseconds on the link.
+// The sizes of the chunks of a message; both ends compute the same sizes. The first chunks are small, because the
+// receiver waits for them. The last chunks are small, because no transfer overlaps with their unpacking. The chunks
+// between are large, because the link is idle for some microseconds at each new kernel.
 //
 //     64 MiB: chunks of 2, 2, 4, 8, 8, 8, 8, 8, 8, 4, 2, 1, 1 MiB
 class BounceChunkBytes {
@@ -39,7 +39,7 @@ class BounceBuffer {
   static std::unique_ptr<BounceBuffer> make(const PackedBuffer& packed_buffer, ipc::Slot& slot) noexcept;
 
   BounceBuffer(const device::Scope& here, const pack::BoxMove& box_move);
-  ~BounceBuffer();  // kernels that read it are waited for
+  ~BounceBuffer();  // waits for kernels that read it
   BounceBuffer(const BounceBuffer&) = delete;
   BounceBuffer& operator=(const BounceBuffer&) = delete;
 
@@ -49,7 +49,7 @@ class BounceBuffer {
   void unpack(std::int64_t arrived);
   // True if unpack() has queued some unpacking.
   bool has_begun() const { return n_queued_ > 0; }
-  // Queues the rest.
+  // Queues the unpacking of the remaining chunks.
   pack::Queued queue_rest();
 
  private:

@@ -10,8 +10,8 @@
 //   A channel is connected if both entries are paired. Both entries remain paired.
 //   An end may close its own entry only if it has not marked the other entry, or if the other end has not marked this
 //   entry. Therefore, both ends get the same result, in any order of their steps.
-//   The n-th request of a (communicator, peer, tag) that is started on a stream pairs with the n-th request of the
-//   other end.
+//   Requests with the same communicator, peer and tag are numbered in the order of their first start on a stream. The
+//   n-th send pairs with the n-th receive of the other end.
 //   Two processes that share a GPU have no channel: the waiting kernel of one process would prevent the kernel of the
 //   other from running.
 #pragma once

@@ -1,5 +1,5 @@
-// The words of channel ends in GPU memory, which other processes map. They are never freed: a captured graph may use
-// them until the process ends.
+// The words of channel ends: flags and counters (pack::EndWords) in GPU memory, which other processes map. They are
+// never freed, because a captured graph may use them until the process ends.
 #pragma once
 
 #include "device/device.hpp"
@@ -13,7 +13,7 @@ struct EndPlace {
   device::SharedAllocation memory;  // that holds the words
 };
 
-// Zeroes, in the entered context. Throws Error.
+// New words with the value 0, in the context of `here`. Throws Error.
 EndPlace take_end_words(const device::Scope& here);
 
 }  // namespace tempi::message

@@ -1,5 +1,5 @@
-// Requests that only the library handles, in a process that counts its messages. MPI_Cancel and MPI_Start do not name
-// the message and the communicator of a request, so this table keeps them.
+// The messages of requests that only the library handles, in a process that counts messages. MPI_Cancel and MPI_Start
+// get only the request, so this table keeps its message and its communicator.
 #pragma once
 
 #include <array>
@@ -14,14 +14,15 @@
 
 namespace tempi::message {
 
-// A message of the library's, and its communicator's Matcher.
+// A message that the library handles, and where it was counted.
 struct LibraryMessage {
-  bool is_send = false;      // or both, of an MPI_Isendrecv
-  QueuePlace queue_place{};  // of a send the communicator alone
+  bool is_send = false;      // a send, or an MPI_Isendrecv (a send and a receive)
+  QueuePlace queue_place{};  // for a send: only the communicator
 };
 
-// The nonblocking messages of the library, by request. A request's place may be another one's by now, which the handle
-// tells. An entry that two threads wrote at the same time counts as none.
+// The nonblocking messages that the library handles, by request. Several requests share a place in the table; the place
+// has the message of the last one, and the handle tells which one this is. An entry that two threads wrote at the same
+// time is ignored (its sum is wrong).
 class LibraryRequests {
  public:
   void note(Handle request, const LibraryMessage& message) noexcept {
@@ -63,7 +64,7 @@ class LibraryRequests {
 };
 LibraryRequests& library_requests();
 
-// The persistent requests of the library: their messages are counted when they start.
+// The persistent requests that only the library handles. Their messages are counted at each start.
 class PersistentRequests {
  public:
   struct Known {
@@ -77,7 +78,7 @@ class PersistentRequests {
   void note_start(Handle request) noexcept;
   void forget(Handle request) noexcept;
   std::optional<Known> find(Handle request) noexcept;
-  // Before a start on a stream. Nothing: it is not known, or not the first one.
+  // Call it before a start on a stream. Nothing: the request is not known, or was started on a stream before.
   std::optional<Known> find_first_on_stream(Handle request) noexcept;
 
  private:

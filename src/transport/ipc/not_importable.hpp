@@ -1,5 +1,5 @@
-// Allocations of this process that another process of the node cannot map: receives into them are not published to it
-// again.
+// Allocations of this process that another process of the node cannot map. Receives from that process into these
+// allocations are not published again.
 #pragma once
 
 #include <atomic>

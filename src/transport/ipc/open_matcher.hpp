@@ -1,4 +1,4 @@
-// The matcher of a communicator while anybody counts on it, and its end after a failure.
+// The matcher of a communicator, if messages on it are still counted; closing it after a failure.
 #pragma once
 
 #include "base/error.hpp"
@@ -6,11 +6,11 @@
 
 namespace tempi::message {
 
-// Null: nobody counts on the communicator.
+// Null: messages on the communicator are not counted.
 Matcher* open_matcher(Handle comm) noexcept;
 
 void close_matcher(Handle comm, Outcome why) noexcept;
-// Warns.
+// Prints a warning, too.
 void close_after(const Error& error, Handle comm) noexcept;
 
 }  // namespace tempi::message

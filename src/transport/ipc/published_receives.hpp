@@ -7,9 +7,9 @@
 //   segment/segment.hpp)
 //
 // Invariants
-//   A published receive can be claimed only after the receive was posted to the library. It is not published if the
-//   receives of the communicator were closed since it was counted, because the receive of another thread may have been
-//   posted between the two steps.
+//   A receive is first counted, then posted to the library, then published, so that a sender claims only receives that
+//   the library has. If the receives of the communicator were closed between these steps, the receive is not published,
+//   because another thread may have posted a receive in between.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,9 @@ namespace tempi::message {
 
 using ipc::PublishedState;
 
-// A started receive whose buffer may be written by the sender. Its slot is given back when the receive is complete, or
-// when the transfer that keeps the published receive for its next start ends (IpcState::last_published_receive).
+// A started receive into whose buffer the sender may write. Its slot is given back when the receive is complete. A
+// transfer of a persistent receive may keep the slot for the next start (IpcState::last_published_receive), until the
+// transfer ends.
 class PublishedReceive : public std::enable_shared_from_this<PublishedReceive> {
  public:
   PublishedReceive(ipc::Slot& slot, const Matcher::Place& place)
@@ -42,39 +43,39 @@ class PublishedReceive : public std::enable_shared_from_this<PublishedReceive> {
   // For senders in this process.
   pack::PreparedPtr prepared{};
   std::int64_t count = 0;
-  pack::End end{};  // the program's buffer, which is the receive's until it is complete
+  pack::End end{};  // the program's buffer
 
-  std::unique_ptr<BounceBuffer> bounce_buffer{};  // the other place for its bytes
+  std::unique_ptr<BounceBuffer> bounce_buffer{};  // where the sender may put the packed bytes instead
   std::optional<Error> failure{};                 // the bytes are lost
 
   std::int64_t bytes() const { return count * end.layout->size; }
-  // Of a message that is written.
+  // The size of the message that the sender has written.
   std::int64_t written_bytes() const { return slot_.written.load(std::memory_order_relaxed); }
   ipc::Slot& slot() { return slot_; }
   // The receive has ended, and is posted again: from the same process into the same buffer.
   void renew(const Matcher::Place& place);
-  // False: it ends.
+  // False: the object must be destroyed; it cannot be renewed.
   bool may_be_kept();
-  // The library has the receive. False: it is not published.
+  // Publishes the receive, which was posted to the library before. False: it is not published.
   bool post() noexcept;
-  // The receive is complete, or will be by a packed message. True: the sender has written the bytes. `has_come`: the
-  // message has, so that a sender that has not ended its claim sent the FIN message before: waits for its kernel, in
-  // MPI_Test, too.
+  // The receive is complete, or a packed message will complete it. True: the sender has written the bytes. `has_come`:
+  // the library's message has arrived. If the sender has not ended its claim then, it has sent an early FIN, and this
+  // function waits for the sender's kernel, also in MPI_Test.
   bool end_it(bool has_come) noexcept;
-  // True if its sender has begun to write, and has not ended.
+  // True if the sender has begun to write, and has not finished.
   bool is_claimed() const { return slot_.word.load() == word(PublishedState::claimed).bits(); }
-  // True if its sender has not ended: it may begin to write, or has begun.
+  // True if the sender may still begin to write, or has begun and not finished.
   bool is_open() const;
-  // Queues the unpacking of what has arrived in the bounce buffer. False: that has failed.
+  // Queues the unpacking of the bytes that have arrived in the bounce buffer. False: this has failed.
   bool unpack_arrived() noexcept;
   // The receive is complete.
   bool is_ended() const { return is_ended_.load(); }
-  // The program has freed an allocation: revokes the published ones of its memory that nobody has claimed.
+  // The program has freed an allocation: revokes the published receives into it that no sender has claimed.
   static void revoke_in(std::uint64_t allocation) noexcept;
-  // Revokes those that are published of a receive and of later ones of its match queue. False: one is claimed, or was:
-  // the messages up to that one have been sent.
+  // Revokes the published receives of a match queue from `receive` on. False: a sender has claimed one of them, so the
+  // messages up to this one have been sent.
   static bool revoke_from(const QueuePlace& receive) noexcept;
-  // Revokes all. Those returned are claimed, or were.
+  // Revokes all published receives. Returns those that senders have claimed.
   static std::vector<std::shared_ptr<PublishedReceive>> revoke_all() noexcept;
 
  private:
@@ -86,7 +87,7 @@ class PublishedReceive : public std::enable_shared_from_this<PublishedReceive> {
   static std::vector<std::shared_ptr<PublishedReceive>> revoke_if(const Fn& is_one) noexcept;
 
   ipc::Slot& slot_;
-  ipc::MatchQueue* match_queue_;  // another one's when the communicator has ended
+  ipc::MatchQueue* match_queue_;  // may belong to another communicator after this one has ended
   int source_;                    // in MPI_COMM_WORLD
   std::uint64_t n_;
   QueuePlace posted_;
@@ -100,8 +101,8 @@ struct Claim {
   ipc::Slot* slot;
   ipc::PublishedWord word;
 
-  // The bytes are written, or will arrive packed. Call it with the engine's lock. Without it, a second thread could
-  // overwrite the slot's next published receive.
+  // The bytes are written, or will arrive packed. The caller holds the lock of the engine. Without it, a second thread
+  // could overwrite the next published receive of the slot.
   void end(bool is_written) const {
     slot->step_alone(word, is_written ? PublishedState::written : PublishedState::declined);
   }
@@ -120,8 +121,8 @@ struct ClaimedMatch {
   MatchResult matched;
   Claim claim{};
 };
-// Looks for the receive of a message, and claims it. In a match queue of all tags it does so only if
-// `is_next`: no unmatched message to its receiver is before it.
+// Searches for the receive of a message, and claims it. In a match queue of all tags, it does so only with `is_next`:
+// there is no earlier unmatched message to the receiver.
 ClaimedMatch find_match(const SequencedSend& sequenced, bool is_next) noexcept;
 
 }  // namespace tempi::message

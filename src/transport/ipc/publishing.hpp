@@ -5,7 +5,7 @@
 
 namespace tempi::message {
 
-// One GPU reaches the whole buffer.
+// True if one GPU can access the whole buffer.
 bool lies_on_one_gpu(const PackedBuffer& packed_buffer);
 
 // Null: the receive is not published.

@@ -18,19 +18,20 @@ struct ReceivingSlot {
 };
 
 struct PutTarget {
-  std::shared_ptr<const void> owner;  // of the mapping of `box_move`
-  Mappings imported;                  // of the memory that it writes
+  std::shared_ptr<const void> owner;  // keeps the boxes of `box_move` (a composed layout)
+  Mappings imported;                  // of the memory that the put writes
   pack::BoxMove box_move;             // from the sender's layout to the receiver's
 };
-// Nothing: kernels of this process do not reach it, or the two layouts do not compose. `may_come` becomes true if they
-// may reach it later: memory that the receiver has freed is still mapped there.
+// The target of a put into the receive buffer. Nothing: kernels of this process cannot access the buffer, or the two
+// layouts do not compose. `may_come` becomes true if they may access it later: memory that the receiver has freed is
+// still mapped at this address.
 std::optional<PutTarget> target_in(const ReceivingSlot& to, const Transfer& transfer, bool& may_come);
 inline std::optional<PutTarget> target_in(const ReceivingSlot& to, const Transfer& transfer) {
   bool may_come = false;
   return target_in(to, transfer, may_come);
 }
 
-// The same for the bounce buffer that the slot names: packed.
+// The target of a put into the bounce buffer of the slot, which gets the packed bytes.
 std::optional<PutTarget> bounce_target_in(const ReceivingSlot& to, const Transfer& transfer, bool& may_come);
 inline std::optional<PutTarget> bounce_target_in(const ReceivingSlot& to, const Transfer& transfer) {
   bool may_come = false;

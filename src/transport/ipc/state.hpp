@@ -19,12 +19,12 @@ struct IpcState final : TransportState {
   PublishedReceivePtr published_receive{};       // if the sender may write into its buffer
   PublishedReceivePtr last_published_receive{};  // for its next start
   std::shared_ptr<const PublishedLayout> layout{};
-  std::uint64_t buffer = 0;  // names it in its published receives; 0: there was none
+  std::uint64_t buffer = 0;  // number of the buffer in its published receives (ipc::Slot::buffer); 0: not published yet
   // Of a send.
   std::optional<SequencedSend> sequenced{};
-  std::shared_ptr<Put> put{};       // it has claimed a published receive
-  std::shared_ptr<Put> last_put{};  // the same buffer may come again
-  Claim last_claim{};               // of the put that has ended last
+  std::shared_ptr<Put> put{};       // after it has claimed a published receive
+  std::shared_ptr<Put> last_put{};  // reused if the next message goes to the same buffer
+  Claim last_claim{};               // of the last put that has ended
 
   // There may be other memory at the buffer's address.
   void forget_buffer() {
@@ -35,7 +35,7 @@ struct IpcState final : TransportState {
   }
 };
 
-// The one of a transfer that has been posted.
+// The state of a transfer that has been posted.
 inline IpcState& state_of(const Transfer& transfer) { return static_cast<IpcState&>(*transfer.state); }
 
 inline const PublishedReceive* published_in(const Transfer& transfer) {

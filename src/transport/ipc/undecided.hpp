@@ -1,5 +1,6 @@
-// Receives whose numbers are known only when they are complete. While such a receive is open, no receive that may match
-// the same message is published. When it is complete, its message counts in its match queue, and publishing resumes.
+// Undecided receives: their match queue, and their number in it, are known only when they are complete. While such a
+// receive is open (not complete), no receive that may match the same message is published. When it is complete, its
+// message is counted in its match queue, and publishing resumes.
 //
 // Glossary
 //   undecided  a receive from any source; a receive with a tag among receives with MPI_ANY_TAG, or the reverse; a
@@ -21,27 +22,28 @@ namespace tempi::message {
 class Matcher;
 struct Received;
 
-// The undecided receives of one communicator. A thread that completes one may be another one than that which receives:
-// while some are open, all counts of receives are changed with the lock.
+// The undecided receives of one communicator. One thread may post them and another thread may complete them. Therefore,
+// all counts of receives are changed with the lock while some are open.
 struct OpenReceives {
   struct Kind {
     int source, tag;  // wildcards are negative
     int n;
-    bool is_told;  // in the shared segment
+    bool is_told;  // senders see it in the shared segment
   };
   RecursiveMutex<Lock::open_receives> mutex{};
   std::atomic<int> n{0};
   std::vector<Kind> kinds{};
   Matcher* counts = nullptr;  // null: the communicator has ended
 
-  // One of them may match the message of such a receive.
+  // True if one of them may match a message that a receive with these arguments may match.
   bool may_match(int source, int tag) const;
 };
 
-// One undecided receive. If it ends without a word, no receive is published on the communicator from then on.
+// One undecided receive. If it is destroyed before decide() or decide_nothing(), no more receives are published on the
+// communicator.
 class UndecidedReceive final : public Undecided {
  public:
-  // `cancelled`: the match queue that the receive was counted in; else it is not counted yet.
+  // `cancelled`: the counts of the match queue in which the receive was counted; null: it has not been counted yet.
   UndecidedReceive(std::shared_ptr<OpenReceives> all, int source, int tag, Received* cancelled);
   ~UndecidedReceive() override;
   UndecidedReceive(const UndecidedReceive&) = delete;

@@ -1,5 +1,5 @@
-// Messages that only the library handles: they are counted, and their requests are known. Functions of the table
-// `Transport` (transport/transport.hpp), under their names there.
+// Messages that only the library handles: these functions count them and remember their requests. The functions are
+// those of the table `Transport` with the same names (transport/transport.hpp).
 #pragma once
 
 #include "transport/transport.hpp"
