@@ -27,6 +27,7 @@ const ProgramStream& usual_stream() {
 }
 
 constinit thread_local bool thread_ended = false;
+constinit thread_local bool is_in_place_of_stream = false;
 
 struct OfThread {
   ProgramStream stream = usual_stream();
@@ -76,7 +77,12 @@ Scope scope_of(Device& device, const ProgramStream& stream, const Location& loca
 
 }  // namespace
 
+InPlaceOfStream::InPlaceOfStream() noexcept { is_in_place_of_stream = true; }
+InPlaceOfStream::~InPlaceOfStream() { is_in_place_of_stream = false; }
+bool InPlaceOfStream::lives() noexcept { return is_in_place_of_stream; }
+
 bool is_order_asked_here() noexcept {
+  if (InPlaceOfStream::lives()) return false;
   if (order_asked.load(std::memory_order_relaxed) == OrderAsked::unknown && !is_asked_by_option()) return false;
   const OfThread* const own = of_thread();
   return own != nullptr && (has_stream(*own) || !own->of_arrays.empty());

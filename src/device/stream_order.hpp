@@ -49,6 +49,17 @@ class OrderedByMarks {
   const bool is_needed_;
 };
 
+// While it lives, calls of this thread are made behind the work of a stream that waits for them: they wait neither for
+// the program's streams nor for its copies.
+class InPlaceOfStream {
+ public:
+  InPlaceOfStream() noexcept;
+  ~InPlaceOfStream();
+  InPlaceOfStream(const InPlaceOfStream&) = delete;
+  InPlaceOfStream& operator=(const InPlaceOfStream&) = delete;
+  static bool lives() noexcept;  // in this thread
+};
+
 // Earlier work, as marks. Any thread may use them.
 class Earlier {
  public:

@@ -9,6 +9,7 @@
 #include "request/engine.hpp"
 #include "request/finish.hpp"
 #include "request/noted.hpp"
+#include "request/stream_work.hpp"
 #include "request/wait_unpacking.hpp"
 #include "transport/transports.hpp"
 
@@ -205,10 +206,24 @@ int test_some(const Real& real, int count, void* requests, int* n_done, int* ind
   return look_at_some(real, all, n_done, indices, statuses);
 }
 
+namespace {
+
+// A request whose exchanges are queued in streams is freed behind them.
+std::optional<int> taken_by_stream_work(void* request) {
+  const StreamWork* const work = stream_work.load(std::memory_order_acquire);
+  if (work == nullptr || request == nullptr) return {};
+  const std::optional<int> code = work->take_freed(load_handle(request));
+  if (code == MPI_SUCCESS) store_handle(request, request_null());
+  return code;
+}
+
+}  // namespace
+
 int request_free(const Real& real, void* request) {
   Engine::flush();
   const MessagePtr known = request != nullptr ? Engine::get().find(load_handle(request)) : nullptr;
   if (known && known->is_started_on_stream()) return raise(known->comm, MPI_ERR_REQUEST);
+  if (const std::optional<int> code = taken_by_stream_work(request)) return *code;
   MessagePtr message = take(true, request);
   if (!message && request != nullptr) note_free(load_handle(request));
   if (!message) return real.MPI_Request_free(request);

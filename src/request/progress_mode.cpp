@@ -4,6 +4,7 @@
 #include "base/options.hpp"
 #include "mpi/real.hpp"
 #include "request/progress_thread.hpp"
+#include "request/stream_work.hpp"
 
 namespace tempi::message {
 
@@ -28,10 +29,13 @@ void choose_progress_mode(bool has_sessions) noexcept {
 void let_calls_overlap() noexcept { calls_may_overlap = true; }
 
 void end_progress() noexcept {
+  const StreamWork* const work = stream_work.load(std::memory_order_acquire);
+  if (work != nullptr) work->finish();
   let_calls_overlap();
   known_progress_mode = ProgressMode::same_call;  // for sessions that outlive the world
   may_have_progress_thread = false;
   stop_progress_thread();
+  if (work != nullptr) work->end();
 }
 
 }  // namespace tempi::message

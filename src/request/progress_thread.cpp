@@ -19,6 +19,7 @@
 #include "mpi/inside.hpp"
 #include "request/engine.hpp"
 #include "request/progress_mode.hpp"
+#include "request/stream_work.hpp"
 
 namespace tempi::message {
 namespace {
@@ -59,7 +60,10 @@ bool looks_after_sends() { return progress_mode() == ProgressMode::thread; }
 
 const CollectiveWork* collective() { return collective_work.load(std::memory_order_acquire); }
 
+const StreamWork* in_streams() { return looks_after_sends() ? stream_work.load(std::memory_order_acquire) : nullptr; }
+
 bool has_work() {
+  if (in_streams() != nullptr && in_streams()->is_left()) return true;
   if (looks_after_sends() && Engine::get().has_pending()) return true;
   return collective() != nullptr && collective()->is_left();
 }
@@ -101,7 +105,9 @@ Engine::Look look_after_all() {
 
 // False: nothing is left to do. Pending sends end soon; a collective call may wait for another process for long.
 bool look(Interval& interval, bool has_seen_calls, const Inside& inside) {
-  const auto found = has_seen_calls ? Engine::Look::by_others : look_after_all();
+  auto found = has_seen_calls ? Engine::Look::by_others : look_after_all();
+  // Calls of the program do not advance it.
+  if (in_streams() != nullptr && (in_streams()->advance() || in_streams()->is_queued())) found = Engine::Look::useful;
   if (inside.drop_thrown()) warn_once("thrown", "an error handler has thrown in the thread that starts pending sends");
   const bool waits = found == Engine::Look::in_vain && !(looks_after_sends() && Engine::get().has_pending());
   if (found == Engine::Look::by_others || waits) interval.grow();

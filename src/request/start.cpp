@@ -42,14 +42,15 @@ bool is_queued_send(Message* message) {
 bool is_freed(const Message& message) { return message.is(MessageState::ended); }
 
 // `message`: null where none is managed.
-int start_one(const Real& real, Message* message, void* request, device::Location& seen) {
+// `is_for_stream`: the program may have started it again, for the next exchange of its stream.
+int start_one(const Real& real, Message* message, void* request, device::Location& seen, bool is_for_stream = false) {
   if (message == nullptr) {
     Engine::flush();
     device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
     if (request != nullptr) note_start(load_handle(request));
     return real.MPI_Start(request);
   }
-  if (message->is_active() || message->is_started_on_stream() || is_freed(*message))
+  if (message->is_active() || (!is_for_stream && message->is_started_on_stream()) || is_freed(*message))
     return raise(message->comm, MPI_ERR_REQUEST);
   // The library may read arguments of a collective call that are not packed.
   if (message->is_collective()) device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
@@ -94,6 +95,12 @@ int start(const Real& real, void* request) {
   device::Location seen;
   const MessagePtr message = request != nullptr ? Engine::get().find(load_handle(request)) : nullptr;
   return start_one(real, message.get(), request, seen);
+}
+
+int start_for_stream(const Real& real, void* request) {
+  device::Location seen;
+  const MessagePtr message = Engine::get().find(load_handle(request));
+  return start_one(real, message.get(), request, seen, true);
 }
 
 // Order: queued sends last, which MPI-4.1, 3.9, allows. The start of a request of the library finishes all packing

@@ -7,6 +7,8 @@
 namespace tempi::message {
 
 int start(const Real& real, void* request);
+// By the thread that carries out exchanges in the order of a stream.
+int start_for_stream(const Real& real, void* request);
 int start_all(const Real& real, int count, void* requests);
 
 }  // namespace tempi::message

@@ -21,6 +21,7 @@
 #include "request/start.hpp"
 #include "stream/exchanges.hpp"
 #include "stream/on_stream.hpp"
+#include "stream/ordinary.hpp"
 
 namespace tempi::message {
 namespace {
@@ -60,14 +61,16 @@ device::Scope scope_of(device::Device& device, StreamHandle handle, const AllSta
   return {device, context, {handle, context}};
 }
 
-[[noreturn]] void refuse_capture(const Started& one) {
+[[noreturn]] void refuse_capture(const std::string& why_cpu) {
   throw Error(ErrorKind::stream,
-              "a request cannot be captured into a graph, because it has no channel: " + why_ordinary(one));
+              "a request without a channel cannot be captured into a graph, because the CPU waits: " + why_cpu);
 }
 
-void log_ordinary(const AllStarted& all) {
+// `why_cpu`: empty if the thread carries them out.
+void log_ordinary(const AllStarted& all, const std::string& why_cpu) {
   if (!logs(LogLevel::info)) return;
-  for (const Started& one : all) log(LogLevel::info, "an enqueued request has no channel: " + why_ordinary(one));
+  const std::string way = why_cpu.empty() ? ". A thread carries it out" : ". The CPU waits: " + why_cpu;
+  for (const Started& one : all) log(LogLevel::info, "an enqueued request has no channel: " + why_ordinary(one) + way);
 }
 
 device::MarkPtr mark_in(device::Device& device, device::Context context, const device::ProgramStream& stream) {
@@ -77,7 +80,8 @@ device::MarkPtr mark_in(device::Device& device, device::Context context, const d
 // The kernels of an end run one after the other: those of another stream first.
 void come_after_other_streams(const device::Scope& stream, const device::ProgramStream& own, const AllStarted& all) {
   for (const Started& one : all) {
-    std::optional<device::ProgramStream>& last = on_stream(*one.message).last;
+    const OrdinaryRequestPtr ordinary = has_channel(one) ? nullptr : find_ordinary(one.request);
+    std::optional<device::ProgramStream>& last = ordinary ? ordinary->last : on_stream(*one.message).last;
     if (last && last->handle != own.handle) {
       try {
         stream.wait_for(*mark_in(stream.device(), stream.context(), *last));
@@ -89,7 +93,9 @@ void come_after_other_streams(const device::Scope& stream, const device::Program
   }
 }
 
-void queue(const device::Scope& stream, const device::ProgramStream& own, const AllStarted& with_channel) {
+// `others`: those that the thread carries out.
+void queue(const device::Scope& stream, const device::ProgramStream& own, const AllStarted& with_channel,
+           const AllStarted& others) {
   std::vector<EnqueuedEnd> ends;
   ends.reserve(with_channel.size());
   std::int64_t bytes = 0;
@@ -104,22 +110,43 @@ void queue(const device::Scope& stream, const device::ProgramStream& own, const 
   const trace::Span span("queue exchange", {.bytes = bytes, .messages = std::ssize(ends)});
   const bool is_captured = stream.is_capturing();
   if (!is_captured) come_after_other_streams(stream, own, with_channel);
+  if (!is_captured) come_after_other_streams(stream, own, others);
+  std::shared_ptr<ChannelEnd> by_thread;
+  if (!others.empty()) {
+    by_thread = ordinary_exchange(stream, is_captured, others);
+    ends.push_back({&by_thread, false});
+    log_ordinary(others, "");
+  }
   std::shared_ptr<pack::PreparedExchange> exchange;
   {
     const std::lock_guard lock(enqueued_mutex());
     exchange = prepared_exchange(stream, is_captured, ends);
   }
-  exchange->launch(stream, is_captured);  // may wait until the stream has room
-  count_call(Function::stream, Outcome::enqueued, static_cast<std::uint64_t>(bytes));
+  if (by_thread) note_launch(by_thread);
+  try {
+    exchange->launch(stream, is_captured);  // may wait until the stream has room
+  } catch (...) {
+    if (by_thread) take_launch_back(by_thread);
+    throw;
+  }
+  if (!with_channel.empty()) count_call(Function::stream, Outcome::enqueued, static_cast<std::uint64_t>(bytes));
+  if (by_thread) count_call(Function::stream, Outcome::enqueued_by_thread);
 }
 
 // The code of the first end whose peer has died.
 int code_of_lost(const AllStarted& with_channel) {
   for (const Started& one : with_channel) {
     if (on_stream(*one.message).end->is_lost())
-      return raise(one.message->comm, Error(ErrorKind::unexpected,
-                                            "the process at the other end of a request that was "
-                                            "started on a stream has ended"));
+      return raise(one.message->comm, Error(ErrorKind::unexpected, kPeerHasEnded));
+  }
+  return MPI_SUCCESS;
+}
+
+// Of earlier exchanges of these requests.
+int code_of_failed(const AllStarted& by_thread) {
+  for (const Started& one : by_thread) {
+    const OrdinaryRequestPtr known = find_ordinary(one.request);
+    if (const int code = known ? take_failure(*known) : MPI_SUCCESS; code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;
 }
@@ -142,10 +169,11 @@ AllStarted take_started(StreamHandle stream) {
 }
 
 // Behind the work of the stream, for which the CPU has waited.
-int exchange_ordinary_messages(const Real& real, const AllStarted& all) {
+int exchange_ordinary_messages(const Real& real, const AllStarted& all, const std::string& why_cpu) {
   const trace::Span span("ordinary exchange", {.messages = std::ssize(all)});
   count_call(Function::stream, Outcome::enqueued_ordinary);
-  log_ordinary(all);
+  log_ordinary(all, why_cpu);
+  await_ordinary(all);
   Handles handles(all);
   const int n = static_cast<int>(all.size());
   // One after the other: they were started in this order, and MPI_Startall may take any.
@@ -153,7 +181,9 @@ int exchange_ordinary_messages(const Real& real, const AllStarted& all) {
     if (const int code = start(real, handles.bytes.data() + i * kRequestBytes); code != MPI_SUCCESS) return code;
   }
   std::vector<MPI_Status> statuses(all.size());
-  return wait_each(real, n, handles.bytes.data(), statuses.data());
+  const int code = wait_each(real, n, handles.bytes.data(), statuses.data());
+  remember_ordinary(all);
+  return code;
 }
 
 int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
@@ -163,14 +193,16 @@ int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
   const auto first = std::stable_partition(all.begin(), all.end(), has_channel);
   const AllStarted others(std::make_move_iterator(first), std::make_move_iterator(all.end()));
   all.erase(first, all.end());
+  const std::string why_cpu = others.empty() ? "" : why_cpu_waits(others);
   {
     const device::Scope stream = scope_of(*device, handle, all);
-    if (!others.empty() && stream.is_capturing()) refuse_capture(others.front());
-    if (!others.empty()) stream.finish();
-    if (!all.empty()) queue(stream, {handle, stream.context()}, all);
+    if (!why_cpu.empty() && stream.is_capturing()) refuse_capture(why_cpu);
+    if (!why_cpu.empty()) stream.finish();
+    const AllStarted none, &by_thread = why_cpu.empty() ? others : none;
+    if (!all.empty() || !by_thread.empty()) queue(stream, {handle, stream.context()}, all, by_thread);
   }
   const int lost = code_of_lost(all);
-  const int code = others.empty() ? MPI_SUCCESS : exchange_ordinary_messages(real, others);
+  const int code = why_cpu.empty() ? code_of_failed(others) : exchange_ordinary_messages(real, others, why_cpu);
   return code != MPI_SUCCESS ? code : lost;
 }
 

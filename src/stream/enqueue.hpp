@@ -9,8 +9,9 @@
 // A request is exchanged in one of two ways:
 //   channel   the transport lets a kernel write into the buffer of the other end, and wait for the other end
 //             (pack/exchange.hpp). The kernel can be captured into a graph
-//   ordinary  all other requests: the CPU waits for the stream, starts the requests in their order, and waits for them
-//             like MPI_Waitall
+//   ordinary  all other requests: the same kernel waits for the progress thread, which starts the requests in their
+//             order and completes them (stream/ordinary.hpp). At first, and where the thread may not call MPI, the CPU
+//             waits for the stream, starts the requests, and waits for them like MPI_Waitall
 //
 // Invariants
 //   A wait carries out all exchanges that were started on its stream, whichever requests it names, because a peer may

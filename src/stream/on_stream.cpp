@@ -10,6 +10,7 @@
 #include "mpi/errors.hpp"
 #include "request/engine.hpp"
 #include "stream/exchanges.hpp"
+#include "stream/ordinary.hpp"
 
 namespace tempi::message {
 namespace {
@@ -45,6 +46,18 @@ bool has_lost_buffer(const Message& message, device::Location& seen) {
   return !is_there;
 }
 
+// A request without a channel. While exchanges of it are queued, a thread uses its message.
+int start_again(OrdinaryRequest& known, AllStarted& started) {
+  if (const int code = take_failure(known); code != MPI_SUCCESS) return code;
+  if (Message* const message = known.message.get()) {
+    if (message->is_started_on_stream() || (!is_queued(known) && message->is_active()))
+      return raise(message->comm, MPI_ERR_REQUEST);
+    message->on_stream->is_started = true;
+  }
+  started.push_back({known.request, known.message});
+  return MPI_SUCCESS;
+}
+
 bool is_open(const Started& one) {
   return one.message && on_stream(*one.message).end &&
          on_stream(*one.message).end->look(false) == ChannelEnd::State::open;
@@ -64,6 +77,7 @@ OnStream::~OnStream() {
 }
 
 int start_one(Handle request, MessagePtr&& message, AllStarted& started, device::Location& seen) {
+  if (const OrdinaryRequestPtr known = find_ordinary(request)) return start_again(*known, started);
   if (message) {
     if (message->is_active() || message->is_started_on_stream()) return raise(message->comm, MPI_ERR_REQUEST);
     if (!message->on_stream) begin(*message);
@@ -87,6 +101,10 @@ void take_back(const AllStarted& started) {
 bool has_channel(const Started& one) {
   return one.message && on_stream(*one.message).end &&
          on_stream(*one.message).end->look(false) == ChannelEnd::State::connected;
+}
+
+bool shares_gpu(const Started& one) {
+  return one.message && on_stream(*one.message).end && on_stream(*one.message).end->shares_gpu();
 }
 
 bool has_open(const AllStarted& all) { return std::any_of(all.begin(), all.end(), is_open); }

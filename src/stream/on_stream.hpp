@@ -24,6 +24,9 @@ struct OnStream final : StreamState {
   bool is_send = false;
 };
 
+inline constexpr const char* kPeerHasEnded =
+    "the process at the other end of a request that was started on a stream has ended";
+
 inline OnStream& on_stream(const Message& message) { return static_cast<OnStream&>(*message.on_stream); }
 
 // A request that was started on a stream, and that nothing waits for yet.
@@ -39,6 +42,7 @@ int start_one(Handle request, MessagePtr&& message, AllStarted& started, device:
 void take_back(const AllStarted& started);
 
 bool has_channel(const Started& one);
+bool shares_gpu(const Started& one);
 std::string why_ordinary(const Started& one);  // of one without a channel
 // An end that is still searching for the other end.
 bool has_open(const AllStarted& all);

@@ -1,6 +1,7 @@
 // The interface between messages and transports. A transport moves the bytes of a message past the MPI library.
 // request/ and transfer/ call the table `Transport` and name no transport. (The library carries packed bytes without a
-// transport: transfer/packed_buffer.hpp.) Only open_channel and skip_channel may be null. tests/transport/ has a small
+// transport: transfer/packed_buffer.hpp.) Only open_channel, skip_channel and has_lost_peer may be
+// null. tests/transport/ has a small
 // transport, by files, to begin with.
 //
 // For each send of the program the library carries one message, with the program's communicator and tag. So the library
@@ -141,6 +142,8 @@ class ChannelEnd {
   virtual const pack::BoxMove* unpacking() const noexcept = 0;
   virtual bool is_remote() const noexcept = 0;  // to another process
   virtual bool is_lost() const noexcept = 0;    // the process of the other end has ended
+  // Closed: a kernel that waits would keep kernels of the other process from the GPU.
+  virtual bool shares_gpu() const noexcept = 0;
 };
 
 // The answer to open().
@@ -221,6 +224,8 @@ struct Transport {
   // Called instead of open_channel if only the library handles the persistent request, at each of its starts on a
   // stream. The request counts in the pairing of sends and receives, and the other end of its pair gets no channel.
   void (*skip_channel)(Handle request) noexcept;
+  // The process of the only peer of this request has ended. `message` is null if only the library handles the request.
+  bool (*has_lost_peer)(const Message* message, Handle request) noexcept;
 };
 
 // The number of receives that unpack_arrived() may have work for.

@@ -16,8 +16,9 @@ from tempi.testing import FakeStream
 
 when = os.environ["TESTS_DIES"]
 stream, rows, launcher = FakeStream(), shapes()["rows"], os.getppid()
+kinds = (os.environ.get("TESTS_KIND", "device"),) * 2
 WORLD.Set_errhandler(MPI.ERRORS_RETURN)
-requests = [one for rank in range(2) for one in make_pair(WORLD, rank, 1 - rank, 5, rows).requests]
+requests = [one for rank in range(2) for one in make_pair(WORLD, rank, 1 - rank, 5, rows, kinds).requests]
 
 
 def exchange() -> None:

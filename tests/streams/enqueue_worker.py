@@ -20,6 +20,7 @@ from tempi.testing import FakeArray, FakeStream
 WORLD = MPI.COMM_WORLD
 CHANNEL = "enqueued exchanges: kernels of two GPUs, queued in the program's stream"
 ORDINARY = "enqueued exchanges without a channel, for which the CPU waited"
+BY_THREAD = "enqueued exchanges without a channel, by the thread of TEMPI"
 
 
 def counts() -> dict[str, int]:

@@ -319,6 +319,7 @@ constinit const Transport file_transport{
     .forget_buffer = forget_buffer,
     .open_channel = nullptr,
     .skip_channel = nullptr,
+    .has_lost_peer = nullptr,
 };
 
 constexpr std::array<const Transport*, 2> kAll{&file_transport, &ipc_transport};

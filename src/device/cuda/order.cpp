@@ -7,6 +7,7 @@
 #include "device/cuda/current.hpp"
 #include "device/cuda/mark.hpp"
 #include "device/cuda/primary.hpp"
+#include "device/stream_order.hpp"
 
 namespace tempi::device {
 namespace {
@@ -56,7 +57,7 @@ void note_ordered(unsigned long long buffer_id) noexcept {
 }
 
 void order_after_program(const CudaDriver& driver, const CudaAllocation& allocation) noexcept {
-  if (is_ordered(allocation.buffer_id)) return;
+  if (is_ordered(allocation.buffer_id) || InPlaceOfStream::lives()) return;
   const RelaxedCapture relaxed(driver);
   unsigned on = 1;
   const CUresult set = driver.cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, allocation.address);

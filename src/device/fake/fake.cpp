@@ -38,6 +38,13 @@ void Fake::enter(const QueueKey& queue) {
 
 void Fake::leave(Context) noexcept { --entered.depth; }
 
+// The caller holds the mutex.
+void Fake::pause() {
+  mutex_.unlock();
+  std::this_thread::yield();
+  mutex_.lock();
+}
+
 // A kernel that waits for another process goes on while this process does something else.
 void Fake::run_in_background() {
   static constexpr std::chrono::microseconds kBetweenPolls{50};

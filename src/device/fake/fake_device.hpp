@@ -11,6 +11,7 @@
 #include "device/fake/failures.hpp"
 #include "device/fake/memory.hpp"
 #include "device/fake/queues.hpp"
+#include "device/stream_order.hpp"
 
 namespace tempi::device {
 
@@ -32,7 +33,7 @@ inline Context current_context() { return own_queue().context; }
 
 class Fake final : public Device {
  public:
-  Fake() : failures_(text(Option::FAKE_FAIL)), queues_(number(Option::FAKE_SEED)) {}
+  Fake() : failures_(text(Option::FAKE_FAIL)), queues_(number(Option::FAKE_SEED), [this] { pause(); }) {}
 
   std::string name() const override { return "fake"; }
 
@@ -120,7 +121,7 @@ class Fake final : public Device {
   Location find(const void* address) noexcept override {
     const std::lock_guard lock(mutex_);
     const Location found = memory_.locate(address);
-    if (found.on_gpu() && memory_.make_synchronous(address)) finish_legacy_queues();
+    if (found.on_gpu() && !InPlaceOfStream::lives() && memory_.make_synchronous(address)) finish_legacy_queues();
     return found;
   }
   void enter(Context context, Lane lane) override { enter({std::this_thread::get_id(), context, lane, nullptr}); }
@@ -200,6 +201,7 @@ class Fake final : public Device {
   }
   void pass_look(const char* name, const QueueKey& queue);
   void run_in_background();
+  void pause();
 
   Mutex<Lock::fake_device> mutex_;
   FakeMemory memory_;

@@ -50,7 +50,7 @@ void FakeQueues::poll() {
     --first.polls;
     return;
   }
-  if (!first.effect()) return;
+  if (!first.effect()) return pause_();
   queue->second.pop_front();
   if (queue->second.empty()) queues_.erase(queue);
 }

@@ -49,7 +49,9 @@ class FakeQueues {
  public:
   using Effect = std::function<bool()>;  // false: the work is not done, and is tried again
 
-  explicit FakeQueues(std::int64_t seed) : random_(static_cast<std::mt19937::result_type>(seed)) {}
+  // `pause`: lets other threads use the device. It is called while a kernel waits for something outside of the queues.
+  FakeQueues(std::int64_t seed, std::function<void()> pause)
+      : random_(static_cast<std::mt19937::result_type>(seed)), pause_(std::move(pause)) {}
 
   // `after`: a mark that the work waits for.
   void add(const QueueKey& queue, Effect effect, ProgressPtr after = nullptr);
@@ -60,7 +62,7 @@ class FakeQueues {
   std::vector<Effect> end_capture(const QueueKey& queue) { return std::move(captured_.extract(queue).mapped()); }
   bool is_captured(const QueueKey& queue) const { return captured_.contains(queue); }
 
-  void poll();                         // one look at one queue, if any holds work
+  void poll();                         // one look at one queue, if any holds work; may call `pause`
   void finish(const QueueKey& queue);  // until nothing is left in it
   void finish_streams();               // the same of all streams of the program
   void drop(const QueueKey& queue) { queues_.erase(queue); }
@@ -83,6 +85,7 @@ class FakeQueues {
   void lose(QueueKey queue);
 
   std::mt19937 random_;
+  std::function<void()> pause_;
   std::map<QueueKey, std::deque<Operation>> queues_;  // without empty ones
   std::map<QueueKey, std::vector<Effect>> captured_;
   std::set<QueueKey> lost_;  // that have lost their work

@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "peer/peer.hpp"
+#include "request/message.hpp"
 #include "transport/ipc/end_words.hpp"
 #include "transport/ipc/ipc.hpp"
 #include "transport/ipc/library_requests.hpp"
@@ -162,6 +163,7 @@ class IpcChannelEnd final : public ChannelEnd {
   const pack::BoxMove& box_move() const noexcept override { return target_->box_move; }
   const pack::BoxMove* unpacking() const noexcept override { return unpacking_ ? &*unpacking_ : nullptr; }
   bool is_remote() const noexcept override { return !is_own_; }
+  bool shares_gpu() const noexcept override { return shares_gpu_; }
   bool is_lost() const noexcept override {
     return std::atomic_ref(*place_.is_lost).load(std::memory_order_acquire) != 0;
   }
@@ -237,7 +239,8 @@ class IpcChannelEnd final : public ChannelEnd {
   std::string map(Segment& segment, const ChannelEntry& other, bool& may_come) {
     if (!is_own_) {
       const auto own = device().share(device().locate(place_.words));
-      if (device().waits_hold_gpu() && own && own->gpu == other.words.gpu) return "its peer uses the same GPU";
+      shares_gpu_ = device().waits_hold_gpu() && own && own->gpu == other.words.gpu;
+      if (shares_gpu_) return "its peer uses the same GPU";
       bool is_refused = false;
       other_words_ = import_memory(device(), context(), segment, other.words, is_refused);
       may_come = !other_words_ && !is_refused;
@@ -284,6 +287,7 @@ class IpcChannelEnd final : public ChannelEnd {
   Transfer& transfer_;
   const bool is_send_;
   bool is_own_ = false, has_paired_ = false;
+  bool shares_gpu_ = false;
   int rank_ = -1;  // of the other end, in MPI_COMM_WORLD
   State state_ = State::open;
   std::string why_{};
@@ -297,6 +301,22 @@ class IpcChannelEnd final : public ChannelEnd {
 };
 
 }  // namespace
+
+bool has_lost_peer(const Message* message, Handle request) noexcept try {
+  if (!ipc::has_segment()) return false;
+  int rank = -1;
+  if (message == nullptr) {
+    const auto known = persistent_requests().find(request);
+    const auto find = [&](const Matcher& matcher) { rank = matcher.rank_in_world(known->peer); };
+    if (known && known->peer >= 0) Matcher::with(known->comm, find);
+  } else if (!message->is_collective() && message->outs.empty() != message->ins.empty()) {
+    const Transfer& transfer = message->outs.empty() ? message->ins.first() : message->outs.first();
+    if (transfer.peer >= 0) rank = peer::rank_in_world(message->comm, transfer.peer);
+  }
+  return rank >= 0 && ipc::find_peer_segment(ipc::own_job(), rank) != nullptr && !ipc::is_alive(ipc::own_job(), rank);
+} catch (...) {
+  return false;
+}
 
 void skip_channel(Handle request) noexcept try {
   const auto known = persistent_requests().find_first_on_stream(request);

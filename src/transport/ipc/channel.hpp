@@ -23,6 +23,7 @@
 namespace tempi::message {
 
 std::unique_ptr<ChannelEnd> open_channel(Handle comm, Transfer& transfer, bool is_send);
+bool has_lost_peer(const Message* message, Handle request) noexcept;
 void skip_channel(Handle request) noexcept;
 
 }  // namespace tempi::message

@@ -215,6 +215,7 @@ constinit const Transport ipc_transport{
     .forget_buffer = forget_buffer,
     .open_channel = open_channel,
     .skip_channel = skip_channel,
+    .has_lost_peer = has_lost_peer,
 };
 
 }  // namespace tempi::message

@@ -1,0 +1,23 @@
+// Exchanges that streams of the program wait for, and that the progress thread carries out. stream/ includes request/,
+// so request/ calls its functions through these pointers.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "mpi/handle.hpp"
+
+namespace tempi::message {
+
+struct StreamWork {
+  bool (*advance)() noexcept;                             // by the thread; true: a step was made
+  bool (*is_left)() noexcept;                             // for the thread
+  bool (*is_queued)() noexcept;                           // a stream has such an exchange, or will soon reach it
+  std::optional<int> (*take_freed)(Handle req) noexcept;  // the program frees it. A code: it is not freed by the caller
+  void (*finish)() noexcept;                              // MPI ends: returns when nothing is queued
+  void (*end)() noexcept;                                 // the thread has ended: no stream waits any longer
+};
+// Null: there has been none.
+inline std::atomic<const StreamWork*> stream_work{nullptr};
+
+}  // namespace tempi::message

@@ -1,0 +1,62 @@
+// Exchanges of requests without a channel, which the progress thread carries out while the stream waits.
+//
+// The thread is the other end of the exchange: the kernel of pack/exchange.hpp tells it that the stream has come to the
+// exchange, and waits for it, as it does for the sender of a message. The words are in pinned memory.
+//
+//     kernel in the stream                         progress thread
+//     reached = count + 1
+//                                                  starts the requests in the order of the program
+//                                                  queries them until all are complete, and unpacked
+//     waits until its signal > its count           signal = reached
+//     count = count + 1
+//
+// The CPU carries out the first exchange of each request. It allocates the memory and loads the kernels that the later
+// exchanges use: the driver may wait for all kernels to do so, and the kernel waits for the thread.
+//
+// Invariants
+//   Between the exchanges that the thread carries out, it does not touch their requests.
+//   A request that is lost (its peer has ended) is never started again.
+//   A stream does not wait for ever: each error ends the part of a request in an exchange, and so does MPI_Finalize.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "stream/on_stream.hpp"
+
+namespace tempi::message {
+
+// A request that the CPU has exchanged once. With the lock "enqueued", but `last`: that is as in OnStream.
+struct OrdinaryRequest {
+  Handle request;
+  MessagePtr message;  // null: the request is the library's alone
+  std::optional<device::ProgramStream> last{};
+
+  bool is_running = false;  // the thread has started it
+  bool is_lost = false;     // its peer has ended
+  bool is_freed = false;    // by the program
+  bool is_to_free = false;  // by the thread, when its queued exchanges have ended
+  int failure = MPI_SUCCESS;
+};
+using OrdinaryRequestPtr = std::shared_ptr<OrdinaryRequest>;
+
+OrdinaryRequestPtr find_ordinary(Handle request);  // null: it is not known
+// The CPU has exchanged them.
+void remember_ordinary(const AllStarted& all);
+
+// Empty: the thread can carry out the exchange of these requests.
+std::string why_cpu_waits(const AllStarted& all);
+// Before the CPU exchanges them: returns when the thread has ended their exchanges.
+void await_ordinary(const AllStarted& all);
+
+// The end of the exchange at which the thread is, for the entered stream. Throws Error.
+std::shared_ptr<ChannelEnd> ordinary_exchange(const device::Scope& stream, bool is_captured, const AllStarted& all);
+// Around the launch of its kernel.
+void note_launch(const std::shared_ptr<ChannelEnd>& exchange) noexcept;
+void take_launch_back(const std::shared_ptr<ChannelEnd>& exchange) noexcept;
+
+// MPI_SUCCESS, or the code of an exchange that has failed since the last call. It is reported once.
+int take_failure(OrdinaryRequest& request);
+bool is_queued(const OrdinaryRequest& request);
+
+}  // namespace tempi::message
