@@ -3,7 +3,8 @@
 // (transport/ipc/ipc.hpp) and share one launch. The members agree in a call that may wait: a blocking call, the
 // creation of a persistent one (such as MPI_Bcast_init), or a call that makes a communicator with a topology.
 //
-// Kernels carry out reductions, under the same agreement (node_reduction.hpp, later_reductions.hpp).
+// Kernels carry out reductions, under the same agreement (node_reduction.hpp, later_reductions.hpp). Members of several
+// nodes have no common shared memory: their agreement is a call of the library (spanning_reduction.hpp).
 //
 // TEMPI carries out a call by messages if a member has its buffer in GPU memory, and direct messages can reach the
 // buffers of all members. The members vote on this (collective/consensus.hpp). After a vote that passes a blocking call
@@ -33,6 +34,7 @@
 #include "collective/node_reduction.hpp"
 #include "collective/run.hpp"
 #include "collective/schedule.hpp"
+#include "collective/spanning_reduction.hpp"
 #include "peer/peer.hpp"
 #include "segment/own_segment.hpp"
 
@@ -48,6 +50,7 @@ class Agreement final : public peer::Attachment {
 
   // True: neither this member nor the others need the arguments of the call.
   bool is_for_library(const Call& call) const {
+    if (spanning_) return !call.blocks() || !is_node_reduction(call.function);
     return !comm_ && (!consensus_ || call.lifetime == message::Lifetime::plain);
   }
   // In a call that may wait: the members agree, or do not agree (yet). The argument limits the wait for a member that
@@ -83,6 +86,7 @@ class Agreement final : public peer::Attachment {
   std::shared_ptr<OwnComm> comm_{};  // of our messages; null: the members have not agreed
   std::optional<NodeReduction> reduction_{};
   std::optional<LaterReductions> later_reductions_{};
+  std::optional<SpanningReduction> spanning_{};  // of members on several nodes, which carry out nothing else
   std::optional<Neighborhood> neighbors_{};
   std::array<Gap, kByMessages.size()> gaps_{};
   std::vector<SchedulePtr> schedules_;  // the last one used first
