@@ -91,13 +91,17 @@ struct SpanningReduction::Plan {
     if ((own.vote & ReductionVote::impossible) != 0) return;
     if (!nodes.is_carrier()) return;
     carried = carried_by(task, nodes, blocks);
-    const Count count = std::max<Count>(1, carried.total());
+    const Count result = scatters() ? carried.counts[static_cast<std::size_t>(nodes.own)] : 0;
+    const Count count = std::max<Count>(1, carried.total() + result);
     memory.emplace(*own.device, own.at.context, device::MemoryKind::pinned, task.reduced.bytes_of(count));
   } catch (...) {
     warn_fallback("a reduction is done in host memory", caught_error().what());
     own.vote |= ReductionVote::impossible;
   }
 
+  // Of the result: behind the inputs, or in their place. MPICH's MPI_Reduce_scatter copies overlapping memory in place,
+  // and ends the process.
+  Count first_of_result() const { return scatters() ? carried.total() : 0; }
   // For carriers.
   std::byte* carried_at(Count scalars) const { return memory->data() + task.reduced.bytes_of(scalars); }
 };
@@ -237,7 +241,8 @@ int SpanningReduction::reduce_between_nodes(const Plan& plan) const {
   void* const at = plan.carried_at(0);
   const Handle comm = members_->equals->handle;
   if (plan.scatters())
-    return mpi.MPI_Reduce_scatter(MPI_IN_PLACE, at, plan.carried.counts.data(), plan.type, plan.operation, comm);
+    return mpi.MPI_Reduce_scatter(at, plan.carried_at(plan.first_of_result()), plan.carried.counts.data(), plan.type,
+                                  plan.operation, comm);
   const int count = static_cast<int>(plan.carried.total());
   if (plan.task.to == To::all) return mpi.MPI_Allreduce(MPI_IN_PLACE, at, count, plan.type, plan.operation, comm);
   const int root = nodes.node_of[plan.task.root];
@@ -269,10 +274,10 @@ std::vector<MemberBuffers::Target> SpanningReduction::targets_of(const Plan& pla
   return targets;
 }
 
-// The library has moved the part of this node to the beginning. False: it has failed, and no work of it runs.
+// False: it has failed, and no work of it runs.
 bool SpanningReduction::spread_on_node(const Plan& plan) noexcept {
   return is_finished(plan.own, [&](const device::Scope& here) {
-    Count before = 0;
+    Count before = plan.first_of_result();
     for (const Piece& piece : plan.carried.pieces) {
       const std::vector<MemberBuffers::Target> targets = targets_of(plan, piece);
       if (targets.empty()) continue;
