@@ -36,25 +36,6 @@ void warn_not_by_messages(const Error& cause) {
   warn_fallback("the MPI library carries out a collective call", cause.what());
 }
 
-// While it lives, no error handler is told of errors on the communicator.
-class Untold {
- public:
-  explicit Untold(Handle comm) : comm_(comm) {
-    real_pmpi().MPI_Comm_get_errhandler(comm_, &handler_);
-    real_pmpi().MPI_Comm_set_errhandler(comm_, errors_return());
-  }
-  ~Untold() {
-    real_pmpi().MPI_Comm_set_errhandler(comm_, handler_);
-    real_pmpi().MPI_Errhandler_free(&handler_);
-  }
-  Untold(const Untold&) = delete;
-  Untold& operator=(const Untold&) = delete;
-
- private:
-  const Handle comm_;
-  Handle handler_ = 0;
-};
-
 }  // namespace
 
 Agreement* Agreement::of(Handle comm) noexcept {
@@ -64,6 +45,10 @@ Agreement* Agreement::of(Handle comm) noexcept {
 }
 
 Agreement::Agreement(const Group& group) : program_comm_(group.comm) {
+  if (SpanningReduction::is_wanted(group)) {
+    spanning_.emplace();
+    return;
+  }
   const std::uint64_t id = group.is_inter ? 0 : peer::comm_id(group.comm);
   if (id == 0 || group.size > Consensus::kMostMembers) return;
   consensus_ = std::make_shared<Consensus>(group.comm, id, group.rank, group.size);
@@ -73,12 +58,14 @@ void Agreement::communicator_ends() noexcept {
   schedules_.clear();
   reduction_.reset();
   later_reductions_.reset();
+  if (spanning_) spanning_->communicator_ends();
   if (comm_) comm_->is_freed = true;
   comm_ = nullptr;
 }
 
 std::optional<int> Agreement::carry_out(const Call& call, const Group& group, const Ends& ends) {
   const bool is_reduction = is_node_reduction(call.function);
+  if (spanning_) return is_reduction && call.blocks() ? spanning_->carry_out(call, group, ends) : std::optional<int>{};
   const bool is_long = !is_reduction && pattern_of(call.function) == Pattern::from_root && group.size > kMostReceivers;
   if (is_long) return {};
   if (call.lifetime != message::Lifetime::plain) try_to_agree(kRoundLasts);
@@ -99,26 +86,16 @@ void Agreement::try_to_agree(std::chrono::milliseconds lasts) {
   if (consensus_->agrees(round, is_willing, lasts)) make_comm();
 }
 
-// The communicator of our messages is made by a split: a duplicate would call the program's attribute functions. Errors
-// of messages are told by us, to the handler of the program's communicator.
+// Errors of our messages are told by us, to the handler of the program's communicator.
 void Agreement::make_comm() {
-  peer::Creation creation(program_comm_);
   int rank = 0;
   real_pmpi().MPI_Comm_rank(program_comm_, &rank);
-  Handle made = comm_null();
-  {
-    const Untold untold(program_comm_);
-    real_pmpi().MPI_Comm_split(program_comm_, 0, rank, &made);
-  }
-  if (key_of(made) == key_of(comm_null())) {
-    creation.failed();
+  comm_ = make_own_comm(program_comm_, 0, rank);
+  if (!comm_) {
     consensus_.reset();  // calls are the library's for good
     return;
   }
-  real_pmpi().MPI_Comm_set_errhandler(made, errors_return());
-  creation.made(made);
-  message::promise_no_probes(made);
-  comm_ = std::make_shared<OwnComm>(made);
+  message::promise_no_probes(comm_->handle);
   reduction_.emplace(*consensus_);
   later_reductions_.emplace(consensus_, comm_);
 }

@@ -4,7 +4,8 @@
 // that may wait: a blocking call, the creation of a persistent call (such as MPI_Bcast_init), or the creation of a
 // communicator with a topology.
 //
-// Kernels carry out reductions, under the same agreement (node_reduction.hpp, later_reductions.hpp).
+// Kernels carry out reductions, under the same agreement (node_reduction.hpp, later_reductions.hpp). Members of several
+// nodes have no common shared memory: their agreement is a call of the library (spanning_reduction.hpp).
 //
 // TEMPI carries out a call by messages if a member has its buffer in GPU memory, and direct messages can reach the
 // buffers of all members. The members vote on this (collective/consensus.hpp). After a vote that passes a blocking call
@@ -34,6 +35,7 @@
 #include "collective/node_reduction.hpp"
 #include "collective/run.hpp"
 #include "collective/schedule.hpp"
+#include "collective/spanning_reduction.hpp"
 #include "peer/peer.hpp"
 #include "segment/own_segment.hpp"
 
@@ -49,6 +51,7 @@ class Agreement final : public peer::Attachment {
 
   // True: neither this member nor the others need the arguments of the call.
   bool is_for_library(const Call& call) const {
+    if (spanning_) return !call.blocks() || !is_node_reduction(call.function);
     return !comm_ && (!consensus_ || call.lifetime == message::Lifetime::plain);
   }
   // Call it in a call that may wait: the members try to agree. The argument limits the wait for a member that does not
@@ -84,6 +87,7 @@ class Agreement final : public peer::Attachment {
   std::shared_ptr<OwnComm> comm_{};  // for the messages of TEMPI; null: the members have not agreed
   std::optional<NodeReduction> reduction_{};
   std::optional<LaterReductions> later_reductions_{};
+  std::optional<SpanningReduction> spanning_{};  // of members on several nodes, which carry out nothing else
   std::optional<Neighborhood> neighbors_{};
   std::array<Gap, kByMessages.size()> gaps_{};
   std::vector<SchedulePtr> schedules_;  // the last one used first

@@ -113,11 +113,9 @@ bool LaterReductions::agree(ReductionPlace& place, bool is_free, const OwnBuffer
   is_free = is_free && place.votes.may_begin(place.n + 1);
   if (is_free && (own.vote & ReductionVote::impossible) == 0) place.buffers.publish(own, place.votes.own_buffers());
   if (!are_by_kernels(consensus.joined(is_free ? own.vote : ReductionVote::impossible))) return false;
-  const bool has_mapped = place.buffers.map_all(
-      own, [&](std::size_t member) -> const ipc::ReducedBuffers& { return place.votes.buffers_of(member); });
-  const bool have_all_mapped =
-      (consensus.joined(has_mapped ? 0 : ReductionVote::impossible) & ReductionVote::impossible) == 0;
-  place.buffers.note_mapped(have_all_mapped);
+  const bool have_all_mapped = place.buffers.all_reach_all(
+      own, [&](std::size_t member) -> const ipc::ReducedBuffers& { return place.votes.buffers_of(member); },
+      [&](unsigned vote) { return consensus.joined(vote); });
   place.buffers.let_go();
   return have_all_mapped;
 }

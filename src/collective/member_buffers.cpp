@@ -45,7 +45,7 @@ bool describe(const ReductionTask& task, const void* sent, const void* received,
   if (!task.has_output) return true;
   own.output = const_cast<void*>(received);
   const Location to = own.device->locate(own.output);
-  if (!is_usable(own, to, task, own.output, task.to == To::own ? task.count : task.total)) return false;
+  if (!is_usable(own, to, task, own.output, task.has_own_output() ? task.count : task.total)) return false;
   if (task.to == To::own) return true;
   const std::optional<ReducedBuffer> output = exported(own, to, own.output);
   if (output) own.described.output = *output;
@@ -64,6 +64,21 @@ OwnBuffers look_at_buffers(const ReductionTask& task, const void* sent, const vo
     own.vote |= ReductionVote::impossible;
   }
   return own;
+}
+
+bool is_finished(const OwnBuffers& own, FunctionRef<void(const device::Scope& here)> queue) noexcept try {
+  const device::Scope here(*own.device, own.at.context);
+  try {
+    queue(here);
+    here.finish();
+  } catch (...) {
+    here.settle();
+    throw;
+  }
+  return true;
+} catch (...) {
+  warn_fallback("a reduction by a kernel has failed", caught_error().what());
+  return false;
 }
 
 bool MemberBuffers::publish(const OwnBuffers& own, ReducedBuffers& last) {
@@ -99,6 +114,46 @@ bool MemberBuffers::map_all(const OwnBuffers& own, Described described) noexcept
 } catch (...) {
   warn_fallback("a reduction is done in host memory", caught_error().what());
   return false;
+}
+
+unsigned MemberBuffers::published(const OwnBuffers& own, ReducedBuffers& last) {
+  if ((own.vote & ReductionVote::impossible) != 0) return own.vote;
+  return own.vote | (publish(own, last) ? 0 : ReductionVote::is_new);
+}
+
+bool MemberBuffers::all_reach_all(const OwnBuffers& own, Described described, Joined joined) {
+  const bool has_mapped = map_all(own, described);
+  const bool have_all_mapped = (joined(has_mapped ? 0 : ReductionVote::impossible) & ReductionVote::impossible) == 0;
+  note_mapped(have_all_mapped);
+  return have_all_mapped;
+}
+
+bool MemberBuffers::all_reach_all(const OwnBuffers& own, Joined joined) {
+  return all_reach_all(
+      own, [&](std::size_t member) -> const ReducedBuffers& { return consensus_.buffers_of(member); }, joined);
+}
+
+bool MemberBuffers::agree(const OwnBuffers& own, ReducedBuffers& last, Joined joined) {
+  const unsigned all = joined(published(own, last));
+  bool is_agreed = are_by_kernels(all);
+  if (is_agreed && (all & ReductionVote::is_new) != 0) is_agreed = all_reach_all(own, joined);
+  if (!is_agreed) let_go();
+  return is_agreed;
+}
+
+void MemberBuffers::spread(const Reduced& reduced, const device::Scope& here, const void* from, Count count,
+                           std::span<const Target> targets) const {
+  if (count == 0 || targets.empty()) return;
+  pack::GroupReduction of{};
+  of.operation = reduced.operation;  // of one input: a copy
+  of.count = static_cast<std::uint64_t>(count);
+  of.n_inputs = 1;
+  of.inputs[0] = static_cast<const char*>(from);
+  for (const auto& [member, offset] : targets) {
+    of.outputs[of.n_outputs++] =
+        reinterpret_cast<char*>(addresses_[member].output + static_cast<std::uintptr_t>(offset));
+  }
+  pack::launch_reduction(here, reduced.type, of);
 }
 
 // Each process begins with another output: else all would write to one GPU at a time.

@@ -4,6 +4,7 @@
 //   A process writes the description of its buffers only when all others have read the previous description.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/function_ref.hpp"
@@ -38,6 +39,9 @@ struct OwnBuffers {
 // May wait for the program's streams.
 OwnBuffers look_at_buffers(const ReductionTask& task, const void* sent, const void* received) noexcept;
 
+// Queues work in the context of the buffers, and waits for it. False: it has failed, and no work of it runs.
+bool is_finished(const OwnBuffers& own, FunctionRef<void(const device::Scope& here)> queue) noexcept;
+
 class MemberBuffers {
  public:
   explicit MemberBuffers(const Consensus& consensus) : consensus_(consensus), addresses_(consensus.size()) {}
@@ -48,12 +52,28 @@ class MemberBuffers {
   using Described = FunctionRef<const ipc::ReducedBuffers&(std::size_t member)>;
   // False: this process cannot access some of the buffers.
   bool map_all(const OwnBuffers& own, Described described) noexcept;
+  // A vote of all members, joined by "or".
+  using Joined = FunctionRef<unsigned(unsigned own)>;
+  // The first vote of this process on a call: describes the buffers, unless it cannot take part.
+  unsigned published(const OwnBuffers& own, ipc::ReducedBuffers& last);
+  // A vote: each member reaches the buffers that the others have described, without `described` in Consensus.
+  bool all_reach_all(const OwnBuffers& own, Described described, Joined joined);
+  bool all_reach_all(const OwnBuffers& own, Joined joined);
+  // Votes: all members take part, and reach each other's buffers.
+  bool agree(const OwnBuffers& own, ipc::ReducedBuffers& last, Joined joined);
   // Records whether all members have mapped the buffers that were described last.
   void note_mapped(bool by_all) { is_known_ = by_all; }
   void let_go() { mappings_.let_go(); }
 
   // The kernel of this process. `result`, if given, is used in place of its output.
   void launch(const ReductionTask& task, const device::Scope& here, void* result) const;
+  // A copy of scalars at `from` into outputs: bytes behind the beginning of a member's output.
+  struct Target {
+    std::size_t member;
+    std::int64_t offset;
+  };
+  void spread(const Reduced& reduced, const device::Scope& here, const void* from, Count count,
+              std::span<const Target> targets) const;
 
  private:
   struct Addresses {

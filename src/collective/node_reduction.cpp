@@ -13,46 +13,11 @@ constexpr std::int64_t kLeastBroadcastBytes = 2 << 20;
 
 }  // namespace
 
-// The vote of this process.
-unsigned NodeReduction::publish(const OwnBuffers& own) {
-  if ((own.vote & ReductionVote::impossible) != 0) return own.vote;
-  return own.vote | (buffers_.publish(own, consensus_.own_buffers()) ? 0 : ReductionVote::is_new);
-}
-
-// A vote: each member reaches the buffers that the others have described.
-bool NodeReduction::all_reach_all(const OwnBuffers& own) {
-  const bool has_mapped = buffers_.map_all(
-      own, [&](std::size_t member) -> const ipc::ReducedBuffers& { return consensus_.buffers_of(member); });
-  const unsigned all = consensus_.joined(has_mapped ? 0 : ReductionVote::impossible);
-  const bool have_all_mapped = (all & ReductionVote::impossible) == 0;
-  buffers_.note_mapped(have_all_mapped);
-  return have_all_mapped;
-}
-
-// All members take part, and reach each other's buffers.
 bool NodeReduction::agree(const OwnBuffers& own, Gap& gap) {
-  const unsigned all = consensus_.joined(publish(own));
-  bool is_agreed = are_by_kernels(all);
-  if (is_agreed && (all & ReductionVote::is_new) != 0) is_agreed = all_reach_all(own);
-  if (!is_agreed) buffers_.let_go();
+  const bool is_agreed =
+      buffers_.agree(own, consensus_.own_buffers(), [&](unsigned vote) { return consensus_.joined(vote); });
   gap.note_vote(!is_agreed);
   return is_agreed;
-}
-
-// False: it has failed, and no work of it runs.
-bool NodeReduction::reduce(const ReductionTask& task, const OwnBuffers& own, void* result) noexcept try {
-  const device::Scope here(*own.device, own.at.context);
-  try {
-    buffers_.launch(task, here, result);
-    here.finish();
-  } catch (...) {
-    here.settle();
-    throw;
-  }
-  return true;
-} catch (...) {
-  warn_fallback("a reduction by a kernel has failed", caught_error().what());
-  return false;
 }
 
 // Behind the agreement. Nothing: a kernel has failed, and the library can do the call on all members.
@@ -63,7 +28,10 @@ std::optional<int> NodeReduction::execute(const ReductionTask& task, const OwnBu
   try {
     if (task.is_staged() && task.count > 0)
       staged.emplace(*own.device, own.at.context, device::MemoryKind::device, task.bytes());
-    is_done = trace::traced("reduce", [&] { return reduce(task, own, staged ? staged->data() : own.output); });
+    is_done = trace::traced("reduce", [&] {
+      return is_finished(
+          own, [&](const device::Scope& here) { buffers_.launch(task, here, staged ? staged->data() : own.output); });
+    });
   } catch (...) {
     warn_fallback("a reduction by a kernel has failed", caught_error().what());
   }
@@ -101,7 +69,7 @@ std::optional<NodeReduction::Broadcast> NodeReduction::plan_broadcast(const Grou
   if (!type.is_dense || type.lower_bound != 0 || bytes < kLeastBroadcastBytes) return {};
   const ReductionTask task = broadcast_task(bytes, group, ends.root);
   const Broadcast planned{task, look_at_buffers(task, ends.in.address, ends.in.address)};
-  if ((publish(planned.own) & ReductionVote::impossible) != 0) return {};
+  if ((buffers_.published(planned.own, consensus_.own_buffers()) & ReductionVote::impossible) != 0) return {};
   buffers_.let_go();
   return planned;
 } catch (...) {  // what the library refuses is told by the call
@@ -109,7 +77,7 @@ std::optional<NodeReduction::Broadcast> NodeReduction::plan_broadcast(const Grou
 }
 
 std::optional<int> NodeReduction::carry_out(const Broadcast& planned, const Call& call, const Group& group) {
-  if (!all_reach_all(planned.own)) return {};
+  if (!buffers_.all_reach_all(planned.own, [&](unsigned vote) { return consensus_.joined(vote); })) return {};
   return execute(planned.task, planned.own, call, group);
 }
 

@@ -43,11 +43,8 @@ class NodeReduction {
   std::optional<int> carry_out(const Broadcast& planned, const Call& call, const Group& group);
 
  private:
-  unsigned publish(const OwnBuffers& own);
-  bool all_reach_all(const OwnBuffers& own);
   bool agree(const OwnBuffers& own, Gap& gap);
   std::optional<int> execute(const ReductionTask& task, const OwnBuffers& own, const Call& call, const Group& group);
-  bool reduce(const ReductionTask& task, const OwnBuffers& own, void* result) noexcept;
 
   Consensus& consensus_;
   std::array<Gap, kNodeReductions.size()> gaps_{};

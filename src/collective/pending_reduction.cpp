@@ -5,10 +5,6 @@
 
 namespace tempi::collective {
 
-OwnComm::~OwnComm() {
-  if (is_freed) real_pmpi().MPI_Comm_free(&handle);
-}
-
 PendingReduction::PendingReduction(std::shared_ptr<ReductionPlace> place, const ReductionTask& task, OwnBuffers own,
                                    const LibraryReduction& library)
     : place_(std::move(place)), n_(++place_->n), task_(task), own_(std::move(own)), library_(library) {}

@@ -26,21 +26,11 @@
 #include "base/error.hpp"
 #include "collective/library_reduction.hpp"
 #include "collective/member_buffers.hpp"
+#include "collective/own_comm.hpp"
 #include "collective/reduction_votes.hpp"
 #include "device/staging.hpp"
 
 namespace tempi::collective {
-
-// A communicator of TEMPI. It is freed after its last user if its members end it.
-struct OwnComm {
-  Handle handle;
-  bool is_freed = false;
-
-  explicit OwnComm(Handle made) : handle(made) {}
-  ~OwnComm();
-  OwnComm(const OwnComm&) = delete;
-  OwnComm& operator=(const OwnComm&) = delete;
-};
 
 // Data that the pending reductions of a communicator share. It exists until the last of them has ended, also if the
 // communicator ends earlier.

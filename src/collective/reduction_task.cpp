@@ -10,14 +10,6 @@ using To = ReductionTask::To;
 constexpr std::int64_t kSliceUnitBytes = 128;    // a line of the L2 cache
 constexpr std::int64_t kLeastSliceBytes = 4096;  // smaller slices cost a launch each and save nothing
 
-// The part-th of n parts, of whole units.
-void take_part(ReductionTask& task, std::int64_t part, std::int64_t n_parts) {
-  const std::int64_t units = (task.total_bytes() + kSliceUnitBytes - 1) / kSliceUnitBytes;
-  const Count length = (units + n_parts - 1) / n_parts * kSliceUnitBytes / task.reduced.bytes_of(1);
-  task.first = std::min(part * length, task.total);
-  task.count = std::min(length, task.total - task.first);
-}
-
 std::int64_t n_slices(std::int64_t bytes, std::int64_t most) {
   return std::clamp<std::int64_t>((bytes + kLeastSliceBytes - 1) / kLeastSliceBytes, 1, most);
 }
@@ -82,6 +74,13 @@ std::optional<ReductionTask> reduction_task(Function function, const Group& grou
   if (task.total <= 0 || task.count < 0) return {};
   if (task.to != To::own) choose_slice(task, group, ends);
   return task;
+}
+
+void take_part(ReductionTask& task, std::int64_t part, std::int64_t n_parts) {
+  const std::int64_t units = (task.total_bytes() + kSliceUnitBytes - 1) / kSliceUnitBytes;
+  const Count length = (units + n_parts - 1) / n_parts * kSliceUnitBytes / task.reduced.bytes_of(1);
+  task.first = std::min(part * length, task.total);
+  task.count = std::min(length, task.total - task.first);
 }
 
 ReductionTask broadcast_task(std::int64_t bytes, const Group& group, int root) {

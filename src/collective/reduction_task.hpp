@@ -57,13 +57,16 @@ struct ReductionTask {
   Count total;                        // scalars of an input
   Count first, count;                 // the slice
   std::size_t first_input, n_inputs;  // processes that follow each other
-  enum class To : std::uint8_t { all, root, all_but_root, own } to;
+  // own: each process writes its own output; spread: processes write blocks into the outputs of others
+  enum class To : std::uint8_t { all, root, all_but_root, own, spread } to;
   std::size_t root;
   bool is_in_place, has_output;
 
   std::int64_t offset() const { return reduced.bytes_of(first); }
   std::int64_t bytes() const { return reduced.bytes_of(count); }
   std::int64_t total_bytes() const { return reduced.bytes_of(total); }
+  // A block of the result: of `count` scalars.
+  bool has_own_output() const { return to == To::own || to == To::spread; }
   // True: the result is kept in separate memory until all kernels are complete.
   bool is_staged() const { return is_in_place && to == To::own; }
   // True: if a kernel fails, a part of its inputs may already be overwritten.
@@ -72,6 +75,9 @@ struct ReductionTask {
 
 // Nothing: no member can carry out the call by a kernel. `ends` are described.
 std::optional<ReductionTask> reduction_task(Function function, const Group& group, const Ends& ends);
+
+// The part-th of n parts of an input, of whole cache lines.
+void take_part(ReductionTask& task, std::int64_t part, std::int64_t n_parts);
 
 // The share in a broadcast of so many bytes, by slices. `root`: a valid rank.
 ReductionTask broadcast_task(std::int64_t bytes, const Group& group, int root);

@@ -6,7 +6,7 @@ All ranks draw the same case from its seed, and know what the others contribute.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from typing import Any, NamedTuple
 
@@ -223,13 +223,18 @@ def gets_result(case: Case) -> bool:
     return case.operation != "Exscan" or comm().rank > 0
 
 
-def expected(case: Case, sizes: Sizes) -> Values:
+def expected(case: Case, sizes: Sizes, nodes: Sequence[Sequence[int]] = ()) -> Values:
+    """In the order of the ranks; of several nodes, in that of the nodes, after the order of the ranks of each."""
     n, rank = comm().size, comm().rank
     contributors = range(n)
     if case.operation in ("Scan", "Exscan"):
         contributors = range(rank + (case.operation == "Scan"))
+    operation = numpy_operation(case)
     with np.errstate(over="ignore"):
-        whole: Values = reduce(numpy_operation(case), [values(case, one, sizes.whole) for one in contributors])
+        of_nodes = [
+            reduce(operation, [values(case, one, sizes.whole) for one in node]) for node in nodes or [contributors]
+        ]
+        whole: Values = reduce(operation, of_nodes)
     return whole[sizes.first : sizes.first + sizes.own]
 
 
@@ -270,16 +275,20 @@ class Reduction:
         sent = MPI.IN_PLACE if self.in_place else [self.out.at, count, mpi_datatype(self.case.datatype)]
         return arguments(self.case, self.sizes, sent, self.into)
 
-    def check(self) -> Values:
-        """The result of this rank."""
+    def check(self, compared: Callable[[Case, Values, Sizes], None] | None = None) -> Values:
+        """The result of this rank; `compared` checks it in another way than the order of the ranks."""
         np.testing.assert_array_equal(self.out.read(), self.mine)
         result = self.into.read()
         if gets_result(self.now):
-            compare(self.now, result[: self.sizes.own], expected(self.now, self.sizes))
+            (compared or _compare_in_order)(self.now, result[: self.sizes.own], self.sizes)
             np.testing.assert_array_equal(result[self.sizes.own :], self.before_call[self.sizes.own :])
         elif self.case.operation == "Reduce":
             np.testing.assert_array_equal(result, self.before_call)
         return result
+
+
+def _compare_in_order(case: Case, found: Values, sizes: Sizes) -> None:
+    compare(case, found, expected(case, sizes))
 
 
 def check(case: Case, kind: str = "device") -> bool:

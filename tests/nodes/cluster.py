@@ -64,5 +64,12 @@ def job(hosts: Hosts, per_host: int, environment: Mapping[str, str], cyclic: boo
     return uneven_job(hosts, [per_host] * len(hosts.names), environment, cyclic)
 
 
-def uneven_job(hosts: Hosts, per_host: Sequence[int], environment: Mapping[str, str], cyclic: bool = False) -> Ranks:
-    return Ranks(sum(per_host), environment, launcher=launcher(hosts, per_host, cyclic), folder=hosts.folder)
+def uneven_job(
+    hosts: Hosts,
+    per_host: Sequence[int],
+    environment: Mapping[str, str],
+    cyclic: bool = False,
+    special: Mapping[int, Mapping[str, str]] | None = None,
+) -> Ranks:
+    size = sum(per_host)
+    return Ranks(size, environment, special, launcher=launcher(hosts, per_host, cyclic), folder=hosts.folder)

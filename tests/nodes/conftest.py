@@ -13,7 +13,7 @@ from hosts import Hosts, why_not
 from support import needs
 
 # Ranks and cases of these folders run on several hosts, too.
-sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("send", "halo", "placement")]
+sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("send", "halo", "placement", "collective")]
 
 
 def made(n: int, factory: pytest.TempPathFactory) -> Iterator[Hosts]:
