@@ -159,6 +159,11 @@ TEMPI_WIN_CREATE(MPI_Win_create_c, Aint)
               }))
 TEMPI_WIN_ALLOCATE(MPI_Win_allocate, int)
 TEMPI_WIN_ALLOCATE(MPI_Win_allocate_c, Aint)
+#define TEMPI_WIN_ALLOCATE_SHARED(entry, Unit)                                                 \
+  TEMPI_ENTRY(entry, (Aint bytes, Unit unit, Handle info, Handle comm, void* base, void* win), \
+              call_if_there(real.entry, bytes, unit, info, comm, base, win))
+TEMPI_WIN_ALLOCATE_SHARED(MPI_Win_allocate_shared, int)
+TEMPI_WIN_ALLOCATE_SHARED(MPI_Win_allocate_shared_c, Aint)
 #define TEMPI_SHARED_QUERY(entry, Unit)                                           \
   TEMPI_ENTRY(entry, (Handle win, int rank, Aint* bytes, Unit* unit, void* base), \
               shared_query(win, rank, bytes, unit, base,                          \

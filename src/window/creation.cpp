@@ -1,5 +1,7 @@
 #include "window/creation.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "collective/blocks.hpp"
@@ -9,6 +11,7 @@
 #include "machine/cuda_aware.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/real.hpp"
 #include "request/engine.hpp"
 #include "sharing/exports.hpp"
 #include "window/device_memory.hpp"
@@ -69,6 +72,14 @@ WindowPtr agreed_window(const Given& given, Handle comm, WindowVotes& votes) {
   return window;
 }
 
+// The library's window, if all parts are in GPU memory: it has no memory. Open MPI 4.1 has no other windows than shared
+// ones where processes may not read each other's memory (CMA), as in most containers.
+int create_empty(const Given& given, Handle comm, const void* win) {
+  void* none = nullptr;
+  const int unit = static_cast<int>(std::min<Aint>(given.unit, std::numeric_limits<int>::max()));
+  return real_pmpi().MPI_Win_allocate_shared(0, unit, info_null(), comm, &none, const_cast<void*>(win));
+}
+
 int create_voted(const Given& given, Handle comm, const void* win, MakeWindow library) {
   collective::check(comm);
   WindowVotes* const votes = WindowVotes::of(comm);
@@ -76,7 +87,10 @@ int create_voted(const Given& given, Handle comm, const void* win, MakeWindow li
   if (votes == nullptr) return wants_gpu ? refuse_alone(given, comm, win, library) : library(given.base, given.bytes);
   if (votes->joined(wants_gpu ? kHasGpuPart : 0) == 0) return library(given.base, given.bytes);
   WindowPtr window = agreed_window(given, comm, *votes);
-  const int code = given.is_on_gpu() ? library(nullptr, 0) : library(given.base, given.bytes);
+  const bool has_memory = window->has_host_part();
+  const int code = !has_memory         ? create_empty(given, comm, win)
+                   : given.is_on_gpu() ? library(nullptr, 0)
+                                       : library(given.base, given.bytes);
   if (code == MPI_SUCCESS) add(load_handle(win), std::move(window));
   return code;
 }
@@ -95,6 +109,7 @@ int guarded(Handle comm, FunctionRef<int()> fn) noexcept {
 
 Given allocated(Aint bytes, Aint unit, Asked asked) {
   Given given{nullptr, bytes, unit};
+  given.is_allocated = true;
   if (asked == Asked::host || bytes <= 0) return given;
   try {
     const auto memory = std::make_shared<DeviceMemory>(bytes);
@@ -172,12 +187,20 @@ int free(void* win, FunctionRef<int()> library) noexcept {
 
 int get_attribute(Handle win, int keyval, void* value, int* flag, FunctionRef<int()> library) noexcept {
   const WindowPtr window = find(win);
-  const bool is_ours = window && window->given().is_on_gpu() && (keyval == MPI_WIN_BASE || keyval == MPI_WIN_SIZE);
-  if (!is_ours || value == nullptr || flag == nullptr) return library();
+  if (!window || value == nullptr || flag == nullptr) return library();
   const Given& given = window->given();
+  const bool has_memory = window->has_host_part();
+  if (keyval == MPI_WIN_CREATE_FLAVOR && !has_memory) {
+    static constexpr int created = MPI_WIN_FLAVOR_CREATE, allocated = MPI_WIN_FLAVOR_ALLOCATE;
+    *static_cast<const int**>(value) = given.is_allocated ? &allocated : &created;
+  } else if (keyval == MPI_WIN_BASE && (given.is_on_gpu() || !has_memory)) {
+    *static_cast<void**>(value) = given.base;
+  } else if (keyval == MPI_WIN_SIZE && given.is_on_gpu()) {
+    *static_cast<const Aint**>(value) = &given.bytes;
+  } else {
+    return library();
+  }
   *flag = 1;
-  if (keyval == MPI_WIN_BASE) *static_cast<void**>(value) = given.base;
-  else *static_cast<const Aint**>(value) = &given.bytes;
   return MPI_SUCCESS;
 }
 

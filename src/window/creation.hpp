@@ -27,7 +27,7 @@ int attach(const void* base, Aint bytes, Handle win, FunctionRef<int()> library)
 
 int free(void* win, FunctionRef<int()> library) noexcept;
 
-// Values of MPI_WIN_BASE and MPI_WIN_SIZE of a window whose GPU part the library does not know.
+// Values of MPI_WIN_BASE, MPI_WIN_SIZE and MPI_WIN_CREATE_FLAVOR that the library does not know.
 int get_attribute(Handle win, int keyval, void* value, int* flag, FunctionRef<int()> library) noexcept;
 
 // A GPU part as kernels of this process reach it, for MPI_Win_shared_query. Of MPI_PROC_NULL: the first part with any

@@ -36,6 +36,7 @@ struct Given {
   device::Location location{};          // of a GPU part; else of kind host
   std::shared_ptr<const void> owner{};  // of memory that is TEMPI's
   std::string failure{};                // why there is no GPU memory, though the program asks for some
+  bool is_allocated = false;            // by MPI_Win_allocate, not MPI_Win_create
   bool is_on_gpu() const { return location.kind == device::MemoryKind::device; }
 };
 

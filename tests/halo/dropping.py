@@ -9,6 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 import tempi
+from support.memory import on_real_gpu
 
 COMM = MPI.COMM_WORLD
 
@@ -21,12 +22,18 @@ def new_array(kind: str, n: int, value: int):
     values = np.full((n, n), value, np.int64)
     if kind == "host":
         return values
+    if on_real_gpu():
+        import cupy
+
+        return cupy.asarray(values)
     from tempi.testing import FakeArray
 
     return FakeArray.from_numpy(values)
 
 
 def contents_of(array) -> np.ndarray:
+    if on_real_gpu() and not isinstance(array, np.ndarray):
+        return array.get()
     return array if isinstance(array, np.ndarray) else array.to_numpy()
 
 

@@ -10,6 +10,7 @@ from halo_cases import Field
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support import needs
 from support.effort import examples
 
 WIDTHS = ((1, 2), (2, 1))
@@ -49,6 +50,7 @@ def test_a_periodic_grid_has_no_faces(ranks):
     assert ranks(2, preload=False).call(worker.calls, grid) == [[], []]
 
 
+@needs.fake_device("arrays of the fake device")
 @pytest.mark.parametrize("options", [{}, {"TEMPI_STRATEGY": "direct"}], ids=["packed", "direct"])
 def test_a_function_that_queues_its_work(ranks, options):
     ranks(2, TEMPI_DEVICE="fake", **options).call(worker.on_a_stream)

@@ -5,6 +5,7 @@ import halo_worker as worker
 import pytest
 from halo_cases import Field, Halo
 
+from support import needs
 from support.ranks import Ranks
 
 
@@ -137,6 +138,7 @@ def test_an_exception_inside_with_is_not_hidden(ranks):
     ]
 
 
+@needs.fake_device("arrays of the fake device")
 def test_gpu_arrays_that_nobody_reaches(ranks):
     found = ranks(1, preload=False, TEMPI_DEVICE="fake").call(worker.error_of, cases.device_arrays)
     assert found[0][0] == "RuntimeError"
@@ -159,6 +161,7 @@ def test_gpu_arrays_that_the_shim_does_not_reach(ranks):
         (True, cases.array_that_says_it_is_on_a_gpu_beside_one_that_does_not, "TEMPI does not reach it either"),
     ],
 )
+@needs.fake_device("arrays of the fake device")
 def test_host_and_gpu_arrays_together_need_the_shim(ranks, preload, case, advice):
     job = ranks(1, preload=preload, TEMPI_DEVICE="fake", TEMPI_CUDA_AWARE="1")
     ((name, text),) = job.call(worker.error_of, case)
@@ -167,6 +170,7 @@ def test_host_and_gpu_arrays_together_need_the_shim(ranks, preload, case, advice
     assert advice in text
 
 
+@needs.fake_device("arrays of the fake device")
 def test_a_gpu_without_memory_left_on_one_rank():
     """All ranks raise and free their resources: the next exchange works."""
     fails = {1: {"TEMPI_FAKE_FAIL": "allocate:2"}}  # the first is check_reach's
@@ -178,6 +182,7 @@ def test_a_gpu_without_memory_left_on_one_rank():
         job.call(worker.exchange, Halo((2, 1), (8, 8), ((1, 1),) * 2, (True,) * 2, fields=(Field(kind="device"),)))
 
 
+@needs.fake_device("arrays of the fake device")
 def test_gpu_arrays_that_overlap(ranks):
     ((name, text),) = ranks(1, TEMPI_DEVICE="fake").call(worker.error_of, cases.device_arrays_that_overlap)
     assert (name, text.partition(":")[0]) == ("ValueError", "arrays 0 and 1 share memory")

@@ -19,7 +19,7 @@ def test_views_of_torch(ranks):
 @needs.jax()
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_arrays_of_jax(ranks, dtype):
-    for error in ranks(3, preload=False).call(worker.of_jax, dtype, timeout=60):
+    for error in ranks(3, XLA_PYTHON_CLIENT_PREALLOCATE="false").call(worker.of_jax, dtype, timeout=60):
         assert dtype == "bfloat16" or "array 0 is read-only" in error
 
 

@@ -9,6 +9,7 @@ from halo_strategies import dims_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support import needs
 from support.effort import examples
 from support.messages import KINDS
 
@@ -95,6 +96,7 @@ def test_errors_on_all_ranks(ranks, make, kind, words):
     assert kind in {name for name, _ in found} <= {kind, "ValueError"}
 
 
+@needs.fake_device("arrays of the fake device")
 def test_gpu_arrays_need_out(ranks):
     for name, text in ranks(2, **FAKE).call(halo_worker.error_of, cases.gpu_array_without_out):
         assert (name, text) == ("ValueError", "the array is in GPU memory: pass out, an array of the same library")

@@ -36,6 +36,14 @@ def test_attributes_are_those_of_the_program(job, kind):
     job(2).call(worker.attributes, kind)
 
 
+def test_libraries_without_windows_over_memory_of_other_processes(job):
+    """Open MPI 4.1 has windows over given memory only where processes may read each other's memory."""
+    without = job(3, OMPI_MCA_btl_vader_single_copy_mechanism="none")
+    without.call(worker.attributes, "device")
+    without.call(worker.sums_of_all, "device", "host", 10, "lock all")
+    without.call(allocation.allocates, ("device",) * 3, 2)
+
+
 @pytest.mark.parametrize("sync", ["fence", "lock all"])
 @pytest.mark.parametrize("origin", ["device", "host"])
 def test_concurrent_accumulates_are_all_counted(job, origin, sync):
