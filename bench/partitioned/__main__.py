@@ -6,6 +6,8 @@
 
 Each time is from the sender's call to the receiver's: of the whole message, and of the first partition, after
 whose MPI_Pready the sender makes no MPI call. All bytes are checked.
+
+In host memory, Open MPI 5.0 itself moves rows with gaps wrongly, and may hang.
 """
 
 from __future__ import annotations
