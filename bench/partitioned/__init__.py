@@ -1,0 +1,1 @@
+"""``python -m bench.partitioned``: partitions that are sent one by one, compared with one message."""
