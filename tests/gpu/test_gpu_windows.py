@@ -8,7 +8,7 @@ import pytest
 from support.ranks import Ranks
 
 WINDOWS = Path(__file__).resolve().parent.parent / "window"
-# Where processes may not read each other's memory (CMA), as in many containers, Open MPI 4.1 has windows over host memory
+# In many containers, processes may not read each other's memory (CMA). There, Open MPI 4.1 has windows over host memory
 # by this mechanism only.
 OPTIONS = {"TESTS_MEMORY": "gpu", "TEMPI_NO_DIRECT": "0", "OMPI_MCA_btl_vader_single_copy_mechanism": "emulated"}
 
