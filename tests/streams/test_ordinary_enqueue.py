@@ -60,6 +60,7 @@ def test_an_error_is_reported_by_the_next_call(kind):
     assert "truncated" in told.lower()
 
 
+@needs.function("Allgather_init")
 def test_persistent_collectives(ranks):
     for counts in ranks(2, **FAKE).call(worker.a_reused_buffer_of_a_persistent_collective, 4):
         assert counts[BY_THREAD] == 3

@@ -6,7 +6,7 @@ import window_errors_worker as errors
 import window_programs_worker as programs
 import windows_worker as worker
 
-from support import effort
+from support import effort, needs
 
 OPTIONS = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0"}
 PER_TEST = 60
@@ -72,6 +72,7 @@ def test_a_put_that_ends_within_an_element_writes_nothing_else(job):
     job(3).call(worker.shorter_than_an_element, 60, timeout=60)
 
 
+@needs.fake_device("streams of the fake device")
 @pytest.mark.parametrize("sync", worker.SYNCS)
 def test_accesses_come_behind_the_streams_of_the_program(job, sync):
     job(2).call(worker.behind_a_stream, sync, timeout=60)
