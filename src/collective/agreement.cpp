@@ -49,6 +49,7 @@ Agreement::Agreement(const Group& group) : program_comm_(group.comm) {
     spanning_.emplace();
     return;
   }
+  if (!ipc::has_segment()) return;
   const std::uint64_t id = group.is_inter ? 0 : peer::comm_id(group.comm);
   if (id == 0 || group.size > Consensus::kMostMembers) return;
   consensus_ = std::make_shared<Consensus>(group.comm, id, group.rank, group.size);

@@ -29,6 +29,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/options.hpp"
 #include "collective/consensus.hpp"
 #include "collective/gap.hpp"
 #include "collective/later_reductions.hpp"
@@ -97,6 +98,7 @@ class Agreement final : public peer::Attachment {
 
 // True: messages, or a kernel of each member, may carry out the call. All members must count it.
 inline bool is_counted(Function function) noexcept {
+  if (is_node_reduction(function) && flag(Option::REDUCE_NODES)) return true;  // a node without GPUs has no segment
   return (may_be_by_messages(function) || is_node_reduction(function)) && ipc::has_segment();
 }
 

@@ -1,31 +1,10 @@
 #include "collective/own_comm.hpp"
 
 #include "mpi/real.hpp"
+#include "mpi/untold.hpp"
 #include "peer/ids.hpp"
 
 namespace tempi::collective {
-namespace {
-
-// While it lives, no error handler is told of errors on the communicator.
-class Untold {
- public:
-  explicit Untold(Handle comm) : comm_(comm) {
-    real_pmpi().MPI_Comm_get_errhandler(comm_, &handler_);
-    real_pmpi().MPI_Comm_set_errhandler(comm_, errors_return());
-  }
-  ~Untold() {
-    real_pmpi().MPI_Comm_set_errhandler(comm_, handler_);
-    real_pmpi().MPI_Errhandler_free(&handler_);
-  }
-  Untold(const Untold&) = delete;
-  Untold& operator=(const Untold&) = delete;
-
- private:
-  const Handle comm_;
-  Handle handler_ = 0;
-};
-
-}  // namespace
 
 OwnComm::~OwnComm() {
   if (is_freed) real_pmpi().MPI_Comm_free(&handle);

@@ -203,7 +203,7 @@ std::optional<int> SpanningReduction::carry_out(const Call& call, const Group& g
 // Behind the agreement. Nothing: a kernel has failed, and the library can do the call on all members.
 std::optional<int> SpanningReduction::execute(const Plan& plan, const Call& call, const Group& group) {
   bool is_done = trace::traced("reduce", [&] { return reduce_on_node(plan); });
-  if (plan.scatters() && plan.task.is_in_place) members_->consensus->joined(0);
+  if (plan.scatters()) members_->consensus->joined(0);  // some members may be in place
   const int code = trace::traced("library collective", [&] { return reduce_between_nodes(plan); });
   is_done = is_done && code == MPI_SUCCESS && trace::traced("spread", [&] { return spread_on_node(plan); });
   const bool is_lost = plan.task.may_lose_inputs() || code != MPI_SUCCESS;

@@ -14,6 +14,7 @@
 // OrderedByMarks while it locates the memory, and lets its queue wait (Earlier::hold_back).
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -48,6 +49,9 @@ class OrderedByMarks {
  private:
   const bool is_needed_;
 };
+
+// Some stream of the program waits, or has waited, for MPI calls by a thread of TEMPI.
+inline std::atomic<bool> streams_wait_for_calls{false};
 
 // While it lives, calls of this thread are made behind the work of a stream that waits for them: they wait neither for
 // the program's streams nor for its copies.

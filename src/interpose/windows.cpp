@@ -145,23 +145,37 @@ TEMPI_ENTRY(MPI_Win_lock_all, (int assertion, Handle win),
             window::lock_all(win, [&] { return call_if_there(real.MPI_Win_lock_all, assertion, win); }))
 
 // Creation and end.
-#define TEMPI_WIN_CREATE(entry, Unit)                                                           \
-  TEMPI_ENTRY(entry, (void* base, Aint bytes, Unit unit, Handle info, Handle comm, void* win),  \
-              window::create(base, bytes, unit, comm, win, [&](void* given, Aint given_bytes) { \
-                return call_if_there(real.entry, given, given_bytes, unit, info, comm, win);    \
-              }))
+namespace {
+
+int make_empty(const Real& real, int unit, Handle info, Handle comm, void* win) {
+  void* none = nullptr;
+  return call_if_there(real.MPI_Win_allocate_shared, Aint{0}, unit, info, comm, static_cast<void*>(&none), win);
+}
+
+}  // namespace
+
+#define TEMPI_WIN_CREATE(entry, Unit)                                                            \
+  TEMPI_ENTRY(entry, (void* base, Aint bytes, Unit unit, Handle info, Handle comm, void* win),   \
+              window::create(                                                                    \
+                  base, bytes, unit, comm, win,                                                  \
+                  [&](void* given, Aint given_bytes) {                                           \
+                    return call_if_there(real.entry, given, given_bytes, unit, info, comm, win); \
+                  },                                                                             \
+                  [&](int given_unit) { return make_empty(real, given_unit, info, comm, win); }))
 TEMPI_WIN_CREATE(MPI_Win_create, int)
 TEMPI_WIN_CREATE(MPI_Win_create_c, Aint)
-#define TEMPI_WIN_ALLOCATE(entry, Unit)                                                        \
-  TEMPI_ENTRY(entry, (Aint bytes, Unit unit, Handle info, Handle comm, void* base, void* win), \
-              window::allocate(bytes, unit, info, comm, base, win, [&](Aint given_bytes) {     \
-                return call_if_there(real.entry, given_bytes, unit, info, comm, base, win);    \
-              }))
+#define TEMPI_WIN_ALLOCATE(entry, Unit)                                                                          \
+  TEMPI_ENTRY(                                                                                                   \
+      entry, (Aint bytes, Unit unit, Handle info, Handle comm, void* base, void* win),                           \
+      window::allocate(                                                                                          \
+          bytes, unit, info, comm, base, win,                                                                    \
+          [&](Aint given_bytes) { return call_if_there(real.entry, given_bytes, unit, info, comm, base, win); }, \
+          [&](int given_unit) { return make_empty(real, given_unit, info, comm, win); }))
 TEMPI_WIN_ALLOCATE(MPI_Win_allocate, int)
 TEMPI_WIN_ALLOCATE(MPI_Win_allocate_c, Aint)
 #define TEMPI_WIN_ALLOCATE_SHARED(entry, Unit)                                                 \
   TEMPI_ENTRY(entry, (Aint bytes, Unit unit, Handle info, Handle comm, void* base, void* win), \
-              call_if_there(real.entry, bytes, unit, info, comm, base, win))
+              window::allocate_shared([&] { return call_if_there(real.entry, bytes, unit, info, comm, base, win); }))
 TEMPI_WIN_ALLOCATE_SHARED(MPI_Win_allocate_shared, int)
 TEMPI_WIN_ALLOCATE_SHARED(MPI_Win_allocate_shared_c, Aint)
 #define TEMPI_SHARED_QUERY(entry, Unit)                                           \

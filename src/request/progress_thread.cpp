@@ -152,6 +152,7 @@ void stop_at_exit() {
     end.tv_sec += kSecondsAtExit;
     pthread_timedjoin_np(thread, nullptr, &end);
   });
+  if (const StreamWork* const work = stream_work.load()) work->end();
 }
 
 void forget_in_child() {

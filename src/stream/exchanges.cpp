@@ -45,9 +45,12 @@ Known make(const device::Scope& stream, bool is_captured, const std::vector<Enqu
           std::make_shared<pack::PreparedExchange>(stream, sends, receives)};
 }
 
-// The driver frees memory when all kernels have ended: not while one may wait for another process.
+// The driver frees memory when all kernels have ended: not while one may wait for another process, or for a thread of
+// this one. Nobody tells whether a graph runs.
 void drop_ended() {
-  const auto is_running = [](const Known& one) { return one.prepared->is_running(); };
+  const auto is_running = [](const Known& one) {
+    return one.is_captured ? !one.prepared->has_ended() : one.prepared->is_running();
+  };
   if (all().retired.empty() || std::any_of(all().known.begin(), all().known.end(), is_running) ||
       std::any_of(all().retired.begin(), all().retired.end(), is_running))
     return;

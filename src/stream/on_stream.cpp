@@ -50,8 +50,7 @@ bool has_lost_buffer(const Message& message, device::Location& seen) {
 int start_again(OrdinaryRequest& known, AllStarted& started) {
   if (const int code = take_failure(known); code != MPI_SUCCESS) return code;
   if (Message* const message = known.message.get()) {
-    if (message->is_started_on_stream() || (!is_queued(known) && message->is_active()))
-      return raise(message->comm, MPI_ERR_REQUEST);
+    if (message->is_started_on_stream() || is_active(known)) return raise(message->comm, MPI_ERR_REQUEST);
     message->on_stream->is_started = true;
   }
   started.push_back({known.request, known.message});

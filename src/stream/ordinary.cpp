@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/function_ref.hpp"
 #include "base/log.hpp"
+#include "base/options.hpp"
 #include "base/trace.hpp"
 #include "device/staging.hpp"
 #include "device/stream_order.hpp"
@@ -55,6 +57,9 @@ bool has_lost_peer(const OrdinaryRequest& one) noexcept {
     return its->has_lost_peer != nullptr && its->has_lost_peer(one.message.get(), one.request);
   });
 }
+
+// Only if the program asks for it: while a stream waits for the thread, some functions of CUDA wait for the stream.
+bool is_wanted() { return text(Option::PROGRESS) == "thread" && progress_mode() == ProgressMode::thread; }
 
 Handle comm_of(const OrdinaryRequest& one) { return one.message ? one.message->comm : comm_world(); }
 
@@ -171,10 +176,15 @@ bool OrdinaryExchange::start_next() {
   return true;
 }
 
+// Of a call by the thread, which must not throw: the stream waits.
+int code_of(const OrdinaryRequest& one, FunctionRef<int()> call) try { return call(); } catch (...) {
+  return raise(comm_of(one), caught_error());
+}
+
 // False: it has ended.
 bool OrdinaryExchange::start(OrdinaryRequest& one) {
   Slot slot(one.request);
-  const int code = start_for_stream(real_pmpi(), slot.data());
+  const int code = code_of(one, [&] { return start_for_stream(real_pmpi(), slot.data()); });
   return code == MPI_SUCCESS || !end_of(one, code);
 }
 
@@ -182,7 +192,7 @@ bool OrdinaryExchange::query(OrdinaryRequest& one, bool looks_at_peer) {
   int flag = 0;
   MPI_Status status{};
   Slot slot(one.request);
-  const int code = test(real_pmpi(), slot.data(), &flag, &status);
+  const int code = code_of(one, [&] { return test(real_pmpi(), slot.data(), &flag, &status); });
   if (code != MPI_SUCCESS || flag != 0) return end_of(one, code);
   if (!looks_at_peer || !has_lost_peer(one)) return false;
   const std::lock_guard lock(enqueued_mutex());
@@ -315,8 +325,9 @@ OrdinaryRequestPtr find_ordinary(Handle request) {
 }
 
 void remember_ordinary(const AllStarted& started) {
-  if (progress_mode() != ProgressMode::thread) return;
+  if (!is_wanted()) return;
   stream_work.store(&kWork, std::memory_order_release);
+  device::streams_wait_for_calls = true;
   const std::lock_guard lock(enqueued_mutex());
   for (const Started& one : started) {
     OrdinaryRequestPtr& known = all().requests[key_of(one.request)];
@@ -325,8 +336,7 @@ void remember_ordinary(const AllStarted& started) {
 }
 
 std::string why_cpu_waits(const AllStarted& started) {
-  if (progress_mode() != ProgressMode::thread)
-    return "no thread may call MPI (MPI_THREAD_MULTIPLE or TEMPI_PROGRESS=thread)";
+  if (!is_wanted()) return "TEMPI_PROGRESS=thread is not set, or the MPI library has no MPI_THREAD_MULTIPLE";
   for (const Started& one : started) {
     if (!find_ordinary(one.request)) return "it is the first exchange of a request";
     if (shares_gpu(one)) return "its peer uses the same GPU";
@@ -375,6 +385,11 @@ int take_failure(OrdinaryRequest& request) {
 bool is_queued(const OrdinaryRequest& request) {
   const std::lock_guard lock(enqueued_mutex());
   return has_queued(request);
+}
+
+bool is_active(const OrdinaryRequest& request) {
+  const std::lock_guard lock(enqueued_mutex());
+  return !has_queued(request) && request.message->is_active();
 }
 
 }  // namespace tempi::message

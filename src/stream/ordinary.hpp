@@ -58,5 +58,7 @@ void take_launch_back(const std::shared_ptr<ChannelEnd>& exchange) noexcept;
 // MPI_SUCCESS, or the code of an exchange that has failed since the last call. It is reported once.
 int take_failure(OrdinaryRequest& request);
 bool is_queued(const OrdinaryRequest& request);
+// Started by a call of the program, not for a stream. It has a message.
+bool is_active(const OrdinaryRequest& request);
 
 }  // namespace tempi::message

@@ -41,7 +41,8 @@ device::Earlier earlier_work(const pack::Place& place, Strategy strategy, device
   if (!device::calls_are_ordered()) return {};
   const bool is_for_kernels =
       place.first.kind == MemoryKind::device && !place.is_split() && !model::packs_nothing(strategy);
-  if (is_for_kernels) return device::Earlier::now(device, place.first);
+  // A kernel behind a stream that waits for a call of the thread would make this call wait for that one.
+  if (is_for_kernels && !device::streams_wait_for_calls) return device::Earlier::now(device, place.first);
   device::finish_earlier(device, place.gpu());
   return {};
 }

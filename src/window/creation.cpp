@@ -11,7 +11,7 @@
 #include "machine/cuda_aware.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
-#include "mpi/real.hpp"
+#include "mpi/untold.hpp"
 #include "request/engine.hpp"
 #include "sharing/exports.hpp"
 #include "window/device_memory.hpp"
@@ -72,25 +72,26 @@ WindowPtr agreed_window(const Given& given, Handle comm, WindowVotes& votes) {
   return window;
 }
 
-// The library's window, if all parts are in GPU memory: it has no memory. Open MPI 4.1 has no other windows than shared
-// ones where processes may not read each other's memory (CMA), as in most containers.
-int create_empty(const Given& given, Handle comm, const void* win) {
-  void* none = nullptr;
-  const int unit = static_cast<int>(std::min<Aint>(given.unit, std::numeric_limits<int>::max()));
-  return real_pmpi().MPI_Win_allocate_shared(0, unit, info_null(), comm, &none, const_cast<void*>(win));
+// False: a member has failed. The window of a member that has not is left: MPI_Win_free is collective.
+bool create_empty(const Given& given, Handle comm, WindowVotes& votes, MakeEmptyWindow empty) {
+  int code = MPI_SUCCESS;
+  {
+    const Untold untold(comm);
+    code = empty(static_cast<int>(std::min<Aint>(given.unit, std::numeric_limits<int>::max())));
+  }
+  return votes.joined(code == MPI_SUCCESS ? 0 : kImpossible) == 0;
 }
 
-int create_voted(const Given& given, Handle comm, const void* win, MakeWindow library) {
+int create_voted(const Given& given, Handle comm, const void* win, MakeWindow library, MakeEmptyWindow empty) {
   collective::check(comm);
   WindowVotes* const votes = WindowVotes::of(comm);
   const bool wants_gpu = given.is_on_gpu() || !given.failure.empty();
   if (votes == nullptr) return wants_gpu ? refuse_alone(given, comm, win, library) : library(given.base, given.bytes);
   if (votes->joined(wants_gpu ? kHasGpuPart : 0) == 0) return library(given.base, given.bytes);
   WindowPtr window = agreed_window(given, comm, *votes);
-  const bool has_memory = window->has_host_part();
-  const int code = !has_memory         ? create_empty(given, comm, win)
-                   : given.is_on_gpu() ? library(nullptr, 0)
-                                       : library(given.base, given.bytes);
+  int code = MPI_SUCCESS;
+  if (window->has_host_part() || !create_empty(given, comm, *votes, empty))
+    code = given.is_on_gpu() ? library(nullptr, 0) : library(given.base, given.bytes);
   if (code == MPI_SUCCESS) add(load_handle(win), std::move(window));
   return code;
 }
@@ -126,24 +127,31 @@ bool is_kept_by_library() { return !active() || machine::cuda_awareness().aware;
 
 }  // namespace
 
-int create(void* base, Aint bytes, Aint unit, Handle comm, const void* win, MakeWindow library) noexcept {
+int create(void* base, Aint bytes, Aint unit, Handle comm, const void* win, MakeWindow library,
+           MakeEmptyWindow empty) noexcept {
   return guarded(comm, [&] {
     if (active() && is_kept_by_library()) hand_over(base, bytes);
     if (is_kept_by_library()) return library(base, bytes);
-    return create_voted({base, bytes, unit, gpu_memory(base, bytes)}, comm, win, library);
+    return create_voted({base, bytes, unit, gpu_memory(base, bytes)}, comm, win, library, empty);
   });
 }
 
 int allocate(Aint bytes, Aint unit, Handle info, Handle comm, void* base, const void* win,
-             FunctionRef<int(Aint bytes)> library) noexcept {
+             FunctionRef<int(Aint bytes)> library, MakeEmptyWindow empty) noexcept {
   return guarded(comm, [&] {
     const std::optional<Asked> asked = active() ? asked_memory(info) : std::nullopt;
     if (!asked) return library(bytes);
     const Given given = allocated(bytes, unit, *asked);
-    const int code = create_voted(given, comm, win, [&](void*, Aint n) { return library(n); });
+    if (base != nullptr) *static_cast<void**>(base) = nullptr;  // of a part without bytes
+    const int code = create_voted(given, comm, win, [&](void*, Aint n) { return library(n); }, empty);
     if (code == MPI_SUCCESS && given.is_on_gpu()) *static_cast<void**>(base) = given.base;
     return code;
   });
+}
+
+int allocate_shared(FunctionRef<int()> library) noexcept {
+  Engine::flush();
+  return Engine::tended(library());
 }
 
 int attach(const void* base, Aint bytes, Handle win, FunctionRef<int()> library) noexcept {

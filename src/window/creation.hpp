@@ -18,12 +18,17 @@ namespace tempi::window {
 
 // `library` makes the window over the given memory.
 using MakeWindow = FunctionRef<int(void* base, Aint bytes)>;
-int create(void* base, Aint bytes, Aint unit, Handle comm, const void* win, MakeWindow library) noexcept;
+// Makes the library's window if all parts are in GPU memory: a shared one without memory. Open MPI 4.1 has no other
+// windows where processes may not read each other's memory (CMA), as in most containers.
+using MakeEmptyWindow = FunctionRef<int(int unit)>;
+int create(void* base, Aint bytes, Aint unit, Handle comm, const void* win, MakeWindow library,
+           MakeEmptyWindow empty) noexcept;
 
 // MPI_Win_allocate. With the info key tempi_memory = device, TEMPI allocates GPU memory, and handles the window also if
 // the library is CUDA-aware.
 int allocate(Aint bytes, Aint unit, Handle info, Handle comm, void* base, const void* win,
-             FunctionRef<int(Aint bytes)> library) noexcept;
+             FunctionRef<int(Aint bytes)> library, MakeEmptyWindow empty) noexcept;
+int allocate_shared(FunctionRef<int()> library) noexcept;
 
 int attach(const void* base, Aint bytes, Handle win, FunctionRef<int()> library) noexcept;
 

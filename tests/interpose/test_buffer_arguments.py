@@ -17,7 +17,6 @@ HARMLESS = {
     "memory that the library gives or takes back: the argument is a place for its address, in host memory": r"""
         MPI_(Alloc_mem|Free_mem)
         MPI_(Buffer|Comm|Session)_detach(_buffer)?
-        MPI_Win_allocate_shared
     """,
     "a word that the program gives to itself: an attribute, the state of a callback": r"""
         MPI_((Comm|Type)_(get|set)_attr|Win_set_attr|Attr_get|Attr_put)

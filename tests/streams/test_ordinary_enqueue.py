@@ -14,7 +14,7 @@ from support.programs import mpirun_python
 from support.ranks import Ranks
 
 HERE = Path(__file__).parent
-FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0"}
+FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0", "TEMPI_PROGRESS": "thread"}
 INDIRECT = {**FAKE, "TEMPI_NO_DIRECT": "1"}
 CHANNEL, BY_CPU, BY_THREAD = enqueue_worker.CHANNEL, enqueue_worker.ORDINARY, enqueue_worker.BY_THREAD
 
@@ -75,7 +75,7 @@ def test_a_peer_without_the_shim(n_late):
     assert counts[0][BY_THREAD] == 3
 
 
-@pytest.mark.parametrize("options", [{"TEMPI_PROGRESS": "calls"}, {"TESTS_THREAD_LEVEL": "0"}], ids=str)
+@pytest.mark.parametrize("options", [{"TEMPI_PROGRESS": "calls"}, {"TEMPI_PROGRESS": "auto"}], ids=str)
 def test_without_a_thread_the_cpu_waits(options):
     with Ranks(2, {**FAKE, **options}) as job:
         for counts, _ in job.call(worker.queued, 3, [worker.HOST]):
