@@ -49,7 +49,7 @@ def test_each_way(ranks, drawn, path, way, order):
 @pytest.mark.parametrize("way", ["Sendrecv", "Isend, Irecv, Waitall", "Pack, Sendrecv, Unpack"])
 def test_the_programs_are_wrong_without_an_order(ranks, drawn, way):
     with pytest.raises(RanksFailed, match="Arrays are not equal"):
-        ranks(2, **FAKE).call(worker.run_program, drawn.getrandbits(30), "none", ("device",), (way,), 12)
+        ranks(2, **FAKE).call(worker.run_program, drawn.getrandbits(30), "none", ("device",), (way,), 60)
 
 
 @pytest.mark.parametrize("seed", range(3))
