@@ -122,3 +122,17 @@ def other_forms() -> list[float]:
     found.append(float(into.read()[-1]))
     assert agree()
     return found
+
+
+def sums_of_rank_0_in_host_memory(n: int) -> list[float]:
+    """Rank 0 uses no GPU, and has sent a message in host memory before."""
+    count = LEAST_BYTES // 8
+    if comm().rank == 0:
+        comm().Sendrecv(np.ones(1), 0, recvbuf=np.zeros(1), source=0)
+    kind = "host" if comm().rank == 0 else "device"
+    out, into = Held(kind, np.full(count, 1.0 + comm().rank), 0), Held(kind, np.zeros(count), 0)
+    found = []
+    for _ in range(n):
+        comm().Allreduce([out.at, count, MPI.DOUBLE], [into.at, count, MPI.DOUBLE])
+        found.append(float(into.read()[-1]))
+    return found

@@ -83,6 +83,12 @@ def test_a_rank_whose_memory_others_cannot_reach(two_hosts, kind):
         assert job.call(worker.check_all, cases, {1: kind}, timeout=60) == [[False] * len(cases)] * 4
 
 
+@pytest.mark.parametrize("option", [{}, {"TEMPI_DEVICE": "none"}, {"TEMPI_NO_DIRECT": "1"}], ids=str)
+def test_a_rank_that_uses_no_gpu_votes_too(two_hosts, option):
+    with cluster.uneven_job(two_hosts, (2, 2), NODES, special={0: option} if option else None) as job:
+        assert job.call(worker.sums_of_rank_0_in_host_memory, 6, timeout=60) == [[10.0] * 6] * 4
+
+
 def test_small_reductions_are_the_librarys(two_hosts):
     with cluster.job(two_hosts, 2, UNFORCED) as job:
         found = [job.call(worker.agree, n_bytes, timeout=60) for n_bytes in (LEAST_BYTES, LEAST_BYTES - 8, 8)]
