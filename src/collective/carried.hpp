@@ -27,7 +27,7 @@ struct Carried {
   Count total() const;
 };
 
-// What a carrier carries. `blocks`: the count of each member, of functions that scatter; else empty.
+// The parts that the carriers carry. `blocks`: the count of each member, of functions that scatter; else empty.
 Carried carried_by(const ReductionTask& task, const Nodes& nodes, const std::vector<Count>& blocks);
 
 }  // namespace tempi::collective

@@ -26,7 +26,7 @@ namespace tempi::collective {
 // The kinds of memory of one or more processes, joined by "or".
 enum : unsigned { kOnGpu = 1, kNotDirect = 2, kOnHost = 4 };
 
-// What happens if a message cannot be direct. ready: it is packed into memory that was taken before. follows: memory is
+// The way of a message that cannot be direct. ready: it is packed into memory that was taken before. follows: memory is
 // taken only then, and the bytes are sent in a second message. "follows" requires that all buffers of all processes are
 // in GPU memory.
 enum class Fallback : bool { ready, follows };

@@ -16,7 +16,7 @@
 // Nonblocking and persistent reductions, MPI_Scan and MPI_Exscan are the library's on host memory.
 //
 // Invariants
-//   Whether the members vote depends only on arguments that MPI requires to be equal, and on earlier votes.
+//   The decision to vote depends only on arguments that MPI requires to be equal, and on earlier votes.
 //   After the vote each carrier calls the library, also if its kernel has failed: its equals wait for it.
 //   A carrier reads its part of an input before it writes the same part of an output. In place, functions that scatter
 //   write elsewhere: all kernels of step 1 on the node end before step 3.
@@ -51,7 +51,7 @@ class SpanningReduction {
   static constexpr Count kLeastBytes = 512 << 10;
 
   struct Plan;
-  // What the members share once they have agreed.
+  // The communicators, boards and buffers that the members share once they have agreed.
   struct Members {
     Members(Nodes its_nodes, std::shared_ptr<OwnComm> its_all, std::shared_ptr<OwnComm> its_node,
             std::shared_ptr<OwnComm> its_equals);

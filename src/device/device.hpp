@@ -123,7 +123,7 @@ struct Facts {
 class Scope;
 class Device;
 
-// Whether an option or a thread has asked for the order of MPI calls after work in the program's streams
+// yes: an option or a thread has asked for the order of MPI calls after work in the program's streams
 // (stream_order.hpp).
 enum class OrderAsked : std::uint8_t { unknown, no, yes };
 extern std::atomic<OrderAsked> order_asked;
@@ -269,8 +269,8 @@ class Scope {
   // process are in one context of a GPU, and that every mapping ends before the owner frees the memory. If the owner
   // frees the memory earlier, it stays occupied until the last mapping ends, and bytes that are written there are lost.
   std::uintptr_t map(const SharedAllocation& allocation) const { return device_.map(allocation); }
-  // Ends a mapping that map() returned. Each call of map() needs its own call of unmap(). Queued work must not use the
-  // memory any more. CUDA waits for all kernels of the context, and delays launches during this time.
+  // Ends a mapping that map() returned. Each call of map() needs its own call of unmap(). No queued work may use the
+  // memory. CUDA waits for all kernels of the context, and delays launches during this time.
   void unmap(std::uintptr_t address) const noexcept { device_.unmap(address); }
 
  private:

@@ -13,7 +13,7 @@ namespace tempi::device {
 // none: memory of a blocking call, which needs it. Memory beyond the limit does not return to the pool, but is freed.
 enum class Limit { none, pool };
 
-// Whether the MPI library may write beyond the end of the memory (host_pages.hpp).
+// possible: the MPI library may write beyond the end of the memory (host_pages.hpp).
 enum class Overrun { impossible, possible };
 
 // later: pin() pins the pages. Until then they are only address space, to which the limit does not apply. The pool may

@@ -63,7 +63,7 @@ class UnmatchedSends {
   // Counts the waits for receives of one process that probes, or of one match queue.
   struct Waits {
     unsigned n_in_vain = 0;   // unsuccessful waits since the last successful one
-    unsigned n_left_out = 0;  // sends that did not wait since then
+    unsigned n_left_out = 0;  // sends after it that did not wait
 
     bool are_worth_it();
   };

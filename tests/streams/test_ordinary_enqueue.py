@@ -1,16 +1,13 @@
 """Enqueued exchanges without a channel: the stream waits for the thread of TEMPI, and the CPU does not wait."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import enqueue_worker
 import ordinary_worker as worker
 import pytest
+from dying_peer import report_of_the_other
 
-from support import needs, shim
-from support.programs import mpirun_python
+from support import needs
 from support.ranks import Ranks
 
 HERE = Path(__file__).parent
@@ -94,10 +91,4 @@ def test_the_option_makes_the_thread():
 @pytest.mark.parametrize("when", ["idle", "started", "queued"])
 def test_a_peer_that_dies_ends_the_wait(tmp_path, when):
     """The stream does not hang, and the next call says so."""
-    report = tmp_path / "report"
-    path = os.pathsep.join(filter(None, sys.path))
-    common = {**FAKE, "PYTHONPATH": path, "LD_PRELOAD": shim.preload(), "TESTS_REPORT": str(report), "TESTS_DIES": when}
-    common["TESTS_KIND"] = "managed"
-    command = mpirun_python([common] * 2, HERE / "dying_peer_program.py")
-    subprocess.run(command, env=shim.clean_environment(), capture_output=True, timeout=60, check=False)
-    assert "at the other end" in report.read_text()
+    assert "at the other end" in report_of_the_other(tmp_path, when, {**FAKE, "TESTS_KIND": "managed"})
