@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import enqueue_worker as worker
 import pytest
@@ -12,7 +11,6 @@ from support import needs
 from support.effort import scaled
 from support.ranks import Ranks
 
-HERE = Path(__file__).parent
 FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0"}
 N_RANKS = (1, 2, 3)
 

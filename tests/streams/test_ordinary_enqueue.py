@@ -1,7 +1,5 @@
 """Enqueued exchanges without a channel: the stream waits for the thread of TEMPI, and the CPU does not wait."""
 
-from pathlib import Path
-
 import enqueue_worker
 import ordinary_worker as worker
 import pytest
@@ -10,7 +8,6 @@ from dying_peer import report_of_the_other
 from support import needs
 from support.ranks import Ranks
 
-HERE = Path(__file__).parent
 FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0", "TEMPI_PROGRESS": "thread"}
 INDIRECT = {**FAKE, "TEMPI_NO_DIRECT": "1"}
 CHANNEL, BY_CPU, BY_THREAD = enqueue_worker.CHANNEL, enqueue_worker.ORDINARY, enqueue_worker.BY_THREAD
