@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <deque>
 #include <iterator>
 #include <map>
@@ -13,115 +12,25 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/function_ref.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
-#include "device/staging.hpp"
 #include "device/stream_order.hpp"
 #include "mpi/errors.hpp"
 #include "request/completion.hpp"
 #include "request/progress_mode.hpp"
 #include "request/progress_thread.hpp"
-#include "request/start.hpp"
 #include "request/stream_work.hpp"
 #include "stream/exchanges.hpp"
-#include "transport/transports.hpp"
+#include "stream/ordinary_exchange.hpp"
 
 namespace tempi::message {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr std::chrono::milliseconds kBetweenLooksAtPeers{20};
 constexpr std::chrono::microseconds kBetweenLooks{50};
-
-struct Words {
-  pack::EndWords end;
-  alignas(pack::kLineBytes) std::uint64_t reached;
-  std::uint32_t is_over;
-};
-
-// A request as the functions of MPI take it.
-class Slot {
- public:
-  explicit Slot(Handle request) { store_handle(bytes_, request); }
-  void* data() { return bytes_; }
-
- private:
-  alignas(std::max_align_t) char bytes_[kRequestBytes];
-};
-
-bool has_lost_peer(const OrdinaryRequest& one) noexcept {
-  return std::any_of(transports.begin(), transports.end(), [&](const Transport* its) {
-    return its->has_lost_peer != nullptr && its->has_lost_peer(one.message.get(), one.request);
-  });
-}
 
 // Only if the program asks for it: while a stream waits for the thread, some functions of CUDA wait for the stream.
 bool is_wanted() { return text(Option::PROGRESS) == "thread" && progress_mode() == ProgressMode::thread; }
-
-Handle comm_of(const OrdinaryRequest& one) { return one.message ? one.message->comm : comm_world(); }
-
-// By the thread, except where another lock or thread is named.
-class OrdinaryExchange final : public ChannelEnd {
- public:
-  OrdinaryExchange(const device::Scope& here, bool its_captured, std::vector<OrdinaryRequestPtr>&& its_requests)
-      : is_captured(its_captured),
-        context(here.context()),
-        requests(std::move(its_requests)),
-        memory_(here.device(), here.context(), device::MemoryKind::pinned, sizeof(Words)),
-        is_running_(requests.size()) {
-    std::memset(memory_.data(), 0, sizeof(Words));
-  }
-
-  State look(bool) noexcept override { return State::connected; }
-  const std::string& why_closed() const noexcept override { return none_; }
-  bool shares_gpu() const noexcept override { return false; }
-  pack::ExchangeEnd words() const noexcept override { return {&at().end, &at().reached, &at().is_over, 0, 0}; }
-  const pack::BoxMove& box_move() const noexcept override { return nothing_; }
-  const pack::BoxMove* unpacking() const noexcept override { return nullptr; }
-  bool is_remote() const noexcept override { return false; }
-  bool is_lost() const noexcept override { return false; }
-
-  bool is_of(device::Context its, bool its_captured, const std::vector<OrdinaryRequestPtr>& others) const {
-    return !is_retired && context == its && is_captured == its_captured && requests == others;
-  }
-  bool has(const OrdinaryRequest& one) const {
-    return std::any_of(requests.begin(), requests.end(), [&](const auto& its) { return its.get() == &one; });
-  }
-
-  // Any thread.
-  bool is_queued() const { return reached() > n_ended || (!is_captured && n_launched > n_ended); }
-  void end_waits() { std::atomic_ref(at().is_over).store(1, std::memory_order_release); }
-
-  bool advance();
-
-  const bool is_captured;
-  const device::Context context;
-  const std::vector<OrdinaryRequestPtr> requests;  // in the order in which they are started
-  bool is_retired = false;                         // with the lock: no further launch will be found
-  std::atomic<std::uint64_t> n_launched{0};        // outside of graphs
-  std::atomic<std::uint64_t> n_ended{0};
-
- private:
-  Words& at() const { return *reinterpret_cast<Words*>(memory_.data()); }
-  std::uint64_t reached() const { return std::atomic_ref(at().reached).load(std::memory_order_acquire); }
-  void end();
-  bool start_next();
-  bool start(OrdinaryRequest& one);
-  bool query(OrdinaryRequest& one, bool looks_at_peer);
-  bool end_of(OrdinaryRequest& one, int code);
-  bool looks_at_peers();
-
-  device::Staging memory_;
-  std::vector<char> is_running_;
-  std::size_t n_started_ = 0;
-  bool is_under_way_ = false;
-  Clock::time_point looked_at_peers_{};
-  const pack::BoxMove nothing_{};
-  const std::string none_{};
-};
 
 struct All {
   std::map<std::uint64_t, OrdinaryRequestPtr> requests;
@@ -145,81 +54,6 @@ bool has_queued(const OrdinaryRequest& one) {
 }
 
 // ---- the thread
-
-bool OrdinaryExchange::advance() {
-  if (!is_under_way_) {
-    if (reached() <= n_ended) return false;
-    is_under_way_ = true;
-    n_started_ = 0;
-  }
-  const bool looks = looks_at_peers();
-  bool moved = false;
-  while (n_started_ < requests.size() && start_next()) moved = true;
-  for (std::size_t i = 0; i < n_started_; ++i) {
-    if (is_running_[i] == 0 || !query(*requests[i], looks)) continue;
-    is_running_[i] = 0;
-    moved = true;
-  }
-  if (n_started_ == requests.size() && std::count(is_running_.begin(), is_running_.end(), 1) == 0) end();
-  return moved || !is_under_way_;
-}
-
-// False: another exchange of it, in another stream, has not ended.
-bool OrdinaryExchange::start_next() {
-  OrdinaryRequest& one = *requests[n_started_];
-  {
-    const std::lock_guard lock(enqueued_mutex());
-    if (one.is_running) return false;
-    one.is_running = !one.is_lost && (!one.is_freed || one.is_to_free);
-  }
-  is_running_[n_started_++] = one.is_running && start(one) ? 1 : 0;
-  return true;
-}
-
-// Of a call by the thread, which must not throw: the stream waits.
-int code_of(const OrdinaryRequest& one, FunctionRef<int()> call) try { return call(); } catch (...) {
-  return raise(comm_of(one), caught_error());
-}
-
-// False: it has ended.
-bool OrdinaryExchange::start(OrdinaryRequest& one) {
-  Slot slot(one.request);
-  const int code = code_of(one, [&] { return start_for_stream(real_pmpi(), slot.data()); });
-  return code == MPI_SUCCESS || !end_of(one, code);
-}
-
-bool OrdinaryExchange::query(OrdinaryRequest& one, bool looks_at_peer) {
-  int flag = 0;
-  MPI_Status status{};
-  Slot slot(one.request);
-  const int code = code_of(one, [&] { return test(real_pmpi(), slot.data(), &flag, &status); });
-  if (code != MPI_SUCCESS || flag != 0) return end_of(one, code);
-  if (!looks_at_peer || !has_lost_peer(one)) return false;
-  const std::lock_guard lock(enqueued_mutex());
-  one.is_running = false;
-  return one.is_lost = true;
-}
-
-bool OrdinaryExchange::end_of(OrdinaryRequest& one, int code) {
-  const std::lock_guard lock(enqueued_mutex());
-  one.is_running = false;
-  if (code != MPI_SUCCESS) one.failure = code;
-  return true;
-}
-
-bool OrdinaryExchange::looks_at_peers() {
-  const auto now = Clock::now();
-  if (now - looked_at_peers_ < kBetweenLooksAtPeers) return false;
-  looked_at_peers_ = now;
-  return true;
-}
-
-void OrdinaryExchange::end() {
-  is_under_way_ = false;
-  const std::uint64_t n = n_ended + 1;
-  std::atomic_ref(at().end.signal).store(n, std::memory_order_release);
-  n_ended = n;
-}
 
 // Those that the program has freed behind their last exchange.
 void free_ended() {
