@@ -57,6 +57,15 @@ TEMPI_ENTRY(MPI_Comm_split_type, (Handle comm, int split_type, int key, Handle i
                 comm, made, [&] { return split_type != MPI_COMM_TYPE_SHARED; },
                 [&](void* into) { return call_if_there(real.MPI_Comm_split_type, comm, split_type, key, info, into); }))
 
+TEMPI_ENTRY(MPI_Comm_create_group, (Handle comm, Handle group, int tag, void* made),
+            create_by_members(
+                made, [&](void* into) { return call_if_there(real.MPI_Comm_create_group, comm, group, tag, into); },
+                [&](Handle child) { peer::made_by_group(child, comm, tag); }))
+
+TEMPI_ENTRY(MPI_Intercomm_merge, (Handle comm, int is_high, void* made),
+            create_by_members(
+                made, [&](void* into) { return real.MPI_Intercomm_merge(comm, is_high, into); }, peer::made_by_merge))
+
 TEMPI_ENTRY(MPI_Comm_free, (void* comm), end_communicator(comm, real.MPI_Comm_free))
 
 TEMPI_ENTRY(MPI_Comm_disconnect, (void* comm), end_communicator(comm, real.MPI_Comm_disconnect))

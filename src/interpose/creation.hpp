@@ -55,4 +55,17 @@ int create(Handle parent, void* child, const LeftOut& may_be_left_out, const Cal
                                                           : call(child));
 }
 
+// A communicator that only its members make: `made(child)` gives it an id.
+template <class Call, class Made>
+int create_by_members(void* child, const Call& call, const Made& made) noexcept {
+  message::Engine::flush();
+  if (!peer::counts_creations()) return message::Engine::tended(call(child));
+  HandedBack handed(child);
+  const int code = call(handed.address());
+  const bool is_null = handed.is_set() && handed.get() == key_of(comm_null());
+  if (code != MPI_SUCCESS || !handed.is_set()) peer::group_creation_failed();
+  else if (!is_null) made(handed.get());
+  return message::Engine::tended(code);
+}
+
 }  // namespace tempi::interpose

@@ -23,8 +23,13 @@
 //   no more creations on the parent, because the other members may have made the communicator, or may not have taken
 //   part. Later children have no id in this process.
 //   A communicator has an id only while its destruction is watched.
-//   No id: MPI_COMM_SELF, inter-communicators and what they are merged to, children of MPI_Comm_create_group (which not
-//   all members of the parent call), communicators of sessions and of spawned or connected processes.
+//   No id: MPI_COMM_SELF, inter-communicators, communicators of sessions and of spawned or connected processes.
+//
+// MPI_Comm_create_group and MPI_Intercomm_merge are calls of the members of the new communicator only. Their ids come
+// from the ranks of these members in MPI_COMM_WORLD, the id of the parent (MPI_Intercomm_merge: none) and the tag. The
+// members make their n-th communicator of the same ranks, parent and tag in the same order. MPI_Intercomm_merge has no
+// tag, so its order is not certain if several threads call MPI: then the communicator has no id. After such a call that
+// fails, this process gives no more ids to communicators of such calls.
 //
 // A process counts all creations or none. It counts them from MPI_Init on if the options allow direct messages or
 // select a timeline. (A process into which TEMPI is loaded after MPI_Init never counts.) A process that does not count
@@ -61,5 +66,10 @@ class Creation {
   const Handle parent_;
   std::uint64_t id_ = 0;  // of the children
 };
+
+// The members of a communicator have made it without the other members of a parent.
+void made_by_group(Handle child, Handle parent, int tag) noexcept;  // MPI_Comm_create_group
+void made_by_merge(Handle child) noexcept;                          // MPI_Intercomm_merge
+void group_creation_failed() noexcept;
 
 }  // namespace tempi::peer

@@ -148,8 +148,9 @@ def idup(comm: MPI.Intracomm, draw: Random) -> Made:
 
 
 def create_group(comm: MPI.Intracomm, draw: Random) -> Made:
-    chosen = sorted(draw.sample(range(comm.size), draw.randint(1, comm.size)))
-    return comm.Create_group(comm.Get_group().Incl(chosen)) if comm.rank in chosen else None
+    chosen = draw.sample(range(comm.size), draw.randint(1, comm.size))
+    tag = draw.choice((0, 0, 7))
+    return comm.Create_group(comm.Get_group().Incl(chosen), tag) if comm.rank in chosen else None
 
 
 def merge(comm: MPI.Intracomm, draw: Random) -> Made:
@@ -167,7 +168,20 @@ def merge(comm: MPI.Intracomm, draw: Random) -> Made:
 
 
 WITH_ID = (dup, dup_with_info, split, split_type, create, cart, cart_sub, graph, dist_graph, dist_graph_adjacent)
-WITHOUT_ID = (idup, create_group, merge)
+WITHOUT_ID = (idup,)
+
+
+def gets_id(by: Callable[[MPI.Intracomm, Random], Made], parent: Node) -> bool:
+    """Whether the new communicator has an id.
+
+    Calls of the members of the new communicator only do not count the creations of the parent. A merged
+    communicator has an id below MPI_THREAD_MULTIPLE.
+    """
+    if by is create_group:
+        return parent.has_id
+    if by is merge:
+        return counts() and MPI.Query_thread() < MPI.THREAD_MULTIPLE
+    return parent.has_id and parent.keeps_count and by in WITH_ID
 
 
 @cache
@@ -226,14 +240,14 @@ class Tree:
                 node.comm.Free()
 
     def _create(self, node: Node, draw: Random) -> Node:
-        by = draw.choice((*WITH_ID, *WITHOUT_ID))
+        by = draw.choice((*WITH_ID, *WITHOUT_ID, create_group, merge))
         assert isinstance(node.comm, MPI.Intracomm)
         comm = by(node.comm, draw)
         if comm is None or comm == MPI.COMM_NULL:
             self.n_null += 1
             return Node(None, False)
         self.n_reused += handle_of(comm) in self.freed
-        return Node(comm, node.has_id and node.keeps_count and by in WITH_ID)
+        return Node(comm, gets_id(by, node))
 
     def _free(self, node: Node, draw: Random) -> None:
         assert node.comm is not None

@@ -59,9 +59,10 @@ def check_trees(job, drawn, count, fails):
     print(f"{n_found} ends of communicators, {n_ids} with ids, {n_null} times left out, {n_reused} handles reused")
 
 
+@pytest.mark.parametrize("level", ["0", "3"], ids=["one thread", "several threads"])
 @pytest.mark.parametrize("fails", [False, True], ids=["", "with failures"])
-def test_random_trees_of_communicators(ranks, drawn, fails):
-    check_trees(ranks(SIZE, **DIRECT), drawn, 200, fails)
+def test_random_trees_of_communicators(ranks, drawn, fails, level):
+    check_trees(ranks(SIZE, **DIRECT, TESTS_THREAD_LEVEL=level), drawn, 100, fails)
 
 
 @pytest.mark.parametrize("other", ANOTHER)

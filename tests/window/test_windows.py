@@ -82,8 +82,10 @@ def test_windows_are_freed_and_made_again(job):
     job(3).call(worker.again, "device", 12)
 
 
-def test_windows_of_several_communicators(job):
-    job(4).call(worker.several_windows, "device")
+@pytest.mark.parametrize("by", ["split", "group", "merge"])
+def test_windows_of_several_communicators(job, by):
+    """The communicators of MPI_Comm_create_group and MPI_Intercomm_merge are made by their members alone."""
+    job(4, TESTS_THREAD_LEVEL="2").call(worker.several_windows, "device", by)
 
 
 ERRORS = {

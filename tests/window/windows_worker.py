@@ -209,10 +209,25 @@ def again(kind: str, n: int) -> None:
         win.Free()
 
 
-def several_windows(kind: str) -> None:
+def half_of_all(by: str) -> MPI.Intracomm:
+    """The ranks of this one's parity."""
+    me, size = COMM.Get_rank(), COMM.Get_size()
+    if by == "split":
+        return COMM.Split(me % 2, -me)
+    half = COMM.Create_group(COMM.Get_group().Incl(range(me % 2, size, 2)))
+    if by == "group":
+        return half
+    between = MPI.COMM_SELF.Create_intercomm(0, half, 1 - half.rank)
+    merged = between.Merge(half.rank == 0)
+    between.Free()
+    half.Free()
+    return merged
+
+
+def several_windows(kind: str, by: str) -> None:
     """Two windows at a time, of two communicators; a part of no bytes."""
     me, size = COMM.Get_rank(), COMM.Get_size()
-    half = COMM.Split(me % 2, -me)
+    half = half_of_all(by)
     whole = Memory(kind, np.zeros(64, np.uint8))
     other = Memory(
         kind, np.zeros(0 if half.Get_rank() == half.Get_size() - 1 and half.Get_size() > 1 else 64, np.uint8)
