@@ -27,6 +27,7 @@ mpi4py.rc.initialize = mpi4py.rc.finalize = processes.in_child()
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from support import effort, needs, sampling  # noqa: E402
+from support.failed import Failed  # noqa: E402
 from support.lanes import Lane  # noqa: E402
 from support.ranks import Pool  # noqa: E402
 from support.tally import tally  # noqa: E402, F401  (a fixture)
@@ -56,6 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(processes.Reporter(config), "tempi-reporter")
     else:
         config.pluginmanager.register(processes.Parent(), "tempi-parent")
+        if failed := Failed.of_environment():
+            config.pluginmanager.register(failed, "tempi-failed")
     if lane := Lane.of_environment():
         config.pluginmanager.register(lane, "tempi-lane")  # after the parent: asked before it
 
