@@ -1,0 +1,110 @@
+"""The page of the options, from `src/base/options.def`."""
+
+from __future__ import annotations
+
+import re
+
+import def_tables
+
+BEGIN = """# Options
+
+Options are environment variables. TEMPI reads them once, when it is loaded. `tempi info` shows their values.
+
+A flag is 0 or 1. "–" means that the option is not set by default. The [glossary](glossary.md) explains words
+such as *direct*, *profile* and *import*.
+
+"""
+TABLE = """| variable | type | default | meaning |
+|---|---|---|---|
+"""
+PROGRESS = """
+## TEMPI_PROGRESS
+A nonblocking send, such as `MPI_Isend`, can return before its data is packed. After the packing, somebody
+must pass the message to the MPI library. The option selects who does this:
+
+| value | the program has `MPI_THREAD_MULTIPLE` | the program has a lower thread level |
+|---|---|---|
+| `auto` | a thread of TEMPI | the next MPI call of the program |
+| `calls` | the send itself: it returns only when the data is packed | the next MPI call of the program |
+| `thread` | a thread of TEMPI | a thread of TEMPI |
+
+With `thread`, TEMPI requests `MPI_THREAD_MULTIPLE` from the MPI library. `MPI_Query_thread` still returns the
+level that the program requested. If the MPI library does not support `MPI_THREAD_MULTIPLE`, `thread` has the
+effect of `auto`.
+
+Set `thread` if the program makes no MPI call while it waits for the effect of a message. For example, the
+program polls memory, or it waits for a kernel that needs the message.
+
+The option also has an effect on nonblocking reductions between GPUs. With `auto` and `thread`, a thread of
+TEMPI continues them while the program makes no MPI calls, at every thread level. With `calls`, only the MPI
+calls of the program continue them.
+"""
+RENAMED = """
+## Old names
+The old names still work in this version. TEMPI prints a warning. If both names are set, TEMPI uses the new
+name.
+
+| old name | new name |
+|---|---|
+"""
+FOR_TESTS = """
+## Options for TEMPI's tests
+TEMPI's tests use a fake device: a GPU that TEMPI simulates in host memory (`TEMPI_DEVICE=fake`). `tempi info`
+shows these options only with `--all`, or if they are set.
+
+"""
+FAILURES = """
+The entries of `TEMPI_FAKE_FAIL`:
+
+| entry | what happens |
+|---|---|
+| `allocate:N`, `pinned:N`, `launch:N`, `copy:N`, `finish:N`, `map:N` | the N-th call of this name fails |
+| `NAME:N:KIND` | the N-th call of NAME throws the exception KIND; NAME is a name of the first row |
+| `NAME:N:kill` | the process ends in the N-th call of NAME |
+| `query:N` | the N-th query whether queued work is complete fails |
+| `flip:N` | the N-th copy writes a wrong byte |
+| `share:N` | the N-th call that shares memory shares nothing |
+| `unmap:N` | the N-th unmap takes two seconds |
+
+KIND is `internal`, `mapped`, `bad_alloc`, `system_error`, `logic_error` or `int`.
+"""
+END = """
+This page is made from `src/base/options.def` and `docs/options_page.py` by `make docs`.
+"""
+
+_VALUE = re.compile(r"(^|\. )([\w-]+): (?<!Negative: )")
+_NAME = re.compile(r"(?<![`\w/])((?:TEMPI|MPI)_\w+|tempi\.\w+|[$~][\w/.]+/tempi\b)(?![\w`])")
+_PAGE = re.compile(r"\bdocs/([\w-]+\.md)(?:, ([A-Z]\w+(?: \w+)?))?")
+
+
+def page() -> str:
+    """The whole page."""
+    rows = def_tables.rows("base/options.def")
+    lines = [
+        f"| `TEMPI_{name}` | {kind} | {default or '–'} | {marked(meaning)} |\n"
+        for name, kind, default, meaning in (row.arguments for row in rows if row.kind == "OPTION")
+    ]
+    of_users = [line for line in lines if not line.startswith("| `TEMPI_FAKE_")]
+    of_tests = [line for line in lines if line not in of_users]
+    renamed = (
+        f"| `TEMPI_{old}` | `TEMPI_{name}` |\n"
+        for old, name in (row.arguments for row in rows if row.kind == "RENAMED")
+    )
+    for_users = [BEGIN, TABLE, *of_users, PROGRESS, RENAMED, *renamed]
+    return "".join([*for_users, FOR_TESTS, TABLE, *of_tests, FAILURES, END])
+
+
+def marked(meaning: str) -> str:
+    """The text of `tempi info` as Markdown: a line for each value, names as code, pages as links."""
+    by_value = _VALUE.sub(lambda found: f"{'.<br>' if found[1] else ''}`{found[2]}`: ", meaning)
+    return _NAME.sub(r"`\1`", _PAGE.sub(_link, by_value))
+
+
+def _link(found: re.Match[str]) -> str:
+    section = f"#{found[2].lower().replace(' ', '-')}" if found[2] else ""
+    return f"[{found[0]}]({found[1]}{section})"
+
+
+def unmarked(text: str) -> str:
+    """The meaning of an option from its text on the page, without the marks of code."""
+    return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text.replace("<br>", " ").replace("`", ""))

@@ -1,0 +1,219 @@
+"""The page of the strategies, from `src/base/strategies.def` and `src/model/terms.def`."""
+
+from __future__ import annotations
+
+import def_tables
+
+BEGIN = """# Strategies
+
+A strategy is a way to send a message. By default, TEMPI chooses a strategy for each message. It predicts the
+time of each strategy from the profile of the machine (`tempi measure`), and takes the fastest strategy.
+Without a profile, it uses a [fixed rule](how-it-works.md#how-a-message-travels).
+
+| strategy | memory of the buffers | how the data travels | in the report |
+|---|---|---|---|
+"""
+VALUES = """
+## Values of TEMPI_STRATEGY
+`TEMPI_STRATEGY` selects one strategy for all messages. The table shows what each value does. The last column
+is for derived datatypes only, because the MPI library always sends contiguous buffers in host memory.
+
+| value | GPU memory, peer on the same node | GPU memory, peer on another node | host memory |
+|---|---|---|---|
+| `auto` (default) | `direct`, if the message meets the [conditions](#conditions). Otherwise `oneshot` or \
+`staged` | contiguous buffers: `library`\\*. Other buffers: `device`\\*, `oneshot` or `staged` | `host`, if \
+a profile of this machine predicts that `host` is more than 1.5 times as fast as `library`. Otherwise \
+`library` |
+| `direct` | as `auto`, but TEMPI ignores the predicted time of `direct` | as `auto` | as `auto` |
+| `library` | `library`\\* | `library`\\* | `library` |
+| `device` | contiguous buffers: `library`\\*. Other buffers: `device`\\* | the same | `library` |
+| `oneshot` | `oneshot` | `oneshot` | `library` |
+| `staged` | `staged` | `staged` | `library` |
+| `host` | `oneshot` | `oneshot` | `host` |
+
+\\* if the MPI library is CUDA-aware. With another MPI library, `auto` uses `oneshot` or `staged`. The values
+`library` and `device` then use `oneshot`, and TEMPI prints a warning.
+
+There are three exceptions:
+
+- If an option switches direct messages off, `auto` does the same for a peer on the same node as for a peer on
+  another node.
+- If a buffer is partly in GPU memory and partly in other memory, or on several GPUs, TEMPI uses `oneshot`.
+- In host memory, TEMPI always packs the datatypes that Open MPI moves wrongly ([How it
+  works](how-it-works.md#what-it-handles)).
+"""
+DIRECT = """
+## Direct messages
+A message between GPU buffers of one node can be direct. A direct message has two parts:
+
+1. A kernel of the sender writes the data into memory on the receiver's GPU. This memory is the receive
+   buffer, or, in some cases, a [bounce buffer](#bounce-buffers).
+2. The MPI library sends an empty message with the same tag. The empty message completes the receive.
+
+The sender *imports* the memory of the receiver: it maps this memory into its own address space (CUDA IPC).
+
+`tempi info` says whether messages can be direct. In the report (`TEMPI_REPORT=1`), the function `direct` has
+rows for the messages that were direct, and for the messages that were not, with the reasons.
+
+These options switch direct messages off: `TEMPI_NO_DIRECT=1`, `TEMPI_NO_SEND=1`, `TEMPI_DATATYPE_ONESHOT=1`,
+`TEMPI_DATATYPE_DEVICE=1`, and `TEMPI_STRATEGY` with any value but `auto` and `direct`.
+
+### Conditions
+A message is direct if all of these conditions are met. Otherwise, TEMPI packs the message.
+
+| subject | condition |
+|---|---|
+| processes | Both run TEMPI, and both are on one node. |
+| buffers | Each buffer is completely in memory of one GPU. The receive buffer is at least as long as the \
+message. |
+| layouts | The two layouts can be combined into a short list of copies, or the receive has a bounce buffer. |
+| source | The receive names its source. It is not from `MPI_ANY_SOURCE`. |
+| tag | On a communicator, all receives from one source should name a tag, or all should use `MPI_ANY_TAG`. \
+If a program mixes the two kinds, only receives of the kind of the first receive can be direct. |
+| other operations | The receiver has no earlier pending operation that can take the message: a receive from \
+`MPI_ANY_SOURCE`, a matched probe, or a receive that the program cancels. |
+| time | The receive is posted before the [match timeout](#match-timeout) of the send ends. |
+| prediction | The profile does not predict that another strategy is faster. If the profile has no \
+measurements of direct messages, this condition is met. |
+| limits | The sender and the receiver each use at most 4,096 pairs of peer and tag on the communicator. |
+
+After one of these events, no message on the communicator is direct:
+
+- A second thread sends or receives on it.
+- A send or a receive on it fails.
+- The program cancels a send on it.
+- The program starts a persistent receive from `MPI_ANY_SOURCE` into host memory on it.
+
+If the program cancels a receive into host memory, later messages with the source and the tag of this receive
+are not direct.
+
+### Match timeout
+TEMPI publishes the receives that the program posts: it writes the address and the layout of the buffer into
+memory that the processes of the node share. If a send finds no published receive, it waits for one. The match
+timeout is the longest time of this wait. When it ends, TEMPI packs the message.
+
+The first row that describes a message gives its match timeout:
+
+| message | if `TEMPI_MATCH_TIMEOUT` is 0 (default) | if `TEMPI_MATCH_TIMEOUT` is N |
+|---|---|---|
+| blocking send to a process that has called `MPI_Probe` or `MPI_Iprobe` | 10 µs + 1 µs for each 20,000 \
+bytes | the same |
+| nonblocking send to such a process | no wait | no wait |
+| message of a collective call that the receiver has already entered | 20 ms + 1 µs for each 5,000 bytes | N \
+µs |
+| send of more than 16 KiB that the program waits for, in `MPI_Send`, `MPI_Wait` or `MPI_Waitall` | 20 ms + \
+1 µs for each 5,000 bytes | N µs |
+| blocking send of at most 16 KiB | 10 µs | N µs |
+| all other messages | 100 µs + 1 µs for each 5,000 bytes | N µs |
+
+`MPI_Isend` returns at once. Its match timeout begins with the next MPI call that can block. The program waits
+for the sends of the fourth row without TEMPI, too: most MPI libraries complete a send of more than 16 KiB
+only after the receive is posted.
+
+### Bounce buffers
+A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it. The
+receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer in three cases:
+
+- **The sender cannot import the receive buffer**, and the receive has at least 64 KiB. Managed memory and
+  memory of `cudaMallocAsync` cannot be imported. TEMPI packs the messages of smaller receives into such
+  memory.
+- **The layout of the receive buffer is long**: it has more than 1,024 boxes. A box is a nest of loops over
+  one contiguous block.
+- **The receive has many short blocks**: at least 65,536 blocks with an average length of at most 128 bytes,
+  spread over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, TEMPI uses a bounce buffer
+  for such a receive only if CUDA maps the receive buffer in pages of 4 KiB
+  ([Performance](performance.md#advice)).
+
+### Freed memory
+A sender keeps its import of a receive buffer for later messages. CUDA cannot release memory that another
+process has imported. Therefore, the memory stays occupied after the program has freed it. TEMPI limits the
+size of such memory:
+
+1. Each process regularly looks for memory that the program has freed and that other processes may have
+   imported.
+2. If there is more such memory than the limit, the process tells the other processes.
+3. The other processes close their imports of this memory in their next MPI call that waits or tests, such as
+   `MPI_Barrier` or `MPI_Test`. CUDA can then release the memory.
+
+| number | value |
+|---|---|
+| limit of freed memory | `TEMPI_FREED_LIMIT` bytes, and 256 allocations |
+| how often a process looks for freed memory | at most every 10 ms; it looks at 256 allocations each time |
+| number of imports that a process keeps | 256; a further import closes the one that was not used for the \
+longest time |
+| how long a message waits for the end of an old import (see below) | at most 0.1 s; if \
+`TEMPI_MATCH_TIMEOUT` is more than 50 ms, at most twice `TEMPI_MATCH_TIMEOUT`, but never more than 2 s |
+
+**Kernels that wait for messages.** The CUDA driver closes an import only when all running kernels on the GPU
+have ended. Until then, it can delay new kernels. If a kernel of the program waits for a message of another
+process, the program can deadlock. For such a program, set `TEMPI_FREED_LIMIT=-1` on all ranks: there is then
+no limit of freed memory. A process still closes an import if it has too many imports (see the table), or if
+the owner has allocated new memory at the same address.
+
+**New memory at an old address.** A process cannot import new memory while it has an old import at the same
+address. A message to the new memory first waits until the old import is closed. If this takes too long (see
+the table), TEMPI packs the message.
+
+## CUDA-aware libraries
+TEMPI passes GPU memory to a CUDA-aware library only if two conditions are met:
+
+- All peers are on other nodes.
+- The call is known to work with GPU memory in this library (`src/machine/handed.def`).
+
+Within a node, messages of GPU memory are direct, also contiguous ones. If a message cannot be direct, the
+library gets packed bytes in pinned host memory. The reason is that a CUDA-aware library imports memory of
+other processes, too. If TEMPI still has an import of freed memory at the same address, CUDA refuses the
+import of the library. UCX then aborts the program.
+
+If an option switches direct messages off, TEMPI also passes GPU memory to the library within a node.
+"""
+MEMORY = {
+    "nobody": "GPU or host",
+    "kernel_into_device": "GPU",
+    "kernel_into_pinned": "GPU",
+    "kernel_and_copies": "GPU",
+    "layout_to_layout": "GPU, on one node",
+    "host_packer": "host",
+}
+PREDICTIONS = """
+## Predictions
+The predicted time of a message is a sum of terms. A term is the measured time of one part of a message
+([perfmodel](../perfmodel/README.md)). The letters L, Y and P stand for parts of the names of terms:
+
+| letter | meaning | values |
+|---|---|---|
+| L in `message.device.L` | location of the peer | `same_gpu`, `other_gpu`, `other_node` |
+| L in `message.host.L` | location of the peer | `same_gpu`, `same_node`, `other_node` |
+| L in `message.direct.L` | location of the peer | `same_gpu`, `other_gpu`, `self` (the rank itself) |
+| P | location of the peer | `self` (the rank itself), `same_node`, `other_node` |
+| Y | kind of datatype | `typed` (vectors and boxes), `indexed` (offsets from a table) |
+
+| strategy | message of GPU memory | message of a derived datatype in host memory |
+|---|---|---|
+"""
+END = """
+This page is made from `src/base/strategies.def` and `docs/strategies_page.py` by `make docs`.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    terms = {row.arguments[0]: row.arguments[1] for row in def_tables.rows("model/terms.def")}
+    ways, predictions = [], []
+    for _, (name, packs, carries, *ends, typed, _, _, text, meaning) in def_tables.rows(
+        "base/strategies.def"
+    ):
+        ways.append(f"| `{name}` | {MEMORY[packs]} | {meaning} | {text} |\n")
+        on_gpu = _on_gpu(packs, carries, [terms.get(end, "") for end in ends])
+        on_host = f"`{terms[typed].replace('.typed.self', '.Y.P')}`" if typed in terms else "–"
+        predictions.append(f"| `{name}` | {on_gpu} | {on_host} |\n")
+    return "".join([BEGIN, *ways, VALUES, DIRECT, PREDICTIONS, *predictions, END])
+
+
+def _on_gpu(packs: str, carries: str, ends: list[str]) -> str:
+    message = f"`message.{carries.removesuffix('_memory')}.L`"
+    if packs == "host_packer":
+        return "–"
+    if packs == "layout_to_layout":
+        return "`message.direct.L` (same node)"
+    return f"{message} (contiguous)" if packs == "nobody" else f"`{ends[0]}` + {message} + `{ends[1]}`"
