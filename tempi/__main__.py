@@ -25,13 +25,13 @@ def main() -> None:
 @click.option(
     "--abi",
     type=click.Choice(ABIS),
-    help="Print the path of the shim for this ABI; default: that of the library for any MPI.",
+    help="Print the path of the library for this ABI only. Default: the library for any MPI library.",
 )
 @click.option(
     "--proxy",
     is_flag=True,
     help="Print the path of libtempi_mpi.so. MPI.jl, numba-mpi, cffi and ctypes open it in place of the MPI "
-    "library. Default ABI: that of the MPI library that mpi4py uses.",
+    "library. Without --abi: for the only installed ABI, or for the MPI library of mpi4py.",
 )
 def lib_command(abi: str | None, proxy: bool) -> None:
     """Print the path of libtempi.so, for LD_PRELOAD."""
@@ -42,7 +42,7 @@ def lib_command(abi: str | None, proxy: bool) -> None:
 
 
 @main.command("info")
-@click.option("--all", "with_all", is_flag=True, help="Show also the options for tests.")
+@click.option("--all", "with_all", is_flag=True, help="Also show the options for tests.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info_command(with_all: bool, as_json: bool) -> None:
     """Show the build, the MPI library, the GPUs, and each option with its value."""

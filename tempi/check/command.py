@@ -121,24 +121,24 @@ def facts() -> dict[str, object]:
 
 
 @click.command(cls=Interruptible)
-@click.option("--hosts", metavar="A,B,...", help="Nodes on which the ranks start; default: this node.")
+@click.option("--hosts", metavar="A,B,...", help="Nodes of the ranks. Default: this node.")
 @click.option(
     "-n",
     "n",
     type=click.IntRange(1),
-    help="Number of ranks; default: one for each GPU of all nodes, at least 2.",
+    help="Number of ranks. Default: on each node, one for each GPU, but at least 2.",
 )
-@click.option("--mpirun", metavar="PATH", help="Path of mpirun; default: that of the MPI that mpi4py uses.")
+@click.option("--mpirun", metavar="PATH", help="Path of mpirun. Default: beside this Python, or in PATH.")
 @click.option(
     "--ranks-command", metavar="COMMAND", help="Start the ranks with this command, such as 'srun -N 2 -n 8'."
 )
-@click.option("--strategies", metavar="A,B,...", help="Test these strategies only.")
+@click.option("--strategies", metavar="A,B,...", help="Test only these strategies (docs/strategies.md).")
 @click.option(
     "--seconds",
     type=click.FloatRange(1),
     default=DEFAULT_SECONDS,
     show_default=True,
-    help="Time for all runs, in seconds.",
+    help="Time for the whole test, in seconds.",
 )
 @click.option("--output", type=click.Path(path_type=Path), default="tempi-check.json", show_default=True,
               help="Write all results to this file.")  # fmt: skip
@@ -151,15 +151,16 @@ def main(
     seconds: float,
     output: Path,
 ) -> None:
-    """Test TEMPI on these nodes: does it get the MPI calls, and do all ranks receive the right bytes?
+    """Test whether TEMPI gets the MPI calls on these nodes, and whether all ranks receive the right bytes.
 
-    Pairs of ranks exchange messages of six layouts and three sizes, in host and in GPU memory, once with each
-    strategy. With up to 16 ranks, these are all pairs. With more ranks, these are the pairs whose rank
-    numbers differ by 1, 2, 4, ... If the exit code is 1, a test failed: send the output file with the bug
-    report.
+    Pairs of ranks exchange messages of six layouts and three sizes, in host memory and in GPU memory, once
+    with each strategy. With at most 16 ranks, all pairs exchange messages. With more ranks, the pairs whose
+    rank numbers differ by 1, 2, 4, ... do so.
 
-    The command ends at most 20 s after --seconds. The result lists the tests that were left out for lack of
-    time.
+    If the exit code is 1, a test has failed. Send the output file with the bug report.
+
+    The command ends at most 20 s after --seconds. The result lists the tests for which the time was too
+    short.
     """
     if is_inside_job() and not ranks_command:
         raise click.UsageError("it starts ranks itself: leave mpirun out, or use --ranks-command")

@@ -20,15 +20,15 @@ BENCHMARKS = {
     "transpose": ("transpose", "Transposes of a distributed array by MPI_Alltoallw."),
     "exchange": ("exchange", "Exchanges between GPUs as in FFT libraries."),
     "sequence": ("sequence", "The time of a message between GPUs, alone and after other messages."),
-    "enqueue": ("enqueue", "Exchanges that are queued in a CUDA stream, and in CUDA graphs."),
+    "enqueue": ("enqueue", "Exchanges that are queued in a CUDA stream or in a CUDA graph."),
     "queued": ("queued", "MPI_Pack and MPI_Unpack calls that are queued in a CUDA stream."),
     "collectives": ("collectives", "Reductions and broadcasts in GPU memory: TEMPI and NCCL."),
     "reduction": ("reduction", "MPI_Reduce_local in GPU memory."),
-    "progress": ("progress", "How soon sends of GPU memory start while kernels of the program run."),
+    "progress": ("progress", "The delay of sends of GPU memory while kernels of the program run."),
     "commit": ("commit", "The time of MPI_Type_commit and of preloading."),
     "view": ("view", "The time of tempi.view."),
     "predict": ("predict", "The time to choose a strategy."),
-    "simulate": ("simulate", "How exact and how fast tempi simulate is."),
+    "simulate": ("simulate", "The errors and the run time of tempi simulate."),
     "placement": ("placement", "A halo exchange on several hosts, with and without TEMPI_PLACEMENT."),
     "choice": ("choice", "How often the predicted strategy is the fastest."),
 }
@@ -36,7 +36,7 @@ BENCHMARKS = {
 
 @click.group("bench")
 def main() -> None:
-    """Run a benchmark, in the folder of the sources: tempi bench halo --help"""
+    """Run a benchmark. Start it in the folder of the sources: tempi bench halo --help"""
 
 
 def _run(name: str, arguments: tuple[str, ...]) -> None:

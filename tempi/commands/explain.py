@@ -44,12 +44,12 @@ def evaluate(expression: str) -> MPI.Datatype:
     help="Number of elements of the datatype.",
 )
 @click.option(
-    "--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Bytes of the message, instead of --count."
+    "--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Size of the message, instead of --count."
 )
 @click.option(
     "--peer",
     type=click.Choice([*LOCALITIES, "same_node"]),
-    help="Location of the receiver, for the prediction.",
+    help="Predict the time of a message to a receiver at this location.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--profile", type=click.Path(path_type=Path), help="Predict with this profile.")
@@ -58,7 +58,10 @@ def main(
 ) -> None:
     """Show how TEMPI handles a datatype, and the predicted time of a message.
 
-    EXPRESSION is a Python expression, and MPI is the module of mpi4py: 'MPI.DOUBLE.Create_vector(16, 4, 8)'.
+    With --bytes, --peer or --profile, the command predicts the time.
+
+    EXPRESSION is a Python expression that makes the datatype, with MPI of mpi4py. Example:
+    'MPI.DOUBLE.Create_vector(16, 4, 8)'.
     """
     datatype = evaluate(expression)
     n_elements = count if n_bytes is None else count_for(datatype, n_bytes)

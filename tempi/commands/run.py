@@ -49,20 +49,22 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--option", "words", multiple=True, metavar="NAME[=VALUE]",
-              help="Set the option TEMPI_NAME, such as -o strategy=oneshot. List: tempi info.")  # fmt: skip
+              help="Set the option TEMPI_NAME: -o strategy=oneshot. Flags: -o report. "
+                   "tempi info lists all options.")  # fmt: skip
 @click.option(
     "--ucx", is_flag=True, help="Make Open MPI CUDA-aware, with the UCX of pip install 'tempi-mpi[ucx]'."
 )
 @click.option(
-    "--abi", type=click.Choice(ABIS), help="ABI of the MPI library; default: detected in each process."
+    "--abi", type=click.Choice(ABIS), help="ABI of the MPI library. Default: each process detects it."
 )
 @click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, command: tuple[str, ...]) -> None:
     """Run a command with TEMPI in its ranks: tempi run -- mpirun -n 4 ./program
 
-    If COMMAND begins with the launcher of Open MPI, MPICH or Intel MPI, or with srun, TEMPI is loaded in the
-    ranks. With any other COMMAND, TEMPI is loaded in this program. The exit code is that of COMMAND.
+    COMMAND can begin with a launcher: srun, or mpirun of Open MPI, MPICH or Intel MPI. TEMPI is then loaded
+    in the ranks. Otherwise, TEMPI is loaded in the program of COMMAND. The exit code is the exit code of
+    COMMAND.
     """
     program = find_program(command[0])
     if program is None and "/" in command[0] and Path(command[0]).exists():

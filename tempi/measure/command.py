@@ -193,24 +193,24 @@ def finish(
 @click.option(
     "--device-messages",
     is_flag=True,
-    help="Measure also how fast a CUDA-aware MPI library sends GPU memory.",
+    help="Also measure how fast a CUDA-aware MPI library sends GPU memory.",
 )
 @click.option(
     "--tune",
     is_flag=True,
-    help="Only find the fastest launch parameters of the kernels, and add them to the profile.",
+    help="Only find the fastest launch parameters of the kernels.",
 )
-@click.option("--quick", is_flag=True, help="Measure fewer sizes: 30 seconds at most, not 3 minutes.")
+@click.option("--quick", is_flag=True, help="Measure fewer sizes: half a minute instead of 3 minutes.")
 @click.option(
     "--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="Time for the measurement, in seconds."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON instead of tables.")
 @click.option("--keep-anyway", is_flag=True, help="Keep the profile even if its times vary too much.")
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="Folder for the profile; default: the cache folder."
+    "--output", type=click.Path(path_type=Path), help="Folder for the profile. Default: TEMPI_CACHE_DIR."
 )
 @click.option("--hosts", metavar="A,B", help="Measure between two nodes, with one rank on each.")
-@click.option("--mpirun", metavar="PATH", help="Path of mpirun; default: that of the MPI that mpi4py uses.")
+@click.option("--mpirun", metavar="PATH", help="Path of mpirun. Default: beside this Python, or in PATH.")
 @click.option(
     "--ranks-command", metavar="COMMAND", help="Start the ranks with this command, such as 'srun -N 2 -n 2'."
 )
@@ -219,7 +219,7 @@ def finish(
     "source",
     type=click.Path(path_type=Path),
     metavar="PROFILE",
-    help="Do not measure; fit the data of this profile again.",
+    help="Do not measure. Fit the data of this profile again.",
 )
 @click.option("--plot", is_flag=False, flag_value="tempi-profile.png", type=click.Path(path_type=Path),
               metavar="[FILE]", help="Draw the measurements and the fits (.png or .svg).")  # fmt: skip
@@ -240,8 +240,11 @@ def main(
     """Measure the time of messages on this machine, and write a profile for the predictions of TEMPI.
 
     In an MPI job, the command uses the ranks of the job. Otherwise it starts at least two ranks on this node.
-    With --tune one rank is enough, and the rest of the profile stays unchanged. With --from nothing is
-    measured, and the profile is written only to --output.
+
+    With --tune, one rank is enough. The command adds the launch parameters to the profile, and changes
+    nothing else.
+
+    With --from, it writes a profile only if --output names a folder.
     """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, stderr=as_json)
     budget = seconds or (QUICK_SECONDS if quick else DEFAULT_SECONDS)

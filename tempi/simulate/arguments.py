@@ -82,31 +82,31 @@ def of_cluster(function: Function) -> Function:
     """The options of the cluster and of the results."""
     options = (
         click.option("--network", default="fat-tree", show_default=True, metavar="NAME",
-                     help=f"{', '.join(PRESETS)}, or a .json file."),
+                     help=f"The network: {', '.join(PRESETS)}, or a .json file."),
         click.option("--profile", metavar="PROFILE",
-                     help="A file (.json, .fit), or the name of a profile that comes with TEMPI; "
-                          "default: that of the network."),
+                     help="A file (.json, .fit), or the name of a profile that comes with TEMPI. "
+                          "Default: the profile of the network."),
         click.option("--ranks-per-node", type=click.IntRange(1, 1024),
-                     help="Ranks of a node; default: that of the network."),
+                     help="Ranks of a node. Default: as in the network."),
         click.option("--memory", type=click.Choice(MEMORIES),
-                     help="Memory of the data; default: gpu, or the memory in the timelines."),
+                     help="Memory of the data. Default: gpu, or the memory in the timelines."),
         click.option("--strategy", type=click.Choice([*STRATEGIES, DIRECT]),
-                     help="Strategy of all messages; default: TEMPI chooses for each message."),
+                     help="Strategy of all messages. Default: TEMPI chooses for each message."),
         click.option("--call-us", type=click.FloatRange(0, 1e6), default=0.0, show_default=True,
                      help="Time of each MPI call that starts a send or a receive, in microseconds."),
         click.option("--library-block-us", type=click.FloatRange(0, 1e6, min_open=True),
-                     help="Time that the MPI library alone takes for one block, in microseconds; "
-                          "default: that of the network."),
-        click.option("--no-library", is_flag=True, help="Do not simulate the MPI library alone."),
+                     help="Time of the MPI library without TEMPI for one block, in microseconds. "
+                          "Default: as in the network."),
+        click.option("--no-library", is_flag=True, help="Do not simulate the MPI library without TEMPI."),
         click.option("--chunk-kib", type=COUNT,
-                     help="Let messages share a link in chunks of this size (KiB); "
-                          "default: a link sends one message after the other."),
+                     help="Messages share a link in chunks of this size (KiB). "
+                          "Default: a link sends one message after the other."),
         click.option("--noise", "sigma", type=click.FloatRange(0, 2), default=0.0, show_default=True,
                      help="Multiply times on links by a log-normal random factor with this sigma."),
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
-                     help="Seed of the noise."),
+                     help="Seed of the random factors of --noise."),
         click.option("--csv", type=FILE, help="Write the table to this file."),
-        click.option("--json", type=FILE, help="Write the table as JSON to this file; - is standard output."),
+        click.option("--json", type=FILE, help="Write the table as JSON to this file (-: standard output)."),
         click.option("--plot", type=click.Path(path_type=Path), help="Draw the times (.png, .svg)."),
     )  # fmt: skip
     for option in reversed(options):

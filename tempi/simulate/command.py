@@ -57,7 +57,8 @@ def main() -> None:
 
     tempi simulate halo --network summit --nodes 1..512
 
-    The times of packing come from a profile (tempi measure). A file describes the network.
+    The times of packing come from a profile (tempi measure). A file describes the network. The page
+    docs/simulation.md explains the model.
     """
 
 
@@ -83,18 +84,20 @@ def main() -> None:
 @click.option("--quantities", type=COUNT, default=8, show_default=True, help="Number of arrays.")
 @click.option("--element-bytes", type=COUNT, default=8, show_default=True, help="Size of an element.")
 @click.option(
-    "--dims", type=Triple(), metavar="ZxYxX", help="Ranks along z, y and x; default: as equal as possible."
+    "--dims", type=Triple(), metavar="ZxYxX", help="Ranks along z, y and x. Default: as equal as possible."
 )
 @click.option(
     "--way",
     type=click.Choice(WAYS),
     default="isend",
     show_default=True,
-    help="isend: derived datatypes; halo: HaloExchange; pack: MPI_Pack and MPI_Unpack.",
+    help="How the program exchanges data. isend: MPI_Isend of derived datatypes. halo: HaloExchange. "
+    "pack: MPI_Pack, contiguous messages, MPI_Unpack.",
 )
 @click.option("--placement", type=click.Choice(PLACEMENTS), default="block", show_default=True,
-              help="Placement of ranks on nodes. cartesian: a brick of the grid on each node; "
-                   "tempi: as with TEMPI_PLACEMENT=1.")  # fmt: skip
+              help="Placement of ranks on nodes. block: one node after the other. cyclic: the nodes in turn. "
+                   "cartesian: a brick of the grid on each node. tempi: as TEMPI_PLACEMENT=1. "
+                   "tempi-grid: the same without the sizes of messages.")  # fmt: skip
 @of_cluster
 def halo_command(
     n_nodes: tuple[int, ...],
@@ -131,13 +134,14 @@ def halo_command(
 @main.command("trace")
 @click.argument("timelines", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--placement", type=click.Choice(OF_RECORDED), default="block", show_default=True,
-              help="Placement of ranks on nodes. tempi: as with TEMPI_PLACEMENT=1.")  # fmt: skip
+              help="Placement of ranks on nodes. block: one node after the other. cyclic: the nodes in turn. "
+                   "tempi: as TEMPI_PLACEMENT=1.")  # fmt: skip
 @of_cluster
 def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -> None:
     """Simulate the messages of TIMELINES, the files that TEMPI_TRACE wrote for a job.
 
     If the job has messages of GPU memory and of host memory, only the messages of GPU memory are simulated.
-    With --memory gpu or --memory host, all messages are simulated as messages of this memory.
+    With --memory gpu or --memory host, all messages are simulated as messages of this kind of memory.
     """
     try:
         found = read_timelines(timelines, cluster["memory"])
