@@ -19,8 +19,8 @@ TABLE = """| variable | type | default | meaning |
 """
 PROGRESS = """
 ## TEMPI_PROGRESS
-A nonblocking send, such as `MPI_Isend`, can return before its data is packed. After the packing, somebody
-must pass the message to the MPI library. The option selects who does this:
+A nonblocking send, such as `MPI_Isend`, can return before its data is packed. The packed message must then be
+passed to the MPI library. This option selects who does this:
 
 | value | the program has `MPI_THREAD_MULTIPLE` | the program has a lower thread level |
 |---|---|---|

@@ -39,8 +39,8 @@ There are three exceptions:
 - If an option switches direct messages off, `auto` does the same for a peer on the same node as for a peer on
   another node.
 - If a buffer is partly in GPU memory and partly in other memory, or on several GPUs, TEMPI uses `oneshot`.
-- In host memory, TEMPI always packs the datatypes that Open MPI moves wrongly ([How it
-  works](how-it-works.md#what-it-handles)).
+- In host memory, TEMPI always packs the datatypes that Open MPI moves wrongly
+  ([How it works](how-it-works.md#what-it-handles)).
 """
 DIRECT = """
 ## Direct messages
@@ -63,7 +63,8 @@ A message is direct if all of these conditions are met. Otherwise, TEMPI packs t
 
 | subject | condition |
 |---|---|
-| processes | Both run TEMPI, and both are on one node. |
+| processes | Both run TEMPI, both are on one node, and each can open the GPU of the other \
+([Clusters](cluster.md#run)). |
 | buffers | Each buffer is completely in memory of one GPU. The receive buffer is at least as long as the \
 message. |
 | layouts | The two layouts can be combined into a short list of copies, or the receive has a bounce buffer. |
@@ -106,17 +107,16 @@ bytes | the same |
 | blocking send of at most 16 KiB | 10 µs | N µs |
 | all other messages | 100 µs + 1 µs for each 5,000 bytes | N µs |
 
-`MPI_Isend` returns at once. Its match timeout begins with the next MPI call that can block. The program waits
-for the sends of the fourth row without TEMPI, too: most MPI libraries complete a send of more than 16 KiB
-only after the receive is posted.
+`MPI_Isend` returns at once. Its match timeout begins with the next MPI call that can block. Without TEMPI, a
+program also waits in the calls of the fourth row: most MPI libraries complete a send of more than 16 KiB only
+after the receive is posted.
 
 ### Bounce buffers
 A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it. The
 receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer in three cases:
 
 - **The sender cannot import the receive buffer**, and the receive has at least 64 KiB. Managed memory and
-  memory of `cudaMallocAsync` cannot be imported. TEMPI packs the messages of smaller receives into such
-  memory.
+  memory of `cudaMallocAsync` cannot be imported. If the receive is smaller, TEMPI packs the message.
 - **The layout of the receive buffer is long**: it has more than 1,024 boxes. A box is a nest of loops over
   one contiguous block.
 - **The receive has many short blocks**: at least 65,536 blocks with an average length of at most 128 bytes,
@@ -139,8 +139,8 @@ size of such memory:
 |---|---|
 | limit of freed memory | `TEMPI_FREED_LIMIT` bytes, and 256 allocations |
 | how often a process looks for freed memory | at most every 10 ms; it looks at 256 allocations each time |
-| number of imports that a process keeps | 256; a further import closes the one that was not used for the \
-longest time |
+| number of imports that a process keeps | 256; for a further import, it closes the import that was not used \
+for the longest time |
 | how long a message waits for the end of an old import (see below) | at most 0.1 s; if \
 `TEMPI_MATCH_TIMEOUT` is more than 50 ms, at most twice `TEMPI_MATCH_TIMEOUT`, but never more than 2 s |
 
