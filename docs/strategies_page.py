@@ -120,9 +120,8 @@ receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer in 
 - **The layout of the receive buffer is long**: it has more than 1,024 boxes. A box is a nest of loops over
   one contiguous block.
 - **The receive has many short blocks**: at least 65,536 blocks with an average length of at most 128 bytes,
-  spread over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, TEMPI uses a bounce buffer
-  for such a receive only if CUDA maps the receive buffer in pages of 4 KiB
-  ([Performance](performance.md#advice)).
+  spread over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, there is one more condition:
+  CUDA maps the receive buffer in pages of 4 KiB ([Performance](performance.md#advice)).
 
 ### Freed memory
 A sender keeps its import of a receive buffer for later messages. CUDA cannot release memory that another
