@@ -36,8 +36,8 @@ a profile of this machine predicts that `host` is more than 1.5 times as fast as
 
 There are three exceptions:
 
-- If an option switches direct messages off, `auto` does the same for a peer on the same node as for a peer on
-  another node.
+- If an option switches direct messages off, the column "another node" of `auto` is also valid for a peer on
+  the same node.
 - If a buffer is partly in GPU memory and partly in other memory, or on several GPUs, TEMPI uses `oneshot`.
 - In host memory, TEMPI always packs the datatypes that Open MPI moves wrongly
   ([How it works](how-it-works.md#what-it-handles)).
