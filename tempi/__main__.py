@@ -18,7 +18,10 @@ from tempi.simulate.command import main as simulate_command
 @click.group()
 @click.version_option(__version__, prog_name="tempi")
 def main() -> None:
-    """Make MPI derived datatypes fast. To begin: tempi run -- mpirun -n 4 ./program"""
+    """Make MPI derived datatypes fast.
+
+    Example: tempi run -- mpirun -n 4 ./program
+    """
 
 
 @main.command("lib")
@@ -45,7 +48,7 @@ def lib_command(abi: str | None, proxy: bool) -> None:
 @click.option("--all", "with_all", is_flag=True, help="Also show the options for tests.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info_command(with_all: bool, as_json: bool) -> None:
-    """Show the build, the MPI library, the GPUs, and each option with its value."""
+    """Show the build, the MPI library, the GPUs and the options."""
     from tempi.info import print_info
 
     try:

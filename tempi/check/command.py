@@ -151,7 +151,9 @@ def main(
     seconds: float,
     output: Path,
 ) -> None:
-    """Test whether TEMPI gets the MPI calls on these nodes, and whether all ranks receive the right bytes.
+    """Test TEMPI on one or several nodes.
+
+    The command tests whether TEMPI gets the MPI calls, and whether all ranks receive the right bytes.
 
     Pairs of ranks exchange messages of six layouts and three sizes, in host memory and in GPU memory, once
     with each strategy. With at most 16 ranks, all pairs exchange messages. With more ranks, the pairs whose

@@ -11,32 +11,35 @@ import click
 BENCHMARKS = {
     "halo": (
         "halo3d",
-        "A 3-D halo exchange: TEMPI, the MPI library alone, code by hand.",
+        "3-D halo exchanges: TEMPI, the library alone, code by hand.",
     ),
-    "solver": ("solver", "Conjugate gradients: TEMPI, the MPI library alone, code by hand, NCCL."),
-    "pack": ("pack", "MPI_Pack and MPI_Unpack: TEMPI, the MPI library alone, specialised code."),
+    "solver": ("solver", "Conjugate gradients: TEMPI, the library alone, NCCL."),
+    "pack": ("pack", "MPI_Pack, MPI_Unpack: TEMPI, the library, specialised code."),
     "send": ("send", "Messages of vectors: TEMPI and the MPI library alone."),
     "host-messages": ("host_messages", "Messages in host memory: TEMPI and the MPI library alone."),
     "transpose": ("transpose", "Transposes of a distributed array by MPI_Alltoallw."),
     "exchange": ("exchange", "Exchanges between GPUs as in FFT libraries."),
-    "sequence": ("sequence", "The time of a message between GPUs, alone and after other messages."),
-    "enqueue": ("enqueue", "Exchanges that are queued in a CUDA stream or in a CUDA graph."),
-    "queued": ("queued", "MPI_Pack and MPI_Unpack calls that are queued in a CUDA stream."),
+    "sequence": ("sequence", "A message between GPUs, alone and after other messages."),
+    "enqueue": ("enqueue", "Exchanges that are queued in CUDA streams and graphs."),
+    "queued": ("queued", "MPI_Pack and MPI_Unpack that are queued in a CUDA stream."),
     "collectives": ("collectives", "Reductions and broadcasts in GPU memory: TEMPI and NCCL."),
     "reduction": ("reduction", "MPI_Reduce_local in GPU memory."),
-    "progress": ("progress", "The delay of sends of GPU memory while kernels of the program run."),
+    "progress": ("progress", "The delay of sends while kernels of the program run."),
     "commit": ("commit", "The time of MPI_Type_commit and of preloading."),
     "view": ("view", "The time of tempi.view."),
     "predict": ("predict", "The time to choose a strategy."),
     "simulate": ("simulate", "The errors and the run time of tempi simulate."),
-    "placement": ("placement", "A halo exchange on several hosts, with and without TEMPI_PLACEMENT."),
+    "placement": ("placement", "Halo exchanges on several hosts with TEMPI_PLACEMENT."),
     "choice": ("choice", "How often the predicted strategy is the fastest."),
 }
 
 
 @click.group("bench")
 def main() -> None:
-    """Run a benchmark. Start it in the folder of the sources: tempi bench halo --help"""
+    """Run a benchmark. Start it in the folder of the sources.
+
+    Example: tempi bench halo --help
+    """
 
 
 def _run(name: str, arguments: tuple[str, ...]) -> None:

@@ -52,13 +52,13 @@ def evaluate(expression: str) -> MPI.Datatype:
     help="Predict the time of a message to a receiver at this location.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--profile", type=click.Path(path_type=Path), help="Predict with this profile.")
+@click.option("--profile", type=click.Path(path_type=Path), help="Predict with this profile (.json or .fit).")
 def main(
     expression: str, count: int, n_bytes: int | None, peer: str | None, as_json: bool, profile: Path | None
 ) -> None:
-    """Show how TEMPI handles a datatype, and the predicted time of a message.
+    """Show how TEMPI handles a datatype.
 
-    With --bytes, --peer or --profile, the command predicts the time.
+    With --bytes, --peer or --profile, the command also predicts the time of a message.
 
     EXPRESSION is a Python expression that makes the datatype, with MPI of mpi4py. Example:
     'MPI.DOUBLE.Create_vector(16, 4, 8)'.

@@ -49,7 +49,7 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--option", "words", multiple=True, metavar="NAME[=VALUE]",
-              help="Set the option TEMPI_NAME: -o strategy=oneshot. Flags: -o report. "
+              help="Set the option TEMPI_NAME. Examples: -o strategy=oneshot, -o report. "
                    "tempi info lists all options.")  # fmt: skip
 @click.option(
     "--ucx", is_flag=True, help="Make Open MPI CUDA-aware, with the UCX of pip install 'tempi-mpi[ucx]'."
@@ -60,7 +60,9 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 @click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, command: tuple[str, ...]) -> None:
-    """Run a command with TEMPI in its ranks: tempi run -- mpirun -n 4 ./program
+    """Run a command with TEMPI in its ranks.
+
+    Example: tempi run -- mpirun -n 4 ./program
 
     COMMAND can begin with a launcher: srun, or mpirun of Open MPI, MPICH or Intel MPI. TEMPI is then loaded
     in the ranks. Otherwise, TEMPI is loaded in the program of COMMAND. The exit code is the exit code of

@@ -222,7 +222,8 @@ def finish(
     help="Do not measure. Fit the data of this profile again.",
 )
 @click.option("--plot", is_flag=False, flag_value="tempi-profile.png", type=click.Path(path_type=Path),
-              metavar="[FILE]", help="Draw the measurements and the fits (.png or .svg).")  # fmt: skip
+              metavar="[FILE]",
+              help="Draw the measurements and the fits into this file (.png or .svg).")  # fmt: skip
 def main(
     quick: bool,
     device_messages: bool,
@@ -237,7 +238,9 @@ def main(
     source: Path | None,
     plot: Path | None,
 ) -> None:
-    """Measure the time of messages on this machine, and write a profile for the predictions of TEMPI.
+    """Measure this machine for the predictions of TEMPI.
+
+    The command measures the time of messages, and writes a profile.
 
     In an MPI job, the command uses the ranks of the job. Otherwise it starts at least two ranks on this node.
 

@@ -107,7 +107,8 @@ def of_cluster(function: Function) -> Function:
                      help="Seed of the random factors of --noise."),
         click.option("--csv", type=FILE, help="Write the table to this file."),
         click.option("--json", type=FILE, help="Write the table as JSON to this file (-: standard output)."),
-        click.option("--plot", type=click.Path(path_type=Path), help="Draw the times (.png, .svg)."),
+        click.option("--plot", type=click.Path(path_type=Path),
+                     help="Draw the times into this file (.png or .svg)."),
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)

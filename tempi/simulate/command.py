@@ -53,12 +53,12 @@ class Outputs:
 
 @click.group("simulate")
 def main() -> None:
-    """Predict the time of an exchange on a cluster, by a simulation of each message.
+    """Predict the time of an exchange on a cluster.
 
-    tempi simulate halo --network summit --nodes 1..512
+    Example: tempi simulate halo --network summit --nodes 1..512
 
-    The times of packing come from a profile (tempi measure). A file describes the network. The page
-    docs/simulation.md explains the model.
+    The command simulates each message. The times of packing come from a profile (tempi measure). A file
+    describes the network. The page docs/simulation.md explains the model.
     """
 
 
@@ -111,7 +111,7 @@ def halo_command(
     placement: str,
     **cluster: Any,
 ) -> None:
-    """Simulate a periodic 3-D halo exchange on clusters of several sizes."""
+    """Simulate a periodic 3-D halo exchange."""
     problem = Problem(size, not strong, radius, quantities, element_bytes, dims)
     words = "x".join(map(str, size))
     share = "in all" if strong else "a rank"
@@ -138,7 +138,9 @@ def halo_command(
                    "tempi: as TEMPI_PLACEMENT=1.")  # fmt: skip
 @of_cluster
 def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -> None:
-    """Simulate the messages of TIMELINES, the files that TEMPI_TRACE wrote for a job.
+    """Simulate the recorded messages of a job.
+
+    TIMELINES are the files that TEMPI_TRACE wrote for the job.
 
     If the job has messages of GPU memory and of host memory, only the messages of GPU memory are simulated.
     With --memory gpu or --memory host, all messages are simulated as messages of this kind of memory.
@@ -163,7 +165,10 @@ def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -
 
 @main.command("networks")
 def networks_command() -> None:
-    """Print the networks that come with TEMPI, with the source of each number."""
+    """Print the networks that come with TEMPI.
+
+    The command also prints the source of each number.
+    """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
     for name in PRESETS:
         network = read_network(name)
