@@ -97,11 +97,11 @@ The first row that describes a message gives its match timeout:
 
 | message | if `TEMPI_MATCH_TIMEOUT` is 0 (default) | if `TEMPI_MATCH_TIMEOUT` is N |
 |---|---|---|
+| message of a collective call that the receiver has already entered | 20 ms + 1 µs for each 5,000 bytes | N \
+µs |
 | blocking send to a process that has called `MPI_Probe` or `MPI_Iprobe` | 10 µs + 1 µs for each 20,000 \
 bytes | the same |
 | nonblocking send to such a process | no wait | no wait |
-| message of a collective call that the receiver has already entered | 20 ms + 1 µs for each 5,000 bytes | N \
-µs |
 | send of more than 16 KiB that the program waits for, in `MPI_Send`, `MPI_Wait` or `MPI_Waitall` | 20 ms + \
 1 µs for each 5,000 bytes | N µs |
 | blocking send of at most 16 KiB | 10 µs | N µs |
