@@ -1,4 +1,5 @@
 // The fake device as the program uses it.
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -24,7 +25,7 @@ void Fake::copy_for_program(void* dst, const void* src, std::size_t bytes) {
     queues_.add(legacy_queue(target.ordinal), done_at_once([=] { std::memmove(to, from, bytes); }));
   } else {
     queues_.add(legacy_queue(target.ordinal), done_at_once([to, read = std::vector<std::byte>(from, from + bytes)] {
-                  std::memcpy(to, read.data(), read.size());
+                  std::copy(read.begin(), read.end(), to);
                 }));
   }
 }
@@ -37,7 +38,7 @@ void Fake::copy_in_stream(void* dst, const void* src, std::size_t bytes, StreamH
   const std::byte* const from = memory_.resolve(src, bytes);
   if (memory_.locate(src).kind == MemoryKind::host) {
     queues_.add(queue, done_at_once([to, read = std::vector<std::byte>(from, from + bytes)] {
-                  std::memcpy(to, read.data(), read.size());
+                  std::copy(read.begin(), read.end(), to);
                 }));
   } else {
     queues_.add(queue, done_at_once([=] { std::memmove(to, from, bytes); }));
