@@ -5,7 +5,7 @@
 #include "call/call.hpp"
 #include "peer/peer.hpp"
 #include "request/completion.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::message {
 namespace {

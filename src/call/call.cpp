@@ -5,7 +5,7 @@
 
 #include "base/recycled.hpp"
 #include "base/trace.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "request/repeated_calls.hpp"
 
 namespace tempi::message {
@@ -72,7 +72,7 @@ class ClosesUnlessDone {
 
 // A blocking call needs no message: its packed buffers live as long as the call.
 int run_blocking(const Call& call, Endpoints& endpoints, Over over) {
-  Engine::flush();
+  flush_sends();
   const NotedByAll noted = note(call.out, call.in, false);
   const UndecidedPtr& undecided = noted.undecided;
   const ClosesUnlessDone closes(call.comm());
@@ -88,7 +88,7 @@ int run_blocking(const Call& call, Endpoints& endpoints, Over over) {
 }
 
 // The bytes are with the library. The packed buffer is kept until the send is complete.
-void keep_while_sent(MessagePtr&& message) { Engine::get().manages_first(message); }
+void keep_while_sent(MessagePtr&& message) { ManagedRequests::get().manages_first(message); }
 
 // The library's request over the packed buffer; a receive is posted, unless its request is persistent.
 int make_request(const Call& call, Message& message, PackedBuffer* packed_buffer, Over over) {
@@ -109,8 +109,8 @@ void begin(const Call& call, MessagePtr&& made) {
   const bool is_active_now = call.lifetime == Lifetime::plain;  // the request of a receive, or of MPI_Ibsend
   if (is_active_now) message.state.become(MessageState::started);
   if (is_active_now && call.out != nullptr) return keep_while_sent(std::move(made));
-  Engine::get().manage(std::move(made));
-  if (call.lifetime == Lifetime::ours) Engine::get().post(message);
+  ManagedRequests::get().manage(std::move(made));
+  if (call.lifetime == Lifetime::ours) PendingSends::get().post(message);
 }
 
 int run_nonblocking(const Call& call, FoundEndpoint&& found, Over over) {
@@ -147,7 +147,7 @@ Made make_message(const Call& call, FoundEndpoint&& found, Over over) {
              .packed_buffer;
   }
   if (call.out != nullptr && call.lifetime == Lifetime::plain) {
-    Engine::flush();
+    flush_sends();
     packed_buffer->move();
     note(call.out, nullptr, false);
   }
@@ -179,7 +179,7 @@ int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouc
   message->request = load_handle(call.result);
   message->undecided = std::move(undecided);
   message->state.become(MessageState::started);
-  Engine::get().manage(std::move(message));
+  ManagedRequests::get().manage(std::move(message));
   return code;
 }
 
@@ -198,7 +198,7 @@ int run_closely(const Call& call, Untouched untouched, Over over) noexcept {
     if (cached) return run_again(call, std::move(cached), over);
     return run_found(call, find_endpoints(call), untouched, over);
   });
-  return call.blocks() ? Engine::tended(code) : code;
+  return call.blocks() ? tended(code) : code;
 }
 
 }  // namespace tempi::message

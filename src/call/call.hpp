@@ -90,10 +90,10 @@ inline bool belongs_to_library(const Call& call) noexcept {
 
 template <class Fn>
 int pass_on(const Call& call, const Fn& untouched) {
-  if (call.blocks()) Engine::flush();
-  else if (call.comes_after_pending()) Engine::go_before(call.comm(), call.envelope().peer);
+  if (call.blocks()) flush_sends();
+  else if (call.comes_after_pending()) go_before(call.comm(), call.envelope().peer);
   const int code = untouched();
-  return call.blocks() ? Engine::tended(code) : code;
+  return call.blocks() ? tended(code) : code;
 }
 
 // For an undecided receive in host memory: the call that completes it tells `undecided` which message it has matched.

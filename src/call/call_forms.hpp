@@ -5,7 +5,7 @@
 #include <climits>
 
 #include "mpi/errors.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "transfer/endpoint.hpp"
 
 namespace tempi::message {
@@ -59,7 +59,7 @@ int guarded(Handle comm, const Fn& fn) noexcept {
 // The same for a call that may find that a message has arrived.
 template <class Fn>
 int guarded_and_tended(Handle comm, const Fn& fn) noexcept {
-  return Engine::tended(guarded(comm, fn));
+  return tended(guarded(comm, fn));
 }
 
 }  // namespace tempi::message

@@ -4,8 +4,8 @@
 
 #include "base/recycled.hpp"
 #include "call/call.hpp"
-#include "request/engine.hpp"
 #include "request/finish.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::message {
 namespace {
@@ -20,7 +20,7 @@ Made make_receive(const Call& call, FoundEndpoint&& found) {
 }
 
 MessagePtr message_of(const Real& real, Handle request, Handle comm) {
-  if (MessagePtr managed = Engine::get().take(request)) return managed;
+  if (MessagePtr managed = ManagedRequests::get().take(request)) return managed;
   auto plain = make_recycled<Message>(real, comm, Lifetime::plain);
   plain->request = request;
   plain->state.become(MessageState::started);
@@ -42,7 +42,7 @@ int send_alone(const Call& call, FoundEndpoint&& out) {
   Handle sent = request_null();
   const int code = send_outgoing(call, std::move(out), &sent);
   if (!is_made(code, sent)) return code;
-  if (const MessagePtr managed = Engine::get().find(sent)) managed->receives_from_nobody = true;
+  if (const MessagePtr managed = ManagedRequests::get().find(sent)) managed->receives_from_nobody = true;
   store_handle(call.result, sent);
   return code;
 }
@@ -66,7 +66,7 @@ int isendrecv(const Call& call, Endpoints&& endpoints) {
   if (!is_published) receive->undecided = note(nullptr, call.in, false).undecided;
   receive->start_code = is_published ? post_noted(*receive, start) : start();
   receive->state.become(receive->start_code == MPI_SUCCESS ? MessageState::started : MessageState::failed);
-  Engine::get().manage(receive);
+  ManagedRequests::get().manage(receive);
   store_handle(call.result, receive->request);
   return MPI_SUCCESS;
 }

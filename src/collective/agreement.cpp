@@ -9,7 +9,7 @@
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "peer/ids.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "transfer/endpoint.hpp"
 
 namespace tempi::collective {

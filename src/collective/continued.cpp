@@ -3,7 +3,7 @@
 #include "base/recycled.hpp"
 #include "collective/blocks.hpp"
 #include "mpi/errors.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -66,7 +66,7 @@ std::shared_ptr<message::CompletionHook> by_messages(std::shared_ptr<Schedule> s
 }
 
 void hand_out(const Call& call, const message::MessagePtr& message) {
-  message::Engine::get().manage(message);
+  message::ManagedRequests::get().manage(message);
   store_handle(call.request, message->request);
 }
 

@@ -8,12 +8,13 @@
 #include "base/mutex.hpp"
 #include "collective/stage.hpp"
 #include "mpi/real.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::collective {
 namespace {
 
-using message::Engine;
+using message::flush_sends;
+using message::tended;
 
 struct Split {
   message::MessagePtr call;
@@ -88,11 +89,11 @@ int begin_split(Call call, FileAccess file_access, Handle file, const void* buff
 }
 
 int end_split(Handle file, const void* buffer, FunctionRef<int(const void*)> library) noexcept {
-  Engine::flush();
+  flush_sends();
   const Split split = splits().take(file);
-  if (!split.call) return Engine::tended(library(buffer));
+  if (!split.call) return tended(library(buffer));
   const int code = library(split.buffer);
-  return Engine::tended(code == MPI_SUCCESS ? finish({split.call}, Owner::file, file) : code);
+  return tended(code == MPI_SUCCESS ? finish({split.call}, Owner::file, file) : code);
 }
 
 }  // namespace tempi::collective

@@ -15,19 +15,19 @@
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/handle.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "transfer/endpoint.hpp"
 
 namespace tempi::collective {
 namespace {
 
-using message::Engine;
+using message::ManagedRequests;
 using message::Message;
 using message::MessagePtr;
 using message::MessageState;
 
-// By their requests: a call that waits for one has taken its message out of the engine. The library uses a handle again
-// when the request is freed.
+// By their requests: a call that waits for one has taken its message out of ManagedRequests. The library uses a handle
+// again when the request is freed.
 class All {
  public:
   bool any() const { return n_.load(std::memory_order_relaxed) != 0; }
@@ -89,7 +89,7 @@ int init(const Partitions& given, device::Device& device, OverBuffer library) {
   count_call(given.function, message::outcome_of(made->staged().strategy()),
              static_cast<std::uint64_t>(made->staged().bytes()));
   all().add(message->request, made);
-  Engine::get().manage(message);
+  ManagedRequests::get().manage(message);
   return code;
 }
 

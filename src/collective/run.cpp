@@ -13,18 +13,20 @@
 #include "machine/handed.hpp"
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
-#include "request/engine.hpp"
 #include "request/grouped_packing.hpp"
+#include "request/progress.hpp"
 #include "transfer/endpoint.hpp"
 #include "transfer/no_gpu.hpp"
 
 namespace tempi::collective {
 namespace {
 
-using message::Engine;
+using message::flush_sends;
+using message::ManagedRequests;
 using message::Message;
 using message::MessagePtr;
 using message::MessageState;
+using message::tended;
 
 // The arguments of a call that are not the program's.
 class Staged final : public message::CompletionHook {
@@ -112,7 +114,7 @@ int call_blocking(const MessagePtr& message, GivenCall library) {
 // whether the first one is: a query ends the request of a file in MPICH.
 void begin(const Call& call, const MessagePtr& message, const GivenArgument& given) {
   message->state.become(MessageState::started);
-  if (Engine::get().manages_first(message)) {
+  if (ManagedRequests::get().manages_first(message)) {
     if (call.keep != nullptr) (*call.keep)(message, given);
     return;
   }
@@ -126,7 +128,7 @@ int call_with_request(const Call& call, const MessagePtr& message, const GivenAr
   message->request = load_handle(call.request);
   if (!is_made(code, message->request)) return code;
   if (call.lifetime == message::Lifetime::plain) begin(call, message, given);
-  else Engine::get().manage(message);
+  else ManagedRequests::get().manage(message);
   return code;
 }
 
@@ -224,7 +226,7 @@ bool may_be_ours(const Call& call, const device::Device* device) {
 // The call is carried out by messages if all members do so; else nothing.
 std::optional<int> run_by_messages(const Call& call, const Ends& arguments, Describe describe) {
   if (!is_counted(call.function) || !active()) return {};
-  if (call.waits()) Engine::flush();
+  if (call.waits()) flush_sends();
   if (!call.blocks() && call.request == nullptr) return {};
   try {
     check(call.comm);
@@ -245,7 +247,7 @@ std::optional<int> run_by_messages(const Call& call, const Ends& arguments, Desc
 
 int run(const Call& call, const Ends& arguments, Describe describe, Library library) noexcept {
   if (const std::optional<int> code = run_by_messages(call, arguments, describe)) {
-    return call.waits() ? Engine::tended(*code) : *code;
+    return call.waits() ? tended(*code) : *code;
   }
   return run_alone(
       call, arguments,
@@ -257,12 +259,12 @@ int run(const Call& call, const Ends& arguments, Describe describe, Library libr
 }
 
 int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, Library library) noexcept {
-  if (call.waits()) Engine::flush();
+  if (call.waits()) flush_sends();
   device::Device* const device = active() ? device::current() : nullptr;
   if (message::is_switched_off()) come_after_streams(arguments, device);
   const int code = may_be_ours(call, device) ? run_described(call, arguments, describe, device, library)
                                              : call_unseen(call, arguments, library);
-  return call.waits() ? Engine::tended(code) : code;
+  return call.waits() ? tended(code) : code;
 }
 
 int finish(const std::vector<MessagePtr>& calls, Owner owner, Handle owned_by) noexcept {

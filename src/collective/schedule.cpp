@@ -5,7 +5,7 @@
 #include "collective/blocks.hpp"
 #include "mpi/errors.hpp"
 #include "request/completion.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -174,7 +174,7 @@ int Schedule::make(Message& message, void* request) {
 }
 
 int Schedule::make_all() {
-  const message::Engine::SharedLaunch shared_launch;
+  const message::PendingSends::SharedLaunch shared_launch;
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     Handle made = request_null();
     const int code = make(messages_[i], &made);

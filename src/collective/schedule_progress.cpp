@@ -7,7 +7,7 @@
 #include "collective/schedule.hpp"
 #include "request/completion.hpp"
 #include "request/deferred.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "request/start.hpp"
 #include "transport/transports.hpp"
 
@@ -27,7 +27,7 @@ void Schedule::use(Fallback fallback) {
 }
 
 bool Schedule::was_direct(std::size_t i) const {
-  const message::MessagePtr known = message::Engine::get().find(handle(i));
+  const message::MessagePtr known = message::ManagedRequests::get().find(handle(i));
   return known && (messages_[i].is_sent ? known->outs : known->ins).first().was_direct;
 }
 
@@ -37,7 +37,7 @@ int Schedule::let_follow() {
   std::list<Envelope> halves;
   int code = MPI_SUCCESS;
   {
-    const message::Engine::SharedLaunch shared_launch;
+    const message::PendingSends::SharedLaunch shared_launch;
     for (std::size_t i = 0; i < messages_.size() && code == MPI_SUCCESS; ++i) {
       if (was_direct(i)) continue;
       Envelope& envelope = halves.emplace_back(messages_[i].envelope);
@@ -123,7 +123,7 @@ int Schedule::carry_out(Fallback fallback) {
   return code;
 }
 
-// Messages under way end without us: the engine keeps their memory, but for a copy, which is never given back.
+// Messages under way end without us: ManagedRequests keeps their memory, but for a copy, which is never given back.
 void Schedule::give_up(int code) noexcept {
   free_requests();
   if (copy_) new (std::nothrow) std::shared_ptr(copy_);

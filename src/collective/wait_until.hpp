@@ -7,7 +7,7 @@
 #include "base/yield_until.hpp"
 #include "collective/blocks.hpp"
 #include "mpi/progress.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::collective {
 
@@ -22,7 +22,7 @@ bool wait_until(Clock::time_point end, const Fn& is_done) {
     if (is_done()) return true;
   }
   return yield_until(end, is_done, [] {
-    message::Engine::progress();
+    message::make_progress();
     if (const int code = let_library_go_on(); code != MPI_SUCCESS) throw Refused{code};
   });
 }

@@ -5,13 +5,14 @@
 #include <unordered_map>
 
 #include "base/mutex.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::collective {
 namespace {
 
-using message::Engine;
+using message::flush_sends;
 using message::MessagePtr;
+using message::tended;
 
 // The accesses that nobody has completed, by their window. One with a request is its caller's: it goes when the request
 // is complete.
@@ -101,10 +102,10 @@ int access(Call call, const Ends& arguments, int target, DescribeAlone describe,
 }
 
 int complete(Handle win, int target, FunctionRef<int()> library) noexcept {
-  Engine::flush();
+  flush_sends();
   const int code = library();
-  if (code != MPI_SUCCESS || !accesses().any()) return Engine::tended(code);
-  return Engine::tended(finish(accesses().take(win, target), Owner::window, win));
+  if (code != MPI_SUCCESS || !accesses().any()) return tended(code);
+  return tended(finish(accesses().take(win, target), Owner::window, win));
 }
 
 }  // namespace tempi::collective

@@ -19,9 +19,9 @@ int begin_create(Handle parent, void* request, const Call& call) noexcept {
 }
 
 int end_communicator(void* comm, const LibraryFunction<int(void*)>& call) noexcept {
-  Engine::flush();
+  flush_sends();
   if (comm != nullptr) peer::communicator_ends(load_handle(comm));
-  return Engine::tended(call(comm));
+  return tended(call(comm));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ TEMPI_ENTRY(MPI_Comm_disconnect, (void* comm), end_communicator(comm, real.MPI_C
 
 // MPICH's: threads that are processes of a communicator.
 TEMPI_ENTRY(MPIX_Threadcomm_init, (Handle comm, int n_threads, void* made),
-            (message::let_calls_overlap(), Engine::flush(),
-             Engine::tended(call_if_there(real.MPIX_Threadcomm_init, comm, n_threads, made))))
+            (message::let_calls_overlap(), flush_sends(),
+             tended(call_if_there(real.MPIX_Threadcomm_init, comm, n_threads, made))))
 
 }  // namespace tempi::interpose

@@ -3,7 +3,7 @@
 
 #include "call/call_forms.hpp"
 #include "interpose/entry.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "request/start.hpp"
 
 namespace tempi::interpose {
@@ -18,10 +18,9 @@ TEMPI_ENTRY(MPI_Startall, (int count, void* requests),
             guarded(comm_world(), [&] { return start_all(real, count, requests); }))
 
 TEMPI_COMPLETION(MPI_Wait, (void* request, MPI_Status* status),
-                 Engine::is_idle() ? real.MPI_Wait(request, status) : wait(real, request, status))
+                 is_idle() ? real.MPI_Wait(request, status) : wait(real, request, status))
 TEMPI_COMPLETION(MPI_Waitall, (int count, void* requests, MPI_Status* statuses),
-                 Engine::is_idle() ? real.MPI_Waitall(count, requests, statuses)
-                                   : wait_all(real, count, requests, statuses))
+                 is_idle() ? real.MPI_Waitall(count, requests, statuses) : wait_all(real, count, requests, statuses))
 TEMPI_COMPLETION(MPI_Waitany, (int count, void* requests, int* index, MPI_Status* status),
                  wait_any(real, count, requests, index, status))
 TEMPI_COMPLETION(MPI_Waitsome, (int count, void* requests, int* n_done, int* indices, MPI_Status* statuses),

@@ -50,22 +50,21 @@ int counted(Handle parent, void* child, const LeftOut& may_be_left_out, const Ca
 template <class LeftOut, class Call, class Then = decltype(kNothing)>
 int create(Handle parent, void* child, const LeftOut& may_be_left_out, const Call& call,
            const Then& then = kNothing) noexcept {
-  message::Engine::flush();
-  return message::Engine::tended(peer::counts_creations() ? counted(parent, child, may_be_left_out, call, then)
-                                                          : call(child));
+  message::flush_sends();
+  return message::tended(peer::counts_creations() ? counted(parent, child, may_be_left_out, call, then) : call(child));
 }
 
 // A communicator that only its members make: `made(child)` gives it an id.
 template <class Call, class Made>
 int create_by_members(void* child, const Call& call, const Made& made) noexcept {
-  message::Engine::flush();
-  if (!peer::counts_creations()) return message::Engine::tended(call(child));
+  message::flush_sends();
+  if (!peer::counts_creations()) return message::tended(call(child));
   HandedBack handed(child);
   const int code = call(handed.address());
   const bool is_null = handed.is_set() && handed.get() == key_of(comm_null());
   if (code != MPI_SUCCESS || !handed.is_set()) peer::group_creation_failed();
   else if (!is_null) made(handed.get());
-  return message::Engine::tended(code);
+  return message::tended(code);
 }
 
 }  // namespace tempi::interpose

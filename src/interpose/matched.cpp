@@ -34,14 +34,14 @@ int probe_matched(int source, int tag, Handle comm, void* message, MPI_Status* s
 TEMPI_ENTRY(MPI_Mprobe, (int source, int tag, Handle comm, void* message, MPI_Status* status),
             probe_matched(source, tag, comm, message, status, [&](MPI_Status* seen) {
               note_probe();
-              Engine::flush();
+              flush_sends();
               return real.MPI_Mprobe(source, tag, comm, message, seen);
             }))
 
 TEMPI_ENTRY(MPI_Improbe, (int source, int tag, Handle comm, int* flag, void* message, MPI_Status* status),
             probe_matched(source, tag, comm, message, status, [&](MPI_Status* seen) {
               note_probe();
-              Engine::progress();
+              make_progress();
               return real.MPI_Improbe(source, tag, comm, flag, message, seen);
             }))
 

@@ -11,9 +11,9 @@ using namespace collective;
 namespace {
 
 int parrived(const Real& real, Handle request, int partition, int* flag) {
-  Engine::flush();
+  flush_sends();
   const auto library = [&] { return call_if_there(real.MPI_Parrived, request, partition, flag); };
-  return Engine::tended(flag != nullptr ? has_arrived(request, partition, flag, library) : library());
+  return tended(flag != nullptr ? has_arrived(request, partition, flag, library) : library());
 }
 
 }  // namespace

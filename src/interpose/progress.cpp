@@ -1,8 +1,9 @@
 // Calls that only start pending sends, and calls that pass on untouched.
+#include "request/progress.hpp"
+
 #include "call/call_forms.hpp"
 #include "interpose/entry.hpp"
 #include "interpose/unstaged.hpp"
-#include "request/engine.hpp"
 #include "transport/transports.hpp"
 
 namespace tempi::interpose {
@@ -10,14 +11,14 @@ namespace {
 
 int probe(const Real& real, int source, int tag, Handle comm, MPI_Status* status) {
   note_probe();
-  Engine::flush();
-  return Engine::tended(real.MPI_Probe(source, tag, comm, status));
+  flush_sends();
+  return tended(real.MPI_Probe(source, tag, comm, status));
 }
 
 int iprobe(const Real& real, int source, int tag, Handle comm, int* flag, MPI_Status* status) {
   note_probe();
-  Engine::progress();
-  return Engine::tended(real.MPI_Iprobe(source, tag, comm, flag, status));
+  make_progress();
+  return tended(real.MPI_Iprobe(source, tag, comm, flag, status));
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ int reduce_local(const Real& real, const Library& library, const void* inbuf, vo
                  Handle datatype, Handle op) noexcept {
   const Call call{real, Function::MPI_Reduce_local, comm_self(), Lifetime::call};
   const Argument in = buffer_of(inbuf, count, datatype), inout = buffer_of(inoutbuf, count, datatype);
-  Engine::progress();
-  if (const std::optional<int> code = reduce_on_gpu(call, in, inout, op)) return Engine::tended(*code);
+  make_progress();
+  if (const std::optional<int> code = reduce_on_gpu(call, in, inout, op)) return tended(*code);
   return run_alone(call, {in, inout}, &describe_reduce_local,
                    [&](const GivenArgument& from, const GivenArgument& to, const GivenArgument&) {
                      return library(from.address, to.writable(), count, datatype, op);

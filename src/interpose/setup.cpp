@@ -8,7 +8,7 @@
 #include "mpi/errors.hpp"
 #include "process/lifetime.hpp"
 #include "process/report.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "request/progress_mode.hpp"
 
 namespace tempi::interpose {

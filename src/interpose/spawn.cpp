@@ -10,7 +10,7 @@
 #include "interpose/entry.hpp"
 #include "mpi/active.hpp"
 #include "mpi_config.h"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -89,7 +89,7 @@ class Infos {
 
 template <class Call>
 int spawn(const void* infos, int count, int root, Handle comm, const Call& call) noexcept {
-  Engine::flush();
+  flush_sends();
   return guarded(comm, [&] { return call(Infos(infos, count, root, comm).data()); });
 }
 

@@ -27,7 +27,7 @@ int create_topology(Handle comm, int reorder, void* made, const Describe& descri
         &collective::agree_early);
   };
   if (reorder == 0 || !peer::places_ranks()) return in_order_of(Ordered(comm));
-  Engine::flush();
+  flush_sends();
   return in_order_of(Ordered(comm, describe));
 }
 

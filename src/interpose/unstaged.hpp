@@ -46,7 +46,7 @@ void check_unstaged(const Unstaged& row, const std::string& name, Words... argum
 // Calls a function of passed.def.
 template <Unstaged kRow, class... Words>
 int pass_on(const PassedFn& library, [[maybe_unused]] const char* name, Words... arguments) {
-  Engine::flush();
+  flush_sends();
   if constexpr (kRow.comm >= 0) {
     const std::array<Word, sizeof...(Words)> words{arguments...};
     return guarded_and_tended(words[std::size_t{kRow.comm}], [&] {
@@ -54,7 +54,7 @@ int pass_on(const PassedFn& library, [[maybe_unused]] const char* name, Words...
       return call_if_there(library, arguments...);
     });
   }
-  return Engine::tended(call_if_there(library, arguments...));
+  return tended(call_if_there(library, arguments...));
 }
 
 }  // namespace tempi::interpose

@@ -18,7 +18,7 @@
 #include "peer/ids.hpp"
 #include "peer/node.hpp"
 #include "peer/world.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "request/progress_mode.hpp"
 #include "request/repeated_calls.hpp"
 #include "sharing/unmapping.hpp"
@@ -85,10 +85,10 @@ void begin(World world) noexcept {
 
 void end_session() noexcept {
   if (!active()) return;
-  message::Engine::flush();
+  message::flush_sends();
   message::end_cached();
   if (--n_up > 0) return;
-  message::Engine::get().tend_orphans(true);
+  message::ManagedRequests::get().tend_orphans(true);
   forget_handles();
 }
 
@@ -100,7 +100,7 @@ void end_world() noexcept {
   if (!active()) return;
   tell_verified();
   message::end_progress();
-  message::Engine::flush();
+  message::flush_sends();
   window::end_windows();
   end_session();
   message::close_transports();

@@ -6,9 +6,9 @@
 #include "base/trace.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/progress.hpp"
-#include "request/engine.hpp"
 #include "request/finish.hpp"
 #include "request/noted.hpp"
+#include "request/progress.hpp"
 #include "request/stream_work.hpp"
 #include "request/wait_unpacking.hpp"
 #include "transport/transports.hpp"
@@ -87,33 +87,33 @@ int poll_some(const Real& real, Requests& all, int* n_done, int* indices, MPI_St
 
 // Null if the library will refuse the arguments: the call is passed on then.
 MessagePtr take(bool is_sound, const void* request) noexcept {
-  const bool is_looked_up = is_sound && request != nullptr && Engine::manages_any();
-  return is_looked_up ? Engine::get().take(load_handle(request)) : nullptr;
+  const bool is_looked_up = is_sound && request != nullptr && ManagedRequests::any();
+  return is_looked_up ? ManagedRequests::get().take(load_handle(request)) : nullptr;
 }
 
-// After a call about one request: the message is finished, or goes back to the engine.
+// After a call about one request: the message is finished, or is managed again.
 int finish_or_put_back(MessagePtr message, void* request, SeenStatus& seen, int code) {
   if (is_complete(*message, request, *seen.get(), true))
     return finish_one(std::move(message), request, seen.get(), code);
-  Engine::get().manage(std::move(message));
+  ManagedRequests::get().manage(std::move(message));
   return code;
 }
 
 }  // namespace
 
 int wait(const Real& real, void* request, MPI_Status* status) {
-  Engine::flush_needed(1, request);
+  flush_needed(1, request);
   MessagePtr message = take(is_status(status), request);
   if (!message) return real.MPI_Wait(request, status);
   end_continuation(*message, true);
   SeenStatus seen(status);
   const int code = trace::traced("library wait", [&] { return wait_for(real, message.get(), request, seen.get()); });
-  Engine::end_early_fins();
+  end_early_fins();
   return finish_or_put_back(std::move(message), request, seen, code);
 }
 
 int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) {
-  Engine::flush_needed(count, requests);
+  flush_needed(count, requests);
   Requests all(are_statuses(statuses), count, requests);
   if (!all.any_managed()) return real.MPI_Waitall(count, requests, statuses);
   all.look(true);
@@ -121,12 +121,12 @@ int wait_all(const Real& real, int count, void* requests, MPI_Status* statuses) 
   const std::optional<int> failed = wait_for_bounce_buffers(real, all, seen);
   const int code =
       failed ? *failed : trace::traced("library wait", [&] { return real.MPI_Waitall(count, requests, seen.at(0)); });
-  Engine::end_early_fins();
+  end_early_fins();
   return finish_all(all, seen, code, !failed && code == MPI_SUCCESS);
 }
 
 int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses) {
-  Engine::flush_needed(count, requests);
+  flush_needed(count, requests);
   Requests all(true, count, requests);
   if (all.any_managed()) all.look(true);
   const SeenStatuses seen(count, statuses);
@@ -135,12 +135,12 @@ int wait_each(const Real& real, int count, void* requests, MPI_Status* statuses)
   for (int i = 0; i < count; ++i) {
     if (seen.at(i)->MPI_ERROR != MPI_SUCCESS) code = MPI_ERR_IN_STATUS;
   }
-  Engine::end_early_fins();
+  end_early_fins();
   return all.any_managed() ? finish_all(all, seen, code, true) : code;
 }
 
 int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status* status) {
-  Engine::flush();
+  flush_sends();
   Requests all(index != nullptr && is_status(status), count, requests);
   if (!all.any_managed()) return real.MPI_Waitany(count, requests, index, status);
   if (must_poll(all)) return poll_any(real, all, index, status);
@@ -151,7 +151,7 @@ int wait_any(const Real& real, int count, void* requests, int* index, MPI_Status
 }
 
 int wait_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses) {
-  Engine::flush();
+  flush_sends();
   Requests all(n_done != nullptr && indices != nullptr && are_statuses(statuses), count, requests);
   if (!all.any_managed()) return real.MPI_Waitsome(count, requests, n_done, indices, statuses);
   if (must_poll(all)) return poll_some(real, all, n_done, indices, statuses);
@@ -162,13 +162,13 @@ int wait_some(const Real& real, int count, void* requests, int* n_done, int* ind
 }
 
 int test(const Real& real, void* request, int* flag, MPI_Status* status) {
-  Engine::progress();
+  make_progress();
   MessagePtr message = take(flag != nullptr && is_status(status), request);
   if (!message) return real.MPI_Test(request, flag, status);
   end_continuation(*message, false);
   *flag = 0;
   if (message->is_pending()) {
-    Engine::get().manage(std::move(message));
+    ManagedRequests::get().manage(std::move(message));
     return MPI_SUCCESS;
   }
   SeenStatus seen(status);
@@ -176,12 +176,12 @@ int test(const Real& real, void* request, int* flag, MPI_Status* status) {
   const int code =
       *flag ? library_wait(real, message.get(), request, seen.get()) : real.MPI_Test(request, flag, seen.get());
   if (code != MPI_SUCCESS || *flag) return finish_or_put_back(std::move(message), request, seen, code);
-  Engine::get().manage(std::move(message));
+  ManagedRequests::get().manage(std::move(message));
   return code;
 }
 
 int test_all(const Real& real, int count, void* requests, int* flag, MPI_Status* statuses) {
-  Engine::progress();
+  make_progress();
   Requests all(flag != nullptr && are_statuses(statuses), count, requests);
   if (!all.any_managed()) return real.MPI_Testall(count, requests, flag, statuses);
   all.look(false);
@@ -193,14 +193,14 @@ int test_all(const Real& real, int count, void* requests, int* flag, MPI_Status*
 }
 
 int test_any(const Real& real, int count, void* requests, int* index, int* flag, MPI_Status* status) {
-  Engine::progress();
+  make_progress();
   Requests all(index != nullptr && flag != nullptr && is_status(status), count, requests);
   if (!all.any_managed()) return real.MPI_Testany(count, requests, index, flag, status);
   return look_at_any(real, all, index, flag, status);
 }
 
 int test_some(const Real& real, int count, void* requests, int* n_done, int* indices, MPI_Status* statuses) {
-  Engine::progress();
+  make_progress();
   Requests all(n_done != nullptr && indices != nullptr && are_statuses(statuses), count, requests);
   if (!all.any_managed()) return real.MPI_Testsome(count, requests, n_done, indices, statuses);
   return look_at_some(real, all, n_done, indices, statuses);
@@ -220,8 +220,8 @@ std::optional<int> taken_by_stream_work(void* request) {
 }  // namespace
 
 int request_free(const Real& real, void* request) {
-  Engine::flush();
-  const MessagePtr known = request != nullptr ? Engine::get().find(load_handle(request)) : nullptr;
+  flush_sends();
+  const MessagePtr known = request != nullptr ? ManagedRequests::get().find(load_handle(request)) : nullptr;
   if (known && known->is_started_on_stream()) return raise(known->comm, MPI_ERR_REQUEST);
   if (const std::optional<int> code = taken_by_stream_work(request)) return *code;
   MessagePtr message = take(true, request);
@@ -229,11 +229,11 @@ int request_free(const Real& real, void* request) {
   if (!message) return real.MPI_Request_free(request);
   if (message->is_inactive_to_library()) {
     message->state.become(MessageState::ended);
-    Engine::get().leave(std::move(message));
+    ManagedRequests::get().leave(std::move(message));
     return real.MPI_Request_free(request);
   }
   if (message->lifetime == Lifetime::programs) message->lifetime = Lifetime::ours;
-  Engine::get().adopt(message);
+  ManagedRequests::get().adopt(message);
   store_handle(request, request_null());
   return MPI_SUCCESS;
 }
@@ -241,10 +241,10 @@ int request_free(const Real& real, void* request) {
 int cancel(const Real& real, void* request) {
   if (request == nullptr) return real.MPI_Cancel(request);
   const Handle handle = load_handle(request);
-  const MessagePtr message = Engine::get().find(handle);
+  const MessagePtr message = ManagedRequests::get().find(handle);
   if (message) message->request_cache.reset();  // it ends
   if (!note_cancel(message, handle)) return MPI_SUCCESS;
-  if (Engine::get().withdraw(handle)) return MPI_SUCCESS;
+  if (PendingSends::get().withdraw(handle)) return MPI_SUCCESS;
   return message && message->ends_without_library() ? MPI_SUCCESS : real.MPI_Cancel(request);
 }
 

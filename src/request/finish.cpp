@@ -4,7 +4,7 @@
 
 #include "mpi/errors.hpp"
 #include "request/deferred.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "request/repeated_calls.hpp"
 #include "transport/transports.hpp"
 
@@ -72,7 +72,7 @@ bool finish(std::vector<Completed>& all) noexcept {
     all_well = all_well && done.code == MPI_SUCCESS;
     release(done);
   }
-  Engine::get().put_back_persistent(all);
+  ManagedRequests::get().put_back_persistent(all);
   return all_well;
 }
 
@@ -227,7 +227,7 @@ void end_continuation(Message& message, bool waits) noexcept {
 }
 
 bool end_orphan(const MessagePtr& message, bool waits) noexcept {
-  if (waits) Engine::end_early_fins();
+  if (waits) end_early_fins();
   end_continuation(*message, waits);
   if (message->is_pending()) return false;
   SeenStatus status(MPI_STATUS_IGNORE);

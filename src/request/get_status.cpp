@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "request/completion.hpp"
-#include "request/engine.hpp"
 #include "request/finish.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::message {
 namespace {
@@ -15,7 +15,7 @@ class Split {
   Split(int count, const void* requests)
       : requests_(static_cast<const char*>(requests)), others_(requests_, requests_ + offset(count)) {
     for (int i = 0; i < count; ++i) {
-      const MessagePtr message = Engine::get().find(load_handle(requests_ + offset(i)));
+      const MessagePtr message = ManagedRequests::get().find(load_handle(requests_ + offset(i)));
       if (!message) continue;
       store_handle(&others_[offset(i)], request_null());
       if (message->is_active()) ours_.push_back(i);
@@ -69,15 +69,15 @@ int get_status_of(const Real& real, const MessagePtr& message, int* flag, MPI_St
 }  // namespace
 
 int request_get_status(const Real& real, Handle request, int* flag, MPI_Status* status) {
-  Engine::progress();
-  const MessagePtr message = flag != nullptr && is_status(status) ? Engine::get().find(request) : nullptr;
+  make_progress();
+  const MessagePtr message = flag != nullptr && is_status(status) ? ManagedRequests::get().find(request) : nullptr;
   return message ? get_status_of(real, message, flag, status) : real.MPI_Request_get_status(request, flag, status);
 }
 
 int request_get_status_all(const Real& real, int count, const void* requests, int* flag, MPI_Status* statuses) {
-  Engine::progress();
+  make_progress();
   const bool is_sound = requests != nullptr && flag != nullptr && are_statuses(statuses);
-  if (!is_sound || count < 0 || !Engine::manages_any())
+  if (!is_sound || count < 0 || !ManagedRequests::any())
     return real.MPI_Request_get_status_all(count, requests, flag, statuses);
   const Split split(count, requests);
   std::vector<MPI_Status> told(split.ours().size());
@@ -93,9 +93,9 @@ int request_get_status_all(const Real& real, int count, const void* requests, in
 
 int request_get_status_any(const Real& real, int count, const void* requests, int* index, int* flag,
                            MPI_Status* status) {
-  Engine::progress();
+  make_progress();
   const bool is_sound = requests != nullptr && index != nullptr && flag != nullptr && is_status(status);
-  if (!is_sound || count < 0 || !Engine::manages_any())
+  if (!is_sound || count < 0 || !ManagedRequests::any())
     return real.MPI_Request_get_status_any(count, requests, index, flag, status);
   const Split split(count, requests);
   for (const int i : split.ours()) {
@@ -110,9 +110,9 @@ int request_get_status_any(const Real& real, int count, const void* requests, in
 
 int request_get_status_some(const Real& real, int count, const void* requests, int* n_done, int* indices,
                             MPI_Status* statuses) {
-  Engine::progress();
+  make_progress();
   const bool is_sound = requests != nullptr && n_done != nullptr && indices != nullptr && are_statuses(statuses);
-  if (!is_sound || count < 0 || !Engine::manages_any()) {
+  if (!is_sound || count < 0 || !ManagedRequests::any()) {
     return real.MPI_Request_get_status_some(count, requests, n_done, indices, statuses);
   }
   const Split split(count, requests);

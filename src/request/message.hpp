@@ -31,7 +31,7 @@
 //   The handle that the program holds is a real request of the library. For a receive, it is the request of the
 //   receive. For a send, it is a persistent send, which is started when its bytes are packed, or never
 //   (request/state.hpp).
-//   The engine keeps every message with such a handle, except while a call completes it. This call has taken the
+//   `ManagedRequests` keeps every message with such a handle, except while a call completes it. This call has taken the
 //   message.
 //   A message with a continuation is not complete, whatever its own state.
 #pragma once

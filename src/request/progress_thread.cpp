@@ -17,7 +17,7 @@
 #include "base/mutex.hpp"
 #include "base/own_thread.hpp"
 #include "mpi/inside.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "request/progress_mode.hpp"
 #include "request/stream_work.hpp"
 
@@ -30,7 +30,7 @@ constexpr long kSecondsAtExit = 1;  // a thread that is stuck in the library mus
 
 // Never destroyed: the process may exit while the thread runs.
 struct Shared {
-  Mutex<Lock::progress_thread> mutex;  // guards the members below; never held while the thread looks at the engine
+  Mutex<Lock::progress_thread> mutex;  // guards the members below; never held while the thread starts sends
   std::condition_variable_any changed;
   bool exists = false, stops = false;
   pthread_t thread{};
@@ -64,7 +64,7 @@ const StreamWork* in_streams() { return looks_after_sends() ? stream_work.load(s
 
 bool has_work() {
   if (in_streams() != nullptr && in_streams()->is_left()) return true;
-  if (looks_after_sends() && Engine::get().has_pending()) return true;
+  if (looks_after_sends() && PendingSends::get().has_pending()) return true;
   return collective() != nullptr && collective()->is_left();
 }
 
@@ -92,27 +92,31 @@ class Interval {
   void reset() { now_ = next_ = kShortest; }
 
  private:
-  static std::uint64_t n_calls() { return Engine::n_calls() + (collective() != nullptr ? collective()->n_go_on() : 0); }
+  static std::uint64_t n_calls() {
+    return PendingSends::n_calls() + (collective() != nullptr ? collective()->n_go_on() : 0);
+  }
 
   microseconds now_ = kShortest, next_ = kShortest;
 };
 
-Engine::Look look_after_all() {
-  auto found = looks_after_sends() ? Engine::get().look_after_pending() : Engine::Look::in_vain;
-  if (collective() != nullptr && collective()->advance()) found = Engine::Look::useful;
+PendingSends::Look look_after_all() {
+  auto found = looks_after_sends() ? PendingSends::get().look_after_pending() : PendingSends::Look::in_vain;
+  if (collective() != nullptr && collective()->advance()) found = PendingSends::Look::useful;
   return found;
 }
 
 // False: nothing is left to do. Pending sends end soon; a collective call may wait for another process for long.
 bool look(Interval& interval, bool has_seen_calls, const Inside& inside) {
-  auto found = has_seen_calls ? Engine::Look::by_others : look_after_all();
+  auto found = has_seen_calls ? PendingSends::Look::by_others : look_after_all();
   // Calls of the program do not advance it.
-  if (in_streams() != nullptr && (in_streams()->advance() || in_streams()->is_queued())) found = Engine::Look::useful;
+  if (in_streams() != nullptr && (in_streams()->advance() || in_streams()->is_queued()))
+    found = PendingSends::Look::useful;
   if (inside.drop_thrown()) warn_once("thrown", "an error handler has thrown in the thread that starts pending sends");
-  const bool waits = found == Engine::Look::in_vain && !(looks_after_sends() && Engine::get().has_pending());
-  if (found == Engine::Look::by_others || waits) interval.grow();
-  if (found == Engine::Look::useful) interval.reset();
-  return found == Engine::Look::by_others || has_work() || !may_sleep(shared());
+  const bool waits =
+      found == PendingSends::Look::in_vain && !(looks_after_sends() && PendingSends::get().has_pending());
+  if (found == PendingSends::Look::by_others || waits) interval.grow();
+  if (found == PendingSends::Look::useful) interval.reset();
+  return found == PendingSends::Look::by_others || has_work() || !may_sleep(shared());
 }
 
 void* run(void*) noexcept {
@@ -157,7 +161,8 @@ void stop_at_exit() {
 
 void forget_in_child() {
   forked.store(true);
-  Engine::forget_all();
+  PendingSends::forget_all();
+  ManagedRequests::forget_all();
 }
 
 bool create(Shared& all) noexcept {

@@ -7,11 +7,11 @@
 namespace tempi::message {
 
 Requests::Requests(bool is_sound, int count, void* program) : count_(count), program_(static_cast<char*>(program)) {
-  if (is_sound && program != nullptr && Engine::manages_any()) messages_ = Engine::get().take(count, program);
+  if (is_sound && program != nullptr && ManagedRequests::any()) messages_ = ManagedRequests::get().take(count, program);
 }
 
 Requests::~Requests() {
-  if (any_managed()) Engine::get().put_back(messages_);
+  if (any_managed()) ManagedRequests::get().put_back(messages_);
 }
 
 void Requests::look(bool waits) noexcept {

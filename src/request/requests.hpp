@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::message {
 
@@ -15,13 +15,13 @@ inline bool is_ended(const Message& message) {
   return message.ends_without_library() && !(request_stays && message.is(MessageState::seen));
 }
 
-// The messages of requests that a call is completing. They are not in the engine during the call, because the library
+// The messages of requests that a call is completing. They are not managed during the call, because the library
 // may reuse the handle of a completed request immediately, for a new request of another thread.
 class Requests {
  public:
   // `is_sound` is false: the library will refuse the call, so no message is taken.
   Requests(bool is_sound, int count, void* program);
-  // Messages that no call has taken return to the engine.
+  // Messages that no call has taken are managed again.
   ~Requests();
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;

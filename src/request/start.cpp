@@ -4,9 +4,9 @@
 
 #include "mpi/errors.hpp"
 #include "request/deferred.hpp"
-#include "request/engine.hpp"
 #include "request/grouped_packing.hpp"
 #include "request/noted.hpp"
+#include "request/progress.hpp"
 #include "transfer/endpoint.hpp"
 #include "transport/transports.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 // A buffered send is complete when its bytes are in the program's buffer, so that the request itself never starts: Open
 // MPI renews the handle of one that is started again while the last bytes are on their way, and 4.1 sends stale bytes.
 int start_buffered(Message& message) {
-  Engine::flush();
+  flush_sends();
   Transfer& transfer = message.outs.first();
   transfer.packed_buffer.move();
   const PackedType packed(transfer.packed_buffer);
@@ -45,7 +45,7 @@ bool is_freed(const Message& message) { return message.is(MessageState::ended); 
 // `is_for_stream`: the program may have started it again, for the next exchange of its stream.
 int start_one(const Real& real, Message* message, void* request, device::Location& seen, bool is_for_stream = false) {
   if (message == nullptr) {
-    Engine::flush();
+    flush_sends();
     device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
     if (request != nullptr) note_start(load_handle(request));
     return real.MPI_Start(request);
@@ -65,7 +65,7 @@ int start_one(const Real& real, Message* message, void* request, device::Locatio
   if (message->is_collective()) return message->hook->start(*message);
   if (message->is_buffered) return start_buffered(*message);
   if (!message->outs.empty()) {
-    Engine::get().post(*message);
+    PendingSends::get().post(*message);
     return MPI_SUCCESS;
   }
   const int code = post_noted(*message, [&] { return real.MPI_Start(request); });
@@ -93,24 +93,24 @@ bool CompletionHook::begins_unpacking(Message&) noexcept { return true; }
 
 int start(const Real& real, void* request) {
   device::Location seen;
-  const MessagePtr message = request != nullptr ? Engine::get().find(load_handle(request)) : nullptr;
+  const MessagePtr message = request != nullptr ? ManagedRequests::get().find(load_handle(request)) : nullptr;
   return start_one(real, message.get(), request, seen);
 }
 
 int start_for_stream(const Real& real, void* request) {
   device::Location seen;
-  const MessagePtr message = Engine::get().find(load_handle(request));
+  const MessagePtr message = ManagedRequests::get().find(load_handle(request));
   return start_one(real, message.get(), request, seen, true);
 }
 
 // Order: queued sends last, which MPI-4.1, 3.9, allows. The start of a request of the library finishes all packing
 // before it.
 int start_all(const Real& real, int count, void* requests) {
-  const Engine::Starting starting;
+  const ManagedRequests::Starting starting;
   std::vector<Message*> messages;
-  if (requests != nullptr && Engine::manages_any()) messages = Engine::get().find(count, requests);
+  if (requests != nullptr && ManagedRequests::any()) messages = ManagedRequests::get().find(count, requests);
   if (messages.empty()) {
-    Engine::flush();
+    flush_sends();
     device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
     for (int i = 0; requests != nullptr && notes_messages() && i < count; ++i)
       note_start(load_handle(static_cast<char*>(requests) + i * kRequestBytes));
@@ -124,7 +124,7 @@ int start_all(const Real& real, int count, void* requests) {
     if (is_queued_send(messages[i])) continue;
     if (const int code = start_at(i); code != MPI_SUCCESS) return code;
   }
-  const Engine::SharedLaunch shared_launch;
+  const PendingSends::SharedLaunch shared_launch;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (!is_queued_send(messages[i])) continue;
     if (const int code = start_at(i); code != MPI_SUCCESS) return code;

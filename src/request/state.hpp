@@ -15,10 +15,10 @@
 // If the request of a message is the program's own persistent request, the message returns to "inactive", and the
 // program may start it again. A message that is cached (request/repeated_calls.hpp) also returns to "inactive", until
 // a later call takes it over. Every other message ends. MPI_Request_free does not change the state of an active
-// message: the engine completes the message in place of the program.
+// message: ManagedRequests completes the message in place of the program.
 //
 // Invariants
-//   Only the engine, under its lock, changes a message to or from the states "pending" and "fin_sent".
+//   Only PendingSends and EarlyFins, under their lock, change a message to or from "pending" and "fin_sent".
 //   All other steps are made by the thread that creates the message, or by a thread that calls MPI with its request:
 //   one thread at a time.
 //   Only the library accesses the packed bytes of a started message.

@@ -1,5 +1,5 @@
 // Unmatched sends: pending sends whose receives are not posted yet. They wait for a published receive, outside of the
-// engine's queue.
+// queue of PendingSends.
 //
 // Invariants
 //   A send is packed when its match timeout ends, or earlier. The match timeout begins with the first call that may

@@ -17,7 +17,7 @@
 #include "device/stream_order.hpp"
 #include "mpi/errors.hpp"
 #include "request/completion.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "request/start.hpp"
 #include "stream/exchanges.hpp"
 #include "stream/on_stream.hpp"
@@ -219,7 +219,7 @@ int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
     for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
       const Handle request = load_handle(static_cast<char*>(requests) + i * kRequestBytes);
       code = request == request_null() ? raise(comm_world(), MPI_ERR_REQUEST)
-                                       : start_one(request, Engine::get().find(request), started, seen);
+                                       : start_one(request, ManagedRequests::get().find(request), started, seen);
     }
   } catch (...) {
     take_back(started);

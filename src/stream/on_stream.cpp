@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/options.hpp"
 #include "mpi/errors.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "stream/exchanges.hpp"
 #include "stream/ordinary.hpp"
 
@@ -111,7 +111,7 @@ bool has_open(const AllStarted& all) { return std::any_of(all.begin(), all.end()
 void await_channels(const AllStarted& all) {
   const auto deadline = Clock::now() + std::chrono::milliseconds(number(Option::CHANNEL_TIMEOUT));
   while (has_open(all)) {
-    Engine::progress();
+    make_progress();
     std::this_thread::yield();
     if (Clock::now() < deadline) continue;
     for (const Started& one : all) {

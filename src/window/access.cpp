@@ -186,13 +186,13 @@ int access_part(const Call& call, Window& window, const Ends& origin, const Targ
 std::optional<int> access(const Call& call, const Ends& origin, const Target& target, Handle operation) noexcept {
   const WindowPtr window = find(call.owned_by);
   if (!window || (window->is_member(target.rank) && !window->is_gpu_part(target.rank))) return {};
-  message::Engine::flush();
+  message::flush_sends();
   try {
-    return message::Engine::tended(access_part(call, *window, origin, target, operation));
+    return message::tended(access_part(call, *window, origin, target, operation));
   } catch (const collective::Refused& refused) {
-    return message::Engine::tended(collective::tell(refused.code, Owner::window, call.owned_by));
+    return message::tended(collective::tell(refused.code, Owner::window, call.owned_by));
   } catch (...) {
-    return message::Engine::tended(collective::tell(caught_error(), Owner::window, call.owned_by));
+    return message::tended(collective::tell(caught_error(), Owner::window, call.owned_by));
   }
 }
 

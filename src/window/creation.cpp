@@ -12,7 +12,7 @@
 #include "mpi/active.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/untold.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "sharing/exports.hpp"
 #include "window/device_memory.hpp"
 #include "window/refused.hpp"
@@ -23,7 +23,8 @@ namespace tempi::window {
 namespace {
 
 using collective::Owner;
-using message::Engine;
+using message::flush_sends;
+using message::tended;
 
 // The location of memory that only a GPU reaches, else of kind host: the library may have it.
 device::Location gpu_memory(const void* base, Aint bytes) {
@@ -98,13 +99,13 @@ int create_voted(const Given& given, Handle comm, const void* win, MakeWindow li
 
 // Errors are those of the communicator.
 int guarded(Handle comm, FunctionRef<int()> fn) noexcept {
-  Engine::flush();
+  flush_sends();
   try {
-    return Engine::tended(fn());
+    return tended(fn());
   } catch (const collective::Refused& refused) {
-    return Engine::tended(refused.code);
+    return tended(refused.code);
   } catch (...) {
-    return Engine::tended(raise(comm, caught_error()));
+    return tended(raise(comm, caught_error()));
   }
 }
 
@@ -150,8 +151,8 @@ int allocate(Aint bytes, Aint unit, Handle info, Handle comm, void* base, const 
 }
 
 int allocate_shared(FunctionRef<int()> library) noexcept {
-  Engine::flush();
-  return Engine::tended(library());
+  flush_sends();
+  return tended(library());
 }
 
 int attach(const void* base, Aint bytes, Handle win, FunctionRef<int()> library) noexcept {

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "collective/window.hpp"
 #include "mpi/real.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "window/locks.hpp"
 
 namespace tempi::window {
@@ -14,7 +14,8 @@ namespace {
 
 using collective::kAllTargets;
 using collective::Owner;
-using message::Engine;
+using message::flush_sends;
+using message::tended;
 
 // fn(window) of a window over GPU memory, else `otherwise`. Errors are told to the window's error handler.
 template <class Fn>
@@ -33,8 +34,8 @@ int run(Handle win, const Fn& fn, LibraryCall otherwise) noexcept {
 // Behind pending sends, for which the other members may wait.
 template <class Fn>
 int run_flushed(Handle win, const Fn& fn, LibraryCall library) noexcept {
-  Engine::flush();
-  return Engine::tended(run(win, fn, library));
+  flush_sends();
+  return tended(run(win, fn, library));
 }
 
 // The ranks of a group in the window.

@@ -10,7 +10,7 @@ namespace {
 using tempi::Lock;
 using tempi::LockOrder;
 
-tempi::RecursiveMutex<Lock::engine> engine;
+tempi::RecursiveMutex<Lock::requests> engine;
 tempi::Mutex<Lock::staging> staging;
 tempi::Mutex<Lock::staging> another_staging;
 tempi::Mutex<Lock::warnings> warnings;

@@ -25,7 +25,7 @@
 #include "base/launcher.hpp"
 #include "peer/ids.hpp"
 #include "peer/peer.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "transfer/endpoint.hpp"
 #include "transport/ipc/ipc.hpp"
 #include "transport/transports.hpp"
@@ -162,7 +162,7 @@ bool cancel(const MessagePtr& message, Handle) noexcept {
   if (message && !message->ins.empty() && message->ins.first().state)
     return revoke_from(state_of(message->ins.first()).place);
   close_all();
-  Engine::get().settle();
+  PendingSends::get().settle();
   return true;
 }
 

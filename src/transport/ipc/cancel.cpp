@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "base/yield_until.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "transport/ipc/ipc.hpp"
 #include "transport/ipc/library_requests.hpp"
 #include "transport/ipc/published_receives.hpp"
@@ -18,15 +18,17 @@ constexpr std::chrono::seconds kMessageTakes{5};
 // The messages behind a cancelled send would move up: those that are claimed go before, and no other is.
 void end_claims(std::uint64_t comm) noexcept {
   Matcher::with(comm, [](Matcher& counts) { counts.close_sends(Outcome::ended_by_cancel); });
-  Engine::get().settle();
-  Engine::get().settle_early_fins();
+  PendingSends::get().settle();
+  PendingSends::get().end_early_fins(true);
 }
 
 void revoke_unclaimed() noexcept {
   const auto end = std::chrono::steady_clock::now() + kMessageTakes;
   for (const PublishedReceivePtr& published_receive : PublishedReceive::revoke_all()) {
     const auto is_it = [&](const Transfer& transfer) { return published_in(transfer) == published_receive.get(); };
-    const auto has_arrived = [&] { return Engine::get().has_arrived(is_it).value_or(published_receive->is_ended()); };
+    const auto has_arrived = [&] {
+      return ManagedRequests::get().has_arrived(is_it).value_or(published_receive->is_ended());
+    };
     yield_until(end, has_arrived);
   }
 }
@@ -34,8 +36,8 @@ void revoke_unclaimed() noexcept {
 // It is not known which message it is. Messages of claimed published receives come first.
 void cancel_unknown() noexcept {
   Matcher::close_all(Outcome::ended_by_cancel);
-  Engine::get().settle();
-  Engine::get().settle_early_fins();
+  PendingSends::get().settle();
+  PendingSends::get().end_early_fins(true);
   revoke_unclaimed();
 }
 

@@ -109,7 +109,7 @@ void release_bounced(Transfer& transfer) noexcept { state_of(transfer).published
 
 // ---- a send
 
-// With the engine's lock: a second thread that closes the matcher waits for claimed sends.
+// With the lock of the requests: a second thread that closes the matcher waits for claimed sends.
 Match post_send(Handle comm, Transfer& transfer, bool may_write) noexcept try {
   IpcState& state = posted_state(transfer);
   state.put.reset();

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/call_lock.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 
 namespace tempi::message {
 
@@ -50,7 +50,7 @@ void PersistentRequests::note_start(Handle request) noexcept {
     settles = known->is_send && !counts.claims();
   });
   library_requests().note(request, message);
-  if (settles) Engine::get().settle();
+  if (settles) PendingSends::get().settle();
 }
 
 void PersistentRequests::forget(Handle request) noexcept {

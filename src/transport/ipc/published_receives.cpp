@@ -11,7 +11,7 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "mpi/progress.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "transport/ipc/not_importable.hpp"
 
 namespace tempi::message {
@@ -135,7 +135,7 @@ bool PublishedReceive::unpack_arrived() noexcept try {
 bool PublishedReceive::end_it(bool has_come) noexcept {
   if (is_ended_.load(std::memory_order_relaxed) || is_ended_.exchange(true) || !is_posted_) return was_written_;
   if (slot_.state() == PublishedState::published) slot_.step(word(PublishedState::published), PublishedState::revoked);
-  if (slot_.own != nullptr && slot_.state() == PublishedState::claimed) Engine::get().settle_early_fins();
+  if (slot_.own != nullptr && slot_.state() == PublishedState::claimed) PendingSends::get().end_early_fins(true);
   if (!wait_for_claim(slot_, has_come, source_)) {
     if (has_come) failure.emplace(ErrorKind::unexpected, "the sender of a message died while its GPU wrote it");
     return false;

@@ -101,8 +101,8 @@ struct Claim {
   ipc::Slot* slot;
   ipc::PublishedWord word;
 
-  // The bytes are written, or will arrive packed. The caller holds the lock of the engine. Without it, a second thread
-  // could overwrite the next published receive of the slot.
+  // The bytes are written, or will arrive packed. The caller holds the lock of the requests. Without it, a second
+  // thread could overwrite the next published receive of the slot.
   void end(bool is_written) const {
     slot->step_alone(word, is_written ? PublishedState::written : PublishedState::declined);
   }

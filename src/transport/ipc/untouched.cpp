@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "device/device.hpp"
-#include "request/engine.hpp"
+#include "request/progress.hpp"
 #include "transfer/endpoint.hpp"
 #include "transport/ipc/library_requests.hpp"
 #include "transport/ipc/open_matcher.hpp"
@@ -15,7 +15,7 @@ namespace {
 // A second thread has closed the sends: claimed ones of the first one go before what it does next. Without a GPU in use
 // there are none.
 void settle(const Matcher& all) noexcept {
-  if (!all.claims() && device::current() != nullptr) Engine::get().settle();
+  if (!all.claims() && device::current() != nullptr) PendingSends::get().settle();
 }
 
 // Null: the message is not counted. Closed ones, too: claimed sends of another thread go first.

@@ -1,0 +1,41 @@
+// The FIN messages of direct messages.
+//
+// When a call waits for the kernel of a direct message, it sends an early FIN: it sends the FIN message while the
+// kernel runs. The send is complete when the kernel has ended and the FIN message is sent. If the receiver is another
+// process, the call then waits for the kernel at once: the receiver may be waiting for it, and nobody would report the
+// end of the kernel while this thread is in the library.
+#pragma once
+
+#include <deque>
+
+#include "request/message.hpp"
+
+namespace tempi::message {
+
+// The send must not be pending any more. False: the library refused the FIN message. The receive that was claimed gets
+// its message from another send then, and the order of the messages on the communicator has ended.
+bool deliver(Message& message) noexcept;
+
+// The receiver unpacks chunks while they arrive, but not behind the FIN message.
+inline bool may_send_fin_early(const Transfer& transfer) {
+  return transfer.match.is_put() && !transfer.match.goes_in_chunks;
+}
+
+// Sends with an early FIN. With the lock of the requests.
+class EarlyFins {
+ public:
+  bool empty() const { return sent_.empty(); }
+  std::size_t size() const { return sent_.size(); }
+  // False: the library refused the FIN message, and the send has failed.
+  bool send(const MessagePtr& message) noexcept;
+  // Ends those whose kernels have ended, in their order. `waits`: for all kernels.
+  void end(bool waits) noexcept;
+  // Waits for the kernels of those to other processes. Their receivers may be waiting, and the library does not look at
+  // our kernels while it waits for them.
+  void end_to_others() noexcept;
+
+ private:
+  std::deque<MessagePtr> sent_;
+};
+
+}  // namespace tempi::message
