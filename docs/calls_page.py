@@ -16,8 +16,13 @@ CHAPTERS = {
     "functions": "messages and packing",
     "collectives": "collective operations",
     "files": "files",
-    "windows": "one-sided access: buffers of the calling rank (origin); windows of GPU memory on one node",
+    "windows": "one-sided access: buffers of the calling rank (origin)",
 }
+WITHOUT_DATA = ("MPI_Type_commit",)
+WINDOWS = (
+    "| `MPI_Win_create`, `MPI_Win_allocate` | windows in GPU memory, on "
+    "[conditions](c.md#windows-in-gpu-memory) |\n"
+)
 REFUSED = """
 These calls do not accept GPU memory if the library is not CUDA-aware:
 
@@ -26,12 +31,16 @@ These calls do not accept GPU memory if the library is not CUDA-aware:
 """
 HAPPENS = {
     "error": "an MPI error with an explanation",
-    "members": "If all processes are on one node and run TEMPI, all get an MPI error with an explanation, "
-    "and there is no window. Otherwise only the processes with GPU memory get this error. The other "
-    "processes get a window. In this window, unused host memory takes the place of the GPU memory",
+    "members": "If only the last of these is true, all processes get an MPI error with an explanation, and "
+    "there is no window. Otherwise, only the processes with GPU memory get this error. The other processes "
+    "get a window. In this window, host memory of TEMPI takes the place of each part in GPU memory. "
+    "One-sided calls, such as `MPI_Put`, access this host memory. They do not access the GPU memory",
     "none": "the MPI library gets the call",
 }
 END = """
+`MPI_Win_allocate` allocates GPU memory if the info object has the key `tempi_memory` with the value `device`.
+It then has the conditions of `MPI_Win_create`, also if the MPI library is CUDA-aware.
+
 This page is made from `src/base/*.def` by `make docs`.
 """
 
@@ -41,13 +50,14 @@ def page() -> str:
     taken = []
     for table, meaning in CHAPTERS.items():
         rows = def_tables.rows(f"base/{table}.def")
-        names = [row.arguments[0] for row in rows if row.kind == "SHIM" and row.arguments[4] == "counted"]
+        counted = [row.arguments[0] for row in rows if row.kind == "SHIM" and row.arguments[4] == "counted"]
+        names = [name for name in counted if name not in WITHOUT_DATA]
         taken.append(f"| {', '.join(f'`{name}`' for name in names)} | {meaning} |\n")
     refused = (
         f"| {_quoted(functions)} | {what} | {HAPPENS[error]} | {instead} |\n"
         for _, (functions, what, error, instead) in def_tables.rows("base/refused.def")
     )
-    return "".join([BEGIN, *taken, REFUSED, *refused, END])
+    return "".join([BEGIN, *taken, WINDOWS, REFUSED, *refused, END])
 
 
 def _quoted(functions: str) -> str:

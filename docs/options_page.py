@@ -54,17 +54,26 @@ shows these options only with `--all`, or if they are set.
 
 """
 FAILURES = """
-The entries of `TEMPI_FAKE_FAIL`:
+### Failures
+The entries of `TEMPI_FAKE_FAIL` count the operations of TEMPI on the fake device. The first operation of each
+kind has the number 1.
 
 | entry | what happens |
 |---|---|
-| `allocate:N`, `pinned:N`, `launch:N`, `copy:N`, `finish:N`, `map:N` | the N-th call of this name fails |
-| `NAME:N:KIND` | the N-th call of NAME throws the exception KIND; NAME is a name of the first row |
-| `NAME:N:kill` | the process ends in the N-th call of NAME |
-| `query:N` | the N-th query whether queued work is complete fails |
+| `allocate:N` | the N-th allocation of GPU memory fails |
+| `pinned:N` | the N-th allocation of pinned memory fails |
+| `launch:N` | the N-th launch of a kernel fails |
+| `copy:N` | the N-th copy fails |
+| `finish:N` | the N-th wait for the end of queued work fails |
+| `query:N` | TEMPI asks the device whether queued work is complete: the N-th such question fails |
+| `map:N` | the N-th import of memory of another process fails |
+| `unmap:N` | the N-th end of an import takes two seconds |
+| `share:N` | TEMPI asks the device for a handle of GPU memory, with which other processes import this \
+memory: the N-th such question gets no handle |
 | `flip:N` | the N-th copy writes a wrong byte |
-| `share:N` | the N-th call that shares memory shares nothing |
-| `unmap:N` | the N-th unmap takes two seconds |
+| `NAME:N:KIND` | the N-th operation NAME throws the exception KIND; NAME is a name of the first seven rows |
+| `NAME:N:kill` | the process ends in the N-th operation NAME; NAME is a name of the rows above, or `run`, \
+the beginning of a kernel |
 
 KIND is `internal`, `mapped`, `bad_alloc`, `system_error`, `logic_error` or `int`.
 """

@@ -34,13 +34,17 @@ a profile of this machine predicts that `host` is more than 1.5 times as fast as
 \\* if the MPI library is CUDA-aware. With another MPI library, `auto` uses `oneshot` or `staged`. The values
 `library` and `device` then use `oneshot`, and TEMPI prints a warning.
 
-There are three exceptions:
+There are these exceptions:
 
-- If an option switches direct messages off, the column "another node" of `auto` is also valid for a peer on
-  the same node.
+- With `TEMPI_NO_DIRECT=1`, the column "another node" of `auto` and `direct` is also valid for a peer on the
+  same node.
+- With `auto` and `direct`, `TEMPI_DATATYPE_ONESHOT=1` selects `oneshot` for GPU buffers that are not
+  contiguous, and `TEMPI_DATATYPE_DEVICE=1` selects `device`\\*. This is valid for peers on all nodes.
+  Contiguous GPU buffers then use `library`\\*.
+- With `TEMPI_NO_SEND=1`, the MPI library handles all point-to-point messages.
 - If a buffer is partly in GPU memory and partly in other memory, or on several GPUs, TEMPI uses `oneshot`.
 - In host memory, TEMPI always packs the datatypes that Open MPI moves wrongly
-  ([How it works](how-it-works.md#what-it-handles)).
+  ([How it works](how-it-works.md#differences-that-a-program-can-notice)).
 """
 DIRECT = """
 ## Direct messages
@@ -52,8 +56,8 @@ A message between GPU buffers of one node can be direct. A direct message has tw
 
 The sender *imports* the memory of the receiver: it maps this memory into its own address space (CUDA IPC).
 
-`tempi info` says whether messages can be direct. In the report (`TEMPI_REPORT=1`), the function `direct` has
-rows for the messages that were direct, and for the messages that were not, with the reasons.
+`tempi info` says whether messages can be direct. In the report (`TEMPI_REPORT=1`), the rows with `direct` in
+the column "function" count the messages that were direct, and the messages that were not, with the reasons.
 
 These options switch direct messages off: `TEMPI_NO_DIRECT=1`, `TEMPI_NO_SEND=1`, `TEMPI_DATATYPE_ONESHOT=1`,
 `TEMPI_DATATYPE_DEVICE=1`, and `TEMPI_STRATEGY` with any value but `auto` and `direct`.
@@ -67,10 +71,12 @@ A message is direct if all of these conditions are met. Otherwise, TEMPI packs t
 ([Clusters](cluster.md#run)). |
 | buffers | Each buffer is completely in memory of one GPU. The receive buffer is at least as long as the \
 message. |
-| layouts | The two layouts can be combined into a short list of copies, or the receive has a bounce buffer. |
+| layouts | The two layouts can be combined into at most 1,024 boxes, or the receive has a \
+[bounce buffer](#bounce-buffers). |
 | source | The receive names its source. It is not from `MPI_ANY_SOURCE`. |
 | tag | On a communicator, all receives from one source should name a tag, or all should use `MPI_ANY_TAG`. \
-If a program mixes the two kinds, only receives of the kind of the first receive can be direct. |
+If a program uses both kinds, the first receive from this source decides. If it named a tag, only receives \
+that name a tag can be direct. If it used `MPI_ANY_TAG`, only receives with `MPI_ANY_TAG` can be direct. |
 | other operations | The receiver has no earlier pending operation that can take the message: a receive from \
 `MPI_ANY_SOURCE`, a matched probe, or a receive that the program cancels. |
 | time | The receive is posted before the [match timeout](#match-timeout) of the send ends. |
@@ -107,9 +113,9 @@ bytes | the same |
 | blocking send of at most 16 KiB | 10 µs | N µs |
 | all other messages | 100 µs + 1 µs for each 5,000 bytes | N µs |
 
-`MPI_Isend` returns at once. Its match timeout begins with the next MPI call that can block. Without TEMPI, a
-program also waits in the calls of the fourth row: most MPI libraries complete a send of more than 16 KiB only
-after the receive is posted.
+Normally, `MPI_Isend` returns at once ([exception](options.md#tempi_progress)). Its match timeout begins with
+the next MPI call that can block. Without TEMPI, a program also waits in the calls of the fourth row: most MPI
+libraries complete a send of more than 16 KiB only after the receive is posted.
 
 ### Bounce buffers
 A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it. The
@@ -117,8 +123,8 @@ receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer in 
 
 - **The sender cannot import the receive buffer**, and the receive has at least 64 KiB. Managed memory and
   memory of `cudaMallocAsync` cannot be imported. If the receive is smaller, TEMPI packs the message.
-- **The layout of the receive buffer is long**: it has more than 1,024 boxes. A box is a nest of loops over
-  one contiguous block.
+- **The layout of the receive buffer is long**: it has more than 1,024 boxes. A box is one contiguous block,
+  repeated in zero or more dimensions: at regular distances, or at offsets from a table.
 - **The receive has many short blocks**: at least 65,536 blocks with an average length of at most 128 bytes,
   spread over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, there is one more condition:
   CUDA maps the receive buffer in pages of 4 KiB ([Performance](performance.md#advice)).
@@ -154,15 +160,15 @@ address. A message to the new memory first waits until the old import is closed.
 the table), TEMPI packs the message.
 
 ## CUDA-aware libraries
-TEMPI passes GPU memory to a CUDA-aware library only if two conditions are met:
+By default, TEMPI passes GPU memory to a CUDA-aware library only if two conditions are met:
 
 - All peers are on other nodes.
-- The call is known to work with GPU memory in this library (`src/machine/handed.def`).
+- The call is in TEMPI's list of calls that work with GPU memory in this library (`src/machine/handed.def`).
 
 Within a node, messages of GPU memory are direct, also contiguous ones. If a message cannot be direct, the
-library gets packed bytes in pinned host memory. The reason is that a CUDA-aware library imports memory of
-other processes, too. If TEMPI still has an import of freed memory at the same address, CUDA refuses the
-import of the library. UCX then aborts the program.
+library gets packed bytes in pinned host memory. By default, TEMPI does not pass GPU memory to the library
+within a node, because the library also imports memory of other processes. If TEMPI still has an import of
+freed memory at the same address, CUDA refuses the import of the library. UCX then aborts the program.
 
 If an option switches direct messages off, TEMPI also passes GPU memory to the library within a node.
 """

@@ -24,9 +24,9 @@ class Field:
         Number of layers of ghost cells of this array. The default is the width of the exchange.
     stagger : int or sequence of int, optional
         1 in the dimensions in which the array has a point at each border of a cell (n + 1 points for n
-        cells), else 0. In three dimensions, ``(1, 0, 0)`` is for points on the faces across the first
-        dimension, ``(0, 1, 1)`` for points on the edges along the first dimension, and ``(1, 1, 1)`` for
-        points at the corners of the cells. By default the array has a point in each cell. See the notes of
+        cells), else 0. In three dimensions, ``(1, 0, 0)`` is for points on the faces perpendicular to
+        dimension 0, ``(0, 1, 1)`` for points on the edges along dimension 0, and ``(1, 1, 1)`` for points at
+        the corners of the cells. By default the array has a point in each cell. See the notes of
         `HaloExchange`.
     axes : sequence of int, optional
         The axes of this array that are the dimensions of the grid. The default is the axes of the exchange.
@@ -36,7 +36,7 @@ class Field:
 
     Examples
     --------
-    >>> u = tempi.Field(np.zeros((n + 3, m + 2)), stagger=(1, 0))  # on the faces across the first dimension
+    >>> u = tempi.Field(np.zeros((n + 3, m + 2)), stagger=(1, 0))  # on the faces perpendicular to dimension 0
     >>> v = tempi.Field(np.zeros((n + 2, m + 3)), stagger=(0, 1))
     >>> exchange = tempi.HaloExchange(comm, [np.zeros((n + 2, m + 2)), u, v])
     """
