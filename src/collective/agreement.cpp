@@ -67,7 +67,7 @@ void Agreement::communicator_ends() noexcept {
 std::optional<int> Agreement::carry_out(const Call& call, const Group& group, const Ends& ends) {
   const bool is_reduction = is_node_reduction(call.function);
   if (spanning_) return is_reduction && call.blocks() ? spanning_->carry_out(call, group, ends) : std::optional<int>{};
-  const bool is_long = !is_reduction && pattern_of(call.function) == Pattern::from_root && group.size > kMostReceivers;
+  const bool is_long = !is_reduction && pattern_of(call.function) == Pattern::broadcast && group.size > kMostReceivers;
   if (is_long) return {};
   if (call.lifetime != message::Lifetime::plain) try_to_agree(kRoundLasts);
   if (!comm_) return {};

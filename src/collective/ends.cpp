@@ -40,6 +40,7 @@ void describe_bcast(const Group& group, Ends& ends, int root) {
 
 void describe_gather(const Group& group, Ends& ends, int root) {
   const bool is_here = is_root(group, root);
+  ends.root = root;
   if (is_here) use(ends.in, group.n_peers, kWritten);
   if (is_here && ends.out.is_in_place()) return except(ends.in, group.rank, {});
   if (takes_part(group, root) && !(group.is_inter && is_here)) use(ends.out, 1, kRead);
@@ -47,6 +48,7 @@ void describe_gather(const Group& group, Ends& ends, int root) {
 
 void describe_scatter(const Group& group, Ends& ends, int root) {
   const bool is_here = is_root(group, root);
+  ends.root = root;
   if (is_here) use(ends.out, group.n_peers, kRead);
   if (is_here && ends.in.is_in_place()) return except(ends.out, group.rank, {});
   if (takes_part(group, root) && !(group.is_inter && is_here)) use(ends.in, 1, kWritten);

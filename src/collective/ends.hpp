@@ -10,7 +10,7 @@ namespace tempi::collective {
 struct Ends {
   Argument out, in;     // of calls with one buffer, `in`
   Argument compared{};  // of MPI_Compare_and_swap
-  int root = -1;        // of MPI_Bcast and MPI_Reduce
+  int root = -1;        // of calls that have one
   Handle operation{};   // of a reduction
   Numbers results{};    // of MPI_Reduce_scatter: the count of each process
 };

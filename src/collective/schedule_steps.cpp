@@ -77,7 +77,8 @@ void add_outs(Steps& steps, const Argument& out, Handle comm, const std::vector<
   Collector collector(out, comm);
   const bool is_same_for_all = out.n_blocks == 1;
   for (std::size_t i = 0; i < destinations.size(); ++i) {
-    collector.add(steps.outs, is_same_for_all ? 0 : static_cast<int>(i), destinations[i]);
+    const int at = is_same_for_all ? 0 : static_cast<int>(i);
+    if (out.roles[at].reads) collector.add(steps.outs, at, destinations[i]);
   }
 }
 
@@ -97,9 +98,62 @@ void add_own_block(Steps& steps, const Group& group, const Argument& in, int blo
   }
 }
 
-void add_from_root(Steps& steps, const Group& group, const Argument& in, int root) {
+void add_broadcast(Steps& steps, const Group& group, const Argument& in, int root) {
   if (group.rank == root) return add_own_block(steps, group, in, 0);
   Collector(in, group.comm).add(steps.ins, 0, root);
+}
+
+// False: this process does not use the argument.
+bool is_used(const Argument& argument) {
+  if (argument.n_blocks > 0 && argument.is_in_place()) throw LeftToLibrary{};
+  return argument.n_blocks > 0;
+}
+
+// The root has a block for each process, the others have one block.
+void add_scatter(Steps& steps, const Group& group, const Ends& ends) {
+  if (is_used(ends.out)) add_outs(steps, ends.out, group.comm, peers_of(group, false));
+  if (is_used(ends.in)) Collector(ends.in, group.comm).add(steps.ins, 0, ends.root);
+}
+
+void add_gather(Steps& steps, const Group& group, const Ends& ends) {
+  if (is_used(ends.in)) add_ins(steps, ends.in, group.comm, peers_of(group, false), false);
+  if (is_used(ends.out)) Collector(ends.out, group.comm).add(steps.outs, 0, ends.root);
+}
+
+void add_to_all(Steps& steps, const Group& group, const Ends& ends) {
+  steps.is_replaced = ends.out.is_in_place() && ends.in.roles.usual.reads;
+  const std::vector<int> peers = peers_of(group, steps.is_replaced);
+  add_ins(steps, ends.in, group.comm, peers, false);
+  if (steps.is_replaced) add_outs(steps, ends.in, group.comm, peers);
+  else if (ends.out.is_in_place()) add_own_block(steps, group, ends.in, ends.in.roles.special);
+  else add_outs(steps, ends.out, group.comm, peers);
+}
+
+void add_to_neighbors(Steps& steps, const Group& group, const Neighborhood& neighbors, const Ends& ends) {
+  if (!neighbors.is_any || ends.out.is_in_place()) throw LeftToLibrary{};
+  add_ins(steps, ends.in, group.comm, neighbors.sources, neighbors.is_grid);
+  add_outs(steps, ends.out, group.comm, neighbors.destinations);
+}
+
+bool has_root(Pattern pattern) {
+  return pattern == Pattern::broadcast || pattern == Pattern::scatter || pattern == Pattern::gather;
+}
+
+// True: all blocks of all members of a call have the same number of bytes.
+bool has_equal_blocks(Function function) {
+  switch (function) {
+    case Function::MPI_Bcast:
+    case Function::MPI_Scatter:
+    case Function::MPI_Gather:
+    case Function::MPI_Allgather:
+    case Function::MPI_Alltoall: return true;
+    default: return false;
+  }
+}
+
+// Of what this process does not use, it is null: it may differ from call to call.
+void* address_of(const Argument& argument) {
+  return argument.n_blocks > 0 ? const_cast<void*>(argument.address) : nullptr;
 }
 
 }  // namespace
@@ -146,36 +200,26 @@ void Neighborhood::look_at_distributed(Handle comm) {
 
 Steps steps_of(Pattern pattern, const Group& group, const Neighborhood* neighbors, const Ends& ends) {
   if (!ends.out.is_sound() || !ends.in.is_sound()) throw LeftToLibrary{};
-  if (neighbors != nullptr && (!neighbors->is_any || ends.out.is_in_place())) throw LeftToLibrary{};
+  if (has_root(pattern) && (ends.root < 0 || ends.root >= group.size)) throw LeftToLibrary{};
   Steps steps;
-  steps.to = const_cast<void*>(ends.in.address);
-  steps.from = pattern == Pattern::from_root || ends.out.is_in_place() ? ends.in.address : ends.out.address;
-  if (pattern == Pattern::from_root) {
-    if (ends.root < 0 || ends.root >= group.size) throw LeftToLibrary{};
-    add_from_root(steps, group, ends.in, ends.root);
-    return steps;
+  steps.to = address_of(ends.in);
+  steps.from = pattern == Pattern::broadcast || ends.out.is_in_place() ? steps.to : address_of(ends.out);
+  switch (pattern) {
+    case Pattern::broadcast: add_broadcast(steps, group, ends.in, ends.root); break;
+    case Pattern::scatter: add_scatter(steps, group, ends); break;
+    case Pattern::gather: add_gather(steps, group, ends); break;
+    case Pattern::to_all: add_to_all(steps, group, ends); break;
+    case Pattern::to_neighbors: add_to_neighbors(steps, group, *neighbors, ends); break;
   }
-  if (neighbors != nullptr) {
-    add_ins(steps, ends.in, group.comm, neighbors->sources, neighbors->is_grid);
-    add_outs(steps, ends.out, group.comm, neighbors->destinations);
-    return steps;
-  }
-  steps.is_replaced = ends.out.is_in_place() && ends.in.roles.usual.reads;
-  const std::vector<int> peers = peers_of(group, steps.is_replaced);
-  add_ins(steps, ends.in, group.comm, peers, false);
-  if (steps.is_replaced) add_outs(steps, ends.in, group.comm, peers);
-  else if (ends.out.is_in_place()) add_own_block(steps, group, ends.in, ends.in.roles.special);
-  else add_outs(steps, ends.out, group.comm, peers);
   return steps;
 }
 
 bool has_large_blocks(Function function, const Ends& ends, Handle comm) try {
-  const bool are_same_on_all =
-      function == Function::MPI_Bcast || function == Function::MPI_Allgather || function == Function::MPI_Alltoall;
-  if (!are_same_on_all) return false;
-  const KnownType* const type = find_type(ends.in.type);
-  const std::int64_t size = type != nullptr ? type->size() : element_of(ends.in.type, comm).size;
-  return size > 0 && ends.in.count >= (kLargeBlock + size - 1) / size;
+  if (!has_equal_blocks(function)) return false;
+  const Argument& argument = ends.in.n_blocks > 0 ? ends.in : ends.out;
+  const KnownType* const type = find_type(argument.type);
+  const std::int64_t size = type != nullptr ? type->size() : element_of(argument.type, comm).size;
+  return size > 0 && argument.count >= (kLargeBlock + size - 1) / size;
 } catch (const Refused&) {
   return false;
 }

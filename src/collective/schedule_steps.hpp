@@ -50,8 +50,8 @@ struct Neighborhood {
   void look_at_distributed(Handle comm);
 };
 
-// The processes to which a call sends bytes. Messages may carry out calls of these patterns.
-enum class Pattern : std::uint8_t { from_root, to_all, to_neighbors };
+// The processes that send bytes to each other in a call. Messages may carry out calls of these patterns.
+enum class Pattern : std::uint8_t { broadcast, scatter, gather, to_all, to_neighbors };
 
 // The forms of one operation: blocking, nonblocking and persistent.
 struct Forms {
@@ -63,7 +63,11 @@ struct Forms {
 };
 
 inline constexpr std::array kByMessages{
-    Forms{Pattern::from_root, Function::MPI_Bcast, Function::MPI_Ibcast, Function::MPI_Bcast_init},
+    Forms{Pattern::broadcast, Function::MPI_Bcast, Function::MPI_Ibcast, Function::MPI_Bcast_init},
+    Forms{Pattern::scatter, Function::MPI_Scatter, Function::MPI_Iscatter, Function::MPI_Scatter_init},
+    Forms{Pattern::scatter, Function::MPI_Scatterv, Function::MPI_Iscatterv, Function::MPI_Scatterv_init},
+    Forms{Pattern::gather, Function::MPI_Gather, Function::MPI_Igather, Function::MPI_Gather_init},
+    Forms{Pattern::gather, Function::MPI_Gatherv, Function::MPI_Igatherv, Function::MPI_Gatherv_init},
     Forms{Pattern::to_all, Function::MPI_Allgather, Function::MPI_Iallgather, Function::MPI_Allgather_init},
     Forms{Pattern::to_all, Function::MPI_Allgatherv, Function::MPI_Iallgatherv, Function::MPI_Allgatherv_init},
     Forms{Pattern::to_all, Function::MPI_Alltoall, Function::MPI_Ialltoall, Function::MPI_Alltoall_init},
@@ -97,7 +101,7 @@ constexpr Pattern pattern_of(Function function) { return kByMessages[place_of(fu
 // Refused, and LeftToLibrary for arguments that the library will refuse.
 Steps steps_of(Pattern pattern, const Group& group, const Neighborhood* neighbors, const Ends& ends);
 
-// True: each member of the call receives blocks of the same, large number of bytes. All members get the same answer,
+// True: all blocks of all members of the call have the same, large number of bytes. All members get the same answer,
 // unless the arguments of a member are wrong.
 bool has_large_blocks(Function function, const Ends& ends, Handle comm);
 

@@ -75,9 +75,9 @@ struct PublishedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 11;
+inline constexpr std::uint32_t kVersion = 12;
 inline constexpr std::size_t kMatchQueues = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16,
-                             kBoards = 256, kPathRecords = 17, kPendingReductions = 40, kImports = 1024,
+                             kBoards = 256, kPathRecords = 21, kPendingReductions = 40, kImports = 1024,
                              kChannels = 1024, kWindows = 128;
 inline constexpr std::size_t kWindow = 16;  // published receives of one match queue at a time
 inline constexpr std::size_t kMostMatchQueues = kMatchQueues * 3 / 4;  // else looking for a match queue takes long

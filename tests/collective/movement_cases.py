@@ -49,10 +49,10 @@ class Case:
     rounds: int
 
 
-def draw_case(seed: int) -> Case:
+def draw_case(seed: int, operations: tuple[str, ...] = OPERATIONS) -> Case:
     draw = random.Random(seed)
     size = MPI.COMM_WORLD.Get_size()
-    operation = draw.choice(OPERATIONS)
+    operation = draw.choice(operations)
     among_neighbors = operation.startswith("Neighbor")
     where = draw.choice(("grid", "ring", "graph") if among_neighbors else ("world", "world", "inter"))
     if comms()[where] is None:
