@@ -99,9 +99,13 @@ def collectives() -> None:
     """Reductions and broadcasts beside NCCL: a panel an operation."""
     name = "h200/collectives-4gpu-openmpi4.csv"
     rows = numbers(name)
-    figure, axes = pyplot.subplots(1, 4, figsize=(12, 3.9), sharex=True, sharey=True, layout="constrained")
+    operations = _in_order(row["operation"] for row in rows)
+    size = 3 * len(operations), 3.9
+    figure, axes = pyplot.subplots(
+        1, len(operations), figsize=size, sharex=True, sharey=True, layout="constrained"
+    )
     ways = {"NCCL": ("NCCL", COLOURS["nccl"]), "MPI": ("TEMPI, Open MPI 4.1.6", COLOURS["tempi"])}
-    for operation, axis in zip(_in_order(row["operation"] for row in rows), axes, strict=True):
+    for operation, axis in zip(operations, axes, strict=True):
         for way, (label, colour) in ways.items():
             points = [
                 (row["bytes"], row["median_us"])

@@ -1,1 +1,1 @@
-"""``python -m bench.collectives``: reductions and broadcasts of GPU memory."""
+"""``python -m bench.collectives``: collective operations of GPU memory."""

@@ -1,4 +1,4 @@
-"""Reductions and broadcasts of doubles in GPU memory: MPI with TEMPI (all forms of a call), and NCCL.
+"""Collective operations of doubles in GPU memory: MPI with TEMPI (all forms of a call), and NCCL.
 
 The time is that of the slowest rank. Needs CuPy and a GPU for each rank; NCCL where CuPy finds it.
 

@@ -20,7 +20,8 @@ from mpi4py import MPI
 
 SIZES = [8, 8 << 10, 1 << 20, 8 << 20, 64 << 20, 256 << 20]  # bytes
 SECONDS, LEAST_ROUNDS, MOST_ROUNDS = 0.15, 5, 400
-OPERATIONS = ("Allreduce", "Reduce_scatter_block", "Reduce", "Bcast")
+OPERATIONS = ("Allreduce", "Reduce_scatter_block", "Reduce", "Bcast", "Scatter", "Gather")
+IN_BLOCKS = ("Reduce_scatter_block", "Scatter", "Gather")  # a block for each rank
 
 COMM = MPI.COMM_WORLD
 RANK, SIZE = COMM.rank, COMM.size
@@ -39,36 +40,28 @@ class Buffers:
     def block(self) -> int:
         return self.n // SIZE
 
+    def arguments(self, operation: str) -> tuple[Any, ...]:
+        """Of a call whose root, if it has one, is rank 0."""
+        n, n_all = self.block, self.block * SIZE
+        if operation == "Bcast":
+            return (self.sent,)
+        if operation == "Gather":
+            return self.sent[:n], self.received[:n_all]
+        if operation in IN_BLOCKS:
+            return self.sent[:n_all], self.received[:n]
+        return self.sent, self.received
+
     def by_mpi(self, operation: str) -> Call:
-        part, blocks = self.received[: self.block], self.sent[: self.block * SIZE]
-        calls: dict[str, Call] = {
-            "Allreduce": lambda: COMM.Allreduce(self.sent, self.received),
-            "Reduce_scatter_block": lambda: COMM.Reduce_scatter_block(blocks, part),
-            "Reduce": lambda: COMM.Reduce(self.sent, self.received),
-            "Bcast": lambda: COMM.Bcast(self.sent),
-        }
-        return calls[operation]
+        function, arguments = getattr(COMM, operation), self.arguments(operation)
+        return lambda: function(*arguments)
 
     def nonblocking(self, operation: str) -> Call:
-        part, blocks = self.received[: self.block], self.sent[: self.block * SIZE]
-        calls: dict[str, Call] = {
-            "Allreduce": lambda: COMM.Iallreduce(self.sent, self.received).Wait(),
-            "Reduce_scatter_block": lambda: COMM.Ireduce_scatter_block(blocks, part).Wait(),
-            "Reduce": lambda: COMM.Ireduce(self.sent, self.received).Wait(),
-            "Bcast": lambda: COMM.Ibcast(self.sent).Wait(),
-        }
-        return calls[operation]
+        function, arguments = getattr(COMM, f"I{operation.lower()}"), self.arguments(operation)
+        return lambda: function(*arguments).Wait()
 
     def persistent(self, operation: str) -> Call:
         """Throws NotImplementedError if this MPI has no persistent collective operations."""
-        part, blocks = self.received[: self.block], self.sent[: self.block * SIZE]
-        made: dict[str, Callable[[], MPI.Prequest]] = {
-            "Allreduce": lambda: COMM.Allreduce_init(self.sent, self.received),
-            "Reduce_scatter_block": lambda: COMM.Reduce_scatter_block_init(blocks, part),
-            "Reduce": lambda: COMM.Reduce_init(self.sent, self.received),
-            "Bcast": lambda: COMM.Bcast_init(self.sent),
-        }
-        request = made[operation]()
+        request = getattr(COMM, f"{operation}_init")(*self.arguments(operation))
 
         def call() -> None:
             request.Start()
@@ -90,6 +83,8 @@ class Buffers:
                 sent, received, self.n, nccl.NCCL_FLOAT64, nccl.NCCL_SUM, 0, stream.ptr
             ),
             "Bcast": lambda: comm.bcast(sent, self.n, nccl.NCCL_FLOAT64, 0, stream.ptr),
+            "Scatter": lambda: self._scatter_by_nccl(comm, stream.ptr),
+            "Gather": lambda: self._gather_by_nccl(comm, stream.ptr),
         }
 
         def call() -> None:
@@ -98,21 +93,45 @@ class Buffers:
 
         return call
 
+    def _scatter_by_nccl(self, comm: Any, stream: int) -> None:
+        nccl.groupStart()
+        for peer, sent in self._blocks_at_root(self.sent):
+            comm.send(sent.data.ptr, self.block, nccl.NCCL_FLOAT64, peer, stream)
+        comm.recv(self.received.data.ptr, self.block, nccl.NCCL_FLOAT64, 0, stream)
+        nccl.groupEnd()
+
+    def _gather_by_nccl(self, comm: Any, stream: int) -> None:
+        nccl.groupStart()
+        comm.send(self.sent.data.ptr, self.block, nccl.NCCL_FLOAT64, 0, stream)
+        for peer, received in self._blocks_at_root(self.received):
+            comm.recv(received.data.ptr, self.block, nccl.NCCL_FLOAT64, peer, stream)
+        nccl.groupEnd()
+
+    def _blocks_at_root(self, array: Any) -> list[tuple[int, Any]]:
+        """Each rank's, on rank 0."""
+        return [(peer, array[peer * self.block :]) for peer in range(SIZE if RANK == 0 else 0)]
+
     def is_right(self, operation: str, call: Call) -> bool:
         self.sent.set((self.numbers + RANK).astype("f8"))
         self.received.fill(-1)
         cupy.cuda.runtime.deviceSynchronize()
         COMM.Barrier()
         call()
+        if operation in ("Reduce", "Gather") and RANK != 0:
+            return True
+        expected = self.expected(operation)
+        result = self.sent if operation == "Bcast" else self.received[: len(expected)]
+        return bool((cupy.asnumpy(result) == expected).all())
+
+    def expected(self, operation: str) -> Any:
+        """The result of this rank, at most as long as the buffer."""
         total = SIZE * self.numbers + SIZE * (SIZE - 1) // 2
-        if operation == "Bcast":
-            return bool((cupy.asnumpy(self.sent) == self.numbers).all())
-        if operation == "Reduce_scatter_block":
-            first = RANK * self.block
-            return bool(
-                (cupy.asnumpy(self.received[: self.block]) == total[first : first + self.block]).all()
-            )
-        return (operation == "Reduce" and RANK != 0) or bool((cupy.asnumpy(self.received) == total).all())
+        own = slice(RANK * self.block, (RANK + 1) * self.block)
+        if operation == "Gather":
+            return np.concatenate([self.numbers[: self.block] + peer for peer in range(SIZE)])
+        return {"Bcast": self.numbers, "Scatter": self.numbers[own], "Reduce_scatter_block": total[own]}.get(
+            operation, total
+        )
 
 
 def median_us(call: Call) -> float:
@@ -154,7 +173,7 @@ def main() -> None:
     for n_bytes in SIZES:
         buffers = Buffers(n_bytes // 8)
         for operation in OPERATIONS:
-            if operation == "Reduce_scatter_block" and buffers.block == 0:
+            if operation in IN_BLOCKS and buffers.block == 0:
                 continue
             for way, call in ways(buffers, operation, comm):
                 right = COMM.allreduce(buffers.is_right(operation, call), MPI.LAND)

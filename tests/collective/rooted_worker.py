@@ -247,9 +247,7 @@ def roots_that_there_are_not(operation: str) -> list[int]:
     one = Movement(comm, operation, comm.rank)
     for lifetime in LIFETIMES:
         if has(name_of(operation, lifetime)):
-            found += [
-                _once(comm, operation, lifetime, (*one.arguments[:2], root)) for root in (comm.size, -7)
-            ]
+            found += [_once(comm, operation, lifetime, (*one.arguments[:2], root)) for root in (comm.size, -7)]
     one.free()
     return found
 

@@ -76,7 +76,7 @@ def test_host_calls_are_the_library_s_and_gpu_calls_come_back(job, kinds):
 
 
 @pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("function", ["Bcast", "Allgather", "Alltoall"])
+@pytest.mark.parametrize("function", ["Bcast", "Scatter", "Gather", "Allgather", "Alltoall"])
 def test_large_calls_between_small_host_calls_are_all_by_messages(job, function, size):
     for by_outcome in job(size).call(worker.large_calls_between, function, 12):
         assert by_outcome.get(BY_MESSAGES) == 12
