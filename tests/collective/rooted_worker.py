@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +15,10 @@ from mpi4py import MPI
 from unfinished_worker import complete
 
 from support import outcomes
-from support.collective_calls import LIFETIMES, check_drawn, name_of
+from support.collective_calls import LIFETIMES, Call, Number, check_drawn, name_of
 from support.direct_counts import DIRECT
 from support.messages import KINDS
-from support.p2p import has
+from support.p2p import PLAIN, has
 
 BY_MESSAGES = DIRECT[1]
 OPERATIONS = ("Scatter", "Scatterv", "Gather", "Gatherv")
@@ -220,7 +221,13 @@ def _error_class(call: Callable[[], object]) -> int:
     return int(MPI.SUCCESS)
 
 
-def _begun_and_complete(request: MPI.Prequest) -> None:
+def _begun_and_complete(call: Call) -> None:
+    call.start()
+    call.finish()
+    call.free()
+
+
+def _started_and_complete(request: MPI.Prequest) -> None:
     request.Start()
     request.Wait()
     request.Free()
@@ -232,7 +239,7 @@ def _once(comm: MPI.Comm, operation: str, lifetime: str, arguments: tuple[Any, .
         return _error_class(lambda: call(*arguments))
     if lifetime == "nonblocking":
         return _error_class(lambda: call(*arguments).Wait())
-    return _error_class(lambda: _begun_and_complete(call(*arguments)))
+    return _error_class(lambda: _started_and_complete(call(*arguments)))
 
 
 def _agreed_for_errors() -> MPI.Comm:
@@ -265,14 +272,14 @@ def too_many(operation: str, lifetime: str) -> int:
     return _once(comm, operation, lifetime, (at_root, here, 0) if is_scatter else (here, at_root, 0))
 
 
-def datatype_is_not_committed(operation: str, lifetime: str) -> int:
-    """On the rank that receives, the last one or the root; nobody waits for this rank: the error class."""
+def one_rank_errs(operation: str, lifetime: str, is_type_loose: bool) -> int:
+    """The rank that receives, the last one or the root, gives a datatype that is not committed, or a negative count.
+    Nobody waits for this rank: the error class."""
     comm = _agreed_for_errors()
-    is_scatter = operation.startswith("Scatter")
-    loose = MPI.INT.Create_contiguous(8)
-    errs = comm.rank == (comm.size - 1 if is_scatter else 0)
-    given = (1, loose) if errs else (8, MPI.INT)
-    blocks, block = filled(np.zeros(8 * comm.size), DEVICE), filled(np.zeros(8), DEVICE)
-    at_root = spec(blocks, *(given if not is_scatter else (8, MPI.INT))) if comm.rank == 0 else None
-    here = spec(block, *(given if is_scatter else (8, MPI.INT)))
-    return _once(comm, operation, lifetime, (at_root, here, 0) if is_scatter else (here, at_root, 0))
+    is_scatter = operation == "Scatter"
+    wrong = (Number(1), MPI.INT.Create_contiguous(8)) if is_type_loose else (Number(-1), MPI.INT)
+    received = wrong if comm.rank == (comm.size - 1 if is_scatter else 0) else (Number(8), MPI.INT)
+    out, into = (filled(np.zeros(8 * comm.size), DEVICE) for _ in range(2))
+    sent = (ctypes.c_void_p(out.address), Number(8), MPI.INT)
+    call = Call(PLAIN, operation, (*sent, ctypes.c_void_p(into.address), *received, ctypes.c_int(0), comm), lifetime)
+    return _error_class(lambda: _begun_and_complete(call))
