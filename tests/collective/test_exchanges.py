@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import by_messages_worker as worker
+import large_calls_worker
 import movement_worker
 import pytest
 from by_messages_worker import DIRECT, PATIENT
@@ -78,7 +79,7 @@ def test_host_calls_are_the_library_s_and_gpu_calls_come_back(job, kinds):
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("function", ["Bcast", "Scatter", "Gather", "Allgather", "Alltoall"])
 def test_large_calls_between_small_host_calls_are_all_by_messages(job, function, size):
-    for by_outcome in job(size).call(worker.large_calls_between, function, 12):
+    for by_outcome in job(size).call(large_calls_worker.large_calls_between, function, 12):
         assert by_outcome.get(BY_MESSAGES) == 12
 
 

@@ -1,6 +1,7 @@
 """MPI_Scatter, MPI_Scatterv, MPI_Gather and MPI_Gatherv between GPUs are direct messages, in every form."""
 
 import pytest
+import rooted_errors_worker as errors
 import rooted_worker as worker
 from by_messages_worker import PATIENT
 from mpi4py import MPI
@@ -63,7 +64,7 @@ def test_calls_under_way_together(job, drawn, size):
 
 @all_operations
 def test_roots_that_there_are_not(job, operation):
-    for found in job(2).call(worker.roots_that_there_are_not, operation):
+    for found in job(2).call(errors.roots_that_there_are_not, operation):
         assert set(found) == {MPI.ERR_ROOT}
 
 
@@ -71,7 +72,7 @@ def test_roots_that_there_are_not(job, operation):
 @all_lifetimes
 def test_blocks_that_are_too_long(operation, lifetime):
     with Ranks(3, PATIENT) as job:
-        found = job.call(worker.too_many, operation, lifetime, timeout=60)
+        found = job.call(errors.too_many, operation, lifetime, timeout=60)
     receiver = 2 if operation.startswith("Scatter") else 0
     assert found == [MPI.ERR_TRUNCATE if rank == receiver else MPI.SUCCESS for rank in range(3)]
 
@@ -82,7 +83,7 @@ def test_blocks_that_are_too_long(operation, lifetime):
 def test_one_rank_errs(operation, lifetime, error):
     """The others go on: small blocks are sent before their receiver comes."""
     with Ranks(3, {**PATIENT, "TEMPI_MATCH_TIMEOUT": "1000"}) as job:
-        found = job.call(worker.one_rank_errs, operation, lifetime, error == MPI.ERR_TYPE, timeout=60)
+        found = job.call(errors.one_rank_errs, operation, lifetime, error == MPI.ERR_TYPE, timeout=60)
     receiver = 2 if operation == "Scatter" else 0
     assert found[receiver] in (error, MPI.ERR_ARG)
     assert found == [found[receiver] if rank == receiver else MPI.SUCCESS for rank in range(3)]
