@@ -177,6 +177,10 @@ class Device {
   // True: a kernel on one GPU can access the memory of the other GPU. The ordinals are those of this process.
   virtual bool reaches(int ordinal, int other) noexcept = 0;
 
+  // True: kernels on the GPU of `own` can use atomic operations on this memory of another process. False: not, or not
+  // known.
+  virtual bool has_atomics(const Location& own, const SharedAllocation& other) noexcept = 0;
+
   // True: while a kernel waits for another process, kernels of other processes cannot run on this GPU. Constant.
   virtual bool waits_hold_gpu() const noexcept { return true; }
 

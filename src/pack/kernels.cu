@@ -103,18 +103,71 @@ __device__ __forceinline__ void store(std::uint64_t* signal, std::uint64_t value
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
 }
 
-// The word in memory of the host is a microsecond away: it is looked at rarely.
-__device__ __forceinline__ bool is_lost(const ExchangeEnd& end, std::uint32_t n_looks) {
+// Memory of the host is a microsecond away: the kernel looks there, and at the clock, rarely.
+__device__ __forceinline__ bool is_rare_look(std::uint32_t n_looks) {
   constexpr std::uint32_t kLooksBetween = 1024;
+  return n_looks % kLooksBetween == kLooksBetween - 1;
+}
+
+__device__ __forceinline__ bool is_lost(const ExchangeEnd& end, std::uint32_t n_looks) {
   if (*static_cast<volatile std::uint64_t*>(&end.own->is_broken) != 0) return true;
-  if (n_looks % kLooksBetween != kLooksBetween - 1) return false;
-  if (*static_cast<const volatile std::uint32_t*>(end.is_lost) == 0) return false;
+  if (!is_rare_look(n_looks)) return false;
+  if (*static_cast<volatile std::uint32_t*>(end.loss) == 0) return false;
   *static_cast<volatile std::uint64_t*>(&end.own->is_broken) = 1;
   return true;
 }
 
 __device__ __forceinline__ bool is_signalled(const ExchangeEnd& end) {
   return acquire(&end.own->signal) > end.own->count;
+}
+
+// ---- timed ends. These functions are not inlined: the other ends need the registers.
+
+__device__ __forceinline__ std::uint64_t now_ns() {
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+__device__ __noinline__ void break_end(const ExchangeEnd& end) {
+  *static_cast<volatile std::uint64_t*>(&end.own->is_broken) = 1;
+  auto* const loss = static_cast<volatile std::uint32_t*>(end.loss);
+  if (*loss == 0) *loss = static_cast<std::uint32_t>(Loss::timed_out);
+}
+
+// What has been decided of the exchange. `sender`: the words of the send.
+__device__ std::uint64_t decide(const ExchangeEnd& end, EndWords* sender, std::uint64_t wanted) {
+  const std::uint64_t count = end.own->count;
+  std::uint64_t found;
+  asm volatile("atom.relaxed.sys.global.cas.b64 %0, [%1], %2, %3;"
+               : "=l"(found)
+               : "l"(&sender->decided), "l"(count), "l"(wanted)
+               : "memory");
+  return found == count ? wanted : found;
+}
+
+__device__ __noinline__ bool may_write(const ExchangeEnd& end) {
+  const std::uint64_t own = end.own->count + 1;
+  if (decide(end, end.own, own) == own) return true;
+  break_end(end);
+  return false;
+}
+
+// False: its bytes are being written.
+__device__ __noinline__ bool withdraw(const ExchangeEnd& end, bool is_send) {
+  EndWords* const sender = is_send ? end.own : reinterpret_cast<EndWords*>(end.other_signal);
+  if (decide(end, sender, kWithdrawn) != kWithdrawn) return false;
+  break_end(end);
+  if (is_send) store(end.other_signal, kWithdrawn);
+  return true;
+}
+
+__device__ __forceinline__ bool is_late(const ExchangeEnd& end, std::uint32_t n_looks, std::uint64_t deadline) {
+  return end.is_timed != 0 && is_rare_look(n_looks) && now_ns() >= deadline;
+}
+
+__device__ __forceinline__ SendState state_of_ready(const ExchangeEnd& end) {
+  return end.is_timed == 0 || may_write(end) ? SendState::is_ready : SendState::is_over;
 }
 
 // This block has written `n_own` tiles of the send. The last block tells the receiver: its fence orders the bytes of
@@ -139,7 +192,7 @@ __device__ __forceinline__ void load_into_l1(const KernelBox& box) {
 // again after a few tiles: what stays on this GPU and what goes over links is moved side by side, not one behind the
 // other. No barrier between the tiles: the warps of a block go on by themselves.
 template <Depth kDepth, std::uint32_t kWordBytes>
-__device__ __forceinline__ void send_all(const Exchange& of) {
+__device__ __forceinline__ void send_all(const Exchange& of, std::uint64_t deadline) {
   struct OwnTile {
     TileOfList at;
     std::uint32_t send;
@@ -172,7 +225,8 @@ __device__ __forceinline__ void send_all(const Exchange& of) {
     for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
       if (states[i] != SendState::waits) continue;
       if (is_lost(of.ends[i], n_looks)) states[i] = SendState::is_over;
-      else if (is_signalled(of.ends[i])) states[i] = SendState::is_ready;
+      else if (is_signalled(of.ends[i])) states[i] = state_of_ready(of.ends[i]);
+      else if (is_late(of.ends[i], n_looks, deadline) && withdraw(of.ends[i], true)) states[i] = SendState::is_over;
       else waits = 1;
     }
     waits = __syncthreads_or(waits);
@@ -199,10 +253,13 @@ __device__ __forceinline__ void send_all(const Exchange& of) {
   }
 }
 
-__device__ __forceinline__ void await_receives(const Exchange& of) {
+__device__ __forceinline__ void await_receives(const Exchange& of, std::uint64_t deadline) {
   for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x) {
-    for (std::uint32_t n_looks = 0; !is_signalled(of.ends[i]) && !is_lost(of.ends[i], n_looks); ++n_looks) {
+    const ExchangeEnd& end = of.ends[i];
+    for (std::uint32_t n_looks = 0; !is_signalled(end) && !is_lost(end, n_looks); ++n_looks) {
+      if (is_late(end, n_looks, deadline) && withdraw(end, false)) break;
     }
+    if (end.is_timed != 0 && acquire(&end.own->signal) == kWithdrawn) break_end(end);
   }
 }
 
@@ -226,8 +283,9 @@ __device__ __forceinline__ void exchange(const Exchange& of) {
     for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x)
       store(of.ends[i].other_signal, of.ends[i].own->count + 1);
   }
-  send_all<kDepth, kWordBytes>(of);
-  if (blockIdx.x == 0) await_receives(of);
+  const std::uint64_t deadline = of.timeout_ns != 0 ? now_ns() + of.timeout_ns : ~std::uint64_t{0};
+  send_all<kDepth, kWordBytes>(of, deadline);
+  if (blockIdx.x == 0) await_receives(of, deadline);
   end_exchange(of);
 }
 

@@ -1,8 +1,11 @@
 #include "stream/exchanges.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <iterator>
+
+#include "base/options.hpp"
 
 namespace tempi::message {
 namespace {
@@ -41,8 +44,9 @@ Known make(const device::Scope& stream, bool is_captured, const std::vector<Enqu
     if (is_send) sends.push_back({&end.box_move(), end.is_remote(), end.words()});
     else receives.push_back({end.unpacking(), end.words()});
   }
+  const std::chrono::seconds timeout{number(Option::STREAM_TIMEOUT)};
   return {stream.context(), is_captured, std::move(used),
-          std::make_shared<pack::PreparedExchange>(stream, sends, receives)};
+          std::make_shared<pack::PreparedExchange>(stream, sends, receives, timeout)};
 }
 
 // The driver frees memory when all kernels have ended: not while one may wait for another process, or for a thread of

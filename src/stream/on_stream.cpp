@@ -57,6 +57,14 @@ int start_again(OrdinaryRequest& known, AllStarted& started) {
   return MPI_SUCCESS;
 }
 
+std::string described(const Message& message) {
+  if (message.is_collective() || (message.outs.empty() && message.ins.empty())) return "";
+  const bool is_send = !message.outs.empty();
+  const Transfer& transfer = is_send ? message.outs.first() : message.ins.first();
+  return std::string(is_send ? ": send to rank " : ": receive from rank ") + std::to_string(transfer.peer) + ", tag " +
+         std::to_string(transfer.tag);
+}
+
 bool is_open(const Started& one) {
   return one.message && on_stream(*one.message).end &&
          on_stream(*one.message).end->look(false) == ChannelEnd::State::open;
@@ -118,6 +126,14 @@ void await_channels(const AllStarted& all) {
       if (is_open(one)) on_stream(*one.message).end->look(true);
     }
   }
+}
+
+Error error_of_lost(const Message* message, pack::Loss why) {
+  const char* const text =
+      why == pack::Loss::timed_out
+          ? "an exchange of a request that was started on a stream has ended after TEMPI_STREAM_TIMEOUT"
+          : "the process at the other end of a request that was started on a stream has ended";
+  return {ErrorKind::unexpected, text + (message != nullptr ? described(*message) : "")};
 }
 
 std::string why_ordinary(const Started& one) {

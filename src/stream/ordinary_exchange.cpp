@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/function_ref.hpp"
+#include "base/options.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/real.hpp"
 #include "request/completion.hpp"
@@ -21,6 +22,36 @@ bool has_lost_peer(const OrdinaryRequest& one) noexcept {
   });
 }
 
+// Empty: it is neither, or not known.
+std::optional<bool> is_send(const OrdinaryRequest& one) noexcept {
+  if (one.message && one.message->is_collective()) return {};
+  if (one.message) return !one.message->outs.empty();
+  for (const Transport* const its : transports) {
+    if (const auto answer = its->is_send != nullptr ? its->is_send(one.request) : std::nullopt) return answer;
+  }
+  return {};
+}
+
+bool was_cancelled(const MPI_Status& status) noexcept {
+  int flag = 0;
+  return real_pmpi().MPI_Test_cancelled(&status, &flag) == MPI_SUCCESS && flag != 0;
+}
+
+// Both are true: the exchange has ended for it.
+bool end_of(OrdinaryRequest& one, int code) {
+  const std::lock_guard lock(enqueued_mutex());
+  one.is_running = false;
+  if (code != MPI_SUCCESS) one.failure = code;
+  return true;
+}
+
+bool lose(OrdinaryRequest& one, pack::Loss why) {
+  const std::lock_guard lock(enqueued_mutex());
+  one.is_running = false;
+  one.loss = why;
+  return true;
+}
+
 // Of a call by the thread, which must not throw: the stream waits.
 int code_of(const OrdinaryRequest& one, FunctionRef<int()> call) try { return call(); } catch (...) {
   return raise(comm_of(one), caught_error());
@@ -32,6 +63,7 @@ bool OrdinaryExchange::advance() {
   if (!is_under_way_) {
     if (reached() <= n_ended) return false;
     is_under_way_ = true;
+    began_ = Clock::now();
     n_started_ = 0;
   }
   const bool looks = looks_at_peers();
@@ -52,7 +84,7 @@ bool OrdinaryExchange::start_next() {
   {
     const std::lock_guard lock(enqueued_mutex());
     if (one.is_running) return false;
-    one.is_running = !one.is_lost && (!one.is_freed || one.is_to_free);
+    one.is_running = one.loss == pack::Loss::none && (!one.is_freed || one.is_to_free);
   }
   is_running_[n_started_++] = one.is_running && start(one) ? 1 : 0;
   return true;
@@ -70,18 +102,26 @@ bool OrdinaryExchange::query(OrdinaryRequest& one, bool looks_at_peer) {
   MPI_Status status{};
   Slot slot(one.request);
   const int code = code_of(one, [&] { return test(real_pmpi(), slot.data(), &flag, &status); });
+  if (flag != 0 && one.is_cancelled && was_cancelled(status)) return lose(one, pack::Loss::timed_out);
   if (code != MPI_SUCCESS || flag != 0) return end_of(one, code);
-  if (!looks_at_peer || !has_lost_peer(one)) return false;
-  const std::lock_guard lock(enqueued_mutex());
-  one.is_running = false;
-  return one.is_lost = true;
+  if (!looks_at_peer) return false;
+  if (has_lost_peer(one)) return lose(one, pack::Loss::peer_has_ended);
+  return is_late() && give_up(one);
 }
 
-bool OrdinaryExchange::end_of(OrdinaryRequest& one, int code) {
-  const std::lock_guard lock(enqueued_mutex());
-  one.is_running = false;
-  if (code != MPI_SUCCESS) one.failure = code;
-  return true;
+// True: the exchange has ended for it. The send buffer has been packed, or the library reads it later.
+bool OrdinaryExchange::give_up(OrdinaryRequest& one) {
+  const std::optional<bool> sends = is_send(one);
+  if (sends == true) return lose(one, pack::Loss::timed_out);
+  if (!sends || std::exchange(one.is_cancelled, true)) return false;
+  Slot slot(one.request);
+  static_cast<void>(code_of(one, [&] { return cancel(real_pmpi(), slot.data()); }));
+  return false;
+}
+
+bool OrdinaryExchange::is_late() const {
+  const std::chrono::seconds timeout{number(Option::STREAM_TIMEOUT)};
+  return timeout.count() > 0 && Clock::now() - began_ >= timeout;
 }
 
 bool OrdinaryExchange::looks_at_peers() {

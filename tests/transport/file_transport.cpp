@@ -320,6 +320,7 @@ constinit const Transport file_transport{
     .open_channel = nullptr,
     .skip_channel = nullptr,
     .has_lost_peer = nullptr,
+    .is_send = nullptr,
 };
 
 constexpr std::array<const Transport*, 2> kAll{&file_transport, &ipc_transport};

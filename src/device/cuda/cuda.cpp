@@ -85,6 +85,10 @@ class CudaDevice final : public Device {
 
   bool reaches(int ordinal, int other) noexcept override { return gpu_reaches(*driver, ordinal, other); }
 
+  bool has_atomics(const Location& own, const SharedAllocation& other) noexcept override {
+    return gpu_has_atomics(*driver, own.ordinal, other);
+  }
+
   ProgramStream program_stream(StreamHandle handle) override {
     const auto stream = static_cast<CUstream>(handle);
     if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return {handle, nullptr};

@@ -53,6 +53,7 @@ class Fake final : public Device {
     return !lives(context);
   }
   bool reaches(int, int) noexcept override { return true; }
+  bool has_atomics(const Location&, const SharedAllocation&) noexcept override { return true; }
   bool waits_hold_gpu() const noexcept override { return false; }
   ProgramStream program_stream(StreamHandle handle) override {
     const std::lock_guard lock(mutex_);

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "transport/transport.hpp"
 
@@ -24,6 +25,7 @@ namespace tempi::message {
 
 std::unique_ptr<ChannelEnd> open_channel(Handle comm, Transfer& transfer, bool is_send);
 bool has_lost_peer(const Message* message, Handle request) noexcept;
+std::optional<bool> is_send(Handle request) noexcept;
 void skip_channel(Handle request) noexcept;
 
 }  // namespace tempi::message

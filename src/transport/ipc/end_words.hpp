@@ -9,7 +9,7 @@ namespace tempi::message {
 
 struct EndPlace {
   pack::EndWords* words;
-  std::uint32_t* is_lost;           // in pinned memory
+  std::uint32_t* loss;              // a pack::Loss, in pinned memory
   device::SharedAllocation memory;  // that holds the words
 };
 

@@ -216,6 +216,7 @@ constinit const Transport ipc_transport{
     .open_channel = open_channel,
     .skip_channel = skip_channel,
     .has_lost_peer = has_lost_peer,
+    .is_send = is_send,
 };
 
 }  // namespace tempi::message

@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "base/own_thread.hpp"
+#include "pack/exchange_params.hpp"
 #include "transport/ipc/matcher.hpp"
 
 namespace tempi::message {
@@ -35,7 +36,8 @@ void look() {
   const std::lock_guard lock(watched().mutex);
   std::erase_if(watched().words, [](const auto& peer) {
     if (ipc::is_alive(ipc::own_job(), peer.first)) return false;
-    for (std::uint32_t* const word : peer.second) std::atomic_ref(*word).store(1, std::memory_order_release);
+    for (std::uint32_t* const loss : peer.second)
+      std::atomic_ref(*loss).store(static_cast<std::uint32_t>(pack::Loss::peer_has_ended), std::memory_order_release);
     return true;
   });
 }
@@ -55,9 +57,9 @@ bool create_thread() noexcept {
 
 }  // namespace
 
-bool watch_peer(int rank, std::uint32_t* is_lost) noexcept try {
+bool watch_peer(int rank, std::uint32_t* loss) noexcept try {
   const std::lock_guard lock(watched().mutex);
-  watched().words[rank].push_back(is_lost);
+  watched().words[rank].push_back(loss);
   if (!watched().has_thread) watched().has_thread = create_thread();
   return watched().has_thread;
 } catch (...) {

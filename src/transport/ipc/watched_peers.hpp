@@ -6,8 +6,8 @@
 
 namespace tempi::message {
 
-// From now on `is_lost` becomes 1 when the process of this rank of MPI_COMM_WORLD has ended. The word lasts until this
-// process ends. False: there is no thread, and nobody looks.
-bool watch_peer(int rank, std::uint32_t* is_lost) noexcept;
+// From now on `loss` becomes Loss::peer_has_ended when the process of this rank of MPI_COMM_WORLD has ended. The word
+// lasts until this process ends. False: there is no thread, and nobody looks.
+bool watch_peer(int rank, std::uint32_t* loss) noexcept;
 
 }  // namespace tempi::message
