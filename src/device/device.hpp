@@ -162,6 +162,9 @@ class Device {
   // refused, and marks throw.
   virtual bool has_ended(Context context) noexcept = 0;
 
+  // True: a kernel of the context has failed, so that none of its queued work runs. It has not ended.
+  virtual bool has_failed(Context context) noexcept = 0;
+
   // The context that is the thread's current one; null: none.
   virtual Context program_context() noexcept = 0;
 

@@ -14,10 +14,11 @@
 //     signal of the receive = count + 1: filled       waits until its signal > its count
 //     count = count + 1                               count = count + 1
 //
-// A channel is timed if one of its processes has set TEMPI_STREAM_TIMEOUT. A side that has waited too long withdraws the
-// exchange. `decided` of the send makes this safe: it becomes the number of the exchange when a block of the sender
-// begins to write, or kWithdrawn. Both sides change it by compare-and-swap. Therefore, a receiver that has withdrawn has
-// its buffer back: no block writes into it. A sender that has withdrawn tells the receiver: the signal is kWithdrawn.
+// A channel is timed if one of its processes has set TEMPI_STREAM_TIMEOUT. A side that has waited too long withdraws
+// the exchange. `decided` of the send makes this safe: it becomes the number of the exchange when a block of the sender
+// begins to write, or kWithdrawn. Both sides change it by compare-and-swap. Therefore, a receiver that has withdrawn
+// has its buffer back: no block writes into it. A sender that has withdrawn tells the receiver: the signal is
+// kWithdrawn.
 //
 //     sender's kernel                                 receiver's kernel
 //     before it writes: decided = count -> count + 1
@@ -47,8 +48,10 @@ inline constexpr std::uint64_t kWithdrawn = ~std::uint64_t{0};
 // Why an end moves no more data.
 enum class Loss : std::uint32_t {
   none,
-  peer_has_ended,  // the process of the other end; set by the host
-  timed_out,       // an exchange was withdrawn; set by a kernel
+  peer_has_ended,   // the process of the other end; set by the host
+  peer_has_failed,  // a GPU of this process; set by the host
+  timed_out,        // an exchange was withdrawn; set by a kernel
+  has_failed,       // a GPU of this process, in an exchange without a channel
 };
 
 // An end as a kernel of its process sees it.

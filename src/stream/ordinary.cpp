@@ -139,6 +139,7 @@ std::optional<int> take_freed(Handle request) noexcept {
 }
 
 void finish() noexcept {
+  for (const auto& exchange : all_exchanges()) exchange->tell_if_failed();
   while (is_any_queued() && wake_progress_thread()) std::this_thread::sleep_for(kBetweenLooks);
 }
 

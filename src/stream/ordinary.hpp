@@ -19,6 +19,7 @@
 //   TEMPI_STREAM_TIMEOUT: a receive is then cancelled, so that nothing is written into its buffer. A collective
 //   operation cannot be cancelled, so its exchanges have no limit.
 //   A stream does not wait for ever: each error ends the part of a request in an exchange, and so does MPI_Finalize.
+//   MPI_Finalize does not wait for ever, either: if a kernel of the stream has failed, the thread ends its exchanges.
 #pragma once
 
 #include <memory>
@@ -34,10 +35,10 @@ struct OrdinaryRequest {
   MessagePtr message;  // null: the request is the library's alone
   std::optional<device::ProgramStream> last{};
 
-  bool is_running = false;    // the thread has started it
-  bool is_cancelled = false;  // by the thread; it is not complete yet
-  bool is_freed = false;      // by the program
-  bool is_to_free = false;    // by the thread, when its queued exchanges have ended
+  bool is_running = false;                          // the thread has started it
+  pack::Loss cancelled_because = pack::Loss::none;  // by the thread; it may not be complete yet
+  bool is_freed = false;                            // by the program
+  bool is_to_free = false;                          // by the thread, when its queued exchanges have ended
   pack::Loss loss = pack::Loss::none;
   int failure = MPI_SUCCESS;
 };

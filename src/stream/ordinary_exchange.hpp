@@ -35,6 +35,7 @@ class OrdinaryExchange final : public ChannelEnd {
       : is_captured(its_captured),
         context(here.context()),
         requests(std::move(its_requests)),
+        device_(here.device()),
         memory_(here.device(), here.context(), device::MemoryKind::pinned, sizeof(Words)),
         is_running_(requests.size()) {
     std::memset(memory_.data(), 0, sizeof(Words));
@@ -63,6 +64,8 @@ class OrdinaryExchange final : public ChannelEnd {
   }
 
   bool advance();
+  // Any thread. True: a kernel of the context has failed; the other processes know.
+  bool tell_if_failed() const noexcept;
 
   const bool is_captured;
   const device::Context context;
@@ -85,14 +88,18 @@ class OrdinaryExchange final : public ChannelEnd {
   bool start_next();
   bool start(OrdinaryRequest& one);
   bool query(OrdinaryRequest& one, bool looks_at_peer);
-  bool give_up(OrdinaryRequest& one);
-  bool is_late() const;
+  bool give_up(OrdinaryRequest& one, pack::Loss why);
+  pack::Loss why_ended() const;
+  void look_at_gpu() { has_failed_ = has_failed_ || tell_if_failed(); }
+  void end_unreached();
   bool looks_at_peers();
 
+  device::Device& device_;
   device::Staging memory_;
   std::vector<char> is_running_;
   std::size_t n_started_ = 0;
   bool is_under_way_ = false;
+  bool has_failed_ = false;  // a kernel of the context: the stream never comes to the exchanges that are left
   Clock::time_point began_{};
   Clock::time_point looked_at_peers_{};
   const pack::BoxMove nothing_{};

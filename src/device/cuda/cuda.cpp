@@ -59,6 +59,8 @@ class CudaDevice final : public Device {
 
   bool has_ended(Context context) noexcept override { return !lives(*driver, life_in(context)); }
 
+  bool has_failed(Context context) noexcept override { return device::has_failed(*driver, life_in(context)); }
+
   Facts facts() noexcept override {
     int count = 0, version = 0;
     char gpu[256] = {};

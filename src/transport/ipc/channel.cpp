@@ -27,6 +27,7 @@ using ipc::Segment;
 // Why this end cannot have a channel, whatever the other one is. Empty: it can.
 std::string refusal_of(const Transfer& transfer, std::uint64_t comm) {
   if (!ipc::has_segment()) return "direct messages are off";
+  if (has_failed_gpu()) return "a GPU of this process has failed";
   if (transfer.peer < 0 || transfer.tag < 0) return "it is a receive from any source or with any tag";
   if (comm == 0) return "its communicator is not known to all of its processes";
   const PackedBuffer& packed_buffer = transfer.packed_buffer;
@@ -184,7 +185,7 @@ class IpcChannelEnd final : public ChannelEnd {
 
   void connected() {
     state_ = State::connected;
-    if (!is_own_) watch_peer(rank_, place_.loss);
+    watch_peer(rank_, place_.loss, device(), context());
   }
 
   PairState state_of_entry() const { return ChannelEntry::state_in(entry_->word.load(std::memory_order_acquire)); }
@@ -217,8 +218,8 @@ class IpcChannelEnd final : public ChannelEnd {
 
 }  // namespace
 
-bool has_lost_peer(const Message* message, Handle request) noexcept try {
-  if (!ipc::has_segment()) return false;
+pack::Loss loss_of_peer(const Message* message, Handle request) noexcept try {
+  if (!ipc::has_segment()) return pack::Loss::none;
   int rank = -1;
   if (message == nullptr) {
     const auto known = persistent_requests().find(request);
@@ -228,9 +229,10 @@ bool has_lost_peer(const Message* message, Handle request) noexcept try {
     const Transfer& transfer = message->outs.empty() ? message->ins.first() : message->outs.first();
     if (transfer.peer >= 0) rank = peer::rank_in_world(message->comm, transfer.peer);
   }
-  return rank >= 0 && ipc::find_peer_segment(ipc::own_job(), rank) != nullptr && !ipc::is_alive(ipc::own_job(), rank);
+  const bool is_known = rank >= 0 && ipc::find_peer_segment(ipc::own_job(), rank) != nullptr;
+  return is_known ? loss_of(rank) : pack::Loss::none;
 } catch (...) {
-  return false;
+  return pack::Loss::none;
 }
 
 std::optional<bool> is_send(Handle request) noexcept {

@@ -24,7 +24,7 @@
 namespace tempi::message {
 
 std::unique_ptr<ChannelEnd> open_channel(Handle comm, Transfer& transfer, bool is_send);
-bool has_lost_peer(const Message* message, Handle request) noexcept;
+pack::Loss loss_of_peer(const Message* message, Handle request) noexcept;
 std::optional<bool> is_send(Handle request) noexcept;
 void skip_channel(Handle request) noexcept;
 

@@ -13,7 +13,7 @@ struct EndPlace {
   device::SharedAllocation memory;  // that holds the words
 };
 
-// New words with the value 0, in the context of `here`. Throws Error.
+// New words of an end without exchanges, in the context of `here`. Throws Error.
 EndPlace take_end_words(const device::Scope& here);
 
 }  // namespace tempi::message
