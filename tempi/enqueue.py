@@ -85,8 +85,8 @@ def wait_enqueue(requests: MPI.Prequest | Sequence[MPI.Prequest], stream: Any) -
     RuntimeError
         If TEMPI does not receive the MPI calls of this process.
     mpi4py.MPI.Exception
-        If the process at the other end has ended or is late (`TEMPI_STREAM_TIMEOUT`), if the stream is being captured and a request has no
-        channel, or if CUDA or the MPI library reports an error.
+        If the process at the other end has ended or is late (`TEMPI_STREAM_TIMEOUT`), if the stream is being
+        captured and a request has no channel, or if CUDA or the MPI library reports an error.
     """
     _must_be_enabled()
     Enqueued(_all_of(requests)).wait(handle_of(stream))

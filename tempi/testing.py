@@ -61,7 +61,7 @@ class FakeStream:
         self._library.fake_stream_synchronize(self.handle)
 
     def fail(self) -> None:
-        """Queue a kernel that fails. From then on, CUDA refuses all work on the GPU, and so does this device."""
+        """Queue a kernel that fails. From then on, the GPU refuses all work, as with CUDA."""
         self._library.fake_stream_fail(self.handle)
 
     def begin_capture(self) -> None:

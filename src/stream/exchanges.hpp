@@ -23,8 +23,8 @@ std::shared_ptr<pack::PreparedExchange> prepared_exchange(const device::Scope& s
 // "enqueued".
 void forget_exchanges_of(const ChannelEnd& end) noexcept;
 
-// The ends of exchanges that neither a kernel nor a graph uses any longer end, and with them the mappings of memory that
-// the other process has freed. Call it with the lock "enqueued".
+// Gives up the exchanges that neither a kernel nor a graph uses any longer, and their mappings of memory of the other
+// process. Call it with the lock "enqueued".
 void drop_ended_exchanges();
 
 }  // namespace tempi::message

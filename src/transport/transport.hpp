@@ -223,7 +223,8 @@ struct Transport {
   // Called instead of open_channel if only the library handles the persistent request, at each of its starts on a
   // stream. The request counts in the pairing of sends and receives, and the other end of its pair gets no channel.
   void (*skip_channel)(Handle request) noexcept;
-  // Whether the process of the only peer of this request has ended, or a GPU of it has failed. `message` is null if only the library handles the request.
+  // Whether the process of the only peer of this request has ended, or a GPU of it has failed. `message` is null if
+  // only the library handles the request.
   pack::Loss (*loss_of_peer)(const Message* message, Handle request) noexcept;
   // Whether a persistent request that only the library handles is a send, or a receive. Empty: it is not known.
   std::optional<bool> (*is_send)(Handle request) noexcept;

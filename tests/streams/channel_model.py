@@ -1,6 +1,7 @@
-"""A model of a timed channel: the steps of src/pack/kernels.cu on the words of both ends (src/pack/exchange_params.hpp).
+"""A model of a timed channel: the steps of src/pack/exchange_kernel.cuh on the words of both ends.
 
-The sender has several blocks. Each step reads or changes one word. `violations` searches every order of the steps.
+src/pack/exchange_params.hpp describes the protocol. The sender has several blocks. Each step reads or changes one word.
+`violations` searches every order of the steps.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@
 namespace tempi::message {
 
 // From now on `loss` becomes Loss::peer_has_ended when the process of this rank of MPI_COMM_WORLD has ended, and
-// Loss::peer_has_failed when a GPU of the process has failed. The rank may be that of this process. The word lasts until
-// this process ends. `context`: of this end. False: there is no thread, and nobody looks.
+// Loss::peer_has_failed when a GPU of the process has failed. The rank may be that of this process. The word lasts
+// until this process ends. `context`: of this end. False: there is no thread, and nobody looks.
 bool watch_peer(int rank, std::uint32_t* loss, device::Device& device, device::Context context) noexcept;
 
 // Before this process leaves MPI: the other processes know if a GPU of it has failed.
