@@ -3,8 +3,9 @@
     mpirun -n 4 python examples/heat.py
     mpirun -n 4 python examples/heat.py --cells 256 --steps 500 --plot heat.png
 
-The stencil is Python, compiled by Numba for the CPU or the GPU; tempi.HaloExchange brings the neighbours'
-cells while those that do not need them are computed.
+The stencil is Python, compiled by Numba for the CPU or the GPU. tempi.HaloExchange brings the neighbours'
+cells. On the CPU, the cells that do not need them are computed meanwhile. On a GPU, the exchange and the
+kernel are queued in a stream, and the CPU waits once, in the end.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ class Machine(Protocol):
     def values(self, array: Any) -> Field:
         """A copy in host memory."""
 
-    def update(self, old: Any, new: Any, box: Box) -> None:
-        """Begin to compute the cells of a box."""
+    def step(self, halo: tempi.HaloExchange, old: Any, new: Any) -> None:
+        """Bring the ghost cells of `old`, and compute the own cells of `new`. A GPU does it later."""
 
     def wait(self) -> None:
-        """Until all boxes are computed."""
+        """Until all steps are done."""
 
 
 class Cpu:
@@ -69,13 +70,21 @@ class Cpu:
                     for z in range(box[4], box[5]):
                         new[x, y, z] = cell(old, x, y, z)
 
-        self.update = numba.njit(update)
+        self._update = numba.njit(update)
 
     def array(self, values: Field) -> Any:
         return values.copy()
 
     def values(self, array: Any) -> Field:
         return np.array(array)
+
+    def step(self, halo: tempi.HaloExchange, old: Any, new: Any) -> None:
+        inner, *outer = boxes(old.shape)
+        halo.start()
+        self._update(old, new, inner)
+        halo.finish()
+        for box in outer:
+            self._update(old, new, box)
 
     def wait(self) -> None:
         pass
@@ -90,13 +99,13 @@ class Gpu:
         cuda.select_device(local_rank() % len(cuda.gpus))
         cell = cuda.jit(heated, device=True)
 
-        def update(old: Any, new: Any, box: Box) -> None:
+        def update(old: Any, new: Any) -> None:
             z, y, x = cuda.grid(3)
-            x, y, z = x + box[0], y + box[2], z + box[4]
-            if x < box[1] and y < box[3] and z < box[5]:
-                new[x, y, z] = cell(old, x, y, z)
+            if x < old.shape[0] - 2 and y < old.shape[1] - 2 and z < old.shape[2] - 2:
+                new[x + 1, y + 1, z + 1] = cell(old, x + 1, y + 1, z + 1)
 
         self._kernel = cuda.jit(update)
+        self._stream = cuda.stream()
 
     def array(self, values: Field) -> Any:
         return cuda.to_device(values)
@@ -104,15 +113,13 @@ class Gpu:
     def values(self, array: Any) -> Field:
         return np.array(array.copy_to_host())
 
-    def update(self, old: Any, new: Any, box: Box) -> None:
-        threads = self.THREADS[::-1]
-        sizes = (box[5] - box[4], box[3] - box[2], box[1] - box[0])
-        blocks = tuple(-(-size // n) for size, n in zip(sizes, threads, strict=True))
-        if all(blocks):
-            self._kernel[blocks, threads](old, new, box)
+    def step(self, halo: tempi.HaloExchange, old: Any, new: Any) -> None:
+        blocks = tuple(-(-(n - 2) // threads) for n, threads in zip(old.shape, self.THREADS, strict=True))
+        halo.enqueue(self._stream)
+        self._kernel[blocks[::-1], self.THREADS[::-1], self._stream](old, new)
 
     def wait(self) -> None:
-        cuda.synchronize()
+        self._stream.synchronize()
 
 
 def boxes(shape: tuple[int, ...]) -> Iterator[Box]:
@@ -132,20 +139,15 @@ def simulate(comm: MPI.Intracomm, start: Field, steps: int, machine: Machine) ->
     dims = MPI.Compute_dims(comm.size, 3)
     grid = tempi.Decomposition(start.shape, tuple(dims), width=1, periods=True)
     old, new = (machine.array(grid.scatter(start, comm.rank)) for _ in "ab")
-    inner, *outer = boxes(grid.local_shape(comm.rank))
     halos = [
         tempi.HaloExchange(comm, array, periods=True, dims=dims, neighbours="faces") for array in (old, new)
     ]
     begin = time.perf_counter()
     for step in range(steps):
         if step == 1:  # the first one compiles
+            machine.wait()
             begin = time.perf_counter()
-        machine.wait()
-        halos[0].start()
-        machine.update(old, new, inner)
-        halos[0].finish()
-        for box in outer:
-            machine.update(old, new, box)
+        machine.step(halos[0], old, new)
         old, new, halos = new, old, halos[::-1]
     machine.wait()
     seconds = (time.perf_counter() - begin) / max(1, steps - 1)

@@ -60,6 +60,10 @@ class FakeStream:
         """Return when all queued work is done."""
         self._library.fake_stream_synchronize(self.handle)
 
+    def fail(self) -> None:
+        """Queue a kernel that fails. From then on, the GPU refuses all work, as with CUDA."""
+        self._library.fake_stream_fail(self.handle)
+
     def begin_capture(self) -> None:
         """Collect the work that is queued from now on in a graph, and do not run it."""
         self._library.fake_stream_begin_capture(self.handle)

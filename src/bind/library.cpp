@@ -223,6 +223,8 @@ void bind_fake_streams(py::class_<Library>& library) {
            [](const Library& self, Address stream) {
              check_fake(self.table().fake_stream_synchronize(pointer(stream)) == 0);
            })
+      .def("fake_stream_fail",
+           [](const Library& self, Address stream) { check_fake(self.table().fake_stream_fail(pointer(stream)) == 0); })
       .def("fake_stream_begin_capture",
            [](const Library& self, Address stream) {
              check_fake(self.table().fake_stream_begin_capture(pointer(stream)) == 0);

@@ -162,6 +162,9 @@ class Device {
   // refused, and marks throw.
   virtual bool has_ended(Context context) noexcept = 0;
 
+  // True: a kernel of the context has failed, so that none of its queued work runs. It has not ended.
+  virtual bool has_failed(Context context) noexcept = 0;
+
   // The context that is the thread's current one; null: none.
   virtual Context program_context() noexcept = 0;
 
@@ -176,6 +179,10 @@ class Device {
 
   // True: a kernel on one GPU can access the memory of the other GPU. The ordinals are those of this process.
   virtual bool reaches(int ordinal, int other) noexcept = 0;
+
+  // True: kernels on the GPU of `own` can use atomic operations on this memory of another process. False: not, or not
+  // known.
+  virtual bool has_atomics(const Location& own, const SharedAllocation& other) noexcept = 0;
 
   // True: while a kernel waits for another process, kernels of other processes cannot run on this GPU. Constant.
   virtual bool waits_hold_gpu() const noexcept { return true; }

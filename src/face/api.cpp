@@ -236,6 +236,7 @@ int fake_stream_fill(void* dst, int value, std::size_t bytes, void* stream) {
   return device::fake_stream_fill(dst, value, bytes, stream) ? 0 : 1;
 }
 int fake_stream_synchronize(void* stream) { return device::fake_stream_synchronize(stream) ? 0 : 1; }
+int fake_stream_fail(void* stream) { return device::fake_stream_fail(stream) ? 0 : 1; }
 int fake_stream_begin_capture(void* stream) { return device::fake_stream_begin_capture(stream) ? 0 : 1; }
 int fake_graph_launch(void* graph, void* stream) { return device::fake_graph_launch(graph, stream) ? 0 : 1; }
 
@@ -278,6 +279,7 @@ constexpr tempi_api_table kTable = {
     fake_stream_copy,
     fake_stream_fill,
     fake_stream_synchronize,
+    fake_stream_fail,
     fake_stream_begin_capture,
     device::fake_stream_end_capture,
     fake_graph_launch,

@@ -118,6 +118,7 @@ typedef struct tempi_api_table {
   int (*fake_stream_copy)(void* dst, const void* src, size_t bytes, void* stream);
   int (*fake_stream_fill)(void* dst, int value, size_t bytes, void* stream);
   int (*fake_stream_synchronize)(void* stream);
+  int (*fake_stream_fail)(void* stream);
   int (*fake_stream_begin_capture)(void* stream);
   void* (*fake_stream_end_capture)(void* stream); /* a graph */
   int (*fake_graph_launch)(void* graph, void* stream);

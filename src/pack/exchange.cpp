@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <iterator>
 
 #include "base/counters.hpp"
@@ -26,10 +27,35 @@ using device::Scope;
 struct FakeEnd {
   EndWords& own;
   std::uint64_t& other_signal;
-  bool is_lost;
+  std::uint32_t& loss;
+  EndWords* sender;  // of a timed end
 
-  bool is_signalled() const { return std::atomic_ref(own.signal).load(std::memory_order_acquire) > own.count; }
-  void tell() const { std::atomic_ref(other_signal).store(own.count + 1, std::memory_order_release); }
+  bool is_broken() const { return own.is_broken != 0; }
+  std::uint64_t signal() const { return std::atomic_ref(own.signal).load(std::memory_order_acquire); }
+  bool is_signalled() const { return signal() > own.count; }
+  void tell(std::uint64_t value) const { std::atomic_ref(other_signal).store(value, std::memory_order_release); }
+
+  void break_it() const {
+    own.is_broken = 1;
+    std::uint32_t none = 0;
+    std::atomic_ref(loss).compare_exchange_strong(none, static_cast<std::uint32_t>(Loss::timed_out));
+  }
+  // What has been decided of the exchange.
+  std::uint64_t decide(std::uint64_t wanted) const {
+    std::uint64_t found = own.count;
+    return std::atomic_ref(sender->decided).compare_exchange_strong(found, wanted) ? wanted : found;
+  }
+  bool may_write() const {
+    if (sender == nullptr || decide(own.count + 1) == own.count + 1) return true;
+    break_it();
+    return false;
+  }
+  // False: its bytes are being written.
+  bool withdraw() const {
+    if (decide(kWithdrawn) != kWithdrawn) return false;
+    break_it();
+    return true;
+  }
 };
 
 // The kernel's pointers to tables, as the CPU reads them.
@@ -46,8 +72,21 @@ Exchange readable(Exchange of, const ShiftedMemory& memory) {
 FakeEnd end_at(const Exchange& of, std::uint32_t i, const ShiftedMemory& memory) {
   const ExchangeEnd& end = of.ends[i];
   EndWords& own = *memory.at(end.own);
-  if (*memory.at(end.is_lost) != 0) own.is_broken = 1;
-  return {own, *memory.at(end.other_signal), own.is_broken != 0};
+  std::uint32_t& loss = *memory.at(end.loss);
+  if (std::atomic_ref(loss).load() != 0) own.is_broken = 1;
+  std::uint64_t& other_signal = *memory.at(end.other_signal);
+  EndWords* const sender = i < of.n_sends ? &own : reinterpret_cast<EndWords*>(&other_signal);
+  return {own, other_signal, loss, end.is_timed != 0 ? sender : nullptr};
+}
+
+// This launch has waited too long.
+bool is_late(const Exchange& of, const ShiftedMemory& memory) {
+  if (of.timeout_ns == 0) return false;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const auto ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+  std::uint64_t& deadline = *memory.at(of.deadline);
+  if (deadline == 0) deadline = ns + of.timeout_ns;
+  return ns >= deadline;
 }
 
 template <Depth kDepth, std::uint32_t kWordBytes>
@@ -60,36 +99,49 @@ void write_all_tiles(const Exchange& of, std::uint32_t send, const ShiftedMemory
   }
 }
 
-// `n_tiles_done` of a send: 1 when its bytes are written in this exchange.
+// False: it waits. `n_tiles_done` is 1 when its bytes are written in this exchange.
+template <Depth kDepth, std::uint32_t kWordBytes>
+bool attempt_send(const Exchange& of, std::uint32_t i, bool late, const ShiftedMemory& memory) {
+  const FakeEnd end = end_at(of, i, memory);
+  if (end.is_broken() || end.own.n_tiles_done != 0) return true;
+  if (!end.is_signalled()) {
+    const bool is_withdrawn = end.sender != nullptr && late && end.withdraw();
+    if (is_withdrawn) end.tell(kWithdrawn);
+    return is_withdrawn;
+  }
+  if (!end.may_write()) return true;
+  write_all_tiles<kDepth, kWordBytes>(of, i, memory);
+  end.own.n_tiles_done = 1;
+  end.tell(end.own.count + 1);
+  return true;
+}
+
+bool attempt_receive(const FakeEnd& end, bool late) {
+  if (end.is_broken()) return true;
+  if (end.signal() == kWithdrawn) end.break_it();
+  return end.is_signalled() || (end.sender != nullptr && late && end.withdraw());
+}
+
 template <Depth kDepth, std::uint32_t kWordBytes>
 bool attempt(const void* params, const device::AddressShift& shift) {
   const ShiftedMemory memory{shift};
   const Exchange of = readable(*static_cast<const Exchange*>(params), memory);
+  const bool late = is_late(of, memory);
   bool has_ended = true;
   for (std::uint32_t i = of.n_sends; i < of.n_ends; ++i) {
-    if (const FakeEnd end = end_at(of, i, memory); !end.is_lost) end.tell();
+    if (const FakeEnd end = end_at(of, i, memory); !end.is_broken()) end.tell(end.own.count + 1);
   }
-  for (std::uint32_t i = 0; i < of.n_sends; ++i) {
-    const FakeEnd end = end_at(of, i, memory);
-    if (end.is_lost || end.own.n_tiles_done != 0) continue;
-    if (!end.is_signalled()) {
-      has_ended = false;
-      continue;
-    }
-    write_all_tiles<kDepth, kWordBytes>(of, i, memory);
-    end.own.n_tiles_done = 1;
-    end.tell();
-  }
-  for (std::uint32_t i = of.n_sends; i < of.n_ends; ++i) {
-    const FakeEnd end = end_at(of, i, memory);
-    has_ended = has_ended && (end.is_lost || end.is_signalled());
-  }
+  for (std::uint32_t i = 0; i < of.n_sends; ++i)
+    has_ended = attempt_send<kDepth, kWordBytes>(of, i, late, memory) && has_ended;
+  for (std::uint32_t i = of.n_sends; i < of.n_ends; ++i)
+    has_ended = attempt_receive(end_at(of, i, memory), late) && has_ended;
   if (!has_ended) return false;
   for (std::uint32_t i = 0; i < of.n_ends; ++i) {
     EndWords& own = *memory.at(of.ends[i].own);
     own.n_tiles_done = 0;
     ++own.count;
   }
+  if (of.timeout_ns != 0) *memory.at(of.deadline) = 0;
   ++*memory.at(of.n_ended);
   return true;
 }
@@ -154,7 +206,7 @@ T* address_of(const std::unique_ptr<DeviceCopy>& copy) {
 }  // namespace
 
 PreparedExchange::PreparedExchange(const Scope& here, const std::vector<ExchangedSend>& sends,
-                                   const std::vector<ExchangedReceive>& receives)
+                                   const std::vector<ExchangedReceive>& receives, std::chrono::nanoseconds timeout)
     : device_(here.device()), context_(here.context()) {
   std::vector<KernelBox> boxes;
   std::vector<std::uint32_t> send_of;
@@ -187,6 +239,7 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
   ends_ = uploaded(here, ends);
   n_blocks_done_ = uploaded(here, std::vector<std::uint32_t>(1));
   n_ended_ = uploaded(here, std::vector<std::uint64_t>(1));
+  deadline_ = uploaded(here, std::vector<std::uint64_t>(1));
   const auto n_tiles = static_cast<std::uint32_t>(tiles.size());
   kernel_ = &row.kernel;
   const std::uint32_t n_blocks = std::max(kExchangeBlocks, (n_tiles + kMostTilesOfBlock - 1) / kMostTilesOfBlock);
@@ -197,6 +250,8 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
              address_of<ExchangeEnd>(ends_),
              address_of<std::uint32_t>(n_blocks_done_),
              address_of<std::uint64_t>(n_ended_),
+             static_cast<std::uint64_t>(timeout.count()),
+             address_of<std::uint64_t>(deadline_),
              n_tiles,
              static_cast<std::uint32_t>(sends.size()),
              static_cast<std::uint32_t>(ends.size()),

@@ -11,6 +11,7 @@
 //   The kernels of an end run one after the other (stream/enqueue.cpp).
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -36,8 +37,9 @@ struct ExchangedReceive {
 // The launch for a set of ends, which keeps its tables on the GPU. Device memory is taken by the constructor only.
 class PreparedExchange {
  public:
+  // `timeout`: of the waits of timed ends; 0: none.
   PreparedExchange(const device::Scope& here, const std::vector<ExchangedSend>& sends,
-                   const std::vector<ExchangedReceive>& receives);
+                   const std::vector<ExchangedReceive>& receives, std::chrono::nanoseconds timeout);
 
   // Into a stream that is captured always, or never.
   void launch(const device::Scope& stream, bool is_captured);
@@ -47,7 +49,7 @@ class PreparedExchange {
   bool has_ended() const noexcept { return in_graphs_.use_count() == 1 && !is_running(); }
 
  private:
-  std::unique_ptr<DeviceCopy> boxes_{}, tiles_{}, send_of_{}, ends_{}, n_blocks_done_{}, n_ended_{};
+  std::unique_ptr<DeviceCopy> boxes_{}, tiles_{}, send_of_{}, ends_{}, n_blocks_done_{}, n_ended_{}, deadline_{};
   device::Device& device_;
   const device::Context context_;
   std::vector<const BoxMove*> unpackings_{};

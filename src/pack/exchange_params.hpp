@@ -14,6 +14,16 @@
 //     signal of the receive = count + 1: filled       waits until its signal > its count
 //     count = count + 1                               count = count + 1
 //
+// A channel is timed if one of its processes has set TEMPI_STREAM_TIMEOUT. A side that has waited too long withdraws
+// the exchange. `decided` of the send makes this safe: it becomes the number of the exchange when a block of the sender
+// begins to write, or kWithdrawn. Both sides change it by compare-and-swap. Therefore, a receiver that has withdrawn
+// has its buffer back: no block writes into it. A sender that has withdrawn tells the receiver: the signal is
+// kWithdrawn.
+//
+//     sender's kernel                                 receiver's kernel
+//     before it writes: decided = count -> count + 1
+//     late:             decided = count -> withdrawn  late: decided of the send = count -> withdrawn
+//
 // The counts are in GPU memory, so that a captured graph can be launched any number of times. 64 bits do not wrap.
 #pragma once
 
@@ -27,18 +37,30 @@ struct alignas(kLineBytes) EndWords {
   std::uint64_t signal;  // by kernels of the other end
 
   alignas(kLineBytes) std::uint64_t count;  // the rest by kernels of this end
-  std::uint64_t is_broken;                  // the other end's process has ended: later exchanges do nothing
+  std::uint64_t is_broken;                  // the end is lost: later exchanges do nothing
   std::uint32_t n_tiles_done;               // of the exchange under way, of a send
   std::uint32_t unused;
+  std::uint64_t decided;  // of a timed send; kernels of both ends change it
+};
+
+inline constexpr std::uint64_t kWithdrawn = ~std::uint64_t{0};
+
+// Why an end moves no more data.
+enum class Loss : std::uint32_t {
+  none,
+  peer_has_ended,   // the process of the other end; set by the host
+  peer_has_failed,  // a GPU of this process; set by the host
+  timed_out,        // an exchange was withdrawn; set by a kernel
+  has_failed,       // a GPU of this process, in an exchange without a channel
 };
 
 // An end as a kernel of its process sees it.
 struct ExchangeEnd {
   EndWords* own;
-  std::uint64_t* other_signal;
-  const std::uint32_t* is_lost;  // in memory of the host: the process of the other end has ended
-  std::uint32_t n_tiles;         // of a send
-  std::uint32_t unused;
+  std::uint64_t* other_signal;  // of a timed receive: in the EndWords of the send
+  std::uint32_t* loss;          // a Loss, in memory of the host
+  std::uint32_t n_tiles;        // of a send
+  std::uint32_t is_timed;
 };
 
 struct Exchange {
@@ -48,6 +70,8 @@ struct Exchange {
   const ExchangeEnd* ends;                            // the sends, then the receives
   std::uint32_t* n_blocks_done;                       // 0 between launches
   std::uint64_t* n_ended;                             // launches that have ended
+  std::uint64_t timeout_ns;                           // of timed ends; 0: none
+  std::uint64_t* deadline;                            // on the fake device, of this launch; 0 between launches
   std::uint32_t n_tiles, n_sends, n_ends, n_threads;  // of a block
 };
 

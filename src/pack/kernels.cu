@@ -1,44 +1,11 @@
 // The only __global__ code.
 #include "device/done.hpp"
-#include "pack/exchange_params.hpp"
+#include "pack/exchange_kernel.cuh"
+#include "pack/gpu_memory.cuh"
 #include "pack/reduction_body.hpp"
 #include "pack/window_body.hpp"
 
 namespace tempi::pack {
-
-struct GpuMemory {
-  template <class T>
-  __device__ __forceinline__ T* at(T* address) const {
-    return address;
-  }
-
-  // A list may lie in host memory, where every load is a trip of a microsecond: one trip for the whole box.
-  __device__ __forceinline__ const KernelBox& fetch(const KernelBox* box, std::uint32_t thread) const {
-    constexpr std::uint32_t kWords = sizeof(KernelBox) / sizeof(std::uint64_t);
-    static_assert(sizeof(KernelBox) % sizeof(std::uint64_t) == 0 && kWords <= kLeastThreads);
-    __shared__ std::uint64_t words[kWords];
-    if (thread < kWords) words[thread] = reinterpret_cast<const std::uint64_t*>(box)[thread];
-    __syncthreads();
-    return *reinterpret_cast<const KernelBox*>(words);
-  }
-
-  // Complete after the thread has waited for its copies.
-  __device__ __forceinline__ void copy_chunk(char* image, const char* from) const {
-    const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(image));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-  }
-  __device__ __forceinline__ void wait_for_copies() const { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-  // The line of the L2 cache at this address.
-  __device__ __forceinline__ void prefetch(const char* address) const {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(address) : "memory");
-  }
-
-  template <class Unit>
-  __device__ __forceinline__ void store(char* to, const Unit& unit) const {
-    *reinterpret_cast<Unit*>(to) = unit;
-  }
-};
 
 // Wide words with few loads in flight want all the threads that fit a multiprocessor; others want registers.
 constexpr int tiles_per_multiprocessor(Depth depth, std::uint32_t word_bytes, bool needs_registers) {
@@ -86,150 +53,7 @@ __device__ __forceinline__ void tell(const device::Done& done) {
 #undef TEMPI_KERNEL
 #undef TEMPI_WINDOWED_KERNEL
 
-// ---- enqueued exchanges (pack/exchange.hpp). Kernels of two GPUs run at the same time and signal each other.
-
-enum class SendState : std::uint8_t { waits, is_ready, is_over };
-
-// Bytes that the other GPU has written before it raised the signal are there.
-__device__ __forceinline__ std::uint64_t acquire(const std::uint64_t* signal) {
-  std::uint64_t value;
-  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(signal) : "memory");
-  return value;
-}
-
-// Behind a fence for the system, or of what earlier kernels have done, whose end orders it for the system: a fence
-// takes a microsecond.
-__device__ __forceinline__ void store(std::uint64_t* signal, std::uint64_t value) {
-  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
-}
-
-// The word in memory of the host is a microsecond away: it is looked at rarely.
-__device__ __forceinline__ bool is_lost(const ExchangeEnd& end, std::uint32_t n_looks) {
-  constexpr std::uint32_t kLooksBetween = 1024;
-  if (*static_cast<volatile std::uint64_t*>(&end.own->is_broken) != 0) return true;
-  if (n_looks % kLooksBetween != kLooksBetween - 1) return false;
-  if (*static_cast<const volatile std::uint32_t*>(end.is_lost) == 0) return false;
-  *static_cast<volatile std::uint64_t*>(&end.own->is_broken) = 1;
-  return true;
-}
-
-__device__ __forceinline__ bool is_signalled(const ExchangeEnd& end) {
-  return acquire(&end.own->signal) > end.own->count;
-}
-
-// This block has written `n_own` tiles of the send. The last block tells the receiver: its fence orders the bytes of
-// all blocks before the signal, as in tell().
-__device__ __forceinline__ void note_written(const ExchangeEnd& end, std::uint32_t n_own) {
-  __threadfence();
-  if (atomicAdd(&end.own->n_tiles_done, n_own) + n_own != end.n_tiles) return;
-  end.own->n_tiles_done = 0;
-  __threadfence_system();
-  store(end.other_signal, end.own->count + 1);
-}
-
-// While the block waits: the box of its first tile.
-__device__ __forceinline__ void load_into_l1(const KernelBox& box) {
-  for (std::uint32_t at = 0; at < sizeof(KernelBox); at += kLineBytes / 2) {
-    std::uint64_t word;
-    asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(word) : "l"(reinterpret_cast<const char*>(&box) + at));
-  }
-}
-
-// Writes the block's tiles of each send as soon as its receiver is ready. While some receivers are not, the block looks
-// again after a few tiles: what stays on this GPU and what goes over links is moved side by side, not one behind the
-// other. No barrier between the tiles: the warps of a block go on by themselves.
-template <Depth kDepth, std::uint32_t kWordBytes>
-__device__ __forceinline__ void send_all(const Exchange& of) {
-  struct OwnTile {
-    TileOfList at;
-    std::uint32_t send;
-  };
-  constexpr int kTilesBetweenLooks = 2;
-  __shared__ OwnTile tiles[kMostTilesOfBlock];
-  __shared__ SendState states[kMostEnds];
-  __shared__ std::uint32_t n_own[kMostEnds], n_left[kMostEnds];  // tiles of this block, by send
-  for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) n_own[i] = 0;
-  __syncthreads();
-  const std::uint32_t n_tiles = blockIdx.x < of.n_tiles ? (of.n_tiles - blockIdx.x - 1) / gridDim.x + 1 : 0;
-  for (std::uint32_t k = threadIdx.x; k < n_tiles; k += blockDim.x) {
-    const TileOfList at = of.tiles[blockIdx.x + k * gridDim.x];
-    const std::uint32_t send = of.send_of[at.box];
-    tiles[k] = {at, send};
-    atomicAdd(&n_own[send], 1);
-    if (k == 0) load_into_l1(of.boxes[at.box]);
-  }
-  __syncthreads();
-  for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
-    const bool tells_of_none = of.ends[i].n_tiles == 0 && blockIdx.x == 0;
-    states[i] = n_own[i] != 0 || tells_of_none ? SendState::waits : SendState::is_over;
-    n_left[i] = n_own[i];
-  }
-  static_assert(kMostTilesOfBlock == 32);
-  std::uint32_t left = n_tiles == kMostTilesOfBlock ? ~0u : (1u << n_tiles) - 1;
-  __syncthreads();
-  for (std::uint32_t n_looks = 0;; ++n_looks) {
-    int waits = 0;
-    for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
-      if (states[i] != SendState::waits) continue;
-      if (is_lost(of.ends[i], n_looks)) states[i] = SendState::is_over;
-      else if (is_signalled(of.ends[i])) states[i] = SendState::is_ready;
-      else waits = 1;
-    }
-    waits = __syncthreads_or(waits);
-    int n_moved = 0;
-    for (std::uint32_t rest = left; rest != 0 && !(waits != 0 && n_moved == kTilesBetweenLooks); rest &= rest - 1) {
-      const OwnTile& tile = tiles[__ffs(static_cast<int>(rest)) - 1];
-      const SendState state = states[tile.send];
-      if (state == SendState::waits) continue;
-      left &= ~(rest & -rest);
-      if (state != SendState::is_ready) continue;
-      move_tile<kDepth, kWordBytes, true>(of.boxes[tile.at.box], nullptr, nullptr,
-                                          {tile.at.index, threadIdx.x, of.n_threads}, GpuMemory{});
-      if (threadIdx.x == 0) --n_left[tile.send];
-      ++n_moved;
-    }
-    __syncthreads();
-    for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
-      if (states[i] != SendState::is_ready || n_left[i] != 0) continue;
-      note_written(of.ends[i], n_own[i]);
-      states[i] = SendState::is_over;
-    }
-    if (waits == 0 && left == 0) return;
-    __syncthreads();
-  }
-}
-
-__device__ __forceinline__ void await_receives(const Exchange& of) {
-  for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x) {
-    for (std::uint32_t n_looks = 0; !is_signalled(of.ends[i]) && !is_lost(of.ends[i], n_looks); ++n_looks) {
-    }
-  }
-}
-
-// The last block ends the exchange: all other ones have read the counts.
-__device__ __forceinline__ void end_exchange(const Exchange& of) {
-  __shared__ bool is_last;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    is_last = atomicInc(of.n_blocks_done, gridDim.x - 1) == gridDim.x - 1;
-  }
-  __syncthreads();
-  if (!is_last) return;
-  for (std::uint32_t i = threadIdx.x; i < of.n_ends; i += blockDim.x) ++of.ends[i].own->count;
-  if (threadIdx.x == 0) ++*of.n_ended;
-}
-
-template <Depth kDepth, std::uint32_t kWordBytes>
-__device__ __forceinline__ void exchange(const Exchange& of) {
-  if (blockIdx.x == 0) {
-    for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x)
-      store(of.ends[i].other_signal, of.ends[i].own->count + 1);
-  }
-  send_all<kDepth, kWordBytes>(of);
-  if (blockIdx.x == 0) await_receives(of);
-  end_exchange(of);
-}
+// ---- enqueued exchanges
 
 // More threads would need registers that are kept in memory.
 constexpr int blocks_of_exchange(std::uint32_t word_bytes) {

@@ -222,6 +222,7 @@ struct ChannelEntry {
   std::atomic<std::uint64_t> word{};  // number << 2 | PairState; the number differs when the entry is used again
   ChannelKey key{};
   bool is_send = false;
+  bool is_timed = false;             // its process has set TEMPI_STREAM_TIMEOUT
   std::uint32_t slot = 0;            // of a receive: describes its buffer
   std::int64_t bytes = 0;            // packed
   device::SharedAllocation words{};  // the allocation of the words; 0 bytes: the end is closed
@@ -241,6 +242,7 @@ struct Segment {
   std::atomic<std::uint32_t> n_match_queues{0};
   std::array<std::atomic<std::uint64_t>, kClosed> closed{};  // closed_key(): no receive is published now; 0: none
   std::atomic<std::uint32_t> is_shut{0};                     // none at all are published
+  std::atomic<std::uint32_t> has_failed{0};  // a GPU of the process: no more kernels of its channels run
   std::array<MatchQueue, kMatchQueues> match_queues{};
   std::array<Slot, kSlots> slots{};
   std::array<PublishedBox, kBoxes> boxes{};  // of the layouts of published receives

@@ -133,11 +133,15 @@ void queue(const device::Scope& stream, const device::ProgramStream& own, const 
   if (by_thread) count_call(Function::stream, Outcome::enqueued_by_thread);
 }
 
-// The code of the first end whose peer has died.
+int code_of_loss(const Message& message) {
+  const pack::Loss loss = on_stream(message).end->loss();
+  return loss == pack::Loss::none ? MPI_SUCCESS : raise(message.comm, error_of_lost(&message, loss));
+}
+
+// The code of the first end that is lost.
 int code_of_lost(const AllStarted& with_channel) {
   for (const Started& one : with_channel) {
-    if (on_stream(*one.message).end->is_lost())
-      return raise(one.message->comm, Error(ErrorKind::unexpected, kPeerHasEnded));
+    if (const int code = code_of_loss(*one.message); code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;
 }
@@ -149,6 +153,13 @@ int code_of_failed(const AllStarted& by_thread) {
     if (const int code = known ? take_failure(*known) : MPI_SUCCESS; code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;
+}
+
+// Of earlier exchanges of a request that is not started.
+int code_of_earlier(Handle request) {
+  if (const OrdinaryRequestPtr known = find_ordinary(request)) return take_failure(*known);
+  const MessagePtr message = Engine::get().find(request);
+  return message && has_channel({request, message}) ? code_of_loss(*message) : MPI_SUCCESS;
 }
 
 struct Handles {
@@ -233,11 +244,14 @@ int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
   return code;
 }
 
-int wait_enqueue(const Real& real, int count, const void*, StreamHandle stream) {
+int wait_enqueue(const Real& real, int count, const void* requests, StreamHandle stream) {
   if (count < 0) return raise(comm_world(), MPI_ERR_COUNT);
   const device::OrderedByMarks ordered;
-  AllStarted started = take_started(stream);
-  return started.empty() ? MPI_SUCCESS : carry_out(real, std::move(started), stream);
+  if (AllStarted started = take_started(stream); !started.empty()) return carry_out(real, std::move(started), stream);
+  int code = MPI_SUCCESS;
+  for (int i = 0; i < count && code == MPI_SUCCESS; ++i)
+    code = code_of_earlier(load_handle(static_cast<const char*>(requests) + i * kRequestBytes));
+  return code;
 }
 
 }  // namespace tempi::message

@@ -15,7 +15,7 @@
 //
 // Invariants
 //   A wait carries out all exchanges that were started on its stream, whichever requests it names, because a peer may
-//   wait for any of them.
+//   wait for any of them. If nothing was started, the wait only reports errors of earlier exchanges.
 //   The kernel is queued before the CPU waits for ordinary requests.
 //   Both ends of a pair use the same way, and never change it.
 #pragma once

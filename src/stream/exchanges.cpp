@@ -1,8 +1,11 @@
 #include "stream/exchanges.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <iterator>
+
+#include "base/options.hpp"
 
 namespace tempi::message {
 namespace {
@@ -41,13 +44,16 @@ Known make(const device::Scope& stream, bool is_captured, const std::vector<Enqu
     if (is_send) sends.push_back({&end.box_move(), end.is_remote(), end.words()});
     else receives.push_back({end.unpacking(), end.words()});
   }
+  const std::chrono::seconds timeout{number(Option::STREAM_TIMEOUT)};
   return {stream.context(), is_captured, std::move(used),
-          std::make_shared<pack::PreparedExchange>(stream, sends, receives)};
+          std::make_shared<pack::PreparedExchange>(stream, sends, receives, timeout)};
 }
+
+}  // namespace
 
 // The driver frees memory when all kernels have ended: not while one may wait for another process, or for a thread of
 // this one. Nobody tells whether a graph runs.
-void drop_ended() {
+void drop_ended_exchanges() {
   const auto is_running = [](const Known& one) {
     return one.is_captured ? !one.prepared->has_ended() : one.prepared->is_running();
   };
@@ -57,15 +63,13 @@ void drop_ended() {
   std::erase_if(all().retired, [](const Known& one) { return one.prepared->has_ended(); });
 }
 
-}  // namespace
-
 std::shared_ptr<pack::PreparedExchange> prepared_exchange(const device::Scope& stream, bool is_captured,
                                                           const std::vector<EnqueuedEnd>& ends) {
   auto& known = all().known;
   auto found = std::find_if(known.begin(), known.end(),
                             [&](const Known& one) { return one.is_of(stream.context(), is_captured, ends); });
   if (found == known.end()) {
-    drop_ended();
+    drop_ended_exchanges();
     known.push_front(make(stream, is_captured, ends));
   } else {
     if (found != known.begin()) std::rotate(known.begin(), found, found + 1);
@@ -81,7 +85,7 @@ void forget_exchanges_of(const ChannelEnd& end) noexcept {
   const auto first = std::stable_partition(known.begin(), known.end(), [&](const Known& one) { return !uses_it(one); });
   std::move(first, known.end(), std::back_inserter(retired));
   known.erase(first, known.end());
-  drop_ended();
+  drop_ended_exchanges();
 }
 
 }  // namespace tempi::message

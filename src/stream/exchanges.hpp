@@ -23,4 +23,8 @@ std::shared_ptr<pack::PreparedExchange> prepared_exchange(const device::Scope& s
 // "enqueued".
 void forget_exchanges_of(const ChannelEnd& end) noexcept;
 
+// Gives up the exchanges that neither a kernel nor a graph uses any longer, and their mappings of memory of the other
+// process. Call it with the lock "enqueued".
+void drop_ended_exchanges();
+
 }  // namespace tempi::message

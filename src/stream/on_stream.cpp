@@ -57,6 +57,28 @@ int start_again(OrdinaryRequest& known, AllStarted& started) {
   return MPI_SUCCESS;
 }
 
+const char* text_of(pack::Loss why) {
+  switch (why) {
+    case pack::Loss::timed_out:
+      return "an exchange of a request that was started on a stream has ended after TEMPI_STREAM_TIMEOUT";
+    case pack::Loss::peer_has_failed:
+      return "a GPU of the process at the other end of a request that was started on a stream has failed";
+    case pack::Loss::has_failed:
+      return "a GPU of this process has failed before the end of an exchange that was started on a stream";
+    case pack::Loss::none:
+    case pack::Loss::peer_has_ended: break;
+  }
+  return "the process at the other end of a request that was started on a stream has ended";
+}
+
+std::string described(const Message& message) {
+  if (message.is_collective() || (message.outs.empty() && message.ins.empty())) return "";
+  const bool is_send = !message.outs.empty();
+  const Transfer& transfer = is_send ? message.outs.first() : message.ins.first();
+  return std::string(is_send ? ": send to rank " : ": receive from rank ") + std::to_string(transfer.peer) + ", tag " +
+         std::to_string(transfer.tag);
+}
+
 bool is_open(const Started& one) {
   return one.message && on_stream(*one.message).end &&
          on_stream(*one.message).end->look(false) == ChannelEnd::State::open;
@@ -111,6 +133,10 @@ bool has_open(const AllStarted& all) { return std::any_of(all.begin(), all.end()
 void await_channels(const AllStarted& all) {
   const auto deadline = Clock::now() + std::chrono::milliseconds(number(Option::CHANNEL_TIMEOUT));
   while (has_open(all)) {
+    {
+      const std::lock_guard lock(enqueued_mutex());
+      drop_ended_exchanges();  // a new buffer may lie where a mapping of a freed one is
+    }
     make_progress();
     std::this_thread::yield();
     if (Clock::now() < deadline) continue;
@@ -118,6 +144,10 @@ void await_channels(const AllStarted& all) {
       if (is_open(one)) on_stream(*one.message).end->look(true);
     }
   }
+}
+
+Error error_of_lost(const Message* message, pack::Loss why) {
+  return {ErrorKind::unexpected, text_of(why) + (message != nullptr ? described(*message) : "")};
 }
 
 std::string why_ordinary(const Started& one) {

@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "request/message.hpp"
 
@@ -24,9 +26,6 @@ struct OnStream final : StreamState {
   bool is_send = false;
 };
 
-inline constexpr const char* kPeerHasEnded =
-    "the process at the other end of a request that was started on a stream has ended";
-
 inline OnStream& on_stream(const Message& message) { return static_cast<OnStream&>(*message.on_stream); }
 
 // A request that was started on a stream, and that nothing waits for yet.
@@ -44,6 +43,8 @@ void take_back(const AllStarted& started);
 bool has_channel(const Started& one);
 bool shares_gpu(const Started& one);
 std::string why_ordinary(const Started& one);  // of one without a channel
+// The error of a request that moves no more data on streams. `message`: null if the request is the library's alone.
+Error error_of_lost(const Message* message, pack::Loss why);
 // An end that is still searching for the other end.
 bool has_open(const AllStarted& all);
 // Returns when each end has found the other end, or has stopped searching.

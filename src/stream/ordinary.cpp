@@ -139,6 +139,7 @@ std::optional<int> take_freed(Handle request) noexcept {
 }
 
 void finish() noexcept {
+  for (const auto& exchange : all_exchanges()) exchange->tell_if_failed();
   while (is_any_queued() && wake_progress_thread()) std::this_thread::sleep_for(kBetweenLooks);
 }
 
@@ -206,14 +207,13 @@ void take_launch_back(const std::shared_ptr<ChannelEnd>& exchange) noexcept { --
 
 int take_failure(OrdinaryRequest& request) {
   int code = MPI_SUCCESS;
-  bool is_lost = false;
+  pack::Loss loss = pack::Loss::none;
   {
     const std::lock_guard lock(enqueued_mutex());
     code = std::exchange(request.failure, MPI_SUCCESS);
-    is_lost = request.is_lost;
+    loss = request.loss;
   }
-  if (!is_lost) return code;
-  return raise(comm_of(request), Error(ErrorKind::unexpected, kPeerHasEnded));
+  return loss == pack::Loss::none ? code : raise(comm_of(request), error_of_lost(request.message.get(), loss));
 }
 
 bool is_queued(const OrdinaryRequest& request) {

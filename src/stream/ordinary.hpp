@@ -15,8 +15,11 @@
 //
 // Invariants
 //   Between the exchanges that the thread carries out, it does not touch their requests.
-//   A request that is lost (its peer has ended) is never started again.
+//   A request that is lost is never started again. Its peer has ended, or its exchange has ended after
+//   TEMPI_STREAM_TIMEOUT: a receive is then cancelled, so that nothing is written into its buffer. A collective
+//   operation cannot be cancelled, so its exchanges have no limit.
 //   A stream does not wait for ever: each error ends the part of a request in an exchange, and so does MPI_Finalize.
+//   MPI_Finalize does not wait for ever, either: if a kernel of the stream has failed, the thread ends its exchanges.
 #pragma once
 
 #include <memory>
@@ -32,10 +35,11 @@ struct OrdinaryRequest {
   MessagePtr message;  // null: the request is the library's alone
   std::optional<device::ProgramStream> last{};
 
-  bool is_running = false;  // the thread has started it
-  bool is_lost = false;     // its peer has ended
-  bool is_freed = false;    // by the program
-  bool is_to_free = false;  // by the thread, when its queued exchanges have ended
+  bool is_running = false;                          // the thread has started it
+  pack::Loss cancelled_because = pack::Loss::none;  // by the thread; it may not be complete yet
+  bool is_freed = false;                            // by the program
+  bool is_to_free = false;                          // by the thread, when its queued exchanges have ended
+  pack::Loss loss = pack::Loss::none;
   int failure = MPI_SUCCESS;
 };
 using OrdinaryRequestPtr = std::shared_ptr<OrdinaryRequest>;

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/function_ref.hpp"
+#include "base/options.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/real.hpp"
 #include "request/completion.hpp"
@@ -15,10 +16,43 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooksAtPeers{20};
 
-bool has_lost_peer(const OrdinaryRequest& one) noexcept {
-  return std::any_of(transports.begin(), transports.end(), [&](const Transport* its) {
-    return its->has_lost_peer != nullptr && its->has_lost_peer(one.message.get(), one.request);
-  });
+pack::Loss loss_of_peer(const OrdinaryRequest& one) noexcept {
+  pack::Loss loss = pack::Loss::none;
+  for (const Transport* const its : transports) {
+    if (loss == pack::Loss::none && its->loss_of_peer != nullptr)
+      loss = its->loss_of_peer(one.message.get(), one.request);
+  }
+  return loss;
+}
+
+// Empty: it is neither, or not known.
+std::optional<bool> is_send(const OrdinaryRequest& one) noexcept {
+  if (one.message && one.message->is_collective()) return {};
+  if (one.message) return !one.message->outs.empty();
+  for (const Transport* const its : transports) {
+    if (const auto answer = its->is_send != nullptr ? its->is_send(one.request) : std::nullopt) return answer;
+  }
+  return {};
+}
+
+bool was_cancelled(const MPI_Status& status) noexcept {
+  int flag = 0;
+  return real_pmpi().MPI_Test_cancelled(&status, &flag) == MPI_SUCCESS && flag != 0;
+}
+
+// Both are true: the exchange has ended for it.
+bool end_of(OrdinaryRequest& one, int code) {
+  const std::lock_guard lock(enqueued_mutex());
+  one.is_running = false;
+  if (code != MPI_SUCCESS) one.failure = code;
+  return true;
+}
+
+bool lose(OrdinaryRequest& one, pack::Loss why) {
+  const std::lock_guard lock(enqueued_mutex());
+  one.is_running = false;
+  one.loss = why;
+  return true;
 }
 
 // Of a call by the thread, which must not throw: the stream waits.
@@ -29,12 +63,17 @@ int code_of(const OrdinaryRequest& one, FunctionRef<int()> call) try { return ca
 }  // namespace
 
 bool OrdinaryExchange::advance() {
+  const bool looks = looks_at_peers();
+  if (looks) look_at_gpu();
   if (!is_under_way_) {
-    if (reached() <= n_ended) return false;
+    if (reached() <= n_ended) {
+      if (has_failed_) end_unreached();
+      return has_failed_;
+    }
     is_under_way_ = true;
+    began_ = Clock::now();
     n_started_ = 0;
   }
-  const bool looks = looks_at_peers();
   bool moved = false;
   while (n_started_ < requests.size() && start_next()) moved = true;
   for (std::size_t i = 0; i < n_started_; ++i) {
@@ -52,7 +91,7 @@ bool OrdinaryExchange::start_next() {
   {
     const std::lock_guard lock(enqueued_mutex());
     if (one.is_running) return false;
-    one.is_running = !one.is_lost && (!one.is_freed || one.is_to_free);
+    one.is_running = one.loss == pack::Loss::none && (!one.is_freed || one.is_to_free);
   }
   is_running_[n_started_++] = one.is_running && start(one) ? 1 : 0;
   return true;
@@ -70,18 +109,43 @@ bool OrdinaryExchange::query(OrdinaryRequest& one, bool looks_at_peer) {
   MPI_Status status{};
   Slot slot(one.request);
   const int code = code_of(one, [&] { return test(real_pmpi(), slot.data(), &flag, &status); });
+  if (flag != 0 && one.cancelled_because != pack::Loss::none && was_cancelled(status))
+    return lose(one, one.cancelled_because);
   if (code != MPI_SUCCESS || flag != 0) return end_of(one, code);
-  if (!looks_at_peer || !has_lost_peer(one)) return false;
-  const std::lock_guard lock(enqueued_mutex());
-  one.is_running = false;
-  return one.is_lost = true;
+  if (!looks_at_peer) return false;
+  const pack::Loss of_peer = loss_of_peer(one), why = of_peer != pack::Loss::none ? of_peer : why_ended();
+  return why != pack::Loss::none && give_up(one, why);
 }
 
-bool OrdinaryExchange::end_of(OrdinaryRequest& one, int code) {
-  const std::lock_guard lock(enqueued_mutex());
-  one.is_running = false;
-  if (code != MPI_SUCCESS) one.failure = code;
+// True: the exchange has ended for it. The send buffer has been packed, or the library reads it later.
+bool OrdinaryExchange::give_up(OrdinaryRequest& one, pack::Loss why) {
+  const std::optional<bool> sends = is_send(one);
+  const bool is_at_once = why == pack::Loss::peer_has_ended || (!sends && why != pack::Loss::timed_out);
+  if (sends == true || is_at_once) return lose(one, why);
+  if (!sends || std::exchange(one.cancelled_because, why) != pack::Loss::none) return false;
+  Slot slot(one.request);
+  static_cast<void>(code_of(one, [&] { return cancel(real_pmpi(), slot.data()); }));
+  return false;
+}
+
+pack::Loss OrdinaryExchange::why_ended() const {
+  if (has_failed_) return pack::Loss::has_failed;
+  const std::chrono::seconds timeout{number(Option::STREAM_TIMEOUT)};
+  return timeout.count() > 0 && Clock::now() - began_ >= timeout ? pack::Loss::timed_out : pack::Loss::none;
+}
+
+bool OrdinaryExchange::tell_if_failed() const noexcept {
+  if (!device_.has_failed(context)) return false;
+  for (const Transport* const its : transports) {
+    if (its->note_failed_gpu != nullptr) its->note_failed_gpu();
+  }
   return true;
+}
+
+void OrdinaryExchange::end_unreached() {
+  const std::lock_guard lock(enqueued_mutex());
+  for (const OrdinaryRequestPtr& one : requests) one->loss = pack::Loss::has_failed;
+  n_ended = n_launched.load();
 }
 
 bool OrdinaryExchange::looks_at_peers() {

@@ -35,6 +35,7 @@ class OrdinaryExchange final : public ChannelEnd {
       : is_captured(its_captured),
         context(here.context()),
         requests(std::move(its_requests)),
+        device_(here.device()),
         memory_(here.device(), here.context(), device::MemoryKind::pinned, sizeof(Words)),
         is_running_(requests.size()) {
     std::memset(memory_.data(), 0, sizeof(Words));
@@ -43,11 +44,11 @@ class OrdinaryExchange final : public ChannelEnd {
   State look(bool) noexcept override { return State::connected; }
   const std::string& why_closed() const noexcept override { return none_; }
   bool shares_gpu() const noexcept override { return false; }
-  pack::ExchangeEnd words() const noexcept override { return {&at().end, &at().reached, &at().is_over, 0, 0}; }
+  pack::ExchangeEnd words() const noexcept override { return {&at().end, &at().reached, &at().loss, 0, 0}; }
   const pack::BoxMove& box_move() const noexcept override { return nothing_; }
   const pack::BoxMove* unpacking() const noexcept override { return nullptr; }
   bool is_remote() const noexcept override { return false; }
-  bool is_lost() const noexcept override { return false; }
+  pack::Loss loss() const noexcept override { return pack::Loss::none; }
 
   bool is_of(device::Context its, bool its_captured, const std::vector<OrdinaryRequestPtr>& others) const {
     return !is_retired && context == its && is_captured == its_captured && requests == others;
@@ -58,9 +59,13 @@ class OrdinaryExchange final : public ChannelEnd {
 
   // Any thread.
   bool is_queued() const { return reached() > n_ended || (!is_captured && n_launched > n_ended); }
-  void end_waits() { std::atomic_ref(at().is_over).store(1, std::memory_order_release); }
+  void end_waits() {
+    std::atomic_ref(at().loss).store(static_cast<std::uint32_t>(pack::Loss::peer_has_ended), std::memory_order_release);
+  }
 
   bool advance();
+  // Any thread. True: a kernel of the context has failed; the other processes know.
+  bool tell_if_failed() const noexcept;
 
   const bool is_captured;
   const device::Context context;
@@ -73,7 +78,7 @@ class OrdinaryExchange final : public ChannelEnd {
   struct Words {
     pack::EndWords end;
     alignas(pack::kLineBytes) std::uint64_t reached;
-    std::uint32_t is_over;
+    std::uint32_t loss;
   };
   using Clock = std::chrono::steady_clock;
 
@@ -83,13 +88,19 @@ class OrdinaryExchange final : public ChannelEnd {
   bool start_next();
   bool start(OrdinaryRequest& one);
   bool query(OrdinaryRequest& one, bool looks_at_peer);
-  bool end_of(OrdinaryRequest& one, int code);
+  bool give_up(OrdinaryRequest& one, pack::Loss why);
+  pack::Loss why_ended() const;
+  void look_at_gpu() { has_failed_ = has_failed_ || tell_if_failed(); }
+  void end_unreached();
   bool looks_at_peers();
 
+  device::Device& device_;
   device::Staging memory_;
   std::vector<char> is_running_;
   std::size_t n_started_ = 0;
   bool is_under_way_ = false;
+  bool has_failed_ = false;  // a kernel of the context: the stream never comes to the exchanges that are left
+  Clock::time_point began_{};
   Clock::time_point looked_at_peers_{};
   const pack::BoxMove nothing_{};
   const std::string none_{};

@@ -1,8 +1,7 @@
 // The interface between messages and transports. A transport moves the bytes of a message past the MPI library.
 // request/ and transfer/ call the table `Transport` and name no transport. (The library carries packed bytes without a
-// transport: transfer/packed_buffer.hpp.) Only open_channel, skip_channel and has_lost_peer may be
-// null. tests/transport/ has a small
-// transport, by files, to begin with.
+// transport: transfer/packed_buffer.hpp.) Only the functions after forget_buffer may be null.
+// tests/transport/ has a small transport, by files, to begin with.
 //
 // For each send of the program the library carries one message, with the program's communicator and tag. So the library
 // does matching, order, probes and cancellation. The transport predicts which receive the library will match with a
@@ -141,7 +140,7 @@ class ChannelEnd {
   // Of a receive whose bytes arrive packed: how they are unpacked. Null: they arrive in its buffer.
   virtual const pack::BoxMove* unpacking() const noexcept = 0;
   virtual bool is_remote() const noexcept = 0;  // to another process
-  virtual bool is_lost() const noexcept = 0;    // the process of the other end has ended
+  virtual pack::Loss loss() const noexcept = 0;
   // Closed: a kernel that waits would keep kernels of the other process from the GPU.
   virtual bool shares_gpu() const noexcept = 0;
 };
@@ -224,8 +223,13 @@ struct Transport {
   // Called instead of open_channel if only the library handles the persistent request, at each of its starts on a
   // stream. The request counts in the pairing of sends and receives, and the other end of its pair gets no channel.
   void (*skip_channel)(Handle request) noexcept;
-  // The process of the only peer of this request has ended. `message` is null if only the library handles the request.
-  bool (*has_lost_peer)(const Message* message, Handle request) noexcept;
+  // Whether the process of the only peer of this request has ended, or a GPU of it has failed. `message` is null if
+  // only the library handles the request.
+  pack::Loss (*loss_of_peer)(const Message* message, Handle request) noexcept;
+  // Whether a persistent request that only the library handles is a send, or a receive. Empty: it is not known.
+  std::optional<bool> (*is_send)(Handle request) noexcept;
+  // A GPU of this process has failed: the other processes need not wait for its streams.
+  void (*note_failed_gpu)() noexcept;
 };
 
 // The number of receives that unpack_arrived() may have work for.

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import heat_worker as worker
 import pytest
 
 from support import programs, shim
@@ -34,3 +35,9 @@ def test_two_ranks_under_the_shim_draw_it_too(alone, tmp_path):
     found = heat(2, "--plot", str(picture), environment={"LD_PRELOAD": shim.preload()})
     assert temperatures(found) == alone
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("n_ranks", [1, 2])
+def test_on_a_gpu_the_exchanges_are_enqueued(ranks, n_ranks):
+    for counts in ranks(n_ranks, TEMPI_DEVICE="fake", TEMPI_NO_DIRECT="0").call(worker.on_the_fake_device, 12, 5):
+        assert counts == {"enqueued exchanges: kernels of two GPUs, queued in the program's stream": 5}

@@ -22,6 +22,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice gpu) {
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) { return *can = 0, CUDA_SUCCESS; }
+CUresult cuDeviceGetP2PAttribute(int* can, CUdevice_P2PAttribute, CUdevice, CUdevice) { return *can = 0, CUDA_SUCCESS; }
 CUresult cuGetErrorName(CUresult result, const char** name) {
   *name = result == CUDA_SUCCESS ? "CUDA_SUCCESS" : "an error";
   return CUDA_SUCCESS;

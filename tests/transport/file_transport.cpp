@@ -319,7 +319,9 @@ constinit const Transport file_transport{
     .forget_buffer = forget_buffer,
     .open_channel = nullptr,
     .skip_channel = nullptr,
-    .has_lost_peer = nullptr,
+    .loss_of_peer = nullptr,
+    .is_send = nullptr,
+    .note_failed_gpu = nullptr,
 };
 
 constexpr std::array<const Transport*, 2> kAll{&file_transport, &ipc_transport};

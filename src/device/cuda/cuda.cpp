@@ -59,6 +59,8 @@ class CudaDevice final : public Device {
 
   bool has_ended(Context context) noexcept override { return !lives(*driver, life_in(context)); }
 
+  bool has_failed(Context context) noexcept override { return device::has_failed(*driver, life_in(context)); }
+
   Facts facts() noexcept override {
     int count = 0, version = 0;
     char gpu[256] = {};
@@ -84,6 +86,10 @@ class CudaDevice final : public Device {
   void release_contexts() noexcept override { release_primaries(*driver); }
 
   bool reaches(int ordinal, int other) noexcept override { return gpu_reaches(*driver, ordinal, other); }
+
+  bool has_atomics(const Location& own, const SharedAllocation& other) noexcept override {
+    return gpu_has_atomics(*driver, own.ordinal, other);
+  }
 
   ProgramStream program_stream(StreamHandle handle) override {
     const auto stream = static_cast<CUstream>(handle);

@@ -62,6 +62,16 @@ bool gpu_reaches(const CudaDriver& driver, CUdevice gpu, CUdevice other) noexcep
   return gpu == other || (driver.cuDeviceCanAccessPeer(&can, gpu, other) == CUDA_SUCCESS && can != 0);
 }
 
+bool gpu_has_atomics(const CudaDriver& driver, CUdevice gpu, const SharedAllocation& other) noexcept try {
+  const int owner = ordinal_of(driver, other.gpu);
+  int can = 0;
+  constexpr auto kWanted = CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
+  return owner == gpu ||
+         (owner >= 0 && driver.cuDeviceGetP2PAttribute(&can, kWanted, gpu, owner) == CUDA_SUCCESS && can != 0);
+} catch (const std::exception&) {
+  return false;
+}
+
 std::optional<SharedAllocation> ipc_share(const CudaDriver& driver, Device& device, const Location& location) noexcept
     try {
   if (location.kind != MemoryKind::device || location.id == 0) return {};

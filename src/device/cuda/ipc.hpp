@@ -19,6 +19,7 @@
 namespace tempi::device {
 
 bool gpu_reaches(const CudaDriver& driver, CUdevice gpu, CUdevice other) noexcept;
+bool gpu_has_atomics(const CudaDriver& driver, CUdevice gpu, const SharedAllocation& other) noexcept;
 
 std::optional<SharedAllocation> ipc_share(const CudaDriver& driver, Device& device, const Location& location) noexcept;
 

@@ -47,6 +47,24 @@ bool lives(const CudaDriver& driver, Life& life) noexcept {
   return false;
 }
 
+bool has_failed(const CudaDriver& driver, Life& life) noexcept {
+  const auto is_failure = [](CUresult result) {
+    return result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY && result != CUDA_ERROR_DEINITIALIZED &&
+           result != CUDA_ERROR_OUT_OF_MEMORY;
+  };
+  if (life.has_ended.load(std::memory_order_relaxed) || life.witness_id == 0) return false;
+  CUresult result{};
+  if (id_of(driver, life.witness, result) != life.witness_id) return is_failure(result);
+  const RelaxedCapture relaxed(driver);
+  const std::lock_guard lock(life.mutex);
+  if (life.probe == nullptr) {
+    const Pushed here(driver, life.handle);
+    result = here ? driver.cuEventCreate(&life.probe, CU_EVENT_DISABLE_TIMING) : CUDA_ERROR_INVALID_CONTEXT;
+    return here && is_failure(result);
+  }
+  return is_failure(driver.cuEventQuery(life.probe));
+}
+
 void check_life(const CudaDriver& driver, Life& life) {
   if (!lives(driver, life)) throw Error(ErrorKind::device, "the program has ended the CUDA context");
 }

@@ -34,8 +34,12 @@ struct Life {
   Mutex<Lock::context> mutex{};  // guards the members below
   CUmodule module = nullptr;
   std::vector<CUevent> unused_events{};
+  CUevent probe = nullptr;  // never recorded: a query of it succeeds, unless the context has failed
   Queue* unused_queues = nullptr;
 };
+
+// A kernel of the context has failed: the driver answers each call with an error. The context has not ended.
+bool has_failed(const CudaDriver& driver, Life& life) noexcept;
 
 // The allocation at this address has this id. Any address is safe.
 bool has_id(const CudaDriver& driver, CUdeviceptr address, unsigned long long id) noexcept;

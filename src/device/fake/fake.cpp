@@ -63,6 +63,7 @@ void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
     throw Error(ErrorKind::device, "fake device: a GPU refuses to launch this");
   const auto* first = static_cast<const std::byte*>(params);
   const std::lock_guard lock(mutex_);
+  check_failed(own_queue().context);
   failures_.pass("launch", ErrorKind::device);
   if (kernel.host_attempt != nullptr) run_in_background();
   const int ordinal = fake_ordinal(current_context());
@@ -76,6 +77,7 @@ void Fake::launch(const Kernel& kernel, Grid grid, const void* params) {
 
 void Fake::copy(void* dst, const void* src, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
+  check_failed(own_queue().context);
   failures_.pass("copy", ErrorKind::device);
   if (!memory_.can_copy(dst, src)) throw Error(ErrorKind::device, "fake device: a GPU does not copy between these");
   std::byte* to = memory_.resolve(dst, bytes);
@@ -108,12 +110,14 @@ class FakeMark final : public Mark {
 MarkPtr Fake::mark() {
   const std::lock_guard lock(mutex_);
   check_capture(!queues_.is_captured(own_queue()));
+  check_failed(own_queue().context);
   return std::make_shared<FakeMark>(*this, own_queue(), queues_.add_mark(own_queue()));
 }
 
 void Fake::wait_for(const Mark& mark) {
   const std::lock_guard lock(mutex_);
   check_capture(!queues_.is_captured(own_queue()));
+  check_failed(own_queue().context);
   queues_.add(own_queue(), done_at_once([] {}), static_cast<const FakeMark&>(mark).progress());
 }
 
@@ -144,6 +148,7 @@ void Fake::finish() {
   check_capture(!queues_.is_captured(own));
   pass_look("finish", own);
   queues_.finish(own);
+  check_failed(own.context);
   if (queues_.take_loss(own)) throw Error(ErrorKind::device, "fake device: the work before a mark was lost");
 }
 

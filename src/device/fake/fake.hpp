@@ -26,6 +26,7 @@ void fake_stream_destroy(StreamHandle stream) noexcept;
 bool fake_stream_copy(void* dst, const void* src, std::size_t bytes, StreamHandle stream) noexcept;
 bool fake_stream_fill(void* dst, int value, std::size_t bytes, StreamHandle stream) noexcept;
 bool fake_stream_synchronize(StreamHandle stream) noexcept;  // false, too, while it is captured
+bool fake_stream_fail(StreamHandle stream) noexcept;         // queues a kernel that fails
 bool fake_stream_begin_capture(StreamHandle stream) noexcept;
 void* fake_stream_end_capture(StreamHandle stream) noexcept;  // a graph; null if the capture was broken
 bool fake_graph_launch(void* graph, StreamHandle stream) noexcept;

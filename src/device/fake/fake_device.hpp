@@ -52,7 +52,12 @@ class Fake final : public Device {
     const std::lock_guard lock(mutex_);
     return !lives(context);
   }
+  bool has_failed(Context context) noexcept override {
+    const std::lock_guard lock(mutex_);
+    return lives(context) && queues_.has_failed(context);
+  }
   bool reaches(int, int) noexcept override { return true; }
+  bool has_atomics(const Location&, const SharedAllocation&) noexcept override { return true; }
   bool waits_hold_gpu() const noexcept override { return false; }
   ProgramStream program_stream(StreamHandle handle) override {
     const std::lock_guard lock(mutex_);
@@ -103,6 +108,11 @@ class Fake final : public Device {
   void copy_in_stream(void* dst, const void* src, std::size_t bytes, StreamHandle stream);
   void fill_in_stream(void* dst, int value, std::size_t bytes, StreamHandle stream);
   void synchronize(StreamHandle stream);
+  void fail_in_stream(StreamHandle stream) {
+    const std::lock_guard lock(mutex_);
+    queues_.add_failure(queue_at(stream));
+    run_in_background();
+  }
   void begin_capture(StreamHandle stream) {
     const std::lock_guard lock(mutex_);
     queues_.begin_capture(queue_at(stream));
@@ -114,6 +124,7 @@ class Fake final : public Device {
   }
   void launch_graph(const std::vector<FakeQueues::Effect>& graph, StreamHandle stream) {
     const std::lock_guard lock(mutex_);
+    check_failed(queue_at(stream).context);
     for (const FakeQueues::Effect& effect : graph) queues_.add(queue_at(stream), effect);
   }
 
@@ -150,6 +161,7 @@ class Fake final : public Device {
 
   void* allocate(std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
+    check_failed(current_context());
     failures_.pass("allocate", ErrorKind::no_memory);
     return memory_.allocate(MemoryKind::device, fake_ordinal(current_context()), bytes);
   }
@@ -159,6 +171,7 @@ class Fake final : public Device {
   }
   void pin(void* pages, std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
+    check_failed(current_context());
     failures_.pass("pinned", ErrorKind::no_memory);
     memory_.pin(fake_ordinal(current_context()), pages, bytes);
   }
@@ -168,6 +181,7 @@ class Fake final : public Device {
   }
   std::uintptr_t map(const SharedAllocation& allocation) override {
     const std::lock_guard lock(mutex_);
+    check_failed(current_context());
     failures_.pass("map", ErrorKind::device);
     return memory_.map(fake_ordinal(current_context()), allocation);
   }
@@ -193,6 +207,10 @@ class Fake final : public Device {
   // CUDA breaks a capture by a call that it does not allow.
   static void check_capture(bool is_allowed) {
     if (!is_allowed) throw Error(ErrorKind::device, "fake device: not allowed while a graph is captured");
+  }
+  // CUDA refuses all later work of a context in which a kernel has failed.
+  void check_failed(Context context) const {
+    if (queues_.has_failed(context)) throw Error(ErrorKind::device, "fake device: a kernel of the program has failed");
   }
   // It also holds the program's synchronous copies that have returned early (fake_copy), as CUDA's do.
   QueueKey legacy_queue(int ordinal) const { return queue_of(nullptr, memory_.context(ordinal)); }

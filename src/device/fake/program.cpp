@@ -34,6 +34,7 @@ void Fake::copy_for_program(void* dst, const void* src, std::size_t bytes) {
 void Fake::copy_in_stream(void* dst, const void* src, std::size_t bytes, StreamHandle stream) {
   const std::lock_guard lock(mutex_);
   const QueueKey queue = queue_at(stream);
+  check_failed(queue.context);
   std::byte* const to = memory_.resolve(dst, bytes);
   const std::byte* const from = memory_.resolve(src, bytes);
   if (memory_.locate(src).kind == MemoryKind::host) {
@@ -52,6 +53,7 @@ void Fake::copy_in_stream(void* dst, const void* src, std::size_t bytes, StreamH
 // cudaMemsetAsync.
 void Fake::fill_in_stream(void* dst, int value, std::size_t bytes, StreamHandle stream) {
   const std::lock_guard lock(mutex_);
+  check_failed(queue_at(stream).context);
   std::byte* const to = memory_.resolve(dst, bytes);
   queues_.add(queue_at(stream), done_at_once([=] { std::memset(to, value, bytes); }));
 }
@@ -61,6 +63,7 @@ void Fake::synchronize(StreamHandle stream) {
   const QueueKey queue = queue_at(stream);
   check_capture(!queues_.is_captured(queue));
   queues_.finish(queue);
+  check_failed(queue.context);
 }
 
 void* fake_allocate(MemoryKind kind, int ordinal, std::size_t bytes) noexcept try {
@@ -128,6 +131,10 @@ bool fake_stream_fill(void* dst, int value, std::size_t bytes, StreamHandle stre
 
 bool fake_stream_synchronize(StreamHandle stream) noexcept {
   return is_done([&](Fake& fake) { fake.synchronize(stream); });
+}
+
+bool fake_stream_fail(StreamHandle stream) noexcept {
+  return is_done([&](Fake& fake) { fake.fail_in_stream(stream); });
 }
 
 bool fake_stream_begin_capture(StreamHandle stream) noexcept {

@@ -50,6 +50,7 @@ void FakeQueues::poll() {
     --first.polls;
     return;
   }
+  if (!first.effect) return fail(queue->first.context);
   if (!first.effect()) return pause_();
   queue->second.pop_front();
   if (queue->second.empty()) queues_.erase(queue);
@@ -68,6 +69,11 @@ void FakeQueues::finish_streams() {
 void FakeQueues::lose(QueueKey queue) {
   drop(queue);
   lost_.insert(queue);
+}
+
+void FakeQueues::fail(Context context) {
+  failed_.insert(context);
+  drop_all(context);
 }
 
 std::size_t FakeQueues::unfinished() const {

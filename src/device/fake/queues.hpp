@@ -56,6 +56,9 @@ class FakeQueues {
   // `after`: a mark that the work waits for.
   void add(const QueueKey& queue, Effect effect, ProgressPtr after = nullptr);
   ProgressPtr add_mark(const QueueKey& queue);
+  // A kernel that fails: from then on, no work of its context runs.
+  void add_failure(const QueueKey& queue) { queues_[queue].push_back({0, nullptr, nullptr}); }
+  bool has_failed(Context context) const { return failed_.contains(context); }
 
   // Work that is added to the queue is kept aside from now on; the end gives all of it. Marks are refused meanwhile.
   void begin_capture(const QueueKey& queue) { captured_.try_emplace(queue); }
@@ -77,18 +80,20 @@ class FakeQueues {
  private:
   struct Operation {
     unsigned polls;  // how often it is still found running
-    Effect effect;
+    Effect effect;   // null: it fails
     ProgressPtr after;
   };
 
   unsigned random_below(std::size_t end) { return static_cast<unsigned>(random_() % end); }
   void lose(QueueKey queue);
+  void fail(Context context);
 
   std::mt19937 random_;
   std::function<void()> pause_;
   std::map<QueueKey, std::deque<Operation>> queues_;  // without empty ones
   std::map<QueueKey, std::vector<Effect>> captured_;
   std::set<QueueKey> lost_;  // that have lost their work
+  std::set<Context> failed_;
 };
 
 }  // namespace tempi::device

@@ -1,16 +1,13 @@
 #include "transport/ipc/channel.hpp"
 
-#include <deque>
-#include <map>
-#include <mutex>
-#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/mutex.hpp"
+#include "base/options.hpp"
 #include "peer/peer.hpp"
 #include "request/message.hpp"
+#include "transport/ipc/channel_entries.hpp"
 #include "transport/ipc/end_words.hpp"
 #include "transport/ipc/ipc.hpp"
 #include "transport/ipc/library_requests.hpp"
@@ -23,100 +20,14 @@ namespace tempi::message {
 namespace {
 
 using ipc::ChannelEntry;
-using ipc::ChannelKey;
 using ipc::OwnSegment;
 using ipc::PairState;
 using ipc::Segment;
 
-std::uint64_t hash_of(const ChannelKey& key, bool is_send) {
-  std::uint64_t bits = key.comm;
-  const auto mix = [&](std::uint64_t next) { bits = (bits ^ next) * 0x9E3779B97F4A7C15u, bits ^= bits >> 29; };
-  mix(static_cast<std::uint32_t>(key.source));
-  mix(static_cast<std::uint32_t>(key.target));
-  mix(static_cast<std::uint32_t>(key.tag));
-  mix(std::uint64_t{key.ordinal} << 1 | (is_send ? 1 : 0));
-  return bits != 0 ? bits : 1;
-}
-
-// Null: it is not there, or not there yet.
-ChannelEntry* find_entry(Segment& segment, const ChannelKey& key, bool is_send) {
-  const std::uint64_t hash = hash_of(key, is_send);
-  for (std::size_t i = 0; i < ipc::kChannels; ++i) {
-    if (segment.channel_hashes[i].load(std::memory_order_acquire) != hash) continue;
-    ChannelEntry& entry = segment.channels[i];
-    if (entry.key == key && entry.is_send == is_send) return &entry;
-  }
-  return nullptr;
-}
-
-struct Ends {
-  Mutex<Lock::channels> mutex;
-  std::map<std::tuple<std::uint64_t, int, int, bool>, std::uint32_t> n_started;  // by id, peer, tag, direction
-  std::uint64_t n_entries = 0;
-  std::deque<ChannelEntry*> left;  // of closed ends whose requests have ended, oldest first
-};
-
-Ends& ends() {
-  static auto& all = *new Ends;  // never destroyed: requests may end while the process exits
-  return all;
-}
-
-// With the lock. Null: there is no room.
-ChannelEntry* vacant_entry(Segment& own) {
-  for (std::size_t i = 0; i < ipc::kChannels; ++i) {
-    if (own.channel_hashes[i].load(std::memory_order_relaxed) == 0) return &own.channels[i];
-  }
-  if (ends().left.empty()) return nullptr;
-  ChannelEntry* const oldest = ends().left.front();
-  ends().left.pop_front();
-  return oldest;
-}
-
-// The entry, its fields written. Null: there is no room.
-ChannelEntry* publish(const ChannelEntry& fields, PairState state) {
-  Segment& own = OwnSegment::own().segment();
-  const std::lock_guard lock(ends().mutex);
-  if (ChannelEntry* const found = vacant_entry(own)) {
-    ChannelEntry& entry = *found;
-    const auto i = static_cast<std::size_t>(&entry - own.channels.data());
-    own.channel_hashes[i].store(0, std::memory_order_release);
-    entry.key = fields.key;
-    entry.is_send = fields.is_send;
-    entry.slot = fields.slot;
-    entry.bytes = fields.bytes;
-    entry.words = fields.words;
-    entry.words_address = fields.words_address;
-    entry.word.store(++ends().n_entries << 2 | static_cast<std::uint64_t>(state), std::memory_order_release);
-    own.channel_hashes[i].store(hash_of(fields.key, fields.is_send), std::memory_order_release);
-    return &entry;
-  }
-  return nullptr;
-}
-
-void vacate(const ChannelEntry& entry) {
-  Segment& own = OwnSegment::own().segment();
-  const std::lock_guard lock(ends().mutex);
-  own.channel_hashes[static_cast<std::size_t>(&entry - own.channels.data())].store(0, std::memory_order_release);
-}
-
-// Of the next request that is started on a stream. `rank`: of the other end, in MPI_COMM_WORLD.
-ChannelKey next_key(std::uint64_t id, int rank, int tag, bool is_send) {
-  const int own = peer::own_rank();
-  const std::lock_guard lock(ends().mutex);
-  const std::uint32_t ordinal = ends().n_started[{id, rank, tag, is_send}]++;
-  return {id, is_send ? own : rank, is_send ? rank : own, tag, ordinal};
-}
-
-// The request of a closed end has ended. The other end may look for the entry: it is used again only where there is no
-// other one.
-void leave(ChannelEntry& entry) {
-  const std::lock_guard lock(ends().mutex);
-  ends().left.push_back(&entry);
-}
-
 // Why this end cannot have a channel, whatever the other one is. Empty: it can.
 std::string refusal_of(const Transfer& transfer, std::uint64_t comm) {
   if (!ipc::has_segment()) return "direct messages are off";
+  if (has_failed_gpu()) return "a GPU of this process has failed";
   if (transfer.peer < 0 || transfer.tag < 0) return "it is a receive from any source or with any tag";
   if (comm == 0) return "its communicator is not known to all of its processes";
   const PackedBuffer& packed_buffer = transfer.packed_buffer;
@@ -159,13 +70,13 @@ class IpcChannelEnd final : public ChannelEnd {
 
   const std::string& why_closed() const noexcept override { return why_; }
 
-  pack::ExchangeEnd words() const noexcept override { return {place_.words, other_signal_, place_.is_lost, 0, 0}; }
+  pack::ExchangeEnd words() const noexcept override { return {place_.words, other_signal_, place_.loss, 0, is_timed_}; }
   const pack::BoxMove& box_move() const noexcept override { return target_->box_move; }
   const pack::BoxMove* unpacking() const noexcept override { return unpacking_ ? &*unpacking_ : nullptr; }
   bool is_remote() const noexcept override { return !is_own_; }
   bool shares_gpu() const noexcept override { return shares_gpu_; }
-  bool is_lost() const noexcept override {
-    return std::atomic_ref(*place_.is_lost).load(std::memory_order_acquire) != 0;
+  pack::Loss loss() const noexcept override {
+    return static_cast<pack::Loss>(std::atomic_ref(*place_.loss).load(std::memory_order_acquire));
   }
 
  private:
@@ -176,6 +87,7 @@ class IpcChannelEnd final : public ChannelEnd {
   void enter(std::uint64_t id) {
     ChannelEntry fields;
     fields.is_send = is_send_;
+    fields.is_timed = is_timed_ != 0;
     fields.bytes = transfer_.packed_buffer.bytes();
     fields.key = next_key(id, rank_, transfer_.tag, is_send_);
     if (why_.empty()) describe(fields);
@@ -237,10 +149,13 @@ class IpcChannelEnd final : public ChannelEnd {
 
   // Why not; empty: kernels of this process reach what they write. `may_come`: they may reach it later.
   std::string map(Segment& segment, const ChannelEntry& other, bool& may_come) {
+    if (other.is_timed) is_timed_ = 1;
     if (!is_own_) {
       const auto own = device().share(device().locate(place_.words));
       shares_gpu_ = device().waits_hold_gpu() && own && own->gpu == other.words.gpu;
       if (shares_gpu_) return "its peer uses the same GPU";
+      if (is_timed_ != 0 && !device().has_atomics(device().locate(place_.words), other.words))
+        return "TEMPI_STREAM_TIMEOUT needs atomic operations between the two GPUs";
       bool is_refused = false;
       other_words_ = import_memory(device(), context(), segment, other.words, is_refused);
       may_come = !other_words_ && !is_refused;
@@ -270,7 +185,7 @@ class IpcChannelEnd final : public ChannelEnd {
 
   void connected() {
     state_ = State::connected;
-    if (!is_own_) watch_peer(rank_, place_.is_lost);
+    watch_peer(rank_, place_.loss, device(), context());
   }
 
   PairState state_of_entry() const { return ChannelEntry::state_in(entry_->word.load(std::memory_order_acquire)); }
@@ -288,7 +203,8 @@ class IpcChannelEnd final : public ChannelEnd {
   const bool is_send_;
   bool is_own_ = false, has_paired_ = false;
   bool shares_gpu_ = false;
-  int rank_ = -1;  // of the other end, in MPI_COMM_WORLD
+  std::uint32_t is_timed_ = number(Option::STREAM_TIMEOUT) > 0 ? 1 : 0;  // 1: at one of the two ends
+  int rank_ = -1;                                                        // of the other end, in MPI_COMM_WORLD
   State state_ = State::open;
   std::string why_{};
   ChannelEntry* entry_ = nullptr;
@@ -302,8 +218,8 @@ class IpcChannelEnd final : public ChannelEnd {
 
 }  // namespace
 
-bool has_lost_peer(const Message* message, Handle request) noexcept try {
-  if (!ipc::has_segment()) return false;
+pack::Loss loss_of_peer(const Message* message, Handle request) noexcept try {
+  if (!ipc::has_segment()) return pack::Loss::none;
   int rank = -1;
   if (message == nullptr) {
     const auto known = persistent_requests().find(request);
@@ -313,9 +229,15 @@ bool has_lost_peer(const Message* message, Handle request) noexcept try {
     const Transfer& transfer = message->outs.empty() ? message->ins.first() : message->outs.first();
     if (transfer.peer >= 0) rank = peer::rank_in_world(message->comm, transfer.peer);
   }
-  return rank >= 0 && ipc::find_peer_segment(ipc::own_job(), rank) != nullptr && !ipc::is_alive(ipc::own_job(), rank);
+  const bool is_known = rank >= 0 && ipc::find_peer_segment(ipc::own_job(), rank) != nullptr;
+  return is_known ? loss_of(rank) : pack::Loss::none;
 } catch (...) {
-  return false;
+  return pack::Loss::none;
+}
+
+std::optional<bool> is_send(Handle request) noexcept {
+  const auto known = persistent_requests().find(request);
+  return known ? std::optional(known->is_send) : std::nullopt;
 }
 
 void skip_channel(Handle request) noexcept try {

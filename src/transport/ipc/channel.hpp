@@ -17,13 +17,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "transport/transport.hpp"
 
 namespace tempi::message {
 
 std::unique_ptr<ChannelEnd> open_channel(Handle comm, Transfer& transfer, bool is_send);
-bool has_lost_peer(const Message* message, Handle request) noexcept;
+pack::Loss loss_of_peer(const Message* message, Handle request) noexcept;
+std::optional<bool> is_send(Handle request) noexcept;
 void skip_channel(Handle request) noexcept;
 
 }  // namespace tempi::message

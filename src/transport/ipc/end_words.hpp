@@ -9,11 +9,11 @@ namespace tempi::message {
 
 struct EndPlace {
   pack::EndWords* words;
-  std::uint32_t* is_lost;           // in pinned memory
+  std::uint32_t* loss;              // a pack::Loss, in pinned memory
   device::SharedAllocation memory;  // that holds the words
 };
 
-// New words with the value 0, in the context of `here`. Throws Error.
+// New words of an end without exchanges, in the context of `here`. Throws Error.
 EndPlace take_end_words(const device::Scope& here);
 
 }  // namespace tempi::message

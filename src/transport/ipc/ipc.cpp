@@ -14,6 +14,7 @@
 #include "transport/ipc/put.hpp"
 #include "transport/ipc/state.hpp"
 #include "transport/ipc/untouched.hpp"
+#include "transport/ipc/watched_peers.hpp"
 
 namespace tempi::message {
 namespace {
@@ -35,7 +36,9 @@ Opened open() noexcept {
 }
 
 void close() noexcept {
-  if (ipc::has_open_segment.exchange(false)) OwnSegment::own().withdraw();
+  if (!ipc::has_open_segment.exchange(false)) return;
+  tell_of_failures();
+  OwnSegment::own().withdraw();
 }
 
 // ---- a receive
@@ -215,7 +218,9 @@ constinit const Transport ipc_transport{
     .forget_buffer = forget_buffer,
     .open_channel = open_channel,
     .skip_channel = skip_channel,
-    .has_lost_peer = has_lost_peer,
+    .loss_of_peer = loss_of_peer,
+    .is_send = is_send,
+    .note_failed_gpu = note_failed_gpu,
 };
 
 }  // namespace tempi::message

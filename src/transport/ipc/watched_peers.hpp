@@ -1,13 +1,26 @@
 // The processes at the other ends of channels. A kernel waits for them without the CPU. A thread checks whether they
-// are alive, and ends the wait of the kernel if a process has died.
+// are alive, and ends the wait of the kernel if a process has died. It also checks the GPUs of this process: after a
+// kernel has failed, no kernel of a channel runs any more, and the thread tells the other processes.
 #pragma once
 
 #include <cstdint>
 
+#include "device/device.hpp"
+#include "pack/exchange_params.hpp"
+
 namespace tempi::message {
 
-// From now on `is_lost` becomes 1 when the process of this rank of MPI_COMM_WORLD has ended. The word lasts until this
-// process ends. False: there is no thread, and nobody looks.
-bool watch_peer(int rank, std::uint32_t* is_lost) noexcept;
+// From now on `loss` becomes Loss::peer_has_ended when the process of this rank of MPI_COMM_WORLD has ended, and
+// Loss::peer_has_failed when a GPU of the process has failed. The rank may be that of this process. The word lasts
+// until this process ends. `context`: of this end. False: there is no thread, and nobody looks.
+bool watch_peer(int rank, std::uint32_t* loss, device::Device& device, device::Context context) noexcept;
+
+// Before this process leaves MPI: the other processes know if a GPU of it has failed.
+void tell_of_failures() noexcept;
+// A GPU of this process has failed. It gets no more channels.
+void note_failed_gpu() noexcept;
+bool has_failed_gpu() noexcept;
+// Of the process of another rank, whose shared segment is known.
+pack::Loss loss_of(int rank) noexcept;
 
 }  // namespace tempi::message
