@@ -319,6 +319,9 @@ constinit const Transport file_transport{
     .forget_buffer = forget_buffer,
     .open_channel = nullptr,
     .skip_channel = nullptr,
+    .open_partitioned_send = nullptr,
+    .open_partitioned_receive = nullptr,
+    .skip_partitioned = nullptr,
     .has_lost_peer = nullptr,
 };
 

@@ -1,16 +1,12 @@
 #include "transport/ipc/channel.hpp"
 
-#include <deque>
-#include <map>
-#include <mutex>
-#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/mutex.hpp"
 #include "peer/peer.hpp"
 #include "request/message.hpp"
+#include "transport/ipc/channel_entries.hpp"
 #include "transport/ipc/end_words.hpp"
 #include "transport/ipc/ipc.hpp"
 #include "transport/ipc/library_requests.hpp"
@@ -23,96 +19,10 @@ namespace tempi::message {
 namespace {
 
 using ipc::ChannelEntry;
-using ipc::ChannelKey;
+using ipc::ChannelKind;
 using ipc::OwnSegment;
 using ipc::PairState;
 using ipc::Segment;
-
-std::uint64_t hash_of(const ChannelKey& key, bool is_send) {
-  std::uint64_t bits = key.comm;
-  const auto mix = [&](std::uint64_t next) { bits = (bits ^ next) * 0x9E3779B97F4A7C15u, bits ^= bits >> 29; };
-  mix(static_cast<std::uint32_t>(key.source));
-  mix(static_cast<std::uint32_t>(key.target));
-  mix(static_cast<std::uint32_t>(key.tag));
-  mix(std::uint64_t{key.ordinal} << 1 | (is_send ? 1 : 0));
-  return bits != 0 ? bits : 1;
-}
-
-// Null: it is not there, or not there yet.
-ChannelEntry* find_entry(Segment& segment, const ChannelKey& key, bool is_send) {
-  const std::uint64_t hash = hash_of(key, is_send);
-  for (std::size_t i = 0; i < ipc::kChannels; ++i) {
-    if (segment.channel_hashes[i].load(std::memory_order_acquire) != hash) continue;
-    ChannelEntry& entry = segment.channels[i];
-    if (entry.key == key && entry.is_send == is_send) return &entry;
-  }
-  return nullptr;
-}
-
-struct Ends {
-  Mutex<Lock::channels> mutex;
-  std::map<std::tuple<std::uint64_t, int, int, bool>, std::uint32_t> n_started;  // by id, peer, tag, direction
-  std::uint64_t n_entries = 0;
-  std::deque<ChannelEntry*> left;  // of closed ends whose requests have ended, oldest first
-};
-
-Ends& ends() {
-  static auto& all = *new Ends;  // never destroyed: requests may end while the process exits
-  return all;
-}
-
-// With the lock. Null: there is no room.
-ChannelEntry* vacant_entry(Segment& own) {
-  for (std::size_t i = 0; i < ipc::kChannels; ++i) {
-    if (own.channel_hashes[i].load(std::memory_order_relaxed) == 0) return &own.channels[i];
-  }
-  if (ends().left.empty()) return nullptr;
-  ChannelEntry* const oldest = ends().left.front();
-  ends().left.pop_front();
-  return oldest;
-}
-
-// The entry, its fields written. Null: there is no room.
-ChannelEntry* publish(const ChannelEntry& fields, PairState state) {
-  Segment& own = OwnSegment::own().segment();
-  const std::lock_guard lock(ends().mutex);
-  if (ChannelEntry* const found = vacant_entry(own)) {
-    ChannelEntry& entry = *found;
-    const auto i = static_cast<std::size_t>(&entry - own.channels.data());
-    own.channel_hashes[i].store(0, std::memory_order_release);
-    entry.key = fields.key;
-    entry.is_send = fields.is_send;
-    entry.slot = fields.slot;
-    entry.bytes = fields.bytes;
-    entry.words = fields.words;
-    entry.words_address = fields.words_address;
-    entry.word.store(++ends().n_entries << 2 | static_cast<std::uint64_t>(state), std::memory_order_release);
-    own.channel_hashes[i].store(hash_of(fields.key, fields.is_send), std::memory_order_release);
-    return &entry;
-  }
-  return nullptr;
-}
-
-void vacate(const ChannelEntry& entry) {
-  Segment& own = OwnSegment::own().segment();
-  const std::lock_guard lock(ends().mutex);
-  own.channel_hashes[static_cast<std::size_t>(&entry - own.channels.data())].store(0, std::memory_order_release);
-}
-
-// Of the next request that is started on a stream. `rank`: of the other end, in MPI_COMM_WORLD.
-ChannelKey next_key(std::uint64_t id, int rank, int tag, bool is_send) {
-  const int own = peer::own_rank();
-  const std::lock_guard lock(ends().mutex);
-  const std::uint32_t ordinal = ends().n_started[{id, rank, tag, is_send}]++;
-  return {id, is_send ? own : rank, is_send ? rank : own, tag, ordinal};
-}
-
-// The request of a closed end has ended. The other end may look for the entry: it is used again only where there is no
-// other one.
-void leave(ChannelEntry& entry) {
-  const std::lock_guard lock(ends().mutex);
-  ends().left.push_back(&entry);
-}
 
 // Why this end cannot have a channel, whatever the other one is. Empty: it can.
 std::string refusal_of(const Transfer& transfer, std::uint64_t comm) {
@@ -137,12 +47,6 @@ class IpcChannelEnd final : public ChannelEnd {
     if (why_.empty() && !is_own_ && !peer::is_on_this_node(rank_)) why_ = "its peer is on another node";
     if (id != 0 && transfer.tag >= 0 && ipc::has_segment()) enter(id);
     if (!why_.empty()) state_ = State::closed;
-  }
-
-  ~IpcChannelEnd() override {
-    if (entry_ == nullptr) return;
-    const bool is_connected = state_ == State::connected || (state_ == State::open && !close(true));
-    is_connected ? vacate(*entry_) : leave(*entry_);
   }
 
   State look(bool gives_up) noexcept override try {
@@ -177,10 +81,9 @@ class IpcChannelEnd final : public ChannelEnd {
     ChannelEntry fields;
     fields.is_send = is_send_;
     fields.bytes = transfer_.packed_buffer.bytes();
-    fields.key = next_key(id, rank_, transfer_.tag, is_send_);
+    fields.key = next_key(id, rank_, transfer_.tag, is_send_, ChannelKind::exchange);
     if (why_.empty()) describe(fields);
-    entry_ = publish(fields, why_.empty() ? PairState::open : PairState::closed);
-    if (entry_ == nullptr) why_ = "there are too many channels";
+    if (!entry_.publish(fields, why_.empty() ? PairState::open : PairState::closed)) why_ = "there are too many channels";
   }
 
   void describe(ChannelEntry& fields) try {
@@ -207,29 +110,25 @@ class IpcChannelEnd final : public ChannelEnd {
   }
 
   void look_for_other() {
-    if (has_paired_ && state_of_entry() == PairState::paired) return connected();
+    if (entry_.are_paired()) return connected();
     Segment* const segment = other_segment();
-    ChannelEntry* const other = segment != nullptr ? find_entry(*segment, entry_->key, !is_send_) : nullptr;
+    ChannelEntry* const other = segment != nullptr ? find_entry(*segment, entry_.fields().key, !is_send_) : nullptr;
     if (other == nullptr) return;
     const std::uint64_t word = other->word.load(std::memory_order_acquire);
     if (ChannelEntry::state_in(word) == PairState::closed) {
       if (close(true)) why_ = "its peer cannot use a channel";
       return;
     }
-    if (!has_paired_) pair(*segment, *other, word);
-    if (has_paired_ && state_of_entry() == PairState::paired) connected();
+    if (!entry_.has_paired()) pair(*segment, *other, word);
+    if (entry_.are_paired()) connected();
   }
 
   void pair(Segment& segment, ChannelEntry& other, std::uint64_t word) {
     bool may_come = false;
     why_ = map(segment, other, may_come);
     if (may_come) return;
-    std::uint64_t expected = ChannelEntry::with(word, PairState::open);
-    if (why_.empty()) {
-      has_paired_ = other.word.compare_exchange_strong(expected, ChannelEntry::with(word, PairState::paired));
-      if (!has_paired_) why_ = "its peer has given up";
-    }
-    if (!has_paired_) close(true);
+    if (why_.empty() && !entry_.pair(other, word)) why_ = "its peer has given up";
+    if (!entry_.has_paired()) close(true);
   }
 
   // The receiver's layout is too irregular for other processes: they write into a bounce buffer.
@@ -273,25 +172,21 @@ class IpcChannelEnd final : public ChannelEnd {
     if (!is_own_) watch_peer(rank_, place_.is_lost);
   }
 
-  PairState state_of_entry() const { return ChannelEntry::state_in(entry_->word.load(std::memory_order_acquire)); }
-
-  // False: the other end has paired this one, which has paired it. `is_sure`: this end has not.
+  // See OwnEntry::close().
   bool close(bool is_sure) {
-    std::uint64_t word = entry_->word.load(std::memory_order_acquire);
-    if (ChannelEntry::state_in(word) == PairState::paired && !(is_sure && !has_paired_)) return false;
-    if (!entry_->word.compare_exchange_strong(word, ChannelEntry::with(word, PairState::closed))) return close(is_sure);
-    state_ = State::closed;
-    return true;
+    const bool is_closed = entry_.close(is_sure);
+    if (is_closed) state_ = State::closed;
+    return is_closed;
   }
 
   Transfer& transfer_;
   const bool is_send_;
-  bool is_own_ = false, has_paired_ = false;
+  bool is_own_ = false;
   bool shares_gpu_ = false;
   int rank_ = -1;  // of the other end, in MPI_COMM_WORLD
   State state_ = State::open;
   std::string why_{};
-  ChannelEntry* entry_ = nullptr;
+  OwnEntry entry_{};
   EndPlace place_{};
   PublishedReceivePtr received_{};
   ImportPtr other_words_{};
@@ -326,10 +221,10 @@ void skip_channel(Handle request) noexcept try {
   Matcher::with(known->comm, [&](const Matcher& matcher) {
     const int rank = matcher.rank_in_world(known->peer);
     const std::uint64_t id = rank >= 0 ? matcher.id_with(rank) : 0;
-    if (id != 0) fields.key = next_key(id, rank, known->tag, known->is_send);
+    if (id != 0) fields.key = next_key(id, rank, known->tag, known->is_send, ChannelKind::exchange);
   });
   if (fields.key.comm == 0) return;
-  if (ChannelEntry* const entry = publish(fields, PairState::closed)) leave(*entry);
+  publish_closed(fields);
 } catch (...) {
   warn_fallback("a request that is started on a stream may wait for its channel in vain", caught_error().what());
 }

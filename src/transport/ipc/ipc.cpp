@@ -10,6 +10,7 @@
 #include "transport/ipc/channel.hpp"
 #include "transport/ipc/library_requests.hpp"
 #include "transport/ipc/open_matcher.hpp"
+#include "transport/ipc/partitions.hpp"
 #include "transport/ipc/publishing.hpp"
 #include "transport/ipc/put.hpp"
 #include "transport/ipc/state.hpp"
@@ -215,6 +216,9 @@ constinit const Transport ipc_transport{
     .forget_buffer = forget_buffer,
     .open_channel = open_channel,
     .skip_channel = skip_channel,
+    .open_partitioned_send = open_partitioned_send,
+    .open_partitioned_receive = open_partitioned_receive,
+    .skip_partitioned = skip_partitioned,
     .has_lost_peer = has_lost_peer,
 };
 
