@@ -10,10 +10,7 @@ namespace tempi::collective {
 namespace {
 
 using message::Message;
-using message::PartitionedEnd;
 
-// The other end makes its request later, or its process has no TEMPI.
-constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kBetweenLooks{20};  // at whether the other process lives
 
 }  // namespace
@@ -26,17 +23,12 @@ bool PartitionedRounds::start() {
 
 bool PartitionedRounds::begin_round() {
   const std::lock_guard lock(mutex_);
-  if (is_for_library_ || end() == nullptr) return false;
   ++round_;
-  way_ = Way::undecided;
   failure_.reset();
-  started_ = Clock::now();
-  next_look_ = started_ + kBetweenLooks;
-  begin();
-  may_put_ = is_same_buffer();
-  decide_way(true);
-  is_for_library_ = way_ == Way::demanded;
-  is_active_ = !is_for_library_;
+  if (end() == nullptr || demands_library_ || !end()->is_connected()) return false;
+  next_look_ = Clock::now() + kBetweenLooks;
+  way_ = begin();
+  is_active_ = way_ != Way::library;
   return is_active_;
 }
 
@@ -47,16 +39,9 @@ bool PartitionedRounds::is_same_buffer() {
   return is_same;
 }
 
-void PartitionedRounds::decide_way(bool in_call) {
-  PartitionedEnd& its = *end();
-  if (in_call && its.state() == PartitionedEnd::State::open) its.look(Clock::now() > started_ + kPatience);
-  if (its.state() == PartitionedEnd::State::connected) way_ = decide();
-  if (its.state() == PartitionedEnd::State::closed) way_ = Way::demanded;
-}
-
 void PartitionedRounds::step(bool in_call) noexcept try {
   if (!is_carried_here() || failure_) return;
-  if (way_ == Way::undecided) decide_way(in_call);
+  if (way_ == Way::waiting) way_ = way_of_receiver();
   if (way_ == Way::puts) go_on_with_puts();
   if (way_ == Way::demanded && in_call) begin_library();
 } catch (...) {
@@ -64,7 +49,7 @@ void PartitionedRounds::step(bool in_call) noexcept try {
 }
 
 void PartitionedRounds::begin_library() {
-  is_for_library_ = true;
+  demands_library_ = true;
   way_ = Way::library;
   if (library_.start_request() != MPI_SUCCESS)
     throw Error(ErrorKind::unexpected, "the library refuses to start a partitioned request");
@@ -78,13 +63,12 @@ void PartitionedRounds::go_on(bool in_call) noexcept {
 
 bool PartitionedRounds::is_pending() noexcept {
   const std::lock_guard lock(mutex_);
-  return is_carried_here() && !failure_ && (way_ != Way::puts || has_unput());
+  return is_carried_here() && !failure_ && (way_ == Way::demanded || has_unput());
 }
 
 bool PartitionedRounds::has_work_for_thread() noexcept {
   const std::lock_guard lock(mutex_);
-  return is_carried_here() && !failure_ && has_unput() && end()->state() == PartitionedEnd::State::connected &&
-         way_ != Way::demanded;
+  return is_carried_here() && !failure_ && has_unput() && way_ != Way::demanded;
 }
 
 // Makes the steps that are possible. True: the round has ended.
@@ -107,7 +91,7 @@ bool PartitionedRounds::is_complete(Message& message) noexcept {
 bool PartitionedRounds::has_lost_other() {
   if (Clock::now() < next_look_) return false;
   next_look_ = Clock::now() + kBetweenLooks;
-  return is_carried_here() && end()->state() == PartitionedEnd::State::connected && end()->is_lost();
+  return is_carried_here() && end()->is_lost();
 }
 
 bool PartitionedRounds::look(Message& message) noexcept {

@@ -1,16 +1,14 @@
 // The rounds of a partitioned request whose partitions may be put into the receive buffer (transport/ends.hpp). A round
 // is one start.
 //
-//   undecided ──▶ puts            both ends are connected, and the receiver has started the round
-//       │          └────┐         of a receive: the sender demands the library
-//       └──────────▶ demanded     one end cannot use puts
-//                       └──▶ library  the library's request is started, in an MPI call of the program
+//     waiting ──▶ puts          of a send: the receiver has started the round
+//        └───────▶ demanded ──▶ library    the other end demands the library for a round that this one began as puts
 //
 // Invariants
-//   The library's request is started only in rounds of the library. After such a round, all rounds are of the library,
-//   at both ends.
-//   Only MPI calls of the program connect the ends and call the library. The progress thread also puts partitions that
-//   are ready.
+//   The library's request is not started in a round of puts. After an end has demanded the library, all rounds are of
+//   the library, at both ends.
+//   Only MPI calls of the program look for the other end and call the library. The progress thread also puts partitions
+//   that are ready.
 #pragma once
 
 #include <chrono>
@@ -52,12 +50,13 @@ class PartitionedRounds : public message::Continuation {
   bool has_work_for_thread() noexcept;
 
  protected:
-  enum class Way : std::uint8_t { undecided, puts, demanded, library };
+  enum class Way : std::uint8_t { waiting, puts, demanded, library };
 
   // Null: the library carries all rounds.
   virtual message::PartitionedEnd* end() const = 0;
-  virtual void begin() = 0;
-  virtual Way decide() = 0;            // of a connected end
+  // The start of the round `round_`, of a connected end. `library`: it is the library's.
+  virtual Way begin() = 0;
+  virtual Way way_of_receiver() = 0;   // of a send that waits for it
   virtual void go_on_with_puts() = 0;  // throws Error
   virtual bool are_puts_complete() = 0;
   virtual bool has_unput() const { return false; }  // partitions of a send that are ready
@@ -74,23 +73,21 @@ class PartitionedRounds : public message::Continuation {
   LibraryRound& library_;
   message::Transfer transfer_;
   std::uint32_t round_ = 0;
-  Way way_ = Way::undecided;
-  bool may_put_ = true;  // in this round, as far as this end knows
+  Way way_ = Way::library;
+  bool demands_library_ = false;  // all rounds from now on
   std::optional<Error> failure_{};
 
  private:
   using Clock = std::chrono::steady_clock;
 
   bool begin_round();
-  void decide_way(bool in_call);
   void begin_library();
   bool is_complete(message::Message& message) noexcept;
   bool look(message::Message& message) noexcept;
   bool has_lost_other();
 
   bool is_active_ = false;
-  bool is_for_library_ = false;  // all rounds from now on
-  Clock::time_point started_{}, next_look_{};  // next_look_: whether the other process lives
+  Clock::time_point next_look_{};  // whether the other process lives
 };
 
 }  // namespace tempi::collective

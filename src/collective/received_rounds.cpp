@@ -12,13 +12,18 @@ ReceivedRounds::ReceivedRounds(message::Endpoint&& endpoint, device::Device& dev
     : PartitionedRounds(std::move(endpoint), device, comm, peer, tag, library), n_partitions_(n_partitions) {
   if (transfer_.transport.open_partitioned_receive != nullptr)
     end_ = transfer_.transport.open_partitioned_receive(comm, transfer_, n_partitions);
+  if (end_) end_->is_connected();  // the other end may be there
 }
 
-ReceivedRounds::Way ReceivedRounds::decide() {
+ReceivedRounds::Way ReceivedRounds::begin() {
+  const std::uint32_t first = end_->announced_round();
+  if (first == 0 || round_ < first) return Way::library;
+  demands_library_ = !is_same_buffer();
   transfer_.packed_buffer.await_earlier();  // the sender's kernels know nothing of streams of this process
+  n_arrived_ = 0;
   arrived_.assign(static_cast<std::size_t>(end_->n_sent()), false);
-  end_->report_start(round_, !may_put_);
-  return may_put_ ? Way::puts : Way::demanded;
+  end_->report_start(round_, demands_library_);
+  return demands_library_ ? Way::library : Way::puts;
 }
 
 void ReceivedRounds::go_on_with_puts() {

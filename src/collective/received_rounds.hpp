@@ -19,8 +19,8 @@ class ReceivedRounds final : public PartitionedRounds {
 
  private:
   message::PartitionedEnd* end() const override { return end_.get(); }
-  void begin() override { n_arrived_ = 0; }
-  Way decide() override;
+  Way begin() override;
+  Way way_of_receiver() override { return Way::puts; }
   void go_on_with_puts() override;
   bool are_puts_complete() override { return n_arrived_ == end_->n_sent(); }
 

@@ -12,7 +12,7 @@ namespace {
 
 using message::PartitionRun;
 
-// Puts that are ready may wait for a later call, or for the progress thread.
+// True: partitions that are ready may wait for the progress thread.
 bool may_wait() { return message::may_have_progress_thread.load() && message::wake_progress_thread(); }
 
 }  // namespace
@@ -23,21 +23,23 @@ SentRounds::SentRounds(message::Endpoint&& endpoint, device::Device& device, Han
       partitions_(static_cast<std::size_t>(n_partitions)) {
   if (transfer_.transport.open_partitioned_send != nullptr)
     end_ = transfer_.transport.open_partitioned_send(comm, transfer_, n_partitions);
+  if (end_) end_->is_connected();  // the other end may be there
 }
 
-void SentRounds::begin() {
+SentRounds::Way SentRounds::begin() {
+  if (announced_ == 0 && may_wait()) end_->announce(announced_ = round_ + 1);
+  if (announced_ == 0 || round_ < announced_) return Way::library;
   std::fill(partitions_.begin(), partitions_.end(), Partition::filling);
   n_ready_ = n_put_ = 0;
+  demands_library_ = !end_->begin(round_, is_same_buffer());
+  return demands_library_ ? Way::library : Way::waiting;
 }
 
-SentRounds::Way SentRounds::decide() {
+SentRounds::Way SentRounds::way_of_receiver() {
   using Receiver = message::PartitionedSend::Receiver;
-  switch (end_->receiver_in(round_, may_put_)) {
-    case Receiver::not_started: return Way::undecided;
-    case Receiver::by_library: return Way::demanded;
-    case Receiver::ready: break;
-  }
-  return Way::puts;
+  const Receiver found = end_->receiver();
+  if (found == Receiver::not_started) return Way::waiting;
+  return found == Receiver::ready ? Way::puts : Way::demanded;
 }
 
 bool SentRounds::are_filling(const PartitionRun& run) const {

@@ -22,8 +22,8 @@ class SentRounds final : public PartitionedRounds {
   enum class Partition : std::uint8_t { filling, ready, put };
 
   message::PartitionedEnd* end() const override { return end_.get(); }
-  void begin() override;
-  Way decide() override;
+  Way begin() override;
+  Way way_of_receiver() override;
   void go_on_with_puts() override;
   bool are_puts_complete() override;
   bool has_unput() const override { return n_ready_ > n_put_; }
@@ -35,6 +35,7 @@ class SentRounds final : public PartitionedRounds {
 
   std::vector<Partition> partitions_;
   int n_ready_ = 0, n_put_ = 0;
+  std::uint32_t announced_ = 0;  // the first round of puts
   std::unique_ptr<message::PartitionedSend> end_{};
 };
 

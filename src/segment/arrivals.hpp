@@ -7,8 +7,6 @@
 //     word: ArrivedRun{r, first, n}                       MPI_Parrived, completion: reads the next words
 //
 // Invariants
-//   A round is one start of both requests. Either the puts carry a round, or the library does. Both ends can demand the
-//   library for a round: the receiver in its StartedRound, the sender in its first ArrivedRun.
 //   The words of a round are written in order, from the first one. The receiver reads only words of the present round.
 //   When a receive gets its words, they are 0. Rounds are counted from 1.
 #pragma once
@@ -36,7 +34,7 @@ struct ArrivedRun {
   std::uint32_t round;
   std::uint16_t first, n;
 
-  static constexpr std::uint16_t kByLibrary = 0, kLost = 0xFFFF;  // in place of `n`
+  static constexpr std::uint16_t kLost = 0;  // in place of `n`
 
   std::uint64_t bits() const { return std::uint64_t{round} << 32 | std::uint64_t{first} << 16 | n; }
   static ArrivedRun of(std::uint64_t bits) {

@@ -34,6 +34,7 @@ struct ChannelEntry {
   std::int32_t n_partitions = 0;
   std::uint32_t arrivals = 0;            // of a receive, once it has marked the send as paired: in Segment::arrivals
   std::atomic<std::uint64_t> started{};  // of a receive: bits of a StartedRound
+  std::atomic<std::uint32_t> announced{}, demanded{};  // of a send: the first round of puts; the first of the library
 
   static PairState state_in(std::uint64_t word) { return static_cast<PairState>(word & 3); }
   static std::uint64_t with(std::uint64_t word, PairState state) {

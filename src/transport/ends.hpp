@@ -42,36 +42,41 @@ struct PartitionRun {
 };
 
 // One end of a partitioned message (MPI-4.1, chapter 4), at all its starts. A kernel of the sender writes partitions
-// into the receive buffer when MPI_Pready is called. A round is one start of both ends, counted from 1. One thread at a
-// time uses the object.
+// into the receive buffer when MPI_Pready is called. A round is one start of both ends, counted from 1. Rounds are the
+// library's until the sender announces a round, in the start of an earlier one: this round and all later ones are puts.
+// So the receiver knows the announcement when it starts the round, because it has completed the earlier one. One thread
+// at a time uses the object.
 class PartitionedEnd {
  public:
-  using State = ChannelEnd::State;
   virtual ~PartitionedEnd() = default;
-  // As ChannelEnd::look(). Only MPI calls of the program may call it.
-  virtual State look(bool gives_up) noexcept = 0;
-  virtual State state() const noexcept = 0;   // that look() has found last
+  // Looks for the other end, in an MPI call; never waits. True: both ends know each other.
+  virtual bool is_connected() noexcept = 0;
+  // The other functions require that the end is connected.
   virtual bool is_lost() const noexcept = 0;  // the process of the other end has ended
 };
 
-// The other functions require that the end is connected.
 class PartitionedReceive : public PartitionedEnd {
  public:
   struct Arrived {
     enum class What : std::uint8_t { nothing, partitions, by_library, lost } what = What::nothing;
     PartitionRun run{};
   };
-  virtual int n_sent() const noexcept = 0;  // partitions of the sender
+  virtual int n_sent() const noexcept = 0;                    // partitions of the sender
+  virtual std::uint32_t announced_round() const noexcept = 0;  // 0: none
+  // `is_by_library`: this end demands the library for a round of puts.
   virtual void report_start(std::uint32_t round, bool is_by_library) noexcept = 0;
-  virtual Arrived next_arrived() noexcept = 0;  // after report_start()
+  // After report_start(). "By library": the sender demands the library.
+  virtual Arrived next_arrived() noexcept = 0;
 };
 
 class PartitionedSend : public PartitionedEnd {
  public:
   enum class Receiver : std::uint8_t { not_started, ready, by_library };
-  // "By library" is the answer if one end demands the library; the receiver finds it, too. `may_put` is false: this end
-  // demands it. Call it until the answer is another one than "not started", and not again in the round.
-  virtual Receiver receiver_in(std::uint32_t round, bool may_put) noexcept = 0;
+  virtual void announce(std::uint32_t round) noexcept = 0;
+  // The start of a round of puts. False: this end demands the library, because it does not reach the receive buffer, or
+  // because `may_put` is false.
+  virtual bool begin(std::uint32_t round, bool may_put) noexcept = 0;
+  virtual Receiver receiver() noexcept = 0;  // in this round
   // The receiver is ready. After a failure of the GPU, it writes the partitions again, and waits. If this fails, too, it
   // throws, and the receiver knows that the partitions are lost.
   virtual void put(const std::vector<PartitionRun>& runs) = 0;

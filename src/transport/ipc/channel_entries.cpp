@@ -68,6 +68,8 @@ ChannelEntry* publish(const ChannelEntry& fields, PairState state) {
     entry.words_address = fields.words_address;
     entry.n_partitions = fields.n_partitions;
     entry.started.store(0, std::memory_order_relaxed);
+    entry.announced.store(0, std::memory_order_relaxed);
+    entry.demanded.store(0, std::memory_order_relaxed);
     entry.word.store(++ends().n_entries << 2 | static_cast<std::uint64_t>(state), std::memory_order_release);
     own.channel_hashes[i].store(hash_of(fields.key, fields.is_send), std::memory_order_release);
     return &entry;

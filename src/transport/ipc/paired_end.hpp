@@ -17,19 +17,15 @@ inline constexpr int kMostPartitions = 4096;
 template <class Interface>
 class PairedEnd : public Interface {
  public:
-  using State = PartitionedEnd::State;
-
-  State look(bool gives_up) noexcept final try {
-    if (state_ != State::open) return state_;
-    look_for_other();
-    if (state_ == State::open && gives_up && entry_.close(false)) state_ = State::closed;
-    return state_;
+  bool is_connected() noexcept final try {
+    if (!is_connected_ && !is_closed_) look_for_other();
+    return is_connected_;
   } catch (...) {
     warn_fallback("a partitioned message is packed", caught_error().what());
-    return close();
+    close();
+    return false;
   }
 
-  State state() const noexcept final { return state_; }
   bool is_lost() const noexcept final { return !is_own_ && !ipc::is_alive(ipc::own_job(), rank_); }
 
  protected:
@@ -44,7 +40,8 @@ class PairedEnd : public Interface {
   }
 
   void publish(bool is_open) {
-    if (!entry_.publish(fields_, is_open ? ipc::PairState::open : ipc::PairState::closed) || !is_open) state_ = State::closed;
+    const bool has_room = entry_.publish(fields_, is_open ? ipc::PairState::open : ipc::PairState::closed);
+    is_closed_ = !is_open || !has_room;
   }
 
   bool can_reach() const {
@@ -57,11 +54,11 @@ class PairedEnd : public Interface {
   // Prepares what this end needs of the other one.
   virtual Use prepare(ipc::Segment& segment, ipc::ChannelEntry& other) = 0;
 
-  virtual void connected() {}
+  virtual void connected(ipc::Segment& segment, ipc::ChannelEntry& other) = 0;
 
-  State close() {
+  void close() {
     entry_.close(true);
-    return state_ = State::closed;
+    is_closed_ = true;
   }
 
   // Null: its process has none yet.
@@ -76,9 +73,9 @@ class PairedEnd : public Interface {
     const std::uint64_t word = other->word.load(std::memory_order_acquire);
     if (ipc::ChannelEntry::state_in(word) == ipc::PairState::closed) close();
     else if (!entry_.has_paired()) pair(*segment, *other, word);
-    if (state_ != State::open || !entry_.are_paired()) return;
-    connected();
-    state_ = State::connected;
+    if (is_closed_ || !entry_.are_paired()) return;
+    connected(*segment, *other);
+    is_connected_ = true;
   }
 
   void pair(ipc::Segment& segment, ipc::ChannelEntry& other, std::uint64_t word) {
@@ -89,7 +86,7 @@ class PairedEnd : public Interface {
   Transfer& transfer_;
   const int rank_;  // of the other end, in MPI_COMM_WORLD
   const bool is_own_;
-  State state_ = State::open;
+  bool is_connected_ = false, is_closed_ = false;
   ipc::ChannelEntry fields_{};
   OwnEntry entry_{};
 };

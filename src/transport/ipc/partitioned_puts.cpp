@@ -73,16 +73,23 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
     publish(can_reach());
   }
 
-  Receiver receiver_in(std::uint32_t round, bool may_put) noexcept override {
+  void announce(std::uint32_t round) noexcept override {
+    entry_.fields().announced.store(round, std::memory_order_release);
+  }
+
+  bool begin(std::uint32_t round, bool may_put) noexcept override {
     round_ = round;
     n_words_ = 0;
+    if (may_put && imported_.hold()) return true;
+    entry_.fields().demanded.store(round, std::memory_order_release);
+    return false;
+  }
+
+  Receiver receiver() noexcept override {
     if (other_->word.load(std::memory_order_acquire) != other_word_) return Receiver::not_started;
     const StartedRound started = StartedRound::of(other_->started.load(std::memory_order_acquire));
-    if (started.round != round) return Receiver::not_started;
-    if (started.is_by_library) return Receiver::by_library;
-    if (may_put && imported_.hold()) return Receiver::ready;
-    word(0).store(ArrivedRun{round, 0, ArrivedRun::kByLibrary}.bits(), std::memory_order_release);
-    return Receiver::by_library;
+    if (started.round != round_) return Receiver::not_started;
+    return started.is_by_library ? Receiver::by_library : Receiver::ready;
   }
 
   void put(const std::vector<PartitionRun>& runs) override {
@@ -194,8 +201,6 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
     imported_ = std::move(reached->imported);
     if (!moves_->are_complete()) return Use::never;
     PinnedArrivals::pin(device::Scope(device(), sender().context), segment);
-    other_ = &other;
-    segment_ = &segment;
     return Use::ready;
   }
 
@@ -212,15 +217,16 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
     return reached;
   }
 
-  void connected() override {
-    words_ = &segment_->arrivals[other_->arrivals];
-    other_word_ = other_->word.load(std::memory_order_acquire);
+  void connected(Segment& segment, ChannelEntry& other) override {
+    imported_.let_go();
+    other_ = &other;
+    other_word_ = other.word.load(std::memory_order_acquire);
+    words_ = &segment.arrivals[other.arrivals];
   }
 
   std::optional<PartitionMoves> moves_{};
   Mappings imported_{};
-  Segment* segment_ = nullptr;
-  ChannelEntry* other_ = nullptr;  // of the receive
+  const ChannelEntry* other_ = nullptr;  // of the receive
   std::uint64_t other_word_ = 0;   // differs when the entry is used again
   std::atomic<std::uint64_t>* words_ = nullptr;
   std::uint32_t round_ = 0;

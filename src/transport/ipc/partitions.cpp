@@ -37,6 +37,7 @@ class ReceivingEnd final : public PairedEnd<PartitionedReceive> {
   }
 
   int n_sent() const noexcept override { return n_sent_; }
+  std::uint32_t announced_round() const noexcept override { return other_->announced.load(std::memory_order_acquire); }
 
   void report_start(std::uint32_t round, bool is_by_library) noexcept override {
     round_ = round;
@@ -48,8 +49,7 @@ class ReceivingEnd final : public PairedEnd<PartitionedReceive> {
     if (n_read_ == n_sent_) return {};
     const auto& word = OwnSegment::own().segment().arrivals[*arrivals_ + static_cast<std::uint32_t>(n_read_)];
     const ArrivedRun run = ArrivedRun::of(word.load(std::memory_order_acquire));
-    if (run.round != round_) return {};
-    if (run.n == ArrivedRun::kByLibrary) return {Arrived::What::by_library};
+    if (run.round != round_) return {is_demanded() ? Arrived::What::by_library : Arrived::What::nothing};
     if (run.n == ArrivedRun::kLost) return {Arrived::What::lost};
     ++n_read_;
     return {Arrived::What::partitions, {run.first, run.n}};
@@ -75,7 +75,15 @@ class ReceivingEnd final : public PairedEnd<PartitionedReceive> {
     return Use::ready;
   }
 
+  void connected(Segment&, ChannelEntry& other) override { other_ = &other; }
+
+  bool is_demanded() const {
+    const std::uint32_t first = other_->demanded.load(std::memory_order_acquire);
+    return first != 0 && first <= round_;
+  }
+
   PublishedReceivePtr received_{};
+  const ChannelEntry* other_ = nullptr;  // of the send
   std::optional<std::uint32_t> arrivals_{};
   int n_sent_ = 0, n_read_ = 0;
   std::uint32_t round_ = 0;
