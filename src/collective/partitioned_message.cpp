@@ -58,10 +58,9 @@ void Partitioned::open_rounds(Handle request) {
   message::Endpoint endpoint{direction_, prepared_, n_ * count_, end_, staged_.strategy()};
   endpoint.is_bare = endpoint.may_be_direct = true;
   endpoint.end.place = pack::locate(end_, endpoint.count, device_);
-  if (is_sent()) sent_rounds_ = std::make_unique<SentRounds>(std::move(endpoint), device_, comm_, peer_, tag_, n_, *this);
-  else
-    received_rounds_ =
-        std::make_unique<ReceivedRounds>(std::move(endpoint), device_, comm_, peer_, tag_, n_, *this);
+  if (is_sent())
+    sent_rounds_ = std::make_unique<SentRounds>(std::move(endpoint), device_, comm_, peer_, tag_, n_, *this);
+  else received_rounds_ = std::make_unique<ReceivedRounds>(std::move(endpoint), device_, comm_, peer_, tag_, n_, *this);
 }
 
 int Partitioned::start(Message& message) noexcept try {

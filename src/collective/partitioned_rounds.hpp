@@ -59,8 +59,8 @@ class PartitionedRounds : public message::Continuation {
   virtual Way way_of_receiver() = 0;   // of a send that waits for it
   virtual void go_on_with_puts() = 0;  // throws Error
   virtual bool are_puts_complete() = 0;
-  virtual bool has_unput() const { return false; }  // partitions of a send that are ready
-  virtual void make_library_ready() {}              // the same partitions
+  virtual bool has_unput() const { return false; }   // partitions of a send that are ready
+  virtual void make_library_ready() {}               // the same partitions
   virtual bool needs_other() const { return true; }  // steps of the other process
 
   bool is_carried_here() const { return is_active_ && way_ != Way::library; }

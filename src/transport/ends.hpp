@@ -61,7 +61,7 @@ class PartitionedReceive : public PartitionedEnd {
     enum class What : std::uint8_t { nothing, partitions, by_library, lost } what = What::nothing;
     PartitionRun run{};
   };
-  virtual int n_sent() const noexcept = 0;                    // partitions of the sender
+  virtual int n_sent() const noexcept = 0;                     // partitions of the sender
   virtual std::uint32_t announced_round() const noexcept = 0;  // 0: none
   // `is_by_library`: this end demands the library for a round of puts.
   virtual void report_start(std::uint32_t round, bool is_by_library) noexcept = 0;

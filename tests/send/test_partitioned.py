@@ -71,7 +71,9 @@ def test_threads_make_partitions_ready(ranks, thread_multiple, kind, way):
 
 @needs.fake_device("failures on demand")
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("step", ["pinned:1", "pinned:2", "launch:1", "finish:1", "launch:3", "write:1", "query:1", "map:1"])
+@pytest.mark.parametrize(
+    "step", ["pinned:1", "pinned:2", "launch:1", "finish:1", "launch:3", "write:1", "query:1", "map:1"]
+)
 def test_a_failing_gpu(step, way):
     with Ranks(2, {**WAYS[way], "TEMPI_FAKE_FAIL": step}) as job:
         job.call(worker.partitions_arrive_one_by_one, "device")

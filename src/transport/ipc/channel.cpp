@@ -83,7 +83,8 @@ class IpcChannelEnd final : public ChannelEnd {
     fields.bytes = transfer_.packed_buffer.bytes();
     fields.key = next_key(id, rank_, transfer_.tag, is_send_, ChannelKind::exchange);
     if (why_.empty()) describe(fields);
-    if (!entry_.publish(fields, why_.empty() ? PairState::open : PairState::closed)) why_ = "there are too many channels";
+    if (!entry_.publish(fields, why_.empty() ? PairState::open : PairState::closed))
+      why_ = "there are too many channels";
   }
 
   void describe(ChannelEntry& fields) try {

@@ -63,7 +63,8 @@ std::optional<PartitionMove> PartitionMoves::find(const PartitionRun& run) {
 
 PartitionMoves::Placed PartitionMoves::place(const PartitionRun& run) {
   const std::int64_t bytes = sent_.bytes() / n_partitions_;
-  std::optional<Boxes> received = datatype::bytes_between(target_.boxes, run.first * bytes, (run.first + run.n) * bytes);
+  std::optional<Boxes> received =
+      datatype::bytes_between(target_.boxes, run.first * bytes, (run.first + run.n) * bytes);
   if (!received || received->empty()) return {nullptr, 0};
   const std::int64_t shift = received->front().src_offset;
   for (Box& box : *received) box.src_offset -= shift;
@@ -79,8 +80,8 @@ ComposedLayoutPtr PartitionMoves::composed_for(const PartitionRun& run, Boxes re
   const auto known = std::find_if(composed_.begin(), composed_.end(), is_it);
   if (known != composed_.end()) return *known;
   if (composed_.size() >= kMostComposed) composed_.clear();
-  return composed_.emplace_back(std::make_shared<ComposedLayout>(from, LayoutName{}, MovedBuffer{},
-                                                                 std::move(received), datatype::Ends::cut));
+  return composed_.emplace_back(
+      std::make_shared<ComposedLayout>(from, LayoutName{}, MovedBuffer{}, std::move(received), datatype::Ends::cut));
 }
 
 }  // namespace tempi::message

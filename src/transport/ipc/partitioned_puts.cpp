@@ -57,7 +57,8 @@ std::optional<Reached> reach_own(const ipc::Slot& slot, const device::Location& 
   const auto& received = *static_cast<const PublishedReceive*>(slot.own);
   if (received.end.place.first.context != sender.context) return {};
   const BufferLayout layout{received.prepared, received.count, received.end.extent};
-  return Reached{{layout.boxes(), slot.address, received.end.place.first}};
+  const auto address = reinterpret_cast<std::uintptr_t>(received.end.address);
+  return Reached{{layout.boxes(), address, received.end.place.first}};
 }
 
 struct PutPartitions {
@@ -227,7 +228,7 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
   std::optional<PartitionMoves> moves_{};
   Mappings imported_{};
   const ChannelEntry* other_ = nullptr;  // of the receive
-  std::uint64_t other_word_ = 0;   // differs when the entry is used again
+  std::uint64_t other_word_ = 0;         // differs when the entry is used again
   std::atomic<std::uint64_t>* words_ = nullptr;
   std::uint32_t round_ = 0;
   std::size_t n_words_ = 0;  // of this round
