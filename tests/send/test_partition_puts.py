@@ -89,6 +89,10 @@ def test_a_receiver_that_starts_late(pair):
     pair.call(worker.sender_computes)
 
 
+def test_a_request_that_is_freed(pair):
+    pair.call(worker.sender_frees_its_request, vector_pair())
+
+
 def test_wrong_partitions(pair):
     pair.call(worker.errors, vector_pair())
 
