@@ -104,7 +104,7 @@ void bind_box(py::module_& module) {
     return composed(sent, received, is_cut ? Ends::cut : Ends::whole);
   };
   module.def("composed", compose, py::arg("sent"), py::arg("received"), py::arg("is_cut") = false);
-  module.def("first_bytes", first_bytes, py::arg("boxes"), py::arg("bytes"));
+  module.def("bytes_between", bytes_between, py::arg("boxes"), py::arg("begin"), py::arg("end"));
 }
 
 }  // namespace

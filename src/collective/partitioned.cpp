@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "mpi/handle.hpp"
 #include "request/progress.hpp"
 #include "transfer/endpoint.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -24,7 +27,8 @@ namespace {
 using message::ManagedRequests;
 using message::Message;
 using message::MessagePtr;
-using message::MessageState;
+using message::PartitionRun;
+using Runs = std::span<const PartitionRun>;
 
 // By their requests: a call that waits for one has taken its message out of ManagedRequests. The library uses a handle
 // again when the request is freed.
@@ -67,9 +71,30 @@ Argument argument_of(const Partitions& given) {
   if (__builtin_mul_overflow(given.count, given.n, &count)) throw LeftToLibrary{};
   Argument whole = buffer_of(given.buffer, count, given.type);
   whole.n_blocks = 1;
-  whole.roles.usual = given.direction == pack::Direction::pack ? kRead : kWritten;
+  whole.roles.usual = given.is_sent() ? kRead : kWritten;
   whole.stays_on_host = true;
   return whole;
+}
+
+// A kernel of the sender may write the partitions into the receive buffer, as far as this end knows.
+bool may_be_put(const Partitions& given, const KnownType& type) {
+  const pack::Repeat all{given.n * given.count, type.extent};
+  const message::Shape shape{device::MemoryKind::device,
+                             pack::is_plain_copy(*type.plan, all),
+                             message::features_of(*type.plan, all),
+                             type.plan->traffic.is_indexed,
+                             given.comm,
+                             given.peer,
+                             type.is_moved_wrongly};
+  return message::has_transport() && message::choose(shape).may_be_direct;
+}
+
+// The library carries the request, which counts in the pairing.
+void note_librarys(const Partitions& given) noexcept {
+  if (!message::has_transport() || given.peer < 0) return;
+  const message::Transport& transport = message::transport_to(given.comm, given.peer);
+  if (transport.skip_partitioned != nullptr)
+    transport.skip_partitioned(given.comm, given.peer, given.tag, given.is_sent());
 }
 
 using OverBuffer = FunctionRef<int(const void* buffer, Handle type)>;
@@ -79,7 +104,8 @@ int init(const Partitions& given, device::Device& device, OverBuffer library) {
   const Argument whole = argument_of(given);
   if (!needs_staging(whole, given.comm, &device)) throw LeftToLibrary{};
   auto message = make_recycled<Message>(given.real, given.comm, message::Lifetime::programs);
-  const auto made = std::make_shared<Partitioned>(given, whole, resolve(given.type, given.comm), *message, device);
+  const KnownType& type = resolve(given.type, given.comm);
+  const auto made = std::make_shared<Partitioned>(given, whole, type, *message, device);
   message->hook = made;
   store_handle(given.request, request_null());
   const GivenArgument& given_argument = made->staged().given_argument();
@@ -88,22 +114,34 @@ int init(const Partitions& given, device::Device& device, OverBuffer library) {
   if (!is_made(code, message->request)) return code;
   count_call(given.function, message::outcome_of(made->staged().strategy()),
              static_cast<std::uint64_t>(made->staged().bytes()));
+  if (may_be_put(given, type)) made->open_rounds(message->request);
+  else note_librarys(given);
   all().add(message->request, made);
   ManagedRequests::get().manage(message);
   return code;
 }
 
-// Packs the runs that `pack` names, then tells the library.
-template <class Pack>
-int make_ready_packed(Handle request, const Pack& pack, FunctionRef<int()> library) noexcept {
-  const PartitionedPtr sent = all().find(request);
+// Packs the partitions, then tells the library.
+int make_ready_packed(const PartitionedPtr& sent, Runs runs, FunctionRef<int()> library) {
+  if (!sent) device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
+  for (const PartitionRun& run : runs) {
+    const int last = run.first + run.n - 1;
+    if (sent && run.n > 0 && sent->has(run.first) && sent->has(last)) sent->move(run.first, last);
+  }
+  return library();
+}
+
+int make_ready(Handle request, Runs runs, FunctionRef<int()> library) noexcept {
+  PartitionedPtr sent = all().find(request);
+  if (sent && !sent->is_sent()) sent = nullptr;
   try {
-    if (sent && sent->is_sent()) pack(*sent);
-    else device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
+    SentRounds* const rounds = sent ? sent->sent_rounds() : nullptr;
+    const std::optional<int> code = rounds != nullptr ? rounds->make_ready(runs) : std::nullopt;
+    if (!code) return make_ready_packed(sent, runs, library);
+    return *code == MPI_SUCCESS ? MPI_SUCCESS : raise(sent->comm(), *code);
   } catch (...) {
     return raise(sent ? sent->comm() : comm_self(), caught_error());
   }
-  return library();
 }
 
 }  // namespace
@@ -119,23 +157,20 @@ int init_partitioned(const Partitions& given, OverBuffer library) noexcept {
     return raise(given.comm, caught_error());
   }
   count_call(given.function, Outcome::passed_faster);
-  return library(given.buffer, given.type);
+  const int code = library(given.buffer, given.type);
+  if (code == MPI_SUCCESS) note_librarys(given);
+  return code;
 }
 
 int make_ready(Handle request, int first, int last, FunctionRef<int()> library) noexcept {
-  const auto pack = [&](const Partitioned& sent) {
-    if (sent.has(first) && sent.has(last) && first <= last) sent.move(first, last);
-  };
-  return make_ready_packed(request, pack, library);
+  const PartitionRun run{first, last - first + 1};
+  return make_ready(request, {&run, 1}, library);
 }
 
 int make_ready(Handle request, int n, const int* partitions, FunctionRef<int()> library) noexcept {
-  const auto pack = [&](const Partitioned& sent) {
-    for (int i = 0; i < n; ++i) {
-      if (sent.has(partitions[i])) sent.move(partitions[i], partitions[i]);
-    }
-  };
-  return make_ready_packed(request, pack, library);
+  std::vector<PartitionRun> runs;
+  for (int i = 0; partitions != nullptr && i < n; ++i) runs.push_back({partitions[i], 1});
+  return make_ready(request, runs, library);
 }
 
 int has_arrived(Handle request, int partition, int* flag, FunctionRef<int()> library) noexcept {
@@ -143,6 +178,11 @@ int has_arrived(Handle request, int partition, int* flag, FunctionRef<int()> lib
   if (!received || received->is_sent() || !received->has(partition)) return library();
   *flag = received->is_unpacked(partition) ? 1 : 0;
   if (*flag != 0) return MPI_SUCCESS;
+  ReceivedRounds* const rounds = received->received_rounds();
+  if (const auto is_put = rounds != nullptr ? rounds->has_arrived(partition) : std::nullopt) {
+    *flag = *is_put ? 1 : 0;
+    return MPI_SUCCESS;
+  }
   try {
     const int code = library();
     if (code != MPI_SUCCESS) return code;

@@ -1,10 +1,13 @@
-// Partitioned messages (MPI-4.1, chapter 4). The library gets packed bytes in host memory, never GPU memory. MPI_Pready
-// packs a partition on the calling thread. The first MPI_Parrived that finds the partition unpacks it, or the
-// completion of the message unpacks all.
+// Partitioned messages (MPI-4.1, chapter 4) of GPU memory. They travel in one of two ways:
+//   puts     between GPUs of a node: a kernel of the sender writes a partition into the receive buffer when MPI_Pready is
+//            called (partitioned_rounds.hpp). The library's request is not started
+//   library  the library gets packed bytes in host memory. MPI_Pready packs a partition on the calling thread. The first
+//            MPI_Parrived that finds the partition unpacks it, or the completion of the message unpacks all
 //
 // Glossary
 //   partition  `count` elements of the buffer; the other end may divide the message into another number of partitions
 //   run        consecutive partitions: one transfer
+//   round      one start of the request
 //
 // Invariants
 //   The packed bytes have one place during the life of the request. TEMPI tells the library that a partition is ready
@@ -26,9 +29,11 @@ struct Partitions {
   int n;
   Count count;
   Handle type;
-  int peer;
+  int peer, tag;
   Handle comm;
   void* request;
+
+  bool is_sent() const { return direction == pack::Direction::pack; }
 };
 
 // `library` makes the request over a buffer.

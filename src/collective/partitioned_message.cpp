@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "collective/partitioned_work.hpp"
 #include "device/stream_order.hpp"
+#include "mpi/errors.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -31,6 +33,8 @@ Partitioned::Partitioned(const Partitions& given, const Argument& whole, const K
       comm_(given.comm),
       direction_(given.direction),
       n_(given.n),
+      peer_(given.peer),
+      tag_(given.tag),
       count_(given.count),
       prepared_(type.prepared),
       end_(pack::laid_out_end(prepared_->plan.layout, given.buffer, type.extent)),
@@ -41,12 +45,60 @@ Partitioned::Partitioned(const Partitions& given, const Argument& whole, const K
   set_all(Bytes::unpacked);
 }
 
-int Partitioned::start(Message& message) noexcept {
+Partitioned::~Partitioned() {
+  if (PartitionedRounds* const all = rounds()) PartitionedWork::get().forget(*all);
+}
+
+PartitionedRounds* Partitioned::rounds() const {
+  return is_sent() ? static_cast<PartitionedRounds*>(sent_rounds_.get()) : received_rounds_.get();
+}
+
+void Partitioned::open_rounds(Handle request) {
+  request_ = request;
+  message::Endpoint endpoint{direction_, prepared_, n_ * count_, end_, staged_.strategy()};
+  endpoint.is_bare = endpoint.may_be_direct = true;
+  endpoint.end.place = pack::locate(end_, endpoint.count, device_);
+  if (is_sent())
+    sent_rounds_ = std::make_unique<SentRounds>(std::move(endpoint), device_, comm_, peer_, tag_, n_, *this);
+  else received_rounds_ = std::make_unique<ReceivedRounds>(std::move(endpoint), device_, comm_, peer_, tag_, n_, *this);
+}
+
+int Partitioned::start(Message& message) noexcept try {
   set_all(Bytes::packed);
+  if (PartitionedRounds* const all = rounds(); all != nullptr && all->start()) {
+    message.continuation = std::shared_ptr<message::Continuation>(LibraryRound::shared_from_this(), all);
+    message.state.become(MessageState::replaced);
+    return MPI_SUCCESS;
+  }
   const int code = message.mpi.MPI_Start(&message.request);
   if (code == MPI_SUCCESS) message.state.become(MessageState::started);
   else set_all(Bytes::unpacked);
   return code;
+} catch (...) {
+  set_all(Bytes::unpacked);
+  return raise(comm_, caught_error());
+}
+
+int Partitioned::start_request() { return real_.MPI_Start(&request_); }
+
+void Partitioned::make_ready(int first, int last) {
+  move(first, last);
+  real_.MPI_Pready_range(first, last, request_);
+}
+
+bool Partitioned::has_ended(int& code) {
+  int flag = 0;
+  code = real_.MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
+  if (code != MPI_SUCCESS || !flag) return code != MPI_SUCCESS;
+  if (!is_sent()) unpack(begin_rest());
+  return true;
+}
+
+void Partitioned::tell_status(MPI_Status& status) const noexcept {
+  if (is_sent()) return;
+  status.MPI_SOURCE = peer_;
+  status.MPI_TAG = tag_;
+  real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), n_ * count_ * end_.layout->size);
 }
 
 void Partitioned::move(int first, int last) const {
@@ -73,21 +125,37 @@ bool Partitioned::unpacks_early(int partition) {
 }
 
 bool Partitioned::begins_unpacking(Message& message) noexcept {
+  std::vector<int> begun = begin_rest();
+  if (begun.size() == bytes_.size()) return true;
+  try {
+    unpack(begun);
+  } catch (...) {
+    message.failure.emplace(caught_error());
+  }
+  return false;
+}
+
+std::vector<int> Partitioned::begin_rest() {
   std::vector<int> begun;
   for (int i = 0; i < n_; ++i) {
     if (is_begun_here(i) || is_begun_again(i)) begun.push_back(i);
   }
-  if (begun.size() == bytes_.size()) return true;
+  return begun;
+}
+
+// Partitions whose unpacking fails count as unpacked: the program is told.
+void Partitioned::unpack(const std::vector<int>& begun) {
+  std::optional<Error> failure;
   for (std::size_t i = 0, next = 0; i < begun.size(); i = next) {
     for (next = i + 1; next < begun.size() && begun[next] == begun[next - 1] + 1;) ++next;
     try {
       move(begun[i], begun[next - 1]);
     } catch (...) {
-      message.failure.emplace(caught_error());
+      failure.emplace(caught_error());
     }
   }
   for (const int one : begun) set(one, Bytes::unpacked);
-  return false;
+  if (failure) throw Error(*failure);
 }
 
 bool Partitioned::is_begun_again(int partition) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "collective/partitioned.hpp"
+#include "collective/received_rounds.hpp"
+#include "collective/sent_rounds.hpp"
 #include "collective/stage.hpp"
 #include "mpi_config.h"
 
@@ -16,14 +18,20 @@ namespace tempi::collective {
 // receiver. It checks one too many if the sender has fewer.
 inline constexpr bool kArrivalsAreInexact = TEMPI_MPI_ABI_OPENMPI;
 
-class Partitioned final : public message::CompletionHook {
+class Partitioned final : public message::CompletionHook, public LibraryRound {
  public:
   Partitioned(const Partitions& given, const Argument& whole, const KnownType& type, message::Message& message,
               device::Device& device);
+  ~Partitioned() override;
+  // After the library has made the request. Requests are numbered in the order of these calls.
+  void open_rounds(Handle request);
 
   const StagedArgument& staged() const { return staged_; }
   Handle comm() const { return comm_; }
   bool is_sent() const { return direction_ == pack::Direction::pack; }
+  // Null: the library carries the partitions.
+  SentRounds* sent_rounds() const { return sent_rounds_.get(); }
+  ReceivedRounds* received_rounds() const { return received_rounds_.get(); }
   bool has(int partition) const { return partition >= 0 && partition < n_; }
 
   int start(message::Message& message) noexcept override;
@@ -42,9 +50,16 @@ class Partitioned final : public message::CompletionHook {
   // True: no partition was unpacked before, so the whole message can be unpacked, together with other messages.
   bool begins_unpacking(message::Message& message) noexcept override;
   void unpacked() noexcept override { set_all(Bytes::unpacked); }
+  void tell_status(MPI_Status& status) const noexcept override;
   void await_unpacked() noexcept override {
     for (auto& one : bytes_) one.wait(Bytes::being_unpacked, std::memory_order_acquire);
   }
+
+  // Of a round of the library.
+  int start_request() override;
+  void make_ready(int first, int last) override;
+  bool has_ended(int& code) override;
+  void note_end() noexcept override { set_all(Bytes::unpacked); }
 
  private:
   // Of a partition that is received.
@@ -55,6 +70,9 @@ class Partitioned final : public message::CompletionHook {
     Bytes packed = Bytes::packed;
     return at(partition).compare_exchange_strong(packed, Bytes::being_unpacked, std::memory_order_acquire);
   }
+  PartitionedRounds* rounds() const;
+  std::vector<int> begin_rest();
+  void unpack(const std::vector<int>& begun);
   // More of it has arrived since it was unpacked.
   bool is_begun_again(int partition);
   std::uint64_t digest(int partition) const;
@@ -69,7 +87,7 @@ class Partitioned final : public message::CompletionHook {
   const Real& real_;
   const Handle comm_;
   const pack::Direction direction_;
-  const int n_;
+  const int n_, peer_, tag_;
   const Count count_;
   const pack::PreparedPtr prepared_;
   const pack::End end_;
@@ -77,6 +95,9 @@ class Partitioned final : public message::CompletionHook {
   const StagedArgument staged_;
   std::vector<std::atomic<Bytes>> bytes_;
   std::vector<std::uint64_t> digests_;  // of partitions as they were unpacked early
+  Handle request_ = 0;                  // of the library
+  std::unique_ptr<SentRounds> sent_rounds_{};
+  std::unique_ptr<ReceivedRounds> received_rounds_{};
 };
 using PartitionedPtr = std::shared_ptr<Partitioned>;
 

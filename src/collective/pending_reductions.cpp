@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "collective/pending_work.hpp"
 #include "request/progress_mode.hpp"
-#include "request/progress_thread.hpp"
 
 namespace tempi::collective {
 
@@ -13,18 +13,15 @@ PendingReductions& PendingReductions::get() {
   return all;
 }
 
-const message::CollectiveWork PendingReductions::kWork{&PendingReductions::go_on, &PendingReductions::advance,
-                                                       &PendingReductions::is_left, &PendingReductions::n_go_on};
-
 void PendingReductions::add(std::shared_ptr<PendingReduction> begun) {
-  message::collective_work.store(&kWork, std::memory_order_release);
+  begin_pending_work(false);
   {
     const std::lock_guard lock(mutex_);
     all_.push_back(std::move(begun));
     n_.store(all_.size(), std::memory_order_release);
   }
   go_on();
-  if (is_left() && message::may_have_progress_thread.load()) message::wake_progress_thread();
+  if (is_left()) begin_pending_work(true);
 }
 
 // True: a step was made.

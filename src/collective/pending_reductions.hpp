@@ -11,7 +11,6 @@
 
 #include "base/mutex.hpp"
 #include "collective/pending_reduction.hpp"
-#include "request/collective_work.hpp"
 
 namespace tempi::collective {
 
@@ -25,11 +24,12 @@ class PendingReductions {
     if (n_.load(std::memory_order_acquire) != 0) get().go_on_with_all();
   }
 
- private:
-  static const message::CollectiveWork kWork;
+  // As the functions of CollectiveWork.
   static bool advance() noexcept;
   static bool is_left() noexcept;
   static std::uint64_t n_go_on() noexcept { return n_go_on_.load(std::memory_order_relaxed); }
+
+ private:
   void go_on_with_all() noexcept;
   void call_library_in_turn() noexcept;
   std::shared_ptr<PendingReduction> next_for_library() noexcept;

@@ -1,4 +1,5 @@
-// The first bytes of a layout, in type-map order: the bytes that a message fills if it is shorter than its receive.
+// Some consecutive bytes of a layout, in type-map order: those that a message fills if it is shorter than its receive,
+// or those of a partition.
 //
 // Example: the first 20 bytes of {4 x 8 bytes, stride 16 to 8} are {2 x 8 bytes, stride 16 to 8} and
 //   {4 bytes, 32 to 16}.
@@ -10,7 +11,12 @@
 
 namespace tempi::datatype {
 
-// Of boxes written for packing: those of the packed bytes [0, bytes). Nothing if that takes many boxes.
-std::optional<Boxes> first_bytes(const Boxes& boxes, std::int64_t bytes);
+// Of boxes written for packing: those of the packed bytes [begin, end), whose first packed byte becomes 0. Nothing if
+// that takes many boxes.
+std::optional<Boxes> bytes_between(const Boxes& boxes, std::int64_t begin, std::int64_t end);
+
+inline std::optional<Boxes> first_bytes(const Boxes& boxes, std::int64_t bytes) {
+  return bytes_between(boxes, 0, bytes);
+}
 
 }  // namespace tempi::datatype

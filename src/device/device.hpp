@@ -205,6 +205,7 @@ class Device {
   virtual void leave(Context context) noexcept = 0;
   virtual void launch(const Kernel& kernel, Grid grid, const void* params) = 0;
   virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;
+  virtual void write_word(std::uint64_t* word, std::uint64_t value) = 0;
   virtual void finish() = 0;
   virtual MarkPtr mark() = 0;
   virtual MarkPtr mark_for_cpu() { return mark(); }
@@ -249,6 +250,8 @@ class Scope {
   void launch(const Kernel& kernel, Grid grid, const void* params) const { device_.launch(kernel, grid, params); }
   // Pageable memory on one side needs device or managed memory on the other. (CUDA refuses two pageable ones.)
   void copy(void* dst, const void* src, std::size_t bytes) const { device_.copy(dst, src, bytes); }
+  // Writes a word in pinned memory. Who sees the value also sees all that was written by the work queued before.
+  void write_word(std::uint64_t* word, std::uint64_t value) const { device_.write_word(word, value); }
   // A graph of the program is being captured from the stream: kernels and copies become parts of it; finish(), marks
   // and wait_for() are not allowed, and would end the capture.
   bool is_capturing() const { return device_.is_capturing(); }

@@ -22,7 +22,7 @@ TEMPI_ENTRY(MPI_Psend_init,
             (const void* buffer, int partitions, Count count, Handle datatype, int destination, int tag, Handle comm,
              Handle info, void* request),
             init_partitioned({real, Function::MPI_Psend_init, pack::Direction::pack, buffer, partitions, count,
-                              datatype, destination, comm, request},
+                              datatype, destination, tag, comm, request},
                              [&](const void* given, Handle type) {
                                return call_if_there(real.MPI_Psend_init, given, partitions, count, type, destination,
                                                     tag, comm, info, request);
@@ -31,7 +31,7 @@ TEMPI_ENTRY(MPI_Precv_init,
             (void* buffer, int partitions, Count count, Handle datatype, int source, int tag, Handle comm, Handle info,
              void* request),
             init_partitioned({real, Function::MPI_Precv_init, pack::Direction::unpack, buffer, partitions, count,
-                              datatype, source, comm, request},
+                              datatype, source, tag, comm, request},
                              [&](const void* given, Handle type) {
                                return call_if_there(real.MPI_Precv_init, const_cast<void*>(given), partitions, count,
                                                     type, source, tag, comm, info, request);

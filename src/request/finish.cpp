@@ -66,6 +66,7 @@ bool finish(std::vector<Completed>& all) noexcept {
     Message& message = *done.message;
     follow_deferred(message);
     if (message.is(MessageState::seen)) tell_again(*done.status, message.told);  // MPICH forgets it
+    if (message.is(MessageState::replaced) && message.hook) message.hook->tell_status(*done.status);
     if (message.receives_from_nobody) say_nobody(*done.status);
     if (message.is(MessageState::withdrawn)) real_pmpi().MPI_Status_set_cancelled(done.status, 1);
     done.code = outcome(done);

@@ -52,6 +52,8 @@ int get_status_of(const Real& real, const MessagePtr& message, int* flag, MPI_St
   if (message->is_inactive_to_library()) {
     Handle null = request_null();
     const int code = real.MPI_Test(&null, flag, status);
+    if (message->is(MessageState::replaced) && message->hook && !is_ignored(status))
+      message->hook->tell_status(*status);
     if (message->is(MessageState::withdrawn) && !is_ignored(status)) {
       real_pmpi().MPI_Status_set_cancelled(status, 1);
     }

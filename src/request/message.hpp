@@ -76,6 +76,8 @@ class CompletionHook {
   virtual bool begins_unpacking(Message& message) noexcept;
   virtual void unpacked() noexcept {}        // the bytes are in the program's buffer
   virtual void await_unpacked() noexcept {}  // returns when a thread has unpacked the bytes
+  // The status of a call that the library did not complete.
+  virtual void tell_status(MPI_Status&) const noexcept {}
   // Starts the inactive call `message`. Returns the code for the program.
   virtual int start(Message& message) noexcept;
   // Gives the code of a complete call to the error handler of its object, and returns it.

@@ -189,6 +189,18 @@ void OwnSegment::give_back(Slot& slot) noexcept {
   vacant_.push_back(&slot);  // reserved
 }
 
+std::optional<std::uint32_t> OwnSegment::take_arrivals(std::uint32_t n) noexcept try {
+  const CallLock lock(mutex_);
+  return arrivals_.take(segment_->arrivals, n);
+} catch (...) {
+  return {};
+}
+
+void OwnSegment::give_back_arrivals(std::uint32_t first) noexcept {
+  const CallLock lock(mutex_);
+  arrivals_.give_back(first);
+}
+
 bool OwnSegment::share_boxes(Slot& slot, const std::vector<PublishedBox>& boxes) noexcept try {
   const CallLock lock(mutex_);
   const std::optional<std::uint32_t> first = boxes_->take(slot.layout, boxes);

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,10 @@ class OwnSegment {
   // False: the caller must give the slot back. True: the caller may keep the vacant slot, without its boxes.
   bool may_keep(Slot& slot) noexcept;
 
+  // Words for the partitions of a receive (arrivals.hpp), which the caller gives back. Nothing: there is no room.
+  std::optional<std::uint32_t> take_arrivals(std::uint32_t n) noexcept;
+  void give_back_arrivals(std::uint32_t first) noexcept;
+
   // Stores the boxes of a layout in the shared segment, until the slot is given back or kept. False: there is no room.
   bool share_boxes(Slot& slot, const std::vector<PublishedBox>& boxes) noexcept;
 
@@ -87,6 +92,7 @@ class OwnSegment {
   int file_ = -1, socket_ = -1;
   std::vector<Slot*> vacant_;
   std::optional<SharedBoxes> boxes_{};
+  TakenArrivals arrivals_{};
   static constexpr int kUnprobed = 16;
   std::atomic<int> n_unprobed_{0};
 };

@@ -43,8 +43,11 @@
 #include <cassert>
 #include <cstdint>
 
+#include "base/page.hpp"
 #include "datatype/box.hpp"
 #include "device/device.hpp"
+#include "segment/arrivals.hpp"
+#include "segment/channel_entry.hpp"
 #include "segment/freed_memory.hpp"
 #include "segment/window_board.hpp"
 
@@ -75,7 +78,7 @@ struct PublishedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 12;
+inline constexpr std::uint32_t kVersion = 13;
 inline constexpr std::size_t kMatchQueues = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16,
                              kBoards = 256, kPathRecords = 21, kPendingReductions = 40, kImports = 1024,
                              kChannels = 1024, kWindows = 128;
@@ -206,34 +209,6 @@ struct Board {
   std::atomic<std::uint64_t> n_reductions_ended{};                      // the process has read all of them
 };
 
-// One end of a channel (transport/ipc/channel.hpp).
-enum class PairState : std::uint8_t {
-  open,    // the other end may pair it
-  paired,  // by the other end, which has mapped what it needs of this one
-  closed,  // there will be no channel
-};
-struct ChannelKey {
-  std::uint64_t comm;
-  std::int32_t source, target, tag;  // ranks in MPI_COMM_WORLD
-  std::uint32_t ordinal;             // among the requests of the other fields, in the order of their first start
-  bool operator==(const ChannelKey&) const = default;
-};
-struct ChannelEntry {
-  std::atomic<std::uint64_t> word{};  // number << 2 | PairState; the number differs when the entry is used again
-  ChannelKey key{};
-  bool is_send = false;
-  bool is_timed = false;             // its process has set TEMPI_STREAM_TIMEOUT
-  std::uint32_t slot = 0;            // of a receive: describes its buffer
-  std::int64_t bytes = 0;            // packed
-  device::SharedAllocation words{};  // the allocation of the words; 0 bytes: the end is closed
-  std::uint64_t words_address = 0;   // of its pack::EndWords, in its process
-
-  static PairState state_in(std::uint64_t word) { return static_cast<PairState>(word & 3); }
-  static std::uint64_t with(std::uint64_t word, PairState state) {
-    return (word & ~std::uint64_t{3}) | static_cast<std::uint64_t>(state);
-  }
-};
-
 struct Segment {
   std::uint32_t version = kVersion, bytes = sizeof(Segment);
   std::int32_t rank = -1;                 // in MPI_COMM_WORLD
@@ -254,6 +229,9 @@ struct Segment {
   std::array<std::atomic<std::uint64_t>, kChannels> channel_hashes{};
   std::array<ChannelEntry, kChannels> channels{};
   std::array<WindowBoard, kWindows> windows{};
+  // Bits of ArrivedRun. A partitioned receive has a word for each partition of its sender. GPUs of the senders write
+  // them, so they begin at a page.
+  alignas(kPageBytes) Arrivals arrivals{};
   FreedMemory freed{};  // what its process has exported
   // Mappings of its process's memory in other processes, which count them, by the allocation's id.
   mutable std::array<std::atomic<std::uint32_t>, kImports> imports{};

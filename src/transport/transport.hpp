@@ -44,13 +44,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "base/counters.hpp"
 #include "base/error.hpp"
 #include "mpi/real.hpp"
 #include "pack/batch.hpp"
-#include "pack/exchange_params.hpp"
+#include "transport/ends.hpp"
 
 namespace tempi::message {
 
@@ -117,32 +116,6 @@ struct Arrival {
   std::int64_t bytes = 0;          // if written or bounced
   pack::End packed{};              // if bounced
   std::optional<Error> failure{};  // if lost
-};
-
-// One end of a channel. A channel connects a persistent send with a persistent receive, at all their later starts on
-// streams. A kernel of the sender writes the bytes, in the order of the streams (stream/enqueue.hpp). One thread of the
-// program at a time uses the object.
-class ChannelEnd {
- public:
-  enum class State : std::uint8_t {
-    open,       // the other end has not been found yet
-    connected,  // both ends know each other
-    closed,     // there will be no channel; the other end finds this, too
-  };
-  virtual ~ChannelEnd() = default;
-  // Looks for the other end; never waits. `gives_up`: "open" becomes "closed", unless the other end has connected.
-  virtual State look(bool gives_up) noexcept = 0;
-  virtual const std::string& why_closed() const noexcept = 0;
-
-  // Connected: what a kernel needs. The mappings last as long as this object.
-  virtual pack::ExchangeEnd words() const noexcept = 0;
-  virtual const pack::BoxMove& box_move() const noexcept = 0;  // of a send: to the receiver's buffer
-  // Of a receive whose bytes arrive packed: how they are unpacked. Null: they arrive in its buffer.
-  virtual const pack::BoxMove* unpacking() const noexcept = 0;
-  virtual bool is_remote() const noexcept = 0;  // to another process
-  virtual pack::Loss loss() const noexcept = 0;
-  // Closed: a kernel that waits would keep kernels of the other process from the GPU.
-  virtual bool shares_gpu() const noexcept = 0;
 };
 
 // The answer to open().
@@ -223,6 +196,13 @@ struct Transport {
   // Called instead of open_channel if only the library handles the persistent request, at each of its starts on a
   // stream. The request counts in the pairing of sends and receives, and the other end of its pair gets no channel.
   void (*skip_channel)(Handle request) noexcept;
+  // ---- partitioned messages: opens the end of a request with one transfer. The pointers are null in a transport
+  // without partitioned messages.
+  std::unique_ptr<PartitionedSend> (*open_partitioned_send)(Handle comm, Transfer& transfer, int n_partitions);
+  std::unique_ptr<PartitionedReceive> (*open_partitioned_receive)(Handle comm, Transfer& transfer, int n_partitions);
+  // Called instead if only the library handles the request. It counts in the pairing.
+  void (*skip_partitioned)(Handle comm, int peer, int tag, bool is_send) noexcept;
+
   // Whether the process of the only peer of this request has ended, or a GPU of it has failed. `message` is null if
   // only the library handles the request.
   pack::Loss (*loss_of_peer)(const Message* message, Handle request) noexcept;

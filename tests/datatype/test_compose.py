@@ -63,29 +63,30 @@ def test_a_layout_composes_with_regular_ones_of_the_same_bytes(tree, count, bloc
 
 
 @examples(800)
-@given(trees(), st.integers(1, 4), st.integers(0, 10**6))
-def test_the_first_bytes_of_a_layout(tree, count, place):
-    """Each at its place among the packed bytes."""
+@given(trees(), st.integers(1, 4), st.integers(0, 10**6), st.integers(0, 10**6))
+def test_consecutive_bytes_of_a_layout(tree, count, one, other):
+    """Each at its place among the packed bytes that are cut out."""
     boxes, offsets = boxes_and_bytes(tree, count, tree.size + 24)
-    n_bytes = place % (len(offsets) + 1)
-    found = native.first_bytes(boxes, n_bytes)
+    begin, end = sorted(place % (len(offsets) + 1) for place in (one, other))
+    found = native.bytes_between(boxes, begin, end)
     assume(found is not None)
     source, packed = moves(found)
-    assert sorted(zip(packed, source, strict=True)) == list(enumerate(offsets[:n_bytes]))
+    assert sorted(zip(packed, source, strict=True)) == list(enumerate(offsets[begin:end]))
 
 
 @examples(800)
-@given(trees(), st.integers(1, 4), st.integers(1, 10**6), st.sampled_from((1, 2, 4)))
-def test_a_block_composes_with_the_first_bytes_of_a_layout(tree, count, place, gap):
-    """A contiguous message into a longer receive."""
+@given(trees(), st.integers(1, 4), st.integers(0, 10**6), st.integers(1, 10**6), st.sampled_from((1, 2, 4)))
+def test_a_block_composes_with_consecutive_bytes_of_a_layout(tree, count, first, n, gap):
+    """A contiguous message into a longer receive, or a partition of it."""
     boxes, offsets = boxes_and_bytes(tree, count, tree.size + 24)
     assume(len(offsets))
-    n_bytes = 1 + place % len(offsets)
-    filled = native.first_bytes(boxes, n_bytes)
+    begin = first % len(offsets)
+    n_bytes = 1 + n % (len(offsets) - begin)
+    filled = native.bytes_between(boxes, begin, begin + n_bytes)
     sent, source = boxes_and_bytes(dense(n_bytes), 1, n_bytes + gap)
     found = filled and native.composed(sent, filled, True)
     assume(found)
-    assert sorted(zip(*moves(found), strict=True)) == sorted(zip(source, offsets[:n_bytes], strict=True))
+    assert sorted(zip(*moves(found), strict=True)) == sorted(zip(source, offsets[begin : begin + n_bytes], strict=True))
 
 
 # Pairs that programs have: they must compose.

@@ -4,6 +4,7 @@ import partitioned_worker as worker
 import pytest
 import ways
 from partitioned_worker import N_LEAVES, Case
+from test_direct import DIRECT
 
 from support import effort, needs
 from support.defects import fails_of_partitions
@@ -19,9 +20,12 @@ READY = ("Pready", "Pready_range", "Pready_list")
 GPU_KINDS = [kind for kind in KINDS if kind not in ("host", "pinned")]
 
 
-@pytest.fixture
-def pair(ranks):
-    return ranks(2, TEMPI_DEVICE="fake")
+WAYS = {"by the library": {"TEMPI_DEVICE": "fake"}, "by puts": DIRECT}
+
+
+@pytest.fixture(params=WAYS)
+def pair(ranks, request):
+    return ranks(2, **WAYS[request.param])
 
 
 def _drawn_case(drawn, sent, received, completion):
@@ -59,13 +63,17 @@ def test_a_cuda_aware_library_is_not_given_gpu_memory(ranks):
     ranks(2, TEMPI_DEVICE="fake", TEMPI_CUDA_AWARE="1").call(worker.partitions_arrive_one_by_one, "device")
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", GPU_KINDS)
-def test_threads_make_partitions_ready(ranks, thread_multiple, kind):
-    ranks(2, TEMPI_DEVICE="fake", TESTS_THREAD_LEVEL="3").call(worker.threads, kind, 20, timeout=60)
+def test_threads_make_partitions_ready(ranks, thread_multiple, kind, way):
+    ranks(2, **WAYS[way], TESTS_THREAD_LEVEL="3").call(worker.threads, kind, 20, timeout=60)
 
 
 @needs.fake_device("failures on demand")
-@pytest.mark.parametrize("step", ["pinned:1", "launch:1", "finish:1", "launch:3"])
-def test_a_failing_gpu(step):
-    with Ranks(2, {"TEMPI_DEVICE": "fake", "TEMPI_FAKE_FAIL": step}) as job:
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "step", ["pinned:1", "pinned:2", "launch:1", "finish:1", "launch:3", "write:1", "query:1", "map:1"]
+)
+def test_a_failing_gpu(step, way):
+    with Ranks(2, {**WAYS[way], "TEMPI_FAKE_FAIL": step}) as job:
         job.call(worker.partitions_arrive_one_by_one, "device")

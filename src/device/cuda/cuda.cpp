@@ -184,6 +184,11 @@ class CudaDevice final : public Device {
     check(driver->cuMemcpyAsync(as_device(dst), as_device(src), bytes, stream_for_work()), "cuMemcpyAsync");
   }
 
+  void write_word(std::uint64_t* word, std::uint64_t value) override {
+    check(driver->cuStreamWriteValue64_v2(stream_for_work(), as_device(word), value, CU_STREAM_WRITE_VALUE_DEFAULT),
+          "cuStreamWriteValue64");
+  }
+
   MarkPtr mark() override {
     CUstream program = entered.innermost().program;
     return program != nullptr ? cuda_mark(*driver, *entered.innermost().life, program) : mark_in(queue());

@@ -75,7 +75,7 @@ class Failures {
   std::map<std::string, std::string> kinds_;
   std::map<std::string_view, long long> left_{{"allocate", 0}, {"pinned", 0}, {"launch", 0}, {"copy", 0},
                                               {"finish", 0},   {"map", 0},    {"flip", 0},   {"share", 0},
-                                              {"run", 0},      {"unmap", 0},  {"query", 0}};
+                                              {"run", 0},      {"unmap", 0},  {"query", 0},  {"write", 0}};
 };
 
 }  // namespace tempi::device

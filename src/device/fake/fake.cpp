@@ -1,6 +1,7 @@
 #include "device/fake/fake.hpp"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -45,7 +46,7 @@ void Fake::pause() {
   mutex_.lock();
 }
 
-// A kernel that waits for another process goes on while this process does something else.
+// Work that another process waits for, or that waits for it, goes on while this process does something else.
 void Fake::run_in_background() {
   static constexpr std::chrono::microseconds kBetweenPolls{50};
   if (std::exchange(has_thread_, true)) return;
@@ -87,6 +88,15 @@ void Fake::copy(void* dst, const void* src, std::size_t bytes) {
                 std::memmove(to, from, bytes);
                 if (flips && bytes > 0) to[bytes / 2] ^= std::byte{1};
               }));
+}
+
+void Fake::write_word(std::uint64_t* word, std::uint64_t value) {
+  const std::lock_guard lock(mutex_);
+  failures_.pass("write", ErrorKind::device);
+  if (!memory_.kernels_reach(fake_ordinal(current_context()), reinterpret_cast<std::uintptr_t>(word)))
+    throw Error(ErrorKind::device, "fake device: a GPU does not reach this word");
+  run_in_background();
+  queues_.add(own_queue(), done_at_once([=] { std::atomic_ref(*word).store(value, std::memory_order_release); }));
 }
 
 namespace {

@@ -146,6 +146,7 @@ class Fake final : public Device {
 
   void launch(const Kernel& kernel, Grid grid, const void* params) override;
   void copy(void* dst, const void* src, std::size_t bytes) override;
+  void write_word(std::uint64_t* word, std::uint64_t value) override;
   void finish() override;
   MarkPtr mark() override;
   void wait_for(const Mark& mark) override;

@@ -20,6 +20,7 @@ namespace tempi::message {
 namespace {
 
 using ipc::ChannelEntry;
+using ipc::ChannelKind;
 using ipc::OwnSegment;
 using ipc::PairState;
 using ipc::Segment;
@@ -48,12 +49,6 @@ class IpcChannelEnd final : public ChannelEnd {
     if (why_.empty() && !is_own_ && !peer::is_on_this_node(rank_)) why_ = "its peer is on another node";
     if (id != 0 && transfer.tag >= 0 && ipc::has_segment()) enter(id);
     if (!why_.empty()) state_ = State::closed;
-  }
-
-  ~IpcChannelEnd() override {
-    if (entry_ == nullptr) return;
-    const bool is_connected = state_ == State::connected || (state_ == State::open && !close(true));
-    is_connected ? vacate(*entry_) : leave(*entry_);
   }
 
   State look(bool gives_up) noexcept override try {
@@ -89,10 +84,10 @@ class IpcChannelEnd final : public ChannelEnd {
     fields.is_send = is_send_;
     fields.is_timed = is_timed_ != 0;
     fields.bytes = transfer_.packed_buffer.bytes();
-    fields.key = next_key(id, rank_, transfer_.tag, is_send_);
+    fields.key = next_key(id, rank_, transfer_.tag, is_send_, ChannelKind::exchange);
     if (why_.empty()) describe(fields);
-    entry_ = publish(fields, why_.empty() ? PairState::open : PairState::closed);
-    if (entry_ == nullptr) why_ = "there are too many channels";
+    if (!entry_.publish(fields, why_.empty() ? PairState::open : PairState::closed))
+      why_ = "there are too many channels";
   }
 
   void describe(ChannelEntry& fields) try {
@@ -119,29 +114,25 @@ class IpcChannelEnd final : public ChannelEnd {
   }
 
   void look_for_other() {
-    if (has_paired_ && state_of_entry() == PairState::paired) return connected();
+    if (entry_.are_paired()) return connected();
     Segment* const segment = other_segment();
-    ChannelEntry* const other = segment != nullptr ? find_entry(*segment, entry_->key, !is_send_) : nullptr;
+    ChannelEntry* const other = segment != nullptr ? find_entry(*segment, entry_.fields().key, !is_send_) : nullptr;
     if (other == nullptr) return;
     const std::uint64_t word = other->word.load(std::memory_order_acquire);
     if (ChannelEntry::state_in(word) == PairState::closed) {
       if (close(true)) why_ = "its peer cannot use a channel";
       return;
     }
-    if (!has_paired_) pair(*segment, *other, word);
-    if (has_paired_ && state_of_entry() == PairState::paired) connected();
+    if (!entry_.has_paired()) pair(*segment, *other, word);
+    if (entry_.are_paired()) connected();
   }
 
   void pair(Segment& segment, ChannelEntry& other, std::uint64_t word) {
     bool may_come = false;
     why_ = map(segment, other, may_come);
     if (may_come) return;
-    std::uint64_t expected = ChannelEntry::with(word, PairState::open);
-    if (why_.empty()) {
-      has_paired_ = other.word.compare_exchange_strong(expected, ChannelEntry::with(word, PairState::paired));
-      if (!has_paired_) why_ = "its peer has given up";
-    }
-    if (!has_paired_) close(true);
+    if (why_.empty() && !entry_.pair(other, word)) why_ = "its peer has given up";
+    if (!entry_.has_paired()) close(true);
   }
 
   // The receiver's layout is too irregular for other processes: they write into a bounce buffer.
@@ -188,26 +179,22 @@ class IpcChannelEnd final : public ChannelEnd {
     watch_peer(rank_, place_.loss, device(), context());
   }
 
-  PairState state_of_entry() const { return ChannelEntry::state_in(entry_->word.load(std::memory_order_acquire)); }
-
-  // False: the other end has paired this one, which has paired it. `is_sure`: this end has not.
+  // See OwnEntry::close().
   bool close(bool is_sure) {
-    std::uint64_t word = entry_->word.load(std::memory_order_acquire);
-    if (ChannelEntry::state_in(word) == PairState::paired && !(is_sure && !has_paired_)) return false;
-    if (!entry_->word.compare_exchange_strong(word, ChannelEntry::with(word, PairState::closed))) return close(is_sure);
-    state_ = State::closed;
-    return true;
+    const bool is_closed = entry_.close(is_sure);
+    if (is_closed) state_ = State::closed;
+    return is_closed;
   }
 
   Transfer& transfer_;
   const bool is_send_;
-  bool is_own_ = false, has_paired_ = false;
+  bool is_own_ = false;
   bool shares_gpu_ = false;
   std::uint32_t is_timed_ = number(Option::STREAM_TIMEOUT) > 0 ? 1 : 0;  // 1: at one of the two ends
   int rank_ = -1;                                                        // of the other end, in MPI_COMM_WORLD
   State state_ = State::open;
   std::string why_{};
-  ChannelEntry* entry_ = nullptr;
+  OwnEntry entry_{};
   EndPlace place_{};
   PublishedReceivePtr received_{};
   ImportPtr other_words_{};
@@ -248,10 +235,10 @@ void skip_channel(Handle request) noexcept try {
   Matcher::with(known->comm, [&](const Matcher& matcher) {
     const int rank = matcher.rank_in_world(known->peer);
     const std::uint64_t id = rank >= 0 ? matcher.id_with(rank) : 0;
-    if (id != 0) fields.key = next_key(id, rank, known->tag, known->is_send);
+    if (id != 0) fields.key = next_key(id, rank, known->tag, known->is_send, ChannelKind::exchange);
   });
   if (fields.key.comm == 0) return;
-  if (ChannelEntry* const entry = publish(fields, PairState::closed)) leave(*entry);
+  publish_closed(fields);
 } catch (...) {
   warn_fallback("a request that is started on a stream may wait for its channel in vain", caught_error().what());
 }

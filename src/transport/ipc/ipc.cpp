@@ -10,6 +10,7 @@
 #include "transport/ipc/channel.hpp"
 #include "transport/ipc/library_requests.hpp"
 #include "transport/ipc/open_matcher.hpp"
+#include "transport/ipc/partitions.hpp"
 #include "transport/ipc/publishing.hpp"
 #include "transport/ipc/put.hpp"
 #include "transport/ipc/state.hpp"
@@ -218,6 +219,9 @@ constinit const Transport ipc_transport{
     .forget_buffer = forget_buffer,
     .open_channel = open_channel,
     .skip_channel = skip_channel,
+    .open_partitioned_send = open_partitioned_send,
+    .open_partitioned_receive = open_partitioned_receive,
+    .skip_partitioned = skip_partitioned,
     .loss_of_peer = loss_of_peer,
     .is_send = is_send,
     .note_failed_gpu = note_failed_gpu,

@@ -1,0 +1,35 @@
+#include "collective/pending_work.hpp"
+
+#include "collective/partitioned_work.hpp"
+#include "collective/pending_reductions.hpp"
+#include "request/collective_work.hpp"
+#include "request/progress_mode.hpp"
+#include "request/progress_thread.hpp"
+
+namespace tempi::collective {
+namespace {
+
+void go_on() noexcept {
+  PendingReductions::go_on();
+  PartitionedWork::go_on();
+}
+
+bool advance() noexcept {
+  const bool is_any = PendingReductions::advance();
+  return PartitionedWork::advance() || is_any;
+}
+
+bool is_left() noexcept { return PendingReductions::is_left() || PartitionedWork::is_left(); }
+
+std::uint64_t n_go_on() noexcept { return PendingReductions::n_go_on() + PartitionedWork::n_go_on(); }
+
+constexpr message::CollectiveWork kWork{go_on, advance, is_left, n_go_on};
+
+}  // namespace
+
+void begin_pending_work(bool is_for_thread) noexcept {
+  message::collective_work.store(&kWork, std::memory_order_release);
+  if (is_for_thread && message::may_have_progress_thread.load()) message::wake_progress_thread();
+}
+
+}  // namespace tempi::collective

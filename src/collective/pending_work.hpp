@@ -1,0 +1,9 @@
+// The work of collective/ that goes on beside the program: reductions by kernels, and partitioned messages.
+#pragma once
+
+namespace tempi::collective {
+
+// From now on, MPI calls and the progress thread look for it. `is_for_thread`: the thread has work now.
+void begin_pending_work(bool is_for_thread) noexcept;
+
+}  // namespace tempi::collective
