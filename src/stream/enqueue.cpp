@@ -158,7 +158,7 @@ int code_of_failed(const AllStarted& by_thread) {
 // Of earlier exchanges of a request that is not started.
 int code_of_earlier(Handle request) {
   if (const OrdinaryRequestPtr known = find_ordinary(request)) return take_failure(*known);
-  const MessagePtr message = Engine::get().find(request);
+  const MessagePtr message = ManagedRequests::get().find(request);
   return message && has_channel({request, message}) ? code_of_loss(*message) : MPI_SUCCESS;
 }
 
