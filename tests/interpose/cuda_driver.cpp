@@ -187,6 +187,7 @@ CUresult cuStreamSynchronize(CUstream stream) {
   LOCKED;
   return find(stream, Kind::stream), CUDA_SUCCESS;
 }
+CUresult cuStreamWriteValue64_v2(CUstream, CUdeviceptr, cuuint64_t, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   LOCKED;
   const Object* const one = find(stream, Kind::stream);
