@@ -66,12 +66,13 @@ kind has the number 1.
 | `copy:N` | the N-th copy fails |
 | `finish:N` | the N-th wait for the end of queued work fails |
 | `query:N` | TEMPI asks the device whether queued work is complete: the N-th such question fails |
+| `write:N` | the N-th word that the device is to write for another process, behind a partition, fails |
 | `map:N` | the N-th import of memory of another process fails |
 | `unmap:N` | the N-th end of an import takes two seconds |
 | `share:N` | TEMPI asks the device for a handle of GPU memory, with which other processes import this \
 memory: the N-th such question gets no handle |
 | `flip:N` | the N-th copy writes a wrong byte |
-| `NAME:N:KIND` | the N-th operation NAME throws the exception KIND; NAME is a name of the first seven rows |
+| `NAME:N:KIND` | the N-th operation NAME throws the exception KIND; NAME is a name of the first eight rows |
 | `NAME:N:kill` | the process ends in the N-th operation NAME; NAME is a name of the rows above, or `run`, \
 the beginning of a kernel |
 
