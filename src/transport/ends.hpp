@@ -77,8 +77,8 @@ class PartitionedSend : public PartitionedEnd {
   // because `may_put` is false.
   virtual bool begin(std::uint32_t round, bool may_put) noexcept = 0;
   virtual Receiver receiver() noexcept = 0;  // in this round
-  // The receiver is ready. After a failure of the GPU, it writes the partitions again, and waits. If this fails, too, it
-  // throws, and the receiver knows that the partitions are lost.
+  // The receiver is ready. After a failure of the GPU, it writes the partitions again, and waits. If this fails, too,
+  // it throws, and the receiver knows that the partitions are lost.
   virtual void put(const std::vector<PartitionRun>& runs) = 0;
   virtual bool is_busy() noexcept = 0;  // the GPU has enough puts in its queue
   virtual bool have_ended() = 0;        // the puts of this round; throws as put()
