@@ -1,8 +1,8 @@
 // Partitioned messages (MPI-4.1, chapter 4) of GPU memory. They travel in one of two ways:
-//   puts     between GPUs of a node: a kernel of the sender writes a partition into the receive buffer when MPI_Pready is
-//            called (partitioned_rounds.hpp). The library's request is not started
-//   library  the library gets packed bytes in host memory. MPI_Pready packs a partition on the calling thread. The first
-//            MPI_Parrived that finds the partition unpacks it, or the completion of the message unpacks all
+//   puts     between GPUs of a node: a kernel of the sender writes a partition into the receive buffer when MPI_Pready
+//            is called (partitioned_rounds.hpp). The library's request is not started
+//   library  the library gets packed bytes in host memory. MPI_Pready packs a partition on the calling thread. The
+//            first MPI_Parrived that finds the partition unpacks it, or the completion of the message unpacks all
 //
 // Glossary
 //   partition  `count` elements of the buffer; the other end may divide the message into another number of partitions

@@ -1,5 +1,5 @@
-// The rounds of partitioned requests whose next step depends on the other end. MPI calls of the program and the progress
-// thread make these steps (request/collective_work.hpp).
+// The rounds of partitioned requests whose next step depends on the other end. MPI calls of the program and the
+// progress thread make these steps (request/collective_work.hpp).
 #pragma once
 
 #include <atomic>

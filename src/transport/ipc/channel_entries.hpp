@@ -1,7 +1,7 @@
 // The entries of this process's ends in its shared segment, by which two ends find each other.
 //
-// Each end publishes an entry, searches for the entry of the other end, prepares what it needs of the other process, and
-// then marks the other entry as paired. The two ends are connected if both entries are paired.
+// Each end publishes an entry, searches for the entry of the other end, prepares what it needs of the other process,
+// and then marks the other entry as paired. The two ends are connected if both entries are paired.
 //
 // Invariants
 //   An entry that is paired remains paired.
