@@ -91,12 +91,14 @@ def split(comm: MPI.Intracomm, draw: Random) -> Made:
 
 
 def split_type(comm: MPI.Intracomm, draw: Random) -> Made:
-    if draw.random() < 0.3 and MPI.COMM_TYPE_HW_GUIDED != MPI.UNDEFINED:
+    if draw.random() < 0.3 and HAS_HARDWARE_TYPES:
         return split_by_hardware(comm, draw.choice(list(HARDWARE)))
     kinds = draw.choices((MPI.COMM_TYPE_SHARED, MPI.COMM_TYPE_SHARED, MPI.UNDEFINED), k=comm.size)
     return comm.Split_type(kinds[comm.rank])
 
 
+VENDOR, VERSION = MPI.get_vendor()
+HAS_HARDWARE_TYPES = MPI.COMM_TYPE_HW_GUIDED != MPI.UNDEFINED and (VENDOR != "Open MPI" or VERSION >= (5, 0, 0))
 # Types of MPI_Comm_split_type, and a resource that no machine has.
 HARDWARE = {"guided": {"mpi_hw_resource_type": "none such"}, "unguided": {}}
 
