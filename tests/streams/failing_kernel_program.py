@@ -42,6 +42,8 @@ stream.synchronize()
 WORLD.Barrier()
 if rank == 0:
     stream.fail()
+    if when == "nothing more":  # the program knows of the failure, and ends
+        tell(stream.synchronize)
 if rank == 1 or when != "nothing more":
     tell(exchange)
     if when == "synchronised" or rank == 1:
