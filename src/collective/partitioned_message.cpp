@@ -90,7 +90,9 @@ bool Partitioned::has_ended(int& code) {
   int flag = 0;
   code = real_.MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
   if (code != MPI_SUCCESS || !flag) return code != MPI_SUCCESS;
-  if (!is_sent()) unpack(begin_rest());
+  if (is_sent()) return true;
+  unpack(begin_rest());
+  await_unpacked();  // of another thread, in MPI_Parrived
   return true;
 }
 

@@ -63,7 +63,8 @@ void PartitionedRounds::go_on(bool in_call) noexcept {
 
 bool PartitionedRounds::is_pending() noexcept {
   const std::lock_guard lock(mutex_);
-  return is_carried_here() && !failure_ && (way_ == Way::demanded || has_unput());
+  return is_carried_here() && !failure_ &&
+         (way_ == Way::demanded || has_unput() || (is_receive() && way_ == Way::puts));
 }
 
 bool PartitionedRounds::has_work_for_thread() noexcept {

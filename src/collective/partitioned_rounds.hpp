@@ -60,6 +60,7 @@ class PartitionedRounds : public message::Continuation {
   virtual void go_on_with_puts() = 0;  // throws Error
   virtual bool are_puts_complete() = 0;
   virtual bool has_unput() const { return false; }   // partitions of a send that are ready
+  virtual bool is_receive() const { return false; }  // its sender may demand the library in each step
   virtual void make_library_ready() {}               // the same partitions
   virtual bool needs_other() const { return true; }  // steps of the other process
 

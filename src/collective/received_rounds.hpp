@@ -22,6 +22,7 @@ class ReceivedRounds final : public PartitionedRounds {
   Way begin() override;
   Way way_of_receiver() override { return Way::puts; }
   void go_on_with_puts() override;
+  bool is_receive() const override { return true; }
   bool are_puts_complete() override { return n_arrived_ == end_->n_sent(); }
 
   const int n_partitions_;

@@ -151,7 +151,7 @@ bool has_equal_blocks(Function function) {
   }
 }
 
-// Of what this process does not use, it is null: it may differ from call to call.
+// Null if this process does not use the argument, because the program may pass a different value in each call.
 void* address_of(const Argument& argument) {
   return argument.n_blocks > 0 ? const_cast<void*>(argument.address) : nullptr;
 }

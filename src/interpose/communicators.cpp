@@ -1,4 +1,4 @@
-// MPI-4.1, 7.4.2: the calls that make communicators of all members of a parent. Those of topologies: topologies.cpp.
+// MPI-4.1, 7.4.2 and 7.6.2: the calls that make communicators. Those of topologies: topologies.cpp.
 #include "interpose/creation.hpp"
 #include "interpose/entry.hpp"
 #include "peer/peer.hpp"

@@ -1,4 +1,5 @@
-// The calls that make communicators of all members of a parent. They start pending sends. TEMPI counts them, because
+// The calls that make communicators: of all members of a parent, or of the members of the new communicator alone. They
+// start pending sends. TEMPI counts them, because
 // the counts give the ids of communicators (peer/ids.hpp).
 #pragma once
 

@@ -2,8 +2,8 @@
 //
 // When a call waits for the kernel of a direct message, it sends an early FIN: it sends the FIN message while the
 // kernel runs. The send is complete when the kernel has ended and the FIN message is sent. If the receiver is another
-// process, the call then waits for the kernel at once: the receiver may be waiting for it, and nobody would report the
-// end of the kernel while this thread is in the library.
+// process, the call then waits for the kernel at once: the receiver may be waiting for it, and no thread would report
+// the end of the kernel while this thread is in the library.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace tempi::message {
 
-// The send must not be pending any more. False: the library refused the FIN message. The receive that was claimed gets
+// The send is no longer in the queue. False: the library refused the FIN message. The receive that was claimed gets
 // its message from another send then, and the order of the messages on the communicator has ended.
 bool deliver(Message& message) noexcept;
 

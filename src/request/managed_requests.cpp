@@ -9,7 +9,7 @@
 namespace tempi::message {
 namespace {
 
-// The messages that `get` answers for the handles; empty if there is none.
+// The messages that `get` returns for the handles; empty if there is none.
 template <class Pointer, class Get>
 std::vector<Pointer> of_array(int count, const void* requests, const Get& get) {
   std::vector<Pointer> messages;
@@ -104,7 +104,7 @@ void ManagedRequests::begin_starting() noexcept {
 
 void ManagedRequests::end_starting() noexcept {
   const RequestLock lock;
-  if (--n_starting_ == 0) std::vector<MessagePtr>().swap(freed_);  // their ends may come back here
+  if (--n_starting_ == 0) std::vector<MessagePtr>().swap(freed_);  // their destructors may call this class
 }
 
 void ManagedRequests::leave(MessagePtr&& freed) noexcept {
@@ -120,7 +120,7 @@ void ManagedRequests::adopt(const MessagePtr& message) noexcept {
 
 void ManagedRequests::tend_orphans(bool at_finalize) noexcept {
   const RequestLock lock;
-  std::vector<MessagePtr> tended;  // a nested call from in here, by a tool or a handler, matches none
+  std::vector<MessagePtr> tended;  // a nested call, by a tool or an error handler, finds no freed request
   tended.swap(orphans_);
   count_all();
   std::erase_if(tended,
@@ -129,8 +129,8 @@ void ManagedRequests::tend_orphans(bool at_finalize) noexcept {
   count_all();
 }
 
-// Nothing, also for a receive that a call of another thread completes. The query is our own, because MPICH's gives the
-// status only once.
+// Returns nothing also for a receive that a call of another thread completes. The query is our own, because MPICH's
+// gives the status only once.
 std::optional<bool> ManagedRequests::has_arrived(FunctionRef<bool(const Transfer&)> is_it) noexcept {
   const RequestLock lock;
   tend_orphans(false);

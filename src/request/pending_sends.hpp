@@ -18,7 +18,7 @@
 
 namespace tempi::message {
 
-// MPI calls use the functions of progress.hpp, too.
+// progress.hpp has the functions that MPI calls use. It describes start_before, note_needed and end_early_fins.
 class PendingSends {
  public:
   static PendingSends& get();

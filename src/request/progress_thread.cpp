@@ -62,7 +62,7 @@ const CollectiveWork* collective() { return collective_work.load(std::memory_ord
 
 const StreamWork* in_streams() { return looks_after_sends() ? stream_work.load(std::memory_order_acquire) : nullptr; }
 
-bool has_work() {
+bool has_work_for_thread() {
   if (in_streams() != nullptr && in_streams()->is_left()) return true;
   if (looks_after_sends() && PendingSends::get().has_pending()) return true;
   return collective() != nullptr && collective()->is_left();
@@ -71,7 +71,7 @@ bool has_work() {
 // A send that is posted behind this look finds the thread asleep and wakes it; one posted before is seen.
 bool may_sleep(Shared& all) {
   all.is_awake = false;
-  if (!has_work()) return true;
+  if (!has_work_for_thread()) return true;
   all.is_awake = true;
   return false;
 }
@@ -116,7 +116,7 @@ bool look(Interval& interval, bool has_seen_calls, const Inside& inside) {
       found == PendingSends::Look::in_vain && !(looks_after_sends() && PendingSends::get().has_pending());
   if (found == PendingSends::Look::by_others || waits) interval.grow();
   if (found == PendingSends::Look::useful) interval.reset();
-  return found == PendingSends::Look::by_others || has_work() || !may_sleep(shared());
+  return found == PendingSends::Look::by_others || has_work_for_thread() || !may_sleep(shared());
 }
 
 void* run(void*) noexcept {

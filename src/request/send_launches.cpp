@@ -37,7 +37,7 @@ void SendLaunches::queue(Message& message, bool is_only_pending) {
 }
 
 bool SendLaunches::is_running() const noexcept try { return launched_ && !launched_->reached(); } catch (...) {
-  return false;  // whoever waits for it is told
+  return false;  // the call that waits for it gets the error
 }
 
 void SendLaunches::launch() noexcept {

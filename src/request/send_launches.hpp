@@ -21,7 +21,7 @@ class SendLaunches {
   void release() { --n_holds_; }
   bool are_held() const { return n_holds_ > 0; }
   void count_held(const Message& message) { held_bytes_ += message.outs.bytes(); }
-  // They are little more than their launch, so that a call may wait for them.
+  // True: packing the held sends takes little longer than a launch, so that a call may wait for them.
   bool are_short() const;
   static bool is_short(const Message& message);
 
@@ -30,8 +30,8 @@ class SendLaunches {
   std::int64_t bytes() const { return bytes_; }
   // The message waits for its launch.
   void add(Message& message);
-  // The same. It launches those that wait if they suffice, or if the message is the first one: that starts the GPU,
-  // unless others are known to follow. Messages that come while it runs share the next launch.
+  // The same, and launches the waiting messages if they fill a launch. Also launches the first message of a batch,
+  // unless more messages are expected. Messages that are queued while a launch runs share the next launch.
   void queue(Message& message, bool is_only_pending);
   void launch() noexcept;
 

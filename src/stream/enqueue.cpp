@@ -159,7 +159,7 @@ int code_of_failed(const AllStarted& by_thread) {
 int code_of_earlier(Handle request) {
   if (const OrdinaryRequestPtr known = find_ordinary(request)) return take_failure(*known);
   const MessagePtr message = ManagedRequests::get().find(request);
-  return message && has_channel({request, message}) ? code_of_loss(*message) : MPI_SUCCESS;
+  return message && message->on_stream && has_channel({request, message}) ? code_of_loss(*message) : MPI_SUCCESS;
 }
 
 struct Handles {

@@ -5,7 +5,7 @@
 #include <deque>
 #include <iterator>
 
-#include "base/options.hpp"
+#include "stream/on_stream.hpp"
 
 namespace tempi::message {
 namespace {
@@ -44,7 +44,7 @@ Known make(const device::Scope& stream, bool is_captured, const std::vector<Enqu
     if (is_send) sends.push_back({&end.box_move(), end.is_remote(), end.words()});
     else receives.push_back({end.unpacking(), end.words()});
   }
-  const std::chrono::seconds timeout{number(Option::STREAM_TIMEOUT)};
+  const std::chrono::seconds timeout = stream_timeout();
   return {stream.context(), is_captured, std::move(used),
           std::make_shared<pack::PreparedExchange>(stream, sends, receives, timeout)};
 }
@@ -52,7 +52,7 @@ Known make(const device::Scope& stream, bool is_captured, const std::vector<Enqu
 }  // namespace
 
 // The driver frees memory when all kernels have ended: not while one may wait for another process, or for a thread of
-// this one. Nobody tells whether a graph runs.
+// this one. TEMPI cannot detect whether a graph runs.
 void drop_ended_exchanges() {
   const auto is_running = [](const Known& one) {
     return one.is_captured ? !one.prepared->has_ended() : one.prepared->is_running();

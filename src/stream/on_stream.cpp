@@ -128,6 +128,11 @@ bool shares_gpu(const Started& one) {
   return one.message && on_stream(*one.message).end && on_stream(*one.message).end->shares_gpu();
 }
 
+std::chrono::seconds stream_timeout() {
+  constexpr std::int64_t kMostSeconds = 1'000'000'000;  // its nanoseconds, added to the time of a GPU, fit 64 bits
+  return std::chrono::seconds(std::clamp<std::int64_t>(number(Option::STREAM_TIMEOUT), 0, kMostSeconds));
+}
+
 bool has_open(const AllStarted& all) { return std::any_of(all.begin(), all.end(), is_open); }
 
 void await_channels(const AllStarted& all) {

@@ -1,6 +1,7 @@
 // The requests that were started on streams, and their channels.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ int start_one(Handle request, MessagePtr&& message, AllStarted& started, device:
 // None of them is started.
 void take_back(const AllStarted& started);
 
+// TEMPI_STREAM_TIMEOUT; 0: no limit.
+std::chrono::seconds stream_timeout();
 bool has_channel(const Started& one);
 bool shares_gpu(const Started& one);
 std::string why_ordinary(const Started& one);  // of one without a channel

@@ -15,9 +15,9 @@
 //
 // Invariants
 //   Between the exchanges that the thread carries out, it does not touch their requests.
-//   A request that is lost is never started again. Its peer has ended, or its exchange has ended after
-//   TEMPI_STREAM_TIMEOUT: a receive is then cancelled, so that nothing is written into its buffer. A collective
-//   operation cannot be cancelled, so its exchanges have no limit.
+//   A request that is lost is never started again. Its peer has ended, a GPU of one of the two processes has failed, or
+//   its exchange has ended after TEMPI_STREAM_TIMEOUT: a receive is then cancelled, so that nothing is written into its
+//   buffer. A collective operation cannot be cancelled, so its exchanges have no limit.
 //   A stream does not wait for ever: each error ends the part of a request in an exchange, and so does MPI_Finalize.
 //   MPI_Finalize does not wait for ever, either: if a kernel of the stream has failed, the thread ends its exchanges.
 #pragma once

@@ -44,6 +44,7 @@ bool was_cancelled(const MPI_Status& status) noexcept {
 bool end_of(OrdinaryRequest& one, int code) {
   const std::lock_guard lock(enqueued_mutex());
   one.is_running = false;
+  one.cancelled_because = pack::Loss::none;  // too late to cancel it
   if (code != MPI_SUCCESS) one.failure = code;
   return true;
 }
@@ -130,7 +131,7 @@ bool OrdinaryExchange::give_up(OrdinaryRequest& one, pack::Loss why) {
 
 pack::Loss OrdinaryExchange::why_ended() const {
   if (has_failed_) return pack::Loss::has_failed;
-  const std::chrono::seconds timeout{number(Option::STREAM_TIMEOUT)};
+  const std::chrono::seconds timeout = stream_timeout();
   return timeout.count() > 0 && Clock::now() - began_ >= timeout ? pack::Loss::timed_out : pack::Loss::none;
 }
 

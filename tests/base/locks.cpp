@@ -10,7 +10,7 @@ namespace {
 using tempi::Lock;
 using tempi::LockOrder;
 
-tempi::RecursiveMutex<Lock::requests> engine;
+tempi::RecursiveMutex<Lock::requests> requests;
 tempi::Mutex<Lock::staging> staging;
 tempi::Mutex<Lock::staging> another_staging;
 tempi::Mutex<Lock::warnings> warnings;
@@ -23,31 +23,31 @@ void take(First& first, Second& second) {
 
 void run(std::string_view which) {
   if (which == "in order") {
-    take(engine, staging);
+    take(requests, staging);
     take(staging, warnings);
   } else if (which == "the wrong way round") {
     take(warnings, staging);
   } else if (which == "two of one kind") {
     take(staging, another_staging);
   } else if (which == "recursive") {
-    const std::lock_guard one(engine);
-    take(engine, staging);
+    const std::lock_guard one(requests);
+    take(requests, staging);
   } else if (which == "recursive, behind a later one") {
-    const std::lock_guard one(engine);
-    take(staging, engine);
+    const std::lock_guard one(requests);
+    take(staging, requests);
   } else if (which == "tried") {
     const std::lock_guard one(warnings);
     const std::unique_lock other(staging, std::try_to_lock);
   } else if (which == "given back in another order") {
-    engine.lock();
+    requests.lock();
     staging.lock();
-    engine.unlock();
+    requests.unlock();
     staging.unlock();
-    take(engine, warnings);
+    take(requests, warnings);
   } else if (which == "in a handler") {
     const std::lock_guard one(warnings);
     const LockOrder of_handler;
-    take(engine, staging);
+    take(requests, staging);
   } else if (which == "behind a handler") {
     const std::lock_guard one(warnings);
     {
@@ -56,7 +56,7 @@ void run(std::string_view which) {
     const std::lock_guard other(staging);
   } else if (which == "in another thread") {
     const std::lock_guard one(warnings);
-    std::thread([] { take(engine, staging); }).join();
+    std::thread([] { take(requests, staging); }).join();
   }
 }
 

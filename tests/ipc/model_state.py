@@ -2,7 +2,7 @@
 
 Keys of a state, beside the library's (library.py):
     todo, thread                         actions to come
-    lock, publishing, process            the thread that has the engine's lock, or that of published receives; or None
+    lock, publishing, process            the thread that has the lock of requests or of published receives; or None
     sent | received, process, queue      counts (Matcher); a match queue is (communicator, other process, tag or ANY)
     order, process, queue                receives posted, cancelled ones too
     published_receive order, receive     this one's
@@ -12,7 +12,7 @@ Keys of a state, beside the library's (library.py):
     sender | receiver, process, comm     the thread that sends or receives first
     closed sends | receives, process, comm
     needed, thread                       the sends that its call ends with
-    unmatched | pending | orphans, process   the engine's messages; freed receives; `has work`, process
+    unmatched | pending | orphans, process   the process's messages; freed receives; `has work`, process
     match_queue | base | n_posted | slots, process, number   a MatchQueue of the shared segment
     word | owner, process, number        a Slot: (n, match queue, state); the published receive that it holds
     bounced, process, number             of a Slot: (is_bounced, chunks that have arrived)

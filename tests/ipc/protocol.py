@@ -2,7 +2,7 @@
 
 The actions (actions/) have the names and the order of the code's:
     calls.py            calls of the program                     interpose/
-    engine.py           pending sends, and their FIN messages    request/engine.cpp, fin.cpp
+    pending_sends.py    pending sends, and their FIN messages    request/pending_sends.cpp, fin.cpp
     unmatched.py        sends that wait for their receives       request/unmatched_sends.cpp
     matcher.py          counts of a communicator, and closing    transport/ipc/matcher.cpp, undecided.cpp
     find_match.py       a send claims a published receive        ipc/published_receives.cpp: find_match, ipc.cpp: look
@@ -10,7 +10,7 @@ The actions (actions/) have the names and the order of the code's:
     receives.py         a receive is published                   ipc/ipc.cpp, published_receives.cpp: post
     match_queues.py     match queues that are used again         segment/own_segment.cpp
     completion.py       the end of receives                      request/finish.cpp, ipc/published_receives.cpp: end_it
-    withdraw.py         MPI_Cancel                               request/cancel.cpp, ipc/published_receives.cpp
+    withdraw.py         MPI_Cancel                               request/completion.cpp, ipc/published_receives.cpp
 
 The state that they change is model_state.py's, the library below them library.py. Every change of the state of a
 published receive goes through the table src/segment/published_receives.def. checks.py has the properties,

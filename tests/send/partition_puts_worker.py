@@ -47,6 +47,8 @@ class Ends:
         self.message = Message(PLAIN, self.side, pair.n_sent if self.is_sender else pair.n_received)
 
     def refill(self, turn: int) -> None:
+        if turn < ROUNDS_OF_LIBRARY:
+            MPI.COMM_WORLD.Barrier()  # a sender that is rounds ahead makes more of them the library's
         self.payload = Image(self.pair.sent.later(turn), self.builder).payload()
         self.side.refill(self.end.later(turn).seed)
 

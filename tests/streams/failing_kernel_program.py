@@ -1,4 +1,4 @@
-"""Two ranks exchange messages on streams, and a kernel of rank 0 fails, as in a program that nobody has debugged yet.
+"""Two ranks exchange messages on streams, and a kernel of rank 0 fails.
 
 TESTS_WHEN says what the program calls after the kernel has failed. Each rank writes what it was told.
 """

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from enqueue_worker import CHANNEL, WORLD, Pair, counts, make_pair
+from mpi4py import MPI
 from stream_programs import shapes
 
 import tempi
@@ -87,6 +88,18 @@ def two_graphs(n: int) -> dict[str, int]:
             all_of.enqueue(half)
             all_of.read(half)
     return all_of.check()
+
+
+def waits_that_nothing_was_started_for() -> None:
+    """Of requests that are inactive, or that the host has started."""
+    stream = FakeStream()
+    pairs = [make_pair(WORLD, source, 1 - source, 40 + source, shapes()["rows"]) for source in range(2)]
+    requests = [request for pair in pairs for request in pair.requests]
+    for _ in range(3):
+        tempi.wait_enqueue(requests, stream)
+        MPI.Prequest.Startall(requests)
+        tempi.wait_enqueue(requests, stream)
+        MPI.Request.Waitall(requests)
 
 
 def new_buffers_after_a_graph() -> dict[str, int]:

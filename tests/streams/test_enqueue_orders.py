@@ -17,6 +17,10 @@ def test_two_graphs_share_a_channel(ranks):
         assert counts == {CHANNEL: 2 + 3}
 
 
+def test_a_wait_for_requests_that_were_not_started_on_the_stream(ranks):
+    ranks(2, **FAKE).call(worker.waits_that_nothing_was_started_for)
+
+
 def test_new_buffers_where_those_of_a_graph_were(ranks):
     for counts in ranks(2, **FAKE).call(worker.new_buffers_after_a_graph):
         assert counts == {CHANNEL: 1}

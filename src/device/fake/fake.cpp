@@ -93,6 +93,7 @@ void Fake::copy(void* dst, const void* src, std::size_t bytes) {
 void Fake::write_word(std::uint64_t* word, std::uint64_t value) {
   const std::lock_guard lock(mutex_);
   failures_.pass("write", ErrorKind::device);
+  check_failed(own_queue().context);
   if (!memory_.kernels_reach(fake_ordinal(current_context()), reinterpret_cast<std::uintptr_t>(word)))
     throw Error(ErrorKind::device, "fake device: a GPU does not reach this word");
   run_in_background();

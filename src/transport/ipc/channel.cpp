@@ -141,12 +141,12 @@ class IpcChannelEnd final : public ChannelEnd {
   // Why not; empty: kernels of this process reach what they write. `may_come`: they may reach it later.
   std::string map(Segment& segment, const ChannelEntry& other, bool& may_come) {
     if (other.is_timed) is_timed_ = 1;
+    if (is_timed_ != 0 && !device().has_atomics(device().locate(place_.words), other.words))
+      return "TEMPI_STREAM_TIMEOUT needs atomic operations between the two GPUs";
     if (!is_own_) {
       const auto own = device().share(device().locate(place_.words));
       shares_gpu_ = device().waits_hold_gpu() && own && own->gpu == other.words.gpu;
       if (shares_gpu_) return "its peer uses the same GPU";
-      if (is_timed_ != 0 && !device().has_atomics(device().locate(place_.words), other.words))
-        return "TEMPI_STREAM_TIMEOUT needs atomic operations between the two GPUs";
       bool is_refused = false;
       other_words_ = import_memory(device(), context(), segment, other.words, is_refused);
       may_come = !other_words_ && !is_refused;

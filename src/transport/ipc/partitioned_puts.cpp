@@ -1,6 +1,8 @@
 #include "transport/ipc/partitioned_puts.hpp"
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -90,14 +92,15 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
     if (other_->word.load(std::memory_order_acquire) != other_word_) return Receiver::not_started;
     const StartedRound started = StartedRound::of(other_->started.load(std::memory_order_acquire));
     if (started.round != round_) return Receiver::not_started;
+    if (started.is_by_library) imported_.let_go();  // other memory may lie there now
     return started.is_by_library ? Receiver::by_library : Receiver::ready;
   }
 
   void put(const std::vector<PartitionRun>& runs) override {
-    transfer_.packed_buffer.hold_back();
     PutPartitions& next = puts_.emplace_back();
     for (const PartitionRun& run : runs) add(run, next.runs);
     try {
+      transfer_.packed_buffer.hold_back();
       queue(next);
     } catch (...) {
       write_again(caught_error());
@@ -165,18 +168,34 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
   void write_again(const Error& cause) {
     warn_fallback("partitions are written again", cause.what());
     const std::deque<PutPartitions> puts = std::exchange(puts_, {});
-    for (const PutPartitions& put : puts) await_end(put);
+    Runs untold;
     for (const PutPartitions& put : puts) {
-      for (const auto& one : put.runs) {
-        if (!is_told(one)) write_alone(one);
-      }
+      await_end(put);
+      std::copy_if(put.runs.begin(), put.runs.end(), std::back_inserter(untold),
+                   [&](const auto& one) { return !is_told(one); });
     }
+    if (untold.empty()) return;
+    await_earlier(untold.front());
+    for (const auto& one : untold) write_alone(one);
   }
 
   // A put without a mark has failed, and does not run.
   static void await_end(const PutPartitions& put) noexcept try {
     if (put.queued.mark) put.queued.mark->wait();
   } catch (...) {  // failed work is not running either
+  }
+
+  // The receiver knows that the partitions are lost.
+  void lose(const std::pair<PartitionRun, std::size_t>& one) const {
+    word(one.second).store(ArrivedRun{round_, 0, ArrivedRun::kLost}.bits(), std::memory_order_release);
+  }
+
+  // The earlier work in the program's stream: these moves are queued without it.
+  void await_earlier(const std::pair<PartitionRun, std::size_t>& first) try {
+    transfer_.packed_buffer.await_earlier();
+  } catch (...) {
+    lose(first);
+    throw;
   }
 
   void write_alone(const std::pair<PartitionRun, std::size_t>& one) try {
@@ -187,7 +206,7 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
     here.finish();
     count_direct(Outcome::fell_back, move.box_move.bytes());
   } catch (...) {
-    word(one.second).store(ArrivedRun{round_, 0, ArrivedRun::kLost}.bits(), std::memory_order_release);
+    lose(one);
     throw;
   }
 

@@ -37,7 +37,7 @@ class ReceivingEnd final : public PairedEnd<PartitionedReceive> {
   }
 
   int n_sent() const noexcept override { return n_sent_; }
-  std::uint32_t announced_round() const noexcept override { return other_->announced.load(std::memory_order_acquire); }
+  std::uint32_t announced_round() const noexcept override { return of_other(other_->announced); }
 
   void report_start(std::uint32_t round, bool is_by_library) noexcept override {
     round_ = round;
@@ -75,15 +75,25 @@ class ReceivingEnd final : public PairedEnd<PartitionedReceive> {
     return Use::ready;
   }
 
-  void connected(Segment&, ChannelEntry& other) override { other_ = &other; }
+  void connected(Segment&, ChannelEntry& other) override {
+    other_ = &other;
+    other_word_ = other.word.load(std::memory_order_acquire);
+  }
+
+  // 0 if another send uses the entry now: it stores the word of the entry before the number.
+  std::uint32_t of_other(const std::atomic<std::uint32_t>& number) const {
+    const std::uint32_t found = number.load(std::memory_order_acquire);
+    return other_->word.load(std::memory_order_acquire) == other_word_ ? found : 0;
+  }
 
   bool is_demanded() const {
-    const std::uint32_t first = other_->demanded.load(std::memory_order_acquire);
+    const std::uint32_t first = of_other(other_->demanded);
     return first != 0 && first <= round_;
   }
 
   PublishedReceivePtr received_{};
   const ChannelEntry* other_ = nullptr;  // of the send
+  std::uint64_t other_word_ = 0;         // differs when the entry is used again
   std::optional<std::uint32_t> arrivals_{};
   int n_sent_ = 0, n_read_ = 0;
   std::uint32_t round_ = 0;

@@ -12,12 +12,12 @@ namespace tempi::message {
 
 // From now on `loss` becomes Loss::peer_has_ended when the process of this rank of MPI_COMM_WORLD has ended, and
 // Loss::peer_has_failed when a GPU of the process has failed. The rank may be that of this process. The word lasts
-// until this process ends. `context`: of this end. False: there is no thread, and nobody looks.
+// until this process ends. `context`: of this end. False: the thread could not be created.
 bool watch_peer(int rank, std::uint32_t* loss, device::Device& device, device::Context context) noexcept;
 
 // Before this process leaves MPI: the other processes know if a GPU of it has failed.
 void tell_of_failures() noexcept;
-// A GPU of this process has failed. It gets no more channels.
+// A GPU of this process has failed. This process gets no more channels.
 void note_failed_gpu() noexcept;
 bool has_failed_gpu() noexcept;
 // Of the process of another rank, whose shared segment is known.

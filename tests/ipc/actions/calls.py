@@ -6,8 +6,8 @@ import library
 from actions import find_match, match_queues, receives, unmatched  # noqa: F401  (their actions)
 from actions.action import BLOCKED, DONE, Action, Next, action, local, local_if_alone
 from actions.completion import waiting
-from actions.engine import posting
 from actions.matcher import begin_undecided, count_send, decide, is_another_receiver
+from actions.pending_sends import posting
 from actions.withdraw import cancelling
 from library import State
 from model_state import Model
@@ -22,7 +22,7 @@ def call(model: Model, state: State, thread: int, of: int, place: int) -> Next:
         return [_sending(op, name)]
     if op.kind in RECEIVES:
         return [(("note_receive", name),)]
-    return [(*_other_call(model, state, thread, place), ("progress",))]  # Engine::tended
+    return [(*_other_call(model, state, thread, place), ("progress",))]  # tended
 
 
 def _sending(op: Op, name: str) -> tuple[Action, ...]:

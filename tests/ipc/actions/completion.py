@@ -19,7 +19,7 @@ def waiting(receives: tuple[str, ...], sends: tuple[str, ...]) -> tuple[Action, 
 
 @local_if_alone
 def take(model: Model, state: State, thread: int, receives: tuple[str, ...]) -> Next:
-    """The call takes the messages out of the engine until they are complete."""
+    """The call takes the messages out of ManagedRequests until they are complete."""
     for r in receives:
         state["taken", r] = True
     return DONE

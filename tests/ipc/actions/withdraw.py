@@ -1,4 +1,4 @@
-"""MPI_Cancel of a receive (request/cancel.cpp): the later ones of its match queue are revoked, too.
+"""MPI_Cancel of a receive (request/completion.cpp): the later ones of its match queue are revoked, too.
 
 If a later one, or its own, is claimed, its message has been sent: the call does nothing.
 """

@@ -1,4 +1,4 @@
-"""Pending sends (request/engine.cpp), which start in the order of the program's calls; freed receives."""
+"""Pending sends (request/pending_sends.cpp), which start in the order of the program's calls; freed receives."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def unlock(model: Model, state: State, thread: int) -> Next:
     return DONE
 
 
-# ---- Engine::post
+# ---- PendingSends::post
 
 
 def posting(m: str) -> tuple[Action, ...]:
@@ -122,7 +122,7 @@ def start_some(model: Model, state: State, thread: int) -> Next:
 
 @local
 def start(model: Model, state: State, thread: int) -> Next:
-    """Engine::start, or deliver(); a kernel that fails writes something, and its message comes packed (move_now())."""
+    """PendingSends::start, or deliver(); a kernel that fails writes something; its bytes come packed (move_now())."""
     _, m = _take_first(model, state, thread)
     if model.calls.messages[m].kind == "lost":
         return [(("lose", m),)]
@@ -214,7 +214,7 @@ def note_needed(model: Model, state: State, thread: int, sends: tuple[str, ...])
 
 @local
 def settle(model: Model, state: State, thread: int) -> Next:
-    """Engine::settle: behind the call of another thread that is queueing its message."""
+    """PendingSends::settle: behind the call of another thread that is queueing its message."""
     return [(("start_pending",),)]
 
 
