@@ -103,11 +103,17 @@ def several_pairs(pairs: list[Pair], rounds: int, seed: int, n_threads: int) -> 
 
 
 def _ask(ends: Ends, partition: int, turn: int) -> None:
-    """In rounds of the library, Open MPI 5.0.11 says yes too early where several pairs have one tag."""
+    """Whether a partition has arrived.
+
+    Open MPI 5.0.11 alone, in host memory: where several pairs have one tag, MPI_Parrived says yes too early, and then
+    MPI_Wait returns before the bytes have arrived. So its own rounds are not asked.
+    """
+    is_put = ends.end.kind == "device" and os.environ["TEMPI_NO_DIRECT"] == "0" and turn >= ROUNDS_OF_LIBRARY
+    if not is_put and MPI.get_vendor()[0] == "Open MPI":
+        return
     flag = ctypes.c_int()
     PLAIN("Parrived", ends.message.request.value(), partition, ctypes.byref(flag))
-    is_put = ends.end.kind == "device" and os.environ["TEMPI_NO_DIRECT"] == "0"
-    if flag.value and is_put and turn >= ROUNDS_OF_LIBRARY:
+    if flag.value and is_put:
         ends.message.check_partition(partition, ends.payload)
 
 
