@@ -23,7 +23,7 @@ from support.direct_counts import direct_since
 from support.messages import End, Image, Side
 from support.p2p import PLAIN, Requests
 
-ROUNDS_OF_LIBRARY = 3  # at most: until both ends know each other
+ROUNDS_OF_LIBRARY = 6  # more than both ends take to find each other, on slow machines, too
 
 
 class Pair(NamedTuple):

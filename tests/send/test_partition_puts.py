@@ -68,10 +68,12 @@ def test_partitions_are_put(pair, drawn):
 
 
 @pytest.mark.parametrize("received", ["host", "pinned", "managed"])
-def test_the_library_carries_other_memory(pair, received):
-    """Also beside a pair of GPU memory with the same tag."""
+def test_the_library_carries_other_memory(received):
+    """Also beside a pair of GPU memory with the same tag. In a job of its own: behind earlier partitioned messages,
+    Open MPI 5.0.11 may complete such receives before their bytes have arrived."""
     pairs = [vector_pair(), vector_pair(received=received), vector_pair(2, 8)]
-    puts, _ = pair.call(worker.several_pairs, pairs, worker.ROUNDS_OF_LIBRARY + N_PUT_ROUNDS, 2, 1)
+    with Ranks(2, DIRECT) as job:
+        puts, _ = job.call(worker.several_pairs, pairs, worker.ROUNDS_OF_LIBRARY + N_PUT_ROUNDS, 2, 1)
     assert puts >= 2 * N_PUT_ROUNDS
 
 
