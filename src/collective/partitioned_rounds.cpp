@@ -88,7 +88,7 @@ bool PartitionedRounds::is_complete(Message& message) noexcept {
   return true;
 }
 
-// True: the round cannot end any more.
+// True: the process at the other end has ended.
 bool PartitionedRounds::has_lost_other() {
   if (Clock::now() < next_look_) return false;
   next_look_ = Clock::now() + kBetweenLooks;

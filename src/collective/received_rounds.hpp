@@ -13,7 +13,7 @@ class ReceivedRounds final : public PartitionedRounds {
   ReceivedRounds(message::Endpoint&& endpoint, device::Device& device, Handle comm, int peer, int tag, int n_partitions,
                  LibraryRound& library);
 
-  // Whether the partition is in the receive buffer. Nothing: no round is under way, or it is the library's. A round
+  // True: the partition is in the receive buffer. Nothing: no round is under way, or it is the library's. A round
   // that has failed says yes: the completing call tells the error.
   std::optional<bool> has_arrived(int partition) noexcept;
 

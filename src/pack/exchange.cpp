@@ -40,7 +40,7 @@ struct FakeEnd {
     std::uint32_t none = 0;
     std::atomic_ref(loss).compare_exchange_strong(none, static_cast<std::uint32_t>(Loss::timed_out));
   }
-  // What has been decided of the exchange.
+  // The decision on the exchange.
   std::uint64_t decide(std::uint64_t wanted) const {
     std::uint64_t found = own.count;
     return std::atomic_ref(sender->decided).compare_exchange_strong(found, wanted) ? wanted : found;

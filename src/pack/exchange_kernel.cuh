@@ -53,7 +53,7 @@ __device__ __noinline__ void break_end(const ExchangeEnd& end) {
   if (*loss == 0) *loss = static_cast<std::uint32_t>(Loss::timed_out);
 }
 
-// What has been decided of the exchange. `sender`: the words of the send.
+// The decision on the exchange. `sender`: the words of the send.
 __device__ std::uint64_t decide(const ExchangeEnd& end, EndWords* sender, std::uint64_t wanted) {
   const std::uint64_t count = end.own->count;
   std::uint64_t found;

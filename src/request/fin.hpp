@@ -12,8 +12,8 @@
 
 namespace tempi::message {
 
-// The send is no longer in the queue. False: the library refused the FIN message. The receive that was claimed gets
-// its message from another send then, and the order of the messages on the communicator has ended.
+// The caller has taken the send out of the queue. False: the library refused the FIN message. The receive that was
+// claimed gets its message from another send then, and the order of the messages on the communicator has ended.
 bool deliver(Message& message) noexcept;
 
 // The receiver unpacks chunks while they arrive, but not behind the FIN message.

@@ -1,4 +1,4 @@
-// What an MPI call does for messages of earlier calls, before and after the call of the library.
+// The work of an MPI call for messages of earlier calls, before and after the call of the library.
 #pragma once
 
 #include "request/collective_work.hpp"

@@ -126,7 +126,7 @@ std::optional<int> take_freed(Handle request) noexcept {
       one->is_to_free = has_queued(*one);
       for (const auto& exchange : all().exchanges) {
         if (!exchange->has(*one)) continue;
-        exchange->tell_if_failed();  // finish() may not find the exchange any more
+        exchange->tell_if_failed();  // the exchange may be gone before finish()
         exchange->is_retired = true;
         forget_exchanges_of(*exchange);
       }

@@ -203,10 +203,10 @@ struct Transport {
   // Called instead if only the library handles the request. It counts in the pairing.
   void (*skip_partitioned)(Handle comm, int peer, int tag, bool is_send) noexcept;
 
-  // Whether the process of the only peer of this request has ended, or a GPU of it has failed. `message` is null if
+  // The answer tells if the process of the only peer has ended, or if a GPU of it has failed. `message` is null if
   // only the library handles the request.
   pack::Loss (*loss_of_peer)(const Message* message, Handle request) noexcept;
-  // Whether a persistent request that only the library handles is a send, or a receive. Empty: it is not known.
+  // True: a persistent request that only the library handles is a send; false: a receive. Empty: it is not known.
   std::optional<bool> (*is_send)(Handle request) noexcept;
   // A GPU of this process has failed: the other processes need not wait for its streams.
   void (*note_failed_gpu)() noexcept;

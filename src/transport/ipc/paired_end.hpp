@@ -1,4 +1,4 @@
-// What the two ends of a partitioned message have in common (partitions.hpp): how an end finds the other one.
+// The common part of the two ends of a partitioned message (partitions.hpp): the search of an end for the other one.
 #pragma once
 
 #include <type_traits>

@@ -1,6 +1,6 @@
 // The processes at the other ends of channels. A kernel waits for them without the CPU. A thread checks whether they
 // are alive, and ends the wait of the kernel if a process has died. It also checks the GPUs of this process: after a
-// kernel has failed, no kernel of a channel runs any more, and the thread tells the other processes.
+// kernel has failed, CUDA runs no kernel of a channel, and the thread tells the other processes.
 #pragma once
 
 #include <cstdint>
