@@ -189,7 +189,7 @@ std::optional<int> Agreement::call_nonblocking(const Call& call, const Group& gr
 
 // All buffers of all members must be in GPU memory: our persistent messages cannot go another way later.
 std::optional<int> Agreement::call_persistent(const Call& call, const Group& group, const Ends& ends) {
-  const std::size_t place = n_persistent_++ % kOwnTags;
+  const std::size_t place = n_persistent_++ % Schedule::kOwnTags;
   const Prepared prepared = prepare(call, group, ends, [&](Steps&& steps) {
     const int tag = Schedule::kFirstOwn + static_cast<int>(place);
     return std::make_shared<Schedule>(real_pmpi(), comm_->handle, std::move(steps), device::Limit::pool, tag);

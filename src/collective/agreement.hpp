@@ -62,8 +62,6 @@ class Agreement final : public peer::Attachment {
   std::optional<int> carry_out(const Call& call, const Group& group, const Ends& ends);
 
  private:
-  static constexpr std::size_t kOwnTags = 32;  // each tag uses one match queue for each member (segment/segment.hpp)
-
   void make_comm();
   using SchedulePtr = std::shared_ptr<Schedule>;
   Steps steps_for(const Call& call, const Group& group, const Ends& ends);
@@ -92,7 +90,7 @@ class Agreement final : public peer::Attachment {
   std::optional<Neighborhood> neighbors_{};
   std::array<Gap, kByMessages.size()> gaps_{};
   std::vector<SchedulePtr> schedules_;  // the last one used first
-  std::array<std::weak_ptr<Schedule>, kOwnTags> persistent_{};
+  std::array<std::weak_ptr<Schedule>, Schedule::kOwnTags> persistent_{};
   std::size_t n_persistent_ = 0;
 };
 

@@ -43,6 +43,10 @@ class ByMessages final : public message::CompletionHook {
     return MPI_SUCCESS;
   }
 
+  std::shared_ptr<message::StreamRounds> stream_rounds() override {
+    return schedule_->may_be_on_stream() ? schedule_ : nullptr;
+  }
+
  private:
   const std::shared_ptr<Schedule> schedule_;
 };

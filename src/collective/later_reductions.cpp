@@ -3,6 +3,7 @@
 #include "collective/blocks.hpp"
 #include "collective/continued.hpp"
 #include "collective/pending_reductions.hpp"
+#include "collective/stream_reduction.hpp"
 #include "collective/wait_until.hpp"
 #include "mpi/errors.hpp"
 
@@ -53,8 +54,9 @@ void go_on_until_reduced(message::Message& message, PendingPtr pending, Function
 // A persistent reduction, which may be in other memory at each start.
 class ByKernel final : public message::CompletionHook {
  public:
-  ByKernel(std::shared_ptr<ReductionPlace> place, const ReductionTask& task, const LibraryReduction& library)
-      : place_(std::move(place)), task_(task), library_(library) {}
+  ByKernel(std::shared_ptr<ReductionPlace> place, const ReductionTask& task, const LibraryReduction& library,
+           StreamReductionCall&& on_stream, int tag)
+      : place_(std::move(place)), task_(task), library_(library), on_stream_(std::move(on_stream)), tag_(tag) {}
 
   int start(message::Message& message) noexcept override try {
     OwnBuffers own = look_at_buffers(task_, library_.sent(), library_.received());
@@ -66,10 +68,18 @@ class ByKernel final : public message::CompletionHook {
     return raise(message.comm, caught_error());
   }
 
+  std::shared_ptr<message::StreamRounds> stream_rounds() override {
+    if (!rounds_) rounds_ = std::make_shared<StreamReduction>(on_stream_, place_->members->comm, tag_);
+    return rounds_;
+  }
+
  private:
   const std::shared_ptr<ReductionPlace> place_;
   const ReductionTask task_;
   const LibraryReduction library_;
+  const StreamReductionCall on_stream_;
+  const int tag_;
+  std::shared_ptr<StreamReduction> rounds_{};  // null: it was never started on a stream
 };
 
 }  // namespace
@@ -127,7 +137,12 @@ std::optional<int> LaterReductions::call_persistent(const Call& call, const Grou
   const OwnBuffers own = look_at_buffers(task, ends.out.address, ends.in.address);
   if (!agree(*its_place, persistent_[number].expired(), own)) return {};
   count(call.function, task);
-  const auto hook = std::make_shared<ByKernel>(its_place, task, LibraryReduction(call, ends));
+  const int tag = Schedule::kFirstOfReductions + 2 * static_cast<int>(number);
+  StreamReductionCall on_stream{task,         SlicesOfMembers(task, call.function, group, ends),
+                                static_cast<std::size_t>(group.rank), ends.in.type,
+                                own.input,    own.output};
+  const auto hook =
+      std::make_shared<ByKernel>(its_place, task, LibraryReduction(call, ends), std::move(on_stream), tag);
   persistent_[number] = hook;
   hand_out(call, continued_message(call, group, hook));
   return MPI_SUCCESS;

@@ -138,6 +138,16 @@ bool Schedule::fits(const Steps& steps) const {
          });
 }
 
+device::Context Schedule::context() const {
+  return messages_.empty() ? nullptr : messages_.front().end.place.first.context;
+}
+
+std::vector<Handle> Schedule::requests(std::size_t) const {
+  std::vector<Handle> all;
+  for (std::size_t i = 0; i < messages_.size(); ++i) all.push_back(handle(i));
+  return all;
+}
+
 int Schedule::make_persistent(Message& message, message::Endpoints&& endpoints, void* request) {
   const Envelope& envelope = message.envelope;
   const Envelope* const out = message.is_sent ? &envelope : nullptr;

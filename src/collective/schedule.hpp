@@ -20,6 +20,7 @@
 #include "collective/element_type.hpp"
 #include "collective/schedule_steps.hpp"
 #include "collective/sent_copy.hpp"
+#include "request/stream_rounds.hpp"
 
 namespace tempi::collective {
 
@@ -31,12 +32,12 @@ enum : unsigned { kOnGpu = 1, kNotDirect = 2, kOnHost = 4 };
 // in GPU memory.
 enum class Fallback : bool { ready, follows };
 
-class Schedule {
+class Schedule final : public message::StreamRounds {
  public:
   // Makes no request yet. The messages use the communicator `comm` and this tag. `limit` is for the copy of the blocks
   // that are sent (sent_copy.hpp). Throws Refused.
   Schedule(const Real& real, Handle comm, Steps&& steps, device::Limit limit, int tag = kAnyCall);
-  ~Schedule();
+  ~Schedule() override;
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
 
@@ -62,7 +63,15 @@ class Schedule {
   // True: they are complete; always with `waits`.
   bool has_ended(bool waits, int& code);
 
-  static constexpr int kAnyCall = 0, kFollowing = 1, kFirstOwn = 2;  // tags
+  // In the order of a stream: one round, without kernels. The requests are made.
+  bool may_be_on_stream() const { return may_be_repeated() && is_made_ && !copy_; }
+  std::size_t n_rounds() const override { return 1; }
+  device::Context context() const override;
+  std::vector<Handle> requests(std::size_t round) const override;
+  void queue_kernels(std::size_t, const device::Scope&, const device::ProgramStream&) override {}
+
+  // Tags. Each tag uses one match queue for each member (segment/segment.hpp).
+  static constexpr int kAnyCall = 0, kFollowing = 1, kFirstOwn = 2, kOwnTags = 32, kFirstOfReductions = 34;
 
  private:
   static constexpr std::int64_t kMostKeptBytes = 16 << 20;

@@ -43,6 +43,7 @@
 #include "base/error.hpp"
 #include "mpi/real.hpp"
 #include "request/state.hpp"
+#include "request/stream_rounds.hpp"
 #include "transfer/transfer.hpp"
 
 namespace tempi::message {
@@ -80,6 +81,9 @@ class CompletionHook {
   virtual void tell_status(MPI_Status&) const noexcept {}
   // Starts the inactive call `message`. Returns the code for the program.
   virtual int start(Message& message) noexcept;
+  // The operation in the order of a stream, for a persistent call. All members of the communicator have rounds, or none
+  // has. Null: only MPI_Start can start it. Throws Error.
+  virtual std::shared_ptr<StreamRounds> stream_rounds() { return nullptr; }
   // Gives the code of a complete call to the error handler of its object, and returns it.
   virtual int tell(Handle comm, int code) noexcept;
 };

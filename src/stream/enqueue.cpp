@@ -44,12 +44,19 @@ StreamKey key_of(StreamHandle stream) {
           number == kPerThread ? std::this_thread::get_id() : std::thread::id()};
 }
 
+// The context of the request's buffers; null: it does not matter.
+device::Context context_of(const Started& one) {
+  if (one.rounds) return one.rounds->context();
+  return has_channel(one) ? on_stream(*one.message).at.context : nullptr;
+}
+
 // The stream with the context of its buffers.
-device::Scope scope_of(device::Device& device, StreamHandle handle, const AllStarted& with_channel) {
+device::Scope scope_of(device::Device& device, StreamHandle handle, const AllStarted& all) {
   const device::ProgramStream stream = device.program_stream(handle);
   device::Context context = stream.context;
-  for (const Started& one : with_channel) {
-    const device::Context its = on_stream(*one.message).at.context;
+  for (const Started& one : all) {
+    const device::Context its = context_of(one);
+    if (its == nullptr) continue;
     if (context != nullptr && context != its)
       throw Error(ErrorKind::stream,
                   "the buffer of a request is on another GPU than the stream, or in another CUDA "
@@ -159,7 +166,15 @@ int code_of_failed(const AllStarted& by_thread) {
 int code_of_earlier(Handle request) {
   if (const OrdinaryRequestPtr known = find_ordinary(request)) return take_failure(*known);
   const MessagePtr message = ManagedRequests::get().find(request);
-  return message && message->on_stream && has_channel({request, message}) ? code_of_loss(*message) : MPI_SUCCESS;
+  if (!message || !message->on_stream) return MPI_SUCCESS;
+  if (has_channel({request, message})) return code_of_loss(*message);
+  const std::shared_ptr<StreamRounds> rounds = message->is_collective() ? message->hook->stream_rounds() : nullptr;
+  for (std::size_t round = 0; rounds && round < rounds->n_rounds(); ++round) {
+    for (const Handle part : rounds->requests(round)) {
+      if (const int code = code_of_earlier(part); code != MPI_SUCCESS) return code;
+    }
+  }
+  return MPI_SUCCESS;
 }
 
 struct Handles {
@@ -197,16 +212,14 @@ int exchange_ordinary_messages(const Real& real, const AllStarted& all, const st
   return code;
 }
 
-int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
-  device::Device* const device = device::current();
-  if (device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
+int carry_out_round(const Real& real, device::Device& device, AllStarted&& all, StreamHandle handle) {
   if (has_open(all)) trace::traced("wait for channels", [&] { return await_channels(all); });
   const auto first = std::stable_partition(all.begin(), all.end(), has_channel);
   const AllStarted others(std::make_move_iterator(first), std::make_move_iterator(all.end()));
   all.erase(first, all.end());
   const std::string why_cpu = others.empty() ? "" : why_cpu_waits(others);
   {
-    const device::Scope stream = scope_of(*device, handle, all);
+    const device::Scope stream = scope_of(device, handle, all);
     if (!why_cpu.empty() && stream.is_capturing()) refuse_capture(why_cpu);
     if (!why_cpu.empty()) stream.finish();
     const AllStarted none, &by_thread = why_cpu.empty() ? others : none;
@@ -215,6 +228,39 @@ int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
   const int lost = code_of_lost(all);
   const int code = why_cpu.empty() ? code_of_failed(others) : exchange_ordinary_messages(real, others, why_cpu);
   return code != MPI_SUCCESS ? code : lost;
+}
+
+void queue_kernels(device::Device& device, StreamHandle handle, const AllStarted& collective, std::size_t round) {
+  if (collective.empty()) return;
+  const device::Scope stream = scope_of(device, handle, collective);
+  for (const Started& one : collective) {
+    if (round < one.parts.size()) one.rounds->queue_kernels(round, stream, {handle, stream.context()});
+  }
+}
+
+// The first round also has the requests that have no rounds. After an error, the later rounds are queued as well: the
+// other processes wait for them.
+int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
+  device::Device* const device = device::current();
+  if (device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
+  const auto first = std::stable_partition(all.begin(), all.end(), [](const Started& one) { return !one.rounds; });
+  AllStarted collective(std::make_move_iterator(first), std::make_move_iterator(all.end()));
+  all.erase(first, all.end());
+  int code = MPI_SUCCESS;
+  bool is_left = true;
+  for (std::size_t round = 0; is_left; ++round) {
+    AllStarted parts = std::exchange(all, {});
+    is_left = false;
+    queue_kernels(*device, handle, collective, round);
+    for (Started& one : collective) {
+      if (round < one.parts.size()) std::move(one.parts[round].begin(), one.parts[round].end(), std::back_inserter(parts));
+      is_left = is_left || round + 1 < one.parts.size();
+    }
+    if (parts.empty()) continue;
+    const int its_code = carry_out_round(real, *device, std::move(parts), handle);
+    if (code == MPI_SUCCESS) code = its_code;
+  }
+  return code;
 }
 
 }  // namespace

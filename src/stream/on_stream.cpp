@@ -57,6 +57,20 @@ int start_again(OrdinaryRequest& known, AllStarted& started) {
   return MPI_SUCCESS;
 }
 
+// The requests of its rounds are started instead of it.
+int start_parts(Started& one, device::Location& seen) {
+  one.rounds = one.message->hook->stream_rounds();
+  if (!one.rounds) return MPI_SUCCESS;
+  one.parts.resize(one.rounds->n_rounds());
+  for (std::size_t round = 0; round < one.parts.size(); ++round) {
+    for (const Handle request : one.rounds->requests(round)) {
+      const int code = start_one(request, ManagedRequests::get().find(request), one.parts[round], seen);
+      if (code != MPI_SUCCESS) return code;
+    }
+  }
+  return MPI_SUCCESS;
+}
+
 const char* text_of(pack::Loss why) {
   switch (why) {
     case pack::Loss::timed_out:
@@ -109,13 +123,14 @@ int start_one(Handle request, MessagePtr&& message, AllStarted& started, device:
     message->on_stream->is_started = true;
   }
   if (!message) skip_channels(request);
-  started.push_back({request, std::move(message)});
-  return MPI_SUCCESS;
+  Started& one = started.emplace_back(request, std::move(message));
+  return one.message && one.message->is_collective() ? start_parts(one, seen) : MPI_SUCCESS;
 }
 
 void take_back(const AllStarted& started) {
   for (const Started& one : started) {
     if (one.message) one.message->on_stream->is_started = false;
+    for (const AllStarted& round : one.parts) take_back(round);
   }
 }
 

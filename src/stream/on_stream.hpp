@@ -32,7 +32,9 @@ inline OnStream& on_stream(const Message& message) { return static_cast<OnStream
 // A request that was started on a stream, and that nothing waits for yet.
 struct Started {
   Handle request;
-  MessagePtr message;  // null: the request is the library's alone
+  MessagePtr message;                             // null: the request is the library's alone
+  std::shared_ptr<StreamRounds> rounds{};         // of a collective operation; null: the request has no parts
+  std::vector<std::vector<Started>> parts{};      // the requests of each round
 };
 using AllStarted = std::vector<Started>;
 

@@ -1,0 +1,88 @@
+"""Persistent collective operations that are started and completed on a stream: exchanges and kernels in the stream."""
+
+import collectives_on_streams_worker as worker
+import pytest
+from enqueue_worker import CHANNEL, ORDINARY
+from node_reductions_worker import COMBINATIONS, OPERATIONS, OPTIONS, Case
+
+from support import effort, needs
+
+pytestmark = needs.function("Allreduce_init")
+WAYS = ("enqueued", "captured", "MPI_Start", "enqueued", "captured", "captured")
+N_RANKS = (1, 2, 3, 4)
+
+
+@pytest.fixture
+def job(ranks):
+    return lambda size, **options: ranks(size, **{**OPTIONS, **options})
+
+
+@pytest.mark.parametrize("size", N_RANKS)
+def test_random_reductions(job, drawn, size):
+    seeds = [drawn.getrandbits(30) for _ in range(effort.scaled(60, least=20))]
+    for _, counted in job(size).call(worker.reduce_drawn, seeds, timeout=120):
+        assert ORDINARY not in counted
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("size", [2, 3])
+def test_large_counts_are_divided_among_the_ranks(job, size, operation, in_place):
+    counts = (511, 40_003, 300_001, 700_001)  # in one step, and in two
+    cases = [Case(operation, "DOUBLE", "SUM", count, in_place, root=1, seed=7) for count in counts]
+    for counted in job(size).call(worker.reduce_all, cases, WAYS, timeout=120):
+        assert ORDINARY not in counted
+
+
+def test_all_datatypes_and_operations(job, drawn):
+    cases = [
+        Case("Allreduce", *each, drawn.choice((3, 17, 1001)), drawn.random() < 0.5, seed=drawn.getrandbits(30))
+        for each in COMBINATIONS
+    ]
+    for counted in job(2).call(worker.reduce_all, cases, ["enqueued", "enqueued"], timeout=120):
+        assert ORDINARY not in counted
+
+
+@pytest.mark.parametrize("n", [7, 5000])
+@pytest.mark.parametrize("size", N_RANKS)
+def test_movements(job, size, n):
+    for counted in job(size).call(worker.move_all, n, WAYS, timeout=60):
+        assert ORDINARY not in counted
+        assert size == 1 or counted[CHANNEL] > 0
+
+
+def test_movements_in_place(job):
+    job(3).call(worker.move_all, 100, ["enqueued"] * 3, in_place=True, timeout=60)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_solver_exchanges_and_reduces(job, size):
+    for counted in job(size).call(worker.together, effort.scaled(20, least=8), timeout=60):
+        assert ORDINARY not in counted
+
+
+def test_a_late_rank_is_waited_for(job):
+    for counted in job(3).call(worker.a_rank_is_late, 0.5, 4, timeout=60):
+        assert ORDINARY not in counted
+
+
+def test_requests_are_freed_while_their_work_is_queued(job):
+    job(3).call(worker.freed_behind_the_wait, 12, timeout=60)
+
+
+def test_a_request_is_started_once(job):
+    for said in job(2).call(worker.started_twice, timeout=30):
+        assert len(said) == 2
+
+
+@pytest.mark.parametrize("options", [{"TEMPI_NO_DIRECT": "1"}, {"TEMPI_STRATEGY": "oneshot"}], ids=str)
+def test_without_direct_messages(job, options):
+    cases = [Case(operation, "INT", "SUM", 100, root=1, seed=3) for operation in OPERATIONS]
+    job(2, **options).call(worker.reduce_all, cases, ["enqueued"] * 3, timeout=60)
+    job(2, **options).call(worker.move_all, 50, ["enqueued"] * 3, timeout=60)
+
+
+def test_by_the_thread(job):
+    needs.thread_multiple()
+    options = {"TEMPI_PROGRESS": "thread", "TEMPI_NO_DIRECT": "1"}
+    job(2, **options).call(worker.move_all, 50, WAYS, timeout=60)
