@@ -1,4 +1,4 @@
-// From an Error to the program's MPI error handler, which decides.
+// Passes an Error to the program's MPI error handler, which decides how the program goes on.
 #pragma once
 
 #include "base/error.hpp"
