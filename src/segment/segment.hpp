@@ -203,7 +203,7 @@ struct Board {
   std::atomic<std::uint64_t> read{};      // number of the last vote; its process has read it on all boards
   // Nonblocking calls, by function.
   std::array<std::atomic<std::uint64_t>, kPathRecords> path_records{};  // of the first member: bits of a PathRecord
-  std::array<std::atomic<std::uint64_t>, kPathRecords> begun{};         // number of calls << 4 | memory of the last one
+  std::array<std::atomic<std::uint64_t>, kPathRecords> begun{};         // number of calls << 4 | vote for the last one
   std::atomic<std::uint64_t> settled{};                                 // calls with a known path, of all functions
   ReducedBuffers buffers{};                                             // of the last blocking reduction
   std::atomic<std::uint64_t> n_reductions_ended{};                      // the process has read their votes
