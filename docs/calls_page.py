@@ -6,8 +6,9 @@ import def_tables
 
 BEGIN = """# Calls that carry data
 
-With TEMPI these calls accept GPU memory and any datatype. The MPI library need not be CUDA-aware. TEMPI
-handles all forms of a call: `MPI_` and `PMPI_`, `int` and `_c`, C and Fortran.
+With TEMPI these calls accept GPU memory and any datatype. The MPI library need not be CUDA-aware. Only the
+windows of the last row have conditions. TEMPI handles all forms of a call: `MPI_` and `PMPI_`, `int` and
+`_c`, C and Fortran.
 
 | calls | kind |
 |---|---|
@@ -24,22 +25,23 @@ WINDOWS = (
     "[conditions](c.md#windows-in-gpu-memory) |\n"
 )
 REFUSED = """
-These calls do not accept GPU memory if the library is not CUDA-aware:
+If the library is not CUDA-aware, TEMPI refuses these uses of GPU memory:
 
 | calls | use of GPU memory | what happens | what to do instead |
 |---|---|---|---|
 """
 HAPPENS = {
     "error": "an MPI error with an explanation",
-    "members": "If only the last of these is true, all processes get an MPI error with an explanation, and "
-    "there is no window. Otherwise, only the processes with GPU memory get this error. The other processes "
-    "get a window. In this window, host memory of TEMPI takes the place of each part in GPU memory. "
-    "One-sided calls, such as `MPI_Put`, access this host memory. They do not access the GPU memory",
+    "members": "In the cases 1 to 3, the processes with GPU memory get an MPI error with an explanation. The "
+    "other processes get a window. In this window, TEMPI uses host memory instead of the GPU memory. "
+    "One-sided calls, such as `MPI_Put`, access this host memory. They do not access the GPU memory. In the "
+    "cases 4 and 5, all processes get the error, and there is no window",
     "none": "the MPI library gets the call",
 }
 END = """
 `MPI_Win_allocate` allocates GPU memory if the info object has the key `tempi_memory` with the value `device`.
-It then has the conditions of `MPI_Win_create`, also if the MPI library is CUDA-aware.
+TEMPI handles this window, even if the MPI library is CUDA-aware. Therefore, the
+[conditions](c.md#windows-in-gpu-memory) always apply.
 
 This page is made from `src/base/*.def` by `make docs`.
 """

@@ -65,12 +65,12 @@ kind has the number 1.
 | `launch:N` | the N-th launch of a kernel fails |
 | `copy:N` | the N-th copy fails |
 | `finish:N` | the N-th wait for the end of queued work fails |
-| `query:N` | TEMPI asks the device whether queued work is complete: the N-th such question fails |
-| `write:N` | the N-th word that the device is to write for another process, behind a partition, fails |
+| `query:N` | the N-th query whether queued work is complete fails |
+| `write:N` | the N-th write of the word that tells a receiver that a partition is complete fails |
 | `map:N` | the N-th import of memory of another process fails |
 | `unmap:N` | the N-th end of an import takes two seconds |
-| `share:N` | TEMPI asks the device for a handle of GPU memory, with which other processes import this \
-memory: the N-th such question gets no handle |
+| `share:N` | the N-th request for a handle of GPU memory returns no handle, so other processes cannot \
+import the memory |
 | `flip:N` | the N-th copy writes a wrong byte |
 | `NAME:N:KIND` | the N-th operation NAME throws the exception KIND; NAME is a name of the first eight rows |
 | `NAME:N:kill` | the process ends in the N-th operation NAME; NAME is a name of the rows above, or `run`, \

@@ -16,7 +16,7 @@ Without a profile, it uses a [fixed rule](how-it-works.md#how-a-message-travels)
 VALUES = """
 ## Values of TEMPI_STRATEGY
 `TEMPI_STRATEGY` selects one strategy for all messages. The table shows what each value does. The last column
-is for derived datatypes only, because the MPI library always sends contiguous buffers in host memory.
+is for derived datatypes only: contiguous buffers in host memory always use `library`.
 
 | value | GPU memory, peer on the same node | GPU memory, peer on another node | host memory |
 |---|---|---|---|
@@ -36,8 +36,7 @@ a profile of this machine predicts that `host` is more than 1.5 times as fast as
 
 There are these exceptions:
 
-- With `TEMPI_NO_DIRECT=1`, the column "another node" of `auto` and `direct` is also valid for a peer on the
-  same node.
+- With `TEMPI_NO_DIRECT=1`, `auto` and `direct` use the strategies of the column "another node" for all peers.
 - With `auto` and `direct`, `TEMPI_DATATYPE_ONESHOT=1` selects `oneshot` for GPU buffers that are not
   contiguous, and `TEMPI_DATATYPE_DEVICE=1` selects `device`\\*. This is valid for peers on all nodes.
   Contiguous GPU buffers then use `library`\\*.
@@ -82,7 +81,9 @@ that name a tag can be direct. If it used `MPI_ANY_TAG`, only receives with `MPI
 | time | The receive is posted before the [match timeout](#match-timeout) of the send ends. |
 | prediction | The profile does not predict that another strategy is faster. If the profile has no \
 measurements of direct messages, this condition is met. |
-| limits | The sender and the receiver each use at most 4,096 pairs of peer and tag on the communicator. |
+| limits | The sender and the receiver each use at most 4,096 pairs of peer and tag on the communicator. The \
+receiver has at most 512 pending receives that can be direct, and at most 16 of them have the same \
+communicator, source and tag. |
 
 After one of these events, no message on the communicator is direct:
 
@@ -160,7 +161,8 @@ address. A message to the new memory first waits until the old import is closed.
 the table), TEMPI packs the message.
 
 ## CUDA-aware libraries
-By default, TEMPI passes GPU memory to a CUDA-aware library only if two conditions are met:
+By default, TEMPI passes GPU memory of messages, collective operations and one-sided calls to a CUDA-aware
+library only if two conditions are met:
 
 - All peers are on other nodes.
 - The call is in TEMPI's list of calls that work with GPU memory in this library (`src/machine/handed.def`).
@@ -170,7 +172,8 @@ library gets packed bytes in pinned host memory. By default, TEMPI does not pass
 within a node, because the library also imports memory of other processes. If TEMPI still has an import of
 freed memory at the same address, CUDA refuses the import of the library. UCX then aborts the program.
 
-If an option switches direct messages off, TEMPI also passes GPU memory to the library within a node.
+If an option switches direct messages off, TEMPI also passes GPU memory to the library within a node. TEMPI
+always passes the GPU memory of `MPI_Win_create` and `MPI_Win_attach` to a CUDA-aware library.
 """
 MEMORY = {
     "nobody": "GPU or host",

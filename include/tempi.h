@@ -55,9 +55,10 @@ static inline int TEMPI_Get_stream(cudaStream_t* stream) {
  *   }
  *
  * `requests`: an array of `count` MPI_Request, persistent and inactive. The exchange begins when the stream reaches
- * TEMPI_Waitall_enqueue, and later work of the stream begins when it has ended. A wait carries out all requests that
- * were started on its stream. The functions return MPI_SUCCESS (0), an MPI error code, or TEMPI_ERR_NOT_LOADED: then
- * synchronise the stream, and call MPI_Startall and MPI_Waitall. */
+ * TEMPI_Waitall_enqueue. Later work of the stream begins when the exchange has ended. A wait
+ * carries out all requests that were started on its stream. The functions return MPI_SUCCESS (0),
+ * an MPI error code, or TEMPI_ERR_NOT_LOADED: then synchronise the stream, and call MPI_Startall
+ * and MPI_Waitall. */
 static inline int TEMPI_Startall_enqueue(int count, void* requests, cudaStream_t stream) {
   static int (*startall)(int, void*, cudaStream_t);
   if (!startall) *(void**)&startall = dlsym((void*)0, "TEMPI_Startall_enqueue");

@@ -34,7 +34,7 @@ def main() -> None:
     "--proxy",
     is_flag=True,
     help="Print the path of libtempi_mpi.so. MPI.jl, numba-mpi, cffi and ctypes open it in place of the MPI "
-    "library. Without --abi: for the only installed ABI, or for the MPI library of mpi4py.",
+    "library. Without --abi, the command chooses the only installed ABI, or else the ABI of mpi4py.",
 )
 def lib_command(abi: str | None, proxy: bool) -> None:
     """Print the path of libtempi.so, for LD_PRELOAD."""

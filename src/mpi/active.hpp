@@ -5,7 +5,8 @@
 
 namespace tempi {
 
-// Off: TEMPI_DISABLE is set, or the MPI library has another ABI. Every call is passed on untouched then.
+// Off: TEMPI_DISABLE is set, or the MPI library has another ABI. If TEMPI is off, it passes every
+// call on unchanged.
 enum class State { unknown, on, off };
 extern std::atomic<State> known_state;
 bool find_whether_active() noexcept;

@@ -25,8 +25,9 @@ class Destruction {
   Destruction(const Destruction&) = delete;
   Destruction& operator=(const Destruction&) = delete;
 
-  // False: the library refuses, and TEMPI must not keep data about the object. Call it at most once for an object: for
-  // the library, a second call is a destruction.
+  // False: the library refuses the attribute, and TEMPI must not keep data about the object. Call
+  // it at most once for an object: a second call replaces the attribute, and the library then calls
+  // the delete callback as if the object were destroyed.
   bool watch(Handle object);
   // Before MPI shuts down.
   void stop() noexcept;

@@ -1,4 +1,4 @@
-// From an Error to the program's MPI error handler, which decides.
+// Passes an Error to the program's MPI error handler, which decides how the program goes on.
 #pragma once
 
 #include "base/error.hpp"
@@ -8,6 +8,7 @@ namespace tempi {
 
 // Logs the error, gives its MPI error code to the communicator's error handler, and returns the code.
 int raise(Handle comm, const Error& error) noexcept;
+// The same for an error code or error class of MPI, without the log.
 int raise(Handle comm, int mpi_error_class) noexcept;
 
 // The result of a function that the loaded library lacks, because it is an older library of this ABI. Python programs

@@ -9,8 +9,9 @@
 
 namespace tempi {
 
-// The result of a function in which an error handler of the program has thrown an exception. As after each error, the
-// memory that the function has written shows its effect: for calls about several requests, the statuses have the codes.
+// The result of a library function in which an error handler of the program has thrown an
+// exception. As after each error, TEMPI reads the memory that the function has written: for calls
+// about several requests, the statuses have the error codes.
 constexpr int code_if_thrown(std::string_view name) {
   for (const std::string_view one : {"MPI_Waitall", "MPI_Waitsome", "MPI_Testall", "MPI_Testsome"}) {
     if (name == one) return MPI_ERR_IN_STATUS;
@@ -21,7 +22,7 @@ constexpr int code_if_thrown(std::string_view name) {
 template <class Signature>
 class LibraryFunction;
 
-// Null where this library lacks it.
+// A pointer to a function of the MPI library. Null if this library does not have the function.
 template <class... Parameters>
 class LibraryFunction<int(Parameters...)> {
  public:

@@ -9,7 +9,8 @@
 
 namespace tempi {
 
-// A handle as an argument. If MPI handles are ints its upper half is undefined: compare key_of().
+// A handle as an argument. If MPI handles are ints, its upper half is undefined: compare handles by
+// key_of().
 using Handle = std::uintptr_t;
 using Count = std::int64_t;
 using Aint = std::int64_t;
@@ -37,9 +38,9 @@ inline MPI_Datatype as_datatype(Handle handle) {
   return datatype;
 }
 
-// TEMPI_PREDEFINED(MPI_COMM_WORLD, ompi_mpi_comm_world): a predefined handle. In Open MPI it is the address of a
-// variable of libmpi, which we must not depend on at load time; elsewhere an int or a pointer: only the C cast takes
-// both.
+// TEMPI_PREDEFINED(MPI_COMM_WORLD, ompi_mpi_comm_world): a predefined handle. In Open MPI it is the
+// address of a variable of libmpi. The shim must not depend on this variable when it is loaded. In
+// other libraries it is an int or a pointer, and only a C cast converts both.
 #if TEMPI_MPI_ABI_OPENMPI
 #define TEMPI_PREDEFINED(constant, variable) ::tempi::predefined(#variable)
 Handle predefined(const char* variable);  // 0: there is none

@@ -26,23 +26,25 @@ class Inside {
 
   static bool is_in_entry() { return innermost_ != nullptr; }
 
-  // The last act of an entry. Throws what is kept for it, else returns `code`.
+  // Call it at the end of an entry. Throws the exception that is kept for the entry. If there is
+  // none, returns `code`.
   int leave(int code) const {
     if (thrown_ != nullptr) [[unlikely]]
       throw_own();
     return code;
   }
 
-  // In a handler catch (...) around a function of the library: keeps the exception for the innermost entry, if it is
-  // the first one there. Throws it again if nobody can keep it: outside of all entries; that of a thread that ends, or
-  // of another C++ library.
+  // Call it in a handler catch (...) around a function of the library. Keeps the exception for the
+  // innermost entry, if it is the first exception there. Throws the exception again in three cases:
+  // the thread is in no entry, the thread is being ended (forced unwinding), or the exception comes
+  // from another C++ library.
   static void keep_thrown();
 
   // For threads of our own, which have nobody to throw to. True: there was one.
   bool drop_thrown() const noexcept;
 
  private:
-  // Of the entries of a thread, innermost first.
+  // A kept exception. Those of a thread form a list; the one of the innermost entry is the first.
   struct Thrown {
     std::exception_ptr what;
     const Inside* entry;
@@ -56,7 +58,9 @@ class Inside {
   [[gnu::tls_model("initial-exec")]] inline static constinit thread_local Thrown* thrown_ = nullptr;
 
   [[no_unique_address]] const LockOrder order_{};
-  const Inside* const outer_;  // of those that a handler has left by longjmp, below this one on the stack, none
+  // The entry around this one. Null if the innermost entry is below this object on the stack: a
+  // handler has left that entry by longjmp.
+  const Inside* const outer_;
 };
 
 }  // namespace tempi

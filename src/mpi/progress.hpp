@@ -4,7 +4,8 @@
 
 namespace tempi {
 
-// An error code of the library. While there is MPI_COMM_WORLD.
+// Lets the library make progress. Returns an error code of the library. Call it only while
+// MPI_COMM_WORLD is valid.
 int let_library_go_on() noexcept;
 // Before the library ends.
 void end_library_progress() noexcept;

@@ -9,8 +9,8 @@
 
 namespace tempi {
 
-// Type of passed-on functions, and of all by their profiling names: kMostArguments words, of which a function reads as
-// many as it has parameters.
+// The type of functions that TEMPI passes on, and of all entries with a profiling name (PMPI_x). It
+// has kMostArguments words. The called function reads only as many words as it has parameters.
 inline constexpr std::size_t kMostArguments = 14;
 using Word = std::uintptr_t;
 using PassedFn =
@@ -42,7 +42,9 @@ struct Real : RealSmall, RealLarge, RealPassed {};
 // first call, and again until an MPI library is loaded.
 struct RealTables {
   Real mpi, pmpi;
-  bool have_tool = false;  // some function of `mpi` is not the library's: in libraries both names are one function
+  // A tool is loaded: for some function, MPI_x and PMPI_x differ. In an MPI library they are the
+  // same.
+  bool have_tool = false;
 };
 extern std::atomic<const RealTables*> known_real_tables;
 const RealTables& find_real_tables();
@@ -57,7 +59,7 @@ inline const Real& real_pmpi() { return real_tables().pmpi; }
 void* real_symbol(const char* name);  // any other symbol of the MPI library, or null
 std::string mpi_library_path();       // "" while no MPI library is loaded
 
-bool is_open_mpi();  // the loaded library; asks it each time
+bool is_open_mpi();  // asks the loaded library at each call
 
 // True if the loaded library has the ABI that this shim was built for.
 bool abi_matches();

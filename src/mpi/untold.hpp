@@ -1,4 +1,5 @@
-// Calls of TEMPI on a communicator of the program that may fail without its error handler.
+// Calls of TEMPI on a communicator of the program. If such a call fails, the error must not reach
+// the error handler of the communicator.
 #pragma once
 
 #include "mpi/handle.hpp"

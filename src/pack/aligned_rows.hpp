@@ -10,8 +10,9 @@
 
 namespace tempi::pack {
 
-// The box with its long rows aligned, where some of them are not; else the box. For kernels of lists on the device,
-// with the destination's address in the box.
+// The box with aligned rows, if it has long rows and some of them are not aligned. Otherwise the
+// box itself. The result is for kernels of lists on the device. `dst_offset` of the box must be an
+// absolute address.
 KernelBox with_aligned_rows(const KernelBox& box);
 
 }  // namespace tempi::pack

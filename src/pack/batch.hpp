@@ -21,7 +21,8 @@ class Batch {
  public:
   explicit Batch(const device::Scope& here) : here_(here) {}
 
-  // Short moves share a launch; a long list of boxes, or much data, is queued at once, alone.
+  // Short moves share a launch. A move with a long list of boxes, or with many bytes, is queued
+  // immediately, with its own launch.
   void add(const BoxMove& box_move);
 
   // A move from layout to layout; all of them share a launch.
@@ -41,10 +42,11 @@ class Batch {
 // Memory of the laid-out end's GPU with room for all bytes.
 struct Stage {
   std::byte* on_device;
-  std::int64_t chunk_bytes;  // about
+  std::int64_t chunk_bytes;  // approximate size of a chunk
 };
 
-// Through device memory in chunks, so that kernels and copies overlap; the dense end is pinned.
+// Queues a move that goes through `stage` in chunks, so that kernels and copies overlap. The dense
+// end must be in pinned memory.
 device::MarkPtr queue_staged(const BoxMove& box_move, const Stage& stage, device::Device& device);
 
 }  // namespace tempi::pack

@@ -78,7 +78,7 @@ struct BoxMove {
   BoxMove with_laid_out_at(void* address) const;
 };
 
-// The ends of packing and unpacking, in memory of the host as long as they are not located.
+// The ends of packing and unpacking. Their location counts as host memory until locate() finds it.
 inline End laid_out_end(const datatype::Layout& layout, const void* address, std::int64_t extent) {
   return {const_cast<void*>(address), extent, &layout};
 }
@@ -112,8 +112,9 @@ std::vector<Part> find_parts(const End& end, std::int64_t count, device::Device&
 // are so near that they have one kind (kKindGranularity).
 bool lies_in_one_place(const device::Location& location, const void* address, Span span);
 
-// Runs `move` with the dense end elsewhere: copy(dst, src) brings a source's bytes there before, or fetches a
-// destination's bytes after.
+// Runs `move` with the dense end at `elsewhere`. If the dense end is the source, copy(dst, src)
+// copies its bytes there before the move. If it is the destination, copy(dst, src) fetches its
+// bytes from there after the move.
 template <class Copy, class Move>
 void move_by_way_of(void* elsewhere, const BoxMove& box_move, const Copy& copy, const Move& move) {
   if (box_move.source.is_dense()) copy(elsewhere, box_move.source.address);

@@ -9,12 +9,13 @@
 
 namespace tempi::pack {
 
-// The boxes with a box for each entry of a table, unless these are more than kMostWrittenOut.
+// Replaces each box that has a table by one box for each entry of the table. If this gives more
+// than kMostWrittenOut boxes, returns the boxes unchanged.
 inline constexpr std::size_t kMostWrittenOut = 1024;
 datatype::Boxes written_out(datatype::Boxes boxes);
 
-// One buffer as the boxes of all its elements. Short tables are written out, a box for each entry: both ends then have
-// the same boxes where they have the same structure.
+// One buffer as the boxes of all its elements. Short tables are written out (written_out()), so
+// that two ends with the same structure have the same boxes.
 struct BufferLayout {
   PreparedPtr prepared;
   std::int64_t count, extent;

@@ -9,8 +9,8 @@
 
 namespace tempi::pack {
 
-// Threads may take turns. queue() and join() may throw, if an earlier chunk has failed, too: what was queued before may
-// be under way then.
+// Threads may take turns. queue() and join() may also throw because an earlier chunk has failed.
+// After an exception, chunks that were queued earlier may still be running.
 class ChunkLanes {
  public:
   ChunkLanes(device::Device& device, device::Context context) : device_(device), context_(context) {}

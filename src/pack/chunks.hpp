@@ -16,9 +16,10 @@ struct Chunk {
   std::function<void(const device::Scope&)> queue_kernel;
 };
 
-// The bytes, about, of the chunk that begins at a packed byte.
+// The approximate size in bytes of the chunk that begins at the packed byte `at`.
 using ChunkBytes = FunctionRef<std::int64_t(std::int64_t at)>;
-// At least one chunk. Several elements, or a single loop nest, can be cut.
+// At least one chunk. Several elements are cut between elements. One element is cut only if it is a
+// single loop nest.
 std::vector<Chunk> chunks_of(const BoxMove& box_move, ChunkBytes bytes_from);
 
 }  // namespace tempi::pack

@@ -37,7 +37,7 @@ class Contest {
   Score ours_, librarys_;
 };
 
-// One call of a contest, timed while that is open.
+// One call of a contest. It is timed only if the contest is open.
 class Round {
  public:
   Round(Contest& contest, Packer packer) noexcept

@@ -7,7 +7,7 @@
 
 namespace tempi::pack {
 
-std::string describe_boxes(const Plan& plan);                // of one element, written for packing
+std::string describe_boxes(const Plan& plan);                // of one element, from the buffer to the packed bytes
 std::string describe_plan(const Plan& plan, Repeat repeat);  // word, tiles and launches on 16-byte aligned GPU buffers
 
 }  // namespace tempi::pack

@@ -41,11 +41,13 @@ class PreparedExchange {
   PreparedExchange(const device::Scope& here, const std::vector<ExchangedSend>& sends,
                    const std::vector<ExchangedReceive>& receives, std::chrono::nanoseconds timeout);
 
-  // Into a stream that is captured always, or never.
+  // Queues the launch in a stream. Either all launches of an object are captured into graphs, or
+  // none.
   void launch(const device::Scope& stream, bool is_captured);
-  // A kernel that was queued outside of graphs has not ended, and may wait for another process.
+  // True: a kernel that was queued outside of graphs has not ended. It may wait for another
+  // process.
   bool is_running() const noexcept;
-  // No kernel uses the tables or the buffers, and no graph has one that may.
+  // True: no kernel uses the tables or the buffers, and no graph has a kernel that will use them.
   bool has_ended() const noexcept { return in_graphs_.use_count() == 1 && !is_running(); }
 
  private:

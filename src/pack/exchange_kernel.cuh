@@ -8,15 +8,16 @@ namespace tempi::pack {
 
 enum class SendState : std::uint8_t { waits, is_ready, is_over };
 
-// Bytes that the other GPU has written before it raised the signal are there.
+// After this load, the bytes that the other GPU wrote before it raised the signal are visible.
 __device__ __forceinline__ std::uint64_t acquire(const std::uint64_t* signal) {
   std::uint64_t value;
   asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(signal) : "memory");
   return value;
 }
 
-// Behind a fence for the system, or of what earlier kernels have done, whose end orders it for the system: a fence
-// takes a microsecond.
+// A store without a fence, because a fence takes a microsecond. The accesses that the signal
+// announces must be ordered before the store for the system: by a fence for the system, or because
+// an earlier kernel made them and has ended.
 __device__ __forceinline__ void store(std::uint64_t* signal, std::uint64_t value) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
 }
@@ -39,7 +40,8 @@ __device__ __forceinline__ bool is_signalled(const ExchangeEnd& end) {
   return acquire(&end.own->signal) > end.own->count;
 }
 
-// ---- timed ends. These functions are not inlined: the other ends need the registers.
+// ---- timed ends. The functions that change words are not inlined, because the code of the other
+// ends needs the registers.
 
 __device__ __forceinline__ std::uint64_t now_ns() {
   std::uint64_t now;
@@ -71,7 +73,7 @@ __device__ __noinline__ bool may_write(const ExchangeEnd& end) {
   return false;
 }
 
-// False: its bytes are being written.
+// False: the sender has begun to write the bytes of this exchange.
 __device__ __noinline__ bool withdraw(const ExchangeEnd& end, bool is_send) {
   EndWords* const sender = is_send ? end.own : reinterpret_cast<EndWords*>(end.other_signal);
   if (decide(end, sender, kWithdrawn) != kWithdrawn) return false;
@@ -88,8 +90,8 @@ __device__ __forceinline__ SendState state_of_ready(const ExchangeEnd& end) {
   return end.is_timed == 0 || may_write(end) ? SendState::is_ready : SendState::is_over;
 }
 
-// This block has written `n_own` tiles of the send. The last block tells the receiver: its fence orders the bytes of
-// all blocks before the signal, as in tell().
+// This block has written `n_own` tiles of the send. The last block tells the receiver. Its fence
+// orders the bytes of all blocks before the signal.
 __device__ __forceinline__ void note_written(const ExchangeEnd& end, std::uint32_t n_own) {
   __threadfence();
   if (atomicAdd(&end.own->n_tiles_done, n_own) + n_own != end.n_tiles) return;
@@ -98,7 +100,7 @@ __device__ __forceinline__ void note_written(const ExchangeEnd& end, std::uint32
   store(end.other_signal, end.own->count + 1);
 }
 
-// While the block waits: the box of its first tile.
+// The box of the block's first tile is loaded while the block waits.
 __device__ __forceinline__ void load_into_l1(const KernelBox& box) {
   for (std::uint32_t at = 0; at < sizeof(KernelBox); at += kLineBytes / 2) {
     std::uint64_t word;
@@ -106,9 +108,10 @@ __device__ __forceinline__ void load_into_l1(const KernelBox& box) {
   }
 }
 
-// Writes the block's tiles of each send as soon as its receiver is ready. While some receivers are not, the block looks
-// again after a few tiles: what stays on this GPU and what goes over links is moved side by side, not one behind the
-// other. No barrier between the tiles: the warps of a block go on by themselves.
+// Writes the block's tiles of each send as soon as its receiver is ready. While some receivers are
+// not ready, the block checks them again after a few tiles. In this way, moves within this GPU and
+// moves over links run at the same time. There is no barrier between the tiles: the warps of a
+// block go on by themselves.
 template <Depth kDepth, std::uint32_t kWordBytes>
 __device__ __forceinline__ void send_all(const Exchange& of, std::uint64_t deadline) {
   struct OwnTile {

@@ -2,7 +2,8 @@
 // the host compiler and nvcc.
 //
 // Glossary
-//   channel   two ends, in two processes or in one: a send and a receive that match each other from then on
+//   channel   two ends, in two processes or in one: a send and a receive that match each other at
+//             every start
 //   signal    a count in the memory of an end, which kernels of the other end raise: at a send, how many times the
 //             receive buffer has become ready; at a receive, how many times it has been filled
 //   count     how many exchanges of an end have ended; kernels of its own process raise it
@@ -49,9 +50,9 @@ inline constexpr std::uint64_t kWithdrawn = ~std::uint64_t{0};
 enum class Loss : std::uint32_t {
   none,
   peer_has_ended,   // the process of the other end; set by the host
-  peer_has_failed,  // a GPU of this process; set by the host
+  peer_has_failed,  // a GPU of the process of the other end; set by the host
   timed_out,        // an exchange was withdrawn; set by a kernel
-  has_failed,       // a GPU of this process, in an exchange without a channel
+  has_failed,       // a GPU of the process of this end; only in an exchange without a channel
 };
 
 // An end as a kernel of its process sees it.
@@ -72,12 +73,13 @@ struct Exchange {
   std::uint64_t* n_ended;                             // launches that have ended
   std::uint64_t timeout_ns;                           // of timed ends; 0: none
   std::uint64_t* deadline;                            // on the fake device, of this launch; 0 between launches
-  std::uint32_t n_tiles, n_sends, n_ends, n_threads;  // of a block
+  std::uint32_t n_tiles, n_sends, n_ends, n_threads;  // n_threads: of a block
 };
 
 // Ends of one kernel.
 inline constexpr std::uint32_t kMostEnds = 1024;
-// Blocks of one kernel share its tiles. Enough blocks of 128 threads to fill a GPU; more if a block had too many tiles.
+// The blocks of one kernel share its tiles. kExchangeBlocks blocks of 128 threads fill a GPU. A
+// kernel has more blocks if it has more than kMostTilesOfBlock tiles for each of these.
 inline constexpr std::uint32_t kExchangeBlocks = 1584, kMostTilesOfBlock = 32;
 
 }  // namespace tempi::pack

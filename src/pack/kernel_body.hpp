@@ -46,8 +46,9 @@ TEMPI_DEVICE std::int64_t table_offset(const KernelBox& box, std::uint32_t index
   return entry * box.table_unit;
 }
 
-// Of a box with aligned rows: the bytes back from the word's place in the loop to its place in the row. An idle word's
-// place is the first of the row; it is not stored.
+// For a word of a box with aligned rows. `step_back` is the distance in bytes from the word's place
+// in the loop back to its place in the row. An idle word gets the first place of the row, and is
+// not stored.
 struct InRow {
   std::uint32_t step_back;
   bool is_idle;
@@ -58,7 +59,8 @@ TEMPI_DEVICE InRow in_row(const KernelBox& box, std::uint32_t word, const char* 
   const std::uint32_t in_loop = (word - rows * box.dims[0].count) * static_cast<std::uint32_t>(sizeof(Word));
   const std::uint32_t in_line =
       (static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to)) - in_loop) % kLineBytes;
-  const bool is_idle = in_loop - in_line >= box.row_words * static_cast<std::uint32_t>(sizeof(Word));  // or below zero
+  // The difference wraps around, so that it is also too large for a word before the row.
+  const bool is_idle = in_loop - in_line >= box.row_words * static_cast<std::uint32_t>(sizeof(Word));
   return {is_idle ? in_loop : in_line, is_idle};
 }
 

@@ -13,7 +13,7 @@
 
 namespace tempi::pack {
 
-inline constexpr int kMaxKernelDims = 6;                // kMaxBoxDims and the words of a block
+inline constexpr int kMaxKernelDims = 6;                // kMaxBoxDims + 1: the words of a block are a loop
 inline constexpr std::uint32_t kMaxWords = 0x7fffffff;  // per box: Divisor needs numerators below 2^31
 inline constexpr std::uint32_t kLineBytes = 128;        // of the L2 cache, and of a link between GPUs
 inline constexpr int kFewBoxes = 8;                     // most boxes passed as kernel parameters
@@ -27,8 +27,8 @@ struct KernelDim {
 
 enum class TableSide : std::uint8_t { none, src, dst };
 
-// Small, and needed by every thread first: parameters are fetched line by line. Launches are compared byte by byte:
-// there is no padding.
+// The struct is small, because every thread needs it first, and parameters are fetched line by
+// line. It has no padding, because launches are compared byte by byte.
 struct KernelBox {
   std::uint32_t n_words;
   std::uint8_t word_bytes;
@@ -40,7 +40,7 @@ struct KernelBox {
   std::uint32_t table_unit;             // bytes
   std::uint8_t table_is_narrow;         // entries are int32, else int64
   std::uint8_t shifts[kMaxKernelDims];  // of the divisions by the counts of dims
-  std::uint8_t is_far;                  // for the choice of a kernel
+  std::uint8_t is_far;                  // short blocks far apart: one word a thread is fastest
   std::uint32_t row_words;  // of rows that are aligned (aligned_rows.hpp), whose loop has idle words; else 0
   KernelDim dims[kMaxKernelDims];
 };
@@ -94,7 +94,7 @@ enum class Depth : std::uint8_t {
   x4 = 4,
   x8 = 8,
   deep,       // mixed words: the default of each word size
-  irregular,  // more: every load waits for another one, from a list of boxes
+  irregular,  // for lists of boxes: more of the wide words, because every load waits for another load
 };
 
 constexpr std::uint32_t words_per_thread(Depth depth, std::uint32_t word_bytes) {
@@ -114,7 +114,7 @@ inline constexpr std::uint32_t kWordsPerThread = words_per_thread(kDepth, kWordB
 // The word of a kernel whose boxes have different words. A kernel of one word is shorter code, which starts sooner.
 inline constexpr std::uint32_t kMixedWords = 0;
 
-// Lists on the device have kernels of one word from this one on.
+// Lists on the device have kernels of one word only for words of at least so many bytes.
 inline constexpr std::uint32_t kLeastWordOfLists = 8;
 
 }  // namespace tempi::pack

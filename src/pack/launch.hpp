@@ -24,7 +24,8 @@ using Launches = std::vector<Launch>;  // more than one beyond 2^31 words or til
 // kFewBoxes others.
 Launches assemble(const std::vector<KernelBox>& boxes);
 
-// The kernel of a list of boxes on the device, made for them: one word if they have one in common.
+// The kernel for a list of these boxes on the device. If all boxes have the same wide word, it is a
+// kernel of this word, otherwise of mixed words.
 struct ListKernel {
   const device::Kernel* kernel;
   Depth depth;

@@ -13,7 +13,7 @@
 
 namespace tempi::pack {
 
-// Both are the caller's.
+// The caller owns the move and the pointer to its owner.
 struct Member {
   const BoxMove* box_move;
   const std::shared_ptr<const void>* owner;  // of its mapping and launches

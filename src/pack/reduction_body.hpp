@@ -32,8 +32,9 @@ inline constexpr bool is_located<Located<Value, Index>> = true;
 template <class Scalar>
 inline constexpr bool is_float16 = std::is_same_v<Scalar, Float16> || std::is_same_v<Scalar, BFloat16>;
 
-// The operations of a scalar that have a kernel, in the order of the enumeration. Those of a signed integer are its
-// unsigned one's, but for the minimum and the maximum (reduction.cpp).
+// The operations for which a scalar has a kernel: all from the first to the last, in the order of
+// the enumeration. A signed integer has kernels only for the minimum and the maximum. For other
+// operations, the kernels of the unsigned integer are used (reduction.cpp).
 template <class Scalar>
 inline constexpr bool is_signed_integer = std::is_integral_v<Scalar> && std::is_signed_v<Scalar>;
 template <class Scalar>
@@ -60,7 +61,8 @@ TEMPI_DEVICE Located<Value, Index> combined_located(Located<Value, Index> a, Loc
   return b;
 }
 
-// Of a NaN, or of zeros with different signs, a minimum is `b`, as in the plain loops of MPI libraries.
+// If a value is a NaN, or if the values are zeros with different signs, the minimum and the maximum
+// are `b`, as in the plain loops of MPI libraries.
 template <Operation kOperation, class Scalar>
 TEMPI_DEVICE Scalar combined_plain(Scalar a, Scalar b) {
   using Wide = typename ComputedIn<Scalar>::Type;
@@ -151,8 +153,8 @@ TEMPI_DEVICE void reduce_units(const Reduction& of, Run run, Tile tile, const Me
   });
 }
 
-// Inputs whose loads are in flight together: the memory of other GPUs is a microsecond away. Of short scalars and short
-// units fewer, which keeps the code small.
+// The number of inputs whose loads are in flight together, because the memory of other GPUs is a
+// microsecond away. It is smaller for short scalars and short units, to keep the code small.
 template <class Unit>
 inline constexpr std::uint32_t kInputsAtOnce = sizeof(Unit) == kWideUnitBytes && Unit::kScalars <= 4 ? 4 : 1;
 

@@ -5,7 +5,7 @@
 
 namespace tempi::pack {
 
-// MPI-4.1, 6.9.2 and 6.9.4. Which scalars have which: `has_operation` (reduction_body.hpp).
+// MPI-4.1, 6.9.2 and 6.9.4. has_operation() (reduction.hpp) tells if a scalar has an operation.
 enum class Operation : std::uint32_t {
   sum,
   product,
@@ -21,7 +21,8 @@ enum class Operation : std::uint32_t {
   maximum_location,
 };
 
-// The bits of a 16-bit float (float16.hpp): IEEE 754's binary16; the upper half of a binary32.
+// The bits of a 16-bit float (float16.hpp). Float16 is binary16 of IEEE 754. BFloat16 is the upper
+// half of a binary32.
 struct Float16 {
   std::uint16_t bits;
 };
@@ -42,7 +43,8 @@ struct Located {
   Index index;
 };
 
-// A thread takes several units, whose loads are in flight together: of 16 bytes, or scalars.
+// A thread takes several units. Their loads are in flight together. A unit is kWideUnitBytes long,
+// or is one scalar.
 inline constexpr std::uint32_t kReductionThreads = 256;  // of a tile
 inline constexpr std::uint32_t kUnitsPerThread = 2;
 inline constexpr std::uint32_t kWideUnitBytes = 16;
@@ -58,12 +60,13 @@ struct Reduction {
 
 inline constexpr std::uint32_t kMostReduced = 64;  // buffers on each side
 
-// Of a group's reduction: one for each multiprocessor. Allreduce among four H200 (launch to end, us), by tiles:
+// The most tiles of a group's reduction: one for each multiprocessor. Allreduce among four H200
+// (launch to end, us), by this limit:
 //
 //              64 MiB   256 MiB
 //     132         330      1262
 //     264         332      1278
-//     one a unit  342      1292
+//     none        342      1292
 inline constexpr std::uint32_t kMostGroupTiles = 132;
 
 // outputs[k][i] = inputs[0][i] operation inputs[1][i] operation ... for each k, for `count` scalars. The thread that

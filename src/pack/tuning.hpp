@@ -5,7 +5,8 @@
 
 namespace tempi::pack {
 
-// This machine's, once the program uses a GPU. Defined in machine/tuning.cpp.
+// If the program uses a GPU, the launch parameters of this machine. Otherwise the defaults. Defined
+// in machine/tuning.cpp.
 const Tuning& tuning();
 
 }  // namespace tempi::pack

@@ -167,7 +167,8 @@ TEMPI_DEVICE void store_packed(const OneWindowed& list, const TileWords& words, 
       word_at(places.place_of_word(words.first + word));
 }
 
-// The lines that the tile stores to are on their way to the L2 cache while its packed bytes are.
+// Prefetches the lines that the tile will store to into the L2 cache, and fetches its packed bytes
+// at the same time.
 template <std::uint32_t kWordBytes, class Memory>
 TEMPI_DEVICE void fetch_packed(const OneWindowed& list, const TileWords& words, Tile tile, char* image,
                                const Memory& memory) {
@@ -198,7 +199,7 @@ TEMPI_DEVICE void store_words(const OneWindowed& list, const TileWords& words, T
     }
     *reinterpret_cast<Word*>(memory.at(words.dst + static_cast<std::int32_t>(place))) = from[i];
   };
-  const std::uint32_t whole = n / tile.threads;  // steps of all threads; counted, so that several are under way
+  const std::uint32_t whole = n / tile.threads;  // steps of all threads, unrolled: several are in flight
   TEMPI_UNROLL_4
   for (std::uint32_t step = 0; step < whole; ++step) store(step * tile.threads + tile.thread);
   if (whole * tile.threads + tile.thread < n) store(whole * tile.threads + tile.thread);

@@ -6,13 +6,13 @@
 //   tile     consecutive words of a run; on the packed side a dense range of bytes
 //   window   bytes of the typed side from one data byte to another, with short gaps only: worth reading as a whole
 //   near     the innermost dims, those within a window; the other dims of a run lead from window to window
-//   image    shared memory of a tile. Packing: its windows one behind the other; unpacking: its packed bytes. Every
-//   byte
-//            has an address of the same residue modulo 16 as in memory, so that 16 bytes are copied at a time
+//   image    shared memory of a tile. Packing: its windows one behind the other; unpacking: its
+//            packed bytes. The address of each byte has the same residue modulo 16 as in memory, so
+//            that 16 bytes are copied at a time
 //
-// Gaps may belong to other messages: unpacking stores data bytes only, word by word. The L2 cache fills a sector that
-// is written in part from memory, and stores wait for that. So a tile first asks for all lines of its windows: the
-// fills are under way together, as reads of a whole range.
+// Gaps may belong to other messages: unpacking stores data bytes only, word by word. If a sector is
+// written in part, the L2 cache first fills it from memory, and the store waits. Therefore, a tile
+// first prefetches all lines of its windows, so that these fills overlap.
 //
 // Example: packing 3-byte blocks 7 bytes apart, 100 to a row, rows 4096 bytes apart, is one run of dims
 //   {3 x 1 byte}, {100 x 7}, {rows x 4096}; the first two are near, a window is 99 * 7 + 3 bytes, and in the image
@@ -35,7 +35,8 @@ inline constexpr std::uint32_t kUnpackedTileBytes = 6 << 10;
 // A gather writes a dense destination, a scatter reads a dense source.
 enum class Form : std::uint8_t { gather, scatter };
 
-// Windows hold no less than their data, and a tile of unpacking is no more than kUnpackedTileBytes of them.
+// Bytes of an image. When unpacking, an image has the packed bytes of a tile. They are no more than
+// the bytes of its windows, which are about kUnpackedTileBytes at most.
 template <Form kForm>
 inline constexpr std::uint32_t kImageBytes = kForm == Form::gather ? 20 << 10 : kUnpackedTileBytes + 2 * kChunkBytes;
 
@@ -45,8 +46,8 @@ struct Windows {
   std::uint32_t run_words, tile_words, tiles_per_run;
   std::uint32_t window_words, window_bytes;  // bytes: of a whole window
   std::uint32_t window_magic;                // of the division by window_words
-  std::uint32_t pieces, piece_magic;         // chunks (packing), lines that a window of a tile has at most
-  std::uint32_t strides[kMaxKernelDims];     // of a run's dims: in the image (packing), on the typed side
+  std::uint32_t pieces, piece_magic;         // most chunks (packing) or lines (unpacking) of a window in a tile
+  std::uint32_t strides[kMaxKernelDims];     // of a run's dims: in the image (packing), on the typed side (unpacking)
   std::uint8_t window_shift, piece_shift;
   std::uint8_t n_run_dims, n_near_dims;
   std::uint8_t unused[4];

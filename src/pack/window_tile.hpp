@@ -47,8 +47,8 @@ class Places {
   }
 
  private:
-  // The number of a dim's position within dims [first, end): calls add(dim, position). Unrolled: the dims are
-  // constants.
+  // Splits `number` into the positions in the dims [first, end), and calls add(dim, position) for
+  // each dim. The loop is unrolled, so that each dim is a constant.
   template <class Add>
   TEMPI_DEVICE void for_each_digit(std::uint32_t number, int first, int end, Add add) const {
     TEMPI_UNROLL
@@ -81,7 +81,7 @@ struct TileWords {
   const char* src;
   char* dst;
   Spot spot;
-  TEMPI_DEVICE bool empty() const { return first >= end; }  // so may be the last one of a run
+  TEMPI_DEVICE bool empty() const { return first >= end; }  // the last tile of a run may be empty
   TEMPI_DEVICE std::uint32_t count() const { return end - first; }
 };
 

@@ -6,8 +6,9 @@
 
 namespace tempi::packing {
 
-// Queues the move in the thread's stream. False: it must be done now, by whatever means; it comes after earlier
-// work then. Throws Error.
+// Queues the move in the thread's stream. False: the move is not queued, and the caller must do it
+// now, by any means. It will then come after the earlier work in the program's streams. Throws
+// Error.
 bool is_queued_in_stream(const pack::BoxMove& box_move, const pack::PreparedPtr& prepared, device::Device& device);
 
 }  // namespace tempi::packing

@@ -51,8 +51,8 @@ bool counts_creations() noexcept;
 // The id of a valid communicator. Takes a few ns.
 std::uint64_t comm_id(Handle comm) noexcept;
 
-// A creation in progress. The constructor counts it. It counts as one that makes no communicator, unless it is told of
-// one.
+// A creation in progress. The constructor counts it. Without a call of made() or failed(), the
+// creation counts as one without a new communicator.
 class Creation {
  public:
   explicit Creation(Handle parent) noexcept;

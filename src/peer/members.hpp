@@ -31,7 +31,7 @@ struct Members {
   mutable Mutex<Lock::members> mutex{};
   struct Slot {
     std::unique_ptr<Attachment> owned{};  // made under the mutex
-    std::atomic<Attachment*> ready{};     // it, for everyone
+    std::atomic<Attachment*> ready{};     // the same object, for readers without the mutex
   };
   mutable std::array<Slot, static_cast<std::size_t>(Attached::count_)> attached{};
   enum class NodePeers : std::uint8_t { unknown, none, some };
@@ -41,7 +41,8 @@ struct Members {
 
 const Members* known_members(Handle comm) noexcept;
 
-// Of a valid communicator; its row is added. Null: its destruction can not be watched.
+// The data of a valid communicator, made at the first call. Null: TEMPI cannot watch the
+// destruction of the communicator.
 const Members* watched_members(Handle comm);
 
 void forget_members() noexcept;

@@ -66,8 +66,10 @@ class Ordered {
   // The argument for the library's call.
   int reorder(int of_program) const { return is_decided_ ? 0 : of_program; }
 
-  // If the order has changed: this process's rank in the parent, and the rank in the ordered communicator of the
-  // process that had the rank of this process's vertex in the parent.
+  // Valid if the order has changed. former_rank() is the rank of this process in the parent.
+  // source() names the process that has passed the edges of this process's vertex to the call: in
+  // the parent, that process has the rank of this vertex. The result is its rank in the ordered
+  // communicator.
   int former_rank() const { return former_rank_; }
   int source() const { return source_; }
 

@@ -11,7 +11,7 @@
 namespace tempi::peer {
 
 struct World {
-  Handle comm;                    // its key
+  Handle comm;                    // key_of() the handle
   int rank = 0;                   // this process
   bool is_all = false;            // no rank is elsewhere
   std::vector<int> ranks{};       // of this node, sorted
@@ -20,7 +20,8 @@ struct World {
 
   // Blocks of consecutive ranks are the usual placement.
   const KnownPeer* at(int one) const {
-    auto i = static_cast<std::size_t>(static_cast<std::int64_t>(one) - ranks.front());  // before it: a large number
+    // A rank before ranks.front() gives a large number.
+    auto i = static_cast<std::size_t>(static_cast<std::int64_t>(one) - ranks.front());
     if (i < ranks.size() && ranks[i] == one) return &here[i];
     i = static_cast<std::size_t>(std::lower_bound(ranks.begin(), ranks.end(), one) - ranks.begin());
     return i < ranks.size() && ranks[i] == one ? &here[i] : &elsewhere;

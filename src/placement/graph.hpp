@@ -31,11 +31,13 @@ class Graph {
   }
 
  private:
-  std::vector<std::size_t> begins_;  // in `neighbours_`, of each vertex; and the end
+  // The first neighbour of each vertex, as an index into `neighbours_`. The last value is the size
+  // of `neighbours_`.
+  std::vector<std::size_t> begins_;
   std::vector<Neighbour> neighbours_;
 };
 
-// A group of each vertex: a node, say.
+// The number of the group that each vertex belongs to. A group can be a node.
 using Groups = std::vector<int>;
 
 // The weight of the edges between groups.

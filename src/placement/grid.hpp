@@ -18,8 +18,9 @@ struct Grid {
 // One edge for each face that two positions share. MPI tells no sizes: all weigh the same.
 std::vector<Edge> faces_of(const Grid& grid);
 
-// The number of the brick of each position: of all bricks with `size` positions that divide the grid, those with the
-// fewest faces between them. None: no such brick divides it.
+// The number of the brick that each position belongs to. All bricks have the same dims and `size`
+// positions, and divide the grid. Of the possible dims, those with the fewest faces between bricks
+// are used. None: no such brick divides the grid.
 //
 //     dims 4 x 2, size 4     brick 2 x 2, 2 faces between     0 0
 //                                                             0 0

@@ -14,7 +14,7 @@ namespace tempi::preload {
 using Dlsym = void* (*)(void*, const char*) noexcept;
 Dlsym next_dlsym() noexcept;
 
-// The quick answer. False: the loader's.
+// A quick check before abi_by_handle(). False: the caller returns the result of the loader's dlsym.
 inline bool may_be_by_handle(const void* handle, const char* name) noexcept {
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT || name == nullptr) return false;
   if (*name == 'P') ++name;
@@ -22,7 +22,8 @@ inline bool may_be_by_handle(const void* handle, const char* name) noexcept {
 }
 
 // The ABI of the MPI library that the handle is of. Empty: another library; or the caller exports MPI functions: it is
-// the shim, a tool, or a part of the MPI library. In another namespace of the loader (dlmopen(3)) it is "elsewhere".
+// the shim, a tool, or a part of the MPI library. kElsewhere: the MPI library is in another
+// namespace of the loader (dlmopen(3)).
 inline constexpr std::string_view kElsewhere = "elsewhere";
 std::string_view abi_by_handle(void* handle, const void* caller);
 

@@ -5,8 +5,9 @@
 
 namespace tempi::process {
 
-// MPI is up, through MPI_Init or a session, and down: after MPI_Finalize, in which ranks wait for each other, so that
-// all have begun before the first one ends.
+// Call begin_report() after MPI_Init or MPI_Session_init, and end_report() after MPI_Finalize or
+// MPI_Session_finalize. The ranks wait for each other in MPI_Finalize. Therefore, all ranks have
+// called begin_report() before the first rank calls end_report().
 void begin_report() noexcept;
 void end_report() noexcept;
 

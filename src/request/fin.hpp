@@ -12,8 +12,9 @@
 
 namespace tempi::message {
 
-// The caller has taken the send out of the queue. False: the library refused the FIN message. The receive that was
-// claimed gets its message from another send then, and the order of the messages on the communicator has ended.
+// The caller has taken the send out of the queue. False: the library refused the FIN message. In
+// this case, the claimed receive will get its message from another send, and the order of the
+// messages on the communicator is lost.
 bool deliver(Message& message) noexcept;
 
 // The receiver unpacks chunks while they arrive, but not behind the FIN message.

@@ -119,7 +119,8 @@ void say_nobody(MPI_Status& status) noexcept;
 // request is not managed. Reasons:
 // - Open MPI 5: MPI_Wait of a request that was never started reads a status that nobody has written. A 76 there is
 //   taken for MPI_ERR_PROC_FAILED_PENDING. MPI_Test of an inactive request returns at once.
-// - MPICH: if a query has reported the request of a file complete, MPI_Test would complete it again, MPI_Wait does not.
+// - MPICH: if a query has reported the request of a file operation as complete, MPI_Test would
+//   complete it again. MPI_Wait does not.
 int library_wait(const Real& real, const Message* message, void* slot, MPI_Status* status) noexcept;
 
 // Ends the continuation, if there is one.

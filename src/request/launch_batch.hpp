@@ -3,8 +3,9 @@
 // The first send of a launch batch starts in its call. The other sends only queue, and share launches. If the last
 // batch with several sends began with the same communicator, peer and tag, the first send also queues. Direct messages
 // of any size queue until the batch ends, because boxes that use the same cache lines are merged in one launch. There
-// are two exceptions. They do not wait if, in the last launch batch, the program computed between the sends and the end
-// of the batch. They never wait longer than kLongest.
+// are two exceptions. Direct messages do not wait if, in the last launch batch, the program
+// computed between the sends and the end of the batch. Direct messages never wait longer than
+// kLongest.
 #pragma once
 
 #include <chrono>
@@ -57,8 +58,8 @@ class LaunchBatch {
   }
 
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::microseconds kSoon{100};      // what a large launch takes
-  static constexpr std::chrono::microseconds kLongest{1000};  // what the calls of a launch batch of many sends take
+  static constexpr std::chrono::microseconds kSoon{100};      // the time of a large launch
+  static constexpr std::chrono::microseconds kLongest{1000};  // the time of the calls of a launch batch of many sends
 
   std::size_t n_ = 0;
   bool was_awaited_ = false, ends_late_ = false;

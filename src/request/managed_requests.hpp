@@ -25,8 +25,9 @@ class ManagedRequests {
   static void forget_all() noexcept;
 
   void manage(MessagePtr message);
-  // The same for a call that may be complete at once: the library gives the same request to all such calls. False: the
-  // request is already managed. This call was complete at once, and its message is not managed.
+  // The same for a call that the library may complete at once. All calls that are complete at once
+  // get the same request from the library. False: the request is already managed. Therefore, the
+  // call is complete, and its message is not managed.
   bool manages_first(const MessagePtr& message);
   // The message of a request, or null. A call that completes requests takes their messages out, and puts the messages
   // that are not complete back.
@@ -41,8 +42,8 @@ class ManagedRequests {
   // True: a managed receive for which is_it() is true is complete. Empty: there is no such receive.
   std::optional<bool> has_arrived(FunctionRef<bool(const Transfer&)> is_it) noexcept;
 
-  // While it lives, no message is destroyed whose request an error handler of the program frees, because a call may be
-  // starting this message.
+  // While it lives, leave() keeps the messages. The reason: an error handler of the program may
+  // free a request while a call is starting the message of this request.
   class Starting {
    public:
     Starting() { get().begin_starting(); }
@@ -50,7 +51,8 @@ class ManagedRequests {
     Starting(const Starting&) = delete;
     Starting& operator=(const Starting&) = delete;
   };
-  // The program has freed its request, which is not started.
+  // Call it when the program has freed a request that is not started. Destroys the message, or
+  // keeps it while an object of Starting exists.
   void leave(MessagePtr&& freed) noexcept;
 
   // A request that the program has freed: kept until it is complete.

@@ -137,7 +137,8 @@ struct Message {
   bool is_pending() const { return continuation || completes(Completion::later); }
   // Complete, although the library's request was never started.
   bool ends_without_library() const { return !continuation && completes(Completion::done); }
-  // The state of the library's request does not matter.
+  // The library need not complete its request: it is not started, or a query has reported it
+  // complete.
   bool is_inactive_to_library() const { return !is_active() || ends_without_library() || is(MessageState::fin_sent); }
 };
 

@@ -61,7 +61,7 @@ class MessageTable {
     return at;
   }
 
-  // Keys without a message are left behind.
+  // Removes the keys without a message.
   void rebuild() {
     std::size_t size = slots_.size();
     while (4 * n_messages_ > size) size *= 2;

@@ -23,10 +23,11 @@ NotedByAll note_by_each(const Envelope* out, const Envelope* in, bool is_persist
 void note_request_by_each(const Envelope* out, const Envelope* in, const NotedByAll& noted, bool is_persistent,
                           Handle request) noexcept;
 UndecidedPtr note_matched_probe_by_each(int source, int tag, Handle comm) noexcept;
-// Of a receive into GPU memory from any source, which one transport has counted.
+// For a receive into GPU memory from any source: one transport has counted it, and now the other
+// transports count it.
 void note_receive_by_others(Message& message) noexcept;
 
-// Before a call of the library, for its messages.
+// Call it before a call of the library. `out` and `in` are the messages of this call.
 inline NotedByAll note(const Envelope* out, const Envelope* in, bool is_persistent) noexcept {
   if (!notes_messages()) return {};
   return has_one_transport() ? NotedByAll{transports.front()->note(out, in, is_persistent)}

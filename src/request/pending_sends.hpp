@@ -44,8 +44,8 @@ class PendingSends {
     SharedLaunch& operator=(const SharedLaunch&) = delete;
   };
 
-  // Starts the sends whose packing is complete; `waits`: all, after their packing or their match timeout. Completes
-  // freed requests.
+  // Starts the sends whose packing is complete. With `waits` it starts all sends, after it has
+  // waited for their packing or their match timeout. Completes freed requests.
   void start_pending(bool waits) noexcept;
   // The same, also if another thread is queueing a message just now, so that any() does not count it.
   void settle() noexcept { start_pending(true); }

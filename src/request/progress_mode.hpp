@@ -34,7 +34,8 @@ int wanted_thread_level(int required);
 // calls may overlap (base/call_lock.hpp). A session has a thread level of its own.
 void choose_progress_mode(bool has_sessions) noexcept;
 
-// Before threads call MPI whatever its level says.
+// Call it before MPI calls of several threads may overlap, although the thread level of the world
+// does not permit this.
 void let_calls_overlap() noexcept;
 
 // Before MPI shuts down: ends the thread; no other one is made.

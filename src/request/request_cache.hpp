@@ -44,7 +44,7 @@ class BudgetShare {
  private:
   static constexpr int kMostRefused = 256;
   inline static std::atomic<std::int64_t> taken_{0};
-  inline static std::atomic<int> n_refused_{0};  // since one of them was used
+  inline static std::atomic<int> n_refused_{0};  // since a message with a share was reused
   std::int64_t bytes_ = 0;
 };
 

@@ -54,7 +54,8 @@ class TakenArrivals {
   void give_back(std::uint32_t first) { taken_.erase(first); }
 
  private:
-  std::map<std::uint32_t, std::uint32_t> taken_{};  // behind the last word, by the first
+  // The taken ranges: from the first word of a range to the word behind its last word.
+  std::map<std::uint32_t, std::uint32_t> taken_{};
 };
 
 }  // namespace tempi::ipc

@@ -19,7 +19,9 @@ struct ChannelKey {
   std::uint64_t comm;
   std::int32_t source, target, tag;  // ranks in MPI_COMM_WORLD
   ChannelKind kind;
-  std::uint32_t ordinal;  // among the requests of the other fields, in the order of their first start, or of their init
+  // The number of the request among those with the same direction and the same other fields, in the
+  // order of their first start on a stream (exchange) or of their init (partitions).
+  std::uint32_t ordinal;
   bool operator==(const ChannelKey&) const = default;
 };
 struct ChannelEntry {
@@ -33,9 +35,11 @@ struct ChannelEntry {
   std::uint64_t words_address = 0;   // of its pack::EndWords, in its process
   // Of a partitioned message.
   std::int32_t n_partitions = 0;
-  std::uint32_t arrivals = 0;            // of a receive, once it has marked the send as paired: in Segment::arrivals
+  std::uint32_t arrivals = 0;            // of a receive that has paired the send: first word in Segment::arrivals
   std::atomic<std::uint64_t> started{};  // of a receive: bits of a StartedRound
-  std::atomic<std::uint32_t> announced{}, demanded{};  // of a send: the first round of puts; the first of the library
+  // Of a send; 0: none. From round `announced` on, rounds are puts. From round `demanded` on, the
+  // send demands the library again.
+  std::atomic<std::uint32_t> announced{}, demanded{};
 
   static PairState state_in(std::uint64_t word) { return static_cast<PairState>(word & 3); }
   static std::uint64_t with(std::uint64_t word, PairState state) {

@@ -144,7 +144,7 @@ struct alignas(kCacheLine) Slot {
 };
 
 struct alignas(kCacheLine) MatchQueue {
-  std::atomic<std::uint64_t> comm{};  // written after the rest of the key; 0: free; kEnded: free, others may be behind
+  std::atomic<std::uint64_t> comm{};  // written after the rest of the key; 0: free; kEnded: free, a search goes on
   std::atomic<std::int32_t> source{}, tag{};
   std::atomic<std::uint64_t> base{};                        // number of a receive: base + its count
   std::atomic<std::uint64_t> n_posted{};                    // the last number
@@ -200,13 +200,13 @@ struct Board {
   std::atomic<std::uint64_t> proposal{};  // Answer of a Proposal
   std::atomic<std::uint64_t> decision{};  // of the first member: Answer, 1 if all have proposed
   std::atomic<std::uint64_t> votes{};     // number << 8 | this vote << 4 | the one before
-  std::atomic<std::uint64_t> read{};      // number of the last vote that has been read of all others
+  std::atomic<std::uint64_t> read{};      // number of the last vote; its process has read it on all boards
   // Nonblocking calls, by function.
   std::array<std::atomic<std::uint64_t>, kPathRecords> path_records{};  // of the first member: bits of a PathRecord
-  std::array<std::atomic<std::uint64_t>, kPathRecords> begun{};         // number of calls << 4 | memory of the last one
-  std::atomic<std::uint64_t> settled{};                                 // calls of all functions whose path is known
+  std::array<std::atomic<std::uint64_t>, kPathRecords> begun{};         // number of calls << 4 | vote for the last one
+  std::atomic<std::uint64_t> settled{};                                 // calls with a known path, of all functions
   ReducedBuffers buffers{};                                             // of the last blocking reduction
-  std::atomic<std::uint64_t> n_reductions_ended{};                      // the process has read all of them
+  std::atomic<std::uint64_t> n_reductions_ended{};                      // the process has read their votes
 };
 
 struct Segment {
@@ -232,7 +232,7 @@ struct Segment {
   // Bits of ArrivedRun. A partitioned receive has a word for each partition of its sender. GPUs of the senders write
   // them, so they begin at a page.
   alignas(kPageBytes) Arrivals arrivals{};
-  FreedMemory freed{};  // what its process has exported
+  FreedMemory freed{};  // memory that its process has exported, and that the program has freed
   // Mappings of its process's memory in other processes, which count them, by the allocation's id.
   mutable std::array<std::atomic<std::uint32_t>, kImports> imports{};
 

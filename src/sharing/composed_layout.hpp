@@ -27,7 +27,7 @@ struct LayoutName {
 // A layout of this process, in the form that other processes read.
 struct PublishedLayout {
   std::uint64_t number;
-  std::vector<ipc::PublishedBox> boxes;  // none: too many, or irregular ones; for this process alone
+  std::vector<ipc::PublishedBox> boxes;  // empty if too many or irregular: only this process can use them
   std::vector<datatype::Span> spans;     // of the boxes
 };
 using PublishedLayoutPtr = std::shared_ptr<const PublishedLayout>;

@@ -2,9 +2,11 @@
 // TEMPI_Wait_enqueue and their array forms, include/tempi.h). With channels, and after the first wait, neither the CPU
 // nor the stream waits for the other.
 //
-//   TEMPI_Startall_enqueue records the requests; the first start of a request also publishes its side of the channel
-//   TEMPI_Waitall_enqueue the first wait of a request waits until both ends have found each other, or until there is
-//                           no channel. Then it queues one kernel in the stream for all requests that have a channel
+//   TEMPI_Startall_enqueue  records the requests. The first start of a request also publishes its
+//                           side of the channel
+//   TEMPI_Waitall_enqueue   queues one kernel in the stream for all requests that have a channel.
+//                           Before that, the first wait of a request waits until both ends have
+//                           found each other, or until there is no channel
 //
 // A request is exchanged in one of two ways:
 //   channel   the transport lets a kernel write into the buffer of the other end, and wait for the other end

@@ -38,9 +38,10 @@ struct Started {
 };
 using AllStarted = std::vector<Started>;
 
-// Adds the request. An MPI error code. `seen`: an allocation that is there.
+// Adds the request to `started`. Returns an MPI error code. `seen`: an allocation that is known to
+// exist, so that it is not checked again.
 int start_one(Handle request, MessagePtr&& message, AllStarted& started, device::Location& seen);
-// None of them is started.
+// Marks the requests as not started on a stream.
 void take_back(const AllStarted& started);
 
 // TEMPI_STREAM_TIMEOUT; 0: no limit.
@@ -50,7 +51,7 @@ bool shares_gpu(const Started& one);
 std::string why_ordinary(const Started& one);  // of one without a channel
 // The error of a request that moves no more data on streams. `message`: null if the request is the library's alone.
 Error error_of_lost(const Message* message, pack::Loss why);
-// An end that is still searching for the other end.
+// True: an end of these requests is still searching for the other end.
 bool has_open(const AllStarted& all);
 // Returns when each end has found the other end, or has stopped searching.
 void await_channels(const AllStarted& all);

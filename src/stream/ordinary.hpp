@@ -1,7 +1,8 @@
 // Exchanges of requests without a channel, which the progress thread carries out while the stream waits.
 //
-// The thread is the other end of the exchange: the kernel of pack/exchange.hpp tells it that the stream has come to the
-// exchange, and waits for it, as it does for the sender of a message. The words are in pinned memory.
+// The thread acts as the other end of the exchange. The kernel of pack/exchange.hpp tells the
+// thread that the stream has reached the exchange. Then the kernel waits for the thread, in the
+// same way as for the sender of a message. The words are in pinned memory.
 //
 //     kernel in the stream                         progress thread
 //     reached = count + 1
@@ -15,9 +16,10 @@
 //
 // Invariants
 //   Between the exchanges that the thread carries out, it does not touch their requests.
-//   A request that is lost is never started again. Its peer has ended, a GPU of one of the two processes has failed, or
-//   its exchange has ended after TEMPI_STREAM_TIMEOUT: a receive is then cancelled, so that nothing is written into its
-//   buffer. A collective operation cannot be cancelled, so its exchanges have no limit.
+//   A request is lost if its peer has ended, if a GPU of one of the two processes has failed, or if
+//   its exchange has lasted TEMPI_STREAM_TIMEOUT. A lost request is never started again. In the
+//   last two cases, the thread cancels a receive before it is lost, so that nothing is written into
+//   its buffer. A collective operation cannot be cancelled, so its exchanges have no time limit.
 //   A stream does not wait for ever: each error ends the part of a request in an exchange, and so does MPI_Finalize.
 //   MPI_Finalize does not wait for ever, either: if a kernel of the stream has failed, the thread ends its exchanges.
 #pragma once
@@ -29,7 +31,8 @@
 
 namespace tempi::message {
 
-// A request that the CPU has exchanged once. With the lock "enqueued", but `last`: that is as in OnStream.
+// A request that the CPU has exchanged once. The lock "enqueued" guards all members except `last`,
+// which is used in the same way as OnStream::last.
 struct OrdinaryRequest {
   Handle request;
   MessagePtr message;  // null: the request is the library's alone
@@ -53,16 +56,19 @@ std::string why_cpu_waits(const AllStarted& all);
 // Before the CPU exchanges them: returns when the thread has ended their exchanges.
 void await_ordinary(const AllStarted& all);
 
-// The end of the exchange at which the thread is, for the entered stream. Throws Error.
+// The thread's end of an exchange of these requests in the entered stream, made at the first call.
+// Throws Error.
 std::shared_ptr<ChannelEnd> ordinary_exchange(const device::Scope& stream, bool is_captured, const AllStarted& all);
-// Around the launch of its kernel.
+// Call note_launch() before the kernel of the exchange is launched, and take_launch_back() if the
+// launch fails.
 void note_launch(const std::shared_ptr<ChannelEnd>& exchange) noexcept;
 void take_launch_back(const std::shared_ptr<ChannelEnd>& exchange) noexcept;
 
 // MPI_SUCCESS, or the code of an exchange that has failed since the last call. It is reported once.
 int take_failure(OrdinaryRequest& request);
 bool is_queued(const OrdinaryRequest& request);
-// Started by a call of the program, not for a stream. It has a message.
+// True: a call of the program has started the request, and no exchange in a stream has. The request
+// must have a message.
 bool is_active(const OrdinaryRequest& request);
 
 }  // namespace tempi::message

@@ -28,7 +28,7 @@ class Slot {
 
 inline Handle comm_of(const OrdinaryRequest& one) { return one.message ? one.message->comm : comm_world(); }
 
-// By the thread, except where another lock or thread is named.
+// Only the progress thread uses the object, except where a comment names a lock or other threads.
 class OrdinaryExchange final : public ChannelEnd {
  public:
   OrdinaryExchange(const device::Scope& here, bool its_captured, std::vector<OrdinaryRequestPtr>&& its_requests)
@@ -70,7 +70,7 @@ class OrdinaryExchange final : public ChannelEnd {
   const bool is_captured;
   const device::Context context;
   const std::vector<OrdinaryRequestPtr> requests;  // in the order in which they are started
-  bool is_retired = false;                         // with the lock: no further launch will be found
+  bool is_retired = false;                         // with the lock; true: later launches use another object
   std::atomic<std::uint64_t> n_launched{0};        // outside of graphs
   std::atomic<std::uint64_t> n_ended{0};
 
@@ -99,7 +99,7 @@ class OrdinaryExchange final : public ChannelEnd {
   std::vector<char> is_running_;
   std::size_t n_started_ = 0;
   bool is_under_way_ = false;
-  bool has_failed_ = false;  // a kernel of the context: the stream never comes to the exchanges that are left
+  bool has_failed_ = false;  // a kernel of the context has failed: the stream never reaches the remaining exchanges
   Clock::time_point began_{};
   Clock::time_point looked_at_peers_{};
   const pack::BoxMove nothing_{};

@@ -141,12 +141,12 @@ class PackedBuffer {
   std::optional<device::Limit> pinned_within_{};  // make_ready() takes pinned memory within this limit
   pack::BoxMove box_move_;                        // between the program's buffer and the packed bytes
   bool is_in_one_allocation_;                     // the program's buffer
-  const bool was_on_gpu_;                         // it, or some of it, at first
+  const bool was_on_gpu_;                         // the program's buffer, or a part of it, at first
   std::optional<pack::End> own_dense_{};          // its own memory, while its packed bytes are elsewhere
   device::Device* device_;
   device::Earlier earlier_;
   std::optional<device::Staging> staging_,
-      on_device_;                              // the latter only for copies beside kernels, and if there is room
+      on_device_;                              // on_device_: for copies that overlap kernels; empty without room
   std::shared_ptr<device::Staging> shared_{};  // in place of its own
 };
 

@@ -32,7 +32,8 @@ class ChannelEnd {
   virtual const pack::BoxMove* unpacking() const noexcept = 0;
   virtual bool is_remote() const noexcept = 0;  // to another process
   virtual pack::Loss loss() const noexcept = 0;
-  // Closed: a kernel that waits would keep kernels of the other process from the GPU.
+  // True: the end is closed because both processes use one GPU. A waiting kernel of one process
+  // would keep kernels of the other process from this GPU.
   virtual bool shares_gpu() const noexcept = 0;
 };
 
@@ -42,10 +43,11 @@ struct PartitionRun {
 };
 
 // One end of a partitioned message (MPI-4.1, chapter 4), at all its starts. A kernel of the sender writes partitions
-// into the receive buffer when MPI_Pready is called. A round is one start of both ends, counted from 1. Rounds are the
-// library's until the sender announces a round, in the start of an earlier one: this round and all later ones are puts.
-// So the receiver knows the announcement when it starts the round, because it has completed the earlier one. One thread
-// at a time uses the object.
+// into the receive buffer when MPI_Pready is called. A round is one start of both ends, counted
+// from 1. The library carries the first rounds. When the sender starts one of them, it can announce
+// a later round. The announced round and all later rounds are puts. The receiver has completed the
+// earlier round when it starts the announced round. Therefore, it knows the announcement at this
+// start. One thread at a time uses the object.
 class PartitionedEnd {
  public:
   virtual ~PartitionedEnd() = default;

@@ -16,10 +16,10 @@ struct KnownType {
   pack::PreparedPtr prepared;
   const pack::Plan* plan;  // of `prepared`
   std::int64_t lower_bound, extent;
-  bool is_named;                  // predefined: any library moves it rightly wherever it is contiguous
+  bool is_named;                  // predefined: if it is contiguous, every library moves it correctly
   bool is_dense;                  // any number of elements is contiguous
   bool is_moved_wrongly = false;  // by this MPI library: packing and messages are ours, on host memory too
-  mutable std::atomic<bool> is_committed{false};  // as far as we know; for good, as long as the datatype lives
+  mutable std::atomic<bool> is_committed{false};  // true: it is committed, until it is destroyed; false: not known
   // Messages in host memory, for each kind of peer: a count that TEMPI passes to the library; 0: none.
   mutable std::array<std::atomic<std::int64_t>, kPeerKinds> library_counts{};
   std::int64_t size() const { return plan->layout.size; }
@@ -41,7 +41,8 @@ Analysis analyse_type(Handle datatype) noexcept;
 extern std::atomic<bool> wrong_types_in_use;
 inline bool may_use_wrong_types() noexcept { return wrong_types_in_use.load(std::memory_order_relaxed); }
 
-// A datatype is committed without being analysed.
+// Call it when the program commits a datatype that TEMPI does not analyse now: the library may move
+// this datatype wrongly.
 void leave_for_later() noexcept;
 
 // Removes the data of all datatypes: MPI is about to shut down, and destroys them without a callback.

@@ -25,7 +25,8 @@ Elements elements_at(const void* address, Count count, const KnownType& type, de
 // Moves bytes from one layout to another layout of the same size; complete on return. Throws Error.
 void move(const Elements& from, const Elements& to, device::Device& device);
 
-// Packed bytes of elements, in GPU memory (`device`) or in host memory (`host`).
+// The packed bytes of elements. With the strategy "device" they are in GPU memory, with "host" in
+// host memory.
 std::unique_ptr<message::PackedBuffer> gathered(const Elements& from, message::Strategy strategy,
                                                 device::Device& device);
 // The address of packed bytes for kernels of the target's context: their own address, or the address of a copy in

@@ -2,9 +2,8 @@
 //
 // Glossary
 //   member   a process of the window, by its rank
-//   part     the memory that a member gives to the window. Parts in GPU memory are accessed by TEMPI, parts in host
-//   memory
-//            by the library
+//   part     the memory that a member gives to the window. TEMPI accesses parts in GPU memory, and
+//            the library accesses parts in host memory
 //   board    the description of a part and its lock words, in the shared segment of its member
 //            (segment/window_board.hpp)
 //   epoch    the time in which this process may access a part (MPI-4.1, 12.5)

@@ -159,7 +159,7 @@ def main(
     with each strategy. With at most 16 ranks, all pairs exchange messages. With more ranks, the pairs whose
     rank numbers differ by 1, 2, 4, ... do so.
 
-    If the exit code is 1, a test has failed. Send the output file with the bug report.
+    If a test fails, the exit code is 1. Send the output file with the bug report.
 
     The command ends at most 20 s after --seconds. The result lists the tests for which the time was too
     short.

@@ -52,7 +52,9 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
               help="Set the option TEMPI_NAME. Examples: -o strategy=oneshot, -o report. "
                    "tempi info lists all options.")  # fmt: skip
 @click.option(
-    "--ucx", is_flag=True, help="Make Open MPI CUDA-aware, with the UCX of pip install 'tempi-mpi[ucx]'."
+    "--ucx",
+    is_flag=True,
+    help="Make Open MPI CUDA-aware, with the UCX of the package libucx (pip install '.[ucx]').",
 )
 @click.option(
     "--abi", type=click.Choice(ABIS), help="ABI of the MPI library. Default: each process detects it."

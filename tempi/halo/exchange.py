@@ -82,8 +82,8 @@ class HaloExchange:
     The constructor and `free` are collective. `start` and `finish` wait for the neighbours only.
 
     An array with the stagger 1 in a dimension has a point at each border of a cell: n + 1 points for the n
-    cells of a rank. Two neighbouring ranks both have the point between them. The rank with the higher
-    coordinate owns this point. On the other rank, the point is a ghost cell. At the high end of a dimension
+    cells of a rank. Two neighbouring ranks both have the point between them. The rank for which it is the
+    first point owns it. On the other rank, the point is a ghost cell. At the high end of a dimension
     that is not periodic, the last rank owns its last point. Therefore, the global array has N + 1 points, or
     N points in a periodic dimension. The number of own cells of a rank must be larger than the number of
     layers of ghost cells.

@@ -207,7 +207,9 @@ def finish(
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON instead of tables.")
 @click.option("--keep-anyway", is_flag=True, help="Keep the profile even if its times vary too much.")
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="Folder for the profile. Default: TEMPI_CACHE_DIR."
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Folder for the profile. Default: TEMPI_CACHE_DIR, or ~/.cache/tempi.",
 )
 @click.option("--hosts", metavar="A,B", help="Measure between two nodes, with one rank on each.")
 @click.option("--mpirun", metavar="PATH", help="Path of mpirun. Default: beside this Python, or in PATH.")

@@ -97,7 +97,7 @@ def main() -> None:
 @click.option("--placement", type=click.Choice(PLACEMENTS), default="block", show_default=True,
               help="Placement of ranks on nodes. block: one node after the other. cyclic: the nodes in turn. "
                    "cartesian: a brick of the grid on each node. tempi: as TEMPI_PLACEMENT=1. "
-                   "tempi-grid: the same without the sizes of messages.")  # fmt: skip
+                   "tempi-grid: as tempi, without the sizes of messages.")  # fmt: skip
 @of_cluster
 def halo_command(
     n_nodes: tuple[int, ...],

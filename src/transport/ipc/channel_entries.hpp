@@ -39,7 +39,8 @@ class OwnEntry {
   bool pair(ipc::ChannelEntry& other, std::uint64_t word);
   bool has_paired() const { return has_paired_; }
   bool are_paired() const { return has_paired_ && state() == ipc::PairState::paired; }
-  // False: the other end has marked this entry, and this end has marked that one, or may do so (`is_sure` is false).
+  // Closes this entry. False: the other end has marked this entry, and this end has marked the
+  // other entry, or may still mark it. `is_sure`: this end will not mark the other entry.
   bool close(bool is_sure);
 
  private:

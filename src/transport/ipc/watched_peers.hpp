@@ -15,7 +15,8 @@ namespace tempi::message {
 // until this process ends. `context`: of this end. False: the thread could not be created.
 bool watch_peer(int rank, std::uint32_t* loss, device::Device& device, device::Context context) noexcept;
 
-// Before this process leaves MPI: the other processes know if a GPU of it has failed.
+// Call it before this process leaves MPI. Tells the other processes if a GPU of this process has
+// failed.
 void tell_of_failures() noexcept;
 // A GPU of this process has failed. This process gets no more channels.
 void note_failed_gpu() noexcept;
