@@ -151,18 +151,22 @@ bool attempt(const void* params, const device::AddressShift& shift) {
 struct Row {
   Depth depth;
   std::uint32_t word_bytes;
-  device::Kernel kernel;
+  device::Kernel plain, timed;
 };
 
+constexpr device::Kernel kernel_of(const char* symbol, bool (*attempt)(const void*, const device::AddressShift&)) {
+  return {.symbol = symbol,
+          .most_threads = kMostThreads,
+          .param_bytes = sizeof(Exchange),
+          .host_body = nullptr,
+          .host_attempt = attempt};
+}
+
 constexpr Row kRows[] = {
-#define TEMPI_EXCHANGE(its_depth, word)               \
-  {Depth::its_depth,                                  \
-   word,                                              \
-   {.symbol = "tempi_exchange_" #its_depth "_" #word, \
-    .most_threads = kMostThreads,                     \
-    .param_bytes = sizeof(Exchange),                  \
-    .host_body = nullptr,                             \
-    .host_attempt = attempt<Depth::its_depth, word>}},
+#define TEMPI_EXCHANGE(its_depth, word)                                                     \
+  {Depth::its_depth, word,                                                                  \
+   kernel_of("tempi_exchange_" #its_depth "_" #word, attempt<Depth::its_depth, word>),      \
+   kernel_of("tempi_timed_exchange_" #its_depth "_" #word, attempt<Depth::its_depth, word>)},
 #include "pack/exchange.def"
 #undef TEMPI_EXCHANGE
 };
@@ -241,7 +245,8 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
   n_ended_ = uploaded(here, std::vector<std::uint64_t>(1));
   deadline_ = uploaded(here, std::vector<std::uint64_t>(1));
   const auto n_tiles = static_cast<std::uint32_t>(tiles.size());
-  kernel_ = &row.kernel;
+  const bool is_timed = std::any_of(ends.begin(), ends.end(), [](const auto& end) { return end.is_timed != 0; });
+  kernel_ = is_timed ? &row.timed : &row.plain;
   const std::uint32_t n_blocks = std::max(kExchangeBlocks, (n_tiles + kMostTilesOfBlock - 1) / kMostTilesOfBlock);
   grid_ = {std::clamp<std::uint32_t>(n_tiles, 1, n_blocks), threads};
   params_ = {address_of<KernelBox>(boxes_),

@@ -40,8 +40,8 @@ __device__ __forceinline__ bool is_signalled(const ExchangeEnd& end) {
   return acquire(&end.own->signal) > end.own->count;
 }
 
-// ---- timed ends. The functions that change words are not inlined, because the code of the other
-// ends needs the registers.
+// ---- timed ends. kIsTimed: the kernel may have some. The functions that change words are not inlined, because the code
+// of the other ends needs the registers.
 
 __device__ __forceinline__ std::uint64_t now_ns() {
   std::uint64_t now;
@@ -82,12 +82,14 @@ __device__ __noinline__ bool withdraw(const ExchangeEnd& end, bool is_send) {
   return true;
 }
 
+template <bool kIsTimed>
 __device__ __forceinline__ bool is_late(const ExchangeEnd& end, std::uint32_t n_looks, std::uint64_t deadline) {
-  return end.is_timed != 0 && is_rare_look(n_looks) && now_ns() >= deadline;
+  return kIsTimed && end.is_timed != 0 && is_rare_look(n_looks) && now_ns() >= deadline;
 }
 
+template <bool kIsTimed>
 __device__ __forceinline__ SendState state_of_ready(const ExchangeEnd& end) {
-  return end.is_timed == 0 || may_write(end) ? SendState::is_ready : SendState::is_over;
+  return !kIsTimed || end.is_timed == 0 || may_write(end) ? SendState::is_ready : SendState::is_over;
 }
 
 // This block has written `n_own` tiles of the send. The last block tells the receiver. Its fence
@@ -112,7 +114,7 @@ __device__ __forceinline__ void load_into_l1(const KernelBox& box) {
 // not ready, the block checks them again after a few tiles. In this way, moves within this GPU and
 // moves over links run at the same time. There is no barrier between the tiles: the warps of a
 // block go on by themselves.
-template <Depth kDepth, std::uint32_t kWordBytes>
+template <Depth kDepth, std::uint32_t kWordBytes, bool kIsTimed>
 __device__ __forceinline__ void send_all(const Exchange& of, std::uint64_t deadline) {
   struct OwnTile {
     TileOfList at;
@@ -146,8 +148,9 @@ __device__ __forceinline__ void send_all(const Exchange& of, std::uint64_t deadl
     for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
       if (states[i] != SendState::waits) continue;
       if (is_lost(of.ends[i], n_looks)) states[i] = SendState::is_over;
-      else if (is_signalled(of.ends[i])) states[i] = state_of_ready(of.ends[i]);
-      else if (is_late(of.ends[i], n_looks, deadline) && withdraw(of.ends[i], true)) states[i] = SendState::is_over;
+      else if (is_signalled(of.ends[i])) states[i] = state_of_ready<kIsTimed>(of.ends[i]);
+      else if (is_late<kIsTimed>(of.ends[i], n_looks, deadline) && withdraw(of.ends[i], true))
+        states[i] = SendState::is_over;
       else waits = 1;
     }
     waits = __syncthreads_or(waits);
@@ -174,13 +177,14 @@ __device__ __forceinline__ void send_all(const Exchange& of, std::uint64_t deadl
   }
 }
 
+template <bool kIsTimed>
 __device__ __forceinline__ void await_receives(const Exchange& of, std::uint64_t deadline) {
   for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x) {
     const ExchangeEnd& end = of.ends[i];
     for (std::uint32_t n_looks = 0; !is_signalled(end) && !is_lost(end, n_looks); ++n_looks) {
-      if (is_late(end, n_looks, deadline) && withdraw(end, false)) break;
+      if (is_late<kIsTimed>(end, n_looks, deadline) && withdraw(end, false)) break;
     }
-    if (end.is_timed != 0 && acquire(&end.own->signal) == kWithdrawn) break_end(end);
+    if (kIsTimed && end.is_timed != 0 && acquire(&end.own->signal) == kWithdrawn) break_end(end);
   }
 }
 
@@ -198,15 +202,15 @@ __device__ __forceinline__ void end_exchange(const Exchange& of) {
   if (threadIdx.x == 0) ++*of.n_ended;
 }
 
-template <Depth kDepth, std::uint32_t kWordBytes>
+template <Depth kDepth, std::uint32_t kWordBytes, bool kIsTimed>
 __device__ __forceinline__ void exchange(const Exchange& of) {
   if (blockIdx.x == 0) {
     for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x)
       store(of.ends[i].other_signal, of.ends[i].own->count + 1);
   }
-  const std::uint64_t deadline = of.timeout_ns != 0 ? now_ns() + of.timeout_ns : ~std::uint64_t{0};
-  send_all<kDepth, kWordBytes>(of, deadline);
-  if (blockIdx.x == 0) await_receives(of, deadline);
+  const std::uint64_t deadline = kIsTimed && of.timeout_ns != 0 ? now_ns() + of.timeout_ns : ~std::uint64_t{0};
+  send_all<kDepth, kWordBytes, kIsTimed>(of, deadline);
+  if (blockIdx.x == 0) await_receives<kIsTimed>(of, deadline);
   end_exchange(of);
 }
 

@@ -60,13 +60,17 @@ constexpr int blocks_of_exchange(std::uint32_t word_bytes) {
   return (word_bytes == kMixedWords ? 1024 : 1536) / static_cast<int>(kMostThreads);
 }
 
-#define TEMPI_EXCHANGE(depth, word)                                                    \
-  extern "C" __global__ void __launch_bounds__(kMostThreads, blocks_of_exchange(word)) \
-      tempi_exchange_##depth##_##word(const __grid_constant__ Exchange of) {           \
-    exchange<Depth::depth, word>(of);                                                  \
+#define TEMPI_EXCHANGE_KERNEL(name, depth, word, is_timed)                                           \
+  extern "C" __global__ void __launch_bounds__(kMostThreads, blocks_of_exchange(word))               \
+      tempi_##name##_##depth##_##word(const __grid_constant__ Exchange of) {                         \
+    exchange<Depth::depth, word, is_timed>(of);                                                      \
   }
+#define TEMPI_EXCHANGE(depth, word)                   \
+  TEMPI_EXCHANGE_KERNEL(exchange, depth, word, false) \
+  TEMPI_EXCHANGE_KERNEL(timed_exchange, depth, word, true)
 #include "pack/exchange.def"
 #undef TEMPI_EXCHANGE
+#undef TEMPI_EXCHANGE_KERNEL
 
 #define TEMPI_SCALAR(name, type)                                                                            \
   extern "C" __global__ void __launch_bounds__(kReductionThreads) tempi_reduce_##name(const Reduction of) { \

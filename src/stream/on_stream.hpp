@@ -25,9 +25,12 @@ struct OnStream final : StreamState {
   device::Location at{};                        // of its buffer
   std::optional<device::ProgramStream> last{};  // of its last exchange outside of graphs
   bool is_send = false;
+  Handle told = 0;  // the communicator whose error handler is told; of a part: that of the collective operation
 };
 
 inline OnStream& on_stream(const Message& message) { return static_cast<OnStream&>(*message.on_stream); }
+// `code` is the library's. It has called the error handler, unless the request is part of a collective operation.
+int tell_of_part(const Message* message, int code);
 
 // A request that was started on a stream, and that nothing waits for yet.
 struct Started {
