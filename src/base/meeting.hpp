@@ -36,7 +36,7 @@ class Meeting {
   };
   // Adds the numbers that own(sums so far) returns. Their number `n` is the same in all members. No
   // other member leaves while own() runs. The last member removes the file and gets the sums. All
-  // other members get nothing.
+  // other members get nothing. A member that cannot use the file gets its own numbers as the sums.
   std::optional<Sums> leave(std::size_t n, FunctionRef<Values(const Values&)> own) noexcept;
 
  private:
