@@ -65,7 +65,7 @@ struct ReductionTask {
   std::int64_t offset() const { return reduced.bytes_of(first); }
   std::int64_t bytes() const { return reduced.bytes_of(count); }
   std::int64_t total_bytes() const { return reduced.bytes_of(total); }
-  // True: the output of a process is its own block of the result, not the whole result.
+  // True: the output of this process has `count` scalars. False: it has `total` scalars.
   bool has_own_output() const { return to == To::own || to == To::spread; }
   // True: the result is kept in separate memory until all kernels are complete.
   bool is_staged() const { return is_in_place && to == To::own; }
