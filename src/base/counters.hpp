@@ -9,11 +9,11 @@ namespace tempi {
 enum class Function : std::uint8_t {
 #define TEMPI_COUNTED(name) name,
 #include "base/functions.def"
-  GPU,  // of all of these: launches,
-  packing,
-  unpacking,   // and GPU memory of messages, packed and unpacked while a call waited;
-  direct,      // published receives, and messages that are written into them;
-  collective,  // messages of collective calls;
+  GPU,         // launches in all these functions
+  packing,     // GPU memory of messages that is packed while a call waits
+  unpacking,   // the same for unpacking
+  direct,      // published receives, and messages that are written into them
+  collective,  // messages of collective calls
   stream,      // calls that come after work in the program's streams
   count_
 };

@@ -11,10 +11,10 @@ enum class ErrorKind {
   no_memory,     // an allocation failed; another way of doing the work may succeed
   device,        // the GPU driver reported an error
   stream,        // a stream of the program cannot be used for this call
-  mapped,        // memory of another process lies where freed memory of it is still mapped
+  mapped,        // memory cannot be mapped: freed memory is still mapped at its place
   unsupported,   // a datatype or a library feature that we do not handle
-  type,          // the datatype cannot be that of the call
-  operation,     // the operation cannot be that of the call
+  type,          // the call does not accept the datatype
+  operation,     // the call does not accept the operation
   rank,          // the window has no such process
   truncation,    // the buffer at the other end is too short
   range,         // an access beyond a window

@@ -19,7 +19,7 @@ namespace tempi {
 template <class Value>
 class HandleMap {
  public:
-  // `slots`: at first, a power of two.
+  // `slots`: the size of the first table; a power of two.
   explicit HandleMap(std::size_t slots = 256) : first_size_(slots) { grow(); }
   ~HandleMap() { clear(); }
   HandleMap(const HandleMap&) = delete;
@@ -48,7 +48,8 @@ class HandleMap {
     return stays;
   }
 
-  // Values are destroyed without the lock: they may take others.
+  // Values are destroyed after the lock is released, because their destructors may take other
+  // locks.
   void erase(std::uintptr_t key) noexcept {
     std::unique_ptr<const Value> gone;
     const std::lock_guard lock(mutex_);

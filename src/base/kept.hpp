@@ -16,7 +16,7 @@ namespace tempi {
 template <class Ptr, std::size_t kMost>
 class Kept {
  public:
-  // The value for which is_it(value), else a new one: make().
+  // Returns the value for which is_it(value) is true. If there is none, keeps and returns make().
   template <class Is, class Make>
   Ptr get(const Is& is_it, const Make& make) {
     const CallLock lock(mutex_);

@@ -11,26 +11,28 @@
 
 namespace tempi {
 
-// A name for the job that this process is a rank of: the same for all its ranks on this node, and no other job's there.
-// "" for a process alone.
+// A name for the job of this process. All ranks of the job on this node have the same name, and no
+// other job on this node has it. "": the process was started without a launcher.
 std::string job_on_node();
 
 // PMIx's name of the job; "": there is no PMIx.
 std::string pmix_namespace();
 
-// The number of this node's ranks, by a variable of the launcher; 0: it is not set.
+// The number of ranks on this node, from this variable of the launcher. 0: the variable is not set.
 std::int64_t count_on_node(const char* variable);
 
-// This process's number among the ranks of its node, by the launcher's variables; -1: they are not set.
+// The number of this process among the ranks of its node, from the launcher's variables. -1: they
+// are not set.
 int local_rank();
 
-// Ranks from a list such as "0,2-4"; empty if it is none.
+// The ranks in a list such as "0,2-4". Empty: the text is not such a list.
 std::vector<int> parse_ranks(const std::string& list);
 
-// The ranks of this node: those that Hydra's proxy, an ancestor of this process, has started. Empty: there is none.
+// The ranks of this node, as children of Hydra's proxy, which is an ancestor of this process.
+// Empty: this process has no such ancestor.
 std::vector<int> ranks_by_hydra();
 
-// The same, of the srun that has started this process.
+// The ranks of this node in the job step of the srun that has started this process.
 std::vector<int> ranks_by_slurm();
 
 }  // namespace tempi

@@ -10,7 +10,7 @@ enum class LogLevel { off, error, info };
 
 bool logs(LogLevel level);                                    // does TEMPI_LOG ask for this level?
 void log(LogLevel level, const std::string& message);         // "tempi: info: message"
-void warn_once(const char* key, const std::string& message);  // once a process and key, whatever TEMPI_LOG says
+void warn_once(const char* key, const std::string& message);  // once for each key, whatever TEMPI_LOG says
 
 // Warns of a fallback and its cause: "tempi: warning: instead: cause", once for each `instead`.
 void warn_fallback(const char* instead, const std::string& cause);

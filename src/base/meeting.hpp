@@ -22,7 +22,7 @@ class Meeting {
 
   // Joins the processes with this purpose ("report") and name. Null if this is not possible.
   static std::unique_ptr<Meeting> join(const std::string& purpose, const std::string& name) noexcept;
-  ~Meeting();  // dies, to the others
+  ~Meeting();  // without leave(): the others count this member as died
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
@@ -32,10 +32,11 @@ class Meeting {
   struct Sums {
     Values values;
     std::uint64_t n_members;  // that have added their numbers
-    std::uint64_t n_died;     // before they could
+    std::uint64_t n_died;     // that have added no numbers
   };
-  // Adds the `n` numbers that own(sums so far) returns: as many in all members. No other member leaves while it runs.
-  // Sums: this member is the last one, and has removed the file.
+  // Adds the numbers that own(sums so far) returns. Their number `n` is the same in all members. No
+  // other member leaves while own() runs. The last member removes the file and gets the sums. All
+  // other members get nothing. A member that cannot use the file gets its own numbers as the sums.
   std::optional<Sums> leave(std::size_t n, FunctionRef<Values(const Values&)> own) noexcept;
 
  private:

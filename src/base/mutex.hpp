@@ -33,7 +33,7 @@ class LockOrder {
   LockOrder(const LockOrder&) = delete;
   LockOrder& operator=(const LockOrder&) = delete;
 
-  static void will_take(Lock lock, bool is_recursive) noexcept;  // ends the process if this lock comes too late
+  static void will_take(Lock lock, bool is_recursive) noexcept;  // ends the process if the order is wrong
   static void took(Lock lock) noexcept;
   static void gave_back(Lock lock) noexcept;
 

@@ -5,10 +5,11 @@
 
 namespace tempi {
 
-// The name of an option now, for that or its old name. Names are without TEMPI_.
+// The current name of an option, from its current or its old name. Names are without TEMPI_.
 std::string current_name(const std::string& name);
 
-// Why an option, named without TEMPI_, does not take a value: "it takes one of ..."; "" if it takes it.
+// The reason why an option does not accept a value, such as "it takes one of ...". "": it accepts
+// the value. The name is without TEMPI_.
 std::string refused_value(const std::string& name, const std::string& value);
 
 }  // namespace tempi

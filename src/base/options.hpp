@@ -45,8 +45,9 @@ std::vector<std::string> variables();
 // The folder of measured profiles: TEMPI_CACHE_DIR, else by the XDG directories. "" without a home.
 std::string cache_folder();
 
-// The environment variables that choose the MPI library's transports, read before MPI_Init (libraries set more of them
-// in it): "NAME=value", sorted, with tabs between.
+// The environment variables that choose the MPI library's transports: "NAME=value", sorted,
+// separated by tabs. They are read before MPI_Init, because libraries set more such variables in
+// MPI_Init.
 const std::string& transport_settings();
 
 // The settings that spawned processes inherit: "NAME=value" of LD_PRELOAD, if it names libtempi.so, and of all TEMPI_

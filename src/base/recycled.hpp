@@ -14,7 +14,8 @@
 
 namespace tempi {
 
-// For calls of MPI, of any threads. The memory of `kKept` objects is kept until the process ends.
+// Only MPI calls may use it; any thread may make them. The memory of `kKept` objects is kept until
+// the process ends.
 template <class T>
 class Recycled {
  public:

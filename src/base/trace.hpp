@@ -20,12 +20,13 @@ struct Details {
   std::int64_t peer = -1;  // rank in MPI_COMM_WORLD
   std::int64_t blocks = -1, touched = -1, pages = -1, is_indexed = -1;
   const char* memory = nullptr;  // "host" or "GPU"
-  // Of the arrow from the send of a message to its receive: its number, which both processes work out. 0: none. A
-  // sender does not know by which of two numbers the receiver knows the message.
+  // The timeline has an arrow from the send of a message to its receive. Both processes compute the
+  // number of the arrow. 0: there is no arrow. The sender has two possible numbers, because it does
+  // not know if the receive has MPI_ANY_TAG.
   std::uint64_t sent_as = 0, or_sent_as = 0, received_as = 0;
 };
 
-// The number of a message from what tells it from all others of the job.
+// Computes the number of an arrow from values that identify the message within the job.
 std::uint64_t arrow_number(std::initializer_list<std::uint64_t> parts) noexcept;
 
 extern std::atomic<bool> is_on;
@@ -47,10 +48,10 @@ class Span {
   void begin(const char* name, const Details& details) noexcept;
   void end() noexcept;
 
-  const char* name_ = nullptr;  // null: off when it began
+  const char* name_ = nullptr;  // null: the timeline was off when the span began
   Details details_;
   std::int64_t begin_ns_;
-  bool is_range_;  // of NVTX, too
+  bool is_range_;  // it is also an NVTX range
 };
 
 // Runs `call` in a span of its own; returns its result.
@@ -60,16 +61,19 @@ auto traced(const char* name, const Call& call) {
   return call();
 }
 
-// About 150 MB of memory and twice that on disk. Later spans are counted and dropped.
+// This number of events takes about 150 MB of memory, and twice as much on disk. Spans beyond it
+// are counted, but not kept.
 constexpr std::size_t kMostEvents = 1'000'000;
 
-// Spans count from now on, if TEMPI_TRACE or an NVTX tool asks for them. Later calls do nothing.
+// Records all spans from now on, if TEMPI_TRACE is set or an NVTX tool is loaded. A second call
+// does nothing.
 void start(std::size_t most_events = kMostEvents) noexcept;
 
 // The rank in MPI_COMM_WORLD. `is_whole`: all ranks of the job are on this node, or their number is not known.
 void set_rank(int rank, bool is_whole) noexcept;
 
-// Writes this process's events, once; at exit if not called before. Spans are off from now on.
+// Writes the events of this process, and ends the recording of spans. Later calls do nothing. It
+// also runs at the exit of the process.
 void finish() noexcept;
 
 }  // namespace tempi::trace

@@ -25,8 +25,9 @@ struct Writer {
 // True: each rank has a file of its own.
 bool is_of_rank(const std::string& pattern);
 
-// "%r" in `pattern` becomes the rank, or "process" and the process number where there is none. Without it the file is
-// that of the job; of a job on several nodes, "trace.json" becomes "trace.HOST.json".
+// Replaces "%r" in `pattern` by the rank. A process without a rank gets "process" and its process
+// number. Without "%r", all processes of the job on a node write one file. If the job has several
+// nodes, "trace.json" becomes "trace.HOST.json".
 std::string path_of(const std::string& pattern, const Writer& writer);
 
 // `text` between quotes. Bytes that are not ASCII are read as Latin-1, so that the result is valid whatever they are.
@@ -35,7 +36,8 @@ std::string quoted(const std::string& text);
 // The events of one process. Throws std::system_error.
 class TraceFile {
  public:
-  // Behind the first `begin` bytes, which other processes have written; all that follows them is overwritten.
+  // Keeps the first `begin` bytes, which other processes have written. Overwrites all bytes after
+  // them.
   TraceFile(std::string path, const Writer& writer, std::uint64_t begin);
   ~TraceFile();
   TraceFile(const TraceFile&) = delete;
@@ -48,7 +50,8 @@ class TraceFile {
     std::uint64_t n_processes, n_dropped;
     std::int64_t zero_unix_us;
   };
-  // Ends the file, which is valid then; returns the bytes before the tail, which the next process overwrites.
+  // Writes the tail, which makes the file valid. Returns the offset of the tail: the next process
+  // begins there, and overwrites the tail.
   std::uint64_t close(const Tail& tail);
 
  private:

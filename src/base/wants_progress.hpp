@@ -1,4 +1,5 @@
-// Set by code that has work for later MPI calls of the program (transport/transports.hpp calls it).
+// A flag that code sets if it has work for later MPI calls of the program. While it is set, these
+// calls call Transport::progress (transport/transports.hpp).
 #pragma once
 
 #include <atomic>

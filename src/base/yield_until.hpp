@@ -1,4 +1,4 @@
-// Waiting for another thread or process that wakes nobody.
+// Waits by polling, for another thread or process that sends no wake-up.
 #pragma once
 
 #include <chrono>
@@ -6,8 +6,8 @@
 
 namespace tempi {
 
-// Looks until is_done(), or until `end`. Between looks go_on() is called: whoever is waited for may need it. False: the
-// time is over.
+// Polls until is_done() returns true, or until the time `end`. Calls go_on() between two polls,
+// because the other thread or process may depend on this call. False: the time is over.
 template <class Done, class GoOn>
 bool yield_until(std::chrono::steady_clock::time_point end, const Done& is_done, const GoOn& go_on) {
   for (;; std::this_thread::yield()) {

@@ -3,10 +3,10 @@
 // Glossary
 //   envelope   one buffer of a call, with the rank at its other end; a call has an outgoing envelope, an incoming one,
 //              or both
-//   untouched  a function object that calls the library's function with the name of the call and the program's
-//   arguments given      a buffer as the library gets it: the program's buffer, or the packed buffer of an envelope
-//   that TEMPI
-//              handles
+//   untouched  a function object that calls the library's function with the name of the call and
+//              the arguments of the program
+//   given      a buffer as the library gets it: the program's buffer, or the packed buffer of an
+//              envelope that TEMPI handles
 //   over       a function object that calls the library with given buffers. It calls the function with the name of the
 //              call or, for a nonblocking send, the function that makes its persistent request
 //
@@ -96,7 +96,8 @@ int pass_on(const Call& call, const Fn& untouched) {
   return call.blocks() ? tended(code) : code;
 }
 
-// For an undecided receive in host memory: the call that completes it tells `undecided` which message it has matched.
+// Passes on an undecided receive in host memory. The call that completes the receive informs
+// `undecided` of the message that the receive has matched.
 int pass_on_undecided(const Call& call, UndecidedPtr undecided, Untouched untouched, Over over);
 
 // The library handles the call, and the transports are informed of it.

@@ -35,7 +35,8 @@ int call_if_there(Fn fn, Arguments... arguments) {
 
 inline bool fits_int(Count count) { return count >= INT_MIN && count <= INT_MAX; }
 
-// large(args...) if that form exists and is needed, else small(args...).
+// Calls the large form if `large` is not null. Else calls the small form, if all `counts` fit an
+// int. `large` is null if the library has no large form, or if the caller needs the small form.
 template <class Large, class CallLarge, class CallSmall>
 int call_form(Large large, Handle comm, std::initializer_list<Count> counts, const CallLarge& call_large,
               const CallSmall& call_small) {

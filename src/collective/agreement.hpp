@@ -86,7 +86,7 @@ class Agreement final : public peer::Attachment {
   std::shared_ptr<OwnComm> comm_{};  // for the messages of TEMPI; null: the members have not agreed
   std::optional<NodeReduction> reduction_{};
   std::optional<LaterReductions> later_reductions_{};
-  std::optional<SpanningReduction> spanning_{};  // of members on several nodes, which carry out nothing else
+  std::optional<SpanningReduction> spanning_{};  // only if members are on several nodes
   std::optional<Neighborhood> neighbors_{};
   std::array<Gap, kByMessages.size()> gaps_{};
   std::vector<SchedulePtr> schedules_;  // the last one used first

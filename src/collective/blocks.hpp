@@ -36,7 +36,7 @@ struct Block {
 
 bool is_contiguous(const Block& block);
 
-// The end of a box move that the block is.
+// Describes the block as the end of a box move.
 pack::End end_of(const Argument& argument, const Block& block);
 
 // Calls fn(block) for every block, in their order. Consecutive blocks of a uniform argument with the same role are

@@ -14,7 +14,7 @@ struct Rooted {
   void operator()(const Group& group, Ends& ends) const { kDescribe(group, ends, root); }
 };
 
-// Reductions': with the operation.
+// A description of a reduction, with its operation.
 template <void (*kDescribe)(const Group&, Ends&)>
 struct Reducing {
   Handle operation;
@@ -24,7 +24,7 @@ struct Reducing {
   }
 };
 
-// MPI_Reduce's.
+// A description of MPI_Reduce.
 struct ReducingToRoot {
   Handle operation;
   int root;
@@ -34,7 +34,7 @@ struct ReducingToRoot {
   }
 };
 
-// MPI_Reduce_scatter's.
+// A description of MPI_Reduce_scatter.
 struct ReducingScattered {
   Handle operation;
   mutable ScatterCounts counts{};
@@ -44,7 +44,7 @@ struct ReducingScattered {
   }
 };
 
-// One buffer.
+// A call with one buffer.
 template <class Library, class Number>
 int exchange(const Call& call, const Library& library, Describe describe, void* buffer, Number count, Handle type) {
   return run(call, {{}, buffer_of(buffer, count, type)}, describe,
@@ -53,7 +53,7 @@ int exchange(const Call& call, const Library& library, Describe describe, void* 
              });
 }
 
-// One count on both sides.
+// A send buffer and a receive buffer, each with one count.
 template <class Library, class Number>
 int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, Number sendcount,
              Handle sendtype, void* recvbuf, Number recvcount, Handle recvtype) {
@@ -63,7 +63,7 @@ int exchange(const Call& call, const Library& library, Describe describe, const 
              });
 }
 
-// Counts by block on the receiving side.
+// A receive buffer with a count for each block.
 template <class Library, class Number, class Displacement>
 int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, Number sendcount,
              Handle sendtype, void* recvbuf, const Number* recvcounts, const Displacement* rdispls, Handle recvtype) {
@@ -74,7 +74,7 @@ int exchange(const Call& call, const Library& library, Describe describe, const 
              });
 }
 
-// On the sending side.
+// A send buffer with a count for each block.
 template <class Library, class Number, class Displacement>
 int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, const Number* sendcounts,
              const Displacement* sdispls, Handle sendtype, void* recvbuf, Number recvcount, Handle recvtype) {
@@ -85,7 +85,8 @@ int exchange(const Call& call, const Library& library, Describe describe, const 
              });
 }
 
-// On both; Type: Handle, or const void* for a datatype by block.
+// Both buffers with a count for each block. Type: Handle, or const void* for a datatype of each
+// block.
 template <class Library, class Number, class Displacement, class Type>
 int exchange(const Call& call, const Library& library, Describe describe, const void* sendbuf, const Number* sendcounts,
              const Displacement* sdispls, Type sendtype, void* recvbuf, const Number* recvcounts,

@@ -66,8 +66,8 @@ class Consensus {
   const ipc::ReducedBuffers& buffers_of(std::size_t member) const { return boards_[member]->buffers; }
 
   // The path of the next nonblocking call of `function` (below ipc::kPathRecords). All members get the same path.
-  // path_of_next waits for no member. If this member is the first that comes to the call, the path is `wants(votes)` of
-  // its own vote and the last votes of the others.
+  // path_of_next waits for no member. The first member that comes to the call decides the path: it
+  // calls wants() with its own vote and the last votes of the others.
   bool path_of_next(std::size_t function, unsigned own, FunctionRef<bool(unsigned)> wants);
 
  private:

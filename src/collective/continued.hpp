@@ -15,7 +15,7 @@ namespace tempi::collective {
 message::MessagePtr continued_message(const Call& call, const Group& group,
                                       std::shared_ptr<message::CompletionHook> hook);
 
-// Starts the messages of a schedule.
+// Makes a hook that starts the messages of a schedule.
 std::shared_ptr<message::CompletionHook> by_messages(std::shared_ptr<Schedule> schedule);
 
 // The program gets the request.

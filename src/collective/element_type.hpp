@@ -47,7 +47,7 @@ class BlockTypes {
   std::vector<OwnTypePtr> own_;
 };
 
-// Before MPI shuts down.
+// Frees the cached datatypes. Call it before MPI shuts down.
 void forget_packed_elements() noexcept;
 
 }  // namespace tempi::collective

@@ -18,8 +18,9 @@ struct External {
   const std::byte* packed_here() const { return static_cast<const std::byte*>(packed) + *position; }
 };
 
-// The library's function over a typed and a packed buffer. `packed` is the beginning of a buffer of `packed_size`
-// bytes, of which those before the position may not exist.
+// The library's function over a typed and a packed buffer. `packed` is the beginning of a buffer of
+// `packed_size` bytes. Its bytes before the position may be missing: the function must not access
+// them.
 using Converter = FunctionRef<int(void* typed, void* packed, Count packed_size)>;
 
 int convert(const Real& real, Function function, pack::Direction direction, const External& given, Converter library);

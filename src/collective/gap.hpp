@@ -21,7 +21,8 @@ class Gap {
   }
 
  private:
-  // The number of calls from one vote to the next is odd, because programs may alternate between host and GPU memory.
+  // With the longest gap, the members vote on every 31st call. This number is odd, because programs
+  // may alternate between host and GPU memory.
   static constexpr std::uint64_t kLongest = 30;
   std::uint64_t length_ = 0, left_ = 0;
 };

@@ -56,10 +56,12 @@ class MemberBuffers {
   using Joined = FunctionRef<unsigned(unsigned own)>;
   // The first vote of this process on a call: describes the buffers, unless it cannot take part.
   unsigned published(const OwnBuffers& own, ipc::ReducedBuffers& last);
-  // A vote: each member reaches the buffers that the others have described, without `described` in Consensus.
+  // Maps the buffers of all members, and votes. True: each member reaches the buffers of all
+  // others. Without `described`, the descriptions are those in Consensus.
   bool all_reach_all(const OwnBuffers& own, Described described, Joined joined);
   bool all_reach_all(const OwnBuffers& own, Joined joined);
-  // Votes: all members take part, and reach each other's buffers.
+  // Holds the votes before the kernels. True: all members take part, and reach each other's
+  // buffers.
   bool agree(const OwnBuffers& own, ipc::ReducedBuffers& last, Joined joined);
   // Records whether all members have mapped the buffers that were described last.
   void note_mapped(bool by_all) { is_known_ = by_all; }
@@ -67,11 +69,12 @@ class MemberBuffers {
 
   // The kernel of this process. `result`, if given, is used in place of its output.
   void launch(const ReductionTask& task, const device::Scope& here, void* result) const;
-  // A copy of scalars at `from` into outputs: bytes behind the beginning of a member's output.
+  // A place for a result: `offset` bytes behind the beginning of a member's output.
   struct Target {
     std::size_t member;
     std::int64_t offset;
   };
+  // Copies the scalars at `from` to all targets.
   void spread(const Reduced& reduced, const device::Scope& here, const void* from, Count count,
               std::span<const Target> targets) const;
 

@@ -39,7 +39,8 @@ class NodeReduction {
   // Plans the broadcast before a vote on MPI_Bcast. Nothing: this process cannot take part, or messages of the root are
   // not slower.
   std::optional<Broadcast> plan_broadcast(const Group& group, const Ends& ends) noexcept;
-  // After the vote, if all members have a plan. Nothing: all members must carry out the call in another way.
+  // Call it after the vote, if all members have a plan. Nothing: all members must carry out the
+  // call in another way.
   std::optional<int> carry_out(const Broadcast& planned, const Call& call, const Group& group);
 
  private:

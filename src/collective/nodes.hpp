@@ -1,9 +1,11 @@
-// The members of a communicator by node, the same on all members.
+// The nodes of a communicator, and their members. All members of the communicator use the same
+// numbers.
 //
 // Glossary
-//   node     counted in the order of the first member of each
-//   place    of a member among those of its node, in the order of ranks
-//   carrier  a member whose place each node has: what it carries to its equals on the other nodes, each node has once
+//   node     nodes are numbered in the order of their first members
+//   place    the number of a member among the members of its node, in the order of ranks
+//   carrier  a member whose place exists on every node. Its equals are the carriers with the same
+//            place on the other nodes. Each part of the data has one carrier on each node
 //
 // Example: ranks 0, 1, 2 on one node and ranks 3, 4 on another one. Ranks 0, 1, 3 and 4 are carriers. Ranks 0 and 3
 // have place 0, ranks 1 and 4 have place 1.
@@ -20,12 +22,12 @@ struct Nodes {
   std::vector<std::vector<int>> members{};  // of each node, sorted
   std::vector<int> node_of{}, place_of{};   // of each member
   int own = 0, place = 0;                   // of this process
-  int n_carriers = 0;                       // of a node: the members of the smallest node
+  int n_carriers = 0;                       // of each node: the size of the smallest node
 
   int count() const { return static_cast<int>(members.size()); }
   int own_size() const { return static_cast<int>(members[static_cast<std::size_t>(own)].size()); }
   bool is_carrier() const { return place < n_carriers; }
-  // Kernels have something to do.
+  // True: there are several nodes, and a node with several members. Otherwise kernels have no work.
   bool are_several_with_several() const;
 };
 

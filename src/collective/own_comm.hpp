@@ -7,7 +7,8 @@
 
 namespace tempi::collective {
 
-// It is freed after its last user if its members end it.
+// The communicator is freed with the object if `is_freed` is set: all members set it in the same
+// call.
 struct OwnComm {
   Handle handle;
   bool is_freed = false;

@@ -1,8 +1,9 @@
 // Partitioned messages (MPI-4.1, chapter 4) of GPU memory. They travel in one of two ways:
 //   puts     between GPUs of a node: a kernel of the sender writes a partition into the receive buffer when MPI_Pready
 //            is called (partitioned_rounds.hpp). The library's request is not started
-//   library  the library gets packed bytes in host memory. MPI_Pready packs a partition on the calling thread. The
-//            first MPI_Parrived that finds the partition unpacks it, or the completion of the message unpacks all
+//   library  the library gets packed bytes in host memory. MPI_Pready packs a partition on the
+//            calling thread. The first MPI_Parrived that finds the partition unpacks it. The
+//            completion of the message unpacks all other partitions
 //
 // Glossary
 //   partition  `count` elements of the buffer; the other end may divide the message into another number of partitions
@@ -39,11 +40,11 @@ struct Partitions {
 // `library` makes the request over a buffer.
 int init_partitioned(const Partitions& given, FunctionRef<int(const void* buffer, Handle type)> library) noexcept;
 
-// `library` tells it that the partitions are ready.
+// `library` calls the library's MPI_Pready, MPI_Pready_range or MPI_Pready_list.
 int make_ready(Handle request, int first, int last, FunctionRef<int()> library) noexcept;
 int make_ready(Handle request, int n, const int* partitions, FunctionRef<int()> library) noexcept;
 
-// `library` asks whether the partition has arrived.
+// `library` calls the library's MPI_Parrived.
 int has_arrived(Handle request, int partition, int* flag, FunctionRef<int()> library) noexcept;
 
 }  // namespace tempi::collective

@@ -23,7 +23,8 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   Partitioned(const Partitions& given, const Argument& whole, const KnownType& type, message::Message& message,
               device::Device& device);
   ~Partitioned() override;
-  // After the library has made the request. Requests are numbered in the order of these calls.
+  // Call it after the library has made the request. Requests are numbered in the order of these
+  // calls.
   void open_rounds(Handle request);
 
   const StagedArgument& staged() const { return staged_; }
@@ -55,14 +56,14 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
     for (auto& one : bytes_) one.wait(Bytes::being_unpacked, std::memory_order_acquire);
   }
 
-  // Of a round of the library.
+  // The functions of LibraryRound.
   int start_request() override;
   void make_ready(int first, int last) override;
   bool has_ended(int& code) override;
   void note_end() noexcept override { set_all(Bytes::unpacked); }
 
  private:
-  // Of a partition that is received.
+  // The state of a received partition.
   enum class Bytes : std::uint8_t { packed, being_unpacked, unpacked };
 
   std::atomic<Bytes>& at(int partition) { return bytes_[static_cast<std::size_t>(partition)]; }
@@ -73,7 +74,8 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   PartitionedRounds* rounds() const;
   std::vector<int> begin_rest();
   void unpack(const std::vector<int>& begun);
-  // More of it has arrived since it was unpacked.
+  // True: the packed bytes have changed since the partition was unpacked early, and this thread
+  // must unpack it again.
   bool is_begun_again(int partition);
   std::uint64_t digest(int partition) const;
   void set(int partition, Bytes bytes) {
@@ -94,7 +96,7 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   device::Device& device_;
   const StagedArgument staged_;
   std::vector<std::atomic<Bytes>> bytes_;
-  std::vector<std::uint64_t> digests_;  // of partitions as they were unpacked early
+  std::vector<std::uint64_t> digests_;  // of the packed bytes, when a partition was unpacked early
   Handle request_ = 0;                  // of the library
   std::unique_ptr<SentRounds> sent_rounds_{};
   std::unique_ptr<ReceivedRounds> received_rounds_{};

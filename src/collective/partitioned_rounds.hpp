@@ -1,12 +1,15 @@
 // The rounds of a partitioned request whose partitions may be put into the receive buffer (transport/ends.hpp). A round
 // is one start.
 //
-//     waiting ──▶ puts          of a send: the receiver has started the round
-//        └───────▶ demanded ──▶ library    the other end demands the library for a round that this one began as puts
+//     waiting ──▶ puts ──▶ demanded ──▶ library
+//        └───────────────────▲
+//
+//   waiting   a send waits until the receiver has started the round
+//   demanded  this end began the round as puts, but the other end demands the library
 //
 // Invariants
-//   The library's request is not started in a round of puts. After an end has demanded the library, all rounds are of
-//   the library, at both ends.
+//   The library's request is not started in a round of puts. After an end has demanded the library,
+//   the library carries all later rounds, at both ends.
 //   Only MPI calls of the program look for the other end and call the library. The progress thread also puts partitions
 //   that are ready.
 #pragma once
@@ -22,7 +25,8 @@
 
 namespace tempi::collective {
 
-// How the library carries a round. It owns the rounds.
+// The steps of a round that the library carries. The object that implements them owns the
+// PartitionedRounds.
 class LibraryRound : public std::enable_shared_from_this<LibraryRound> {
  public:
   virtual ~LibraryRound() = default;
@@ -45,7 +49,7 @@ class PartitionedRounds : public message::Continuation {
   bool has_ended(message::Message& message, bool waits) noexcept override;
   // Makes the steps that are possible. `in_call`: in an MPI call of the program.
   void go_on(bool in_call) noexcept;
-  // The round needs steps that no other call for the request may make in time.
+  // True: the round has steps that must be made even if the program makes no call for the request.
   bool is_pending() noexcept;
   bool has_work_for_thread() noexcept;
 
@@ -54,19 +58,21 @@ class PartitionedRounds : public message::Continuation {
 
   // Null: the library carries all rounds.
   virtual message::PartitionedEnd* end() const = 0;
-  // The start of the round `round_`, of a connected end. `library`: it is the library's.
+  // Starts the round `round_` of a connected end. Returns Way::library if the library carries the
+  // round.
   virtual Way begin() = 0;
-  virtual Way way_of_receiver() = 0;   // of a send that waits for it
+  virtual Way way_of_receiver() = 0;   // for a send in the state `waiting`
   virtual void go_on_with_puts() = 0;  // throws Error
   virtual bool are_puts_complete() = 0;
   virtual bool has_unput() const { return false; }   // partitions of a send that are ready
   virtual bool is_receive() const { return false; }  // its sender may demand the library in each step
-  virtual void make_library_ready() {}               // the same partitions
+  virtual void make_library_ready() {}               // calls LibraryRound::make_ready for them
   virtual bool needs_other() const { return true; }  // steps of the other process
 
   bool is_carried_here() const { return is_active_ && way_ != Way::library; }
-  // Call it before the buffer is read or written: waits for the program's copies into it, and notes the work in its
-  // streams. False: other memory is at the address.
+  // Call it before the buffer is read or written. It waits for the program's copies into the
+  // buffer, and notes the work in the program's streams. False: the address belongs to another
+  // allocation.
   bool is_same_buffer();
   void step(bool in_call) noexcept;
 
@@ -88,7 +94,7 @@ class PartitionedRounds : public message::Continuation {
   bool has_lost_other();
 
   bool is_active_ = false;
-  Clock::time_point next_look_{};  // whether the other process lives
+  Clock::time_point next_look_{};  // time of the next check that the other process is alive
 };
 
 }  // namespace tempi::collective

@@ -1,5 +1,6 @@
-// A nonblocking reduction by kernels, or one execution of a persistent reduction. Any MPI call of the process advances
-// it (collective/pending_reductions.hpp), and never waits for another process.
+// A nonblocking reduction by kernels, or one execution of a persistent reduction. MPI calls of the
+// program and the progress thread advance it (collective/pending_reductions.hpp). A step never
+// waits for another process.
 //
 //     queued ──▶ described ──▶ (mapped) ──▶ reducing ──▶ reduced ──▶ ended
 //                    └────────────┴─────────────────────────┴──▶ refused ──▶ in_turn ──▶ in_library ──▶ ended
@@ -99,7 +100,7 @@ class PendingReduction {
   std::optional<device::Staging> staged_{};
   device::MarkPtr kernel_{};
   bool has_failed_ = false;     // the kernel of this process
-  bool is_by_kernels_ = false;  // and complete
+  bool is_by_kernels_ = false;  // the kernels of all members are complete
   std::uint64_t ticket_ = 0;
   int code_ = MPI_SUCCESS;
   std::optional<Error> failure_{};

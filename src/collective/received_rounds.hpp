@@ -13,8 +13,8 @@ class ReceivedRounds final : public PartitionedRounds {
   ReceivedRounds(message::Endpoint&& endpoint, device::Device& device, Handle comm, int peer, int tag, int n_partitions,
                  LibraryRound& library);
 
-  // True: the partition is in the receive buffer. Nothing: no round is under way, or it is the library's. A round
-  // that has failed says yes: the completing call tells the error.
+  // True: the partition is in the receive buffer. Nothing: no round is under way, or it is the
+  // library's. Also true for a round that has failed: the completing call returns the error.
   std::optional<bool> has_arrived(int partition) noexcept;
 
  private:

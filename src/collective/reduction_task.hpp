@@ -51,7 +51,7 @@ constexpr std::size_t place_of_reduction(Function function) {
 constexpr bool is_node_reduction(Function function) { return place_of_reduction(function) < kNodeReductions.size(); }
 constexpr Function blocking_form(Function reduction) { return kNodeReductions[place_of_reduction(reduction)].blocking; }
 
-// It is the same on all members, except for the slice, the inputs and the place.
+// It is the same on all members, except for the slice, the inputs, `is_in_place` and `has_output`.
 struct ReductionTask {
   Reduced reduced;
   Count total;                        // scalars of an input
@@ -65,7 +65,7 @@ struct ReductionTask {
   std::int64_t offset() const { return reduced.bytes_of(first); }
   std::int64_t bytes() const { return reduced.bytes_of(count); }
   std::int64_t total_bytes() const { return reduced.bytes_of(total); }
-  // A block of the result: of `count` scalars.
+  // True: the output of this process has `count` scalars. False: it has `total` scalars.
   bool has_own_output() const { return to == To::own || to == To::spread; }
   // True: the result is kept in separate memory until all kernels are complete.
   bool is_staged() const { return is_in_place && to == To::own; }
@@ -79,7 +79,8 @@ std::optional<ReductionTask> reduction_task(Function function, const Group& grou
 // The part-th of n parts of an input, of whole cache lines.
 void take_part(ReductionTask& task, std::int64_t part, std::int64_t n_parts);
 
-// The share in a broadcast of so many bytes, by slices. `root`: a valid rank.
+// The part of this process in a broadcast of `bytes` bytes that is carried out in slices. `root`: a
+// valid rank.
 ReductionTask broadcast_task(std::int64_t bytes, const Group& group, int root);
 
 }  // namespace tempi::collective

@@ -1,5 +1,6 @@
-// Votes of the members on a sequence of reductions, for nonblocking and persistent reductions. No member waits for a
-// vote: a vote is complete when all members have given it, and they give it in any of their MPI calls.
+// Votes of the members on a sequence of reductions, for nonblocking and persistent reductions. No
+// member waits for a vote. A vote is complete when all members have given it. A member gives it in
+// any MPI call, or by its progress thread.
 //
 //     stage       what a member's vote says                                        it reads of the others
 //     described   its buffers are described, or it cannot take part                votes

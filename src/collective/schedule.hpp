@@ -1,5 +1,5 @@
-// The messages by which a process takes part in a collective call: one message to each other process, and one from each
-// other process.
+// The messages by which a process takes part in a collective call: at most one message to each
+// process, and at most one from each process.
 //
 // All blocks for one process are joined to one message. Both ends join the datatypes of the blocks in the same order.
 // If all buffers are in GPU memory, the schedule has persistent requests and may be repeated. Any other schedule is
@@ -27,9 +27,10 @@ namespace tempi::collective {
 // The kinds of memory of one or more processes, joined by "or".
 enum : unsigned { kOnGpu = 1, kNotDirect = 2, kOnHost = 4 };
 
-// The way of a message that cannot be direct. ready: it is packed into memory that was taken before. follows: memory is
-// taken only then, and the bytes are sent in a second message. "follows" requires that all buffers of all processes are
-// in GPU memory.
+// How a message travels that cannot be direct. ready: it is packed into memory that was taken
+// before the call. follows: TEMPI takes the memory only after it has found that the message was not
+// direct, and sends the bytes in a second message. "follows" requires that all buffers of all
+// processes are in GPU memory.
 enum class Fallback : bool { ready, follows };
 
 class Schedule final : public message::StreamRounds {
@@ -60,7 +61,7 @@ class Schedule final : public message::StreamRounds {
   int make();
   // Starts the messages.
   int start();
-  // True: they are complete; always with `waits`.
+  // True: all messages are complete. With `waits`, it returns only then.
   bool has_ended(bool waits, int& code);
 
   // In the order of a stream: one round, without kernels. The requests are made.
@@ -111,7 +112,7 @@ class Schedule final : public message::StreamRounds {
   std::shared_ptr<SentCopy> copy_{};  // if received blocks overwrite the blocks that are sent
   std::vector<OwnTypePtr> joined_types_;
   std::vector<Message> messages_;  // received ones first
-  std::vector<char> requests_;     // of each
+  std::vector<char> requests_;     // one for each message
   unsigned memory_ = 0;
   bool is_all_on_gpu_ = true, is_made_ = false;
   std::atomic<bool> is_under_way_{false}, has_failed_{false};

@@ -36,9 +36,10 @@ struct Steps {
   bool operator==(const Steps&) const = default;
 };
 
-// The ranks of the neighbours in the order of the blocks; MPI_PROC_NULL: there is no neighbour. Make it only for calls
-// to neighbours: Open MPI can crash in a query of a distributed graph that was made from a graph, because it takes the
-// distributed graph for a graph.
+// The ranks of the neighbours in the order of the blocks; MPI_PROC_NULL: there is no neighbour.
+// Make it only for calls to neighbours: a communicator with a distributed graph may be made from
+// one with a graph. Open MPI can crash in a query of such a communicator, because it treats the
+// distributed graph as a graph.
 struct Neighborhood {
   explicit Neighborhood(Handle comm);
   std::vector<int> sources{}, destinations{};

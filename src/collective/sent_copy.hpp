@@ -24,14 +24,16 @@ class SentCopy {
   const std::vector<Step>& steps() const { return packed_; }
   std::int64_t bytes() const { return bytes_; }
 
-  // `endpoint`: the step of the copy for this peer. Its message uses the strategy that the program's block would use.
+  // `endpoint` is that of the copied step for this peer. Gives it the strategy that the program's
+  // block would use.
   void adapt(message::Endpoint& endpoint, int peer) const;
 
   // Packs the program's blocks again; complete on return. Throws Error.
   void renew();
 
  private:
-  // A block of the program's, and its bytes in the copy. A foreign block has no end and no choice.
+  // A block of the program, and the place of its bytes in the copy. A foreign block has no end and
+  // no choice.
   struct Source {
     pack::End end{};
     std::int64_t offset = 0, bytes = 0;

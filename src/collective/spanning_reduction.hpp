@@ -13,13 +13,15 @@
 // A member cannot detect whether processes of other nodes run TEMPI: the option promises it. The members vote by a
 // library call on a communicator of TEMPI.
 //
-// Nonblocking and persistent reductions, MPI_Scan and MPI_Exscan are the library's on host memory.
+// The library carries out nonblocking and persistent reductions, MPI_Scan and MPI_Exscan, on host
+// memory.
 //
 // Invariants
 //   The decision to vote depends only on arguments that MPI requires to be equal, and on earlier votes.
 //   After the vote each carrier calls the library, also if its kernel has failed: its equals wait for it.
-//   A carrier reads its part of an input before it writes the same part of an output. In place, functions that scatter
-//   write elsewhere: all kernels of step 1 on the node end before step 3.
+//   A carrier reads its part of an input before it writes the same part of an output. With
+//   MPI_IN_PLACE, functions that scatter write to another part than they read. Therefore, all
+//   kernels of step 1 on the node end before step 3.
 #pragma once
 
 #include <array>
@@ -47,7 +49,8 @@ class SpanningReduction {
 
  private:
   // The two votes between nodes take some 30 us or more. The library's reduction in host memory takes 100 us and more
-  // for each 256 KiB, and two carriers save half of it. Below, the votes would cost about what they save.
+  // for each 256 KiB, and two carriers save half of this time. For smaller inputs,
+  // the votes would take about as long as the kernels save.
   static constexpr Count kLeastBytes = 512 << 10;
 
   struct Plan;
@@ -58,7 +61,7 @@ class SpanningReduction {
     unsigned joined(unsigned own) const;
 
     Nodes nodes;
-    std::shared_ptr<OwnComm> all, node, equals;  // equals: null, of a member that is no carrier
+    std::shared_ptr<OwnComm> all, node, equals;  // equals: null if this process is no carrier
     std::unique_ptr<Consensus> consensus;        // of the node
     std::optional<MemberBuffers> buffers{};
   };

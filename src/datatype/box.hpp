@@ -72,6 +72,6 @@ struct Span {
   std::int64_t bytes() const { return end - begin; }
 };
 Span span_of(const Box& box);           // of the source, relative to its buffer
-Span span_of(const Box& box, int dim);  // of the offsets that a dim adds to it
+Span span_of(const Box& box, int dim);  // of the source offsets that one dim produces
 
 }  // namespace tempi::datatype

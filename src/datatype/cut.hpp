@@ -11,8 +11,8 @@
 
 namespace tempi::datatype {
 
-// Of boxes written for packing: those of the packed bytes [begin, end), whose first packed byte becomes 0. Nothing if
-// that takes many boxes.
+// The boxes that move only the packed bytes [begin, end) of `boxes`. Their packed side begins at
+// offset 0. `boxes` and the result are written for packing. Nothing if the result has many boxes.
 std::optional<Boxes> bytes_between(const Boxes& boxes, std::int64_t begin, std::int64_t end);
 
 inline std::optional<Boxes> first_bytes(const Boxes& boxes, std::int64_t bytes) {

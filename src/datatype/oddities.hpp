@@ -5,8 +5,10 @@
 //   off_grid_complex   Complex elements whose distances are no multiples of their size. Open MPI 5 copies up to 8 of
 //                      them as an array of complex numbers and divides the distance in bytes by their size:
 //                      hindexed_block({-16, 40}, MPI_C_DOUBLE_COMPLEX) packs the bytes at -16 and 32.
-//   back_one_byte      A vector with a stride of -1 byte, which Open MPI takes for "as wide as the block".
-//   empty_member       An empty datatype beside data in a struct: Open MPI takes the data for contiguous.
+//   back_one_byte      A vector with a stride of -1 byte. Open MPI uses the width of the block
+//                      as the stride.
+//   empty_member       An empty datatype beside data in a struct. Open MPI treats the data as
+//                      contiguous.
 #pragma once
 
 #include "datatype/tree.hpp"

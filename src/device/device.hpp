@@ -180,8 +180,8 @@ class Device {
   // True: a kernel on one GPU can access the memory of the other GPU. The ordinals are those of this process.
   virtual bool reaches(int ordinal, int other) noexcept = 0;
 
-  // True: kernels on the GPU of `own` can use atomic operations on this memory of another process. False: not, or not
-  // known.
+  // True: kernels on the GPU of `own` can use atomic operations on this memory of another process.
+  // False: they cannot, or this is not known.
   virtual bool has_atomics(const Location& own, const SharedAllocation& other) noexcept = 0;
 
   // True: while a kernel waits for another process, kernels of other processes cannot run on this GPU. Constant.
@@ -227,9 +227,10 @@ Device* current() noexcept;
 // True: this process may use a GPU later. Constant.
 bool may_come() noexcept;
 
-// Makes a context current for the calling thread while it lives; graph capture by the program is not disturbed. Throws
-// Error (device) if the context has ended. A function that needs a current context takes a Scope as proof. Only the
-// innermost of nested scopes may be used. Copies and kernels go to the thread's own queue of the context and lane.
+// While a Scope exists, its context is current for the calling thread. A Scope does not disturb a
+// graph capture of the program. The constructor throws Error (device) if the context has ended. A
+// function that needs a current context takes a Scope as proof. Only the innermost of nested scopes
+// may be used. Copies and kernels go to the thread's own queue of the context and lane.
 class Scope {
  public:
   Scope(Device& device, Context context, Lane lane = Lane::first) : device_(device), context_(context) {
@@ -250,7 +251,8 @@ class Scope {
   void launch(const Kernel& kernel, Grid grid, const void* params) const { device_.launch(kernel, grid, params); }
   // Pageable memory on one side needs device or managed memory on the other. (CUDA refuses two pageable ones.)
   void copy(void* dst, const void* src, std::size_t bytes) const { device_.copy(dst, src, bytes); }
-  // Writes a word in pinned memory. Who sees the value also sees all that was written by the work queued before.
+  // Writes a word in pinned memory. A thread that reads this value also sees all data that
+  // earlier work of the queue has written.
   void write_word(std::uint64_t* word, std::uint64_t value) const { device_.write_word(word, value); }
   // A graph of the program is being captured from the stream: kernels and copies become parts of it; finish(), marks
   // and wait_for() are not allowed, and would end the capture.

@@ -1,17 +1,21 @@
-// Ordinary pages of the process that are page-locked later for a GPU. MPI libraries read large messages from the memory
-// of other processes. process_vm_readv refuses to read pinned memory that the driver has allocated.
+// Ordinary pages of the process, which may be page-locked for a GPU later. TEMPI does not let the
+// driver allocate them: MPI libraries read large messages from the memory of other processes with
+// process_vm_readv, which refuses to read pinned memory that the driver has allocated.
 //
-// Open MPI (4.1.4 and 5.0.11, measured) fills a contiguous receive with the whole of a message that is longer, from the
-// rendezvous limit on (4 KiB through shared memory, 64 KiB through TCP; up to 1 GiB tried, all of it written), before
-// the request completes with MPI_ERR_TRUNCATE; nothing is written later. Two guards prevent that:
-//   - a **tail**: address space behind the pages, where such a message lands. All tails are one sparse file, mapped
-//     shared: they hold no memory before an overrun, and neither overcommit_memory=2 nor RLIMIT_DATA counts them. An
-//     inaccessible page ends the tail: a message that is longer still ends in an error of the library.
-//   - a receive whose last byte lies apart from the others (transfer/endpoint.hpp): Open MPI then unpacks within
-//   bounds,
-//     and copies twice. A large message takes 2 to 20 times as long, hence the tails; without address space for one,
-//     this guard is left.
-// MPICH writes no byte beyond the receive, and sends write no bytes, so they need no guard.
+// Open MPI (4.1.4 and 5.0.11, measured) writes beyond the end of a contiguous receive if the
+// message is longer than the receive. It does so from the rendezvous limit on: 4 KiB through shared
+// memory, 64 KiB through TCP. It writes the whole message (tried up to 1 GiB) before the request
+// completes with MPI_ERR_TRUNCATE, and writes nothing later. Two guards protect the memory behind
+// the receive:
+//   - a **tail**: address space behind the pages, into which such a message is written. All tails
+//     are one sparse file, mapped shared: they hold no memory before an overrun, and neither
+//     overcommit_memory=2 nor RLIMIT_DATA counts them. An inaccessible page ends the tail: the
+//     library reports an error for a message that is longer than the tail.
+//   - a receive whose last byte lies apart from the others (transfer/endpoint.hpp). Open MPI then
+//     unpacks within the bounds, but copies twice: a large message takes 2 to 20 times as long.
+//     Therefore, large receives have this guard only if there is no address space for a tail.
+// MPICH needs no guard, because it writes no byte beyond the receive. Sends need no guard, because
+// they write no bytes.
 #pragma once
 
 #include <cstddef>

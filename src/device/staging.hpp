@@ -10,7 +10,8 @@
 
 namespace tempi::device {
 
-// none: memory of a blocking call, which needs it. Memory beyond the limit does not return to the pool, but is freed.
+// none: the limit does not refuse this memory, because a blocking call needs it. At its end, memory
+// beyond the limit is freed and does not return to the pool.
 enum class Limit { none, pool };
 
 // possible: the MPI library may write beyond the end of the memory (host_pages.hpp).

@@ -53,8 +53,9 @@ class OrderedByMarks {
 // Some stream of the program waits, or has waited, for MPI calls by a thread of TEMPI.
 inline std::atomic<bool> streams_wait_for_calls{false};
 
-// While it lives, calls of this thread are made behind the work of a stream that waits for them: they wait neither for
-// the program's streams nor for its copies.
+// While it exists, this thread makes calls on behalf of a stream of the program, which waits for
+// them. These calls wait neither for the program's streams nor for its copies, because that would
+// be a deadlock.
 class InPlaceOfStream {
  public:
   InPlaceOfStream() noexcept;

@@ -1,4 +1,5 @@
-/* The C face of libtempi.so for the Python package: one table of functions, found with dlsym("tempi_api").
+/* The C interface of libtempi.so for the Python package: one table of functions, which dlsym finds
+ * by the name "tempi_api".
  * MPI handles travel as integers or pointers widened to uint64_t, so that one table serves every MPI ABI.
  * Functions that return text return a string from malloc that the caller frees. */
 #ifndef TEMPI_API_H
@@ -45,16 +46,22 @@ typedef struct tempi_explanation { /* all text from malloc */
 } tempi_explanation;
 
 typedef struct tempi_measurement {
-  const char* what;     /* "pack", "unpack"; between two ranks "message", "strided" (a whole message of the datatype),
-                           "typed" (the same in host memory, by the shim's own calls) or "direct" (by them in GPU memory,
-                           straight into the receiver's); "self": as "typed", of a rank to itself */
-  const char* strategy; /* of a pack "device", "oneshot", "staged": of GPU memory; "host", "library": of host memory;
-                           of a message "host" or "device"; of a strided one also "auto"; of a typed one "host" or
-                           "library"; of a direct one "direct" */
-  uint64_t datatype;    /* and count: the data; of a message its size counts alone */
+  const char* what;     /* "pack", "unpack": one end of a message.
+                           "message": packed bytes between two ranks.
+                           "strided": the same, with packing and unpacking of the datatype.
+                           "typed": a message of the datatype in host memory, by MPI calls.
+                           "direct": a direct message of GPU memory, by MPI calls.
+                           "self": like "typed" or "direct", from a rank to itself. */
+  const char* strategy; /* "pack", "unpack": "device", "oneshot", "staged" or "auto" for GPU memory;
+                           "host" or "library" for host memory.
+                           "message": "device" (GPU memory) or "host" (host memory).
+                           "strided": a strategy, or "auto".
+                           "typed": "host" or "library". "direct": "direct".
+                           "self": "host", "library" or "direct". */
+  uint64_t datatype;    /* the data are `count` elements; "message" uses only their size */
   int64_t count;
-  int64_t parts; /* of a staged pack the chunks (0: as many as the shim would make); else 0 */
-  int peer;      /* rank in MPI_COMM_WORLD, for messages: both ranks call, the lower one's times count */
+  int64_t parts; /* number of chunks for strategy "staged"; 0: as many as the shim would choose */
+  int peer;      /* for messages: rank in MPI_COMM_WORLD. Both ranks call; the lower measures. */
   double max_seconds;
   size_t max_samples;
 } tempi_measurement;
@@ -75,24 +82,29 @@ typedef struct tempi_api_table {
   void* (*fake_allocate)(const char* kind, int ordinal, size_t bytes);
   void (*fake_deallocate)(void* address);
   int (*fake_copy)(void* dst, const void* src,
-                   size_t bytes);     /* any of the two may be fake device memory; 0 on success */
+                   size_t bytes);     /* each of the two may be fake device memory; 0 on success */
   uint64_t (*fake_unfinished)(void);  /* operations queued and not yet done */
   uint64_t (*comm_id)(uint64_t comm); /* the same on all members; 0: none (peer/ids.hpp) */
   /* Times a part of a message. Null, or the error text (from malloc); seconds has room for max_samples. */
   char* (*measure)(const tempi_measurement* what, double* seconds, size_t* n_samples);
   char* (*profile)(void); /* path of the profile that messages are predicted from, "" without one; from malloc */
-  char* (*machine)(void); /* "key: value" lines, from malloc: what a profile is told by; MPI must be initialised */
-  /* One element of a datatype that has data. Null, and an error text (from malloc), on failure. */
+  /* The facts that identify a profile: "key: value" lines, from malloc. MPI must be initialised. */
+  char* (*machine)(void);
+  /* Opens a trial with one element of the datatype, which must have data. On failure, returns null
+   * and sets *error (from malloc). */
   tempi_trial* (*trial_open)(uint64_t datatype, int unpacks, char** error);
-  /* Checks the bytes that launches with `values` (in the order of base/tuning.def) move, then times them. Null, or why
-   * it could not, or that the bytes are wrong (from malloc); seconds has room for *n_samples. */
+  /* Checks the bytes that launches with `values` (in the order of base/tuning.def) move, then times
+   * the launches. Returns null, or an error text (from malloc), also if the bytes are wrong.
+   * seconds has room for *n_samples. */
   char* (*trial_measure)(tempi_trial* trial, const uint32_t* values, double max_seconds, double* seconds,
                          size_t* n_samples);
   void (*trial_close)(tempi_trial* trial);
   /* Device memory of the GPU that owns `address`. Null if no GPU reaches it, or no memory is left. */
   void* (*allocate_beside)(const void* address, size_t bytes);
   void (*deallocate)(void* address);
-  char* (*direct)(void); /* messages of GPU memory go direct: "yes: ...", "to oneself; ..." or "no: ..."; from malloc */
+  /* The answer to "can messages be direct?": "yes: ...", "to oneself; ..." or "no: ...", from
+   * malloc. */
+  char* (*direct)(void);
   /* 1: a kernel on the first GPU reaches memory of the other one. Ordinals of this process, which uses CUDA. */
   int (*reaches)(int ordinal, int other);
   int (*is_on_this_node)(int rank);      /* of MPI_COMM_WORLD; 0: no, or not known (peer/node.hpp) */
@@ -100,15 +112,15 @@ typedef struct tempi_api_table {
   /* The stream of the calling thread, as TEMPI_Set_stream and TEMPI_Get_stream of include/tempi.h. */
   int (*set_stream)(void* stream);
   void* (*get_stream)(void);
-  /* MPI calls of this thread on GPU memory come after what `stream` holds; `address` is of an array that it fills. 1:
-   * the GPU waits; 0: TEMPI does not handle the calls. Else error is a text from malloc. */
+  /* Later MPI calls of this thread on GPU memory start after the work that `stream` holds.
+   * `address` is that of an array that the stream fills. 1: the GPU waits. 0: TEMPI does not handle
+   * the calls, or *error is a text from malloc. */
   int (*order_after_array)(const void* address, void* stream, char** error);
   /* As TEMPI_Startall_enqueue and TEMPI_Waitall_enqueue of include/tempi.h. */
   int (*start_enqueue)(int count, void* requests, void* stream);
   int (*wait_enqueue)(int count, void* requests, void* stream);
-  /* A datatype or an operation of 16-bit floats, which kernels may reduce; not to be freed. `scalar`: "float16" or
-   * "bfloat16";
-   * `name`: "SUM", "PROD", "MIN" or "MAX". */
+  /* A datatype or an operation of 16-bit floats, which kernels may reduce. The caller must not free
+   * it. `scalar`: "float16" or "bfloat16"; `name`: "SUM", "PROD", "MIN" or "MAX". */
   void (*note_float16_type)(const char* scalar, uint64_t datatype);
   void (*note_float16_operation)(const char* name, uint64_t operation);
   /* Streams of the fake device, which run late. Null on failure, and 0 on success. Stream 1 is the legacy default one,
@@ -125,7 +137,8 @@ typedef struct tempi_api_table {
   void (*fake_graph_destroy)(void* graph);
 } tempi_api_table;
 
-/* Besides MPI's names, dlsym and those of include/tempi.h it is the only exported one. */
+/* libtempi.so exports this function, the MPI functions, dlsym and the functions of
+ * include/tempi.h. */
 __attribute__((visibility("default"))) const tempi_api_table* tempi_api(void);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-// Requests that are started and completed on a stream, for the faces of C and Python (stream/enqueue.hpp).
+// Requests that are started and completed on a stream (stream/enqueue.hpp), for tempi.h and the
+// Python package.
 #pragma once
 
 namespace tempi::face {

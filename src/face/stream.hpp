@@ -1,4 +1,4 @@
-// The program's streams, as the faces of C and Python name them (device/stream_order.hpp).
+// The program's streams (device/stream_order.hpp), for tempi.h and the Python package.
 #pragma once
 
 namespace tempi::face {

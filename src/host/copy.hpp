@@ -54,7 +54,8 @@ inline void stream_line(char* dst, const char* src) {
   }
 }
 
-// Writes whole lines around the caches. The lines are not read first, which is what makes a strided destination slow.
+// Writes whole lines around the caches. Normal stores read each line before they write it,
+// which makes a strided destination slow.
 inline void stream_copy(char* dst, const char* src, std::int64_t bytes) {
   const std::int64_t head = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(dst) & (kLine - 1));
   if (head > 0) library_copy(dst, src, head);

@@ -1,10 +1,11 @@
 // The entries of a collective operation: blocking, nonblocking and persistent, each with int and with large counts.
 //
 //   name           MPI_Gather; `nonblocking` and `persistent` are its other names
-//   parameters     a macro of (Number, Displacement): all up to the communicator, `comm`
+//   parameters     a macro of (Number, Displacement): all parameters up to the communicator, `comm`
 //   how            the function of collective/calls.hpp that runs it
 //   describe       its description, an object
-//   buffers, rest  the parameters' names, in parentheses: the buffers with all that describes them; what follows
+//   buffers        the names of the parameters that describe the buffers, in parentheses
+//   rest           the names of the parameters after them, in parentheses
 #pragma once
 
 #include "call/call_forms.hpp"
@@ -12,7 +13,7 @@
 #include "collective/calls.hpp"
 #include "interpose/entry.hpp"
 
-// Without a GPU: datatypes in host memory.
+// True: TEMPI may pack the blocks of the call in host memory, also in a process without a GPU.
 inline bool may_pack(tempi::Function function) noexcept {
   return tempi::collective::may_be_packed_on_host(function) &&
          tempi::message::packs_host_memory.load(std::memory_order_relaxed);

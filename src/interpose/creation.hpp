@@ -1,6 +1,6 @@
-// The calls that make communicators: of all members of a parent, or of the members of the new communicator alone. They
-// start pending sends. TEMPI counts them, because
-// the counts give the ids of communicators (peer/ids.hpp).
+// The calls that make communicators. All members of a parent make such a call, or only the members
+// of the new communicator. The calls start pending sends. TEMPI counts them, because it computes
+// the ids of communicators from the counts (peer/ids.hpp).
 #pragma once
 
 #include "call/call_forms.hpp"
@@ -10,8 +10,9 @@ namespace tempi::interpose {
 
 inline constexpr Handle kUntouched = ~Handle{0};  // no handle of any ABI
 
-// A handle that a call hands back. MPICH reports success of a failed call if the program's error handler returns; the
-// handle tells.
+// A handle that a call returns to the program. If the program's error handler returns, MPICH
+// reports success for a failed call. The failure is detected by the handle, which the call has not
+// set.
 class HandedBack {
  public:
   explicit HandedBack(void* program) : program_(program) {}

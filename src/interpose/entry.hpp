@@ -34,10 +34,11 @@ PassedFn::Pointer profiled(Function ours) {
 }
 }  // namespace tempi::interpose
 
-// Takes a list in parentheses out of them.
+// TEMPI_LIST (a, b) expands to a, b: it removes the parentheses of a list.
 #define TEMPI_LIST(...) __VA_ARGS__
 
-// All words of a function that is called without a look at its parameters (mpi/real.hpp).
+// The arguments of a function as words, for calls that do not use the types of its parameters
+// (mpi/real.hpp).
 #define TEMPI_WORDS(type) \
   type a, type b, type c, type d, type e, type f, type g, type h, type i, type j, type k, type l, type m, type n
 

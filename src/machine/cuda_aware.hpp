@@ -13,7 +13,8 @@ struct CudaAwareness {
 // TEMPI_CUDA_AWARE, else the library's own answer, else the libraries that it has loaded (after MPI_Init).
 CudaAwareness find_cuda_awareness();
 
-// The library says that it was built with CUDA: it may be CUDA-aware without.
+// True: the library says that it was built with CUDA. A library that was built without CUDA may
+// also be CUDA-aware, because it sends through UCX.
 bool is_built_with_cuda();
 
 // Determined once, at the first message.

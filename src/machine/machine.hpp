@@ -11,10 +11,12 @@ namespace tempi::machine {
 // The machine as the process sees it now: without a GPU until the program has begun to use CUDA.
 model::Machine machine_facts();
 
-// "Open MPI v5.0.11" or "MPICH Version: 5.0.2": the text after it differs from build to build.
+// The beginning of the library's version text, such as "Open MPI v5.0.11" or "MPICH Version:
+// 5.0.2". The rest of the text differs between builds of one version.
 std::string library_version();
 
-// The driver may be loaded (by the MPI library, say) long before the program begins to use it.
+// True: the program uses a GPU. A loaded driver is not enough: the MPI library may load it long
+// before the program uses it.
 bool uses_gpu();
 
 // The profile that TEMPI_PROFILE names, else this machine's own, else the nearest shipped one, else null. Searched for

@@ -41,7 +41,7 @@ class Typed {
   std::int64_t n_chunks_;
   pack::PreparedPtr prepared_;
   pack::Repeat repeat_;
-  pack::End end_;  // its address is made of the memory's
+  pack::End end_;  // the elements in memory_
   pack::Span span_;
   Memory memory_;
 };

@@ -26,18 +26,20 @@ class HostMessage {
   message::Strategy strategy_;
 };
 
-// From one buffer of GPU memory to another: straight, if the receive is posted first. Its calls name the other rank and
-// the tag, since a wildcard would end the published receives of the communicator.
+// A message from one buffer of GPU memory to another. It is direct if the receive is posted first.
+// The receives have no wildcards, because TEMPI does not publish receives while a wildcard receive
+// is pending.
 class DirectMessage {
  public:
   explicit DirectMessage(const Measurement& what);
 
   void post();  // a receive
   void send();
-  void receive();  // the end of the one that was posted
+  void receive();  // waits for the posted receive
   void to_oneself();
 
-  // Those of this process that were written straight into the receiver's buffer, so far.
+  // The number of direct messages that this process has sent so far, those through a bounce buffer
+  // included.
   static std::uint64_t n_sent();
 
  private:

@@ -33,7 +33,7 @@ void check(int code, const char* call);
 device::Device& gpu();
 
 int world_rank();
-device::Context my_context();  // of this rank's GPU: the ranks of a node use them in turn
+device::Context my_context();  // of GPU number (rank on the node) modulo (number of GPUs)
 
 // A program's datatype with its canonical tree. Throws if it is not understood.
 datatype::Type decoded(std::uint64_t datatype);

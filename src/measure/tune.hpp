@@ -13,7 +13,8 @@ namespace tempi::measure {
 
 class Trial {
  public:
-  // One element of a datatype that has data. Throws std::exception with the reason when it cannot.
+  // The transfer moves one element of the datatype, which must have data. Throws std::exception
+  // with the reason when it cannot.
   Trial(std::uint64_t datatype, pack::Direction direction);
 
   // Seconds of each repetition. After a change of parameters, the bytes of a first repetition are compared with the

@@ -1,7 +1,8 @@
 // The fit of a machine's measurements: the time of each part of a message.
 //
 // Glossary
-//   term       the time of one part, as a function of a transfer's features; linear between knots of its footprint
+//   term       the time of one part of a message, as a function of the features of a transfer. It
+//              is linear in each segment, which is a range of footprints
 //   features   of a transfer: its payload, its dense runs, and the memory and pages that they touch
 //   footprint  the payload or the memory touched, whichever is more
 //   locality   location of the peer; for messages of host memory only whether it is on this node
@@ -25,8 +26,8 @@ namespace tempi::model {
 struct Features {
   std::int64_t bytes;    // payload
   std::int64_t blocks;   // dense runs
-  std::int64_t touched;  // bytes of the 32-byte sectors that hold the typed side
-  std::int64_t pages;    // of 4 KiB, that hold it
+  std::int64_t touched;  // bytes of the 32-byte sectors that hold the dense runs
+  std::int64_t pages;    // of 4 KiB, that hold the dense runs
 };
 
 struct Segment {

@@ -16,8 +16,8 @@ struct Profile {
 };
 
 struct Folders {
-  std::string own;                   // the cache: profiles of this machine are looked for here
-  std::vector<std::string> shipped;  // the nearest of these, where there is none
+  std::string own;                   // the cache, with the profiles of this machine
+  std::vector<std::string> shipped;  // those that come with TEMPI, if `own` has none
 };
 
 // Skips damaged files, and files of this machine in another state, with one warning for each file.

@@ -55,7 +55,8 @@ constexpr const StrategyRow& row(Strategy strategy) { return kStrategyRows[stati
 constexpr const char* text(Strategy strategy) { return row(strategy).name; }
 std::optional<Strategy> strategy_named(std::string_view text);
 
-// The options allow direct messages; they require them, whatever the profile predicts. Constants of the process.
+// wanted: the options allow direct messages. forced: the options require them, whatever the profile
+// predicts. Both are constant in a process.
 bool direct_is_wanted();
 bool direct_is_forced();
 // The option that does not allow them, with its value; empty: they are allowed.

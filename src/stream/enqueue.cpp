@@ -142,7 +142,7 @@ void queue(const device::Scope& stream, const device::ProgramStream& own, const 
 
 int code_of_loss(const Message& message) {
   const pack::Loss loss = on_stream(message).end->loss();
-  return loss == pack::Loss::none ? MPI_SUCCESS : raise(message.comm, error_of_lost(&message, loss));
+  return loss == pack::Loss::none ? MPI_SUCCESS : raise(on_stream(message).told, error_of_lost(&message, loss));
 }
 
 // The code of the first end that is lost.
@@ -204,12 +204,13 @@ int exchange_ordinary_messages(const Real& real, const AllStarted& all, const st
   const int n = static_cast<int>(all.size());
   // One after the other: they were started in this order, and MPI_Startall may take any.
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (const int code = start(real, handles.bytes.data() + i * kRequestBytes); code != MPI_SUCCESS) return code;
+    const int code = start(real, handles.bytes.data() + i * kRequestBytes);
+    if (code != MPI_SUCCESS) return tell_of_part(all[i].message.get(), code);
   }
   std::vector<MPI_Status> statuses(all.size());
   const int code = wait_each(real, n, handles.bytes.data(), statuses.data());
   remember_ordinary(all);
-  return code;
+  return all.empty() ? code : tell_of_part(all.front().message.get(), code);
 }
 
 int carry_out_round(const Real& real, device::Device& device, AllStarted&& all, StreamHandle handle) {

@@ -23,8 +23,9 @@ bool is_point_to_point(const Message& message) {
 }
 
 // At the first start on a stream.
-void begin(Message& message) {
+void begin(Message& message, Handle told) {
   auto state = std::make_unique<OnStream>();
+  state->told = told;
   if (is_point_to_point(message) && has_transport()) {
     state->is_send = !message.outs.empty();
     Transfer& transfer = state->is_send ? message.outs.first() : message.ins.first();
@@ -50,21 +51,22 @@ bool has_lost_buffer(const Message& message, device::Location& seen) {
 int start_again(OrdinaryRequest& known, AllStarted& started) {
   if (const int code = take_failure(known); code != MPI_SUCCESS) return code;
   if (Message* const message = known.message.get()) {
-    if (message->is_started_on_stream() || is_active(known)) return raise(message->comm, MPI_ERR_REQUEST);
+    if (message->is_started_on_stream() || is_active(known)) return raise(on_stream(*message).told, MPI_ERR_REQUEST);
     message->on_stream->is_started = true;
   }
   started.push_back({known.request, known.message});
   return MPI_SUCCESS;
 }
 
-// The requests of its rounds are started instead of it.
+// A collective operation: the requests of its rounds are started instead of it.
 int start_parts(Started& one, device::Location& seen) {
   one.rounds = one.message->hook->stream_rounds();
   if (!one.rounds) return MPI_SUCCESS;
   one.parts.resize(one.rounds->n_rounds());
   for (std::size_t round = 0; round < one.parts.size(); ++round) {
     for (const Handle request : one.rounds->requests(round)) {
-      const int code = start_one(request, ManagedRequests::get().find(request), one.parts[round], seen);
+      const int code =
+          start_one(request, ManagedRequests::get().find(request), one.parts[round], seen, one.message->comm);
       if (code != MPI_SUCCESS) return code;
     }
   }
@@ -111,20 +113,26 @@ OnStream::~OnStream() {
   forget_exchanges_of(*end);
 }
 
-int start_one(Handle request, MessagePtr&& message, AllStarted& started, device::Location& seen) {
+int start_one(Handle request, MessagePtr&& message, AllStarted& started, device::Location& seen, Handle told) {
   if (const OrdinaryRequestPtr known = find_ordinary(request)) return start_again(*known, started);
   if (message) {
-    if (message->is_active() || message->is_started_on_stream()) return raise(message->comm, MPI_ERR_REQUEST);
-    if (!message->on_stream) begin(*message);
+    if (told == 0) told = message->comm;
+    if (message->is_active() || message->is_started_on_stream()) return raise(told, MPI_ERR_REQUEST);
+    if (!message->on_stream) begin(*message, told);
     if (has_lost_buffer(*message, seen))
-      return raise(message->comm, Error(ErrorKind::stream,
-                                        "the program has freed the buffer of a request that was "
-                                        "started on a stream. Make a new request"));
+      return raise(told, Error(ErrorKind::stream,
+                               "the program has freed the buffer of a request that was "
+                               "started on a stream. Make a new request"));
     message->on_stream->is_started = true;
   }
   if (!message) skip_channels(request);
   Started& one = started.emplace_back(request, std::move(message));
   return one.message && one.message->is_collective() ? start_parts(one, seen) : MPI_SUCCESS;
+}
+
+int tell_of_part(const Message* message, int code) {
+  const bool is_part = message != nullptr && message->on_stream && on_stream(*message).told != message->comm;
+  return is_part && code != MPI_SUCCESS ? raise(on_stream(*message).told, code) : code;
 }
 
 void take_back(const AllStarted& started) {

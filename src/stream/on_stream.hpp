@@ -42,8 +42,8 @@ struct Started {
 using AllStarted = std::vector<Started>;
 
 // Adds the request to `started`. Returns an MPI error code. `seen`: an allocation that is known to
-// exist, so that it is not checked again.
-int start_one(Handle request, MessagePtr&& message, AllStarted& started, device::Location& seen);
+// exist, so that it is not checked again. `told`: as in OnStream, for a part.
+int start_one(Handle request, MessagePtr&& message, AllStarted& started, device::Location& seen, Handle told = 0);
 // Marks the requests as not started on a stream.
 void take_back(const AllStarted& started);
 

@@ -214,7 +214,8 @@ int take_failure(OrdinaryRequest& request) {
     code = std::exchange(request.failure, MPI_SUCCESS);
     loss = request.loss;
   }
-  return loss == pack::Loss::none ? code : raise(comm_of(request), error_of_lost(request.message.get(), loss));
+  if (loss == pack::Loss::none) return tell_of_part(request.message.get(), code);
+  return raise(comm_of(request), error_of_lost(request.message.get(), loss));
 }
 
 bool is_queued(const OrdinaryRequest& request) {

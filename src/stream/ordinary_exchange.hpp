@@ -26,7 +26,7 @@ class Slot {
   alignas(std::max_align_t) char bytes_[kRequestBytes];
 };
 
-inline Handle comm_of(const OrdinaryRequest& one) { return one.message ? one.message->comm : comm_world(); }
+inline Handle comm_of(const OrdinaryRequest& one) { return one.message ? on_stream(*one.message).told : comm_world(); }
 
 // Only the progress thread uses the object, except where a comment names a lock or other threads.
 class OrdinaryExchange final : public ChannelEnd {

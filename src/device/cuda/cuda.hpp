@@ -1,5 +1,6 @@
-// The real GPU, through the CUDA driver API. TEMPI never loads or initialises libcuda. Until the program has
-// initialised it, no buffer can be in GPU memory.
+// The real GPU, through the CUDA driver API. In programs, TEMPI never loads libcuda and never
+// initialises CUDA: only measure/ does. Until the program has initialised CUDA, no buffer can be in
+// GPU memory.
 #pragma once
 
 #include "device/device.hpp"

@@ -14,21 +14,23 @@ namespace tempi::device {
 
 inline constexpr std::size_t kFlags = 16;
 
-// Of one queue, and never freed: marks may outlive it. All else is for the thread of the queue.
+// The flags of one queue. The object is never freed, because marks may outlive the queue. Any
+// thread may call is_done() and check(). Only the thread of the queue may call the other functions.
 class Flags {
  public:
-  // In the current context; null: there is no memory.
+  // Takes memory in the current context. Null: there is none.
   static Flags* make(const CudaDriver& driver, Life& life, CUstream stream) noexcept;
 
   Done done(std::size_t i) const;
   // True if no running launch reports its end by this flag.
   bool is_free(std::size_t i) const;
-  // Before a launch with done(i): its number.
+  // Call it before a launch with done(i). Returns the number of the launch.
   std::uint64_t arm(std::size_t i);
 
-  // For any thread: true if the launch with this number is done.
+  // True: the launch with this number is done.
   bool is_done(std::size_t i, std::uint64_t number) const;
-  // Throws Error (device) if the work of the context has failed, or it has ended: its flags will not be set.
+  // Throws Error (device) if the work of the context has failed, or if the context has ended. In
+  // both cases its flags will not be set.
   void check() const;
 
  private:
@@ -40,11 +42,11 @@ class Flags {
   Life& life_;
   std::uint32_t* words_ = nullptr;
   CUdeviceptr counts_ = 0;
-  CUevent reached_ = nullptr;  // a query tells of failed work
+  CUevent reached_ = nullptr;  // a query of it fails if work of the context has failed
   std::array<std::atomic<std::uint64_t>, kFlags> numbers_{};
 };
 
-// A launch that tells its end; without flags: it does not.
+// A launch that reports its end by a flag. Without `flags`, the launch does not report its end.
 struct Told {
   Flags* flags = nullptr;
   std::size_t i = 0;

@@ -26,7 +26,7 @@ struct Life {
   Life(CUcontext its_handle, Life* the_older) : handle(its_handle), older(the_older) {}
 
   const CUcontext handle;
-  Life* const older;  // of any context
+  Life* const older;  // the next entry in the list of all lives
   CUdeviceptr witness = 0;
   unsigned long long witness_id = 0;  // 0: there was no memory for it
   std::atomic<bool> has_ended{false};

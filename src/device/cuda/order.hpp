@@ -26,11 +26,12 @@ struct CudaAllocation {
 // its context.
 bool is_ordered(unsigned long long buffer_id) noexcept;
 
-// True for host memory, which needs no order.
+// Sets is_ordered(). Also called for host memory, which needs no order.
 void note_ordered(unsigned long long buffer_id) noexcept;
 
-// Returns when the bytes of all synchronous copies that have returned are in the allocation. A few ns for one that was
-// seen before. While the program captures a graph on a blocking stream it does not wait.
+// Returns when the bytes of all synchronous copies that have returned are in the allocation. It
+// takes a few ns if the allocation is_ordered(). It does not wait while the program captures a
+// graph from a blocking stream.
 void order_after_program(const CudaDriver& driver, const CudaAllocation& allocation) noexcept;
 
 }  // namespace tempi::device

@@ -23,11 +23,13 @@ struct KernelCall {
 // Launches the kernel, and keeps nothing.
 void launch_once(const CudaDriver& driver, const KernelCall& call, CUstream stream);
 
-// The last few launches of one queue, identified by all parameters, addresses included. Its graphs are never destroyed
-// but for others: their context ends with the process, or before.
+// The last few launches of one queue, identified by all parameters, addresses included. A graph is
+// destroyed only when another launch takes its place. The context frees all other graphs when it
+// ends.
 class Replays {
  public:
-  // Launches the kernel, as a graph from the third time on. That may tell its end.
+  // Launches the kernel; from the third time on, launches it as a graph. Only a graph may report
+  // its end by a flag.
   Told launch(const CudaDriver& driver, const KernelCall& call, CUstream stream);
 
  private:

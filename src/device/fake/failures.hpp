@@ -19,9 +19,13 @@
 
 namespace tempi::device {
 
-// TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once; the N-th "flip" is a copy with a wrong byte,
-// the N-th "share" shares nothing, the N-th "run" is a kernel that begins, which only the kind "kill" ends; the N-th
-// "unmap" takes two seconds, as behind a kernel that runs.
+// TEMPI_FAKE_FAIL: "NAME:N,NAME:N": the N-th call of NAME fails, once. Some names have another
+// effect:
+//   flip   the N-th copy has a wrong byte
+//   share  the N-th share() shares nothing
+//   run    the N-th kernel begins; only the kind "kill" has an effect
+//   unmap  the N-th unmap() takes two seconds, as it does behind a running kernel
+//
 // NAME:N:KIND fails with another exception than the device would throw: an Error of that kind ("internal", "mapped"),
 // one of the C++ library ("bad_alloc", "system_error", "logic_error") or a foreign one ("int"). KIND "kill" ends the
 // process with SIGKILL at this call.

@@ -15,8 +15,9 @@ void* fake_allocate(const char* kind, int ordinal, std::size_t bytes) noexcept; 
 void fake_deallocate(void* address) noexcept;
 // Returns as early as cudaMemcpy; false for an illegal address.
 bool fake_copy(void* dst, const void* src, std::size_t bytes) noexcept;
-// The program's cudaDeviceReset: all memory of the GPU is gone, and what was queued there. Its next context begins, and
-// uses the same addresses again. Aborts where the last one is given back what it had.
+// The program's cudaDeviceReset: ends all memory and all queued work of the GPU. The next context
+// begins, and uses the same addresses again. The fake device aborts the process if TEMPI then frees
+// memory of the ended context.
 void fake_end_context(int ordinal) noexcept;
 
 // The program's streams, which run late and out of order: cudaStreamCreateWithFlags(cudaStreamNonBlocking), ...

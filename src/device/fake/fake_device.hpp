@@ -205,7 +205,7 @@ class Fake final : public Device {
   QueueKey queue_at(StreamHandle stream) const {
     return queue_of(stream, is_default(stream) ? memory_.context(0) : context_of(stream));
   }
-  // CUDA breaks a capture by a call that it does not allow.
+  // In CUDA, a call that is not allowed during a capture breaks the capture.
   static void check_capture(bool is_allowed) {
     if (!is_allowed) throw Error(ErrorKind::device, "fake device: not allowed while a graph is captured");
   }
@@ -213,7 +213,8 @@ class Fake final : public Device {
   void check_failed(Context context) const {
     if (queues_.has_failed(context)) throw Error(ErrorKind::device, "fake device: a kernel of the program has failed");
   }
-  // It also holds the program's synchronous copies that have returned early (fake_copy), as CUDA's do.
+  // The queue also holds the program's synchronous copies that have returned early (fake_copy), as
+  // the legacy stream of CUDA does.
   QueueKey legacy_queue(int ordinal) const { return queue_of(nullptr, memory_.context(ordinal)); }
   void finish_legacy_queues() {
     for (int ordinal = 0; ordinal < kFakeOrdinals; ++ordinal) queues_.finish(legacy_queue(ordinal));

@@ -1,8 +1,9 @@
 // The memory of the fake device.
 //
-// Device memory is one sparse memory file, mapped twice at a constant distance. Programs hold addresses of the first
-// mapping. No CPU code may access it: the MPI library crashes, as on a real GPU (with TEMPI_CUDA_AWARE=1 it may access
-// it). Kernels and copies of the fake device add the distance and use the second mapping. Pinned and managed memory are
+// Device memory is one sparse memory file, mapped twice at a constant distance. Programs hold
+// addresses of the first mapping. CPU code that accesses this mapping crashes, as on a real GPU,
+// also in the MPI library. (With TEMPI_CUDA_AWARE=1, CPU code may access it.) Kernels and copies of
+// the fake device add the distance and use the second mapping. Pinned and managed memory are
 // ordinary memory that is registered here.
 //
 // Memory of another process is mapped once, without protection. Kernels and copies use its address without a shift. The
@@ -18,7 +19,8 @@ namespace tempi::device {
 
 inline constexpr int kFakeOrdinals = 2;
 
-// A context is a number: the ordinal of its GPU, and which life it is.
+// A context is a number, made from the ordinal of its GPU and the number of earlier contexts of
+// this GPU.
 inline constexpr std::uintptr_t kMostFakeOrdinals = 256;
 inline Context fake_context(int ordinal, std::uintptr_t n_ended) {
   return reinterpret_cast<Context>(n_ended * kMostFakeOrdinals + static_cast<std::uintptr_t>(ordinal) + 1);
@@ -32,18 +34,18 @@ class FakeMemory {
  public:
   FakeMemory();  // throws Error no_memory when the system refuses the mappings
 
-  Context context(int ordinal) const { return fake_context(ordinal, n_ended_[ordinal]); }  // that lives now
-  // All that lies in the context of this GPU is gone; the next one may use its addresses.
+  Context context(int ordinal) const { return fake_context(ordinal, n_ended_[ordinal]); }  // now
+  // Ends the context of this GPU, with all its memory. The next context may use the same addresses.
   void end_context(int ordinal);
 
   void* allocate(MemoryKind kind, int ordinal, std::size_t bytes);
   void pin(int ordinal, void* pages, std::size_t bytes);  // pages of staging (host_pages.hpp), which stay the caller's
   void unpin(void* pages);                                // aborts where nothing is pinned
   void deallocate(void* address);  // fills the memory with 0xDB; aborts when a kernel wrote around the allocation
-  void give_back(void* address);   // the same of memory that is there; else aborts
+  void give_back(void* address);   // the same; aborts if there is no memory at the address
 
   Location locate(const void* address) const;
-  bool library_reaches() const { return library_reaches_; }  // device memory, as a CUDA-aware one does
+  bool library_reaches() const { return library_reaches_; }  // device memory
   AddressShift shift(int ordinal) const;  // for kernels of this GPU: they reach its own device memory
   // Pinned and managed memory, and what is mapped for this GPU.
   bool kernels_reach(int ordinal, std::uintptr_t address) const;
@@ -54,10 +56,10 @@ class FakeMemory {
   void unmap(std::uintptr_t address);                                   // aborts where nothing is mapped
 
   // As CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: the program's copies into this allocation return when they are done.
-  bool make_synchronous(const void* address);  // false: it was
+  bool make_synchronous(const void* address);  // false: it already was
   bool is_synchronous(const void* address) const;
 
-  bool can_copy(const void* dst, const void* src) const;  // as Device::copy asks of its two sides
+  bool can_copy(const void* dst, const void* src) const;  // the rule of Device::copy
 
   // The address that the CPU may use for [address, address + bytes). Throws Error device for an address of device
   // memory that is not inside one allocation.

@@ -60,7 +60,8 @@ class FakeQueues {
   void add_failure(const QueueKey& queue) { queues_[queue].push_back({0, nullptr, nullptr}); }
   bool has_failed(Context context) const { return failed_.contains(context); }
 
-  // Work that is added to the queue is kept aside from now on; the end gives all of it. Marks are refused meanwhile.
+  // During a capture, work that is added to the queue goes into a list, and marks are refused.
+  // end_capture() returns the list.
   void begin_capture(const QueueKey& queue) { captured_.try_emplace(queue); }
   std::vector<Effect> end_capture(const QueueKey& queue) { return std::move(captured_.extract(queue).mapped()); }
   bool is_captured(const QueueKey& queue) const { return captured_.contains(queue); }
@@ -79,7 +80,7 @@ class FakeQueues {
 
  private:
   struct Operation {
-    unsigned polls;  // how often it is still found running
+    unsigned polls;  // how many polls still find it running
     Effect effect;   // null: it fails
     ProgressPtr after;
   };

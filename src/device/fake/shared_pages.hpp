@@ -12,7 +12,7 @@ namespace tempi::device {
 struct FilePlace {
   pid_t process;
   int file;                     // its descriptor there
-  std::uint64_t device, inode;  // tell it from another file that has the descriptor by now
+  std::uint64_t device, inode;  // identify the file, because the descriptor may be reused
   std::uint64_t offset;
 };
 
