@@ -10,6 +10,7 @@
 #include "mpi/errors.hpp"
 #include "peer/ids.hpp"
 #include "request/progress.hpp"
+#include "request/stream_work.hpp"
 #include "transfer/endpoint.hpp"
 
 namespace tempi::collective {
@@ -71,6 +72,7 @@ std::optional<int> Agreement::carry_out(const Call& call, const Group& group, co
   if (is_long) return {};
   if (call.lifetime != message::Lifetime::plain) try_to_agree(kRoundLasts);
   if (!comm_) return {};
+  if (call.lifetime == message::Lifetime::programs) message::drop_ended_stream_exchanges();
   if (is_reduction && call.blocks()) return reduction_->carry_out(call, group, ends);
   if (is_reduction) return later_reductions_->carry_out(call, group, ends);
   if (call.blocks()) return call_blocking(call, group, ends);
@@ -178,7 +180,7 @@ std::optional<int> Agreement::call_nonblocking(const Call& call, const Group& gr
   if (prepared.failure) throw Error(*prepared.failure);
   if (!prepared.schedule) return raise(group.comm, MPI_ERR_ARG);
   count(call, prepared);
-  const message::MessagePtr message = continued_message(call, group, by_messages(prepared.schedule));
+  const message::MessagePtr message = continued_message(call, group, by_messages(prepared.schedule, comm_));
   if (const int code = message->hook->start(*message); code != MPI_SUCCESS) {
     call.real.MPI_Request_free(&message->request);
     return code;
@@ -201,7 +203,7 @@ std::optional<int> Agreement::call_persistent(const Call& call, const Group& gro
   count(call, prepared);
   persistent_[place] = prepared.schedule;
   if (const int code = prepared.schedule->make(); code != MPI_SUCCESS) return raise(group.comm, code);
-  hand_out(call, continued_message(call, group, by_messages(prepared.schedule)));
+  hand_out(call, continued_message(call, group, by_messages(prepared.schedule, comm_)));
   return MPI_SUCCESS;
 }
 

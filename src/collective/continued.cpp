@@ -28,7 +28,8 @@ class ScheduleUnderWay final : public message::Continuation {
 
 class ByMessages final : public message::CompletionHook {
  public:
-  explicit ByMessages(std::shared_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {}
+  ByMessages(std::shared_ptr<Schedule> schedule, std::shared_ptr<OwnComm> comm)
+      : comm_(std::move(comm)), schedule_(std::move(schedule)) {}
 
   int start(message::Message& message) noexcept override {
     try {
@@ -48,6 +49,7 @@ class ByMessages final : public message::CompletionHook {
   }
 
  private:
+  const std::shared_ptr<OwnComm> comm_;  // a stream may be the first to use it
   const std::shared_ptr<Schedule> schedule_;
 };
 
@@ -65,8 +67,9 @@ message::MessagePtr continued_message(const Call& call, const Group& group,
   return message;
 }
 
-std::shared_ptr<message::CompletionHook> by_messages(std::shared_ptr<Schedule> schedule) {
-  return std::make_shared<ByMessages>(std::move(schedule));
+std::shared_ptr<message::CompletionHook> by_messages(std::shared_ptr<Schedule> schedule,
+                                                     std::shared_ptr<OwnComm> comm) {
+  return std::make_shared<ByMessages>(std::move(schedule), std::move(comm));
 }
 
 void hand_out(const Call& call, const message::MessagePtr& message) {

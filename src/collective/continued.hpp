@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "collective/own_comm.hpp"
 #include "collective/run.hpp"
 #include "collective/schedule.hpp"
 
@@ -15,8 +16,8 @@ namespace tempi::collective {
 message::MessagePtr continued_message(const Call& call, const Group& group,
                                       std::shared_ptr<message::CompletionHook> hook);
 
-// Makes a hook that starts the messages of a schedule.
-std::shared_ptr<message::CompletionHook> by_messages(std::shared_ptr<Schedule> schedule);
+// Makes a hook that starts the messages of a schedule, on this communicator.
+std::shared_ptr<message::CompletionHook> by_messages(std::shared_ptr<Schedule> schedule, std::shared_ptr<OwnComm> comm);
 
 // The program gets the request.
 void hand_out(const Call& call, const message::MessagePtr& message);

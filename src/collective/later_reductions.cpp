@@ -15,6 +15,9 @@ using PendingPtr = std::shared_ptr<PendingReduction>;
 static_assert(kByMessages.size() + kNodeReductions.size() <= ipc::kPathRecords);
 constexpr std::size_t path_record_of(Function reduction) { return kByMessages.size() + place_of_reduction(reduction); }
 
+// A mapping of freed memory may be where the new one comes.
+constexpr std::chrono::milliseconds kUnmappingLasts{100};
+
 void count(Function function, const ReductionTask& task) {
   count_call(function, Outcome::taken_device, static_cast<std::uint64_t>(task.total_bytes()));
 }
@@ -68,9 +71,14 @@ class ByKernel final : public message::CompletionHook {
     return raise(message.comm, caught_error());
   }
 
-  std::shared_ptr<message::StreamRounds> stream_rounds() override {
+  std::shared_ptr<message::StreamRounds> stream_rounds() override try {
+    if (!may_be_on_stream(on_stream_)) return nullptr;
     if (!rounds_) rounds_ = std::make_shared<StreamReduction>(on_stream_, place_->members->comm, tag_);
+    if (!rounds_->has_buffers())
+      throw Error(ErrorKind::stream, "the program has freed a buffer of a reduction that was started on a stream");
     return rounds_;
+  } catch (const Refused&) {
+    throw Error(ErrorKind::unexpected, "the MPI library makes no requests for a reduction on a stream");
   }
 
  private:
@@ -123,9 +131,12 @@ bool LaterReductions::agree(ReductionPlace& place, bool is_free, const OwnBuffer
   is_free = is_free && place.votes.may_begin(place.n + 1);
   if (is_free && (own.vote & ReductionVote::impossible) == 0) place.buffers.publish(own, place.votes.own_buffers());
   if (!are_by_kernels(consensus.joined(is_free ? own.vote : ReductionVote::impossible))) return false;
-  const bool have_all_mapped = place.buffers.all_reach_all(
-      own, [&](std::size_t member) -> const ipc::ReducedBuffers& { return place.votes.buffers_of(member); },
-      [&](unsigned vote) { return consensus.joined(vote); });
+  const auto described = [&](std::size_t member) -> const ipc::ReducedBuffers& {
+    return place.votes.buffers_of(member);
+  };
+  wait_until(Clock::now() + kUnmappingLasts, [&] { return place.buffers.map_all(own, described); });
+  const bool have_all_mapped =
+      place.buffers.all_reach_all(own, described, [&](unsigned vote) { return consensus.joined(vote); });
   place.buffers.let_go();
   return have_all_mapped;
 }
@@ -138,9 +149,14 @@ std::optional<int> LaterReductions::call_persistent(const Call& call, const Grou
   if (!agree(*its_place, persistent_[number].expired(), own)) return {};
   count(call.function, task);
   const int tag = Schedule::kFirstOfReductions + 2 * static_cast<int>(number);
-  StreamReductionCall on_stream{task,         SlicesOfMembers(task, call.function, group, ends),
-                                static_cast<std::size_t>(group.rank), ends.in.type,
-                                own.input,    own.output};
+  StreamReductionCall on_stream{.task = task,
+                                .members = {task, call.function, group, ends},
+                                .rank = static_cast<std::size_t>(group.rank),
+                                .type = ends.in.type,
+                                .input = own.input,
+                                .output = own.output,
+                                .input_at = own.at,
+                                .output_at = own.output != nullptr ? own.device->locate(own.output) : own.at};
   const auto hook =
       std::make_shared<ByKernel>(its_place, task, LibraryReduction(call, ends), std::move(on_stream), tag);
   persistent_[number] = hook;

@@ -15,6 +15,8 @@ using To = ReductionTask::To;
 constexpr std::int64_t kMostBytesMore = 3 << 19;
 // Above, the time of the kernels counts.
 constexpr std::int64_t kMostBytesInOneStep = 4 << 20;
+// MPI_Scan and MPI_Exscan keep the inputs of all processes before.
+constexpr std::int64_t kMostBytesOfPrefix = 64 << 20;
 
 constexpr std::int64_t kAlignment = 256;
 constexpr std::int64_t aligned_up(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -151,13 +153,21 @@ SlicesOfMembers::SlicesOfMembers(const ReductionTask& task, Function function, c
   }
 }
 
+bool may_be_on_stream(const StreamReductionCall& call) {
+  const auto size = static_cast<std::int64_t>(call.members.slices.size());
+  return !call.members.is_prefix || call.task.total_bytes() * (size - 1) <= kMostBytesOfPrefix;
+}
+
 StreamReduction::StreamReduction(const StreamReductionCall& call, std::shared_ptr<OwnComm> comm, int tag)
-    : comm_(std::move(comm)), device_(device::current()), context_(nullptr), scalar_(call.task.reduced.type) {
-  if (device_ == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
-  context_ = device_->locate(call.input).context;
+    : comm_(std::move(comm)),
+      device_(device::current()),
+      input_at_(call.input_at),
+      output_at_(call.output_at),
+      has_output_(call.output != nullptr),
+      scalar_(call.task.reduced.type) {
   const Plan plan(call);
   if (plan.bytes() > 0)
-    memory_ = std::make_shared<device::Staging>(*device_, context_, device::MemoryKind::device, plan.bytes());
+    memory_ = std::make_shared<device::Staging>(*device_, context(), device::MemoryKind::device, plan.bytes());
   void* const memory = memory_ ? memory_->data() : nullptr;
   reduction_ = plan.kernel(static_cast<const char*>(memory));
   rounds_[0].emplace(real_pmpi(), comm_->handle, plan.inputs(memory), device::Limit::none, tag);
@@ -168,23 +178,25 @@ StreamReduction::StreamReduction(const StreamReductionCall& call, std::shared_pt
   }
 }
 
-// A mark in the last stream comes after all kernels that were queued there, and in other streams before.
 StreamReduction::~StreamReduction() {
-  if (!memory_ || device_->has_ended(context_)) return;
-  if (is_in_graph_) return used_memory().keep_for_ever(memory_);
-  if (!last_) return;
-  try {
-    used_memory().keep(device::Scope(*device_, context_, *last_).mark(), memory_);
-  } catch (...) {  // the program has destroyed the stream
-    used_memory().keep_for_ever(memory_);
-  }
+  if (!memory_ || device_->has_ended(context())) return;
+  if (is_in_graph_) used_memory().keep_for_ever(memory_);
+  else if (last_use_) used_memory().keep(last_use_, memory_);
+}
+
+bool StreamReduction::has_buffers() const {
+  return device_->exists(input_at_) && (!has_output_ || device_->exists(output_at_));
 }
 
 void StreamReduction::queue_kernels(std::size_t round, const device::Scope& stream, const device::ProgramStream& own) {
-  if (stream.is_capturing()) is_in_graph_ = true;
-  else last_ = own;
+  const bool is_captured = stream.is_capturing();
   const bool is_copy_to_itself = reduction_.n_inputs == 1 && reduction_.inputs[0] == reduction_.outputs[0];
+  if (is_captured) is_in_graph_ = true;
+  else if (round == 0 && last_use_ && last_ != own.handle) stream.wait_for(*last_use_);
   if (round == 1 && reduction_.count > 0 && !is_copy_to_itself) pack::launch_reduction(stream, scalar_, reduction_);
+  if (round < rounds_.size() || is_captured) return;
+  last_ = own.handle;
+  last_use_ = stream.mark();
 }
 
 }  // namespace tempi::collective

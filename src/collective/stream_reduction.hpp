@@ -3,6 +3,7 @@
 //     round 0   each process sends slices of its input to the processes that reduce them, into memory of TEMPI
 //     round 1   a kernel of each process reduces its slice, in the order of the ranks. The slices of two steps are then
 //               sent to the outputs that need them
+//     round 2   exchanges nothing: the memory is not used any more behind it
 //
 // In one step, each process that has an output reduces all scalars of it. In two steps, each process reduces one part
 // of the scalars. One step moves more bytes; two steps wait for the other processes twice.
@@ -50,9 +51,13 @@ struct StreamReductionCall {
   SlicesOfMembers members;
   std::size_t rank;
   Handle type;
-  const void* input;  // in device memory
-  void* output;       // in device memory; null: this process has none
+  const void* input;
+  void* output;                          // null: this process has none
+  device::Location input_at, output_at;  // in device memory
 };
+
+// False: the operation needs too much memory of TEMPI. All members get the same answer.
+bool may_be_on_stream(const StreamReductionCall& call);
 
 class StreamReduction final : public message::StreamRounds {
  public:
@@ -60,20 +65,26 @@ class StreamReduction final : public message::StreamRounds {
   StreamReduction(const StreamReductionCall& call, std::shared_ptr<OwnComm> comm, int tag);
   ~StreamReduction() override;
 
-  std::size_t n_rounds() const override { return rounds_.size(); }
-  device::Context context() const override { return context_; }
-  std::vector<Handle> requests(std::size_t round) const override { return rounds_[round]->requests(0); }
+  std::size_t n_rounds() const override { return rounds_.size() + 1; }
+  device::Context context() const override { return input_at_.context; }
+  std::vector<Handle> requests(std::size_t round) const override {
+    return round < rounds_.size() ? rounds_[round]->requests(0) : std::vector<Handle>{};
+  }
   void queue_kernels(std::size_t round, const device::Scope& stream, const device::ProgramStream& own) override;
+  // False: the program has freed a buffer.
+  bool has_buffers() const;
 
  private:
   const std::shared_ptr<OwnComm> comm_;
-  device::Device* device_;
-  device::Context context_;
+  device::Device* const device_;
+  const device::Location input_at_, output_at_;
+  const bool has_output_;
   const pack::ScalarType scalar_;
   pack::GroupReduction reduction_{};
   std::shared_ptr<device::Staging> memory_{};  // null: it needs none
   std::array<std::optional<Schedule>, 2> rounds_{};
-  std::optional<device::ProgramStream> last_{};  // in which a kernel has used the memory
+  device::StreamHandle last_ = nullptr;  // the stream of the last execution outside of graphs
+  device::MarkPtr last_use_{};           // of the memory, in that stream
   bool is_in_graph_ = false;
 };
 

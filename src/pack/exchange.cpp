@@ -163,9 +163,8 @@ constexpr device::Kernel kernel_of(const char* symbol, bool (*attempt)(const voi
 }
 
 constexpr Row kRows[] = {
-#define TEMPI_EXCHANGE(its_depth, word)                                                     \
-  {Depth::its_depth, word,                                                                  \
-   kernel_of("tempi_exchange_" #its_depth "_" #word, attempt<Depth::its_depth, word>),      \
+#define TEMPI_EXCHANGE(its_depth, word)                                                                        \
+  {Depth::its_depth, word, kernel_of("tempi_exchange_" #its_depth "_" #word, attempt<Depth::its_depth, word>), \
    kernel_of("tempi_timed_exchange_" #its_depth "_" #word, attempt<Depth::its_depth, word>)},
 #include "pack/exchange.def"
 #undef TEMPI_EXCHANGE

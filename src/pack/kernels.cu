@@ -60,10 +60,10 @@ constexpr int blocks_of_exchange(std::uint32_t word_bytes) {
   return (word_bytes == kMixedWords ? 1024 : 1536) / static_cast<int>(kMostThreads);
 }
 
-#define TEMPI_EXCHANGE_KERNEL(name, depth, word, is_timed)                                           \
-  extern "C" __global__ void __launch_bounds__(kMostThreads, blocks_of_exchange(word))               \
-      tempi_##name##_##depth##_##word(const __grid_constant__ Exchange of) {                         \
-    exchange<Depth::depth, word, is_timed>(of);                                                      \
+#define TEMPI_EXCHANGE_KERNEL(name, depth, word, is_timed)                             \
+  extern "C" __global__ void __launch_bounds__(kMostThreads, blocks_of_exchange(word)) \
+      tempi_##name##_##depth##_##word(const __grid_constant__ Exchange of) {           \
+    exchange<Depth::depth, word, is_timed>(of);                                        \
   }
 #define TEMPI_EXCHANGE(depth, word)                   \
   TEMPI_EXCHANGE_KERNEL(exchange, depth, word, false) \

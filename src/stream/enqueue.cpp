@@ -1,6 +1,8 @@
 #include "stream/enqueue.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -44,25 +46,20 @@ StreamKey key_of(StreamHandle stream) {
           number == kPerThread ? std::this_thread::get_id() : std::thread::id()};
 }
 
-// The context of the request's buffers; null: it does not matter.
-device::Context context_of(const Started& one) {
-  if (one.rounds) return one.rounds->context();
-  return has_channel(one) ? on_stream(*one.message).at.context : nullptr;
-}
-
-// The stream with the context of its buffers.
-device::Scope scope_of(device::Device& device, StreamHandle handle, const AllStarted& all) {
+// The stream with the context of the buffers of channels. `context`: of other buffers; null: there are none.
+device::Scope scope_of(device::Device& device, StreamHandle handle, const AllStarted& with_channel,
+                       device::Context context) {
   const device::ProgramStream stream = device.program_stream(handle);
-  device::Context context = stream.context;
-  for (const Started& one : all) {
-    const device::Context its = context_of(one);
-    if (its == nullptr) continue;
+  const auto must_be = [&](device::Context its) {
+    if (its == nullptr) return;
     if (context != nullptr && context != its)
       throw Error(ErrorKind::stream,
                   "the buffer of a request is on another GPU than the stream, or in another CUDA "
                   "context");
     context = its;
-  }
+  };
+  must_be(stream.context);
+  for (const Started& one : with_channel) must_be(on_stream(*one.message).at.context);
   if (context == nullptr) context = device.program_context();
   if (context == nullptr) throw Error(ErrorKind::stream, "this thread has no CUDA context");
   return {device, context, {handle, context}};
@@ -145,13 +142,7 @@ int code_of_loss(const Message& message) {
   return loss == pack::Loss::none ? MPI_SUCCESS : raise(on_stream(message).told, error_of_lost(&message, loss));
 }
 
-// The code of the first end that is lost.
-int code_of_lost(const AllStarted& with_channel) {
-  for (const Started& one : with_channel) {
-    if (const int code = code_of_loss(*one.message); code != MPI_SUCCESS) return code;
-  }
-  return MPI_SUCCESS;
-}
+bool is_lost(const Started& one) { return on_stream(*one.message).end->loss() != pack::Loss::none; }
 
 // Of earlier exchanges of these requests.
 int code_of_failed(const AllStarted& by_thread) {
@@ -208,60 +199,106 @@ int exchange_ordinary_messages(const Real& real, const AllStarted& all, const st
     if (code != MPI_SUCCESS) return tell_of_part(all[i].message.get(), code);
   }
   std::vector<MPI_Status> statuses(all.size());
+  for (MPI_Status& status : statuses) status.MPI_ERROR = MPI_SUCCESS;
   const int code = wait_each(real, n, handles.bytes.data(), statuses.data());
   remember_ordinary(all);
-  return all.empty() ? code : tell_of_part(all.front().message.get(), code);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (statuses[i].MPI_ERROR != MPI_SUCCESS) return tell_of_part(all[i].message.get(), statuses[i].MPI_ERROR);
+  }
+  return code;
 }
 
-int carry_out_round(const Real& real, device::Device& device, AllStarted&& all, StreamHandle handle) {
-  if (has_open(all)) trace::traced("wait for channels", [&] { return await_channels(all); });
+// One exchange of a wait, behind the kernels of a round. It may have no requests.
+struct Round {
+  StreamRounds* of;  // null: requests without rounds, and operations of one round
+  std::size_t number;
+  AllStarted parts;
+};
+
+// The operations of several rounds are carried out last, one after the other: a process that waits for each of them
+// alone makes the same exchanges in the same order.
+std::vector<Round> rounds_of(AllStarted& all) {
+  std::vector<Round> rounds(1, {nullptr, 0, {}});
+  for (Started& one : all) {
+    if (!one.rounds) rounds.front().parts.push_back(std::move(one));
+    else if (one.parts.size() == 1)
+      std::move(one.parts[0].begin(), one.parts[0].end(), std::back_inserter(rounds.front().parts));
+  }
+  for (Started& one : all) {
+    for (std::size_t i = 0; one.parts.size() > 1 && i < one.parts.size(); ++i)
+      rounds.push_back({one.rounds.get(), i, std::move(one.parts[i])});
+  }
+  return rounds;
+}
+
+// The kernels of one operation of several rounds wait for other processes one after the other. A large exchange in
+// another stream, which the other processes carry out later, must not occupy the GPU between them.
+void come_after_rounds(const device::Scope& stream, const device::ProgramStream& own, bool has_rounds) {
+  static auto& last = *new std::optional<device::ProgramStream>;
+  std::optional<device::ProgramStream> earlier;
+  {
+    const std::lock_guard lock(enqueued_mutex());
+    if (last && last->context == own.context && last->handle != own.handle) earlier = std::exchange(last, {});
+    if (has_rounds) last = own;
+  }
+  if (!earlier) return;
+  try {
+    stream.wait_for(*mark_in(stream.device(), stream.context(), *earlier));
+  } catch (...) {  // the program has destroyed that stream
+    warn_fallback("an exchange may not wait for an earlier one in a stream that has ended", caught_error().what());
+  }
+}
+
+// Adds the requests that are lost to `lost`.
+int carry_out_round(const Real& real, device::Device& device, Round& round, StreamHandle handle, AllStarted& lost) {
+  AllStarted& all = round.parts;
   const auto first = std::stable_partition(all.begin(), all.end(), has_channel);
   const AllStarted others(std::make_move_iterator(first), std::make_move_iterator(all.end()));
   all.erase(first, all.end());
   const std::string why_cpu = others.empty() ? "" : why_cpu_waits(others);
   {
-    const device::Scope stream = scope_of(device, handle, all);
-    if (!why_cpu.empty() && stream.is_capturing()) refuse_capture(why_cpu);
+    const device::Scope stream = scope_of(device, handle, all, round.of != nullptr ? round.of->context() : nullptr);
+    const device::ProgramStream own{handle, stream.context()};
+    if (!stream.is_capturing()) come_after_rounds(stream, own, round.of != nullptr);
+    if (round.of != nullptr) round.of->queue_kernels(round.number, stream, own);
     if (!why_cpu.empty()) stream.finish();
     const AllStarted none, &by_thread = why_cpu.empty() ? others : none;
-    if (!all.empty() || !by_thread.empty()) queue(stream, {handle, stream.context()}, all, by_thread);
+    if (!all.empty() || !by_thread.empty()) queue(stream, own, all, by_thread);
   }
-  const int lost = code_of_lost(all);
-  const int code = why_cpu.empty() ? code_of_failed(others) : exchange_ordinary_messages(real, others, why_cpu);
-  return code != MPI_SUCCESS ? code : lost;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(lost), is_lost);
+  return why_cpu.empty() ? code_of_failed(others) : exchange_ordinary_messages(real, others, why_cpu);
 }
 
-void queue_kernels(device::Device& device, StreamHandle handle, const AllStarted& collective, std::size_t round) {
-  if (collective.empty()) return;
-  const device::Scope stream = scope_of(device, handle, collective);
-  for (const Started& one : collective) {
-    if (round < one.parts.size()) one.rounds->queue_kernels(round, stream, {handle, stream.context()});
-  }
+// Before anything is queued. A capture ends with an error if the CPU has to wait.
+void prepare(device::Device& device, const std::vector<Round>& rounds, StreamHandle handle) {
+  AllStarted all, others;
+  for (const Round& round : rounds) all.insert(all.end(), round.parts.begin(), round.parts.end());
+  if (has_open(all)) trace::traced("wait for channels", [&] { return await_channels(all); });
+  std::copy_if(all.begin(), all.end(), std::back_inserter(others), std::not_fn(has_channel));
+  const std::string why_cpu = others.empty() ? "" : why_cpu_waits(others);
+  if (!why_cpu.empty() && scope_of(device, handle, {}, nullptr).is_capturing()) refuse_capture(why_cpu);
 }
 
-// The first round also has the requests that have no rounds. After an error, the later rounds are queued as well: the
-// other processes wait for them.
+// After an error, the later rounds are queued as well: the other processes wait for them.
 int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
   device::Device* const device = device::current();
   if (device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
-  const auto first = std::stable_partition(all.begin(), all.end(), [](const Started& one) { return !one.rounds; });
-  AllStarted collective(std::make_move_iterator(first), std::make_move_iterator(all.end()));
-  all.erase(first, all.end());
+  std::vector<Round> rounds = rounds_of(all);
+  prepare(*device, rounds, handle);
   int code = MPI_SUCCESS;
-  bool is_left = true;
-  for (std::size_t round = 0; is_left; ++round) {
-    AllStarted parts = std::exchange(all, {});
-    is_left = false;
-    queue_kernels(*device, handle, collective, round);
-    for (Started& one : collective) {
-      if (round < one.parts.size()) std::move(one.parts[round].begin(), one.parts[round].end(), std::back_inserter(parts));
-      is_left = is_left || round + 1 < one.parts.size();
+  AllStarted lost;
+  std::exception_ptr failure;
+  for (Round& round : rounds) {
+    if (round.of == nullptr && round.parts.empty()) continue;
+    try {
+      const int its_code = carry_out_round(real, *device, round, handle, lost);
+      if (code == MPI_SUCCESS) code = its_code;
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
     }
-    if (parts.empty()) continue;
-    const int its_code = carry_out_round(real, *device, std::move(parts), handle);
-    if (code == MPI_SUCCESS) code = its_code;
   }
-  return code;
+  if (failure) std::rethrow_exception(failure);
+  return code == MPI_SUCCESS && !lost.empty() ? code_of_loss(*lost.front().message) : code;
 }
 
 }  // namespace
@@ -299,6 +336,23 @@ int wait_enqueue(const Real& real, int count, const void* requests, StreamHandle
   for (int i = 0; i < count && code == MPI_SUCCESS; ++i)
     code = code_of_earlier(load_handle(static_cast<const char*>(requests) + i * kRequestBytes));
   return code;
+}
+
+std::string why_no_channel(Handle request) {
+  const MessagePtr message = ManagedRequests::get().find(request);
+  if (!message) return why_ordinary({request, nullptr});
+  if (!message->on_stream) return "it was not started on a stream";
+  const Started one{request, message};
+  if (has_channel(one)) return "";
+  if (has_open({one})) return "its peer has not started it on a stream";
+  const std::shared_ptr<StreamRounds> rounds = message->is_collective() ? message->hook->stream_rounds() : nullptr;
+  if (!rounds) return why_ordinary(one);
+  for (std::size_t round = 0; round < rounds->n_rounds(); ++round) {
+    for (const Handle part : rounds->requests(round)) {
+      if (std::string why = why_no_channel(part); !why.empty()) return why;
+    }
+  }
+  return "";
 }
 
 }  // namespace tempi::message

@@ -22,6 +22,8 @@
 //   Both ends of a pair use the same way, and never change it.
 #pragma once
 
+#include <string>
+
 #include "device/device.hpp"
 #include "mpi/real.hpp"
 
@@ -31,5 +33,8 @@ namespace tempi::message {
 // error handler of the request's communicator. Both throw Error.
 int start_enqueue(const Real& real, int count, void* requests, device::StreamHandle stream);
 int wait_enqueue(const Real& real, int count, const void* requests, device::StreamHandle stream);
+
+// Why exchanges of this request have no channel; empty: they have one. Throws Error.
+std::string why_no_channel(Handle request);
 
 }  // namespace tempi::message

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <deque>
 #include <iterator>
+#include <mutex>
 
+#include "request/stream_work.hpp"
 #include "stream/on_stream.hpp"
 
 namespace tempi::message {
@@ -49,6 +51,11 @@ Known make(const device::Scope& stream, bool is_captured, const std::vector<Enqu
           std::make_shared<pack::PreparedExchange>(stream, sends, receives, timeout)};
 }
 
+void drop() noexcept {
+  const std::lock_guard lock(enqueued_mutex());
+  drop_ended_exchanges();
+}
+
 }  // namespace
 
 // The driver frees memory when all kernels have ended: not while one may wait for another process, or for a thread of
@@ -65,6 +72,7 @@ void drop_ended_exchanges() {
 
 std::shared_ptr<pack::PreparedExchange> prepared_exchange(const device::Scope& stream, bool is_captured,
                                                           const std::vector<EnqueuedEnd>& ends) {
+  drop_stream_exchanges.store(&drop, std::memory_order_release);
   auto& known = all().known;
   auto found = std::find_if(known.begin(), known.end(),
                             [&](const Known& one) { return one.is_of(stream.context(), is_captured, ends); });

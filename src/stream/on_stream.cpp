@@ -60,7 +60,11 @@ int start_again(OrdinaryRequest& known, AllStarted& started) {
 
 // A collective operation: the requests of its rounds are started instead of it.
 int start_parts(Started& one, device::Location& seen) {
-  one.rounds = one.message->hook->stream_rounds();
+  try {
+    one.rounds = one.message->hook->stream_rounds();
+  } catch (...) {
+    return raise(one.message->comm, caught_error());
+  }
   if (!one.rounds) return MPI_SUCCESS;
   one.parts.resize(one.rounds->n_rounds());
   for (std::size_t round = 0; round < one.parts.size(); ++round) {

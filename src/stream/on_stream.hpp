@@ -35,9 +35,9 @@ int tell_of_part(const Message* message, int code);
 // A request that was started on a stream, and that nothing waits for yet.
 struct Started {
   Handle request;
-  MessagePtr message;                             // null: the request is the library's alone
-  std::shared_ptr<StreamRounds> rounds{};         // of a collective operation; null: the request has no parts
-  std::vector<std::vector<Started>> parts{};      // the requests of each round
+  MessagePtr message;                         // null: the request is the library's alone
+  std::shared_ptr<StreamRounds> rounds{};     // of a collective operation; null: the request has no parts
+  std::vector<std::vector<Started>> parts{};  // the requests of each round
 };
 using AllStarted = std::vector<Started>;
 

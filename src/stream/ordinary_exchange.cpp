@@ -58,7 +58,7 @@ bool lose(OrdinaryRequest& one, pack::Loss why) {
 
 // Of a call by the thread, which must not throw: the stream waits.
 int code_of(const OrdinaryRequest& one, FunctionRef<int()> call) try { return call(); } catch (...) {
-  return raise(comm_of(one), caught_error());
+  return raise(one.message ? one.message->comm : comm_world(), caught_error());
 }
 
 }  // namespace

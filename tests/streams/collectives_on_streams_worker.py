@@ -215,7 +215,7 @@ def reduce_all(cases: list[Case], ways: Sequence[str]) -> dict[str, int]:
     return counts()
 
 
-def move_all(n: int, ways: Sequence[str], *, in_place: bool = False) -> dict[str, int]:
+def move_all(n: int, ways: Sequence[str], in_place: bool = False) -> dict[str, int]:
     comm = agreed()
     tempi.reset_stats()
     for operation in ("Alltoall", "Allgather") if in_place else MOVEMENTS:
@@ -233,7 +233,7 @@ def together(rounds: int) -> dict[str, int]:
     own = [request for pair in halo.mine(halo.pairs) for request in pair.requests]
     all_of = [
         Reduced(comm, Case("Allreduce", "DOUBLE", "SUM", 1, seed=3)),
-        Reduced(comm, Case("Allreduce", "FLOAT", "MAX", 40_001, in_place=True, seed=4)),
+        Reduced(comm, Case("Allreduce", "FLOAT", "MAX", 1_100_001, in_place=True, seed=4)),
         Moved(comm, "Alltoall", 100),
     ]
     tempi.reset_stats()
@@ -241,8 +241,8 @@ def together(rounds: int) -> dict[str, int]:
         for one in all_of:
             one.fill(stream, turn)
         seed = halo.fill(halo.pairs, stream)
-        requests = [*own, *(one.request for one in all_of)]
         draw.shuffle(all_of)  # the same on all ranks
+        requests = [*own, *(one.request for one in all_of)]
         if draw.random() < 0.5:
             tempi.start_enqueue(requests, stream)
             tempi.wait_enqueue(requests, stream)
@@ -307,5 +307,60 @@ def started_twice() -> list[str]:
     tempi.wait_enqueue(one.request, stream)
     one.checks.append(one.read(stream))
     one.finish(stream)
+    comm.Free()
+    return said
+
+
+def in_two_streams_in_turn(n: int, late: float = 0.0) -> dict[str, int]:
+    """Sums in place, each time in the other stream, without a wait of the program between them."""
+    comm, streams = agreed(), (FakeStream(), FakeStream())
+    tempi.reset_stats()
+    for count in (100, 1_200_000):  # in one step, and in two
+        own = [np.random.default_rng((rank, count)).integers(0, 1 << 20, count, np.uint32) for rank in range(comm.size)]
+        array = FakeArray.from_numpy(own[comm.rank])
+        request = comm.Allreduce_init(MPI.IN_PLACE, [array, count, MPI.UINT32_T])
+        if comm.rank == 1:
+            time.sleep(late)
+        for turn in range(n):
+            stream = streams[turn % 2]
+            tempi.start_enqueue(request, stream)
+            tempi.wait_enqueue(request, stream)
+        for stream in streams:
+            stream.synchronize()
+        sums = np.sum(own, axis=0, dtype=np.uint32) * np.uint32(comm.size ** (n - 1))
+        np.testing.assert_array_equal(array.to_numpy(), sums)
+        request.Free()
+    comm.Free()
+    return counts()
+
+
+def communicator_is_freed_first() -> dict[str, int]:
+    comm, stream = agreed(), FakeStream()
+    all_of: list[OnStream] = [Moved(comm, "Alltoall", 50), Reduced(comm, Case("Allreduce", "INT", "SUM", 100, seed=6))]
+    comm.Free()
+    tempi.reset_stats()
+    for one in all_of:
+        if isinstance(one, Moved):
+            one.comm = MPI.COMM_WORLD
+        for turn in range(3):
+            one.turn(stream, turn, "enqueued")
+        one.finish(stream)
+    return counts()
+
+
+def a_freed_buffer() -> str:
+    comm, stream = agreed(), FakeStream()
+    comm.Set_errhandler(MPI.ERRORS_RETURN)
+    one = Reduced(comm, Case("Allreduce", "INT", "SUM", 1000, seed=6))
+    one.turn(stream, 0, "enqueued")
+    stream.synchronize()
+    library().fake_deallocate(one.reduction.into.buffer.address)
+    _array(one.reduction.into)._memory.address = 0
+    said = ""
+    try:
+        tempi.start_enqueue(one.request, stream)
+    except MPI.Exception as error:
+        said = str(error)
+    one.request.Free()
     comm.Free()
     return said

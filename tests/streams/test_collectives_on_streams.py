@@ -44,15 +44,15 @@ def test_all_datatypes_and_operations(job, drawn):
 
 
 @pytest.mark.parametrize("n", [7, 5000])
-@pytest.mark.parametrize("size", N_RANKS)
+@pytest.mark.parametrize("size", [2, 3, 4])  # one rank sends no messages: the library carries it out
 def test_movements(job, size, n):
     for counted in job(size).call(worker.move_all, n, WAYS, timeout=60):
         assert ORDINARY not in counted
-        assert size == 1 or counted[CHANNEL] > 0
+        assert counted[CHANNEL] > 0
 
 
 def test_movements_in_place(job):
-    job(3).call(worker.move_all, 100, ["enqueued"] * 3, in_place=True, timeout=60)
+    job(3).call(worker.move_all, 100, ["enqueued"] * 3, True, timeout=60)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -78,11 +78,37 @@ def test_a_request_is_started_once(job):
 @pytest.mark.parametrize("options", [{"TEMPI_NO_DIRECT": "1"}, {"TEMPI_STRATEGY": "oneshot"}], ids=str)
 def test_without_direct_messages(job, options):
     cases = [Case(operation, "INT", "SUM", 100, root=1, seed=3) for operation in OPERATIONS]
-    job(2, **options).call(worker.reduce_all, cases, ["enqueued"] * 3, timeout=60)
-    job(2, **options).call(worker.move_all, 50, ["enqueued"] * 3, timeout=60)
+    job(3, **options).call(worker.reduce_all, cases, ["enqueued"] * 3, timeout=60)
+    job(3, **options).call(worker.move_all, 50, ["enqueued"] * 3, timeout=60)
+
+
+def test_in_two_streams_in_turn(job):
+    for counted in job(3).call(worker.in_two_streams_in_turn, 8, timeout=60):
+        assert ORDINARY not in counted
+
+
+@pytest.mark.parametrize("progress", ["calls", "thread"])
+def test_parts_without_a_channel(job, progress):
+    """A rank comes too late: the others give up the channels with it, and keep those among themselves."""
+    options = {"TEMPI_CHANNEL_TIMEOUT": "100"}
+    if progress == "thread":
+        needs.thread_multiple()
+        options["TEMPI_PROGRESS"] = "thread"
+    for counted in job(3, **options).call(worker.in_two_streams_in_turn, 6, 1.5, timeout=60):
+        assert counted[ORDINARY] > 0
+
+
+def test_the_communicator_is_freed_first(job):
+    for counted in job(3).call(worker.communicator_is_freed_first, timeout=60):
+        assert ORDINARY not in counted
+
+
+def test_a_freed_buffer_is_an_error(job):
+    for said in job(2).call(worker.a_freed_buffer, timeout=30):
+        assert "freed a buffer" in said
 
 
 def test_by_the_thread(job):
     needs.thread_multiple()
     options = {"TEMPI_PROGRESS": "thread", "TEMPI_NO_DIRECT": "1"}
-    job(2, **options).call(worker.move_all, 50, WAYS, timeout=60)
+    job(3, **options).call(worker.move_all, 50, WAYS, timeout=60)
