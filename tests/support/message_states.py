@@ -31,9 +31,7 @@ def states() -> dict[str, State]:
 
 def steps() -> dict[tuple[str, str], Step]:
     """By the states before and after it."""
-    rows = re.findall(
-        r'^TEMPI_STEP\((\w+), (\w+), "([^"]+)", "([^"]+)"\)$', TABLE.read_text(), re.MULTILINE
-    )
+    rows = re.findall(r'^TEMPI_STEP\((\w+), (\w+), "([^"]+)", "([^"]+)"\)$', TABLE.read_text(), re.MULTILINE)
     return {(start, end): Step(functions.split(", "), cause) for start, end, functions, cause in rows}
 
 
