@@ -36,7 +36,6 @@ HAPPENS = {
     "other processes get a window. In this window, TEMPI uses host memory instead of the GPU memory. "
     "One-sided calls, such as `MPI_Put`, access this host memory. They do not access the GPU memory. In the "
     "cases 4 and 5, all processes get the error, and there is no window",
-    "none": "the MPI library gets the call",
 }
 END = """
 `MPI_Win_allocate` allocates GPU memory if the info object has the key `tempi_memory` with the value `device`.

@@ -8,8 +8,8 @@ namespace tempi {
 
 // Logs the error, gives its MPI error code to the communicator's error handler, and returns the code.
 int raise(Handle comm, const Error& error) noexcept;
-// The same for an error code or error class of MPI, without the log.
-int raise(Handle comm, int mpi_error_class) noexcept;
+// The same for an error code of MPI, without the log. An error class is an error code, too.
+int raise(Handle comm, int code) noexcept;
 
 // The result of a function that the loaded library lacks, because it is an older library of this ABI. Python programs
 // assume that a function exists if libtempi.so exports it. For this code (its PyMPI_ERR_UNAVAILABLE), mpi4py raises

@@ -5,6 +5,7 @@
 
 #include "base/call_lock.hpp"
 #include "base/mutex.hpp"
+#include "mpi/own_comm.hpp"
 #include "mpi/real.hpp"
 
 namespace tempi {
@@ -45,6 +46,7 @@ int let_library_go_on() noexcept {
   {
     const CallLock lock(mutex);
     if (is_null(receive)) {
+      if (!has_world()) return MPI_SUCCESS;  // MPI_COMM_SELF is not valid either
       if (const int code = endless().begin(); code != MPI_SUCCESS) return code;
     }
   }

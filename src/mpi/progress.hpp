@@ -4,8 +4,8 @@
 
 namespace tempi {
 
-// Lets the library make progress. Returns an error code of the library. Call it only while
-// MPI_COMM_WORLD is valid.
+// Lets the library make progress. Returns an error code of the library. If MPI_COMM_WORLD is not
+// valid, as in a program that has only sessions, it does nothing and returns MPI_SUCCESS.
 int let_library_go_on() noexcept;
 // Before the library ends.
 void end_library_progress() noexcept;

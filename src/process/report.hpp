@@ -6,8 +6,10 @@
 namespace tempi::process {
 
 // Call begin_report() after MPI_Init or MPI_Session_init, and end_report() after MPI_Finalize or
-// MPI_Session_finalize. The ranks wait for each other in MPI_Finalize. Therefore, all ranks have
-// called begin_report() before the first rank calls end_report().
+// MPI_Session_finalize. A rank reports at its last end_report(). The ranks wait for each other in
+// MPI_Finalize. Therefore, all ranks have called begin_report() before the first rank calls
+// end_report(). In a program that has only sessions, a rank may end its last session before
+// another rank begins its first one. Then the node prints several tables.
 void begin_report() noexcept;
 void end_report() noexcept;
 

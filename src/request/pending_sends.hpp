@@ -5,6 +5,19 @@
 // or short. Other messages remain pending until the next call of the program, or a thread, starts them
 // (request/progress_mode.hpp). Three objects help: unmatched sends are outside of the queue (unmatched_sends.hpp),
 // packing is launched together (send_launches.hpp), and direct messages end with FIN messages (fin.hpp).
+//
+//     post ─┬─ leave_unmatched ▶ unmatched_    direct, its receive is not found (UnmatchedSends)
+//           │                       │ join     it has a put, or it will be packed
+//           └─────────────────▶ pending_       in order; launches_ has those not launched yet
+//                                   ├─ start ────▶ started       packed: the library sends it
+//                                   ├─ start ────▶ delivered     a put: written, FIN message sent
+//                                   ├─ send_first_early_fins ▶ early_fins_    its kernel runs
+//                                   │                              └─ end ▶ delivered | failed
+//                                   ├─ withdraw ─▶ withdrawn
+//                                   └─ fail ─────▶ failed
+//
+// A packed send starts in `post`, without the queue, if no earlier send is pending.
+// request/states.def has the states.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// The state of a message. request/states.def lists the states with their invariants, and the steps.
+// The state of a message. request/states.def lists the states with their invariants, and the steps
+// with the functions that take them.
 //
 //   inactive ──▶ pending ──▶ started ───────────▶ inactive | ended     a send
 //                   │           └────▶ seen ────▶ inactive | ended     MPI_Request_get_status found it complete
@@ -33,7 +34,7 @@ namespace tempi::message {
 
 enum class MessageState : std::uint8_t {
 #define TEMPI_STATE(name, completion, invariant) name,
-#define TEMPI_STEP(from, to, cause)
+#define TEMPI_STEP(from, to, functions, cause)
 #include "request/states.def"
 #undef TEMPI_STATE
 #undef TEMPI_STEP
@@ -50,7 +51,7 @@ enum class Completion : std::uint8_t {
 constexpr Completion completion_of(MessageState state) {
   constexpr std::array kCompletions{
 #define TEMPI_STATE(name, completion, invariant) Completion::completion,
-#define TEMPI_STEP(from, to, cause)
+#define TEMPI_STEP(from, to, functions, cause)
 #include "request/states.def"
 #undef TEMPI_STATE
 #undef TEMPI_STEP
@@ -60,7 +61,7 @@ constexpr Completion completion_of(MessageState state) {
 
 constexpr bool is_step(MessageState from, MessageState to) {
 #define TEMPI_STATE(name, completion, invariant)
-#define TEMPI_STEP(its_from, its_to, cause) \
+#define TEMPI_STEP(its_from, its_to, functions, cause) \
   if (from == MessageState::its_from && to == MessageState::its_to) return true;
 #include "request/states.def"
 #undef TEMPI_STATE

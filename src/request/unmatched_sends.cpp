@@ -21,8 +21,8 @@ constexpr std::int64_t kBytesPerMicrosecond = 5000;
 // A receiver that probes may be about to receive, or may wait for the message itself: a small part of what the wait may
 // save.
 constexpr std::int64_t kProbedBytesPerMicrosecond = 4 * kBytesPerMicrosecond;
-constexpr unsigned kMostInVain = 4, kLeftOut = 32;  // waits for such a receiver, and messages until the next one; also
-                                                    // for receives that are not published
+constexpr unsigned kMostInVain = 4, kHopeless = 32;  // waits for such a receiver, and messages until the next one; also
+                                                     // for receives that are not published
 
 // A receiver that is in the call for certain may have to take, or to import, memory before it posts its receive. The
 // receiver of a needed send may compute.
@@ -109,7 +109,7 @@ void UnmatchedSends::count_timeout(const Unmatched& unmatched) {
   count_call(Function::direct, Outcome::timed_out, static_cast<std::uint64_t>(transfer.packed_buffer.bytes()));
 }
 
-bool UnmatchedSends::Waits::are_worth_it() { return n_in_vain < kMostInVain || ++n_left_out % kLeftOut == 0; }
+bool UnmatchedSends::Waits::are_worth_it() { return n_in_vain < kMostInVain || ++n_hopeless % kHopeless == 0; }
 
 bool UnmatchedSends::takes_wait(Message& message) {
   const Receiver receiver = receiver_of(message);

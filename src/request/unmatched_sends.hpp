@@ -63,7 +63,7 @@ class UnmatchedSends {
   // Counts the waits for receives of one process that probes, or of one match queue.
   struct Waits {
     unsigned n_in_vain = 0;   // unsuccessful waits since the last successful one
-    unsigned n_left_out = 0;  // sends for which a wait was not expected to succeed; a few of them wait
+    unsigned n_hopeless = 0;  // sends whose wait is not expected to succeed; a few of them wait
 
     bool are_worth_it();
   };

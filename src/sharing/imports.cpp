@@ -26,11 +26,11 @@ constexpr Pause kFirstPause{1}, kLongestPause{64};
 
 struct Mapped {
   RemoteRange range;
-  std::uint64_t id;    // of the allocation, in its process
-  ImportPtr imported;  // null: refused, until the pause is over
-  bool is_refused;     // for good, as far as the driver tells
-  Clock::time_point since;
-  Pause pause;
+  std::uint64_t id;         // of the allocation, in its process
+  ImportPtr imported;       // null: refused, until the pause is over
+  bool is_refused;          // for good, as far as the driver tells
+  Clock::time_point since;  // when the driver was asked
+  Pause pause;              // if refused: until the driver is asked again
 };
 
 constexpr std::size_t kMostMapped = 256;

@@ -1,4 +1,14 @@
 // Memory of other processes that kernels of this process can access.
+//
+// The life of a mapping
+//   1. import_memory() finds it, or maps the allocation: Import(), Scope::map, ipc_open
+//      (device/cuda/ipc.cpp).
+//   2. A list keeps it, the last used one first. Work that uses it holds an ImportPtr, too.
+//   3. It leaves the list in these cases: its owner has freed the memory (end_freed_mappings);
+//      other memory of its owner is mapped at its addresses; the driver refuses another mapping in
+//      its block; its context has ended; 256 other mappings were used after it.
+//   4. The last ImportPtr passes it to end_later(): a thread ends it (sharing/unmapping.hpp).
+//   5. The thread unmaps it: ~Import(), Scope::unmap, ipc_close.
 #pragma once
 
 #include <atomic>

@@ -36,6 +36,14 @@
 //   Functions that are not noexcept throw Error.
 //   A put to a receive of another process sets `Match::is_remote`. A blocking call then waits for the kernel of
 //   the put, because the other process may be waiting for this kernel.
+//   request/ holds its lock (request/request_lock.hpp, recursive) when it calls receiver, match,
+//   put, queue_chunks, report_arrived, end_put, retry_put and take_back. It also holds the lock
+//   when it calls post_send, except for buffered persistent sends (request/start.cpp). It calls
+//   lose_order with or without the lock. It calls all other functions without the lock, with two
+//   exceptions: for receives that the program has freed, and when an error handler calls MPI. A
+//   function that is called with the lock does not wait for another thread of the process that
+//   calls MPI. A function may take the lock: cancel and end_receive of transport/ipc/ take it
+//   (PendingSends::settle, end_early_fins).
 //   If a send of this process has claimed the receive of end_receive(), then end_receive() waits for the kernel of this
 //   send, and ends its put.
 #pragma once

@@ -1,4 +1,17 @@
 // The table of the program's datatypes.
+//
+//     Handle                           an MPI_Datatype of the program (mpi/handle.hpp)
+//     └─ KnownType                     bounds and extent, until the datatype is freed
+//        └─ pack::Prepared             a plan with its caches (pack/cache.hpp), for each structure
+//           ├─ pack::LaunchCache       its launches, and its boxes on the GPU
+//           └─ pack::Plan              the analysed structure; never changes (pack/plan.hpp)
+//              ├─ datatype::Tree       the canonical tree (datatype/tree.hpp)
+//              ├─ datatype::Layout     the boxes of one element (datatype/layout.hpp)
+//              │  └─ datatype::Boxes   loops over dense blocks (datatype/box.hpp)
+//              └─ pack::Mapping, twice these boxes, for packing and for unpacking
+//
+// With a count and the two buffers, a mapping becomes a box move (pack/box_move.hpp), and this a
+// launch.
 #pragma once
 
 #include <array>

@@ -71,7 +71,7 @@ class Bound:
     def call_boundary(self) -> None:
         """Call the program's function for each face that has no neighbour."""
         for face in self._faces:
-            self.pattern.request.boundary(face)  # type: ignore[misc]  # there are no faces without it
+            self.pattern.arguments.boundary(face)  # type: ignore[misc]  # there are no faces without it
 
     def accumulate(self) -> None:
         """Add ghost cells to their owners. Collective."""

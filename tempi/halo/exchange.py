@@ -22,7 +22,7 @@ from tempi.halo.description import about, summary, table
 from tempi.halo.field import Widths, field_of
 from tempi.halo.pattern import Pattern
 from tempi.halo.process_grid import Direction, Neighbours, ProcessGrid
-from tempi.halo.setup import Request
+from tempi.halo.setup import Arguments
 
 
 class HaloExchange:
@@ -132,9 +132,9 @@ class HaloExchange:
             )
         under_way.free_dropped()
         fields = [field_of(one) for one in _listed(arrays)]
-        request = Request(fields, width, periods, dims, neighbours, axes, mask, boundary)
-        grid, wish, found = agree(comm, lambda: request.find(comm))
-        pattern = Pattern(comm.Dup(), grid, request.without_arrays(), wish)
+        arguments = Arguments(fields, width, periods, dims, neighbours, axes, mask, boundary)
+        grid, wish, found = agree(comm, lambda: arguments.find(comm))
+        pattern = Pattern(comm.Dup(), grid, arguments.without_arrays(), wish)
         self._bind(Bound(pattern, fields, found, lambda make: make_together(pattern.comm, make)))
 
     def with_arrays(self, arrays: object) -> HaloExchange:
@@ -169,7 +169,7 @@ class HaloExchange:
         if self._state == "freed":
             raise RuntimeError("the halo exchange is freed; make another one")
         pattern = self._bound.pattern
-        fields, found = pattern.request.find_again(_listed(arrays), pattern.wish)
+        fields, found = pattern.arguments.find_again(_listed(arrays), pattern.wish)
         made = object.__new__(HaloExchange)
         made._bind(Bound(pattern, fields, found, lambda make: make()))
         return made

@@ -2,7 +2,9 @@
 
 A rank's block has n cells in a dimension. An array with the stagger 0 has a point in each cell. An array with
 the stagger 1 has a point at each border of a cell: n + 1 points, such as the velocities on the faces of the
-cells. Two blocks touch at the points 0 and n. The one with the higher index owns them, if it exists.
+cells. Two blocks that touch both have the points between them: they are the points n of one block, and the
+points 0 of the next one. The next one owns them. At a periodic border it is the first block. A block without
+a next block owns its points n: there is none at a border that is not periodic, or a mask leaves it out.
 
 A dimension with ghost widths (2, 1) and stagger 1 has five parts. The steps lead to the blocks that may own
 them, the first existing one does::

@@ -43,6 +43,20 @@ class Packing(NamedTuple):
 class Messages:
     """The messages that one rank sends and receives; started and finished any number of times.
 
+    The kind of memory (GPU: of at least one array) and the MPI library determine which lists have entries:
+
+    ==========================  ==========================================  ========================
+    memory                      cells of other ranks                        cells to oneself
+    ==========================  ==========================================  ========================
+    GPU, `goes_direct`          ``_ready``: receives and sends              ``_ready``
+    GPU, else                   ``_ready``: receives and sends              ``_own``
+    host, Open MPI              ``_ready``: receives and sends              ``_own_copies``
+    host, other libraries       ``_ready``: receives of packed cells;       ``_own_copies``
+                                ``_unpackings``, ``_packed_sends``
+    ==========================  ==========================================  ========================
+
+    ``_requests`` has all requests, ``_receives`` all receives, ``_datatypes`` all datatypes.
+
     Parameters
     ----------
     comm : mpi4py.MPI.Intracomm

@@ -14,7 +14,7 @@ from tempi.halo.field import Field
 from tempi.halo.pieces import Pieces, pieces_of
 from tempi.halo.region_types import Strided
 from tempi.halo.regions import Regions, exchanged_regions
-from tempi.halo.setup import Found, Request, Wish
+from tempi.halo.setup import Arguments, Found, Wish
 
 TAGS = 2  # of an exchange: its own, and that of its adjoint
 
@@ -27,13 +27,13 @@ class Pattern:
     ----------
     comm : mpi4py.MPI.Intracomm
         For the messages of these exchanges alone; freed with the last one of them.
-    request : Request
+    arguments : Arguments
         Without arrays.
     """
 
     comm: MPI.Intracomm
     grid: Grid
-    request: Request
+    arguments: Arguments
     wish: Wish
     _sent: Regions = field(init=False)
     _received: Regions = field(init=False)
@@ -52,7 +52,7 @@ class Pattern:
 
     def faces(self, fields: Sequence[Field], found: Sequence[Found]) -> list[Face]:
         """The faces that the boundary function is called with; none if there is no function."""
-        if self.request.boundary is None:
+        if self.arguments.boundary is None:
             return []
         sheets = [
             Sheet(field.array, layout, one.axes, one.view.shape)

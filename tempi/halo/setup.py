@@ -79,7 +79,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Request:
+class Arguments:
     """The arguments of HaloExchange, as they were given."""
 
     fields: Sequence[Field]
@@ -129,8 +129,8 @@ class Request:
             new if isinstance(new, Field) else replace(old, array=new)
             for old, new in zip(self.fields, arrays, strict=True)
         ]
-        request = replace(self, fields=fields)
-        mine, found = request._wish(wish.grid, wish.n_dims, request._views())
+        new = replace(self, fields=fields)
+        mine, found = new._wish(wish.grid, wish.n_dims, new._views())
         for name in ("own", "layouts", "arrays"):
             here, there = getattr(mine, name), getattr(wish, name)
             if here != there:
@@ -139,7 +139,7 @@ class Request:
                 )
         return fields, found
 
-    def without_arrays(self) -> Request:
+    def without_arrays(self) -> Arguments:
         """The other arguments."""
         return replace(self, fields=[replace(field, array=None) for field in self.fields])
 

@@ -17,7 +17,7 @@ struct Row {
 
 constexpr Row kRows[] = {
 #define TEMPI_STATE(name, completion, invariant) {#name, MessageState::name},
-#define TEMPI_STEP(from, to, cause)
+#define TEMPI_STEP(from, to, functions, cause)
 #include "request/states.def"
 };
 

@@ -1,5 +1,6 @@
 """The states of a message: the table of steps (src/request/states.def), and the library's use of it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from support.message_states import FIRST, TABLE, reachable, states, steps
 from support.programs import compiled, cxx, succeed
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
 
 
 def test_every_row_of_the_table_is_read():
@@ -37,6 +39,23 @@ def test_a_message_that_the_library_completes_was_started():
 
 def test_a_message_that_has_left_the_queue_does_not_come_back_to_it():
     assert [start for start, end in steps() if end == "pending"] == ["inactive"]
+
+
+def takes(text, function, state):
+    """True if a source file has this function, and a step to the state in it."""
+    *owner, name = function.split("::")
+    bodies = re.findall(rf"^[^\n]*\b{name}\(.*?^}}", text, re.MULTILINE | re.DOTALL)
+    to_state = re.compile(rf"become\([^;]*MessageState::{state}\b")
+    return all(one in text for one in owner) and any(map(to_state.search, bodies))
+
+
+def test_the_functions_of_the_table_take_the_steps_and_no_others():
+    sources = [file.read_text() for file in (ROOT / "src").rglob("*.cpp")]
+    named = {(function, end) for (_, end), step in steps().items() for function in step.functions}
+    assert not [one for one in named if not any(takes(text, *one) for text in sources)]
+    taken = [(text, end) for text in sources for end in re.findall(r"become\([^;]*MessageState::(\w+)", text)]
+    assert taken
+    assert not [end for text, end in taken if not any(takes(text, *one) for one in named if one[1] == end)]
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,13 @@ TABLE = Path(__file__).resolve().parent.parent.parent / "src/request/states.def"
 FIRST = "inactive"
 
 
+class Step(NamedTuple):
+    """The names of the functions that take a step, and what causes it."""
+
+    functions: list[str]
+    cause: str
+
+
 class State(NamedTuple):
     """The source of completion in this state, and its invariant."""
 
@@ -22,10 +29,10 @@ def states() -> dict[str, State]:
     return {name: State(completion, invariant) for name, completion, invariant in rows}
 
 
-def steps() -> dict[tuple[str, str], str]:
-    """The cause of each step."""
-    rows = re.findall(r'^TEMPI_STEP\((\w+), (\w+), "([^"]+)"\)$', TABLE.read_text(), re.MULTILINE)
-    return {(start, end): cause for start, end, cause in rows}
+def steps() -> dict[tuple[str, str], Step]:
+    """By the states before and after it."""
+    rows = re.findall(r'^TEMPI_STEP\((\w+), (\w+), "([^"]+)", "([^"]+)"\)$', TABLE.read_text(), re.MULTILINE)
+    return {(start, end): Step(functions.split(", "), cause) for start, end, functions, cause in rows}
 
 
 def reachable(start: str) -> set[str]:

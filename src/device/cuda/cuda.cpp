@@ -251,7 +251,7 @@ class CudaDevice final : public Device {
 
   std::uintptr_t map(const SharedAllocation& allocation) override { return ipc_open(*driver, allocation); }
 
-  void unmap(std::uintptr_t address) noexcept override { driver->cuIpcCloseMemHandle(address); }
+  void unmap(std::uintptr_t address) noexcept override { ipc_close(*driver, address); }
 };
 
 CudaDevice* make_device(const CudaDriver* loaded) {

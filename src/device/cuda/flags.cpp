@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "base/page.hpp"
 #include "base/recycled.hpp"
 #include "device/cuda/check.hpp"
 #include "device/cuda/current.hpp"
@@ -10,7 +11,6 @@
 namespace tempi::device {
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
 constexpr int kPollsBetweenChecks = 4096;
 
 class FlagMark final : public Mark {
@@ -32,7 +32,7 @@ class FlagMark final : public Mark {
 
 Flags::Flags(const CudaDriver& driver, Life& life, CUstream stream) : driver_(driver), life_(life) {
   constexpr unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-  static_assert(kFlags * kApart * sizeof(std::uint32_t) <= kPageBytes);
+  static_assert(kFlags * kApart * sizeof(std::uint32_t) <= std::size_t{kPageBytes});
   const auto check_call = [&](CUresult result, const char* call) { device::check(driver_, result, call); };
   words_ = static_cast<std::uint32_t*>(allocate_host_pages(kPageBytes));
   check_call(driver_.cuMemHostRegister_v2(words_, kPageBytes, flags), "cuMemHostRegister");

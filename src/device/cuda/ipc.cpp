@@ -32,8 +32,6 @@ std::optional<SharedAllocation> ask(const CudaDriver& driver, const Location& lo
   return shared;
 }
 
-// The driver maps no allocation where the process has any mapping of a freed one, whoever made that: UCX, NCCL or
-// PyTorch.
 CUdeviceptr open(const CudaDriver& driver, const CUipcMemHandle& handle) {
   CUdeviceptr address = 0;
   const CUresult result = driver.cuIpcOpenMemHandle_v2(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
@@ -97,5 +95,7 @@ std::uintptr_t ipc_open(const CudaDriver& driver, const SharedAllocation& alloca
   std::memcpy(&handle, allocation.handle.data(), sizeof handle);
   return open(driver, handle);
 }
+
+void ipc_close(const CudaDriver& driver, std::uintptr_t address) noexcept { driver.cuIpcCloseMemHandle(address); }
 
 }  // namespace tempi::device

@@ -47,9 +47,8 @@ bool note_cancel_of_receive(Message& message) {
   const QueuePlace place = transfer.state ? state_of(transfer).queue_place : QueuePlace{};
   if (place.order == 0) return true;
   UndecidedReceivePtr undecided;
-  Matcher::with(place.comm, [&](Matcher& counts) {
-    undecided = counts.note_cancel(transfer.peer, transfer.tag, place.match_queue);
-  });
+  Matcher::with(place.comm,
+                [&](Matcher& counts) { undecided = counts.note_cancel(transfer.peer, transfer.tag, place.received); });
   const bool is_cancelled = PublishedReceive::revoke_from(place);
   if (is_cancelled && !message.undecided) message.undecided = std::move(undecided);
   else if (undecided) undecided->decide_nothing();
@@ -60,8 +59,7 @@ bool note_cancel_of_receive(Message& message) {
 bool note_cancel_of_library(const LibraryMessage& its) {
   if (its.is_send) end_claims(its.queue_place.comm);
   if (its.queue_place.order != 0)
-    Matcher::with(its.queue_place.comm,
-                  [&](Matcher& counts) { counts.note_unseen_cancel(its.queue_place.match_queue); });
+    Matcher::with(its.queue_place.comm, [&](Matcher& counts) { counts.note_unseen_cancel(its.queue_place.received); });
   return its.queue_place.order == 0 || PublishedReceive::revoke_from(its.queue_place);
 }
 

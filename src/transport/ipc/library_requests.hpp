@@ -27,13 +27,13 @@ class LibraryRequests {
  public:
   void note(Handle request, const LibraryMessage& message) noexcept {
     Entry& entry = entries_[place_of(request)];
-    const std::uint64_t match_queue =
-        reinterpret_cast<std::uintptr_t>(message.queue_place.match_queue) | std::uint64_t{message.is_send};
+    const std::uint64_t received =
+        reinterpret_cast<std::uintptr_t>(message.queue_place.received) | std::uint64_t{message.is_send};
     entry.comm.store(message.queue_place.comm, std::memory_order_relaxed);
-    entry.match_queue.store(match_queue, std::memory_order_relaxed);
+    entry.received.store(received, std::memory_order_relaxed);
     entry.order.store(message.queue_place.order, std::memory_order_relaxed);
     entry.request.store(key_of(request), std::memory_order_relaxed);
-    entry.sum.store(sum_of(key_of(request), message.queue_place.comm, match_queue, message.queue_place.order),
+    entry.sum.store(sum_of(key_of(request), message.queue_place.comm, received, message.queue_place.order),
                     std::memory_order_release);
   }
 
@@ -41,23 +41,22 @@ class LibraryRequests {
   std::optional<LibraryMessage> find(Handle request) const noexcept {
     const Entry& entry = entries_[place_of(request)];
     const std::uint64_t sum = entry.sum.load(std::memory_order_acquire), comm = entry.comm.load(),
-                        match_queue = entry.match_queue.load(), order = entry.order.load();
-    if (entry.request.load() != key_of(request) || sum_of(key_of(request), comm, match_queue, order) != sum) return {};
-    const auto address = static_cast<std::uintptr_t>(match_queue & ~std::uint64_t{1});
-    return LibraryMessage{(match_queue & 1) != 0, {comm, reinterpret_cast<Received*>(address), order}};
+                        received = entry.received.load(), order = entry.order.load();
+    if (entry.request.load() != key_of(request) || sum_of(key_of(request), comm, received, order) != sum) return {};
+    const auto address = static_cast<std::uintptr_t>(received & ~std::uint64_t{1});
+    return LibraryMessage{(received & 1) != 0, {comm, reinterpret_cast<Received*>(address), order}};
   }
 
  private:
   static constexpr std::size_t kEntries = 4096;
   struct Entry {
-    std::atomic<std::uint64_t> request{}, comm{}, match_queue{}, order{}, sum{};
+    std::atomic<std::uint64_t> request{}, comm{}, received{}, order{}, sum{};
   };
   static std::size_t place_of(Handle request) {
     return (static_cast<std::uint64_t>(key_of(request)) * 0x9e3779b97f4a7c15u) >> 52;
   }
-  static std::uint64_t sum_of(std::uint64_t request, std::uint64_t comm, std::uint64_t match_queue,
-                              std::uint64_t order) {
-    return request + 3 * comm + 5 * match_queue + 7 * order + 1;
+  static std::uint64_t sum_of(std::uint64_t request, std::uint64_t comm, std::uint64_t received, std::uint64_t order) {
+    return request + 3 * comm + 5 * received + 7 * order + 1;
   }
 
   std::array<Entry, kEntries> entries_{};

@@ -184,14 +184,14 @@ UndecidedReceivePtr Matcher::begin_undecided(int peer, int tag) {
   return may_publish() ? std::make_shared<UndecidedReceive>(open_, peer, tag, nullptr) : nullptr;
 }
 
-UndecidedReceivePtr Matcher::note_cancel(int peer, int tag, Received* match_queue) {
-  return may_publish() ? std::make_shared<UndecidedReceive>(open_, peer, tag, match_queue) : nullptr;
+UndecidedReceivePtr Matcher::note_cancel(int peer, int tag, Received* received) {
+  return may_publish() ? std::make_shared<UndecidedReceive>(open_, peer, tag, received) : nullptr;
 }
 
-void Matcher::note_unseen_cancel(Received* match_queue) {
+void Matcher::note_unseen_cancel(Received* received) {
   if (!may_publish()) return;
   const CallLock lock(open_->mutex);
-  match_queue->kind = Received::Kind::lost;
+  received->kind = Received::Kind::lost;
   count_call(Function::direct, Outcome::ended_for_tag, 0);
 }
 

@@ -10,9 +10,10 @@
 //               └──▶  ipc::MatchQueue: base, n_posted, slots ◀──┘     in the shared segment of the receiver
 //                     slots[(base + n) % kWindow] is the slot of the receive
 //
-// One match queue thus has three objects: Sent and Received are private counters of the two processes, ipc::MatchQueue
-// is the memory that both read. Members called match_queue point to the ipc::MatchQueue. There are two exceptions:
-// QueuePlace::match_queue, and the arguments of note_cancel and note_unseen_cancel, point to the Received.
+// One match queue thus has three objects: Sent and Received are private counters of the two
+// processes, ipc::MatchQueue is the memory that both read. Members called match_queue point to the
+// ipc::MatchQueue, members called received to the Received. find_match() is declared in
+// transport/ipc/published_receives.hpp.
 //
 // Example: rank 0 sends three messages with tag 7 to rank 1, and rank 1 posts three receives from rank 0 with tag 7,
 // which are the first on this communicator. Rank 1 publishes receives 1, 2 and 3 in one match queue. The third send of
@@ -98,9 +99,9 @@ struct Received {
 
 // The data of a receive that MPI_Cancel needs.
 struct QueuePlace {
-  std::uint64_t comm = 0;           // id of its Matcher; no later communicator gets it
-  Received* match_queue = nullptr;  // the counts, not the ipc::MatchQueue
-  std::uint64_t order = 0;          // 0: it is not counted
+  std::uint64_t comm = 0;        // id of its Matcher; no later communicator gets it
+  Received* received = nullptr;  // the counts of its match queue
+  std::uint64_t order = 0;       // 0: it is not counted
 };
 
 // The counts on one communicator. Any thread may call it. The first thread that sends is the only one whose sends are
@@ -132,8 +133,8 @@ class Matcher : public peer::Attachment {
   UndecidedReceivePtr note_matched_probe(int peer, int tag) { return begin_undecided(peer, tag); }
   // A receive of this match queue may be cancelled: it becomes undecided. note_unseen_cancel: TEMPI will not see the
   // completion of the receive, so no later receive of the match queue is published.
-  UndecidedReceivePtr note_cancel(int peer, int tag, Received* match_queue);
-  void note_unseen_cancel(Received* match_queue);
+  UndecidedReceivePtr note_cancel(int peer, int tag, Received* received);
+  void note_unseen_cancel(Received* received);
   void close_sends(Outcome why);
   void close_receives(Outcome why);
   void close(Outcome why);

@@ -107,7 +107,7 @@ void PublishedReceive::revoke_in(std::uint64_t allocation) noexcept {
 bool PublishedReceive::revoke_from(const QueuePlace& receive) noexcept {
   const auto is_behind = [&](const PublishedReceive& published_receive) {
     const QueuePlace& its = published_receive.posted_;
-    return its.comm == receive.comm && its.match_queue == receive.match_queue && its.order >= receive.order;
+    return its.comm == receive.comm && its.received == receive.received && its.order >= receive.order;
   };
   return revoke_if(is_behind).empty();
 }

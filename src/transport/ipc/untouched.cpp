@@ -45,7 +45,7 @@ Matcher::Place note_untouched_receive(const Envelope& envelope, bool is_persiste
 
 Noted noted_of(Matcher::Place&& place) {
   return {std::move(place.undecided), place.arrow, place.queue_place.comm, place.queue_place.order,
-          place.queue_place.match_queue};
+          place.queue_place.received};
 }
 
 QueuePlace place_of(const Noted& noted) { return {noted.comm, static_cast<Received*>(noted.queue), noted.order}; }
