@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tempi.arrays.element_types import datatype
     from tempi.arrays.float16 import operation
     from tempi.arrays.views import view
-    from tempi.enqueue import start_enqueue, wait_enqueue
+    from tempi.enqueue import start_enqueue, wait_enqueue, why_no_channel
     from tempi.halo.boundary import Face
     from tempi.halo.decomposition import Decomposition
     from tempi.halo.exchange import HaloExchange
@@ -53,6 +53,7 @@ __all__ = [
     "stream",
     "view",
     "wait_enqueue",
+    "why_no_channel",
 ]
 
 _NEED_MPI = {
@@ -65,6 +66,7 @@ _NEED_MPI = {
     "start_enqueue": "tempi.enqueue",
     "view": "tempi.arrays.views",
     "wait_enqueue": "tempi.enqueue",
+    "why_no_channel": "tempi.enqueue",
 }
 
 

@@ -22,12 +22,9 @@ class Enqueued:
 
     def __init__(self, requests: Sequence[MPI.Prequest]) -> None:
         for request in requests:
-            if not isinstance(request, MPI.Prequest):
-                raise TypeError(f"{request!r} is no persistent request: make it with Send_init or Recv_init")
+            _must_be_persistent(request)
         self._count = len(requests)
-        self._handles = b"".join(
-            ctypes.string_at(MPI._addressof(request), MPI._sizeof(request)) for request in requests
-        )
+        self._handles = b"".join(map(_handle, requests))
 
     def start(self, stream: int) -> None:
         """Start all requests on the stream with this CUDA handle."""
@@ -90,6 +87,41 @@ def wait_enqueue(requests: MPI.Prequest | Sequence[MPI.Prequest], stream: Any) -
     """
     _must_be_enabled()
     Enqueued(_all_of(requests)).wait(handle_of(stream))
+
+
+def why_no_channel(request: MPI.Prequest) -> str:
+    """Tell why the enqueued exchanges of a request have no channel.
+
+    Parameters
+    ----------
+    request : mpi4py.MPI.Prequest
+        It has been started on a stream, and `wait_enqueue` has returned.
+
+    Returns
+    -------
+    str
+        The reason, or an empty string: a channel carries out the exchanges. Of a collective operation, the
+        reason of the first message without a channel.
+
+    Raises
+    ------
+    TypeError
+        If it is no persistent request.
+    RuntimeError
+        If TEMPI does not receive the MPI calls of this process.
+    """
+    _must_be_enabled()
+    _must_be_persistent(request)
+    return library().why_no_channel(_handle(request)) or ""
+
+
+def _handle(request: MPI.Request) -> bytes:
+    return ctypes.string_at(MPI._addressof(request), MPI._sizeof(request))
+
+
+def _must_be_persistent(request: object) -> None:
+    if not isinstance(request, MPI.Prequest):
+        raise TypeError(f"{request!r} is no persistent request: make it with Send_init or Recv_init")
 
 
 def _all_of(requests: MPI.Prequest | Sequence[MPI.Prequest]) -> Sequence[MPI.Prequest]:

@@ -11,6 +11,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import cupy
@@ -18,8 +19,11 @@ import numpy as np
 from cupy.cuda import nccl
 from mpi4py import MPI
 
+from tempi.enqueue import Enqueued
+
 SIZES = [8, 8 << 10, 1 << 20, 8 << 20, 64 << 20, 256 << 20]  # bytes
 SECONDS, LEAST_ROUNDS, MOST_ROUNDS = 0.15, 5, 400
+N_QUEUED = 20  # calls, before one synchronisation of the stream
 OPERATIONS = ("Allreduce", "Reduce_scatter_block", "Reduce", "Bcast", "Scatter", "Gather")
 IN_BLOCKS = ("Reduce_scatter_block", "Scatter", "Gather")  # a block for each rank
 
@@ -69,8 +73,18 @@ class Buffers:
 
         return call
 
-    def by_nccl(self, operation: str, comm: Any) -> Call:
-        stream = cupy.cuda.Stream(non_blocking=True)
+    def enqueued(self, operation: str, stream: Any) -> Call:
+        """Throws NotImplementedError if this MPI has no persistent collective operations."""
+        request = getattr(COMM, f"{operation}_init")(*self.arguments(operation))
+        requests = Enqueued([request])
+
+        def call() -> None:
+            requests.start(stream.ptr)
+            requests.wait(stream.ptr)
+
+        return call
+
+    def by_nccl(self, operation: str, comm: Any, stream: Any) -> Call:
         sent, received = self.sent.data.ptr, self.received.data.ptr
         queue: dict[str, Call] = {
             "Allreduce": lambda: comm.allReduce(
@@ -87,11 +101,7 @@ class Buffers:
             "Gather": lambda: self._gather_by_nccl(comm, stream.ptr),
         }
 
-        def call() -> None:
-            queue[operation]()
-            stream.synchronize()
-
-        return call
+        return queue[operation]
 
     def _scatter_by_nccl(self, comm: Any, stream: int) -> None:
         nccl.groupStart()
@@ -150,6 +160,43 @@ def median_us(call: Call) -> float:
     return 1e6 * float(np.median(COMM.allreduce(times, np.maximum)))
 
 
+@dataclass
+class Way:
+    """`call` makes `n` calls, which are complete when it returns."""
+
+    name: str
+    call: Call
+    n: int = 1
+
+    @classmethod
+    def queued(cls, name: str, queue: Call, stream: Any) -> Way:
+        """N_QUEUED calls, and one synchronisation."""
+
+        def call() -> None:
+            for _ in range(N_QUEUED):
+                queue()
+            stream.synchronize()
+
+        return cls(name, call, N_QUEUED)
+
+    @classmethod
+    def in_graph(cls, name: str, queue: Call, stream: Any) -> Way:
+        """The same in a CUDA graph."""
+        queue()
+        stream.synchronize()
+        with stream:
+            stream.begin_capture()
+            for _ in range(N_QUEUED):
+                queue()
+            graph = stream.end_capture()
+
+        def call() -> None:
+            graph.launch(stream)
+            stream.synchronize()
+
+        return cls(name, call, N_QUEUED)
+
+
 def nccl_comm() -> Any:
     """None where CuPy has no NCCL, or ranks share a GPU."""
     n_gpus = cupy.cuda.runtime.getDeviceCount()
@@ -158,13 +205,28 @@ def nccl_comm() -> Any:
     return nccl.NcclCommunicator(SIZE, COMM.bcast(nccl.get_unique_id()), RANK)
 
 
-def ways(buffers: Buffers, operation: str, comm: Any) -> Iterator[tuple[str, Call]]:
-    yield "MPI", buffers.by_mpi(operation)
-    yield "MPI, nonblocking", buffers.nonblocking(operation)
+def ways(buffers: Buffers, operation: str, comm: Any) -> Iterator[Way]:
+    stream = cupy.cuda.Stream(non_blocking=True)
+    yield Way("MPI", buffers.by_mpi(operation))
+    yield Way("MPI, nonblocking", buffers.nonblocking(operation))
     with contextlib.suppress(NotImplementedError):
-        yield "MPI, persistent", buffers.persistent(operation)
+        yield Way("MPI, persistent", buffers.persistent(operation))
+        yield from in_stream("MPI, enqueued", buffers.enqueued(operation, stream), stream)
     if comm is not None:
-        yield "NCCL", buffers.by_nccl(operation, comm)
+        queue = buffers.by_nccl(operation, comm, stream)
+
+        def call() -> None:
+            queue()
+            stream.synchronize()
+
+        yield Way("NCCL", call)
+        yield from in_stream("NCCL, queued", queue, stream)
+
+
+def in_stream(name: str, queue: Call, stream: Any) -> Iterator[Way]:
+    """On the stream, and in a graph."""
+    yield Way.queued(name, queue, stream)
+    yield Way.in_graph(f"{name}, graph", queue, stream)
 
 
 def main() -> None:
@@ -175,11 +237,11 @@ def main() -> None:
         for operation in OPERATIONS:
             if operation in IN_BLOCKS and buffers.block == 0:
                 continue
-            for way, call in ways(buffers, operation, comm):
-                right = COMM.allreduce(buffers.is_right(operation, call), MPI.LAND)
-                us = median_us(call)
+            for way in ways(buffers, operation, comm):
+                right = COMM.allreduce(buffers.is_right(operation, way.call), MPI.LAND)
+                us = median_us(way.call) / way.n
                 if RANK == 0:
-                    print(f"{operation};{n_bytes};{way};{us:.2f};{right}", flush=True)
+                    print(f"{operation};{n_bytes};{way.name};{us:.2f};{right}", flush=True)
 
 
 if __name__ == "__main__":

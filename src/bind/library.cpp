@@ -290,6 +290,11 @@ void bind_library(py::module_& module) {
       .def("order_after_array", order_after_array, py::arg("address"), py::arg("stream"))
       .def("start_enqueue", [](const Library& self, const py::bytes& requests, int count,
                                Address stream) { return enqueue(self.table().start_enqueue, requests, count, stream); })
+      .def("why_no_channel",
+           [](const Library& self, std::string request) -> std::optional<std::string> {
+             char* const why = self.table().why_no_channel(request.data());
+             return why != nullptr ? std::optional(taken(why)) : std::nullopt;
+           })
       .def("wait_enqueue", [](const Library& self, const py::bytes& requests, int count, Address stream) {
         return enqueue(self.table().wait_enqueue, requests, count, stream);
       });

@@ -272,6 +272,7 @@ constexpr tempi_api_table kTable = {
     order,
     start_enqueue,
     wait_enqueue,
+    why_no_channel,
     note_float16_type,
     note_float16_operation,
     device::fake_stream_create,

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 12
+#define TEMPI_API_VERSION 13
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -119,6 +119,9 @@ typedef struct tempi_api_table {
   /* As TEMPI_Startall_enqueue and TEMPI_Waitall_enqueue of include/tempi.h. */
   int (*start_enqueue)(int count, void* requests, void* stream);
   int (*wait_enqueue)(int count, void* requests, void* stream);
+  /* Why a persistent request of the program (a pointer to it) has no channel; "": it has one. From malloc; null: TEMPI
+   * does not receive the MPI calls. */
+  char* (*why_no_channel)(const void* request);
   /* A datatype or an operation of 16-bit floats, which kernels may reduce. The caller must not free
    * it. `scalar`: "float16" or "bfloat16"; `name`: "SUM", "PROD", "MIN" or "MAX". */
   void (*note_float16_type)(const char* scalar, uint64_t datatype);

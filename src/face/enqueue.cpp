@@ -2,8 +2,11 @@
 #include "face/enqueue.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "call/call_forms.hpp"
 #include "mpi/active.hpp"
 #include "mpi/inside.hpp"
@@ -36,6 +39,17 @@ int start_enqueue(int count, void* requests, void* stream) {
 
 int wait_enqueue(int count, void* requests, void* stream) {
   return entered([&] { return message::wait_enqueue(real_pmpi(), count, requests, stream); });
+}
+
+char* why_no_channel(const void* request) {
+  if (!active() || message::is_switched_off()) return nullptr;
+  std::string why;
+  try {
+    why = message::why_no_channel(load_handle(request));
+  } catch (...) {
+    why = caught_error().what();
+  }
+  return strdup(why.c_str());
 }
 
 int start_fortran_enqueue(int count, const int* requests, void* stream) {

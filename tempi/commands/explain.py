@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tempi.check.channels import print_channels
 from tempi.commands.prediction import count_for, predictions, print_prediction
 from tempi.cuda.gpus import gpus
 from tempi.explanation import MOST_COUNT, ExplainError, explain
@@ -51,10 +52,21 @@ def evaluate(expression: str) -> MPI.Datatype:
     type=click.Choice([*LOCALITIES, "same_node"]),
     help="Predict the time of a message to a receiver at this location.",
 )
+@click.option(
+    "--channel",
+    is_flag=True,
+    help="In each rank of a job: exchange such messages on a stream, and print which have a channel.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--profile", type=click.Path(path_type=Path), help="Predict with this profile (.json or .fit).")
 def main(
-    expression: str, count: int, n_bytes: int | None, peer: str | None, as_json: bool, profile: Path | None
+    expression: str,
+    count: int,
+    n_bytes: int | None,
+    peer: str | None,
+    channel: bool,
+    as_json: bool,
+    profile: Path | None,
 ) -> None:
     """Show how TEMPI handles a datatype.
 
@@ -65,6 +77,9 @@ def main(
     """
     datatype = evaluate(expression)
     n_elements = count if n_bytes is None else count_for(datatype, n_bytes)
+    if channel:
+        print_channels(datatype, n_elements)
+        return
     gpus()  # begins to use CUDA, as the program would, to show the launches of this GPU
     try:
         transfer = explain(datatype, n_elements)
