@@ -29,8 +29,8 @@ typedef struct CUstream_st* cudaStream_t; /* as in CUDA's headers */
 #define TEMPI_ERR_NOT_LOADED (-1)
 
 /* Orders all MPI calls of the calling thread on GPU memory in `stream`, until the next TEMPI_Set_stream of the thread.
- * Destroy a stream only after another one, or none, has been set. Returns MPI_SUCCESS (0), an MPI error code if it is
- * not a stream of CUDA, or TEMPI_ERR_NOT_LOADED. */
+ * Destroy a stream only after another one, or none, has been set. Returns MPI_SUCCESS (0), an MPI error code if
+ * `stream` is not a stream of CUDA, or TEMPI_ERR_NOT_LOADED. */
 static inline int TEMPI_Set_stream(cudaStream_t stream) {
   int (*set_stream)(cudaStream_t);
   *(void**)&set_stream = dlsym((void*)0, "TEMPI_Set_stream");

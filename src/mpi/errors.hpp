@@ -12,8 +12,8 @@ int raise(Handle comm, const Error& error) noexcept;
 int raise(Handle comm, int code) noexcept;
 
 // The result of a function that the loaded library lacks, because it is an older library of this ABI. Python programs
-// assume that a function exists if libtempi.so exports it. For this code (its PyMPI_ERR_UNAVAILABLE), mpi4py raises
-// NotImplementedError, as it does without TEMPI.
+// assume that a function exists if libtempi.so exports it. mpi4py calls this code PyMPI_ERR_UNAVAILABLE, and raises
+// NotImplementedError for it, as it does without TEMPI.
 inline constexpr int kFunctionIsMissing = -1431655766;
 
 // Logs the error and returns its MPI error code.

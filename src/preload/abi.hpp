@@ -1,4 +1,4 @@
-// The chooser: the libtempi.so that is preloaded whatever the MPI. It loads the shim of the program's MPI library.
+// The chooser: the libtempi.so that works with any MPI library. It loads the shim of the program's MPI library.
 //   lib/libtempi.so            the chooser
 //   lib/openmpi/libtempi.so    the shims, each in a folder named after its ABI
 //

@@ -21,8 +21,8 @@ inline bool is_without_gpu() noexcept {
   return is_last_library(without_gpu_since.load(std::memory_order_acquire)) && !may_use_wrong_types();
 }
 
-// True for a message in host memory that is contiguous, or that an earlier message with this datatype and count passed
-// to the library.
+// True for a message in host memory in two cases: it is contiguous, or TEMPI has passed an earlier message with this
+// datatype and count to the library.
 inline bool is_for_library(const KnownType& type, Count count, int peer, Handle comm) noexcept {
   if (type.is_dense) return true;
   if (!peer::knows(comm)) return false;
