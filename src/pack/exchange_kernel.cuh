@@ -40,8 +40,8 @@ __device__ __forceinline__ bool is_signalled(const ExchangeEnd& end) {
   return acquire(&end.own->signal) > end.own->count;
 }
 
-// ---- timed ends. kIsTimed: the kernel may have some. The functions that change words are not inlined, because the code
-// of the other ends needs the registers.
+// ---- timed ends. kIsTimed: the kernel may have some. break_end, may_write and withdraw are not inlined, because
+// the code of ends that are not timed needs the registers.
 
 __device__ __forceinline__ std::uint64_t now_ns() {
   std::uint64_t now;

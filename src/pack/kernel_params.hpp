@@ -86,8 +86,9 @@ static_assert(sizeof(AlignedBoxes) == sizeof(ManyBoxes));
 static_assert(std::has_unique_object_representations_v<OneBox> && std::has_unique_object_representations_v<FewBoxes> &&
               std::has_unique_object_representations_v<ManyBoxes>);
 
-// Words per thread: one in small moves, which spread over as many threads as there are words. In large moves
-// narrow words need several loads in flight, and wide ones need threads close together in memory.
+// Words per thread: one in small moves, which spread over as many threads as there are words. In large moves, a thread
+// has several narrow words, so that several of its loads are in flight. It has few wide words, so that the running
+// threads access addresses close to each other.
 enum class Depth : std::uint8_t {
   x1 = 1,
   x2 = 2,

@@ -153,8 +153,8 @@ TEMPI_DEVICE void reduce_units(const Reduction& of, Run run, Tile tile, const Me
   });
 }
 
-// The number of inputs whose loads are in flight together, because the memory of other GPUs is a
-// microsecond away. It is smaller for short scalars and short units, to keep the code small.
+// The number of inputs whose loads are in flight together. They overlap, because a load from the memory of another GPU
+// takes a microsecond. The number is smaller for short scalars and short units, to keep the code small.
 template <class Unit>
 inline constexpr std::uint32_t kInputsAtOnce = sizeof(Unit) == kWideUnitBytes && Unit::kScalars <= 4 ? 4 : 1;
 

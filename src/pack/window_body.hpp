@@ -184,7 +184,7 @@ TEMPI_DEVICE void store_words(const OneWindowed& list, const TileWords& words, T
                               const Memory& memory) {
   const Windows& windows = list.windows;
   const std::uint32_t n = words.count(), stride = windows.strides[0];
-  std::uint32_t wraps[kDims - 1];  // step from a dim's end to the first word of the next position outside
+  std::uint32_t wraps[kDims - 1];  // bytes from the end of a dim to the next position in dim d + 1
   TEMPI_UNROLL
   for (int d = 0; d + 1 < kDims; ++d) {
     const std::uint32_t wrap = windows.strides[d + 1] - list.box.dims[d].count * windows.strides[d];

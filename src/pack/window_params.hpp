@@ -29,7 +29,7 @@ inline constexpr std::uint32_t kChunkBytes = 16;       // bytes that a thread re
 inline constexpr std::uint32_t kUnitBytes = 8;         // bytes that a thread stores at a time
 inline constexpr std::uint32_t kMostTileBytes = 8192;  // of the packed side, when packing
 
-// Bytes of windows that a tile unpacks into, about: those of all tiles at work fit the L2 cache.
+// The approximate size of the windows that a tile unpacks into. The windows of all running tiles fit the L2 cache.
 inline constexpr std::uint32_t kUnpackedTileBytes = 6 << 10;
 
 // A gather writes a dense destination, a scatter reads a dense source.

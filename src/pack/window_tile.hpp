@@ -17,7 +17,7 @@ struct Offsets {
 // Position of a word or a window of a run.
 struct Spot {
   std::int64_t offset;  // bytes on the typed side, from the run's first word
-  std::uint32_t place;  // the same by the windows' strides
+  std::uint32_t place;  // bytes from the run's first word, computed with Windows::strides
 };
 
 template <Form kForm>
@@ -85,7 +85,7 @@ struct TileWords {
   TEMPI_DEVICE std::uint32_t count() const { return end - first; }
 };
 
-// Tiles begin where the packed side has a multiple of 32 bytes, but for the first.
+// Tiles, except the first, begin where the address on the packed side is a multiple of 32 bytes.
 template <Form kForm, std::uint32_t kWordBytes>
 TEMPI_DEVICE TileWords words_of_tile(const OneWindowed& list, std::uint32_t tile) {
   const Windows& windows = list.windows;
