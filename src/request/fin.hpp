@@ -31,8 +31,8 @@ class EarlyFins {
   bool send(const MessagePtr& message) noexcept;
   // Ends those whose kernels have ended, in their order. `waits`: for all kernels.
   void end(bool waits) noexcept;
-  // Waits for the kernels of those to other processes. Their receivers may be waiting, and the library does not look at
-  // our kernels while it waits for them.
+  // Waits for the kernels of the sends to other processes. The receivers may be waiting for these kernels. The library
+  // does not check kernels of TEMPI while the program waits in the library.
   void end_to_others() noexcept;
 
  private:

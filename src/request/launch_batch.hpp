@@ -30,7 +30,8 @@ class LaunchBatch {
   bool may_wait() const {
     return expects_several() && !ends_late_ && (!enough_since_ || Clock::now() - *enough_since_ < kLongest);
   }
-  // Called after each direct send. Records the time of the last direct send once they suffice for a launch.
+  // Called after each direct send. `is_enough`: the queued sends fill a launch. From then on, the time of the last
+  // direct send is recorded.
   void note_direct(bool is_enough) {
     if (!enough_since_ && !is_enough) return;
     last_direct_ = Clock::now();

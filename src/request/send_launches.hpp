@@ -14,7 +14,7 @@ class SendLaunches {
   LaunchBatch& batch() { return batch_; }
   const LaunchBatch& batch() const { return batch_; }
 
-  // Sends that are held only queue, so that they share launches.
+  // From now on, sends are held: they queue and do not start, so that they share launches.
   void hold() {
     if (n_holds_++ == 0) held_bytes_ = 0;
   }

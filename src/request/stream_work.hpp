@@ -13,7 +13,7 @@ struct StreamWork {
   bool (*advance)() noexcept;                             // by the thread; true: a step was made
   bool (*is_left)() noexcept;                             // for the thread
   bool (*is_queued)() noexcept;                           // a stream has such an exchange, or will soon reach it
-  std::optional<int> (*take_freed)(Handle req) noexcept;  // the program frees it. A code: the caller only returns it
+  std::optional<int> (*take_freed)(Handle req) noexcept;  // the program frees `req`. A code: return it, do nothing else
   void (*finish)() noexcept;                              // MPI ends: returns when nothing is queued
   void (*end)() noexcept;                                 // the thread has ended: no stream waits any longer
 };

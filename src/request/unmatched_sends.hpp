@@ -67,7 +67,8 @@ class UnmatchedSends {
 
     bool are_worth_it();
   };
-  // One place in a table of match queues whose receives were not published; it has the last match queue of this place.
+  // An entry of a hash table of match queues whose receives were not published. Each entry holds one match queue: a new
+  // match queue replaces an older one with the same hash.
   struct Unpublished {
     Receiver receiver{};
     Waits waits{};

@@ -37,8 +37,8 @@ struct ChannelEntry {
   std::int32_t n_partitions = 0;
   std::uint32_t arrivals = 0;            // of a receive that has paired the send: first word in Segment::arrivals
   std::atomic<std::uint64_t> started{};  // of a receive: bits of a StartedRound
-  // Of a send; 0: none. From round `announced` on, rounds are puts. From round `demanded` on, the
-  // send demands the library again.
+  // Of a send; 0: none. From round `announced` on, rounds are puts. From round `demanded` on, the send
+  // demands that the library carries the rounds again.
   std::atomic<std::uint32_t> announced{}, demanded{};
 
   static PairState state_in(std::uint64_t word) { return static_cast<PairState>(word & 3); }

@@ -14,8 +14,8 @@ int open_endpoint(const std::string& job, int rank);
 
 // The process behind the socket of a rank; 0: there is none, or it is another user's.
 pid_t find_process(const std::string& job, int rank);
-// Files of shared segments that a process holds open now, for the caller to close: its own, and perhaps some of others
-// that it is looking into. None: this user may not open its files.
+// Opens the files of shared segments that a process has open now: its own, and perhaps those of other processes that it
+// is searching. The caller must close them. None: this user may not open the files of the process.
 std::vector<int> find_files(pid_t process);
 
 }  // namespace tempi::ipc

@@ -85,7 +85,7 @@ inline constexpr std::size_t kMatchQueues = 1024, kSlots = 512, kBoxes = 1 << 14
 inline constexpr std::size_t kWindow = 16;  // published receives of one match queue at a time
 inline constexpr std::size_t kMostMatchQueues = kMatchQueues * 3 / 4;  // else looking for a match queue takes long
 inline constexpr std::size_t kMostUnpublished =
-    kMatchQueues / 4;                         // match queues in use when only receives that are published get one
+    kMatchQueues / 4;                         // from so many match queues on, only published receives get a new one
 inline constexpr std::int32_t kAllTags = -1;  // of a match queue
 inline constexpr std::uint64_t kEnded = ~std::uint64_t{0};
 inline constexpr std::uint64_t kMostNumber =
@@ -233,7 +233,8 @@ struct Segment {
   // them, so they begin at a page.
   alignas(kPageBytes) Arrivals arrivals{};
   FreedMemory freed{};  // memory that its process has exported, and that the program has freed
-  // Mappings of its process's memory in other processes, which count them, by the allocation's id.
+  // The number of mappings of each allocation of its process in other processes, by the allocation's id. The other
+  // processes change it.
   mutable std::array<std::atomic<std::uint32_t>, kImports> imports{};
 
   std::atomic<std::uint32_t>& imports_of(std::uint64_t id) const { return imports[id % kImports]; }

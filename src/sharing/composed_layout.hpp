@@ -36,13 +36,13 @@ PublishedLayoutPtr published_layout(const BufferLayout& layout, const pack::End&
 
 datatype::Boxes boxes_of(const ipc::Segment& there, const ipc::Slot& slot);
 
-// A receiver's buffer that lies in several allocations, each of which has its own mapping in this process. Empty: the
-// buffer lies in one allocation.
+// An allocation of the receiver, and its mapping in this process.
 struct Moved {
-  std::uint64_t begin, end;  // an allocation, in the receiver's process
-  std::uint64_t here;        // the address of its first byte
+  std::uint64_t begin, end;  // the allocation, in the receiver's process
+  std::uint64_t here;        // the address of its first byte in this process
   bool operator==(const Moved&) const = default;
 };
+// A receiver's buffer. If it lies in several allocations, `allocations` has all of them, otherwise none.
 struct MovedBuffer {
   std::uint64_t address = 0;  // in the receiver's process
   std::vector<Moved> allocations{};
