@@ -47,7 +47,8 @@ struct PartitionRun {
 // from 1. The library carries the first rounds. When the sender starts one of them, it can announce
 // a later round. The announced round and all later rounds are puts. The receiver has completed the
 // earlier round when it starts the announced round. Therefore, it knows the announcement at this
-// start. One thread at a time uses the object.
+// start. An end that cannot take part in a round of puts demands the library: the library then
+// carries this round and all later rounds. One thread at a time uses the object.
 class PartitionedEnd {
  public:
   virtual ~PartitionedEnd() = default;
@@ -65,7 +66,7 @@ class PartitionedReceive : public PartitionedEnd {
   };
   virtual int n_sent() const noexcept = 0;                     // partitions of the sender
   virtual std::uint32_t announced_round() const noexcept = 0;  // 0: none
-  // `is_by_library`: this end demands the library for a round of puts.
+  // `is_by_library`: this end demands the library, although the round is one of puts.
   virtual void report_start(std::uint32_t round, bool is_by_library) noexcept = 0;
   // After report_start(). "By library": the sender demands the library.
   virtual Arrived next_arrived() noexcept = 0;

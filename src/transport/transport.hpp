@@ -211,8 +211,8 @@ struct Transport {
   // Called instead if only the library handles the request. It counts in the pairing.
   void (*skip_partitioned)(Handle comm, int peer, int tag, bool is_send) noexcept;
 
-  // The answer tells if the process of the only peer has ended, or if a GPU of it has failed. `message` is null if
-  // only the library handles the request.
+  // For a persistent request with one peer: the answer tells if the peer's process has ended, or if a GPU of that
+  // process has failed. `message` is null if only the library handles the request.
   pack::Loss (*loss_of_peer)(const Message* message, Handle request) noexcept;
   // True: a persistent request that only the library handles is a send; false: a receive. Empty: it is not known.
   std::optional<bool> (*is_send)(Handle request) noexcept;

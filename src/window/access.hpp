@@ -20,7 +20,8 @@ struct Target {
   Handle type;
 };
 
-// Nothing: the library carries out the access. Its part is in host memory, or TEMPI has no window for the handle.
+// Nothing: the library carries out the access, because the part of the target is in host memory, or because TEMPI has
+// no window for the handle.
 std::optional<int> access(const collective::Call& call, const collective::Ends& origin, const Target& target,
                           Handle operation) noexcept;
 

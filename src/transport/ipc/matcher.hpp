@@ -22,7 +22,8 @@
 // Glossary
 //   sequence number  the position of a send in its match queue: "the n-th message of this communicator, peer and tag",
 //                    or of all tags
-//   base             numbers of a match queue begin after it: it may have belonged to another communicator before
+//   base             the number before the first one of a match queue. It is not 0 if another communicator has used the
+//                    memory of the match queue before
 //   order            the position of a receive among all receives that were posted in its match queue, including
 //                    cancelled ones
 //   closed           no send of this communicator claims a receive (sends are closed), or no receive is published
