@@ -11,16 +11,19 @@
 //     waits until its signal > its count           signal = reached
 //     count = count + 1
 //
-// The CPU carries out the first exchange of each request. It allocates the memory and loads the kernels that the later
-// exchanges use: the driver may wait for all kernels to do so, and the kernel waits for the thread.
+// The CPU carries out the first exchange of each request. This exchange allocates the memory and loads the kernels that
+// the later exchanges use. The thread must not do this: the driver may first wait until all kernels have ended, and the
+// kernel of the exchange waits for the thread.
 //
 // Invariants
 //   Between the exchanges that the thread carries out, it does not touch their requests.
 //   A request is lost if its peer has ended, if a GPU of one of the two processes has failed, or if
 //   its exchange has lasted TEMPI_STREAM_TIMEOUT. A lost request is never started again. In the
 //   last two cases, the thread cancels a receive before it is lost, so that nothing is written into
-//   its buffer. A collective operation cannot be cancelled, so its exchanges have no time limit.
-//   A stream does not wait for ever: each error ends the part of a request in an exchange, and so does MPI_Finalize.
+//   its buffer. A collective operation without rounds (request/stream_rounds.hpp) cannot be
+//   cancelled, so its exchanges have no time limit.
+//   A stream does not wait for ever: an error of a request ends the wait for this request, and MPI_Finalize ends all
+//   waits.
 //   MPI_Finalize does not wait for ever, either: if a kernel of the stream has failed, the thread ends its exchanges.
 #pragma once
 
