@@ -66,7 +66,7 @@ kind has the number 1.
 | `copy:N` | the N-th copy fails |
 | `finish:N` | the N-th wait for the end of queued work fails |
 | `query:N` | the N-th query whether queued work is complete fails |
-| `write:N` | the N-th write of the word that tells a receiver that a partition is complete fails |
+| `write:N` | the N-th write of a completion flag of a partition fails |
 | `map:N` | the N-th import of memory of another process fails |
 | `unmap:N` | the N-th end of an import takes two seconds |
 | `share:N` | the N-th request for a handle of GPU memory returns no handle, so other processes cannot \

@@ -65,9 +65,10 @@ def wait_enqueue(requests: MPI.Prequest | Sequence[MPI.Prequest], stream: Any) -
     """Complete requests that `start_enqueue` has started on a CUDA stream.
 
     The call carries out all exchanges that were started on the stream. One kernel in the stream carries out
-    the requests that have a channel (docs/streams.md). It can be captured into a graph. For all other
-    requests, the CPU waits for the stream and for the messages. If nothing was started on the stream, the
-    call only reports errors of earlier exchanges of the requests.
+    the requests that have a channel (docs/streams.md). It can be captured into a graph. By default, the CPU
+    waits for the stream and for the messages of all other requests. With `TEMPI_PROGRESS=thread`, a thread of
+    TEMPI carries out most of their exchanges. If nothing was started on the stream, the call only reports
+    errors of earlier exchanges of the requests.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def wait_enqueue(requests: MPI.Prequest | Sequence[MPI.Prequest], stream: Any) -
         If TEMPI does not receive the MPI calls of this process.
     mpi4py.MPI.Exception
         If the process at the other end has ended or is late (`TEMPI_STREAM_TIMEOUT`), if the stream is being
-        captured and a request has no channel, or if CUDA or the MPI library reports an error.
+        captured and the CPU must wait, or if CUDA or the MPI library reports an error.
     """
     _must_be_enabled()
     Enqueued(_all_of(requests)).wait(handle_of(stream))

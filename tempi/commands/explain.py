@@ -55,7 +55,8 @@ def evaluate(expression: str) -> MPI.Datatype:
 @click.option(
     "--channel",
     is_flag=True,
-    help="In each rank of a job: exchange such messages on a stream, and print which have a channel.",
+    help="Exchange messages of this datatype between the ranks of a job on a stream, and print which of the "
+    "messages have a channel (docs/streams.md). Use it as: tempi run -- mpirun -n 2 tempi explain ...",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--profile", type=click.Path(path_type=Path), help="Predict with this profile (.json or .fit).")
