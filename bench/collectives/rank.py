@@ -39,6 +39,7 @@ class Buffers:
         self.n, self.numbers = n, np.arange(n) % 100
         self.sent = cupy.asarray(self.numbers + RANK, "f8")
         self.received = cupy.zeros(n, "f8")
+        self.requests: list[MPI.Prequest] = []
 
     @property
     def block(self) -> int:
@@ -65,7 +66,7 @@ class Buffers:
 
     def persistent(self, operation: str) -> Call:
         """Throws NotImplementedError if this MPI has no persistent collective operations."""
-        request = getattr(COMM, f"{operation}_init")(*self.arguments(operation))
+        request = self._persistent(operation)
 
         def call() -> None:
             request.Start()
@@ -75,14 +76,21 @@ class Buffers:
 
     def enqueued(self, operation: str, stream: Any) -> Call:
         """Throws NotImplementedError if this MPI has no persistent collective operations."""
-        request = getattr(COMM, f"{operation}_init")(*self.arguments(operation))
-        requests = Enqueued([request])
+        requests = Enqueued([self._persistent(operation)])
 
         def call() -> None:
             requests.start(stream.ptr)
             requests.wait(stream.ptr)
 
         return call
+
+    def _persistent(self, operation: str) -> MPI.Prequest:
+        self.requests.append(getattr(COMM, f"{operation}_init")(*self.arguments(operation)))
+        return self.requests[-1]
+
+    def free_requests(self) -> None:
+        while self.requests:
+            self.requests.pop().Free()
 
     def by_nccl(self, operation: str, comm: Any, stream: Any) -> Call:
         sent, received = self.sent.data.ptr, self.received.data.ptr
@@ -242,6 +250,7 @@ def main() -> None:
                 us = median_us(way.call) / way.n
                 if RANK == 0:
                     print(f"{operation};{n_bytes};{way.name};{us:.2f};{right}", flush=True)
+            buffers.free_requests()
 
 
 if __name__ == "__main__":

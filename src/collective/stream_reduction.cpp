@@ -188,14 +188,14 @@ bool StreamReduction::has_buffers() const {
   return device_->exists(input_at_) && (!has_output_ || device_->exists(output_at_));
 }
 
-void StreamReduction::queue_kernels(std::size_t round, const device::Scope& stream, const device::ProgramStream& own) {
+void StreamReduction::queue_kernels(std::size_t round, const device::Scope& stream, device::StreamHandle handle) {
   const bool is_captured = stream.is_capturing();
   const bool is_copy_to_itself = reduction_.n_inputs == 1 && reduction_.inputs[0] == reduction_.outputs[0];
   if (is_captured) is_in_graph_ = true;
-  else if (round == 0 && last_use_ && last_ != own.handle) stream.wait_for(*last_use_);
+  else if (round == 0 && last_use_ && last_ != handle) stream.wait_for(*last_use_);
   if (round == 1 && reduction_.count > 0 && !is_copy_to_itself) pack::launch_reduction(stream, scalar_, reduction_);
   if (round < rounds_.size() || is_captured) return;
-  last_ = own.handle;
+  last_ = handle;
   last_use_ = stream.mark();
 }
 

@@ -70,7 +70,7 @@ class StreamReduction final : public message::StreamRounds {
   std::vector<Handle> requests(std::size_t round) const override {
     return round < rounds_.size() ? rounds_[round]->requests(0) : std::vector<Handle>{};
   }
-  void queue_kernels(std::size_t round, const device::Scope& stream, const device::ProgramStream& own) override;
+  void queue_kernels(std::size_t round, const device::Scope& stream, device::StreamHandle handle) override;
   // False: the program has freed a buffer.
   bool has_buffers() const;
 

@@ -23,8 +23,8 @@ class StreamRounds {
   virtual device::Context context() const = 0;
   // TEMPI manages them. They exist as long as the object.
   virtual std::vector<Handle> requests(std::size_t round) const = 0;
-  // Queues the kernels before the exchange of a round. `stream` is entered, and is the program's stream `own`.
-  virtual void queue_kernels(std::size_t round, const device::Scope& stream, const device::ProgramStream& own) = 0;
+  // Queues the kernels before the exchange of a round. `stream` is entered, and is the program's stream `handle`.
+  virtual void queue_kernels(std::size_t round, const device::Scope& stream, device::StreamHandle handle) = 0;
 };
 
 }  // namespace tempi::message

@@ -22,7 +22,8 @@ inline std::atomic<const StreamWork*> stream_work{nullptr};
 
 // Gives up the exchanges that neither a stream nor a graph uses, and their mappings of memory of other processes: new
 // memory may lie where they are. Null: there have been no exchanges.
-inline std::atomic<void (*)() noexcept> drop_stream_exchanges{nullptr};
+using DropExchanges = void (*)() noexcept;
+inline std::atomic<DropExchanges> drop_stream_exchanges{nullptr};
 inline void drop_ended_stream_exchanges() noexcept {
   if (auto* const drop = drop_stream_exchanges.load(std::memory_order_acquire)) drop();
 }

@@ -77,29 +77,13 @@ void log_ordinary(const AllStarted& all, const std::string& why_cpu) {
   for (const Started& one : all) log(LogLevel::info, "an enqueued request has no channel: " + why_ordinary(one) + way);
 }
 
-device::MarkPtr mark_in(device::Device& device, device::Context context, const device::ProgramStream& stream) {
-  return device::Scope(device, context, stream).mark();
-}
-
-// The kernels of an end run one after the other: those of another stream first.
-void come_after_other_streams(const device::Scope& stream, const device::ProgramStream& own, const AllStarted& all) {
-  for (const Started& one : all) {
-    const OrdinaryRequestPtr ordinary = has_channel(one) ? nullptr : find_ordinary(one.request);
-    std::optional<device::ProgramStream>& last = ordinary ? ordinary->last : on_stream(*one.message).last;
-    if (last && last->handle != own.handle) {
-      try {
-        stream.wait_for(*mark_in(stream.device(), stream.context(), *last));
-      } catch (...) {  // the program has destroyed that stream
-        warn_fallback("an exchange may not wait for an earlier one in a stream that has ended", caught_error().what());
-      }
-    }
-    last = own;
-  }
+LastUse& last_use_of(const Started& one) {
+  const OrdinaryRequestPtr ordinary = has_channel(one) ? nullptr : find_ordinary(one.request);
+  return ordinary ? ordinary->last : on_stream(*one.message).last;
 }
 
 // `others`: those that the thread carries out.
-void queue(const device::Scope& stream, const device::ProgramStream& own, const AllStarted& with_channel,
-           const AllStarted& others) {
+void queue(const device::Scope& stream, StreamHandle handle, const AllStarted& with_channel, const AllStarted& others) {
   std::vector<EnqueuedEnd> ends;
   ends.reserve(with_channel.size());
   std::int64_t bytes = 0;
@@ -113,8 +97,12 @@ void queue(const device::Scope& stream, const device::ProgramStream& own, const 
   }
   const trace::Span span("queue exchange", {.bytes = bytes, .messages = std::ssize(ends)});
   const bool is_captured = stream.is_capturing();
-  if (!is_captured) come_after_other_streams(stream, own, with_channel);
-  if (!is_captured) come_after_other_streams(stream, own, others);
+  const auto each_of_both = [&](auto&& fn) {
+    std::for_each(with_channel.begin(), with_channel.end(), fn);
+    std::for_each(others.begin(), others.end(), fn);
+  };
+  // The kernels of an end run one after the other.
+  if (!is_captured) each_of_both([&](const Started& one) { come_after(stream, handle, last_use_of(one)); });
   std::shared_ptr<ChannelEnd> by_thread;
   if (!others.empty()) {
     by_thread = ordinary_exchange(stream, is_captured, others);
@@ -132,6 +120,10 @@ void queue(const device::Scope& stream, const device::ProgramStream& own, const 
   } catch (...) {
     if (by_thread) take_launch_back(by_thread);
     throw;
+  }
+  if (!is_captured) {
+    const LastUse use{handle, exchange, mark_of_use(stream)};
+    each_of_both([&](const Started& one) { last_use_of(one) = use; });
   }
   if (!with_channel.empty()) count_call(Function::stream, Outcome::enqueued, static_cast<std::uint64_t>(bytes));
   if (by_thread) count_call(Function::stream, Outcome::enqueued_by_thread);
@@ -231,22 +223,21 @@ std::vector<Round> rounds_of(AllStarted& all) {
   return rounds;
 }
 
-// The kernels of one operation of several rounds wait for other processes one after the other. A large exchange in
-// another stream, which the other processes carry out later, must not occupy the GPU between them.
-void come_after_rounds(const device::Scope& stream, const device::ProgramStream& own, bool has_rounds) {
-  static auto& last = *new std::optional<device::ProgramStream>;
-  std::optional<device::ProgramStream> earlier;
+// The last exchange of an operation of several rounds. With the lock.
+LastUse& last_of_rounds() {
+  static auto& last = *new LastUse;  // never destroyed: its mark belongs to the device
+  return last;
+}
+
+// A large exchange in another stream, which the other processes carry out later, must not occupy the GPU between the
+// rounds.
+void come_after_rounds(const device::Scope& stream, StreamHandle handle) {
+  LastUse last;
   {
     const std::lock_guard lock(enqueued_mutex());
-    if (last && last->context == own.context && last->handle != own.handle) earlier = std::exchange(last, {});
-    if (has_rounds) last = own;
+    last = last_of_rounds();
   }
-  if (!earlier) return;
-  try {
-    stream.wait_for(*mark_in(stream.device(), stream.context(), *earlier));
-  } catch (...) {  // the program has destroyed that stream
-    warn_fallback("an exchange may not wait for an earlier one in a stream that has ended", caught_error().what());
-  }
+  come_after(stream, handle, last);
 }
 
 // Adds the requests that are lost to `lost`.
@@ -258,12 +249,15 @@ int carry_out_round(const Real& real, device::Device& device, Round& round, Stre
   const std::string why_cpu = others.empty() ? "" : why_cpu_waits(others);
   {
     const device::Scope stream = scope_of(device, handle, all, round.of != nullptr ? round.of->context() : nullptr);
-    const device::ProgramStream own{handle, stream.context()};
-    if (!stream.is_capturing()) come_after_rounds(stream, own, round.of != nullptr);
-    if (round.of != nullptr) round.of->queue_kernels(round.number, stream, own);
+    if (!stream.is_capturing()) come_after_rounds(stream, handle);
+    if (round.of != nullptr) round.of->queue_kernels(round.number, stream, handle);
     if (!why_cpu.empty()) stream.finish();
     const AllStarted none, &by_thread = why_cpu.empty() ? others : none;
-    if (!all.empty() || !by_thread.empty()) queue(stream, own, all, by_thread);
+    if (!all.empty() || !by_thread.empty()) queue(stream, handle, all, by_thread);
+    if (round.of != nullptr && !all.empty() && !stream.is_capturing()) {
+      const std::lock_guard lock(enqueued_mutex());
+      last_of_rounds() = last_use_of(all.front());
+    }
   }
   std::copy_if(all.begin(), all.end(), std::back_inserter(lost), is_lost);
   return why_cpu.empty() ? code_of_failed(others) : exchange_ordinary_messages(real, others, why_cpu);

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "request/message.hpp"
+#include "stream/last_use.hpp"
 
 namespace tempi::message {
 
@@ -21,9 +22,9 @@ Mutex<Lock::enqueued>& enqueued_mutex();
 struct OnStream final : StreamState {
   ~OnStream() override;
 
-  std::shared_ptr<ChannelEnd> end{};            // null: the request has none
-  device::Location at{};                        // of its buffer
-  std::optional<device::ProgramStream> last{};  // of its last exchange outside of graphs
+  std::shared_ptr<ChannelEnd> end{};  // null: the request has none
+  device::Location at{};              // of its buffer
+  LastUse last{};
   bool is_send = false;
   Handle told = 0;  // the communicator whose error handler is told; of a part: that of the collective operation
 };

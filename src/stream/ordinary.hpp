@@ -39,7 +39,7 @@ namespace tempi::message {
 struct OrdinaryRequest {
   Handle request;
   MessagePtr message;  // null: the request is the library's alone
-  std::optional<device::ProgramStream> last{};
+  LastUse last{};
 
   bool is_running = false;                          // the thread has started it
   pack::Loss cancelled_because = pack::Loss::none;  // by the thread; it may not be complete yet

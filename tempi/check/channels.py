@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 LEGACY_STREAM = 0
+TAG = 0
 
 
 def print_channels(datatype: MPI.Datatype, count: int) -> None:
@@ -49,8 +50,8 @@ def _why(comm: MPI.Intracomm, datatype: MPI.Datatype, count: int) -> str:
     out, into = _Elements(datatype, count), _Elements(datatype, count)
     stream: Any = FakeStream() if isinstance(out.buffer, FakeBuffer) else LEGACY_STREAM
     requests = [
-        comm.Recv_init(into.spec(), (comm.rank - 1) % comm.size),
-        comm.Send_init(out.spec(), (comm.rank + 1) % comm.size),
+        comm.Recv_init(into.spec(), (comm.rank - 1) % comm.size, TAG),
+        comm.Send_init(out.spec(), (comm.rank + 1) % comm.size, TAG),
     ]
     start_enqueue(requests, stream)
     wait_enqueue(requests, stream)
@@ -70,10 +71,11 @@ class _Elements:
         lower, span = datatype.Get_true_extent()
         _, extent = datatype.Get_extent()
         others = max(count - 1, 0) * extent
-        self.buffer = makers()["GPU"](max(span + abs(others), 1))
+        self.n_bytes = max(span + abs(others), 1)
+        self.buffer = makers()["GPU"](self.n_bytes)
         self.first = self.buffer.address - lower - min(others, 0)
 
     def spec(self) -> Any:
         from mpi4py import MPI
 
-        return [MPI.buffer.fromaddress(self.first, 0), self.count, self.datatype]
+        return [MPI.buffer.fromaddress(self.first, self.n_bytes), self.count, self.datatype]

@@ -32,8 +32,8 @@ class Exchange:
         cells = MPI.DOUBLE.Create_vector(CELLS // 2, 1, 2).Commit()
         self.out, self.into = cupy.zeros(CELLS), cupy.zeros(CELLS)
         self.requests = [
-            COMM.Recv_init([self.into, 1, cells], self.peer),
-            COMM.Send_init([self.out, 1, cells], self.peer),
+            COMM.Recv_init([self.into, 1, cells], self.peer, 0),
+            COMM.Send_init([self.out, 1, cells], self.peer, 0),
         ]
         cupy.cuda.runtime.deviceSynchronize()
         tempi.reset_stats()
