@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
 from enqueue_worker import CHANNEL, WORLD, Pair, counts, make_pair
 from mpi4py import MPI
 from stream_programs import shapes
 
 import tempi
+from support import equal
 from tempi.testing import FakeGraph, FakeStream
 
 
@@ -52,7 +52,7 @@ class Pairs:
     def check(self) -> dict[str, int]:
         self.stream.synchronize()
         for read, expected in self.reads:
-            np.testing.assert_array_equal(read(), expected)
+            equal.check(read(), expected)
         for pair in self.pairs:
             for request in pair.requests:
                 request.Free()

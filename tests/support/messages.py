@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 from support import constructors as c
-from support import memory
+from support import equal, memory
 from support.building import Builder
 from support.p2p import Form, Piece
 from support.typemap import NAMED, Bytes, Named, Spec, message_map, reference_pack
@@ -97,10 +97,10 @@ class Side(Image):
         self.buffer.write(self.before)
 
     def check_untouched(self) -> None:
-        np.testing.assert_array_equal(self.buffer.read(), self.before, "a buffer that nobody may write was written")
+        equal.check(self.buffer.read(), self.before, "a buffer that nobody may write was written")
 
     def check_received(self, payload: Bytes) -> None:
-        np.testing.assert_array_equal(self.buffer.read(), self.after(payload), f"received bytes ({self.end.kind})")
+        equal.check(self.buffer.read(), self.after(payload), f"received bytes ({self.end.kind})")
 
 
 def leaf_bytes(leaf: str) -> int:

@@ -10,8 +10,9 @@ Example: Vector(3, 2, 4, Named("INT")) has the runs (0,4) (4,4) (16,4) (20,4) (3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,12 @@ class Spec:
     def explicit_bounds(self, bounds: BoundsOf) -> Bounds | None:
         """Bounds that the constructor sets whatever the type map says (resized, subarray, darray, named)."""
         return None
+
+
+def nodes(spec: Spec) -> Iterator[Spec]:
+    yield spec
+    for child in spec.children:
+        yield from nodes(child)
 
 
 # The named types: bytes of data at their offsets, and the extent. Pair types have holes.
@@ -145,11 +152,11 @@ class TypeMap:
     offsets: Int64s
     lengths: Int64s = field(repr=False)
 
-    @property
+    @cached_property
     def size(self) -> int:
         return int(self.lengths.sum())
 
-    @property
+    @cached_property
     def true_bounds(self) -> Bounds:
         if not self.size:
             return Bounds(0, 0)
@@ -159,11 +166,25 @@ class TypeMap:
         offsets = (displacements[:, None] + self.offsets[None, :]).ravel()
         return TypeMap(offsets, np.tile(self.lengths, len(displacements)))
 
+    @property
+    def is_contiguous(self) -> bool:
+        """Each element begins where the one before it ends."""
+        return bool((self.offsets[1:] == self.offsets[:-1] + self.lengths[:-1]).all())
+
     def byte_offsets(self) -> Int64s:
         """The offset of every byte, in type-map order."""
-        ends = np.cumsum(self.lengths)
-        within = np.arange(self.size, dtype=np.int64) - np.repeat(ends - self.lengths, self.lengths)
-        return np.repeat(self.offsets, self.lengths) + within
+        return self._byte_offsets
+
+    @cached_property
+    def _byte_offsets(self) -> Int64s:
+        if len(self.lengths) and (self.lengths == self.lengths[0]).all():
+            offsets = (self.offsets[:, None] + np.arange(self.lengths[0], dtype=np.int64)).ravel()
+        else:
+            ends = np.cumsum(self.lengths)
+            within = np.arange(self.size, dtype=np.int64) - np.repeat(ends - self.lengths, self.lengths)
+            offsets = np.repeat(self.offsets, self.lengths) + within
+        offsets.setflags(write=False)  # all who ask get the same array
+        return offsets
 
 
 def joined(maps: Iterable[TypeMap]) -> TypeMap:
@@ -185,7 +206,13 @@ def type_map(spec: Spec, bounds: BoundsOf = standard_bounds) -> TypeMap:
 
 def message_map(spec: Spec, count: int, bounds: BoundsOf = standard_bounds) -> TypeMap:
     """The type map of `count` elements, an extent apart."""
-    return type_map(spec, bounds).repeated(np.arange(count, dtype=np.int64) * bounds(spec).extent)
+    return _message_map(spec, count, tuple(map(bounds, nodes(spec))))
+
+
+@lru_cache(maxsize=4)  # both ends of a message, for all of its rounds; a large one takes megabytes
+def _message_map(spec: Spec, count: int, bounds_of_nodes: tuple[Bounds, ...]) -> TypeMap:
+    bounds = dict(zip(nodes(spec), bounds_of_nodes, strict=True))
+    return type_map(spec, bounds.__getitem__).repeated(np.arange(count, dtype=np.int64) * bounds[spec].extent)
 
 
 def overlaps(message: TypeMap) -> bool:
