@@ -12,7 +12,7 @@ from support import equal, memory
 from support.building import Builder
 from support.messages import End, Image, Side
 from support.p2p import PLAIN, Piece, Requests
-from support.typemap import Bytes, Spec, reference_pack
+from support.typemap import Bytes, Spec, reference_pack, reference_unpack
 
 ROOM_BYTES = 4096
 OTHER_TAG = 9  # that nobody sends
@@ -81,7 +81,7 @@ class Placed(Image):
 
     def check_received(self, seed: int, payload: Bytes) -> None:
         expected = self.contents(seed)
-        expected[self.message.byte_offsets() + self.origin] = payload
+        reference_unpack(self.message, payload, expected, self.origin)
         equal.check(self.buffer.read(), expected)
 
 

@@ -17,7 +17,7 @@ from support import constructors as c
 from support import equal, memory
 from support.building import Builder
 from support.p2p import Form, Piece
-from support.typemap import NAMED, Bytes, Named, Spec, message_map, reference_pack
+from support.typemap import NAMED, Bytes, Named, Spec, message_map, reference_pack, reference_unpack
 
 # Kinds of memory in the tests of messages; TESTS_SEND_KINDS="host" leaves the GPU's out.
 KINDS = tuple(os.environ.get("TESTS_SEND_KINDS", ",".join(memory.KINDS)).split(","))
@@ -69,7 +69,7 @@ class Image:
     def after(self, payload: Bytes) -> Bytes:
         """The bytes once a message, possibly a shorter one, has arrived."""
         expected = self.before.copy()
-        expected[self.message.byte_offsets()[: len(payload)] + self.origin] = payload
+        reference_unpack(self.message, payload, expected, self.origin)
         return expected
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,25 +167,27 @@ class TypeMap:
         offsets = (displacements[:, None] + self.offsets[None, :]).ravel()
         return TypeMap(offsets, np.tile(self.lengths, len(displacements)))
 
-    @property
+    @cached_property
     def is_contiguous(self) -> bool:
         """Each element begins where the one before it ends."""
         return bool((self.offsets[1:] == self.offsets[:-1] + self.lengths[:-1]).all())
 
+    @cached_property
+    def pieces(self) -> tuple[Int64s, int]:
+        """The bytes in type-map order, in equal pieces as long as can be: their offsets, and the length of each."""
+        is_first = np.ones(len(self.offsets), bool)  # of the elements that follow each other without a gap
+        is_first[1:] = self.offsets[1:] != self.offsets[:-1] + self.lengths[:-1]
+        (first,) = is_first.nonzero()
+        begins, lengths = self.offsets[first], np.add.reduceat(self.lengths, first) if len(first) else first
+        length = int(np.gcd.reduce(np.unique(lengths))) or 1
+        n_before = np.cumsum(lengths // length) - lengths // length
+        within = np.arange(self.size // length, dtype=np.int64) - np.repeat(n_before, lengths // length)
+        return np.repeat(begins, lengths // length) + within * length, length
+
     def byte_offsets(self) -> Int64s:
         """The offset of every byte, in type-map order."""
-        return self._byte_offsets
-
-    @cached_property
-    def _byte_offsets(self) -> Int64s:
-        if len(self.lengths) and (self.lengths == self.lengths[0]).all():
-            offsets = (self.offsets[:, None] + np.arange(self.lengths[0], dtype=np.int64)).ravel()
-        else:
-            ends = np.cumsum(self.lengths)
-            within = np.arange(self.size, dtype=np.int64) - np.repeat(ends - self.lengths, self.lengths)
-            offsets = np.repeat(self.offsets, self.lengths) + within
-        offsets.setflags(write=False)  # all who ask get the same array
-        return offsets
+        offsets, length = self.pieces
+        return (offsets[:, None] + np.arange(length, dtype=np.int64)).ravel()
 
 
 def joined(maps: Iterable[TypeMap]) -> TypeMap:
@@ -220,10 +223,25 @@ def overlaps(message: TypeMap) -> bool:
     return len(np.unique(message.byte_offsets())) != message.size
 
 
+def _every_piece(memory: Bytes, length: int) -> Any:
+    """The piece that begins at each byte."""
+    return np.ndarray((max(len(memory) - length + 1, 0),), f"V{length}", buffer=memory, strides=(1,))
+
+
 def reference_pack(message: TypeMap, memory: Bytes, origin: int) -> Bytes:
     """The packed bytes; `origin` is the index in `memory` of the address that MPI_Pack would get."""
-    return memory[message.byte_offsets() + origin]
+    offsets, length = message.pieces
+    packed: Bytes = _every_piece(memory, length)[offsets + origin].view(np.uint8)
+    return packed
 
 
 def reference_unpack(message: TypeMap, packed: Bytes, memory: Bytes, origin: int) -> None:
-    memory[message.byte_offsets() + origin] = packed
+    """Where there are fewer bytes than the message has, they are the first ones."""
+    offsets, length = message.pieces
+    assert len(packed) <= message.size
+    n_whole = len(packed) // length
+    whole, rest = np.split(np.ascontiguousarray(packed), [n_whole * length])
+    _every_piece(memory, length)[offsets[:n_whole] + origin] = whole.view(f"V{length}")
+    if len(rest):
+        begin = offsets[n_whole] + origin
+        memory[begin : begin + len(rest)] = rest
