@@ -105,7 +105,7 @@ def waits_that_nothing_was_started_for() -> None:
 def new_buffers_after_a_graph() -> dict[str, int]:
     """The graph lives longer than its requests and buffers. New buffers lie at the addresses of the old ones."""
     found = {}
-    for _ in range(3):
+    for _ in range(2):
         all_of = Pairs(2, FakeStream())
         graph = all_of.capture(all_of.pairs)
         all_of.fill()
