@@ -26,7 +26,7 @@ mpi4py.rc.initialize = mpi4py.rc.finalize = processes.in_child()
 
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-from support import effort, needs, sampling  # noqa: E402
+from support import effort, needs, programs, sampling, shim  # noqa: E402
 from support.failed import Failed  # noqa: E402
 from support.lanes import Lane  # noqa: E402
 from support.ranks import Pool  # noqa: E402
@@ -87,6 +87,18 @@ def ranks() -> Iterator[Pool]:
     pool = Pool()
     yield pool
     pool.close()
+
+
+@pytest.fixture(scope="session")
+def cuda_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A libcuda.so.1 for tests (interpose/cuda_driver.cpp), in a folder of its own."""
+    driver = tmp_path_factory.mktemp("driver") / "libcuda.so.1"
+    sources = [programs.SOURCES / "cuda_driver.cpp", programs.INCLUDE / "pack/kernels.cpp"]
+    flags = ["-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1"]
+    places = [f"-I{programs.INCLUDE}", f"-isystem{needs.cuda_headers()}", "-o", str(driver)]
+    command = [programs.cxx(), *flags, *map(str, sources), *places]
+    programs.succeed(command, shim.clean_environment(), timeout=300)
+    return driver
 
 
 @pytest.fixture

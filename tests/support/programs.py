@@ -19,6 +19,7 @@ from support import shim
 SOURCES = Path(__file__).resolve().parent.parent / "interpose"
 INCLUDE = SOURCES.parent.parent / "src"
 POLL_SECONDS = 0.01
+_compiled: dict[tuple[str, ...], Path] = {}  # programs by their commands
 _PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 
@@ -111,13 +112,17 @@ def mpirun_python(
 
 
 def compiled(compiler: str, source: str | Path, folder: Path, *options: str) -> Path:
-    """The program made from one source file, of tests/interpose or with its whole path; made once a folder."""
+    """The program made from one source file, of tests/interpose or with its whole path; compiled once a process."""
     program = folder / f"{Path(source).name}.{Path(compiler).name}.bin"
-    if not program.exists():
-        succeed(
-            [compiler, "-O1", "-g", str(SOURCES / source), "-o", str(program), f"-I{INCLUDE}", *options],
-            shim.clean_environment(),
-        )
+    if program.exists():
+        return program
+    command = [compiler, "-O1", "-g", str(SOURCES / source), f"-I{INCLUDE}", *options]
+    first = _compiled.get(tuple(command))
+    if first and first.exists():
+        shutil.copy2(first, program)
+    else:
+        succeed([*command, "-o", str(program)], shim.clean_environment())
+        _compiled[tuple(command)] = program
     return program
 
 
