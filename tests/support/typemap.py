@@ -179,7 +179,7 @@ class TypeMap:
         is_first[1:] = self.offsets[1:] != self.offsets[:-1] + self.lengths[:-1]
         (first,) = is_first.nonzero()
         begins, lengths = self.offsets[first], np.add.reduceat(self.lengths, first) if len(first) else first
-        length = int(np.gcd.reduce(np.unique(lengths))) or 1
+        length = int(np.gcd.reduce(lengths)) or 1
         n_before = np.cumsum(lengths // length) - lengths // length
         within = np.arange(self.size // length, dtype=np.int64) - np.repeat(n_before, lengths // length)
         return np.repeat(begins, lengths // length) + within * length, length
