@@ -36,7 +36,8 @@ def clean_environment() -> dict[str, str]:
     """This environment without the shim, its options and leftovers of an MPI launcher."""
     inherited = ("TEMPI_", "OMPI_", "PMIX_", "PMI_", "LD_PRELOAD")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(inherited) or k.startswith("OMPI_MCA_")}
-    quick = {"OMPI_MCA_btl": "^ofi", "OMPI_MCA_mtl": "^ofi"}  # which look for a fabric, in each MPI_Init
+    # Open MPI's ofi looks for a fabric in each MPI_Init; NumPy's library starts threads in each import.
+    quick = {"OMPI_MCA_btl": "^ofi", "OMPI_MCA_mtl": "^ofi", "OPENBLAS_NUM_THREADS": "1"}
     return (
         quick
         | kept
