@@ -36,8 +36,10 @@ def clean_environment() -> dict[str, str]:
     """This environment without the shim, its options and leftovers of an MPI launcher."""
     inherited = ("TEMPI_", "OMPI_", "PMIX_", "PMI_", "LD_PRELOAD")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(inherited) or k.startswith("OMPI_MCA_")}
-    # Open MPI's ofi looks for a fabric in each MPI_Init; NumPy's library starts threads in each import.
+    # Open MPI's ofi looks for a fabric in each MPI_Init; NumPy's library starts threads in each import. Ranks that wait
+    # yield their core: jobs of two lanes share the cores.
     quick = {"OMPI_MCA_btl": "^ofi", "OMPI_MCA_mtl": "^ofi", "OPENBLAS_NUM_THREADS": "1"}
+    quick |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
     return (
         quick
         | kept
