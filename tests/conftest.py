@@ -93,11 +93,11 @@ def ranks() -> Iterator[Pool]:
 def cuda_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A libcuda.so.1 for tests (interpose/cuda_driver.cpp), in a folder of its own."""
     driver = tmp_path_factory.mktemp("driver") / "libcuda.so.1"
-    sources = [programs.SOURCES / "cuda_driver.cpp", programs.INCLUDE / "pack/kernels.cpp"]
-    flags = ["-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1"]
-    places = [f"-I{programs.INCLUDE}", f"-isystem{needs.cuda_headers()}", "-o", str(driver)]
-    command = [programs.cxx(), *flags, *map(str, sources), *places]
-    programs.succeed(command, shim.clean_environment(), timeout=300)
+    flags = ("-std=c++20", "-fPIC", "-fvisibility=hidden", f"-isystem{needs.cuda_headers()}")
+    sources = (programs.SOURCES / "cuda_driver.cpp", programs.INCLUDE / "pack/kernels.cpp")
+    objects = [programs.object_file(programs.cxx(), str(source), flags) for source in sources]
+    command = [programs.cxx(), "-shared", *objects, "-Wl,-soname,libcuda.so.1", "-o", str(driver)]
+    programs.succeed(command, shim.clean_environment())
     return driver
 
 

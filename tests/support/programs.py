@@ -122,7 +122,7 @@ def compiled(compiler: str, source: str | Path, folder: Path, *options: str) -> 
     if program.exists():
         return program
     flags = tuple(option for option in options if not option.endswith(".cpp"))
-    inputs = [option if option in flags else _object(compiler, option, flags) for option in options]
+    inputs = [option if option in flags else object_file(compiler, option, flags) for option in options]
     command = [compiler, *_COMMON, str(SOURCES / source), *inputs]
     first = _compiled.get(tuple(command))
     if first and first.exists():
@@ -134,10 +134,11 @@ def compiled(compiler: str, source: str | Path, folder: Path, *options: str) -> 
 
 
 @cache
-def _object(compiler: str, source: str, flags: tuple[str, ...]) -> str:
-    path = Path(_folder().name) / f"{_object.cache_info().misses}.o"
+def object_file(compiler: str, source: str, flags: tuple[str, ...]) -> str:
+    """Of one source file, with the common flags and these; compiled once a process."""
+    path = Path(_folder().name) / f"{object_file.cache_info().misses}.o"
     faster = [found] if (found := tool("ccache")) else []
-    succeed([*faster, compiler, *_COMMON, *flags, "-c", source, "-o", str(path)], shim.clean_environment())
+    succeed([*faster, compiler, *_COMMON, *flags, "-c", source, "-o", str(path)], shim.clean_environment(), 300)
     return str(path)
 
 
