@@ -179,5 +179,5 @@ def large(specs: tuple[Spec, ...], n_rounds: int) -> int:
                 PLAIN("Isend", out.piece, peer, k, MPI.COMM_WORLD, requests.at(len(specs) + k))
             ways.complete(PLAIN, "Waitall", requests)
             for k, into in enumerate(intos):
-                into.check_received(Image(end(k, at, peer), builder).payload())
+                into.check_received(into.payload_of(end(k, at, peer).seed))
     return n_rounds

@@ -66,6 +66,11 @@ class Image:
     def payload(self) -> Bytes:
         return reference_pack(self.message, self.before, self.origin)
 
+    def payload_of(self, seed: int) -> Bytes:
+        """With the contents of another seed."""
+        contents = np.random.default_rng(seed).integers(0, 256, len(self.before), np.uint8)
+        return reference_pack(self.message, contents, self.origin)
+
     def after(self, payload: Bytes) -> Bytes:
         """The bytes once a message, possibly a shorter one, has arrived."""
         expected = self.before.copy()
