@@ -26,7 +26,7 @@ mpi4py.rc.initialize = mpi4py.rc.finalize = processes.in_child()
 
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-from support import effort, needs, sampling  # noqa: E402
+from support import effort, needs, programs, sampling, shim  # noqa: E402
 from support.failed import Failed  # noqa: E402
 from support.lanes import Lane  # noqa: E402
 from support.ranks import Pool  # noqa: E402
@@ -87,6 +87,18 @@ def ranks() -> Iterator[Pool]:
     pool = Pool()
     yield pool
     pool.close()
+
+
+@pytest.fixture(scope="session")
+def cuda_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A libcuda.so.1 for tests (interpose/cuda_driver.cpp), in a folder of its own."""
+    driver = tmp_path_factory.mktemp("driver") / "libcuda.so.1"
+    flags = ("-std=c++20", "-fPIC", "-fvisibility=hidden", f"-isystem{needs.cuda_headers()}")
+    sources = (programs.SOURCES / "cuda_driver.cpp", programs.INCLUDE / "pack/kernels.cpp")
+    objects = [programs.object_file(programs.cxx(), str(source), flags) for source in sources]
+    command = [programs.cxx(), "-shared", *objects, "-Wl,-soname,libcuda.so.1", "-o", str(driver)]
+    programs.succeed(command, shim.clean_environment())
+    return driver
 
 
 @pytest.fixture

@@ -96,11 +96,10 @@ def test_the_environment_is_read_by_the_native_module():
     assert readers == []
 
 
-def of_a_new_python(program, tmp_path):
+def of_a_new_python(program, tmp_path, *arguments):
     """In a process of its own, away from the source tree, which has no built module."""
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=shim.clean_environment(), cwd=tmp_path, capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, env=shim.clean_environment(), cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -127,6 +126,26 @@ print(callable(tempi.explain), *(name for name in before if getattr(tempi, name)
 
 def test_explain_stays_a_function_and_every_public_name_itself_whatever_is_imported(tmp_path):
     assert of_a_new_python(EVERYTHING, tmp_path) == ["True"]
+
+
+WORKERS = """
+import importlib, pathlib, sys
+import mpi4py; mpi4py.rc.initialize = False
+import tempi
+folders = [pathlib.Path(name) for name in sys.argv[1:]]
+sys.path += map(str, folders)
+for path in (path for folder in folders for path in folder.glob("*_worker.py")):
+    importlib.import_module(path.stem)
+print(*sys.modules)
+"""
+
+
+def test_ranks_load_nothing_that_only_the_process_of_pytest_needs(tmp_path):
+    """A suite starts a thousand ranks."""
+    tests = PACKAGE.parent / "tests"
+    loaded = of_a_new_python(WORKERS, tmp_path, *(tests / name for name in (".", "send", "collective")))
+    assert {"calls_worker", "rooted_worker"} < {*loaded}
+    assert {"pytest", "hypothesis", "numpy.testing"} & {*loaded} == set()
 
 
 def test_the_process_of_pytest_does_not_initialise_mpi():

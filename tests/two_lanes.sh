@@ -3,6 +3,7 @@
 # code 1: a test of either has failed. Each file is run by the process that comes to it first (tests/support/lanes.py).
 set -uo pipefail
 cd "$(dirname "$0")/.."
+unset PYTHONDONTWRITEBYTECODE # each of hundreds of ranks would compile the tests' modules again
 folder=$(mktemp -d)
 mkdir "$folder/files"
 TESTS_LANE=2:$folder/files python -m pytest -p no:cacheprovider "$@" >"$folder/second" 2>&1 &

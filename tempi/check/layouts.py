@@ -43,8 +43,8 @@ class Layout:
             rows, width = self._face
             full = np.arange(4 * rows * (width + 2 * _GAP)).reshape(4, rows, width + 2 * _GAP)
             return np.ravel(full[::2, :, _GAP:-_GAP])
-        blocks = [np.arange(begin, begin + length) for begin, length in self._blocks]
-        return np.concatenate(blocks)
+        begins, lengths = self._blocks
+        return np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(self.n_bytes)
 
     @cached_property
     def span(self) -> int:
@@ -57,21 +57,22 @@ class Layout:
         return self.n_bytes // 256, 128
 
     @cached_property
-    def _blocks(self) -> list[tuple[int, int]]:
-        """The offset and the length of each block."""
+    def _blocks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The offsets and the lengths of the blocks."""
         n = self.n_bytes
         if self.name == "contiguous":
-            return [(0, n)]
+            return np.array([0]), np.array([n])
         if self.name == "vector":
-            return [(24 * i, 8) for i in range(n // 8)]
+            return 24 * np.arange(n // 8), np.full(n // 8, 8)
         if self.name == "odd vector":  # the rest makes a last, shorter block
-            return [(11 * i, 7) for i in range(n // 7)] + [(11 * (n // 7), n % 7)] * (n % 7 > 0)
+            begins = 11 * np.arange(-(-n // 7))
+            return begins, np.minimum(7, n - 7 * np.arange(len(begins)))
         if self.name == "struct":  # fields of 12 and of 4 bytes in 20
-            return [block for i in range(n // 16) for block in ((20 * i, 12), (20 * i + 16, 4))]
+            return np.add.outer(20 * np.arange(n // 16), [0, 16]).ravel(), np.resize([12, 4], n // 8)
         lengths = np.resize([24, 8, 40, 56], n // 32)  # 32 on average
         begins = np.cumsum(lengths + np.resize([8, 40, 16], len(lengths))) - lengths
         order = np.random.default_rng(n).permutation(len(lengths))  # the same on all ranks
-        return [(int(begins[i]), int(lengths[i])) for i in order]
+        return begins[order], lengths[order]
 
     @contextmanager
     def datatype(self) -> Iterator[MPI.Datatype]:
@@ -87,7 +88,7 @@ class Layout:
         """The datatype, last, and those that it is made of."""
         from mpi4py import MPI
 
-        blocks, n = self._blocks if self.name != "face" else [], self.n_bytes
+        n = self.n_bytes
         if self.name == "face":
             rows, width = self._face
             row = MPI.BYTE.Create_subarray([rows, width + 2 * _GAP], [rows, width], [0, _GAP])
@@ -98,5 +99,5 @@ class Layout:
             fields = MPI.Datatype.Create_struct([12, 4], [0, 16], [MPI.BYTE, MPI.BYTE])
             element = fields.Create_resized(0, 20)
             return [fields, element, element.Create_contiguous(n // 16)]
-        begins, lengths = zip(*blocks, strict=True)
-        return [MPI.BYTE.Create_hindexed(lengths, begins)]
+        begins, lengths = self._blocks
+        return [MPI.BYTE.Create_hindexed(lengths.tolist(), begins.tolist())]

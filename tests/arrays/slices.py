@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from support import memory
+from support import equal, memory
 from support.typemap import Bytes
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -173,4 +173,4 @@ def check_received(case: Case, target: End) -> None:
     sent = source_of(case._replace(kinds=(memory.HOST, memory.HOST))).array
     wanted, array = case.target.of(case.shape, dtype)
     assign(array, sent)
-    np.testing.assert_array_equal(target.read(), wanted)
+    equal.check(target.read(), wanted)

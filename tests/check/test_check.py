@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from support import shim
+from support import effort, shim
 from support.programs import SOURCES, compiled, line_from, mpicc, mpiexec, run
 from tempi.check.command import verdict_of
 from tempi.check.layouts import NAMES, SIZES, Layout
@@ -68,7 +68,7 @@ def check(tmp_path):
     def call(*arguments, **variables):
         report = tmp_path / "report.json"
         python_path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
-        command = [sys.executable, "-m", "tempi", "check", "--output", str(report), "--seconds", "8", *arguments]
+        command = [sys.executable, "-m", "tempi", "check", "--output", str(report), "--seconds", "3", *arguments]
         done = run(command, shim.clean_environment() | FAKE | python_path | variables)
         return done, json.loads(report.read_text()) if report.exists() else None
 
@@ -79,7 +79,7 @@ FIRST_LAYOUT = 8  # messages: of two ranks, of two memories, within the process 
 
 
 def test_all_is_right(check):
-    done, report = check("--strategies", "auto,staged", "--seconds", "20")
+    done, report = check("--strategies", "auto,staged", "--seconds", "8" if effort.IS_QUICK else "60")
     assert done.code == 0, done.text
     assert "right" in done.out
     tried = {run["strategy"]: run["messages"] for run in report["runs"] if len(run["messages"]) >= FIRST_LAYOUT}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from support import outcomes
+from support import equal, outcomes
 from support.direct_counts import BOUNCED, DIRECT, TIMED_OUT
 from support.memory import Buffer, at_hand
 
@@ -68,8 +68,8 @@ def transpose(comm: MPI.Comm, kind: str = DEVICE, turn: int = 0) -> None:
     expected = np.full(n * CELLS, -1).reshape(n, CELLS)
     for peer in range(n):
         expected[peer, ::2] = 100_000 * peer + turn + CELLS * comm.rank + np.arange(0, CELLS, 2)
-    np.testing.assert_array_equal(ints(into), expected.ravel())
-    np.testing.assert_array_equal(ints(out), sent)
+    equal.check(ints(into), expected.ravel())
+    equal.check(ints(out), sent)
     element.Free()
 
 
@@ -109,7 +109,7 @@ def sent_before_a_vote(n: int, n_bytes: int) -> int:
         transpose(comm, turn=1)
     for _ in range(n):
         comm.Recv(got, back)
-        np.testing.assert_array_equal(got, data)
+        equal.check(got, data)
     if comm.rank != 0:
         transpose(comm, turn=1)
     MPI.Request.Waitall(sent)
@@ -156,7 +156,7 @@ def exchange_with(comm: MPI.Comm, call: Callable[..., object], sources: list[tup
         expected = np.full((n, CELLS), -1)
         for block, (peer, theirs) in enumerate(sources):
             expected[block, ::2] = 100_000 * peer + turn + CELLS * theirs + np.arange(0, CELLS, 2)
-        np.testing.assert_array_equal(ints(into), expected.ravel())
+        equal.check(ints(into), expected.ravel())
     element.Free()
 
 
@@ -191,7 +191,7 @@ def edges_between_two(kinds: dict[int, str]) -> dict[str, int]:
         sources = zip((back, world.rank, back, back), range(4) if world.size == 1 else (0, 2, 1, 3), strict=True)
         for block, (peer, theirs) in enumerate(sources):
             expected[block, ::2] = 100_000 * peer + turn + CELLS * theirs + np.arange(0, CELLS, 2)
-        np.testing.assert_array_equal(ints(into), expected.ravel())
+        equal.check(ints(into), expected.ravel())
     element.Free()
     counted = rows_of("MPI_Neighbor_alltoallw", before)
     comm.Free()
@@ -218,7 +218,7 @@ def changing_arguments() -> int:
         for peer in range(n):
             at = np.arange(n_data) * step
             expected[peer, at] = 100_000 * peer + turn + CELLS * comm.rank + at
-        np.testing.assert_array_equal(ints(into), expected.ravel())
+        equal.check(ints(into), expected.ravel())
         element.Free()
         del out, into
     comm.Free()

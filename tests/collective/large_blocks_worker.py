@@ -8,6 +8,8 @@ import numpy as np
 from by_messages_worker import filled, ints, spec
 from mpi4py import MPI
 
+from support import equal
+
 N = 20_000  # elements a block: two ints of data, a gap of two
 TILE = 100  # ints: a tile has over 32 KiB
 
@@ -39,7 +41,7 @@ class Buffers:
         return spec(buffer, ([N] * self.size, [N * i for i in range(self.size)]), self.element)
 
     def check(self, blocks: list[np.ndarray]) -> None:
-        np.testing.assert_array_equal(ints(self.into), _expected(self.before, blocks))
+        equal.check(ints(self.into), _expected(self.before, blocks))
 
 
 def _own(of: Buffers) -> list[np.ndarray]:
@@ -100,7 +102,7 @@ def _gather_tiles(of: Buffers, is_in_place: bool) -> None:
         first = rank * TILE if is_in_place else 0
         whole = _values(rank, 1)[: TILE * width].reshape(TILE, width)
         matrix[:, rank * TILE : (rank + 1) * TILE] = whole[:, first : first + TILE]
-    np.testing.assert_array_equal(ints(of.into), matrix.ravel())
+    equal.check(ints(of.into), matrix.ravel())
     tile.Free()
 
 
@@ -126,5 +128,5 @@ def nothing_from_one_rank(kinds: dict[int, str], sizes: list[int]) -> list[int]:
         sent = spec(out, 0, MPI.BYTE) if comm.rank == 1 else spec(out, n, MPI.INT)
         places = [sum(counts[:rank]) for rank in range(comm.size)]
         comm.Allgatherv(sent, spec(into, (counts, places), MPI.INT))
-        np.testing.assert_array_equal(ints(into), np.concatenate(values))
+        equal.check(ints(into), np.concatenate(values))
     return sizes

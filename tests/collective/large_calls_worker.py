@@ -6,7 +6,7 @@ import numpy as np
 from by_messages_worker import DEVICE, filled, ints, rows_of, spec
 from mpi4py import MPI
 
-from support import outcomes
+from support import equal, outcomes
 
 
 def _uniform_call(comm: MPI.Comm, function: str, n: int, kind: str, turn: int) -> None:
@@ -15,7 +15,7 @@ def _uniform_call(comm: MPI.Comm, function: str, n: int, kind: str, turn: int) -
     if function == "Bcast":
         buffer = filled(own[:n], kind)
         comm.Bcast(spec(buffer, n, MPI.INT), 0)
-        np.testing.assert_array_equal(ints(buffer), np.arange(n) + turn)
+        equal.check(ints(buffer), np.arange(n) + turn)
         return
     if function in ("Scatter", "Gather"):
         _uniform_call_in_place(comm, function, n, kind, turn)
@@ -24,7 +24,7 @@ def _uniform_call(comm: MPI.Comm, function: str, n: int, kind: str, turn: int) -
     getattr(comm, function)(spec(out, n, MPI.INT), spec(into, n, MPI.INT))
     first = n * comm.rank if function == "Alltoall" else 0
     expected = [np.arange(first, first + n) + 1000 * peer + turn for peer in range(comm.size)]
-    np.testing.assert_array_equal(ints(into), np.concatenate(expected))
+    equal.check(ints(into), np.concatenate(expected))
 
 
 def _uniform_call_in_place(comm: MPI.Comm, function: str, n: int, kind: str, turn: int) -> None:
@@ -40,9 +40,9 @@ def _uniform_call_in_place(comm: MPI.Comm, function: str, n: int, kind: str, tur
     else:
         comm.Gather(here, at_root, 0)
     if function == "Scatter" and not is_root:
-        np.testing.assert_array_equal(ints(block), own)
+        equal.check(ints(block), own)
     if is_root:
-        np.testing.assert_array_equal(ints(blocks), of_ranks)
+        equal.check(ints(blocks), of_ranks)
 
 
 def large_calls_between(function: str, rounds: int) -> dict[str, int]:

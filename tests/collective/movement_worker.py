@@ -10,10 +10,10 @@ import ctypes
 import random
 from collections.abc import Iterator
 
-import numpy as np
 from movement_cases import ROOTED, UNIT, Case, comms, draw_case, wants_one_size
 from mpi4py import MPI
 
+from support import equal
 from support.building import Builder
 from support.collective_calls import IN_PLACE, Call, check_drawn
 from support.collective_layouts import SIZES, Elements, Held, Layout, Several, SeveralTypes, Uniform, random_elements
@@ -216,9 +216,9 @@ def check_case(case: Case, kinds: tuple[str, ...] = KINDS) -> None:
             call.start()
             call.finish()
             where = f"round {turn}, memory {[one.kind for one in held]}"
-            np.testing.assert_array_equal(into.read(), expected, f"receive buffer, {where}")
+            equal.check(into.read(), expected, f"receive buffer, {where}")
             if out:
-                np.testing.assert_array_equal(out.read(), out.before, f"send buffer, {where}")
+                equal.check(out.read(), out.before, f"send buffer, {where}")
             for one in held:
                 one.refill(draw.getrandbits(30))
         call.free()

@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 import tempi
-from support import outcomes
+from support import equal, outcomes
 from support.collective_calls import check_drawn
 from support.memory import Buffer, at_hand
 
@@ -277,13 +277,13 @@ class Reduction:
 
     def check(self, compared: Callable[[Case, Values, Sizes], None] | None = None) -> Values:
         """The result of this rank; `compared` checks it in another way than the order of the ranks."""
-        np.testing.assert_array_equal(self.out.read(), self.mine)
+        equal.check(self.out.read(), self.mine)
         result = self.into.read()
         if gets_result(self.now):
             (compared or _compare_in_order)(self.now, result[: self.sizes.own], self.sizes)
-            np.testing.assert_array_equal(result[self.sizes.own :], self.before_call[self.sizes.own :])
+            equal.check(result[self.sizes.own :], self.before_call[self.sizes.own :])
         elif self.case.operation == "Reduce":
-            np.testing.assert_array_equal(result, self.before_call)
+            equal.check(result, self.before_call)
         return result
 
 
@@ -307,10 +307,10 @@ def compare(case: Case, found: Values, wanted: Values) -> None:
         tolerance = 1e-4 if found.itemsize == 8 else 1e-12
         np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
     elif found.dtype.names:
-        np.testing.assert_array_equal(found["value"], wanted["value"])
-        np.testing.assert_array_equal(found["index"], wanted["index"])
+        equal.check(found["value"], wanted["value"])
+        equal.check(found["index"], wanted["index"])
     else:
-        np.testing.assert_array_equal(found, wanted, repr(case))
+        equal.check(found, wanted, repr(case))
 
 
 def check_seeds(seeds: list[int]) -> int:
@@ -339,7 +339,7 @@ def kept_and_new_buffers(rounds: int) -> int:
         before = outcomes.rows()
         comm().Allreduce([out.at, count, MPI.DOUBLE], [into.at, count, MPI.DOUBLE])
         n_by_kernel += (outcomes.rows() - before)["MPI_Allreduce", KERNEL]
-        np.testing.assert_array_equal(into.read()[:count], sum(turn + rank for rank in range(comm().size)))
+        equal.check(into.read()[:count], sum(turn + rank for rank in range(comm().size)))
     return n_by_kernel
 
 
@@ -377,5 +377,5 @@ def broadcasts(cases: list[tuple[int, int]], kinds: dict[int, str] | None = None
         before = outcomes.rows()
         comm().Bcast([held.at, n_bytes, MPI.BYTE], root)
         by_slices.append((outcomes.rows() - before)["MPI_Bcast", KERNEL] == 1)
-        np.testing.assert_array_equal(held.read(), sent)
+        equal.check(held.read(), sent)
     return by_slices

@@ -9,6 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 from support import constructors as c
+from support import equal
 from support.building import Builder
 from support.error_handlers import Handlers, Told
 from support.messages import End, Side
@@ -51,7 +52,7 @@ def fetches_with_no_op(kind: str, name: str, has_origin: bool) -> None:
             result.check_received(_theirs(name))
             origin.check_untouched()
             MPI.COMM_WORLD.Barrier()
-            np.testing.assert_array_equal(memory, before)
+            equal.check(memory, before)
 
 
 def accesses_to_nobody(kind: str, name: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from by_messages_worker import DEVICE, filled, ints, rows_of
 from mpi4py import MPI
 
-from support import outcomes
+from support import equal, outcomes
 
 
 def transposed(n: int) -> dict[str, int]:
@@ -27,7 +27,7 @@ def transposed(n: int) -> dict[str, int]:
     counted = rows_of("MPI_Alltoallw", before)
     for rank in range(comm.size):
         block = np.arange(edge * n, dtype="f8").reshape(edge, n)[n * comm.rank : n * (comm.rank + 1)] + 1000 * rank
-        np.testing.assert_array_equal(into[:, n * rank : n * (rank + 1)], block.T)
+        equal.check(into[:, n * rank : n * (rank + 1)], block.T)
     for one in (column, spread, columns, rows):
         one.Free()
     comm.Free()
@@ -49,7 +49,7 @@ def irregular(n: int) -> dict[str, int]:
     counted = rows_of("MPI_Alltoallw", before)
     for rank in range(comm.size):
         expected = places + width * comm.rank + 10_000 * rank
-        np.testing.assert_array_equal(into[n * rank : n * (rank + 1)], expected)
+        equal.check(into[n * rank : n * (rank + 1)], expected)
     scattered.Free()
     comm.Free()
     return counted
@@ -72,7 +72,7 @@ def others_on_the_gpu(n: int) -> dict[str, int]:
     comm.Alltoallw(*specs)
     counted = rows_of("MPI_Alltoallw", before)
     for rank in range(comm.size):
-        np.testing.assert_array_equal(ints(into[rank])[::2], (np.arange(2 * n) + 1000 * rank + 100 * comm.rank)[::2])
+        equal.check(ints(into[rank])[::2], (np.arange(2 * n) + 1000 * rank + 100 * comm.rank)[::2])
     for one in (every, *specs[0][2], *specs[1][2]):
         one.Free()
     comm.Free()

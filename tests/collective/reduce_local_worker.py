@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from support import memory, outcomes
+from support import equal, memory, outcomes
 
 KERNEL = ("MPI_Reduce_local", "taken: GPU kernel")
 NUMPY = {
@@ -77,7 +77,7 @@ def reduce_local(case: Case) -> bool:
     by_kernel = (outcomes.rows() - before)[KERNEL]
     for held, values, offset in ((read, mine, case.offsets[0]), (reduced, expected, case.offsets[1])):
         found, end = held.read(), offset + values.nbytes
-        np.testing.assert_array_equal(found[offset:end].view(values.dtype), values, str(case))
+        equal.check(found[offset:end].view(values.dtype), values, str(case))
         assert not found[:offset].any()
         assert not found[end:].any()
     return by_kernel == 1

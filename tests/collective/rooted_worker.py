@@ -13,7 +13,7 @@ from movement_worker import check_case
 from mpi4py import MPI
 from unfinished_worker import complete
 
-from support import outcomes
+from support import equal, outcomes
 from support.collective_calls import check_drawn, name_of
 from support.direct_counts import DIRECT
 from support.messages import KINDS
@@ -78,8 +78,8 @@ class Movement:
         for rank, n in enumerate(self.counts):
             if not self.scatters and self.is_root and not (self.in_place and rank == self.root):
                 self._data_at_root(blocks, rank)[:] = self._values_of(rank, self.turn)[: 2 * n, 0].reshape(n, 2)
-        np.testing.assert_array_equal(ints(self.block), block.ravel())
-        np.testing.assert_array_equal(ints(self.blocks), blocks.ravel())
+        equal.check(ints(self.block), block.ravel())
+        equal.check(ints(self.blocks), blocks.ravel())
 
     # ---- the call
 

@@ -1,5 +1,7 @@
 """MPI_Scatter, MPI_Scatterv, MPI_Gather and MPI_Gatherv between GPUs are direct messages, in every form."""
 
+from itertools import product
+
 import pytest
 import rooted_errors_worker as errors
 import rooted_worker as worker
@@ -68,6 +70,7 @@ def test_roots_that_there_are_not(job, operation):
         assert set(found) == {MPI.ERR_ROOT}
 
 
+@pytest.mark.sample(6)
 @all_operations
 @all_lifetimes
 def test_blocks_that_are_too_long(operation, lifetime):
@@ -77,6 +80,7 @@ def test_blocks_that_are_too_long(operation, lifetime):
     assert found == [MPI.ERR_TRUNCATE if rank == receiver else MPI.SUCCESS for rank in range(3)]
 
 
+@pytest.mark.sample(6)
 @all_lifetimes
 @pytest.mark.parametrize("operation", ["Scatter", "Gather"])
 @pytest.mark.parametrize("error", [MPI.ERR_TYPE, MPI.ERR_COUNT], ids=["datatype", "count"])
@@ -89,6 +93,7 @@ def test_one_rank_errs(operation, lifetime, error):
     assert found == [found[receiver] if rank == receiver else MPI.SUCCESS for rank in range(3)]
 
 
+@pytest.mark.sample(6)
 @needs.fake_device("failures of the fake device")
 @all_lifetimes
 @pytest.mark.parametrize("operation", ["Scatterv", "Gatherv"])
@@ -99,10 +104,9 @@ def test_failing_devices(operation, lifetime, failure):
             job.call(worker.some_memory, operation, lifetime, root, {}, 8, timeout=60)
 
 
-@all_operations
 @pytest.mark.parametrize("without", [{"TEMPI_DISABLE": "1"}, {"TEMPI_NO_DIRECT": "1"}])
-def test_a_rank_that_does_not_take_part(operation, without):
+def test_a_rank_that_does_not_take_part(without):
     kinds = {1: HOST} if "TEMPI_NO_DIRECT" not in without else {}
     with Ranks(3, PATIENT, {1: without}) as job:
-        for lifetime in ("blocking", "nonblocking"):
+        for operation, lifetime in product(OPERATIONS, ("blocking", "nonblocking")):
             assert job.call(worker.some_memory, operation, lifetime, 0, kinds, ROUNDS, timeout=60) == [0] * 3

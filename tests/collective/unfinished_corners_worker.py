@@ -12,7 +12,7 @@ from by_messages_worker import CELLS, DEVICE, filled, ints, rows_of, spec, trans
 from mpi4py import MPI
 from unfinished_worker import BY_MESSAGES, Transposition, agreed
 
-from support import outcomes
+from support import equal, outcomes
 
 
 def the_communicator_is_freed_meanwhile() -> bool:
@@ -27,7 +27,7 @@ def the_communicator_is_freed_meanwhile() -> bool:
     one.comm = MPI.COMM_WORLD
     one.check()
     one.free()
-    np.testing.assert_array_equal(ints(received), np.arange(n) + peer)
+    equal.check(ints(received), np.arange(n) + peer)
     return True
 
 
@@ -162,5 +162,5 @@ def nobody_to_talk_to() -> int:
         world.Ialltoall(spec(out, 0, MPI.INT), spec(into, 0, MPI.INT)).Wait()
         transpose(world, turn=turn)
     world.Free()
-    np.testing.assert_array_equal(ints(into), np.arange(4))
+    equal.check(ints(into), np.arange(4))
     return MPI.COMM_WORLD.size

@@ -9,7 +9,7 @@ import numpy as np
 from by_messages_worker import CELLS, DEVICE, exchange_with, filled, ints, rows_of, spec, strided, transpose, went
 from mpi4py import MPI
 
-from support import outcomes
+from support import equal, outcomes
 from support.direct_counts import DIRECT
 
 BY_MESSAGES = DIRECT[1]
@@ -48,8 +48,8 @@ class Transposition:
         for peer in range(self.comm.size):
             base = 100_000 * peer + 7 * self.turn + CELLS * self.comm.rank
             expected[peer, ::2] = base + np.arange(0, CELLS, 2)
-        np.testing.assert_array_equal(ints(self.into), expected.ravel())
-        np.testing.assert_array_equal(ints(self.out), self.sent)
+        equal.check(ints(self.into), expected.ravel())
+        equal.check(ints(self.out), self.sent)
 
     def free(self) -> None:
         self.element.Free()
@@ -167,7 +167,7 @@ def under_way_together(seed: int, rounds: int) -> int:
             call.free()
         expected = np.full(CELLS, -1)
         expected[::2] = np.arange(0, CELLS, 2) + 1000 * back + turn
-        np.testing.assert_array_equal(ints(received), expected)
+        equal.check(ints(received), expected)
     element.Free()
     comm.Free()
     return rounds

@@ -8,6 +8,7 @@ from gpu_halo_worker import WIDTHS, decomposition, expected, wholes
 from mpi4py import MPI
 
 import tempi
+from support import equal
 from support.busy_gpu import spinner
 
 COMM = MPI.COMM_WORLD
@@ -55,7 +56,7 @@ def halo(n: int, captured: bool) -> int:
         found[...] = array
         array[...] = -1
         stream.synchronize()
-        np.testing.assert_array_equal(found.get(), expected(whole + n + 1))
+        equal.check(found.get(), expected(whole + n + 1))
     return _channels()
 
 
@@ -93,7 +94,7 @@ def two_streams(n: int) -> int:
     for i in range(2):
         wanted = np.zeros((n, 200, 31))
         wanted[:, :, :7] = (1000 * np.arange(n) + 10 * i + peer)[:, None, None]
-        np.testing.assert_array_equal(kept[i].get(), wanted)
+        equal.check(kept[i].get(), wanted)
         for request in requests[i]:
             request.Free()
     return _channels()

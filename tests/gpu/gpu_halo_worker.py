@@ -10,6 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 import tempi
+from support import equal
 from support.busy_gpu import spinner
 
 COMM = MPI.COMM_WORLD
@@ -44,7 +45,7 @@ def exchange(library: str) -> None:
         for _ in range(3):  # the third time from a graph
             halo()
             for array, whole in zip(arrays, wholes(), strict=True):
-                np.testing.assert_array_equal(to_host(array), expected(whole))
+                equal.check(to_host(array), expected(whole))
 
 
 def _libraries() -> dict[str, Callable[[], tuple[Callable[..., Any], Callable[..., Any]]]]:
@@ -60,7 +61,7 @@ def as_with_numpy() -> None:
     """Staggered arrays, boundary functions, the adjoint and other decompositions: the same with CuPy and NumPy."""
     cupy.cuda.Device(COMM.rank % cupy.cuda.runtime.getDeviceCount()).use()
     for found, wanted in zip(_results(cupy), _results(np), strict=True):
-        np.testing.assert_array_equal(cupy.asnumpy(found), wanted)
+        equal.check(cupy.asnumpy(found), wanted)
 
 
 def _results(library: Any) -> list[Any]:
@@ -99,4 +100,4 @@ def queued_work(own_stream: bool) -> None:
         spin(SPIN_CYCLES)
         array[...] = local
         halo()
-        np.testing.assert_array_equal(array.get(), expected(whole))
+        equal.check(array.get(), expected(whole))

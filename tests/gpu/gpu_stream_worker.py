@@ -11,6 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 import tempi
+from support import equal
 from support.busy_gpu import spinner
 
 COMM = MPI.COMM_WORLD
@@ -122,7 +123,7 @@ def loop(call: str, kind: str, own_stream: bool) -> None:
     wanted = np.full((ROUNDS, N_ROWS, N_COLUMNS), -1.0)
     wanted[0] = 0.0
     wanted[:, :, :WIDTH] = [[[value(sender, n)]] for n in range(ROUNDS)]
-    np.testing.assert_array_equal(found.get(), wanted)
+    equal.check(found.get(), wanted)
 
 
 def capture() -> None:
@@ -162,4 +163,4 @@ def query(own_stream: bool) -> None:
                 MPI.Request.Waitall([receive, send])
                 found = np.zeros((N_ROWS, N_COLUMNS))
                 cupy.cuda.runtime.memcpy(found.ctypes.data, buffers.into.data.ptr, found.nbytes, 2)
-            np.testing.assert_array_equal(found[:, :WIDTH], value(buffers.left, n))
+            equal.check(found[:, :WIDTH], value(buffers.left, n))

@@ -3,19 +3,13 @@
 import pytest
 
 from support import contexts, needs
-from support.programs import INCLUDE, SOURCES, compiled, cxx, mpicc, succeed
-from support.shim import clean_environment
+from support.programs import compiled, mpicc
 
 
 @pytest.fixture(scope="module")
-def program(binaries):
+def program(cuda_driver, binaries):
     headers = f"-isystem{needs.cuda_headers()}"
-    driver = binaries / "libcuda.so.1"
-    sources = [SOURCES / "cuda_driver.cpp", INCLUDE / "pack/kernels.cpp"]
-    options = ("-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{INCLUDE}", headers)
-    command = [cxx(), *options, *map(str, sources), "-Wl,-soname,libcuda.so.1", "-o", str(driver)]
-    succeed(command, clean_environment(), timeout=300)
-    options = ("-DWITHOUT_CUDART", headers, "-pthread", str(driver), f"-Wl,-rpath,{binaries}")
+    options = ("-DWITHOUT_CUDART", headers, "-pthread", str(cuda_driver), f"-Wl,-rpath,{cuda_driver.parent}")
     return compiled(mpicc(), "contexts.c", binaries, *options)
 
 

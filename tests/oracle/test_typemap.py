@@ -6,10 +6,10 @@ from hypothesis import event, given
 
 from support import calls
 from support.building import Builder
-from support.defects import crashes_library, known_defect, nodes, odd_bounds
+from support.defects import crashes_library, known_defect, odd_bounds
 from support.effort import examples
 from support.strategies import bounds_of, counts, specs
-from support.typemap import derived_bounds, message_map, reference_pack
+from support.typemap import derived_bounds, message_map, nodes, reference_pack
 
 pytestmark = pytest.mark.mpi_process(shim=False)
 MAX_ALIGNMENT = 16

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ways
 from mpi4py import MPI
@@ -18,7 +18,9 @@ from support.defects import is_open_mpi_4
 from support.memory import needs_shim
 from support.messages import End, Image, Side, check_status
 from support.p2p import PLAIN, Form
-from support.ranks import Ranks
+
+if TYPE_CHECKING:
+    from support.ranks import Ranks
 
 
 @cache

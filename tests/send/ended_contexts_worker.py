@@ -10,7 +10,7 @@ import ways
 from exchange_worker import RECEIVER, SENDER, ring
 from mpi4py import MPI
 
-from support import calls, memory, outcomes
+from support import calls, equal, memory, outcomes
 from support.building import Builder
 from support.direct_counts import direct_since
 from support.messages import End, Image, Side
@@ -142,7 +142,7 @@ def threads_end(out: End, n: int) -> None:
                 has_packed.wait()
                 if not waits:
                     thread.join()
-                np.testing.assert_array_equal(packed.read(), side.payload())
+                equal.check(packed.read(), side.payload())
             end_context(side.buffer)
             gone.set()
             thread.join()

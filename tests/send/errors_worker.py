@@ -13,7 +13,7 @@ from mpi4py import MPI
 from ways import Place
 
 from support import constructors as c
-from support import memory, outcomes
+from support import equal, memory, outcomes
 from support.building import Builder
 from support.messages import End, Image, Side, make_end
 from support.p2p import Form, Piece, Requests, Statuses
@@ -42,7 +42,7 @@ def _check_guards(side: Side) -> None:
         inside = side.message.byte_offsets() + side.origin
         found, before = side.buffer.read().copy(), side.before.copy()
         found[inside] = before[inside] = 0
-        np.testing.assert_array_equal(found, before, "bytes beside the receive buffer")
+        equal.check(found, before, "bytes beside the receive buffer")
 
 
 def _spare(kind: str, end: End, builder: Builder, n_bytes: int) -> Side:

@@ -12,7 +12,7 @@ import numpy as np
 import ways
 from mpi4py import MPI
 
-from support import calls
+from support import calls, equal
 from support import constructors as c
 from support.building import Builder
 from support.defects import arrivals_are_inexact, loses_partitions_of_threads, partitions_travel_together
@@ -71,7 +71,7 @@ class Message:
         n_bytes = len(payload) // self.n
         packed = slice(partition * n_bytes, (partition + 1) * n_bytes)
         at = self.side.message.byte_offsets()[packed] + self.side.origin
-        np.testing.assert_array_equal(self.side.buffer.read()[at], payload[packed])
+        equal.check(self.side.buffer.read()[at], payload[packed])
 
     def complete(self, completion: str) -> None:
         ways.complete(self.form, completion, self.request)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from mpi4py import MPI
 
-from support import memory, outcomes
+from support import equal, memory, outcomes
 from support.building import Builder
 from support.messages import ALL_MAKERS, End, make_end
 from support.p2p import PLAIN, Piece, Requests
@@ -116,7 +116,7 @@ def one_message(ends: list[Layout], source: int, way: str, tag: int, contents_se
             if not is_source:
                 expected = before.copy()
                 expected[mine.offsets] = sent
-                np.testing.assert_array_equal(buffer.read(), expected, f"message {tag}, {way}: {ends!r}")
+                equal.check(buffer.read(), expected, f"message {tag}, {way}: {ends!r}")
                 checked += 1
         if way == "persistent":
             PLAIN("Request_free", request.at(0))
@@ -145,7 +145,7 @@ def remade_buffer(kind: str, n_ints: int) -> None:
                 transfer(call, Piece(0, 0, MPI.BYTE), peer, request)
                 if me == 1:
                     contents[turn, mine.offsets] = payloads[turn]
-                np.testing.assert_array_equal(buffer.read(), contents[turn], f"round {turn}")
+                equal.check(buffer.read(), contents[turn], f"round {turn}")
             PLAIN("Request_free", request.at(0))
 
 

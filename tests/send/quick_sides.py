@@ -13,7 +13,7 @@ from support import constructors as c
 from support import memory
 from support.building import Builder
 from support.messages import End, Image, Side
-from support.typemap import Bytes, TypeMap
+from support.typemap import Bytes, TypeMap, reference_pack
 
 
 @cache
@@ -23,19 +23,18 @@ def builder() -> Builder:
 
 
 class Places(NamedTuple):
-    """A datatype, and where its bytes lie."""
+    """A datatype, where its bytes lie, and how many there are with those between and around them."""
 
     datatype: MPI.Datatype
     message: TypeMap
     origin: int
-    offsets: Bytes
     n_bytes: int
 
 
 @cache
 def places(spec: c.Spec) -> Places:
     image = Image(End("host", spec), builder())
-    return Places(image.datatype, image.message, image.origin, image.message.byte_offsets(), len(image.before))
+    return Places(image.datatype, image.message, image.origin, len(image.before))
 
 
 def bytes_of(end: End) -> Bytes:
@@ -44,7 +43,7 @@ def bytes_of(end: End) -> Bytes:
 
 def payload(end: End) -> Bytes:
     at = places(end.spec)
-    return bytes_of(end)[at.offsets + at.origin]
+    return reference_pack(at.message, bytes_of(end), at.origin)
 
 
 class Quick(Side):
@@ -52,12 +51,7 @@ class Quick(Side):
 
     def __init__(self, end: End) -> None:
         self.end = end
-        self.datatype, self.message, self.origin, self._offsets, _ = places(end.spec)
+        self.datatype, self.message, self.origin, _ = places(end.spec)
         self.before = bytes_of(end)
         self.buffer = memory.at_hand(end.kind, self.before)
         self._absolute = None
-
-    def after(self, received: Bytes) -> Bytes:
-        expected = self.before.copy()
-        expected[self._offsets[: len(received)] + self.origin] = received
-        return expected

@@ -7,7 +7,7 @@ import ways
 from exchange_worker import RECEIVER, SENDER, ring
 from mpi4py import MPI
 
-from support import memory, outcomes
+from support import equal, memory, outcomes
 from support.building import Builder
 from support.direct_counts import direct_since
 from support.messages import End, Image, Side
@@ -114,7 +114,7 @@ def renewed_in_part(n: int) -> tuple[int, int]:
         ways.complete(PLAIN, "Wait", request)
         if comm.rank == RECEIVER:
             found = np.concatenate((first.read()[:bytes_], second.read()[:bytes_]))
-            np.testing.assert_array_equal(found, np.concatenate((sent[:bytes_], sent[1024:][:bytes_])))
+            equal.check(found, np.concatenate((sent[:bytes_], sent[1024:][:bytes_])))
     PLAIN("Request_free", request.at(0))
     datatype.Free()
     return direct_since(before), n_same

@@ -14,7 +14,7 @@ from mpi4py import MPI
 from ways import Place
 
 from support import constructors as c
-from support import outcomes
+from support import equal, outcomes
 from support.building import Builder
 from support.messages import End, Image, Side
 from support.p2p import PLAIN, Form, Piece, Requests
@@ -130,7 +130,7 @@ def _check_nothing_beside(side: Side) -> None:
     inside = side.message.byte_offsets() + side.origin
     found, before = side.buffer.read().copy(), side.before.copy()
     found[inside] = before[inside] = 0
-    np.testing.assert_array_equal(found, before, "bytes beside the receive buffer")
+    equal.check(found, before, "bytes beside the receive buffer")
 
 
 def of_all_sizes(kind: str) -> None:

@@ -20,7 +20,7 @@ N_PLANS = effort.scaled(400)
 SHIMS = {
     "packed": {"TEMPI_DEVICE": "fake"},
     "direct": DIRECT,
-    "bounce buffers": DIRECT | {"TEMPI_MATCH_TIMEOUT": "200000", "TEMPI_BOUNCE_SPAN": "1"},
+    "bounce buffers": DIRECT | {"TEMPI_MATCH_TIMEOUT": "50000", "TEMPI_BOUNCE_SPAN": "1"},
 }
 
 

@@ -1,7 +1,5 @@
 """Random schedules of direct messages between ranks: every byte, status and order, and how many went direct."""
 
-import itertools
-
 import pytest
 import schedules_worker as worker
 from schedule_plan import BOUNCING, MIXED, PLAINLY
@@ -57,6 +55,8 @@ def test_schedules_with_wildcards_probes_and_cancels(ranks, drawn, n_ranks, opti
     check(ranks(n_ranks, **DIRECT, **JOBS[options]), drawn, N_MIXED, MIXED, options)
 
 
-@pytest.mark.parametrize(("n_ranks", "options"), [*itertools.product([2, 3], JOBS)][:: 2 if IS_QUICK else 1])
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("options", JOBS)
+@pytest.mark.parametrize("n_ranks", [2, 3])
 def test_schedules_with_bounce_buffers(ranks, drawn, n_ranks, options):
     assert check(ranks(n_ranks, **DIRECT, **JOBS[options]), drawn, N_BOUNCING, BOUNCING, options) > 0

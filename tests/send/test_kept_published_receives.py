@@ -3,7 +3,7 @@
 import kept_published_receives_worker as worker
 import pytest
 from test_direct import FACES, INT, gpu_end
-from test_freed_memory import MIB, PATIENT, SLACK
+from test_freed_memory import LARGE_BYTES, PATIENT, SLACK
 
 from support import constructors as c
 
@@ -40,7 +40,7 @@ def test_a_kept_published_receive_leaves_room_for_other_layouts(ranks):
 
 def test_a_request_keeps_no_freed_memory_mapped(ranks):
     job = ranks(2, **OWN_JOB, TEMPI_FREED_LIMIT="0")
-    n_buffers, n_bytes = 3, 128 * MIB
-    begin, most, left = job.call(worker.taken_beside_kept_transfers, n_buffers, n_bytes, timeout=60)[0]
-    assert most - begin >= n_buffers * n_bytes
+    n_buffers = 3
+    begin, most, left = job.call(worker.taken_beside_kept_transfers, n_buffers, LARGE_BYTES, timeout=60)[0]
+    assert most - begin >= n_buffers * LARGE_BYTES
     assert left - begin < SLACK

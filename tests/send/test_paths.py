@@ -32,7 +32,7 @@ STRATEGIES = {
 }
 N_INTS = 60_000  # without direct messages "auto" gives a CUDA-aware library device memory from 48 KiB on
 CHUNKS = 3
-LARGE_INTS = CHUNKS << 20  # staged messages go in chunks of 4 MiB
+LARGE_DOUBLES = CHUNKS << 19  # staged messages go in chunks of 4 MiB
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,6 @@ def test_packs_of_one_startall_share_launches_whoever_sends_between_them(ranks):
 @pytest.mark.parametrize(("strategy", "kernels"), [("oneshot", 1), ("device", 1), ("staged", CHUNKS)])
 def test_staged_messages_go_in_chunks(ranks, strategy, kernels):
     aware = AWARE if strategy == "device" else {}
-    end = End("device", c.Vector(LARGE_INTS // 4, 4, 6, Named("INT")))
+    end = End("device", c.Vector(LARGE_DOUBLES // 4, 4, 6, Named("DOUBLE")))
     job = ranks(2, TEMPI_DEVICE="fake", TEMPI_STRATEGY=strategy, **aware)
     assert job.call(worker.kernels_of, end) == [kernels, kernels]

@@ -15,7 +15,7 @@ from test_direct import DIRECT
 from support import effort, needs
 
 SECONDS = float(os.environ.get("TESTS_SOAK_SECONDS", effort.scaled(10, least=3)))
-AT_ONCE = 5  # schedules of one call
+AT_ONCE = 2 if effort.IS_QUICK else 5  # schedules of one call
 LEAST_CALLS = 4  # before the first look, and behind it
 MIB = 1 << 20
 MOST_GROWTH = {"files": 4, "threads": 2, "gpu": 64 * MIB}

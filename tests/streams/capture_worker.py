@@ -7,6 +7,7 @@ from mpi4py import MPI
 from stream_programs import PAYLOAD_BYTES, Cells, element_of, shapes
 
 import tempi
+from support import equal
 from tempi._library import library
 from tempi.testing import FakeArray, FakeStream
 
@@ -25,8 +26,8 @@ def _replay(graph: object, stream: FakeStream, shape: object, cells: Cells, pack
         read = unpacked.read(stream)
         stream.fill(cells.array, 0)
         stream.synchronize()
-        np.testing.assert_array_equal(packed.to_numpy(), cells.contents[shape.offsets])
-        np.testing.assert_array_equal(read()[shape.offsets], cells.contents[shape.offsets])
+        equal.check(packed.to_numpy(), cells.contents[shape.offsets])
+        equal.check(read()[shape.offsets], cells.contents[shape.offsets])
 
 
 def _captured(shape: object) -> tuple[object, FakeStream, object, Cells, FakeArray, Cells]:
@@ -77,7 +78,7 @@ def pack_and_free_the_datatype(name: str) -> None:
         stream.synchronize()
         for other in others:
             library().fake_deallocate(other)
-        np.testing.assert_array_equal(packed.to_numpy(), cells.contents[shape.offsets])
+        equal.check(packed.to_numpy(), cells.contents[shape.offsets])
 
 
 def _element(cells: Cells, datatype: MPI.Datatype) -> FakeArray:

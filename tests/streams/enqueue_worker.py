@@ -13,6 +13,7 @@ from mpi4py import MPI
 from stream_programs import Cells, Shape, shapes
 
 import tempi
+from support import equal
 from support.typemap import Bytes
 from tempi._library import library
 from tempi.testing import FakeArray, FakeStream
@@ -164,7 +165,7 @@ class Exchanges:
         for stream in self.streams:
             stream.synchronize()
         for read, expected in self.checks:
-            np.testing.assert_array_equal(read(), expected)
+            equal.check(read(), expected)
         for pair in self.mine(self.pairs):
             for request in pair.requests:
                 request.Free()
@@ -233,7 +234,7 @@ def same_tag(kinds: list[tuple[str, str]]) -> dict[str, int]:
         wanted = contents.copy()
         if WORLD.rank == 1:
             wanted[rows.offsets] = np.random.default_rng(i).integers(0, 256, 4096, np.uint8)[rows.offsets]
-        np.testing.assert_array_equal(array if isinstance(array, np.ndarray) else array.to_numpy(), wanted)
+        equal.check(array if isinstance(array, np.ndarray) else array.to_numpy(), wanted)
     for request in requests:
         request.Free()
     return counts()
@@ -255,7 +256,7 @@ def with_a_wildcard(n: int) -> dict[str, int]:
         read = cells.read(stream)
         stream.synchronize()
         expected = np.random.default_rng(10 * source + k).integers(0, 256, len(read()), np.uint8)
-        np.testing.assert_array_equal(read()[rows.offsets], expected[rows.offsets])
+        equal.check(read()[rows.offsets], expected[rows.offsets])
     for request in requests:
         request.Free()
     return counts()
@@ -279,7 +280,7 @@ def only_one_end_is_enqueued() -> dict[str, int]:
         for k in range(3):
             WORLD.Recv(row, 0, 3)
             expected = np.random.default_rng(k).integers(0, 256, len(cells.contents), np.uint8)
-            np.testing.assert_array_equal(cells.now()[rows.offsets], expected[rows.offsets])
+            equal.check(cells.now()[rows.offsets], expected[rows.offsets])
     return counts()
 
 
@@ -366,5 +367,5 @@ def halo_exchanges(n: int, captured: bool, kind: str = "regular") -> dict[str, i
             stream.fill(array, 0xEE)
         stream.synchronize()
     for one in read:
-        np.testing.assert_array_equal(one.to_numpy(), wanted)
+        equal.check(one.to_numpy(), wanted)
     return counts()

@@ -11,6 +11,7 @@ from mpi4py import MPI
 from stream_programs import Cells, shapes
 
 import tempi
+from support import equal
 from tempi.testing import FakeArray, FakeStream
 
 Kinds = tuple[str, str]
@@ -54,7 +55,7 @@ class Ring:
 
     def check(self) -> None:
         for read, expected in self.reads:
-            np.testing.assert_array_equal(read(), expected)
+            equal.check(read(), expected)
 
     def free(self) -> None:
         for request in self.requests:
@@ -184,7 +185,7 @@ def a_reused_buffer_of_a_persistent_collective(n: int) -> dict[str, int]:
         tempi.wait_enqueue(request, stream)
     stream.synchronize()
     expected = np.repeat([10 * rank + n - 1 for rank in range(WORLD.size)], 64).astype(np.uint8)
-    np.testing.assert_array_equal(into.to_numpy().view(np.uint8), expected)
+    equal.check(into.to_numpy().view(np.uint8), expected)
     request.Free()
     return counts()
 
@@ -210,7 +211,7 @@ def with_a_plain_peer(n: int, late: float) -> dict[str, int]:
         for k in range(n):
             received, sent = np.empty(256, np.uint8), np.full(256, 100 + k, np.uint8)
             WORLD.Sendrecv(sent, 0, 1, received, 0, 2)
-            np.testing.assert_array_equal(received, np.full(256, k, np.uint8))
+            equal.check(received, np.full(256, k, np.uint8))
         return {}
     tempi.reset_stats()
     stream, sent, received = FakeStream(), FakeArray(256), FakeArray(256)
@@ -224,7 +225,7 @@ def with_a_plain_peer(n: int, late: float) -> dict[str, int]:
         stream.copy(reads[-1], received)
     stream.synchronize()
     for k, read in enumerate(reads):
-        np.testing.assert_array_equal(read.to_numpy().view(np.uint8), np.full(256, 100 + k, np.uint8))
+        equal.check(read.to_numpy().view(np.uint8), np.full(256, 100 + k, np.uint8))
     for request in requests:
         request.Free()
     return counts()

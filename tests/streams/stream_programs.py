@@ -18,6 +18,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import tempi
+from support import equal
 from support.typemap import Bytes
 from tempi._library import library
 from tempi.testing import FakeArray, FakeStream
@@ -118,7 +119,7 @@ class Program:
         for stream in self.streams:
             stream.synchronize()
         for check in self.checks:
-            np.testing.assert_array_equal(check.read(), check.expected, err_msg=check.what)
+            equal.check(check.read(), check.expected, told=check.what)
 
     def seed_of(self, rank: int) -> int:
         return self.seed * 100_003 + 1009 * self.n + rank
@@ -182,7 +183,7 @@ class Step:
         self.received.contents = self.received.contents.copy()
         self.received.contents[self.into.offsets] = self.payload_of(self.peer) if payload is None else payload
         if self.received.kind != "device":
-            np.testing.assert_array_equal(self.received.now(), self.received.contents, err_msg=self.way)
+            equal.check(self.received.now(), self.received.contents, told=self.way)
         self.check("what was received", self.received.read(self.stream), self.received.contents)
         self.stream.fill(self.sent.array, POISON)
 
@@ -261,7 +262,7 @@ def completed_without_stream(step: Step) -> None:
     wanted = step.received.contents.copy()
     wanted[step.into.offsets] = step.payload_of(step.peer)
     found = step.received.array.to_numpy()
-    np.testing.assert_array_equal(found, wanted, err_msg=f"{step.way}: {step.received.kind}")
+    equal.check(found, wanted, told=f"{step.way}: {step.received.kind}")
     step.end()
 
 

@@ -47,7 +47,7 @@ def test_exchanges_of_a_request_come_in_order_in_two_streams(ranks):
 
 
 def test_a_late_peer_is_waited_for(ranks):
-    for counts in ranks(2, **FAKE).call(worker.one_exchange_after_another, 3, 2.0):
+    for counts in ranks(2, **FAKE).call(worker.one_exchange_after_another, 3, 1.0):
         assert counts == {worker.CHANNEL: 3}
 
 

@@ -11,6 +11,7 @@ from mpi4py import MPI
 from stream_programs import shapes
 
 import tempi
+from support import equal
 from tempi.testing import FakeGraph, FakeStream
 
 LATE = 1  # the rank that is late
@@ -69,7 +70,7 @@ class Exchange:
         for pair in self.pairs if all(said) else ():
             if pair.receives:
                 contents = pair.received.array.to_numpy()
-                np.testing.assert_array_equal(contents, np.full(contents.shape, MARK, np.uint8))
+                equal.check(contents, np.full(contents.shape, MARK, np.uint8))
 
     def free(self) -> None:
         for request in self.requests:
@@ -113,7 +114,7 @@ def in_time(kind: str, captured: bool, late: float) -> list[str]:
         said.append(exchange.repeat())
         for pair in exchange.pairs:
             if pair.receives:
-                np.testing.assert_array_equal(pair.received.array.to_numpy(), pair.expected(k))
+                equal.check(pair.received.array.to_numpy(), pair.expected(k))
     exchange.free()
     return said
 
@@ -132,6 +133,6 @@ def a_late_collective(late: float) -> str:
         tempi.wait_enqueue(request, stream)
         stream.synchronize()
         said += Exchange.error_of(lambda: tempi.wait_enqueue(request, stream))
-    np.testing.assert_array_equal(into[:, 0], np.arange(comm.size))
+    equal.check(into[:, 0], np.arange(comm.size))
     request.Free()
     return said

@@ -16,8 +16,10 @@ def _steps(count: int, step: int) -> Int64s:
 
 def _blocks(blocklengths: tuple[int, ...], displacements: list[int], extent: int) -> Int64s:
     """Blocks of consecutive elements, each at its displacement in bytes."""
-    parts = [d + _steps(n, extent) for n, d in zip(blocklengths, displacements, strict=True)]
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    assert len(blocklengths) == len(displacements)
+    lengths = np.array(blocklengths, np.int64)
+    begins = np.array(displacements, np.int64) - (np.cumsum(lengths) - lengths) * extent  # of a block at index 0
+    return np.repeat(begins, lengths) + _steps(int(lengths.sum()), extent)
 
 
 @dataclass(frozen=True)

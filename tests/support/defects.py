@@ -6,14 +6,13 @@ the shim's are always held to the standard.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from mpi4py import MPI
 
 from support import calls
 from support import constructors as c
-from support.typemap import F90, Named, Spec, marked, standard_bounds, type_map
+from support.typemap import F90, Named, Spec, marked, nodes, standard_bounds, type_map
 
 _COMPLEX = ("C_FLOAT_COMPLEX", "COMPLEX", "C_DOUBLE_COMPLEX", "DOUBLE_COMPLEX")
 
@@ -86,12 +85,6 @@ def loses_error_texts() -> bool:
     return is_mpich_4_0()
 
 
-def nodes(spec: Spec) -> Iterator[Spec]:
-    yield spec
-    for child in spec.children:
-        yield from nodes(child)
-
-
 def _is_complex(spec: Spec) -> bool:
     return (isinstance(spec, Named) and spec.name in _COMPLEX) or (isinstance(spec, F90) and spec.kind == "complex")
 
@@ -102,10 +95,12 @@ def _steps_back(spec: Spec) -> bool:
     return isinstance(spec, c.Hvector) and spec.stride_bytes < 0
 
 
+@lru_cache(maxsize=4096)
 def _is_empty(spec: Spec) -> bool:
     return type_map(spec).size == 0
 
 
+@lru_cache(maxsize=4096)
 def known_defect(spec: Spec) -> str | None:
     """Why this library's bytes for this datatype cannot be trusted, or None."""
     every = list(nodes(spec))

@@ -14,10 +14,10 @@ import numpy as np
 from mpi4py import MPI
 
 from support import constructors as c
-from support import memory
+from support import equal, memory
 from support.building import Builder
 from support.p2p import Form, Piece
-from support.typemap import NAMED, Bytes, Named, Spec, message_map, reference_pack
+from support.typemap import NAMED, Bytes, Named, Spec, message_map, reference_pack, reference_unpack
 
 # Kinds of memory in the tests of messages; TESTS_SEND_KINDS="host" leaves the GPU's out.
 KINDS = tuple(os.environ.get("TESTS_SEND_KINDS", ",".join(memory.KINDS)).split(","))
@@ -66,10 +66,15 @@ class Image:
     def payload(self) -> Bytes:
         return reference_pack(self.message, self.before, self.origin)
 
+    def payload_of(self, seed: int) -> Bytes:
+        """With the contents of another seed."""
+        contents = np.random.default_rng(seed).integers(0, 256, len(self.before), np.uint8)
+        return reference_pack(self.message, contents, self.origin)
+
     def after(self, payload: Bytes) -> Bytes:
         """The bytes once a message, possibly a shorter one, has arrived."""
         expected = self.before.copy()
-        expected[self.message.byte_offsets()[: len(payload)] + self.origin] = payload
+        reference_unpack(self.message, payload, expected, self.origin)
         return expected
 
 
@@ -97,10 +102,10 @@ class Side(Image):
         self.buffer.write(self.before)
 
     def check_untouched(self) -> None:
-        np.testing.assert_array_equal(self.buffer.read(), self.before, "a buffer that nobody may write was written")
+        equal.check(self.buffer.read(), self.before, "a buffer that nobody may write was written")
 
     def check_received(self, payload: Bytes) -> None:
-        np.testing.assert_array_equal(self.buffer.read(), self.after(payload), f"received bytes ({self.end.kind})")
+        equal.check(self.buffer.read(), self.after(payload), f"received bytes ({self.end.kind})")
 
 
 def leaf_bytes(leaf: str) -> int:

@@ -19,8 +19,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from support import defects, memory
 from support.messages import End
 from support.typemap import TypeMap
@@ -61,7 +59,7 @@ def one_of(*paths: str) -> frozenset[str]:
 
 
 def is_contiguous(message: TypeMap) -> bool:
-    return bool((np.diff(message.byte_offsets()) == 1).all())
+    return message.is_contiguous
 
 
 def is_gpu_memory(kind: str) -> bool:

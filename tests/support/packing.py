@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import tempi
-from support import calls
+from support import calls, equal
 from support.building import Builder
 from support.defects import defect_left, dies_of_empty_members, known_defect, library_name
 from support.memory import KINDS, Maker, needs_shim
@@ -136,7 +136,7 @@ def check_pack(case: Case, make: Maker) -> bool:
     assert result == (0, case.position + scene.message.size)
     expected = scene.packed.copy()
     expected[scene.payload] = reference_pack(scene.message, scene.typed, scene.typed_origin)
-    np.testing.assert_array_equal(typed.read(), scene.typed, "the source was written")
+    equal.check(typed.read(), scene.typed, "the source was written")
     return _compare(case, packed.read(), expected, claim.check(seen))
 
 
@@ -158,12 +158,12 @@ def check_unpack(case: Case, make: Maker) -> bool:
     assert result == (0, case.position + message.size)
     expected = scene.typed.copy()
     reference_unpack(message, scene.packed[scene.payload], expected, scene.typed_origin)
-    np.testing.assert_array_equal(packed.read(), scene.packed, "the source was written")
+    equal.check(packed.read(), scene.packed, "the source was written")
     return _compare(case, typed.read(), expected, claim.check(seen))
 
 
 def _compare(case: Case, found: Bytes, expected: Bytes, taken: bool) -> bool:
     if not taken and defect_left(case.spec):
         return False
-    np.testing.assert_array_equal(found, expected)
+    equal.check(found, expected)
     return True

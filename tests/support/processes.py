@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -27,7 +26,6 @@ import pytest
 from support import shim
 
 REPORTS = "TESTS_REPORT_FD"  # set in children: destination of the reports
-WRAPPER = "TESTS_WRAPPER"  # a command that children run under, such as compute-sanitizer
 _START = "import sys; sys.path[:] = [p for p in sys.path if p]; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
 _Environment = tuple[tuple[str, str], ...]
 
@@ -68,7 +66,7 @@ class Child:
             listed.write("\n".join([*arguments, *names]))
         self.arguments = Path(listed.name)
         self.process = subprocess.Popen(
-            [*shlex.split(os.environ.get(WRAPPER, "")), sys.executable, "-c", _START, f"@{listed.name}"],
+            [*shim.wrapper(), sys.executable, "-c", _START, f"@{listed.name}"],
             env=shim.clean_environment() | dict(environment) | {REPORTS: str(writing)},
             pass_fds=[writing],
             stdin=subprocess.DEVNULL,

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from support import shim
 SOURCES = Path(__file__).resolve().parent.parent / "interpose"
 INCLUDE = SOURCES.parent.parent / "src"
 POLL_SECONDS = 0.01
+_COMMON = ("-O1", "-g", f"-I{INCLUDE}")
+_compiled: dict[tuple[str, ...], Path] = {}  # programs by their commands
 _PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 
@@ -111,14 +114,38 @@ def mpirun_python(
 
 
 def compiled(compiler: str, source: str | Path, folder: Path, *options: str) -> Path:
-    """The program made from one source file, of tests/interpose or with its whole path; made once a folder."""
+    """The program made from one source file, of tests/interpose or with its whole path; compiled once a process.
+
+    So are further C++ sources among the options, which several programs may have.
+    """
     program = folder / f"{Path(source).name}.{Path(compiler).name}.bin"
-    if not program.exists():
-        succeed(
-            [compiler, "-O1", "-g", str(SOURCES / source), "-o", str(program), f"-I{INCLUDE}", *options],
-            shim.clean_environment(),
-        )
+    if program.exists():
+        return program
+    flags = tuple(option for option in options if not option.endswith(".cpp"))
+    inputs = [option if option in flags else object_file(compiler, option, flags) for option in options]
+    command = [compiler, *_COMMON, str(SOURCES / source), *inputs]
+    first = _compiled.get(tuple(command))
+    if first and first.exists():
+        shutil.copy2(first, program)
+    else:
+        succeed([*command, "-o", str(program)], shim.clean_environment())
+        _compiled[tuple(command)] = program
     return program
+
+
+@cache
+def object_file(compiler: str, source: str, flags: tuple[str, ...]) -> str:
+    """Of one source file, with the common flags and these; compiled once a process."""
+    path = Path(_folder().name) / f"{object_file.cache_info().misses}.o"
+    faster = [found] if (found := tool("ccache")) else []
+    succeed([*faster, compiler, *_COMMON, *flags, "-c", source, "-o", str(path)], shim.clean_environment(), 300)
+    return str(path)
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Of object files; removed at the end of the process."""
+    return tempfile.TemporaryDirectory(prefix="objects")
 
 
 @cache

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import shlex
 import signal
 import socket
 import subprocess
@@ -23,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from support import memory, shim
-from support.processes import WRAPPER
 from support.programs import mpirun_python
 
 MAIN = Path(__file__).with_name("rank_main.py")
@@ -76,9 +74,8 @@ class Ranks:
         if preload:
             common["LD_PRELOAD"] = shim.preload()
         of_ranks = [common | dict((special or {}).get(rank, {})) for rank in range(size)]
-        wrapper = shlex.split(os.environ.get(WRAPPER, ""))
         self._job = subprocess.Popen(
-            mpirun_python(of_ranks, MAIN, wrapper, launcher),
+            mpirun_python(of_ranks, MAIN, shim.wrapper(), launcher),
             env=outside,
             stdin=subprocess.DEVNULL,
             stdout=self._output,

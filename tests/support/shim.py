@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +23,11 @@ def preload() -> str:
     return " ".join(filter(None, (os.environ.get("TESTS_PRELOAD_FIRST"), str(path()))))
 
 
+def wrapper() -> list[str]:
+    """The command that children run under: TESTS_WRAPPER, such as compute-sanitizer."""
+    return shlex.split(os.environ.get("TESTS_WRAPPER", ""))
+
+
 def is_sanitized() -> bool:
     return bool(os.environ.get("TESTS_PRELOAD_FIRST"))
 
@@ -30,7 +36,10 @@ def clean_environment() -> dict[str, str]:
     """This environment without the shim, its options and leftovers of an MPI launcher."""
     inherited = ("TEMPI_", "OMPI_", "PMIX_", "PMI_", "LD_PRELOAD")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(inherited) or k.startswith("OMPI_MCA_")}
-    quick = {"OMPI_MCA_btl": "^ofi"}  # which looks for a fabric for a second, in each MPI_Init
+    # Open MPI's ofi looks for a fabric in each MPI_Init; NumPy's library starts threads in each import. Ranks that wait
+    # yield their core: jobs of two lanes share the cores.
+    quick = {"OMPI_MCA_btl": "^ofi", "OMPI_MCA_mtl": "^ofi", "OPENBLAS_NUM_THREADS": "1"}
+    quick |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
     return (
         quick
         | kept

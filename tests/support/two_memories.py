@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from support import calls
+from support import calls, equal
 from support.memory import Maker
 from support.packing import Seen
 
@@ -36,5 +36,5 @@ def check(make: Maker, order: tuple[str, str], packed_kind: str, direction: str)
     datatype.Free()
     assert result == (0, image.size)
     assert seen.outcomes.get((f"MPI_{direction.title()}", "taken: GPU kernel")) == 1  # and did not fall back
-    np.testing.assert_array_equal(packed.read(), image)
-    np.testing.assert_array_equal(np.concatenate([b.read() for b in buffers]), image)
+    equal.check(packed.read(), image)
+    equal.check(np.concatenate([b.read() for b in buffers]), image)

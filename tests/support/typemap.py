@@ -10,8 +10,10 @@ Example: Vector(3, 2, 4, Named("INT")) has the runs (0,4) (4,4) (16,4) (20,4) (3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +59,12 @@ class Spec:
     def explicit_bounds(self, bounds: BoundsOf) -> Bounds | None:
         """Bounds that the constructor sets whatever the type map says (resized, subarray, darray, named)."""
         return None
+
+
+def nodes(spec: Spec) -> Iterator[Spec]:
+    yield spec
+    for child in spec.children:
+        yield from nodes(child)
 
 
 # The named types: bytes of data at their offsets, and the extent. Pair types have holes.
@@ -145,11 +153,11 @@ class TypeMap:
     offsets: Int64s
     lengths: Int64s = field(repr=False)
 
-    @property
+    @cached_property
     def size(self) -> int:
         return int(self.lengths.sum())
 
-    @property
+    @cached_property
     def true_bounds(self) -> Bounds:
         if not self.size:
             return Bounds(0, 0)
@@ -159,11 +167,27 @@ class TypeMap:
         offsets = (displacements[:, None] + self.offsets[None, :]).ravel()
         return TypeMap(offsets, np.tile(self.lengths, len(displacements)))
 
+    @cached_property
+    def is_contiguous(self) -> bool:
+        """Each element begins where the one before it ends."""
+        return bool((self.offsets[1:] == self.offsets[:-1] + self.lengths[:-1]).all())
+
+    @cached_property
+    def pieces(self) -> tuple[Int64s, int]:
+        """The bytes in type-map order, in equal pieces as long as can be: their offsets, and the length of each."""
+        is_first = np.ones(len(self.offsets), bool)  # of the elements that follow each other without a gap
+        is_first[1:] = self.offsets[1:] != self.offsets[:-1] + self.lengths[:-1]
+        (first,) = is_first.nonzero()
+        begins, lengths = self.offsets[first], np.add.reduceat(self.lengths, first) if len(first) else first
+        length = int(np.gcd.reduce(lengths)) or 1
+        n_before = np.cumsum(lengths // length) - lengths // length
+        within = np.arange(self.size // length, dtype=np.int64) - np.repeat(n_before, lengths // length)
+        return np.repeat(begins, lengths // length) + within * length, length
+
     def byte_offsets(self) -> Int64s:
         """The offset of every byte, in type-map order."""
-        ends = np.cumsum(self.lengths)
-        within = np.arange(self.size, dtype=np.int64) - np.repeat(ends - self.lengths, self.lengths)
-        return np.repeat(self.offsets, self.lengths) + within
+        offsets, length = self.pieces
+        return (offsets[:, None] + np.arange(length, dtype=np.int64)).ravel()
 
 
 def joined(maps: Iterable[TypeMap]) -> TypeMap:
@@ -185,7 +209,13 @@ def type_map(spec: Spec, bounds: BoundsOf = standard_bounds) -> TypeMap:
 
 def message_map(spec: Spec, count: int, bounds: BoundsOf = standard_bounds) -> TypeMap:
     """The type map of `count` elements, an extent apart."""
-    return type_map(spec, bounds).repeated(np.arange(count, dtype=np.int64) * bounds(spec).extent)
+    return _message_map(spec, count, tuple(map(bounds, nodes(spec))))
+
+
+@lru_cache(maxsize=4)  # both ends of a message, for all of its rounds; a large one takes megabytes
+def _message_map(spec: Spec, count: int, bounds_of_nodes: tuple[Bounds, ...]) -> TypeMap:
+    bounds = dict(zip(nodes(spec), bounds_of_nodes, strict=True))
+    return type_map(spec, bounds.__getitem__).repeated(np.arange(count, dtype=np.int64) * bounds[spec].extent)
 
 
 def overlaps(message: TypeMap) -> bool:
@@ -193,10 +223,25 @@ def overlaps(message: TypeMap) -> bool:
     return len(np.unique(message.byte_offsets())) != message.size
 
 
+def _every_piece(memory: Bytes, length: int) -> Any:
+    """The piece that begins at each byte."""
+    return np.ndarray((max(len(memory) - length + 1, 0),), f"V{length}", buffer=memory, strides=(1,))
+
+
 def reference_pack(message: TypeMap, memory: Bytes, origin: int) -> Bytes:
     """The packed bytes; `origin` is the index in `memory` of the address that MPI_Pack would get."""
-    return memory[message.byte_offsets() + origin]
+    offsets, length = message.pieces
+    packed: Bytes = _every_piece(memory, length)[offsets + origin].view(np.uint8)
+    return packed
 
 
 def reference_unpack(message: TypeMap, packed: Bytes, memory: Bytes, origin: int) -> None:
-    memory[message.byte_offsets() + origin] = packed
+    """Where there are fewer bytes than the message has, they are the first ones."""
+    offsets, length = message.pieces
+    assert len(packed) <= message.size
+    n_whole = len(packed) // length
+    whole, rest = np.split(np.ascontiguousarray(packed), [n_whole * length])
+    _every_piece(memory, length)[offsets[:n_whole] + origin] = whole.view(f"V{length}")
+    if len(rest):
+        begin = offsets[n_whole] + origin
+        memory[begin : begin + len(rest)] = rest

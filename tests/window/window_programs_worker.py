@@ -9,6 +9,7 @@ import windows_plan as plans
 from mpi4py import MPI
 from window_calls import COMM, Memory, rma
 
+from support import equal
 from support.building import Builder
 from support.messages import End, Side
 from support.p2p import FORMS, PLAIN, Form, Requests
@@ -62,7 +63,7 @@ class Run:
                     self.model.apply(of, self._sides(of, builder)[0].payload(), builder)
         COMM.Barrier()
         expected = self.model.windows[self.me]
-        np.testing.assert_array_equal(own.buffer.read().view(np.int32), expected, str(epoch.synchronisation))
+        equal.check(own.buffer.read().view(np.int32), expected, str(epoch.synchronisation))
         COMM.Barrier()
         return len(sides)
 

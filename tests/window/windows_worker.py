@@ -11,7 +11,7 @@ from mpi4py import MPI
 from window_calls import COMM, Memory, ints, read, rma, window_of
 
 import tempi
-from support import calls
+from support import calls, equal
 from support.memory import at_hand
 from support.p2p import PLAIN, Piece
 from tempi._library import library
@@ -44,7 +44,7 @@ def sums_of_all(kind: str, origin: str, rounds: int, sync: str) -> None:
             COMM.Barrier()
             win.Unlock_all()
         total = sum(1 for rank in range(size) for i in range(rounds) if (rank + i) % size == me)
-        np.testing.assert_array_equal(read(own, np.int64), np.arange(50) * total)
+        equal.check(read(own, np.int64), np.arange(50) * total)
         COMM.Barrier()
 
 
@@ -148,9 +148,9 @@ def elements(origin: str, strided: bool) -> None:
 
 def _same(found: Any, expected: Any, what: str) -> None:
     if found.dtype.names is None:
-        return np.testing.assert_array_equal(found, expected, what)
+        return equal.check(found, expected, what)
     for field in found.dtype.names:
-        np.testing.assert_array_equal(found[field], expected[field], what)
+        equal.check(found[field], expected[field], what)
 
 
 def is_put_while_the_target_computes(kind: str) -> None:
