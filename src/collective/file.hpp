@@ -6,14 +6,17 @@
 // change.
 #pragma once
 
+#include "collective/file_chunks.hpp"
 #include "collective/run.hpp"
 
 namespace tempi::collective {
 
-enum class FileAccess : bool { read, write };
-
 int move_file(const Call& call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
               Library library) noexcept;
+
+// The same for an access that this process may cut in chunks. `status`: the program's.
+int move_in_parts(const Call& call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
+                  MPI_Status* status, PartLibrary library) noexcept;
 
 // MPI_File_read_all_begin and similar functions. A file has at most one such call that is not ended.
 int begin_split(Call call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,

@@ -1,0 +1,44 @@
+/* A tool between the shim and the library: notes how many bytes each blocking access of a process alone is for. One of
+ * them may fail as on a full disk, or move only a half. */
+#include <mpi.h>
+
+enum { MOST = 65536 };
+long long accessed_bytes[MOST];
+int n_accesses, fails_at = -1, is_half_at = -1;
+
+static long long note(long long count, MPI_Datatype type) {
+  MPI_Count size = 0;
+  PMPI_Type_size_x(type, &size);
+  if (n_accesses < MOST) accessed_bytes[n_accesses++] = count * size;
+  return count * size;
+}
+
+static int fail(MPI_File file) {
+  PMPI_File_call_errhandler(file, MPI_ERR_NO_SPACE);
+  return MPI_ERR_NO_SPACE;
+}
+
+/* S: what follows the name; N: the type of a count. A half is in 16 bytes. */
+#define NOTED(name, S, N, Buffer, parameters, arguments)                                                          \
+  int MPI_File_##name##S(MPI_File file, parameters Buffer buffer, N count, MPI_Datatype type, MPI_Status* status) { \
+    const int n = n_accesses;                                                                                     \
+    const long long bytes = note(count, type);                                                                    \
+    if (n == fails_at) return fail(file);                                                                         \
+    if (n == is_half_at)                                                                                          \
+      return PMPI_File_##name##S(file, arguments buffer, (N)(bytes / 32 * 16), MPI_BYTE, status);                 \
+    return PMPI_File_##name##S(file, arguments buffer, count, type, status);                                      \
+  }
+#define NONE
+#define OFFSET MPI_Offset offset,
+#define PASSED_OFFSET offset,
+
+#define EVERY_FUNCTION(S, N)                                            \
+  NOTED(read, S, N, void*, NONE, NONE)                                  \
+  NOTED(write, S, N, const void*, NONE, NONE)                           \
+  NOTED(read_at, S, N, void*, OFFSET, PASSED_OFFSET)                    \
+  NOTED(write_at, S, N, const void*, OFFSET, PASSED_OFFSET)
+
+EVERY_FUNCTION(, int)
+#if MPI_VERSION >= 4
+EVERY_FUNCTION(_c, MPI_Count)
+#endif
