@@ -77,6 +77,13 @@ int move_in_parts(const Call& call, FileAccess file_access, Handle file, const v
                    });
 }
 
+int move_later(const Call& call, LaterFile later, Handle file, const void* buffer, Count count, Handle type,
+               Library library) noexcept {
+  const Argument argument = buffer_of(buffer, count, type);
+  if (const auto code = begin_in_chunks(call, later.file_access, file, later.offset, argument)) return *code;
+  return move_file(call, later.file_access, file, buffer, count, type, library);
+}
+
 int begin_split(Call call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
                 Library library) noexcept {
   const auto keep = [&](message::MessagePtr begun, const GivenArgument& given) {

@@ -5,10 +5,13 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "collective/blocks.hpp"
+#include "collective/continued.hpp"
 #include "collective/file_pointer.hpp"
 #include "collective/file_view.hpp"
+#include "collective/pending_files.hpp"
 #include "device/stream_order.hpp"
 #include "mpi/active.hpp"
+#include "mpi/own_comm.hpp"
 #include "request/finish.hpp"
 #include "request/progress.hpp"
 #include "transfer/endpoint.hpp"
@@ -104,6 +107,51 @@ int carry_out_by_pointer(CutAccess& access, Handle file, MPI_Status* status, Par
   return code;
 }
 
+// What a nonblocking access tells the program.
+class LaterOutcome final : public message::CompletionHook {
+ public:
+  LaterOutcome(std::shared_ptr<const LaterAccess> access, Handle file) : access_(std::move(access)), file_(file) {}
+
+  void tell_status(MPI_Status& status) const noexcept override {
+    real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), access_->bytes());
+  }
+  // The library has told of its errors.
+  int tell(Handle, int code) noexcept override {
+    return access_->code() != MPI_SUCCESS ? code : collective::tell(code, Owner::file, file_);
+  }
+
+ private:
+  const std::shared_ptr<const LaterAccess> access_;
+  const Handle file_;
+};
+
+// Begins the first chunk, and gives the file pointer its place behind the whole access.
+int begin_first(LaterAccess& access, Handle file, std::optional<Offset> offset, Offset whole) {
+  const PointerHold hold(file, offset ? PointerUse::none : PointerUse::several_calls);
+  const Offset start = offset ? *offset : position_of(file);
+  const int code = access.begin(start);
+  if (code == MPI_SUCCESS && !offset) set_position(file, start + whole);
+  return code;
+}
+
+int begin_later(const Call& call, FileAccess file_access, Handle file, std::optional<Offset> offset,
+                std::unique_ptr<CutAccess> cut) {
+  const Offset whole = cut->whole();
+  const auto access = std::make_shared<LaterAccess>(call.real, file, file_access, std::move(cut));
+  const message::MessagePtr message =
+      continued_message(call, Group(own_comm()), std::make_shared<LaterOutcome>(access, file));
+  if (const int code = begin_first(*access, file, offset, whole); code != MPI_SUCCESS) {
+    message::end_message(*message);
+    store_handle(call.request, request_null());
+    return code;
+  }
+  message->continuation = access;
+  message->state.become(message::MessageState::replaced);
+  PendingFiles::get().add(access);
+  hand_out(call, message);
+  return MPI_SUCCESS;
+}
+
 }  // namespace
 
 std::unique_ptr<CutAccess> cut(const Call& call, FileAccess file_access, Handle file, const Argument& argument) try {
@@ -127,6 +175,20 @@ std::optional<int> move_in_chunks(const Call& call, FileAccess file_access, Hand
     const int code = uses_pointer(call.function) ? carry_out_by_pointer(*access, file, status, library)
                                                  : carry_out(*access, status, library);
     return message::tended(code);
+  } catch (...) {
+    return tell(caught_error(), call.owner, call.owned_by);
+  }
+}
+
+std::optional<int> begin_in_chunks(const Call& call, FileAccess file_access, Handle file, std::optional<Offset> offset,
+                                   const Argument& buffer) noexcept {
+  if (call.request == nullptr) return {};
+  try {
+    auto access = cut(call, file_access, file, buffer);
+    if (!access) return {};
+    return message::tended(begin_later(call, file_access, file, offset, std::move(access)));
+  } catch (const Refused& refused) {
+    return tell(refused.code, call.owner, call.owned_by);
   } catch (...) {
     return tell(caught_error(), call.owner, call.owned_by);
   }

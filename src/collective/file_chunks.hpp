@@ -19,4 +19,8 @@ std::unique_ptr<CutAccess> cut(const Call& call, FileAccess file_access, Handle 
 std::optional<int> move_in_chunks(const Call& call, FileAccess file_access, Handle file, const Argument& buffer,
                                   MPI_Status* status, PartLibrary library) noexcept;
 
+// A nonblocking one. Without an offset, the file pointer has it.
+std::optional<int> begin_in_chunks(const Call& call, FileAccess file_access, Handle file, std::optional<Offset> offset,
+                                   const Argument& buffer) noexcept;
+
 }  // namespace tempi::collective

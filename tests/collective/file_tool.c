@@ -1,4 +1,4 @@
-/* A tool between the shim and the library: notes how many bytes each blocking access of a process alone is for. One of
+/* A tool between the shim and the library: notes how many bytes each access of a process alone is for. One of
  * them may fail as on a full disk, or move only a half. */
 #include <mpi.h>
 
@@ -19,24 +19,26 @@ static int fail(MPI_File file) {
 }
 
 /* S: what follows the name; N: the type of a count. A half is in 16 bytes. */
-#define NOTED(name, S, N, Buffer, parameters, arguments)                                                          \
-  int MPI_File_##name##S(MPI_File file, parameters Buffer buffer, N count, MPI_Datatype type, MPI_Status* status) { \
-    const int n = n_accesses;                                                                                     \
-    const long long bytes = note(count, type);                                                                    \
-    if (n == fails_at) return fail(file);                                                                         \
-    if (n == is_half_at)                                                                                          \
-      return PMPI_File_##name##S(file, arguments buffer, (N)(bytes / 32 * 16), MPI_BYTE, status);                 \
-    return PMPI_File_##name##S(file, arguments buffer, count, type, status);                                      \
+#define NOTED(name, S, N, Buffer, Result, parameters, arguments)                                                     \
+  int MPI_File_##name##S(MPI_File file, parameters Buffer buffer, N count, MPI_Datatype type, Result* result) {      \
+    const int n = n_accesses;                                                                                        \
+    const long long bytes = note(count, type);                                                                       \
+    if (n == fails_at) return fail(file);                                                                            \
+    if (n == is_half_at) return PMPI_File_##name##S(file, arguments buffer, (N)(bytes / 32 * 16), MPI_BYTE, result); \
+    return PMPI_File_##name##S(file, arguments buffer, count, type, result);                                         \
   }
 #define NONE
 #define OFFSET MPI_Offset offset,
 #define PASSED_OFFSET offset,
 
-#define EVERY_FUNCTION(S, N)                                            \
-  NOTED(read, S, N, void*, NONE, NONE)                                  \
-  NOTED(write, S, N, const void*, NONE, NONE)                           \
-  NOTED(read_at, S, N, void*, OFFSET, PASSED_OFFSET)                    \
-  NOTED(write_at, S, N, const void*, OFFSET, PASSED_OFFSET)
+#define BOTH_FILES(kind, Result, S, N)                             \
+  NOTED(kind##read, S, N, void*, Result, NONE, NONE)               \
+  NOTED(kind##write, S, N, const void*, Result, NONE, NONE)        \
+  NOTED(kind##read_at, S, N, void*, Result, OFFSET, PASSED_OFFSET) \
+  NOTED(kind##write_at, S, N, const void*, Result, OFFSET, PASSED_OFFSET)
+#define EVERY_FUNCTION(S, N)     \
+  BOTH_FILES(, MPI_Status, S, N) \
+  BOTH_FILES(i, MPI_Request, S, N)
 
 EVERY_FUNCTION(, int)
 #if MPI_VERSION >= 4
