@@ -16,7 +16,7 @@ from mpi4py import MPI
 
 from support.building import Builder
 from support.constructors import Contiguous, Vector
-from support.defects import loses_file_requests_of_threads
+from support.defects import loses_file_requests_of_threads, misplaces_contiguous_data_in_files
 from support.error_handlers import Handlers, Told
 from support.messages import ALL_MAKERS, KINDS, Side, check_status, leaf_bytes, make_end
 from support.typemap import Bytes, Named, Spec
@@ -139,8 +139,10 @@ def random_cases(folder: str, seed: int, n: int) -> float:
 
 
 def _draw_side(draw: random.Random, leaf: str, n_leaves: int, builder: Builder) -> tuple[Side, str]:
-    maker = draw.choice(ALL_MAKERS)
-    return Side(make_end(draw.choice(KINDS), maker, leaf, n_leaves, draw, bottom=draw.random() < 0.3), builder), maker
+    kind, maker = draw.choice(KINDS), draw.choice(ALL_MAKERS)
+    if kind in ("host", "pinned") and misplaces_contiguous_data_in_files():
+        maker = "named"
+    return Side(make_end(kind, maker, leaf, n_leaves, draw, bottom=draw.random() < 0.3), builder), maker
 
 
 def _check_case(draw: random.Random, path: str) -> int:
