@@ -5,13 +5,11 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "collective/blocks.hpp"
-#include "collective/continued.hpp"
 #include "collective/file_pointer.hpp"
 #include "collective/file_view.hpp"
-#include "collective/pending_files.hpp"
+#include "collective/later_access.hpp"
 #include "device/stream_order.hpp"
 #include "mpi/active.hpp"
-#include "mpi/own_comm.hpp"
 #include "mpi_config.h"
 #include "request/finish.hpp"
 #include "request/progress.hpp"
@@ -110,51 +108,6 @@ int carry_out_by_pointer(CutAccess& access, Handle file, MPI_Status* status, Par
   const std::optional<Offset> asked = access.short_end();
   if (asked && position_of(file) == start + *asked) set_position(file, start + access.whole());
   return code;
-}
-
-// What a nonblocking access tells the program.
-class LaterOutcome final : public message::CompletionHook {
- public:
-  LaterOutcome(std::shared_ptr<const LaterAccess> access, Handle file) : access_(std::move(access)), file_(file) {}
-
-  void tell_status(MPI_Status& status) const noexcept override {
-    real_pmpi().MPI_Status_set_elements_x(&status, type_byte(), access_->bytes());
-  }
-  // The library has told of its errors.
-  int tell(Handle, int code) noexcept override {
-    return access_->code() != MPI_SUCCESS ? code : collective::tell(code, Owner::file, file_);
-  }
-
- private:
-  const std::shared_ptr<const LaterAccess> access_;
-  const Handle file_;
-};
-
-// Begins the first chunk, and gives the file pointer its place behind the whole access.
-int begin_first(LaterAccess& access, Handle file, std::optional<Offset> offset, Offset whole) {
-  const PointerHold hold(file, offset ? PointerUse::none : PointerUse::several_calls);
-  const Offset start = offset ? *offset : position_of(file);
-  const int code = access.begin(start);
-  if (code == MPI_SUCCESS && !offset) set_position(file, start + whole);
-  return code;
-}
-
-int begin_later(const Call& call, FileAccess file_access, Handle file, std::optional<Offset> offset,
-                std::unique_ptr<CutAccess> cut) {
-  const Offset whole = cut->whole();
-  const auto access = std::make_shared<LaterAccess>(call.real, file, file_access, std::move(cut));
-  const message::MessagePtr message =
-      continued_message(call, Group(own_comm()), std::make_shared<LaterOutcome>(access, file));
-  if (const int code = begin_first(*access, file, offset, whole); code != MPI_SUCCESS) {
-    message::end_message(*message);
-    store_handle(call.request, request_null());
-    return code;
-  }
-  message->continuation = access;
-  message->state.become(message::MessageState::replaced);
-  PendingFiles::get().add(access);
-  hand_out(call, message);
-  return MPI_SUCCESS;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "collective/cut_access.hpp"
+#include "collective/run.hpp"
 #include "request/message.hpp"
 
 namespace tempi::collective {
@@ -46,5 +47,10 @@ class LaterAccess final : public message::Continuation {
   std::optional<Error> failure_{};
   std::atomic<bool> is_busy_{false}, has_ended_{false};
 };
+
+// Begins an access that is cut, and hands out its request. Without an offset, the file pointer has it. Throws Error, or
+// Refused.
+int begin_later(const Call& call, FileAccess file_access, Handle file, std::optional<Offset> offset,
+                std::unique_ptr<CutAccess> cut);
 
 }  // namespace tempi::collective

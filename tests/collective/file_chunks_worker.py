@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from file_views import draw_view, set_view
 from mpi4py import MPI
 
 from support.building import Builder
-from support.constructors import Contiguous, Vector
 from support.defects import loses_file_requests_of_threads, misplaces_contiguous_data_in_files
 from support.error_handlers import Handlers, Told
 from support.messages import ALL_MAKERS, KINDS, Side, check_status, leaf_bytes, make_end
-from support.typemap import Bytes, Named, Spec
+from support.typemap import Bytes
 
 ALWAYS_CUT = ("contiguous", "named")  # others may have rows that are longer than a chunk, or lists of boxes
 
@@ -43,40 +43,6 @@ def accesses() -> list[int]:
     found = list((ctypes.c_longlong * noted.value).in_dll(ctypes.CDLL(None), "accessed_bytes"))
     noted.value = 0
     return found
-
-
-@dataclass(frozen=True)
-class View:
-    """Etypes of `etype_bytes`: `n` of each `period` etypes are visible."""
-
-    etype: Spec
-    etype_bytes: int
-    displacement: int
-    n: int
-    period: int
-
-    def places(self, first: int, n_bytes: int) -> np.ndarray:
-        """The positions in the file of bytes from an etype on."""
-        at = first * self.etype_bytes + np.arange(n_bytes)
-        etype, byte = np.divmod(at, self.etype_bytes)
-        tile, position = np.divmod(etype, self.n)
-        return self.displacement + (tile * self.period + position) * self.etype_bytes + byte
-
-
-def draw_view(draw: random.Random, leaf: str, n_leaves: int, *, has_holes: bool) -> View:
-    each = draw.choice([k for k in (1, 2, 3) if n_leaves % k == 0])
-    etype: Spec = Named(leaf) if each == 1 else Contiguous(each, Named(leaf))
-    n = draw.randint(1, 3)
-    period = n + (draw.randint(1, 3) if has_holes else 0)
-    return View(etype, each * leaf_bytes(leaf), draw.choice((0, 4, 32)), n, period)
-
-
-def set_view(file: MPI.File, view: View, builder: Builder) -> None:
-    etype = builder.build(view.etype).Commit()
-    tile = builder.build(Vector(1, view.n, view.period, view.etype))
-    filetype = tile.Create_resized(0, view.period * view.etype_bytes).Commit()
-    file.Set_view(view.displacement, etype, filetype, "native")
-    filetype.Free()
 
 
 def buffer_of(side: Side) -> list[object]:
