@@ -1,12 +1,14 @@
 #include "collective/file.hpp"
 
-#include <array>
 #include <map>
 #include <mutex>
-#include <string_view>
+#include <optional>
 
 #include "base/mutex.hpp"
+#include "collective/file_pointer.hpp"
+#include "collective/file_view.hpp"
 #include "collective/stage.hpp"
+#include "device/device.hpp"
 #include "mpi/real.hpp"
 #include "request/progress.hpp"
 
@@ -47,24 +49,6 @@ Splits& splits() {
   return all;
 }
 
-void free_if_derived(Handle type) {
-  int integers = 0, addresses = 0, datatypes = 0, combiner = 0;
-  real_pmpi().MPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner);
-  const bool is_predefined = combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_INTEGER ||
-                             combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX;
-  if (!is_predefined) real_pmpi().MPI_Type_free(&type);
-}
-
-bool is_native(Handle file) {
-  Offset displacement = 0;
-  Handle element = 0, filetype = 0;
-  std::array<char, MPI_MAX_DATAREP_STRING + 1> name{};
-  if (real_pmpi().MPI_File_get_view(file, &displacement, &element, &filetype, name.data()) != MPI_SUCCESS) return false;
-  free_if_derived(element);
-  free_if_derived(filetype);
-  return std::string_view(name.data()) == "native";
-}
-
 }  // namespace
 
 int move_file(const Call& call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
@@ -73,9 +57,31 @@ int move_file(const Call& call, FileAccess file_access, Handle file, const void*
     ends.in.n_blocks = 1;
     ends.in.roles.usual = file_access == FileAccess::read ? kBoth : kRead;
     ends.in.stays_on_host = true;
-    if (needs_staging(ends.in, call.comm, device::current()) && !is_native(file)) ends.in.fidelity = Fidelity::kept;
+    if (needs_staging(ends.in, call.comm, device::current()) && !view_of(file).is_native)
+      ends.in.fidelity = Fidelity::kept;
   };
-  return run_alone(call, {{}, buffer_of(buffer, count, type)}, describe, library);
+  const auto held = [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument& compared) {
+    const PointerHold hold(file, uses_pointer(call.function) ? PointerUse::one_call : PointerUse::none);
+    return library(out, in, compared);
+  };
+  return run_alone(call, {{}, buffer_of(buffer, count, type)}, describe, held);
+}
+
+int move_in_parts(const Call& call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,
+                  MPI_Status* status, PartLibrary library) noexcept {
+  const Argument argument = buffer_of(buffer, count, type);
+  if (const auto code = move_in_chunks(call, file_access, file, argument, status, library)) return *code;
+  return move_file(call, file_access, file, buffer, count, type,
+                   [&](const GivenArgument&, const GivenArgument& in, const GivenArgument&) {
+                     return library({0, in.address, count, in.type, status});
+                   });
+}
+
+int move_later(const Call& call, LaterFile later, Handle file, const void* buffer, Count count, Handle type,
+               Library library) noexcept {
+  const Argument argument = buffer_of(buffer, count, type);
+  if (const auto code = begin_in_chunks(call, later.file_access, file, later.offset, argument)) return *code;
+  return move_file(call, later.file_access, file, buffer, count, type, library);
 }
 
 int begin_split(Call call, FileAccess file_access, Handle file, const void* buffer, Count count, Handle type,

@@ -1,6 +1,7 @@
 #include "collective/pending_work.hpp"
 
 #include "collective/partitioned_work.hpp"
+#include "collective/pending_files.hpp"
 #include "collective/pending_reductions.hpp"
 #include "request/collective_work.hpp"
 #include "request/progress_mode.hpp"
@@ -12,16 +13,21 @@ namespace {
 void go_on() noexcept {
   PendingReductions::go_on();
   PartitionedWork::go_on();
+  PendingFiles::go_on();
 }
 
 bool advance() noexcept {
-  const bool is_any = PendingReductions::advance();
-  return PartitionedWork::advance() || is_any;
+  const bool is_reduced = PendingReductions::advance(), is_put = PartitionedWork::advance();
+  return PendingFiles::advance() || is_reduced || is_put;
 }
 
-bool is_left() noexcept { return PendingReductions::is_left() || PartitionedWork::is_left(); }
+bool is_left() noexcept {
+  return PendingReductions::is_left() || PartitionedWork::is_left() || PendingFiles::is_left();
+}
 
-std::uint64_t n_go_on() noexcept { return PendingReductions::n_go_on() + PartitionedWork::n_go_on(); }
+std::uint64_t n_go_on() noexcept {
+  return PendingReductions::n_go_on() + PartitionedWork::n_go_on() + PendingFiles::n_go_on();
+}
 
 constexpr message::CollectiveWork kWork{go_on, advance, is_left, n_go_on};
 

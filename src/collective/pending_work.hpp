@@ -1,4 +1,5 @@
-// The work of collective/ that goes on beside the program: reductions by kernels, and partitioned messages.
+// The work of collective/ that goes on beside the program: reductions by kernels, partitioned
+// messages, and accesses of files in chunks.
 #pragma once
 
 namespace tempi::collective {

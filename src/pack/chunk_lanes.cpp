@@ -4,7 +4,7 @@ namespace tempi::pack {
 
 using device::Scope;
 
-device::MarkPtr ChunkLanes::queue(const Chunk& chunk) {
+device::MarkPtr ChunkLanes::queue(FunctionRef<void(const Scope&)> queue_kernel) {
   const bool has_changed_thread = user_ != std::this_thread::get_id();  // each has lanes of its own
   const Scope here(device_, context_, device::kLanes[next_]);
   device::MarkPtr& last = last_[next_];
@@ -13,7 +13,7 @@ device::MarkPtr ChunkLanes::queue(const Chunk& chunk) {
     for (const device::MarkPtr& before : last_) {
       if (has_changed_thread && before) here.wait_for(*before);
     }
-    chunk.queue_kernel(here);
+    queue_kernel(here);
     last = here.mark();
   } catch (...) {
     here.settle();

@@ -16,7 +16,10 @@ class ChunkLanes {
   ChunkLanes(device::Device& device, device::Context context) : device_(device), context_(context) {}
 
   // The mark after the chunk, and after the previous chunks of its lane.
-  device::MarkPtr queue(const Chunk& chunk);
+  device::MarkPtr queue(const Chunk& chunk) {
+    return queue([&](const device::Scope& here) { chunk.queue_kernel(here); });
+  }
+  device::MarkPtr queue(FunctionRef<void(const device::Scope&)> queue_kernel);
   // A mark after all chunks.
   device::MarkPtr join();
   void wait() noexcept;

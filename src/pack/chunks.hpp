@@ -2,7 +2,6 @@
 // the previous chunk.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "base/function_ref.hpp"
@@ -10,16 +9,23 @@
 
 namespace tempi::pack {
 
-// Dense bytes [begin, end) and the kernel that moves them from or to the laid-out end.
+// Dense bytes [begin, end) of a move, and how to move them from or to the laid-out end.
 struct Chunk {
   std::int64_t begin, end;
-  std::function<void(const device::Scope&)> queue_kernel;
+  BoxMove box_move;            // of whole elements; or of the one that `boxes` are of
+  datatype::Boxes boxes = {};  // written for packing; empty: all of `box_move`
+  std::int64_t skipped = 0;    // dense bytes of `box_move` before the chunk
+
+  std::int64_t bytes() const { return end - begin; }
+  void queue_kernel(const device::Scope& here) const;
+  // The same chunk, of which the first dense byte is at this address.
+  Chunk with_dense_at(void* address) const;
 };
 
 // The approximate size in bytes of the chunk that begins at the packed byte `at`.
 using ChunkBytes = FunctionRef<std::int64_t(std::int64_t at)>;
-// At least one chunk. Several elements are cut between elements. One element is cut only if it is a
-// single loop nest.
-std::vector<Chunk> chunks_of(const BoxMove& box_move, ChunkBytes bytes_from);
+// At least one chunk. Several elements, or a single loop nest, can be cut; a chunk may be longer than wanted where
+// nothing shorter can be cut. Where it can be done, chunks begin at multiples of `granule` packed bytes.
+std::vector<Chunk> chunks_of(const BoxMove& box_move, ChunkBytes bytes_from, std::int64_t granule = 1);
 
 }  // namespace tempi::pack

@@ -83,4 +83,11 @@ void move_on_host_copies(const BoxMove& box_move, device::Device& device) {
   if (box_move.destination.is_dense()) dense.store();
 }
 
+void move_on_host_copies(const Chunk& chunk, device::Device& device) {
+  if (chunk.boxes.empty()) return move_on_host_copies(chunk.box_move, device);
+  const device::Location& location = chunk.box_move.laid_out().place.first;
+  settle(device, location);
+  run_part(chunk.box_move, {location, chunk.boxes}, device);
+}
+
 }  // namespace tempi::pack

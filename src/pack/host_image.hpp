@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "pack/box_move.hpp"
+#include "pack/chunks.hpp"
 
 namespace tempi::pack {
 
@@ -35,5 +35,7 @@ HostImage image_of(const End& end, std::int64_t count, device::Device* device);
 
 // Fallback after a GPU failure: the move by the CPU, on copies in host memory. Throws Error if copies fail, too.
 void move_on_host_copies(const BoxMove& box_move, device::Device& device);
+// The same for a chunk whose dense end the CPU reaches, and whose other end lies in one place.
+void move_on_host_copies(const Chunk& chunk, device::Device& device);
 
 }  // namespace tempi::pack

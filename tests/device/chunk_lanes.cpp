@@ -16,7 +16,7 @@ int main() {
   tempi::pack::ChunkLanes lanes(device, context);
   const auto queue = [&](int k) {
     const auto copy = [=](const Scope& here) { here.copy(target + 2 * k, source + 2 * k, 2); };
-    std::printf("%s, ", outcome_of([&] { lanes.queue({k, k + 1, copy}); }));
+    std::printf("%s, ", outcome_of([&] { lanes.queue(copy); }));
   };
   queue(0);
   queue(1);

@@ -76,6 +76,19 @@ def frees_pending_file_requests() -> bool:
     return library_name() == "openmpi"
 
 
+def loses_file_requests_of_threads() -> bool:
+    """Crashes where a request of a file ends while another thread makes progress (seen in Open MPI 5.0.11).
+
+    TEMPI carries out nonblocking accesses in one piece then.
+    """
+    return library_name() == "openmpi"
+
+
+def misplaces_contiguous_data_in_files() -> bool:
+    """Accesses of files ignore where the data of a datatype without gaps begins (indexed; seen in MPICH 5.0.2)."""
+    return library_name() == "mpich"
+
+
 def is_open_mpi_4() -> bool:
     return "Open MPI v4" in MPI.Get_library_version()
 

@@ -1,0 +1,167 @@
+// A checkpoint: a process writes a buffer to a file, and reads it back. Calls with the buffer of KIND, and with pinned
+// host memory of the same bytes, take turns.
+//   write, read        MPI_File_write_at, MPI_File_read_at
+//   iwrite, iread      MPI_File_iwrite_at, MPI_File_iread_at, and MPI_Wait
+// Every byte is checked. `ratio`: the time with KIND, divided by that with pinned memory: the median of all turns.
+// Usage: files_driver KIND FILE BYTES ROW_BYTES REPEATS    ROW_BYTES: rows with gaps of their size; 0: no gaps
+#include <mpi.h>
+
+#include "common/main.hpp"
+#include "common/memory.hpp"
+#include "common/timing.hpp"
+
+namespace tempi::bench {
+namespace {
+
+constexpr std::int64_t kPiece = 64 << 20;  // of a check
+
+struct Setting {
+  std::string kind, file;
+  std::int64_t bytes, row_bytes;
+  int repeats;
+};
+
+char value(std::int64_t at) { return static_cast<char>(at * 31 + (at >> 11) + (at >> 22)); }
+
+// A buffer of the datatype; the bytes of the file are those of its rows.
+class Buffer {
+ public:
+  Buffer(const std::string& kind, std::int64_t bytes, std::int64_t row_bytes)
+      : memory_(kind), bytes_(bytes), stride_(row_bytes > 0 ? 2 : 1), at_(memory_.allocate(stride_ * bytes)) {
+    const std::int64_t row = row_bytes > 0 ? row_bytes : std::min(bytes, kRow);
+    MPI_Datatype of_row;
+    MPI_Type_contiguous(static_cast<int>(row), MPI_BYTE, &of_row);
+    MPI_Type_create_resized(of_row, 0, stride_ * row, &type_);
+    MPI_Type_commit(&type_);
+    MPI_Type_free(&of_row);
+    count_ = static_cast<int>(bytes / row);
+    row_ = row;
+  }
+
+  void fill(bool is_zero) {
+    each_piece([&](std::vector<char>& piece, std::int64_t first) {
+      for (std::size_t i = 0; i < piece.size(); ++i) piece[i] = is_zero ? 0 : expected(first + std::int64_t(i));
+      memory_.copy(at_ + first, piece.data(), std::int64_t(piece.size()));
+    });
+    memory_.fence();
+  }
+  bool is_right() {
+    bool all = true;
+    each_piece([&](std::vector<char>& piece, std::int64_t first) {
+      memory_.copy(piece.data(), at_ + first, std::int64_t(piece.size()));
+      for (std::size_t i = 0; i < piece.size(); ++i) all = all && piece[i] == expected(first + std::int64_t(i));
+    });
+    return all;
+  }
+
+  char* at() const { return at_; }
+  int count() const { return count_; }
+  MPI_Datatype type() const { return type_; }
+
+ private:
+  static constexpr std::int64_t kRow = 1 << 20;
+
+  char expected(std::int64_t at) const {
+    const std::int64_t row = at / (stride_ * row_), place = at % (stride_ * row_);
+    return place < row_ ? value(row * row_ + place) : 0;
+  }
+  template <class Fn>
+  void each_piece(const Fn& fn) {
+    for (std::int64_t first = 0; first < stride_ * bytes_; first += kPiece) {
+      std::vector<char> piece(static_cast<std::size_t>(std::min(kPiece, stride_ * bytes_ - first)));
+      fn(piece, first);
+    }
+  }
+
+  Memory memory_;
+  const std::int64_t bytes_, stride_;
+  char* const at_;
+  MPI_Datatype type_;
+  int count_;
+  std::int64_t row_;
+};
+
+class Driver {
+ public:
+  explicit Driver(const Setting& setting)
+      : setting_(setting),
+        own_(setting.kind, setting.bytes, setting.row_bytes),
+        pinned_(setting.kind == "host" ? "host" : "pinned", setting.bytes, 0) {
+    MPI_File_open(MPI_COMM_SELF, setting.file.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                  MPI_INFO_NULL, &file_);
+    MPI_File_set_errhandler(file_, MPI_ERRORS_ARE_FATAL);
+  }
+  ~Driver() { MPI_File_close(&file_); }
+
+  void run() {
+    own_.fill(false), pinned_.fill(false);
+    tell("write",
+         [&](const Buffer& one) { MPI_File_write_at(file_, 0, one.at(), one.count(), one.type(), MPI_STATUS_IGNORE); });
+    tell("read",
+         [&](const Buffer& one) { MPI_File_read_at(file_, 0, one.at(), one.count(), one.type(), MPI_STATUS_IGNORE); });
+    tell("iwrite", [&](const Buffer& one) {
+      MPI_Request request;
+      MPI_File_iwrite_at(file_, 0, one.at(), one.count(), one.type(), &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    });
+    tell("iread", [&](const Buffer& one) {
+      MPI_Request request;
+      MPI_File_iread_at(file_, 0, one.at(), one.count(), one.type(), &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    });
+  }
+
+ private:
+  template <class Access>
+  void tell(const char* way, const Access& access) {
+    access(pinned_);
+    access(own_);
+    std::vector<double> own, pinned, ratios;
+    for (int i = 0; i < setting_.repeats; ++i) {
+      pinned.push_back(timed(access, pinned_));
+      own.push_back(timed(access, own_));
+      ratios.push_back(own.back() / pinned.back());
+    }
+    const bool is_right = is_written_and_read();
+    std::printf("%s,%.0f,%.0f,%.3f,%d\n", way, summarise(own).median_us, summarise(pinned).median_us,
+                summarise(ratios).median_us, is_right ? 1 : 0);
+    std::fflush(stdout);
+  }
+
+  template <class Access>
+  static double timed(const Access& access, const Buffer& buffer) {
+    const auto begin = Clock::now();
+    access(buffer);
+    return us_since(begin);
+  }
+
+  // What was written or read last is read into pinned memory, and into zeros of the kind.
+  bool is_written_and_read() {
+    const bool is_kept = own_.is_right();
+    own_.fill(true), pinned_.fill(true);
+    MPI_File_read_at(file_, 0, pinned_.at(), pinned_.count(), pinned_.type(), MPI_STATUS_IGNORE);
+    MPI_File_read_at(file_, 0, own_.at(), own_.count(), own_.type(), MPI_STATUS_IGNORE);
+    return is_kept && own_.is_right() && pinned_.is_right();
+  }
+
+  const Setting setting_;
+  Buffer own_, pinned_;
+  MPI_File file_;
+};
+
+void run_all(int argc, char** argv) {
+  if (argc != 6) throw std::runtime_error("KIND FILE BYTES ROW_BYTES REPEATS");
+  const Setting setting{argv[1], argv[2], std::stoll(argv[3]), std::stoll(argv[4]), std::stoi(argv[5])};
+  if (setting.row_bytes > 0 && setting.bytes % setting.row_bytes != 0) throw std::runtime_error("no whole rows");
+  if (setting.kind != "host") static const Gpu context(0);  // CUDA-aware libraries look for one in MPI_Init
+  MPI_Init(&argc, &argv);
+  Driver(setting).run();
+  MPI_Finalize();
+}
+
+}  // namespace
+}  // namespace tempi::bench
+
+int main(int argc, char** argv) {
+  return tempi::bench::main_of("files_driver", [&] { tempi::bench::run_all(argc, argv); });
+}

@@ -1,0 +1,58 @@
+// The packed bytes of a buffer in chunks, in a few slots of pinned memory: while the library uses one chunk, a GPU packs
+// or unpacks others. If the GPU fails, the CPU moves the chunk.
+//
+// Example: a file is read, and the third chunk with it. The slots have
+//
+//     chunk 1    a GPU unpacks it
+//     chunk 2    the library reads it
+//     chunk 3    a GPU packs what the buffer has there, so that a short read does not change the rest
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "device/staging.hpp"
+#include "pack/chunks.hpp"
+
+namespace tempi::collective {
+
+class ChunkPipe {
+ public:
+  // Chunks of the same bytes in both directions; there may be none to unpack. The buffer is in memory of this GPU.
+  // Throws Error (no_memory).
+  ChunkPipe(device::Device& device, const device::Location& gpu, device::Limit limit, std::vector<pack::Chunk> packed,
+            std::vector<pack::Chunk> unpacked);
+  ~ChunkPipe();  // waits for work of the GPU
+  ChunkPipe(const ChunkPipe&) = delete;
+  ChunkPipe& operator=(const ChunkPipe&) = delete;
+
+  std::size_t size() const { return packed_.size(); }
+  const pack::Chunk& chunk(std::size_t k) const { return packed_[k]; }
+
+  // Chunks are packed, and unpacked, in their order. The slot of a chunk is that of the chunk kSlots later.
+  static constexpr std::size_t kSlots = 3;
+  void begin_packing(std::size_t k);
+  bool is_packed(std::size_t k) noexcept;  // end_packing() would not wait long
+  std::byte* end_packing(std::size_t k);   // the chunk's bytes
+  void begin_unpacking(std::size_t k);
+  void end_unpacking(std::size_t k);
+
+ private:
+  struct Slot {
+    std::optional<device::Staging> memory{};
+    device::MarkPtr mark{};  // behind the work in it; null: it could not be queued
+  };
+
+  void place(std::vector<pack::Chunk>& chunks) const;
+  void begin(const pack::Chunk& chunk, Slot& slot, device::Lane lane) noexcept;
+  void end(const pack::Chunk& chunk, Slot& slot);
+  Slot& slot(std::size_t k) { return slots_[k % kSlots]; }
+
+  device::Device& device_;
+  const device::Location gpu_;
+  std::vector<pack::Chunk> packed_, unpacked_;
+  std::array<Slot, kSlots> slots_{};
+};
+
+}  // namespace tempi::collective

@@ -1,0 +1,35 @@
+// The individual file pointer of a file belongs to one call at a time: a call in chunks advances it several times, and
+// an access of another thread must not come in between. Below MPI_THREAD_MULTIPLE, this does nothing.
+//
+// Only accesses that return without other processes hold the pointer. Therefore, no thread waits here for another
+// process. An error handler that the library calls in an access may use the file.
+#pragma once
+
+#include <shared_mutex>
+
+#include "base/counters.hpp"
+#include "mpi/handle.hpp"
+
+namespace tempi::collective {
+
+enum class PointerUse : std::uint8_t { none, one_call, several_calls };
+
+// True for accesses by the individual file pointer that return without other processes.
+constexpr bool uses_pointer(Function function) {
+  return function == Function::MPI_File_read || function == Function::MPI_File_write ||
+         function == Function::MPI_File_iread || function == Function::MPI_File_iwrite;
+}
+
+class PointerHold {
+ public:
+  PointerHold(Handle file, PointerUse use);
+  ~PointerHold();
+  PointerHold(const PointerHold&) = delete;
+  PointerHold& operator=(const PointerHold&) = delete;
+
+ private:
+  std::shared_mutex* const mutex_;  // null: there is nothing to wait for
+  const PointerUse use_;
+};
+
+}  // namespace tempi::collective
