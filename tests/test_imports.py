@@ -30,10 +30,10 @@ MAY_IMPORT = {
     "explanation": {"_library", "handles", "model"},
     "figures": set(),
     "measure": {"_library", "_native", "_version", "cuda", "figures", "handles", "model", "run"},
-    "check": {"_library", "_version", "cuda", "measure", "run", "testing"},
+    "check": {"_library", "_version", "cuda", "enqueue", "measure", "run", "testing"},
     "simulate": {"_native", "_version", "figures", "halo", "model"},
     "info": {"_library", "activation", "cuda", "run"},
-    "commands": {"_library", "_native", "cuda", "explanation", "model", "run"},
+    "commands": {"_library", "_native", "check", "cuda", "explanation", "model", "run"},
     "__init__": {"_library", "_version", "activation", "arrays", "cuda", "enqueue", "explanation", "halo"},
     "__main__": {"_library", "_version", "check", "commands", "info", "measure", "run", "simulate"},
 }

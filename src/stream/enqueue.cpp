@@ -24,6 +24,7 @@
 #include "stream/exchanges.hpp"
 #include "stream/on_stream.hpp"
 #include "stream/ordinary.hpp"
+#include "stream/rounds.hpp"
 
 namespace tempi::message {
 namespace {
@@ -200,46 +201,6 @@ int exchange_ordinary_messages(const Real& real, const AllStarted& all, const st
   return code;
 }
 
-// One exchange of a wait, behind the kernels of a round. It may have no requests.
-struct Round {
-  StreamRounds* of;  // null: requests without rounds, and operations of one round
-  std::size_t number;
-  AllStarted parts;
-};
-
-// The operations of several rounds are carried out last, one after the other: a process that waits for each of them
-// alone makes the same exchanges in the same order.
-std::vector<Round> rounds_of(AllStarted& all) {
-  std::vector<Round> rounds(1, {nullptr, 0, {}});
-  for (Started& one : all) {
-    if (!one.rounds) rounds.front().parts.push_back(std::move(one));
-    else if (one.parts.size() == 1)
-      std::move(one.parts[0].begin(), one.parts[0].end(), std::back_inserter(rounds.front().parts));
-  }
-  for (Started& one : all) {
-    for (std::size_t i = 0; one.parts.size() > 1 && i < one.parts.size(); ++i)
-      rounds.push_back({one.rounds.get(), i, std::move(one.parts[i])});
-  }
-  return rounds;
-}
-
-// The last exchange of an operation of several rounds. With the lock.
-LastUse& last_of_rounds() {
-  static auto& last = *new LastUse;  // never destroyed: its mark belongs to the device
-  return last;
-}
-
-// A large exchange in another stream, which the other processes carry out later, must not occupy the GPU between the
-// rounds.
-void come_after_rounds(const device::Scope& stream, StreamHandle handle) {
-  LastUse last;
-  {
-    const std::lock_guard lock(enqueued_mutex());
-    last = last_of_rounds();
-  }
-  come_after(stream, handle, last);
-}
-
 // Adds the requests that are lost to `lost`.
 int carry_out_round(const Real& real, device::Device& device, Round& round, StreamHandle handle, AllStarted& lost) {
   AllStarted& all = round.parts;
@@ -254,10 +215,7 @@ int carry_out_round(const Real& real, device::Device& device, Round& round, Stre
     if (!why_cpu.empty()) stream.finish();
     const AllStarted none, &by_thread = why_cpu.empty() ? others : none;
     if (!all.empty() || !by_thread.empty()) queue(stream, handle, all, by_thread);
-    if (round.of != nullptr && !all.empty() && !stream.is_capturing()) {
-      const std::lock_guard lock(enqueued_mutex());
-      last_of_rounds() = last_use_of(all.front());
-    }
+    if (round.of != nullptr && !all.empty() && !stream.is_capturing()) note_round(last_use_of(all.front()));
   }
   std::copy_if(all.begin(), all.end(), std::back_inserter(lost), is_lost);
   return why_cpu.empty() ? code_of_failed(others) : exchange_ordinary_messages(real, others, why_cpu);
