@@ -12,7 +12,7 @@ from partitioned_worker import INT, N_LEAVES
 from test_direct import DIRECT
 
 from support import constructors as c
-from support import effort, needs, shim
+from support import effort, memory, needs, shim
 from support.messages import MAKERS, End
 from support.programs import mpirun_python
 from support.ranks import Ranks
@@ -120,6 +120,8 @@ def test_a_sender_that_dies(tmp_path):
     report = tmp_path / "class"
     common = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "LD_PRELOAD": shim.preload(), **DIRECT}
     common |= {"TESTS_REPORT": str(report)}
+    if memory.on_real_gpu():
+        del common["TEMPI_DEVICE"]
     program = Path(__file__).parent / "dead_partitions_program.py"
     done = subprocess.run(
         mpirun_python([common, common], program),
