@@ -56,9 +56,10 @@ def test_an_error_is_reported_by_the_next_call(kind):
 
 
 @needs.function("Allgather_init")
-def test_persistent_collectives(ranks):
-    for counts in ranks(2, **FAKE).call(worker.a_reused_buffer_of_a_persistent_collective, 4):
-        assert counts[BY_THREAD] == 3
+def test_persistent_collectives():
+    with Ranks(2, INDIRECT) as job:
+        for counts in job.call(worker.a_reused_buffer_of_a_persistent_collective, 4):
+            assert counts[BY_THREAD] == 3
 
 
 @pytest.mark.parametrize("n_late", [0, 1])
