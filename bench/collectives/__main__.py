@@ -19,9 +19,9 @@ from bench.common.tables import machine_facts, write_csv
 from tempi.run.shims import any_shim
 
 
-def rows_of(mpirun: str, shim: Path, ranks: int) -> list[dict[str, object]]:
+def rows_of(mpirun: str, shim: Path, ranks: int, operations: tuple[str, ...]) -> list[dict[str, object]]:
     """The rows that bench.collectives.rank prints."""
-    program = [sys.executable, "-m", "bench.collectives.rank"]
+    program = [sys.executable, "-m", "bench.collectives.rank", *operations]
     preloaded = ["env", f"LD_PRELOAD={shim}", "NCCL_NVLS_ENABLE=0"]
     printed = rows_printed([*launch_command(mpirun, ranks), *preloaded, *program])
     rows: list[dict[str, object]] = []
@@ -35,13 +35,14 @@ def rows_of(mpirun: str, shim: Path, ranks: int) -> list[dict[str, object]]:
 
 @click.command(help=__doc__)
 @click.option("--ranks", default=2, help="number of ranks; each needs a GPU [2]")
+@click.option("--operation", "operations", multiple=True, help="such as Allreduce; several times [all]")
 @click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI")
 @click.option("--shim", type=Path, default=None, help="libtempi.so to preload [this installation's]")
 @click.option("--out", type=Path, default=RESULTS / "latest", help="folder for collectives.csv")
-def main(ranks: int, mpirun: str, shim: Path | None, out: Path) -> None:
+def main(ranks: int, operations: tuple[str, ...], mpirun: str, shim: Path | None, out: Path) -> None:
     lib = shim or any_shim()
     os.chdir(BENCH.parent)
-    rows = rows_of(mpirun, lib, ranks)
+    rows = rows_of(mpirun, lib, ranks, operations)
     write_csv(out / "collectives.csv", rows, machine_facts(mpirun, lib))
     table = Table("ranks", "operation", "bytes", "way", "us", "right")
     for row in rows:

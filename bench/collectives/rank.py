@@ -2,7 +2,7 @@
 
 Run it with the shim preloaded, one rank a GPU:
 
-``mpirun -n 4 env LD_PRELOAD=$(tempi lib) python -m bench.collectives.rank``
+``mpirun -n 4 env LD_PRELOAD=$(tempi lib) python -m bench.collectives.rank [OPERATION ...] [--no-nccl]``
 """
 
 from __future__ import annotations
@@ -240,9 +240,10 @@ def in_stream(name: str, queue: Call, stream: Any) -> Iterator[Way]:
 def main() -> None:
     cupy.cuda.Device(RANK % cupy.cuda.runtime.getDeviceCount()).use()
     comm = nccl_comm() if "--no-nccl" not in sys.argv else None
+    wanted = [operation for operation in OPERATIONS if operation in sys.argv] or OPERATIONS
     for n_bytes in SIZES:
         buffers = Buffers(n_bytes // 8)
-        for operation in OPERATIONS:
+        for operation in wanted:
             if operation in IN_BLOCKS and buffers.block == 0:
                 continue
             for way in ways(buffers, operation, comm):
