@@ -1,5 +1,5 @@
-// The packed bytes of a buffer in chunks, in a few slots of pinned memory: while the library uses one chunk, a GPU packs
-// or unpacks others. If the GPU fails, the CPU moves the chunk.
+// The packed bytes of a buffer in chunks, in a few slots of pinned memory. While the library uses one chunk, a GPU
+// packs or unpacks other chunks. If the GPU fails, the CPU moves the chunk.
 //
 // Example: a file is read, and the third chunk with it. The slots have
 //

@@ -1,6 +1,6 @@
-// Large accesses of a process alone between a file and GPU memory, in chunks (TEMPI_FILE_CHUNK). Each chunk is a call of
-// the library. While the library writes one chunk, a GPU packs the next one; while the library reads one, a GPU unpacks
-// the former one.
+// Large independent accesses of a file with a buffer in GPU memory, in chunks of TEMPI_FILE_CHUNK bytes. Each chunk
+// is a call of the library. While the library writes one chunk, a GPU packs the next one. While the library reads
+// one chunk, a GPU unpacks the previous one.
 //
 // Only an access that the standard lets a process carry out in pieces is cut: not a collective one (each process has
 // its own number of chunks), not by the shared file pointer, not in atomic mode, and only where a piece of the packed
