@@ -61,7 +61,7 @@ int move_file(const Call& call, FileAccess file_access, Handle file, const void*
       ends.in.fidelity = Fidelity::kept;
   };
   const auto held = [&](const GivenArgument& out, const GivenArgument& in, const GivenArgument& compared) {
-    const PointerHold hold(file, uses_pointer(call.function) ? PointerUse::one_call : PointerUse::none);
+    const PointerHold hold(file, uses_pointer(call.function));
     return library(out, in, compared);
   };
   return run_alone(call, {{}, buffer_of(buffer, count, type)}, describe, held);

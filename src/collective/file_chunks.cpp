@@ -102,7 +102,7 @@ int carry_out(CutAccess& access, MPI_Status* programs, PartLibrary library) {
 
 // Libraries that advance the file pointer also by what they have not moved do so by the whole access.
 int carry_out_by_pointer(CutAccess& access, Handle file, MPI_Status* status, PartLibrary library) {
-  const PointerHold hold(file, PointerUse::several_calls);
+  const PointerHold hold(file, true);
   const Offset start = position_of(file);
   const int code = carry_out(access, status, library);
   const std::optional<Offset> asked = access.short_end();

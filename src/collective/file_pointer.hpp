@@ -5,14 +5,11 @@
 // process. An error handler that the library calls in an access may use the file.
 #pragma once
 
-#include <shared_mutex>
-
 #include "base/counters.hpp"
+#include "base/mutex.hpp"
 #include "mpi/handle.hpp"
 
 namespace tempi::collective {
-
-enum class PointerUse : std::uint8_t { none, one_call, several_calls };
 
 // True for accesses by the individual file pointer that return without other processes.
 constexpr bool uses_pointer(Function function) {
@@ -22,14 +19,14 @@ constexpr bool uses_pointer(Function function) {
 
 class PointerHold {
  public:
-  PointerHold(Handle file, PointerUse use);
+  // `uses`: the access uses the pointer; else the object does nothing.
+  PointerHold(Handle file, bool uses);
   ~PointerHold();
   PointerHold(const PointerHold&) = delete;
   PointerHold& operator=(const PointerHold&) = delete;
 
  private:
-  std::shared_mutex* const mutex_;  // null: there is nothing to wait for
-  const PointerUse use_;
+  Mutex<Lock::file_pointers>* const mutex_;  // null: there is nothing to wait for
 };
 
 }  // namespace tempi::collective

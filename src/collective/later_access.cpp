@@ -104,7 +104,7 @@ class LaterOutcome final : public message::CompletionHook {
 
 // Begins the first chunk, and gives the file pointer its place behind the whole access.
 int begin_first(LaterAccess& access, Handle file, std::optional<Offset> offset, Offset whole) {
-  const PointerHold hold(file, offset ? PointerUse::none : PointerUse::several_calls);
+  const PointerHold hold(file, !offset);
   const Offset start = offset ? *offset : position_of(file);
   const int code = access.begin(start);
   if (code == MPI_SUCCESS && !offset) set_position(file, start + whole);
