@@ -35,8 +35,8 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-// The exception that is being handled, with its cause: std::bad_alloc is no_memory, any other that is not an Error is
-// unexpected. Used by the handlers catch (...) at the edges and before fallbacks.
+// The exception that is being handled, as an Error. The kind of std::bad_alloc is no_memory. The kind of any other
+// exception that is not an Error is unexpected. Used by the handlers catch (...) at the edges and before fallbacks.
 Error caught_error() noexcept;
 
 }  // namespace tempi

@@ -1,5 +1,5 @@
-// Messages on standard error. Without TEMPI_LOG, only warn_once() prints: it reports problems that the user should
-// know.
+// Messages on standard error. Without TEMPI_LOG, only warnings and notes are printed. warn_once() reports problems that
+// the user should know. note() is in base/verified.hpp.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // Collective calls that TEMPI carries out by messages, and the agreement of the members on this. The members of a
-// communicator agree once that messages of TEMPI carry out the functions of kByMessages, on a communicator of TEMPI.
+// communicator agree once that messages of TEMPI carry out the functions of the table kByMessages (schedule_steps.hpp).
+// The messages use a communicator of TEMPI.
 // Between GPUs, these messages are direct (transport/ipc/ipc.hpp) and share one launch. The members agree in a call
 // that may wait: a blocking call, the creation of a persistent call (such as MPI_Bcast_init), or the creation of a
 // communicator with a topology.
@@ -89,7 +90,7 @@ class Agreement final : public peer::Attachment {
   std::optional<SpanningReduction> spanning_{};  // only if members are on several nodes
   std::optional<Neighborhood> neighbors_{};
   std::array<Gap, kByMessages.size()> gaps_{};
-  std::vector<SchedulePtr> schedules_;  // the last one used first
+  std::vector<SchedulePtr> schedules_;  // the most recently used one is the first element
   std::array<std::weak_ptr<Schedule>, Schedule::kOwnTags> persistent_{};
   std::size_t n_persistent_ = 0;
 };

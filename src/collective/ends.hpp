@@ -29,7 +29,7 @@ void describe_allreduce(const Group& group, Ends& ends);
 void describe_reduce_local(Ends& ends);
 void describe_exscan(const Group& group, Ends& ends);
 void describe_reduce_scatter_block(const Group& group, Ends& ends);
-// `totals` is memory for the counts that replace those of the arguments.
+// Memory for the counts that replace those of the arguments.
 struct ScatterCounts {
   Count of_all, own, others;
 };

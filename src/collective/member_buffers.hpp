@@ -54,7 +54,7 @@ class MemberBuffers {
   bool map_all(const OwnBuffers& own, Described described) noexcept;
   // A vote of all members, joined by "or".
   using Joined = FunctionRef<unsigned(unsigned own)>;
-  // The first vote of this process on a call: describes the buffers, unless it cannot take part.
+  // Returns the first vote of this process on a call. If this process can take part, calls publish().
   unsigned published(const OwnBuffers& own, ipc::ReducedBuffers& last);
   // Maps the buffers of all members, and votes. True: each member reaches the buffers of all
   // others. Without `described`, the descriptions are those in Consensus.

@@ -8,8 +8,8 @@
 //
 // Invariants
 //   Every process reads a scalar of an input before the same place is written as an output. If inputs are also outputs
-//   (MPI_Allreduce, MPI_Reduce), the same thread reads and writes. In other functions, the result waits in separate
-//   memory (`is_staged`) until all kernels are complete.
+//   (MPI_Allreduce, MPI_Reduce), the same thread reads and writes. In other functions with MPI_IN_PLACE, the
+//   result waits in separate memory (`is_staged`) until all kernels are complete.
 //   The result of a scalar is computed once. Therefore, all processes have the same bits, in every run.
 #pragma once
 

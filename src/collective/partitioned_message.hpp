@@ -42,7 +42,7 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
 
   bool is_unpacked(int partition) { return at(partition).load(std::memory_order_acquire) == Bytes::unpacked; }
 
-  // True if the whole message has arrived.
+  // Sets *flag to 1 if the whole message has arrived, else to 0.
   void ask_whole(Handle request, int* flag) const { real_.MPI_Request_get_status(request, flag, MPI_STATUS_IGNORE); }
 
   // True: the partition is in the program's buffer. False: another thread is unpacking it.

@@ -27,8 +27,8 @@ namespace tempi::collective {
 // The kinds of memory of one or more processes, joined by "or".
 enum : unsigned { kOnGpu = 1, kNotDirect = 2, kOnHost = 4 };
 
-// How a message travels that cannot be direct. ready: it is packed into memory that was taken
-// before the call. follows: TEMPI takes the memory only after it has found that the message was not
+// The path of a message that cannot be direct. ready: the message is packed into memory that was
+// taken before the call. follows: TEMPI takes the memory only after it has found that the message was not
 // direct, and sends the bytes in a second message. "follows" requires that all buffers of all
 // processes are in GPU memory.
 enum class Fallback : bool { ready, follows };
@@ -42,8 +42,8 @@ class Schedule final : public message::StreamRounds {
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
 
-  // The kinds of memory of this process. They include kNotDirect for some calls after several calls in which bytes had
-  // to follow.
+  // The kinds of memory of this process. If bytes followed (Fallback::follows) in several consecutive calls, the kinds
+  // of the next calls include kNotDirect.
   unsigned memory();
   std::int64_t bytes_sent() const;
 
@@ -64,7 +64,7 @@ class Schedule final : public message::StreamRounds {
   // True: all messages are complete. With `waits`, it returns only then.
   bool has_ended(bool waits, int& code);
 
-  // In the order of a stream: one round, without kernels. The requests are made.
+  // The functions of StreamRounds: the messages are one round, and no kernels are queued. make() must have been called.
   bool may_be_on_stream() const { return may_be_repeated() && is_made_ && !copy_; }
   std::size_t n_rounds() const override { return 1; }
   device::Context context() const override;

@@ -33,7 +33,7 @@ class SentCopy {
 
  private:
   // A block of the program, and the place of its bytes in the copy. A foreign block has no end and
-  // no choice.
+  // no chosen strategy.
   struct Source {
     pack::End end{};
     std::int64_t offset = 0, bytes = 0;

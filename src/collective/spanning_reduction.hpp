@@ -77,7 +77,8 @@ class SpanningReduction {
   std::unique_ptr<Members> members_{};
   bool has_given_up_ = false;
   std::uint64_t n_calls_ = 0;
-  Count least_bytes_ = kLeastBytes;  // of calls that the members vote on; 0: TEMPI_STRATEGY=direct, on all of them
+  // The members vote only on calls of at least this number of bytes. With TEMPI_STRATEGY=direct, it is 0.
+  Count least_bytes_ = kLeastBytes;
   std::array<Gap, kNodeReductions.size()> gaps_{};
 };
 

@@ -34,7 +34,7 @@ struct OffsetTable {
   std::vector<std::int64_t> offsets;  // bytes
   std::int64_t unit = 1;              // greatest common divisor of all offsets (a power of two up to 16)
   std::int64_t lowest = 0, highest = 0;
-  std::vector<Run> runs{};  // all positions in order; empty where blocks have few neighbours
+  std::vector<Run> runs{};  // all positions in order; empty if most runs are short
 };
 using TablePtr = std::shared_ptr<const OffsetTable>;
 

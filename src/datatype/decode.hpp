@@ -33,9 +33,9 @@ enum class Combiner : std::uint8_t {
 enum class Order : std::uint8_t { c, fortran };
 enum class Distribution : std::uint8_t { none, block, cyclic };
 
-// The results of MPI_Type_get_envelope and MPI_Type_get_contents, int and large-count forms alike: `counts` holds all
-// counts, blocklengths, element displacements and sizes in the order of the constructor's arguments, `addresses` all
-// byte displacements, strides, bounds.
+// The results of MPI_Type_get_envelope and MPI_Type_get_contents. They are the same for the int and the large-count
+// forms. `counts` has all counts, blocklengths, element displacements and sizes, in the order of the constructor's
+// arguments. `addresses` has all byte displacements, strides and bounds.
 struct Contents {
   Combiner combiner = Combiner::unknown;
   std::vector<std::int64_t> counts = {};

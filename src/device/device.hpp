@@ -9,7 +9,8 @@
 //   stream      a stream of the program; a scope may also queue work in it (stream_order.hpp)
 //   share, map  a process shares its own allocation; another process of the node maps it and can then access its bytes
 //
-// Every function throws tempi::Error (kind device or no_memory) on failure, except locate() and the destructors.
+// On failure, every function that is not noexcept throws tempi::Error. If its comment names no other kind of error, the
+// kind is device or no_memory.
 #pragma once
 
 #include <array>
@@ -196,7 +197,7 @@ class Device {
   virtual std::optional<SharedAllocation> share(const Location& location) noexcept = 0;
 
  private:
-  friend class Scope;  // which explains the rest
+  friend class Scope;  // its comments explain the functions below
 
   virtual Location find(const void* address) noexcept = 0;
   virtual bool is_found_again(const Location& known, const void* address) noexcept { return find(address) == known; }
@@ -264,7 +265,7 @@ class Scope {
   // After a failure: waits until no queued work runs, including the work that has failed, so that memory can be reused.
   void settle() const noexcept;
   MarkPtr mark() const { return device_.mark(); }
-  MarkPtr mark_for_cpu() const { return device_.mark_for_cpu(); }    // for the CPU only; may be reached before mark()
+  MarkPtr mark_for_cpu() const { return device_.mark_for_cpu(); }    // for the CPU only; the CPU may see it earlier
   void wait_for(const Mark& mark) const { device_.wait_for(mark); }  // work queued from now on starts after the mark
 
   // Raw device memory for caches and pools. Freed memory must not be in use by queued work.

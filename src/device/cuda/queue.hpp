@@ -17,7 +17,7 @@ struct Queue {
   CUstream stream = nullptr;
   std::vector<std::pair<const Kernel*, CUfunction>> functions = {};
   Replays replays = {};
-  Told last = {};         // what was queued last tells its end
+  Told last = {};         // the last work, if it reports its end by a flag
   Queue* next = nullptr;  // of its thread, or of the pool
 };
 

@@ -1,6 +1,6 @@
 // A GPU for tests: two fake devices (ordinals 0 and 1). Their kernels run on the CPU, late, and in any order between
-// queues. No launch or copy has happened before finish() returns. The program's own copies are also late, as with CUDA:
-// the bytes of a synchronous copy have arrived only after locate() was called for the memory.
+// queues. Only finish() or a reached mark guarantees that a launch or a copy is done. The program's own copies are also
+// late, as with CUDA: the bytes of a synchronous copy have arrived only after locate() was called for the memory.
 #pragma once
 
 #include "device/device.hpp"

@@ -73,7 +73,8 @@ class FakeQueues {
   void drop_all(Context context) {
     std::erase_if(queues_, [&](const auto& queue) { return queue.first.context == context; });
   }
-  bool take_loss(const QueueKey& queue) { return lost_.erase(queue) != 0; }  // since the last call
+  // True: the queue has lost work since the last call of this function.
+  bool take_loss(const QueueKey& queue) { return lost_.erase(queue) != 0; }
   std::size_t unfinished() const;
 
   std::mt19937& random() { return random_; }
