@@ -16,8 +16,12 @@ using device::Scope;
 using pack::Chunk;
 
 ChunkPipe::ChunkPipe(device::Device& device, const device::Location& gpu, device::Limit limit,
-                     std::vector<Chunk> packed, std::vector<Chunk> unpacked)
-    : device_(device), gpu_(gpu), packed_(std::move(packed)), unpacked_(std::move(unpacked)) {
+                     pack::PreparedPtr prepared, std::vector<Chunk> packed, std::vector<Chunk> unpacked)
+    : device_(device),
+      gpu_(gpu),
+      prepared_(std::move(prepared)),
+      packed_(std::move(packed)),
+      unpacked_(std::move(unpacked)) {
   std::int64_t most = 0;
   for (const Chunk& chunk : packed_) most = std::max(most, chunk.bytes());
   for (Slot& one : slots_) one.memory.emplace(device_, gpu_.context, MemoryKind::pinned, most, limit);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "device/staging.hpp"
+#include "pack/cache.hpp"
 #include "pack/chunks.hpp"
 
 namespace tempi::collective {
@@ -21,8 +22,8 @@ class ChunkPipe {
  public:
   // Chunks of the same bytes in both directions; there may be none to unpack. The buffer is in memory of this GPU.
   // Throws Error (no_memory).
-  ChunkPipe(device::Device& device, const device::Location& gpu, device::Limit limit, std::vector<pack::Chunk> packed,
-            std::vector<pack::Chunk> unpacked);
+  ChunkPipe(device::Device& device, const device::Location& gpu, device::Limit limit, pack::PreparedPtr prepared,
+            std::vector<pack::Chunk> packed, std::vector<pack::Chunk> unpacked);
   ~ChunkPipe();  // waits for work of the GPU
   ChunkPipe(const ChunkPipe&) = delete;
   ChunkPipe& operator=(const ChunkPipe&) = delete;
@@ -51,6 +52,7 @@ class ChunkPipe {
 
   device::Device& device_;
   const device::Location gpu_;
+  const pack::PreparedPtr prepared_;  // of the chunks: the program may free the datatype before the access has ended
   std::vector<pack::Chunk> packed_, unpacked_;
   std::array<Slot, kSlots> slots_{};
 };

@@ -65,7 +65,8 @@ std::vector<Chunk> chunks_for(const LargeBuffer& buffer, std::int64_t etype_byte
 std::unique_ptr<ChunkPipe> make_pipe(device::Device& device, const LargeBuffer& buffer, device::Limit limit,
                                      std::vector<Chunk> packed, std::vector<Chunk> unpacked) {
   try {
-    return std::make_unique<ChunkPipe>(device, buffer.end.place.first, limit, std::move(packed), std::move(unpacked));
+    return std::make_unique<ChunkPipe>(device, buffer.end.place.first, limit, buffer.type->prepared, std::move(packed),
+                                       std::move(unpacked));
   } catch (...) {
     warn_fallback("a file is accessed in one piece", caught_error().what());
     return nullptr;
