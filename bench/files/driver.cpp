@@ -135,7 +135,7 @@ class Driver {
     return us_since(begin);
   }
 
-  // What was written or read last is read into pinned memory, and into zeros of the kind.
+  // The last bytes that were written or read are read again: into pinned memory, and into zeros of the kind.
   bool is_written_and_read() {
     const bool is_kept = own_.is_right();
     own_.fill(true), pinned_.fill(true);

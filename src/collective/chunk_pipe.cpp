@@ -73,10 +73,6 @@ void ChunkPipe::end(const Chunk& chunk, Slot& slot) {
 
 void ChunkPipe::begin_packing(std::size_t k) { begin(packed_[k], slot(k), Lane::first); }
 
-bool ChunkPipe::is_packed(std::size_t k) noexcept try { return !slot(k).mark || slot(k).mark->reached(); } catch (...) {
-  return true;
-}
-
 std::byte* ChunkPipe::end_packing(std::size_t k) {
   end(packed_[k], slot(k));
   return slot(k).memory->data();

@@ -34,8 +34,7 @@ class ChunkPipe {
   // Chunks are packed, and unpacked, in their order. The slot of a chunk is that of the chunk kSlots later.
   static constexpr std::size_t kSlots = 3;
   void begin_packing(std::size_t k);
-  bool is_packed(std::size_t k) noexcept;  // end_packing() would not wait long
-  std::byte* end_packing(std::size_t k);   // the chunk's bytes
+  std::byte* end_packing(std::size_t k);  // the chunk's bytes
   void begin_unpacking(std::size_t k);
   void end_unpacking(std::size_t k);
 

@@ -70,7 +70,7 @@ bool LaterAccess::has_ended(message::Message& message, bool waits) noexcept {
   try {
     if (waits) wait_until(Clock::time_point::max(), [&] { return go_on(); });
     else if (!go_on()) return false;
-  } catch (const Refused& refused) {  // the library makes no progress any more
+  } catch (const Refused& refused) {  // the library refuses to make progress
     message.start_code = refused.code;
     return true;
   } catch (...) {
@@ -84,7 +84,7 @@ bool LaterAccess::has_ended(message::Message& message, bool waits) noexcept {
 
 namespace {
 
-// What a nonblocking access tells the program.
+// The outcome of a nonblocking access, for the program.
 class LaterOutcome final : public message::CompletionHook {
  public:
   LaterOutcome(std::shared_ptr<const LaterAccess> access, Handle file) : access_(std::move(access)), file_(file) {}

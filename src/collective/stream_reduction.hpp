@@ -3,7 +3,7 @@
 //     round 0   each process sends slices of its input to the processes that reduce them, into memory of TEMPI
 //     round 1   a kernel of each process reduces its slice, in the order of the ranks. If there are two steps, each
 //               process then sends its result to the outputs that need it
-//     round 2   exchanges nothing. After it, the reduction no longer uses the memory of TEMPI
+//     round 2   exchanges nothing: it marks the end of the use of the memory of TEMPI
 //
 // In one step, each process that has an output reduces all scalars of it. In two steps, each process reduces one part
 // of the scalars. One step moves more bytes; two steps wait for the other processes twice.

@@ -9,6 +9,7 @@
 #include "base/options.hpp"
 #include "mpi/errors.hpp"
 #include "request/progress.hpp"
+#include "stream/enqueue.hpp"
 #include "stream/exchanges.hpp"
 #include "stream/ordinary.hpp"
 
@@ -185,6 +186,23 @@ Error error_of_lost(const Message* message, pack::Loss why) {
 std::string why_ordinary(const Started& one) {
   const bool has_reason = one.message && on_stream(*one.message).end;
   return has_reason ? on_stream(*one.message).end->why_closed() : "TEMPI moves no data of its messages by kernels";
+}
+
+std::string why_no_channel(Handle request) {
+  const MessagePtr message = ManagedRequests::get().find(request);
+  if (!message) return why_ordinary({request, nullptr});
+  if (!message->on_stream) return "it was not started on a stream";
+  const Started one{request, message};
+  if (has_channel(one)) return "";
+  if (has_open({one})) return "its peer has not started it on a stream";
+  const std::shared_ptr<StreamRounds> rounds = message->is_collective() ? message->hook->stream_rounds() : nullptr;
+  if (!rounds) return why_ordinary(one);
+  for (std::size_t round = 0; round < rounds->n_rounds(); ++round) {
+    for (const Handle part : rounds->requests(round)) {
+      if (std::string why = why_no_channel(part); !why.empty()) return why;
+    }
+  }
+  return "";
 }
 
 }  // namespace tempi::message
