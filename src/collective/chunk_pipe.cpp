@@ -24,7 +24,8 @@ ChunkPipe::ChunkPipe(device::Device& device, const device::Location& gpu, device
       unpacked_(std::move(unpacked)) {
   std::int64_t most = 0;
   for (const Chunk& chunk : packed_) most = std::max(most, chunk.bytes());
-  for (Slot& one : slots_) one.memory.emplace(device_, gpu_.context, MemoryKind::pinned, most, limit);
+  for (std::size_t k = 0; k < std::min(kSlots, packed_.size()); ++k)
+    slots_[k].memory.emplace(device_, gpu_.context, MemoryKind::pinned, most, limit);
   place(packed_);
   place(unpacked_);
 }
@@ -72,6 +73,15 @@ void ChunkPipe::end(const Chunk& chunk, Slot& slot) {
 }
 
 void ChunkPipe::begin_packing(std::size_t k) { begin(packed_[k], slot(k), Lane::first); }
+
+bool ChunkPipe::is_packed(std::size_t k) const noexcept {
+  try {
+    const device::MarkPtr& mark = slots_[k % kSlots].mark;
+    return !mark || mark->reached();
+  } catch (...) {  // the GPU has failed
+    return true;
+  }
+}
 
 std::byte* ChunkPipe::end_packing(std::size_t k) {
   end(packed_[k], slot(k));

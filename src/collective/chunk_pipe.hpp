@@ -34,7 +34,8 @@ class ChunkPipe {
   // Chunks are packed, and unpacked, in their order. The slot of a chunk is that of the chunk kSlots later.
   static constexpr std::size_t kSlots = 3;
   void begin_packing(std::size_t k);
-  std::byte* end_packing(std::size_t k);  // the chunk's bytes
+  bool is_packed(std::size_t k) const noexcept;  // true: end_packing() does not wait for the GPU
+  std::byte* end_packing(std::size_t k);         // the chunk's bytes
   void begin_unpacking(std::size_t k);
   void end_unpacking(std::size_t k);
 

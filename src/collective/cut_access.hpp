@@ -33,6 +33,8 @@ class CutAccess {
   CutAccess(std::unique_ptr<ChunkPipe> pipe, std::int64_t etype_bytes, FileAccess file_access);
 
   bool has_next() const { return next_ < pipe_->size() && !is_short_; }
+  // True: call() does not wait.
+  bool is_next_packed() const { return pipe_->is_packed(next_); }
   // Waits until the next chunk is packed, and applies the library's function to it. Throws Error.
   int call(PartLibrary library, void* result);
   // The library has moved the chunk. Throws Error.

@@ -75,6 +75,7 @@ std::unique_ptr<ChunkPipe> make_pipe(device::Device& device, const LargeBuffer& 
 
 std::unique_ptr<CutAccess> cut_large(const Call& call, FileAccess file_access, Handle file, const LargeBuffer& buffer,
                                      device::Device& device) {
+  if (!has_offsets(file)) return nullptr;
   const FileView view = view_of(file);
   if (!view.is_native || is_atomic(file)) return nullptr;
   std::vector<Chunk> packed = chunks_for(buffer, view.etype_bytes), unpacked;

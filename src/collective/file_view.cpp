@@ -30,6 +30,12 @@ FileView view_of(Handle file) {
   return view;
 }
 
+bool has_offsets(Handle file) {
+  int mode = 0;
+  return key_of(file) != key_of(file_null()) && real_pmpi().MPI_File_get_amode(file, &mode) == MPI_SUCCESS &&
+         (mode & MPI_MODE_SEQUENTIAL) == 0;
+}
+
 bool is_atomic(Handle file) {
   int is_on = 1;
   return real_pmpi().MPI_File_get_atomicity(file, &is_on) != MPI_SUCCESS || is_on != 0;

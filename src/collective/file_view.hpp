@@ -11,6 +11,9 @@ struct FileView {
 };
 FileView view_of(Handle file);
 
+// False for MPI_FILE_NULL and a file with MPI_MODE_SEQUENTIAL: a question about offsets would call an error handler.
+bool has_offsets(Handle file);
+
 // True, or not known: an access must be one call of the library.
 bool is_atomic(Handle file);
 

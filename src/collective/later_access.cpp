@@ -15,12 +15,12 @@ LaterAccess::LaterAccess(const Real& real, Handle file, FileAccess file_access, 
 
 int LaterAccess::begin(Offset start) {
   start_ = start;
-  const int code = call_library();
-  if (code != MPI_SUCCESS) access_->end();
-  return code;
+  call_library();
+  if (code_ != MPI_SUCCESS) access_->end();
+  return code_;
 }
 
-int LaterAccess::call_library() {
+void LaterAccess::call_library() {
   const auto call = [&](const FilePart& part) {
     const Offset offset = start_ + part.etypes;
     const int count = static_cast<int>(part.count);
@@ -28,20 +28,31 @@ int LaterAccess::call_library() {
                ? real_.MPI_File_iread_at(file_, offset, part.writable(), count, part.type, part.result)
                : real_.MPI_File_iwrite_at(file_, offset, part.address, count, part.type, part.result);
   };
-  return access_->call(call, &request_);
+  code_ = access_->call(call, &request_);
+  is_moving_ = code_ == MPI_SUCCESS;
 }
 
-// True: there is no more to do.
-bool LaterAccess::make_steps() {
-  while (true) {
-    int flag = 0;
-    MPI_Status status{};
-    if (code_ = real_.MPI_Test(&request_, &flag, &status); code_ != MPI_SUCCESS) return true;
-    if (!flag) return false;
-    access_->note_moved(status);
-    if (!access_->has_next()) return true;
-    if (code_ = call_library(); code_ != MPI_SUCCESS) return true;
+bool LaterAccess::has_moved_chunk() {
+  int flag = 0;
+  MPI_Status status{};
+  code_ = real_.MPI_Test(&request_, &flag, &status);
+  is_moving_ = code_ == MPI_SUCCESS && !flag;
+  if (code_ != MPI_SUCCESS || !flag) return false;
+  access_->note_moved(status);
+  return true;
+}
+
+// At most one chunk: an MPI call of the program must not wait for the whole access.
+bool LaterAccess::make_step() {
+  const bool has_moved = is_moving_ && has_moved_chunk();
+  if (is_moving_) return false;
+  if (code_ == MPI_SUCCESS && access_->has_next()) {
+    if (!access_->is_next_packed()) return has_moved;
+    call_library();
+    if (is_moving_) return true;
   }
+  end();
+  return true;
 }
 
 void LaterAccess::end() noexcept {
@@ -54,22 +65,23 @@ void LaterAccess::end() noexcept {
 }
 
 bool LaterAccess::go_on() noexcept {
-  if (has_ended()) return true;
-  if (is_busy_.exchange(true, std::memory_order_acquire)) return false;
+  if (has_ended() || is_busy_.exchange(true, std::memory_order_acquire)) return false;
+  bool is_made = true;
   try {
-    if (!has_ended() && make_steps()) end();
+    is_made = !has_ended() && make_step();
   } catch (...) {
     failure_.emplace(caught_error());
     end();
   }
   is_busy_.store(false, std::memory_order_release);
-  return has_ended();
+  return is_made;
 }
 
+// The MPI call that asks has made a step before.
 bool LaterAccess::has_ended(message::Message& message, bool waits) noexcept {
+  if (!waits && !has_ended()) return false;
   try {
-    if (waits) wait_until(Clock::time_point::max(), [&] { return go_on(); });
-    else if (!go_on()) return false;
+    wait_until(Clock::time_point::max(), [&] { return go_on(), has_ended(); });
   } catch (const Refused& refused) {  // the library refuses to make progress
     message.start_code = refused.code;
     return true;
@@ -119,7 +131,14 @@ int begin_later(const Call& call, FileAccess file_access, Handle file, std::opti
   const auto access = std::make_shared<LaterAccess>(call.real, file, file_access, std::move(cut));
   const message::MessagePtr message =
       continued_message(call, Group(own_comm()), std::make_shared<LaterOutcome>(access, file));
-  if (const int code = begin_first(*access, file, offset, whole); code != MPI_SUCCESS) {
+  int code = MPI_SUCCESS;
+  try {
+    code = begin_first(*access, file, offset, whole);
+  } catch (...) {
+    message::end_message(*message);
+    throw;
+  }
+  if (code != MPI_SUCCESS) {
     message::end_message(*message);
     store_handle(call.request, request_null());
     return code;

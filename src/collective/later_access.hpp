@@ -1,5 +1,6 @@
 // A nonblocking access of a file in chunks. One chunk at a time is a nonblocking call of the library with an explicit
-// offset. MPI calls of the program, and the progress thread, begin the next chunk when the library has moved one.
+// offset. MPI calls of the program, and the progress thread, begin the next chunk when the library has moved one: each
+// call at most one chunk, so that it does not wait for the whole access.
 //
 // Invariants
 //   One thread at a time makes steps; it holds no lock, because the library may call an error handler of the program,
@@ -23,7 +24,7 @@ class LaterAccess final : public message::Continuation {
 
   // Begins the first chunk, at an offset in etypes. Returns the code of the library.
   int begin(Offset start);
-  // Makes the steps that can be made now. True: the access has ended.
+  // True: a chunk was moved or begun, or the access has ended.
   bool go_on() noexcept;
   bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
   bool has_ended(message::Message& message, bool waits) noexcept override;
@@ -33,8 +34,9 @@ class LaterAccess final : public message::Continuation {
   int code() const { return code_; }
 
  private:
-  int call_library();
-  bool make_steps();
+  void call_library();
+  bool has_moved_chunk();
+  bool make_step();
   void end() noexcept;
 
   const Real& real_;
@@ -43,6 +45,7 @@ class LaterAccess final : public message::Continuation {
   const std::unique_ptr<CutAccess> access_;
   Offset start_ = 0;
   Handle request_ = request_null();
+  bool is_moving_ = false;  // the library moves a chunk
   int code_ = MPI_SUCCESS;  // of the library, which has told an error handler
   std::optional<Error> failure_{};
   std::atomic<bool> is_busy_{false}, has_ended_{false};

@@ -28,9 +28,12 @@ bool PendingFiles::make_steps() noexcept {
     const std::lock_guard lock(mutex_);
     taken = all_;
   }
-  bool is_any = false;
-  for (const auto& one : taken) is_any = one->go_on() || is_any;
-  if (!is_any) return false;
+  bool is_any = false, has_any_ended = false;
+  for (const auto& one : taken) {
+    is_any = one->go_on() || is_any;
+    has_any_ended = one->has_ended() || has_any_ended;
+  }
+  if (!has_any_ended) return is_any;
   const std::lock_guard lock(mutex_);
   std::erase_if(all_, [](const auto& one) { return one->has_ended(); });
   n_.store(all_.size(), std::memory_order_release);

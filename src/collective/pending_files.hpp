@@ -26,7 +26,7 @@ class PendingFiles {
   static std::uint64_t n_go_on() noexcept { return n_go_on_.load(std::memory_order_relaxed); }
 
  private:
-  bool make_steps() noexcept;  // true: an access has ended
+  bool make_steps() noexcept;  // true: a step was made
   void go_on_with_all() noexcept;
 
   inline static std::atomic<std::size_t> n_{0};

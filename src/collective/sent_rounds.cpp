@@ -80,7 +80,9 @@ std::vector<PartitionRun> SentRounds::ready_runs() const {
 }
 
 void SentRounds::go_on_with_puts() {
-  if (!has_unput() || (end_->is_busy() && n_ready_ < static_cast<int>(partitions_.size()) && may_wait())) return;
+  if (!has_unput()) return;
+  const bool is_last = n_ready_ == static_cast<int>(partitions_.size());
+  if (!is_last && end_->is_busy(n_ready_ - n_put_) && may_wait()) return;
   const std::vector<PartitionRun> runs = ready_runs();
   std::replace(partitions_.begin(), partitions_.end(), Partition::ready, Partition::put);
   n_put_ = n_ready_;

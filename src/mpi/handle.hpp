@@ -57,6 +57,7 @@ Handle comm_null();
 Handle type_byte();
 Handle type_packed();
 Handle request_null();
+Handle file_null();
 Handle info_null();
 Handle errors_return();
 Handle op_no_op();

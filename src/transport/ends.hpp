@@ -83,8 +83,9 @@ class PartitionedSend : public PartitionedEnd {
   // The receiver is ready. After a failure of the GPU, it writes the partitions again, and waits. If this fails, too,
   // it throws, and the receiver knows that the partitions are lost.
   virtual void put(const std::vector<PartitionRun>& runs) = 0;
-  virtual bool is_busy() noexcept = 0;  // the GPU has enough puts in its queue
-  virtual bool have_ended() = 0;        // the puts of this round; throws as put()
+  // True: puts run, and `n_ready` partitions are not worth a further put yet.
+  virtual bool is_busy(int n_ready) noexcept = 0;
+  virtual bool have_ended() = 0;  // the puts of this round; throws as put()
 };
 
 }  // namespace tempi::message

@@ -239,6 +239,49 @@ def refusals(path: str, kind: str) -> list[Told]:
     return told
 
 
+def sequential_reads(path: str, kind: str) -> list[Told]:
+    """What the program is told of a read by the individual file pointer, which a sequential file does not have."""
+    Path(path).write_bytes(bytes(960))
+    with Builder() as builder, Handlers() as handlers:
+        side = Side(make_end(kind, "vector", "INT", 240, random.Random(1)), builder)
+        file = MPI.File.Open(MPI.COMM_SELF, path, MPI.MODE_RDONLY | MPI.MODE_SEQUENTIAL)
+        handlers.watch(file)
+        with handlers.recorded():
+            file.Read(buffer_of(side))
+        told = handlers.told.copy()
+        file.Close()
+    return told
+
+
+def frees_the_datatype(path: str, kind: str) -> bool:
+    """The program frees the datatype of a nonblocking write, and its request, before the write ends."""
+    with Builder() as builder:
+        side = Side(make_end(kind, "indexed", "INT", 1500, random.Random(1)), builder)
+        datatype = side.piece.datatype.Dup()
+        payload = side.payload()
+        file = MPI.File.Open(MPI.COMM_SELF, path, MPI.MODE_CREATE | MPI.MODE_RDWR)
+        request = file.Iwrite_at(0, [buffer_of(side)[0], side.piece.count, datatype])
+        datatype.Free()
+        request.Wait()
+        file.Close()
+        accesses()
+        return bool((np.fromfile(path, np.uint8) == payload).all())
+
+
+def steps_of(path: str, kind: str) -> list[int]:
+    """How many calls of the library each MPI_Test makes while a write of many chunks is pending."""
+    with Builder() as builder:
+        side = Side(make_end(kind, "named", "BYTE", 1920, random.Random(1)), builder)
+        file = MPI.File.Open(MPI.COMM_SELF, path, MPI.MODE_CREATE | MPI.MODE_RDWR)
+        request, steps = file.Iwrite_at(0, buffer_of(side)), [len(accesses())]
+        while not request.Test():
+            steps.append(len(accesses()))
+        steps.append(len(accesses()))
+        file.Close()
+        assert (np.fromfile(path, np.uint8) == side.payload()).all()
+    return steps
+
+
 def half_writes(path: str, kind: str) -> tuple[int, bool]:
     """A write of which the library moves only a half of the second chunk ends there."""
     with Builder() as builder:

@@ -92,6 +92,26 @@ def test_a_file_that_may_only_be_read(job, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", GPU_KINDS)
+def test_a_sequential_file(job, tmp_path, kind):
+    """Its error handler is called as often as for a read into host memory."""
+    [expected] = job.call(worker.sequential_reads, str(tmp_path / "host"), "host")
+    assert job.call(worker.sequential_reads, str(tmp_path / kind), kind) == [expected]
+
+
+@pytest.mark.parametrize("kind", GPU_KINDS)
+def test_the_datatype_is_freed_before_the_write_ends(job, tmp_path, kind):
+    assert job.call(worker.frees_the_datatype, str(tmp_path / kind), kind) == [True]
+
+
+@pytest.mark.skipif(defects.loses_file_requests_of_threads(), reason="nonblocking accesses are not cut here")
+@pytest.mark.parametrize("kind", GPU_KINDS)
+def test_an_mpi_call_moves_a_few_chunks_of_a_pending_write(job, tmp_path, kind):
+    [steps] = job.call(worker.steps_of, str(tmp_path / kind), kind)
+    assert sum(steps) == 30
+    assert max(steps) <= 4
+
+
+@pytest.mark.parametrize("kind", GPU_KINDS)
 def test_a_write_of_which_the_library_moves_a_part(job, tmp_path, kind):
     assert job.call(worker.half_writes, str(tmp_path / kind), kind) == [(2, True)]
 

@@ -14,8 +14,8 @@ COMPLETIONS = ("Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Tes
 
 @pytest.mark.parametrize("completion", COMPLETIONS)
 def test_a_send_returns_while_its_kernel_runs(ranks, completion):
-    [left] = ranks(1, **DIRECT).call(worker.left_by_a_send, OUT, INTO, completion)
-    assert left == (True, 1)
+    [left] = ranks(1, **DIRECT, TEMPI_PROGRESS="calls").call(worker.left_by_a_send, OUT, INTO, completion)
+    assert left == (True, 1)  # a thread would ask for the kernel
 
 
 def test_a_send_that_is_cancelled_too_late(ranks):
@@ -24,7 +24,7 @@ def test_a_send_that_is_cancelled_too_late(ranks):
 
 @pytest.mark.parametrize("completion", ["Wait", "Waitall", "Waitany", "Waitsome"])
 def test_a_kernel_that_fails_behind_its_fin_message(completion):
-    with Ranks(1, {**DIRECT, "TEMPI_FAKE_FAIL": "finish:1"}) as fresh:
+    with Ranks(1, {**DIRECT, "TEMPI_PROGRESS": "calls", "TEMPI_FAKE_FAIL": "finish:1"}) as fresh:
         assert fresh.call(worker.left_by_a_send, OUT, INTO, completion) == [(True, 0)]
 
 

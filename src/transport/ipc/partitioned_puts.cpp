@@ -23,7 +23,10 @@ using ipc::ChannelEntry;
 using ipc::Segment;
 using ipc::StartedRound;
 
-constexpr std::size_t kEnoughPuts = 2;  // the GPU has work, and further partitions can share the next launch
+// While puts run, partitions that are ready wait until they are worth a launch. A launch takes the CPU about as long as
+// the link takes for this many bytes.
+constexpr std::size_t kEnoughPuts = 2;
+constexpr std::int64_t kWorthAPut = 4 << 20;
 
 // The words of a segment, which GPUs of this process write. Their pages remain pinned until the context ends.
 class PinnedArrivals {
@@ -107,9 +110,10 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
     }
   }
 
-  bool is_busy() noexcept override {
+  bool is_busy(int n_ready) noexcept override {
     while (!puts_.empty() && is_told(puts_.front())) puts_.pop_front();
-    return puts_.size() >= kEnoughPuts;
+    if (puts_.empty()) return false;
+    return puts_.size() >= kEnoughPuts || bytes_of(n_ready) < kWorthAPut;
   }
 
   bool have_ended() override {
@@ -131,6 +135,9 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
   device::Device& device() const { return transfer_.packed_buffer.device(); }
   std::atomic<std::uint64_t>& word(std::size_t i) const { return words_[i]; }
 
+  std::int64_t bytes_of(int n_partitions) const {
+    return fields_.bytes / fields_.n_partitions * n_partitions;
+  }
   std::uint64_t bits_of(const PartitionRun& run) const {
     return ArrivedRun{round_, static_cast<std::uint16_t>(run.first), static_cast<std::uint16_t>(run.n)}.bits();
   }
