@@ -17,6 +17,7 @@ from support.ranks import Ranks
 PATIENT = {"TEMPI_MATCH_TIMEOUT": "5000000"}
 SHORT = {"TEMPI_MATCH_TIMEOUT": "100000"}
 FAR_PAIRS = [(a, b) for a, b in permutations(range(4), 2) if a // 2 != b // 2]
+NEXT_BUT_ONE = [(a, (a + 2) % 4) for a in range(4)]  # the other rank is on the other host
 
 
 @pytest.fixture
@@ -69,13 +70,25 @@ def test_a_cancelled_receive_ends_the_order_of_its_transport_only(with_files):
         assert job.call(exchange_worker.ring, gpu_end(FACES[0]), gpu_end(FACES[1]), 2) == [0, 2, 2]
 
 
-def test_files_carry_the_messages_between_hosts(with_files, tmp_path, tmp_path_factory):
+@pytest.fixture
+def far_job(with_files, tmp_path, tmp_path_factory):
+    """Two ranks on each of two hosts: files carry the messages between the hosts."""
     needs.hosts(why_not())
     hosts = Hosts(2, tmp_path_factory.mktemp("hosts"), [*cluster.shared_folders(), tmp_path])
     try:
         with cluster.job(hosts, 2, with_files | {"TESTS_FILE_PEERS": "far"}) as job:
-            sent = job.call(nodes_worker.messages_to_all, gpu_end(FACES[0], 1), gpu_end(FACES[1], 2), 2)
+            yield job
     finally:
         hosts.close()
+
+
+def test_files_carry_the_messages_between_hosts(far_job, tmp_path):
+    sent = far_job.call(nodes_worker.messages_to_all, gpu_end(FACES[0], 1), gpu_end(FACES[1], 2), 2)
     assert sent == [(6, 6)] * 4
     assert carried(tmp_path) == dict.fromkeys(FAR_PAIRS, 2)
+
+
+def test_files_carry_the_messages_of_blocking_calls_between_hosts(far_job, tmp_path):
+    sent = far_job.call(worker.blocking_calls_to_the_other_host, gpu_end(FACES[0], 1), gpu_end(FACES[1], 2))
+    assert sent == [(2, 2)] * 4  # on MPI_COMM_WORLD, and on a communicator with other ranks
+    assert carried(tmp_path) == dict.fromkeys(NEXT_BUT_ONE, 4)
