@@ -1,5 +1,6 @@
 """Two transports in one job: files for some peers (file_transport.cpp), shared segments for the others."""
 
+import sys
 from collections import Counter
 from itertools import permutations
 
@@ -12,6 +13,7 @@ from hosts import Hosts, why_not
 from test_direct import DIRECT, FACES, gpu_end
 
 from support import lanes, needs, shim
+from support.programs import succeed
 from support.ranks import Ranks
 
 PATIENT = {"TEMPI_MATCH_TIMEOUT": "5000000"}
@@ -68,6 +70,15 @@ def test_a_cancelled_receive_ends_the_order_of_its_transport_only(with_files):
     with Ranks(3, with_files | SHORT) as job:
         job.call(worker.cancel_a_receive_of_the_library)
         assert job.call(exchange_worker.ring, gpu_end(FACES[0]), gpu_end(FACES[1]), 2) == [0, 2, 2]
+
+
+def test_the_user_is_told_the_names_of_the_transports(with_files):
+    program = [sys.executable, "-c", "from mpi4py import MPI"]
+    text = succeed(program, shim.preloaded(**with_files, TEMPI_LOG="info")).text
+    assert "(transports: files ipc)" in text
+    with Ranks(2, with_files) as job:
+        why = job.call(worker.reason_for_no_channel)
+    assert why == ["the transport to its peer, files, has no channels"] * 2
 
 
 @pytest.fixture

@@ -9,11 +9,13 @@ import numpy as np
 import ways
 from mpi4py import MPI
 
+import tempi
 from support import equal, outcomes
 from support.building import Builder
 from support.direct_counts import direct_since
 from support.messages import End, Side
 from support.p2p import PLAIN, Piece, Requests
+from tempi.testing import FakeArray, FakeStream
 
 
 def host_piece(array: np.ndarray) -> Piece:
@@ -94,6 +96,18 @@ def blocking_calls_to_the_other_host(out: End, into: End) -> tuple[int, int]:
                 received[k].check_received(expected[k])
     reverse.Free()
     return n_sends, n_sendrecvs
+
+
+def reason_for_no_channel() -> str:
+    """Of a request that two ranks exchange in the order of a stream."""
+    comm, stream, array = MPI.COMM_WORLD, FakeStream(), FakeArray(64)
+    make = comm.Recv_init if comm.rank else comm.Send_init
+    request = make([array, MPI.BYTE], 1 - comm.rank, 3)
+    tempi.start_enqueue(request, stream)
+    tempi.wait_enqueue(request, stream)
+    why = tempi.why_no_channel(request)
+    request.Free()
+    return why
 
 
 def cancel_a_receive_of_the_library() -> None:
