@@ -4,12 +4,16 @@
 
 #include <atomic>
 
+#include "base/mutex.hpp"
+
 namespace tempi {
 
 inline std::atomic<bool> calls_may_overlap{true};  // until MPI says otherwise
 
 template <class Mutex>
 class CallLock {
+  static_assert(taken(Mutex::kLock) != Taken::always, "base/lock_order.def does not name it as a lock of MPI calls");
+
  public:
   explicit CallLock(Mutex& mutex) : mutex_(calls_may_overlap.load(std::memory_order_relaxed) ? &mutex : nullptr) {
     if (mutex_ != nullptr) mutex_->lock();

@@ -11,7 +11,7 @@ namespace tempi {
 namespace {
 
 constexpr std::array kNames{
-#define TEMPI_LOCK(name, guards) #name,
+#define TEMPI_LOCK(name, taken, guards) #name,
 #include "base/lock_order.def"
 #undef TEMPI_LOCK
 };

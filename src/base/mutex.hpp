@@ -2,23 +2,42 @@
 // In builds with assertions (debug, sanitizers), a thread that takes locks in another order ends the process.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 
 namespace tempi {
 
 enum class Lock : std::uint8_t {
-#define TEMPI_LOCK(name, guards) name,
+#define TEMPI_LOCK(name, taken, guards) name,
 #include "base/lock_order.def"
 #undef TEMPI_LOCK
 };
 
+enum class Taken : std::uint8_t { always, calls, both };
+
+constexpr Taken taken(Lock lock) {
+  constexpr std::array kTaken{
+#define TEMPI_LOCK(name, taken, guards) Taken::taken,
+#include "base/lock_order.def"
+#undef TEMPI_LOCK
+  };
+  return kTaken[static_cast<std::size_t>(lock)];
+}
+
 #ifdef NDEBUG
 
-template <Lock>
-class Mutex : public std::mutex {};
-template <Lock>
-class RecursiveMutex : public std::recursive_mutex {};
+template <Lock which>
+class Mutex : public std::mutex {
+ public:
+  static constexpr Lock kLock = which;
+};
+template <Lock which>
+class RecursiveMutex : public std::recursive_mutex {
+ public:
+  static constexpr Lock kLock = which;
+};
 
 class LockOrder {};
 
@@ -44,6 +63,7 @@ class LockOrder {
 template <Lock which, class Base, bool is_recursive>
 class CheckedMutex : public Base {
  public:
+  static constexpr Lock kLock = which;
   void lock() {
     LockOrder::will_take(which, is_recursive);
     Base::lock();

@@ -1,20 +1,19 @@
-// Blocking calls of messages that may be direct: a receive is published before anything waits, and a send may find its
-// published receive late. They are carried out by requests.
+// Blocking calls of messages that may be direct, to peers that a transport reaches: a receive is published before
+// anything waits, and a send may find its published receive late. They are carried out by requests.
 #include <utility>
 
 #include "call/call.hpp"
 #include "peer/peer.hpp"
 #include "request/completion.hpp"
 #include "request/progress.hpp"
+#include "transport/transports.hpp"
 
 namespace tempi::message {
 namespace {
 
 bool may_be_direct(const Envelope* envelope, const FoundEndpoint& found) {
   if (envelope == nullptr || !found.endpoint || envelope->buffer.function == Function::MPI_Bsend) return false;
-  if (!found.endpoint->may_be_direct) return false;
-  const peer::KnownPeer* const peer = peer::find(envelope->buffer.comm, envelope->peer);
-  return peer != nullptr && peer->on_node >= 0;
+  return found.endpoint->may_be_direct && is_reached(envelope->buffer.comm, envelope->peer);
 }
 
 // False: the library refuses the send of an MPI_Sendrecv. Its handler may jump, and a receive that was posted before

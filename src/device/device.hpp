@@ -135,6 +135,12 @@ inline bool calls_are_ordered() noexcept {
 // Waits for the work in these streams, unless the memory is pageable or an OrderedByMarks exists.
 void await_streams(Device& device, const Location& location) noexcept;
 
+// A back end derives from it. These functions may be trivial:
+//   functions with a body   they need not be overridden
+//   share()                 nothing: no message to another process is direct
+//   has_atomics()           false: TEMPI_STREAM_TIMEOUT excludes channels between processes
+//   is_capturing()          false: keep_with_graph() is never called
+// On a GPU, kernels with Kernel::tells_its_end have a second parameter, a `Done`, whose flag may be null.
 class Device {
  public:
   virtual ~Device() = default;

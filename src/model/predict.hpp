@@ -11,7 +11,7 @@ struct Message {
   bool is_contiguous;
   bool is_cuda_aware;  // the MPI library
   Locality locality;
-  bool reaches_peer = false;  // both buffers are in GPU memory of this node, so that the message may be direct
+  bool reaches_peer = false;  // both buffers are in GPU memory, and a transport may carry the message: it may be direct
 };
 
 // A message of a derived datatype in host memory.

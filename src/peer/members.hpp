@@ -14,7 +14,8 @@
 namespace tempi::peer {
 
 struct Resolved {
-  const KnownPeer* peer;  // may be null
+  const KnownPeer* peer = nullptr;  // null: the rank has none
+  int rank = -1;                    // in MPI_COMM_WORLD; negative if it has none
 };
 
 // ids.hpp

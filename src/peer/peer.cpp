@@ -34,28 +34,32 @@ int world_rank(Handle comm, int rank) {
   return translated;
 }
 
-const KnownPeer* resolve(const World& world, Handle comm, int rank) {
+Resolved resolve(const World& world, Handle comm, int rank) {
   const int in_world = world_rank(comm, rank);
-  return in_world >= 0 ? world.at(in_world) : nullptr;  // MPI_UNDEFINED is negative
+  return in_world >= 0 ? Resolved{world.at(in_world), in_world} : Resolved{};  // MPI_UNDEFINED is negative
 }
 
-const KnownPeer* resolve_once(const World& world, Handle comm, int rank) noexcept try {
-  const KnownPeer* const found = resolve(world, comm, rank);
+Resolved resolve_once(const World& world, Handle comm, int rank) noexcept try {
+  const Resolved found = resolve(world, comm, rank);
   if (const Members* const members = watched_members(comm)) {
     members->by_rank.insert(static_cast<std::uintptr_t>(rank), std::make_unique<const Resolved>(found));
   }
   return found;
 } catch (...) {
   warn_fallback("a peer is treated as on another node", caught_error().what());
-  return nullptr;
+  return {};
+}
+
+// Of a rank of another communicator than MPI_COMM_WORLD.
+Resolved resolved_in(const World& world, Handle comm, int rank) noexcept {
+  const Members* const members = known_members(comm);
+  const Resolved* const known = members != nullptr ? members->by_rank.find(static_cast<std::uintptr_t>(rank)) : nullptr;
+  return known != nullptr ? *known : resolve_once(world, comm, rank);
 }
 
 const KnownPeer* find_in(const World& world, Handle comm, int rank) noexcept {
   if (rank < 0) return nullptr;
-  if (key_of(comm) == world.comm) return world.at(rank);
-  const Members* const members = known_members(comm);
-  const Resolved* const known = members != nullptr ? members->by_rank.find(static_cast<std::uintptr_t>(rank)) : nullptr;
-  return known != nullptr ? known->peer : resolve_once(world, comm, rank);
+  return key_of(comm) == world.comm ? world.at(rank) : resolved_in(world, comm, rank).peer;
 }
 
 // True: a process of this node, other than this one, is in the group, which is freed.
@@ -143,6 +147,12 @@ int rank_in_world(Handle comm, int rank) noexcept {
   const World* const all = world();
   if (all == nullptr || rank < 0) return -1;
   return key_of(comm) == all->comm ? rank : std::max(-1, world_rank(comm, rank));
+}
+
+int find_rank(Handle comm, int rank) noexcept {
+  const World* const all = world();
+  if (all == nullptr || rank < 0) return -1;
+  return key_of(comm) == all->comm ? rank : resolved_in(*all, comm, rank).rank;
 }
 
 int own_rank() noexcept {

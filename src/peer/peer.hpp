@@ -58,6 +58,9 @@ bool is_on_this_node(int rank) noexcept;
 
 // The peer of a rank. Takes a few ns, less with MPI_COMM_WORLD. Null if there is no peer.
 const KnownPeer* find(Handle comm, int rank) noexcept;
+// The same as rank_in_world(), and as fast as find(): each pair (communicator, rank) is resolved once. Call it without
+// a lock.
+int find_rank(Handle comm, int rank) noexcept;
 
 // True if the rank is a process of this node. For a negative rank: true if a member other than this process may be on
 // this node. MPI_COMM_SELF represents the processes of a window or a file, so for it any process of the node counts.

@@ -46,7 +46,10 @@ void tell_that_it_is_on() {
   if (!logs(LogLevel::info)) return;
   Dl_info own{};
   ::dladdr(reinterpret_cast<const void*>(&begin), &own);
-  log(LogLevel::info, std::string("TEMPI is on in this job, by ") + (own.dli_fname != nullptr ? own.dli_fname : "?"));
+  std::string names;
+  for (const message::Transport* const one : message::transports) names += std::string(" ") + one->name;
+  log(LogLevel::info, std::string("TEMPI is on in this job, by ") + (own.dli_fname != nullptr ? own.dli_fname : "?") +
+                          " (transports:" + names + ")");
 }
 
 // TEMPI_VERIFY: the calls that were compared, and did not fail.

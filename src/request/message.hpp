@@ -1,16 +1,16 @@
 // A message in progress, represented by a request of the program.
 //
-//     Message                               what a request of the program stands for
-//     └─ outs, ins: Transfers of Transfer   a buffer that TEMPI handles, with its peer, its tag and its put
-//        └─ packed_buffer: PackedBuffer     its packed bytes, and the memory that has them
-//           └─ pack::BoxMove                the boxes between the buffer and the packed bytes, and their two ends
-//              └─ pack::End, twice          address, extent and layout of one side; the packed bytes have no layout
-//                 └─ pack::Place            where the end lies: one location, or one for each part
-//                    └─ device::Location    kind of memory, GPU, context, allocation
+//     Message                     request/message.hpp         what a request of the program stands for
+//     └─ outs, ins: Transfer      transfer/transfer.hpp       a buffer that TEMPI handles: its peer, its tag, its put
+//        └─ PackedBuffer          transfer/packed_buffer.hpp  its packed bytes, and the memory that has them
+//           └─ pack::BoxMove      pack/box_move.hpp           the boxes between the buffer and the packed bytes
+//              └─ pack::End       pack/box_move.hpp           one of two sides: address, extent, layout (packed: none)
+//                 └─ pack::Place  pack/box_move.hpp           where the end lies: one location, or one for each part
+//                    └─ device::Location  device/device.hpp   kind of memory, GPU, context, allocation
 //
 // Four words for one side of a message:
 //     Buffer     arguments of the call: address, count, datatype, communicator (transfer/endpoint.hpp)
-//     Envelope   a Buffer with peer and tag (call/call.hpp)
+//     Envelope   a Buffer with peer and tag (transfer/endpoint.hpp)
 //     Endpoint   a Buffer with analysed datatype, located memory and strategy (transfer/packed_buffer.hpp)
 //     End        source or destination of a box move (pack/box_move.hpp)
 //

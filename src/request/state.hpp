@@ -18,6 +18,16 @@
 // a later call takes it over. Every other message ends. MPI_Request_free does not change the state of an active
 // message: ManagedRequests completes the message in place of the program.
 //
+// Blocking calls, such as MPI_Send, MPI_Recv and MPI_Sendrecv, have no Message (run_blocking, call/call.cpp), unless
+// the message may be direct (call/by_requests.cpp).
+//
+// A message has states beside this one:
+//   Transfer::match          of a send: packed, unmatched or a put (transport/transport.hpp)
+//   the published receive    of a receive that a sender may write into (segment/published_receives.def). At the end of
+//                            the receive, "written" gives Arrival::How::written or bounced, and "lost" gives lost. If
+//                            the sender died while it wrote, the result is also lost. Every other state gives packed
+//   StreamState::is_started  of a persistent request that the program has started on a stream (request/message.hpp)
+//
 // Invariants
 //   Only PendingSends and EarlyFins, under their lock, change a message to or from "pending" and "fin_sent".
 //   All other steps are made by the thread that creates the message, or by a thread that calls MPI with its request:

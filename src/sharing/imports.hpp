@@ -1,5 +1,13 @@
 // Memory of other processes that kernels of this process can access.
 //
+// A mapping is found again by its key: the owner and the id of the allocation, the context, and a range that overlaps.
+// Its users
+//   puts             transport/ipc/put_target.cpp
+//   channels         transport/ipc/channel.cpp
+//   partitions       transport/ipc/partitioned_puts.cpp
+//   reductions       collective/member_buffers.cpp
+//   windows          window/window.cpp
+//
 // The life of a mapping
 //   1. import_memory() finds it, or maps the allocation: Import(), Scope::map, ipc_open
 //      (device/cuda/ipc.cpp).
@@ -71,7 +79,8 @@ class Import {
   const CountedImport counted_;  // until the mapping has ended
   const std::uintptr_t begin_;
 };
-// The code that releases the last reference does not wait for the mapping's end (sharing/unmapping.hpp).
+// Its deleter is end_later(): the code that releases the last reference does not wait for the mapping's end
+// (sharing/unmapping.hpp).
 using ImportPtr = std::shared_ptr<const Import>;
 
 // The mappings that a put writes to. It holds them only while the put runs, so that mappings of freed memory can end

@@ -1,6 +1,7 @@
 // The ends of mappings. A thread ends them; it exists while there are mappings to end. The driver first waits for all
 // kernels of the context. The program's kernels may wait for other processes, which wait for the next MPI call of this
-// process. Therefore, an MPI call must not wait for the driver.
+// process. Therefore, an MPI call must not wait for the driver. (If there is no memory for the thread or for its list,
+// end_later() ends the mapping, and warns.)
 #pragma once
 
 #include "sharing/imports.hpp"

@@ -1,6 +1,6 @@
 // Persistent requests that are started and completed in the order of a stream of the program (TEMPI_Start_enqueue,
-// TEMPI_Wait_enqueue and their array forms, include/tempi.h). With channels, and after the first wait, neither the CPU
-// nor the stream waits for the other.
+// TEMPI_Wait_enqueue and their array forms, include/tempi.h; face/enqueue.cpp has the C functions). With channels, and
+// after the first wait, neither the CPU nor the stream waits for the other.
 //
 //   TEMPI_Startall_enqueue  records the requests. The first start of a request also publishes its
 //                           side of the channel
@@ -12,9 +12,10 @@
 // A request is exchanged in one of two ways:
 //   channel   the transport lets a kernel write into the buffer of the other end, and wait for the other end
 //             (pack/exchange.hpp). The kernel can be captured into a graph
-//   ordinary  all other requests: the same kernel waits for the progress thread, which starts the requests in their
-//             order and completes them (stream/ordinary.hpp). At first, and where the thread may not call MPI, the CPU
-//             waits for the stream, starts the requests, and waits for them like MPI_Waitall
+//   ordinary  all other requests. By default, the CPU waits for the stream, starts the requests in their order, and
+//             waits for them like MPI_Waitall. With TEMPI_PROGRESS=thread, from the second exchange of a request on,
+//             the same kernel waits for the progress thread instead, which starts and completes the requests. The
+//             thread does not exchange requests whose peer uses the same GPU (stream/ordinary.hpp)
 //
 // A persistent collective operation is expanded into rounds of point-to-point requests (request/stream_rounds.hpp).
 // TEMPI_Startall_enqueue records these requests in place of the operation. An operation without rounds is an ordinary

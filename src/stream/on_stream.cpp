@@ -92,12 +92,17 @@ const char* text_of(pack::Loss why) {
   return "the process at the other end of a request that was started on a stream has ended";
 }
 
+// Of a send or a receive that TEMPI handles; null: of all other messages.
+const Transfer* only_transfer(const Message& message) {
+  if (message.is_collective() || message.outs.empty() == message.ins.empty()) return nullptr;
+  return message.outs.empty() ? &message.ins.first() : &message.outs.first();
+}
+
 std::string described(const Message& message) {
-  if (message.is_collective() || (message.outs.empty() && message.ins.empty())) return "";
-  const bool is_send = !message.outs.empty();
-  const Transfer& transfer = is_send ? message.outs.first() : message.ins.first();
-  return std::string(is_send ? ": send to rank " : ": receive from rank ") + std::to_string(transfer.peer) + ", tag " +
-         std::to_string(transfer.tag);
+  const Transfer* const transfer = only_transfer(message);
+  if (transfer == nullptr) return "";
+  return std::string(message.ins.empty() ? ": send to rank " : ": receive from rank ") +
+         std::to_string(transfer->peer) + ", tag " + std::to_string(transfer->tag);
 }
 
 bool is_open(const Started& one) {
@@ -184,8 +189,11 @@ Error error_of_lost(const Message* message, pack::Loss why) {
 }
 
 std::string why_ordinary(const Started& one) {
-  const bool has_reason = one.message && on_stream(*one.message).end;
-  return has_reason ? on_stream(*one.message).end->why_closed() : "TEMPI moves no data of its messages by kernels";
+  if (one.message && on_stream(*one.message).end) return on_stream(*one.message).end->why_closed();
+  const Transfer* const transfer = one.message ? only_transfer(*one.message) : nullptr;
+  if (transfer == nullptr || transfer->transport.open_channel != nullptr)
+    return "TEMPI moves no data of its messages by kernels";
+  return std::string("the transport to its peer, ") + transfer->transport.name + ", has no channels";
 }
 
 std::string why_no_channel(Handle request) {

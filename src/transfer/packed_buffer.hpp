@@ -133,21 +133,24 @@ class PackedBuffer {
   void unpack_part(std::int64_t begin, std::int64_t bytes);
   void turn(pack::Direction direction);
 
-  pack::Direction direction_;
-  pack::PreparedPtr prepared_;
-  Strategy strategy_;
-  std::int64_t chunk_bytes_;
-  bool is_bare_, may_be_direct_;
+  // From the Endpoint (above).
+  pack::Direction direction_;   // pack: it is sent
+  pack::PreparedPtr prepared_;  // the plan; box_move_ uses it
+  Strategy strategy_;           // selects the memory of the packed bytes, and what moves them
+  std::int64_t chunk_bytes_;    // of the strategy "staged"; 0: the model chooses it
+  bool is_bare_;                // it has no memory for packed bytes
+  bool may_be_direct_;          // the receive may be published, or the send may claim one
+
   std::optional<device::Limit> pinned_within_{};  // make_ready() takes pinned memory within this limit
   pack::BoxMove box_move_;                        // between the program's buffer and the packed bytes
   bool is_in_one_allocation_;                     // the program's buffer
   const bool was_on_gpu_;                         // the program's buffer, or a part of it, at first
   std::optional<pack::End> own_dense_{};          // its own memory, while its packed bytes are elsewhere
-  device::Device* device_;
-  device::Earlier earlier_;
-  std::optional<device::Staging> staging_,
-      on_device_;                              // on_device_: for copies that overlap kernels; empty without room
-  std::shared_ptr<device::Staging> shared_{};  // in place of its own
+  device::Device* device_;                        // may be null for host memory
+  device::Earlier earlier_;                       // work of the program; kernels on the buffer start after it
+  std::optional<device::Staging> staging_{};      // its own memory for the packed bytes
+  std::optional<device::Staging> on_device_{};    // of "staged": for copies that overlap kernels; empty without room
+  std::shared_ptr<device::Staging> shared_{};     // in place of staging_: memory of several packed buffers
 };
 
 }  // namespace tempi::message

@@ -57,8 +57,8 @@ std::atomic<int> n_force_direct{0};
 
 bool direct_is_forced() { return model::direct_is_forced() || n_force_direct.load(std::memory_order_relaxed) > 0; }
 
-// A peer that a transport reaches counts as one of this node, whatever the launcher's order of ranks suggests.
-// A direct message that was not measured is not slower.
+// The profile has no direct messages to other nodes: a peer on another node counts as one with another GPU of this
+// node. A direct message that was not measured is not slower.
 bool direct_is_slower(const model::Fit& fit, const model::Message& message, double packed_seconds) {
   const bool is_far = message.locality == model::Locality::other_node;
   const model::Locality locality = is_far ? model::Locality::other_gpu : message.locality;
@@ -66,15 +66,15 @@ bool direct_is_slower(const model::Fit& fit, const model::Message& message, doub
 }
 
 // A prediction takes 27 ns: there is nothing to keep. A profile that lacks the rule's strategy does not overrule it.
-Choice by_model(const model::Message& message, bool reaches_peer) {
+Choice by_model(const model::Message& message, bool may_be_direct) {
   const Strategy rule = by_rule(message);
   const model::Profile* const measured = machine::profile();
-  if (measured == nullptr) return {rule, reaches_peer};
+  if (measured == nullptr) return {rule, may_be_direct};
   const model::Prediction prediction = model::predict(measured->fit, message);
   const auto seconds = [&](Strategy strategy) { return prediction[static_cast<std::size_t>(strategy)]; };
   const Strategy fastest = model::fastest(prediction).value_or(rule);
   const bool is_slower = !direct_is_forced() && direct_is_slower(measured->fit, message, seconds(fastest));
-  return {std::isnan(seconds(rule)) ? rule : fastest, reaches_peer && !is_slower};
+  return {std::isnan(seconds(rule)) ? rule : fastest, may_be_direct && !is_slower};
 }
 
 // The strategy that the options ask for.

@@ -34,9 +34,18 @@ struct Shape {
 // the profile of this machine; then a simple rule.
 //
 // `may_be_direct`: this end may publish its receive, or claim a receive. Conditions: TEMPI handles the buffer in GPU
-// memory, and a transport can reach the peer (`can_reach`). Precedence: the options; then the prediction of the
-// profile; if the profile has no direct messages, yes, because a kernel and a FIN message replace two kernels and a
-// message.
+// memory, and the peer is a process of MPI_COMM_WORLD. Precedence: the options; then the prediction of the profile; if
+// the profile has no direct messages, yes, because a kernel and a FIN message replace two kernels and a message. It is
+// not asked here if a transport reaches the peer: `Transport::post_receive` and `post_send` find out, and if none does,
+// the message is packed.
+//
+// The callers change the choice in these cases:
+//   a buffer in several memories            "oneshot", not direct (transfer/endpoint.cpp)
+//   MPI_Sendrecv_replace                    "device" if the strategy does not pack (call/call.cpp)
+//   a persistent request, a cached message  keeps the choice of its first call (request/repeated_calls.hpp)
+//   partitions that are put                 direct (collective/partitioned_message.cpp)
+//   a collective call by messages           a message that was not direct is sent packed, in a second message
+//                                           (collective/schedule_progress.cpp)
 struct Choice {
   Strategy strategy;
   bool may_be_direct = false;

@@ -36,7 +36,7 @@ struct Transfer {
   std::shared_ptr<const pack::Queued> queued{};    // the packing or unpacking that is queued; null: none
   std::shared_ptr<const pack::Queued> deferred{};  // of a receive: deferred unpacking (request/deferred.hpp)
   std::uint64_t arrow = 0;                         // of a receive: number of its arrow in the timeline; 0: none
-  Match match{};                                   // of a send: how it travels
+  Match match{};                                   // of a send: how it travels; set by Transport::match
   std::unique_ptr<TransportState> state{};         // the data of the transport
   bool was_direct = false;                         // the last complete message was direct
 

@@ -1,6 +1,6 @@
-// The interface between messages and transports. A transport moves the bytes of a message past the MPI library.
+// The interface between messages and transports. A transport moves the bytes of a message without the MPI library.
 // request/ and transfer/ call the table `Transport` and name no transport. (The library carries packed bytes without a
-// transport: transfer/packed_buffer.hpp.) Only the functions after forget_buffer may be null.
+// transport: transfer/packed_buffer.hpp.) The comment of a function says if its pointer may be null.
 // tests/transport/ has a small transport, by files, to begin with.
 //
 // For each send of the program the library carries one message, with the program's communicator and tag. So the library
@@ -98,7 +98,8 @@ struct Receiver {
   bool operator==(const Receiver& other) const { return process == other.process && queue == other.queue; }
 };
 
-// How a send will travel.
+// How a send will travel. transport/ipc/ finds the receive in find_match() (published_receives.hpp), by the counts of
+// matcher.hpp.
 struct Match {
   enum class How : std::uint8_t { packed, unmatched, put } how = How::packed;
   bool is_remote = false;       // a put into memory of another process
@@ -133,7 +134,10 @@ struct Opened {
 };
 
 struct Transport {
-  // ---- MPI begins and ends. MPI calls call progress() while `wants_progress` is set (base/wants_progress.hpp).
+  const char* name;  // for users, such as "ipc"; the text must live for ever
+
+  // ==== The process
+  // MPI begins and ends. MPI calls call progress() while `wants_progress` is set (base/wants_progress.hpp).
   Opened (*open)() noexcept;
   void (*close)() noexcept;
   void (*progress)() noexcept;
@@ -141,8 +145,9 @@ struct Transport {
   // suitable memory. Both processes get the same answer. It never changes, and takes a few ns (transports.hpp).
   bool (*can_reach)(int rank) noexcept;
 
-  // ---- messages that only the library handles. One of `out` and `in` may be null: nothing is sent (received), or
-  // another transport has the message. A receive from any source has no transport: `note` of all transports is called.
+  // ==== Observers: they count the messages that only the library handles, and learn of probes, cancellations and
+  // failed calls. One of `out` and `in` may be null: nothing is sent (received), or another transport has the message.
+  // A receive from any source has no transport: `note` of all transports is called.
   // note: before the library's call.
   Noted (*note)(const Envelope* out, const Envelope* in, bool is_persistent) noexcept;
   // note_request: after that call, if it has made a request. It is called for all transports. A transport whose `note`
@@ -165,7 +170,7 @@ struct Transport {
   // this receive, because its message has been sent.
   bool (*cancel)(const std::shared_ptr<Message>& message, Handle request) noexcept;
 
-  // ---- a receive into GPU memory
+  // ==== Receives that have a Transfer
   void (*post_receive)(Message& message) noexcept;          // before the library's call
   void (*posted)(Message& message, bool is_well) noexcept;  // after it
   Arrival (*end_receive)(Transfer& transfer,
@@ -176,14 +181,14 @@ struct Transport {
   // After end_receive(): queues the unpacking of the remaining chunks. Empty if unpack_arrived() queued nothing.
   std::optional<pack::Queued> (*queue_rest)(Transfer& transfer);
 
-  // ---- a send from GPU memory
+  // ==== Sends that have a Transfer
   Match (*post_send)(Handle comm, Transfer& transfer, bool may_write) noexcept;  // the result is packed or unmatched
   void (*note_send_request)(const Message& message) noexcept;                    // after the library has made a request
   Receiver (*receiver)(const Transfer& transfer) noexcept;                       // after post_send(): unmatched
   // `is_next`: there is no earlier unmatched send to the same receiver.
   Match (*match)(Transfer& transfer, bool is_next) noexcept;
 
-  // ---- a put: `match` is "put"
+  // ==== Puts: sends for which `match` is "put"
   pack::Member (*put)(Transfer& transfer) noexcept;  // its part of a launch
   pack::Queued (*queue_chunks)(Transfer& transfer);  // instead of put(), if it goes in chunks
   // Tells the receiver which chunks are written; `waits`: for all of them.
@@ -195,28 +200,33 @@ struct Transport {
   void (*retry_put)(Transfer& transfer);
   void (*take_back)(Transfer& transfer) noexcept;  // after end_put(): the library could not send the FIN message
 
+  // ==== Sends and receives
   // The program may have freed the buffer since the last message: ends what is kept for the next start.
   void (*forget_buffer)(Transfer& transfer) noexcept;
 
-  // ---- stream order: opens the end of a channel, for a persistent request with one transfer. The pointer is null in a
-  // transport without channels.
+  // ==== Channels (stream order) of persistent requests with one transfer
+  // Opens the end of a channel. May be null: the requests have no channel.
   std::unique_ptr<ChannelEnd> (*open_channel)(Handle comm, Transfer& transfer, bool is_send);
   // Called instead of open_channel if only the library handles the persistent request, at each of its starts on a
   // stream. The request counts in the pairing of sends and receives, and the other end of its pair gets no channel.
+  // May be null.
   void (*skip_channel)(Handle request) noexcept;
-  // ---- partitioned messages: opens the end of a request with one transfer. The pointers are null in a transport
-  // without partitioned messages.
+
+  // ==== Partitioned messages with one transfer
+  // Open the end of a request. May be null: the library carries all partitions.
   std::unique_ptr<PartitionedSend> (*open_partitioned_send)(Handle comm, Transfer& transfer, int n_partitions);
   std::unique_ptr<PartitionedReceive> (*open_partitioned_receive)(Handle comm, Transfer& transfer, int n_partitions);
-  // Called instead if only the library handles the request. It counts in the pairing.
+  // Called instead if only the library handles the request. It counts in the pairing. May be null.
   void (*skip_partitioned)(Handle comm, int peer, int tag, bool is_send) noexcept;
 
+  // ==== Failures, for requests that are exchanged in the order of a stream
   // For a persistent request with one peer: the answer tells if the peer's process has ended, or if a GPU of that
-  // process has failed. `message` is null if only the library handles the request.
+  // process has failed. `message` is null if only the library handles the request. May be null: this is never known.
   pack::Loss (*loss_of_peer)(const Message* message, Handle request) noexcept;
   // True: a persistent request that only the library handles is a send; false: a receive. Empty: it is not known.
+  // May be null: it is never known.
   std::optional<bool> (*is_send)(Handle request) noexcept;
-  // A GPU of this process has failed: the other processes need not wait for its streams.
+  // A GPU of this process has failed: the other processes need not wait for its streams. May be null.
   void (*note_failed_gpu)() noexcept;
 };
 

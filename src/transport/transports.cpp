@@ -13,6 +13,12 @@ const Transport& choose_transport(Handle comm, int peer) noexcept {
   return found != transports.end() ? **found : *transports.front();
 }
 
+bool is_reached(Handle comm, int peer) noexcept {
+  const int rank = peer::find_rank(comm, peer);
+  const auto reaches = [&](const Transport* one) { return one->can_reach(rank); };
+  return rank >= 0 && std::any_of(transports.begin(), transports.end(), reaches);
+}
+
 void open_transports() noexcept {
   Opened any;
   for (const Transport* const one : transports) {

@@ -25,6 +25,9 @@ inline const Transport& transport_to(Handle comm, int peer) noexcept {
   return has_one_transport() ? *transports.front() : choose_transport(comm, peer);
 }
 
+// True: a transport can carry messages between this process and the peer. `comm` is valid. Takes a few ns.
+bool is_reached(Handle comm, int peer) noexcept;
+
 void open_transports() noexcept;
 void close_transports() noexcept;
 

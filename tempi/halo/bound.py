@@ -10,7 +10,7 @@ from tempi.halo.adjoint import Adjoint
 from tempi.halo.agreement import make_together
 from tempi.halo.description import traffic_of
 from tempi.halo.field import Field
-from tempi.halo.messages import Messages, Parts
+from tempi.halo.messages import CellsByRank, Messages
 from tempi.halo.pattern import Pattern
 from tempi.halo.pieces import Pieces
 from tempi.halo.setup import Found
@@ -48,14 +48,14 @@ class Bound:
         self.gpu_arrays = [(field.array, one.view.address) for field, one in each if one.view.on_gpu]
         gpu_array = next((one.cells for one in found if one.view.on_gpu and one.cells.n_bytes), None)
         own, ghosts = pattern.pieces([one.cells for one in found])
-        parts = _parts(own), _parts(ghosts)
-        self.traffic = traffic_of(*parts)
+        cells = _cells_of(own), _cells_of(ghosts)
+        self.traffic = traffic_of(*cells)
         self._faces = pattern.faces(fields, found)
         owners = [one.view.owner for one in found]
         dtypes = [one.view.dtype for one in found]
         self.pattern, self._tag = pattern, pattern.take_tag()
         try:
-            self.messages = together(lambda: Messages(pattern.comm, *parts, owners, gpu_array, self._tag))
+            self.messages = together(lambda: Messages(pattern.comm, *cells, owners, gpu_array, self._tag))
         except Exception:
             pattern.release(self._tag)
             raise
@@ -89,5 +89,5 @@ class Bound:
         self.gpu_arrays, self._faces = [], []
 
 
-def _parts(pieces: Pieces) -> Parts:
+def _cells_of(pieces: Pieces) -> CellsByRank:
     return {rank: [piece.cells for piece in each] for rank, each in pieces.items()}

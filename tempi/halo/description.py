@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tempi import _html
-from tempi.halo.messages import Parts
+from tempi.halo.messages import CellsByRank
 from tempi.halo.process_grid import Topology
 from tempi.halo.setup import Wish
 
@@ -18,11 +18,11 @@ class Traffic(NamedTuple):
     received: int
 
 
-def traffic_of(sent: Parts, received: Parts) -> dict[int, Traffic]:
+def traffic_of(sent: CellsByRank, received: CellsByRank) -> dict[int, Traffic]:
     """By rank, in the order of ranks."""
 
-    def n_bytes(parts: Parts, rank: int) -> int:
-        return sum(part.n_bytes for part in parts.get(rank, ()))
+    def n_bytes(cells: CellsByRank, rank: int) -> int:
+        return sum(region.n_bytes for region in cells.get(rank, ()))
 
     return {
         rank: Traffic(n_bytes(sent, rank), n_bytes(received, rank)) for rank in sorted({*sent, *received})

@@ -21,7 +21,7 @@ from tempi.enqueue import Enqueued
 from tempi.halo.own_cells import copies_of
 from tempi.halo.region_types import Span, Strided
 
-Parts = dict[int, list[Strided]]  # by the rank at the other end
+CellsByRank = dict[int, list[Strided]]  # the cells of each message, by the rank at the other end
 
 
 class Packing(NamedTuple):
@@ -81,8 +81,8 @@ class Messages:
     def __init__(
         self,
         comm: MPI.Intracomm,
-        sent: Parts,
-        received: Parts,
+        sent: CellsByRank,
+        received: CellsByRank,
         owners: Sequence[object],
         gpu_array: Strided | None = None,
         tag: int = 0,
@@ -167,7 +167,9 @@ class Messages:
         self._owners = ()
         self.ways: dict[int, str] = {}
 
-    def _make(self, comm: MPI.Intracomm, sent: Parts, received: Parts, gpu_array: Strided | None) -> None:
+    def _make(
+        self, comm: MPI.Intracomm, sent: CellsByRank, received: CellsByRank, gpu_array: Strided | None
+    ) -> None:
         packed = () if gpu_array is not None and goes_direct() else (comm.rank,)
         out, back = (each.get(comm.rank, []) if packed else [] for each in (sent, received))
         if gpu_array is None:
@@ -195,14 +197,14 @@ class Messages:
         self._requests.append(made)
         return made
 
-    def _typed(self, init: Callable[..., MPI.Prequest], by_rank: Parts) -> list[MPI.Prequest]:
+    def _typed(self, init: Callable[..., MPI.Prequest], by_rank: CellsByRank) -> list[MPI.Prequest]:
         return [
             self._request(init([self._arrays, 1, self._datatype(parts)], rank, self._tag))
             for rank, parts in by_rank.items()
         ]
 
     def _packed(
-        self, init: Callable[..., MPI.Prequest], by_rank: Parts
+        self, init: Callable[..., MPI.Prequest], by_rank: CellsByRank
     ) -> list[tuple[Packing, MPI.Prequest]]:
         made = []
         for rank, parts in by_rank.items():

@@ -35,7 +35,7 @@ class Pattern:
     grid: Grid
     arguments: Arguments
     wish: Wish
-    _sent: Regions = field(init=False)
+    _sent: Regions = field(init=False)  # by rank: the number of an array, and a region of it
     _received: Regions = field(init=False)
     _tags: set[int] = field(default_factory=set)
 

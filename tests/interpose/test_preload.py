@@ -36,7 +36,7 @@ def test_same_bytes_with_and_without(pack_types, alone, options):
 def test_it_says_that_it_is_on(pack_types):
     """To those who ask for messages, once for a job."""
     text = mpirun(2, pack_types, shim.preloaded(TEMPI_LOG="info")).text
-    assert re.findall(r"TEMPI is on in this job, by (\S+)", text) == [str(shim.path())]
+    assert re.findall(r"TEMPI is on in this job, by (\S+) \(transports: ipc\)", text) == [str(shim.path())]
 
 
 def test_two_ranks_exchange_the_same_bytes(pack_types):

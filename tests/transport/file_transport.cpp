@@ -286,6 +286,7 @@ void take_back(Transfer& transfer) noexcept { state_of(transfer).place.change("w
 void forget_buffer(Transfer&) noexcept {}
 
 constinit const Transport file_transport{
+    .name = "files",
     .open = open,
     .close = close,
     .progress = progress,

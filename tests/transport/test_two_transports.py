@@ -1,5 +1,6 @@
 """Two transports in one job: files for some peers (file_transport.cpp), shared segments for the others."""
 
+import sys
 from collections import Counter
 from itertools import permutations
 
@@ -12,11 +13,13 @@ from hosts import Hosts, why_not
 from test_direct import DIRECT, FACES, gpu_end
 
 from support import lanes, needs, shim
+from support.programs import succeed
 from support.ranks import Ranks
 
 PATIENT = {"TEMPI_MATCH_TIMEOUT": "5000000"}
 SHORT = {"TEMPI_MATCH_TIMEOUT": "100000"}
 FAR_PAIRS = [(a, b) for a, b in permutations(range(4), 2) if a // 2 != b // 2]
+NEXT_BUT_ONE = [(a, (a + 2) % 4) for a in range(4)]  # the other rank is on the other host
 
 
 @pytest.fixture
@@ -69,13 +72,34 @@ def test_a_cancelled_receive_ends_the_order_of_its_transport_only(with_files):
         assert job.call(exchange_worker.ring, gpu_end(FACES[0]), gpu_end(FACES[1]), 2) == [0, 2, 2]
 
 
-def test_files_carry_the_messages_between_hosts(with_files, tmp_path, tmp_path_factory):
+def test_the_user_is_told_the_names_of_the_transports(with_files):
+    program = [sys.executable, "-c", "from mpi4py import MPI"]
+    text = succeed(program, shim.preloaded(**with_files, TEMPI_LOG="info")).text
+    assert "(transports: files ipc)" in text
+    with Ranks(2, with_files) as job:
+        why = job.call(worker.reason_for_no_channel)
+    assert why == ["the transport to its peer, files, has no channels"] * 2
+
+
+@pytest.fixture
+def far_job(with_files, tmp_path, tmp_path_factory):
+    """Two ranks on each of two hosts: files carry the messages between the hosts."""
     needs.hosts(why_not())
     hosts = Hosts(2, tmp_path_factory.mktemp("hosts"), [*cluster.shared_folders(), tmp_path])
     try:
         with cluster.job(hosts, 2, with_files | {"TESTS_FILE_PEERS": "far"}) as job:
-            sent = job.call(nodes_worker.messages_to_all, gpu_end(FACES[0], 1), gpu_end(FACES[1], 2), 2)
+            yield job
     finally:
         hosts.close()
+
+
+def test_files_carry_the_messages_between_hosts(far_job, tmp_path):
+    sent = far_job.call(nodes_worker.messages_to_all, gpu_end(FACES[0], 1), gpu_end(FACES[1], 2), 2)
     assert sent == [(6, 6)] * 4
     assert carried(tmp_path) == dict.fromkeys(FAR_PAIRS, 2)
+
+
+def test_files_carry_the_messages_of_blocking_calls_between_hosts(far_job, tmp_path):
+    sent = far_job.call(worker.blocking_calls_to_the_other_host, gpu_end(FACES[0], 1), gpu_end(FACES[1], 2))
+    assert sent == [(2, 2)] * 4  # on MPI_COMM_WORLD, and on a communicator with other ranks
+    assert carried(tmp_path) == dict.fromkeys(NEXT_BUT_ONE, 4)

@@ -1,4 +1,7 @@
-"""The ranks of test_two_transports.py: three, of which 0 and 2 are peers by shared segments, others by files."""
+"""The ranks of test_two_transports.py: three, of which 0 and 2 are peers by shared segments, others by files.
+
+Between hosts: four ranks, of which 0 and 1 are on one host.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import numpy as np
 import ways
 from mpi4py import MPI
 
+import tempi
 from support import equal, outcomes
 from support.building import Builder
 from support.direct_counts import direct_since
 from support.messages import End, Side
 from support.p2p import PLAIN, Piece, Requests
+from tempi.testing import FakeArray, FakeStream
 
 
 def host_piece(array: np.ndarray) -> Piece:
@@ -64,6 +69,45 @@ def send_right_receive_left(out: End, into: End) -> None:
             ways.complete(PLAIN, "Wait", requests)
         received.check_received(Side(out.later(left), builder).payload())
     equal.check(other, left)
+
+
+def blocking_calls_to_the_other_host(out: End, into: End) -> tuple[int, int]:
+    """MPI_Send, MPI_Recv and MPI_Sendrecv with rank + 2, modulo 4: the messages of each kind that went direct."""
+    world = MPI.COMM_WORLD
+    reverse = world.Split(0, -world.rank)
+    n_sends = n_sendrecvs = 0
+    for comm in (world, reverse):
+        other = (comm.rank + 2) % 4
+        with Builder() as builder:
+            sent = [Side(out.later(10 * comm.rank + k), builder) for k in range(2)]
+            received = [Side(into.later(k), builder) for k in range(2)]
+            expected = [Side(out.later(10 * other + k), builder).payload() for k in range(2)]
+            before = outcomes.rows()
+            for sends in (comm.rank < 2, comm.rank >= 2):
+                if sends:
+                    PLAIN("Send", sent[0].piece, other, 1, comm)
+                else:
+                    PLAIN("Recv", received[0].piece, other, 1, comm, MPI.Status())
+            n_sends += direct_since(before)
+            before = outcomes.rows()
+            PLAIN("Sendrecv", sent[1].piece, other, 2, received[1].piece, other, 2, comm, MPI.Status())
+            n_sendrecvs += direct_since(before)
+            for k in range(2):
+                received[k].check_received(expected[k])
+    reverse.Free()
+    return n_sends, n_sendrecvs
+
+
+def reason_for_no_channel() -> str:
+    """Of a request that two ranks exchange in the order of a stream."""
+    comm, stream, array = MPI.COMM_WORLD, FakeStream(), FakeArray(64)
+    make = comm.Recv_init if comm.rank else comm.Send_init
+    request = make([array, MPI.BYTE], 1 - comm.rank, 3)
+    tempi.start_enqueue(request, stream)
+    tempi.wait_enqueue(request, stream)
+    why = tempi.why_no_channel(request)
+    request.Free()
+    return why
 
 
 def cancel_a_receive_of_the_library() -> None:

@@ -186,6 +186,7 @@ void forget_buffer(Transfer& transfer) noexcept { state_of(transfer).forget_buff
 }  // namespace
 
 constinit const Transport ipc_transport{
+    .name = "ipc",
     .open = open,
     .close = close,
     .progress = look_after_shared_memory,
