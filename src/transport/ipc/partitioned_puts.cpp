@@ -23,8 +23,8 @@ using ipc::ChannelEntry;
 using ipc::Segment;
 using ipc::StartedRound;
 
-// While puts run, partitions that are ready wait until they are worth a launch. A launch takes the CPU about as long as
-// the link takes for this many bytes.
+// While puts run, partitions that are ready wait until they are as many bytes as those puts, and worth a launch: it takes
+// the CPU about as long as the link takes for this many bytes.
 constexpr std::size_t kEnoughPuts = 2;
 constexpr std::int64_t kWorthAPut = 4 << 20;
 
@@ -70,6 +70,12 @@ struct PutPartitions {
   std::vector<std::shared_ptr<const void>> owners{};  // of the layouts that the kernels use
   pack::Queued queued{};
   std::vector<std::pair<PartitionRun, std::size_t>> runs{};  // with the number of the word
+
+  int n() const {
+    int n = 0;
+    for (const auto& [run, number] : runs) n += run.n;
+    return n;
+  }
 };
 
 class SendingEnd final : public PairedEnd<PartitionedSend> {
@@ -113,7 +119,9 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
   bool is_busy(int n_ready) noexcept override {
     while (!puts_.empty() && is_told(puts_.front())) puts_.pop_front();
     if (puts_.empty()) return false;
-    return puts_.size() >= kEnoughPuts || bytes_of(n_ready) < kWorthAPut;
+    int n_running = 0;
+    for (const PutPartitions& put : puts_) n_running += put.n();
+    return puts_.size() >= kEnoughPuts || bytes_of(n_ready) < std::max(kWorthAPut, bytes_of(n_running));
   }
 
   bool have_ended() override {
