@@ -143,9 +143,7 @@ class SendingEnd final : public PairedEnd<PartitionedSend> {
   device::Device& device() const { return transfer_.packed_buffer.device(); }
   std::atomic<std::uint64_t>& word(std::size_t i) const { return words_[i]; }
 
-  std::int64_t bytes_of(int n_partitions) const {
-    return fields_.bytes / fields_.n_partitions * n_partitions;
-  }
+  std::int64_t bytes_of(int n_partitions) const { return fields_.bytes / fields_.n_partitions * n_partitions; }
   std::uint64_t bits_of(const PartitionRun& run) const {
     return ArrivedRun{round_, static_cast<std::uint16_t>(run.first), static_cast<std::uint16_t>(run.n)}.bits();
   }
