@@ -237,6 +237,15 @@ def in_stream(name: str, queue: Call, stream: Any) -> Iterator[Way]:
     yield Way.in_graph(f"{name}, graph", queue, stream)
 
 
+def measure(buffers: Buffers, operation: str, comm: Any) -> None:
+    """It frees its CUDA graphs: NCCL's communicator waits for them at its end."""
+    for way in ways(buffers, operation, comm):
+        right = COMM.allreduce(buffers.is_right(operation, way.call), MPI.LAND)
+        us = median_us(way.call) / way.n
+        if RANK == 0:
+            print(f"{operation};{8 * buffers.n};{way.name};{us:.2f};{right}", flush=True)
+
+
 def main() -> None:
     cupy.cuda.Device(RANK % cupy.cuda.runtime.getDeviceCount()).use()
     comm = nccl_comm() if "--no-nccl" not in sys.argv else None
@@ -246,11 +255,7 @@ def main() -> None:
         for operation in wanted:
             if operation in IN_BLOCKS and buffers.block == 0:
                 continue
-            for way in ways(buffers, operation, comm):
-                right = COMM.allreduce(buffers.is_right(operation, way.call), MPI.LAND)
-                us = median_us(way.call) / way.n
-                if RANK == 0:
-                    print(f"{operation};{n_bytes};{way.name};{us:.2f};{right}", flush=True)
+            measure(buffers, operation, comm)
             buffers.free_requests()
 
 
