@@ -1,7 +1,8 @@
 """A model of a timed channel: the steps of src/pack/exchange_kernel.cuh on the words of both ends.
 
 src/pack/exchange_params.hpp describes the protocol. The sender has several blocks. Each step reads or changes one word.
-`violations` searches every order of the steps.
+A process may end at each step: its kernels end with it, and the host of the other end sets the loss that the kernels
+there read. `violations` searches every order of the steps.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ N_BLOCKS = 2
 
 @dataclass(frozen=True)
 class Rules:
-    """Who has set TEMPI_STREAM_TIMEOUT, how many exchanges both queue, and the mistakes of the protocol."""
+    """Who has set TEMPI_STREAM_TIMEOUT, how many exchanges both queue, who may end, and mistakes of the protocol."""
 
     sender_times_out: bool = True
     receiver_times_out: bool = True
     n_exchanges: int = 2
+    may_end: tuple[str, ...] = ()  # of "sender" and "receiver": one of them
     mistake: str = ""
 
 
@@ -38,6 +40,9 @@ class State:
     receiver: int = 0
     blocks: tuple[str, ...] = ("idle",) * N_BLOCKS
     receiving: str = "idle"
+    # processes
+    ended: str = ""
+    is_loss_known: bool = False  # to the kernels of the other process
     error: str = ""
 
 
@@ -52,6 +57,8 @@ def _block_steps(state: State, i: int, rules: Rules) -> Iterator[State]:
         if state.send_broken:
             yield _with(state, i, "over")
             return
+        if state.is_loss_known and rules.mistake != "ignores the loss":
+            yield _with(state, i, "over", send_broken=True)
         if state.ready > count:
             yield _with(state, i, "writes" if rules.mistake == "does not decide" else "is ready")
         elif rules.sender_times_out:
@@ -71,7 +78,7 @@ def _block_steps(state: State, i: int, rules: Rules) -> Iterator[State]:
     elif at == "breaks":
         yield _with(state, i, "over", send_broken=True)
     elif at == "writes":
-        in_time = state.receiver == count and state.receiving in ("waits", "is late")
+        in_time = state.ended == "receiver" or (state.receiver == count and state.receiving in ("waits", "is late"))
         error = "" if in_time else "a write into a buffer that the program has"
         yield _with(state, i, "written", n_written=state.n_written + 1, error=error)
     elif at == "written":
@@ -89,6 +96,8 @@ def _receiver_steps(state: State, rules: Rules) -> Iterator[State]:
             yield replace(state, receiving="ends", receive_broken=state.receive_broken or state.filled == WITHDRAWN)
         elif state.receive_broken:
             yield replace(state, receiving="ends")
+        elif state.is_loss_known and rules.mistake != "ignores the loss":
+            yield replace(state, receiving="ends", receive_broken=True)
         elif rules.receiver_times_out:
             yield replace(state, receiving="is late")
     elif at == "is late":
@@ -100,14 +109,29 @@ def _receiver_steps(state: State, rules: Rules) -> Iterator[State]:
         yield replace(state, receiving="idle", receiver=count + 1)
 
 
-def _steps(state: State, rules: Rules) -> Iterator[State]:
+def _sender_steps(state: State, rules: Rules) -> Iterator[State]:
     if set(state.blocks) == {"idle"} and state.sender < rules.n_exchanges:
         yield replace(state, blocks=("waits",) * N_BLOCKS)
     if set(state.blocks) == {"over"}:
         yield replace(state, blocks=("idle",) * N_BLOCKS, sender=state.sender + 1)
     for i in range(N_BLOCKS):
         yield from _block_steps(state, i, rules)
-    yield from _receiver_steps(state, rules)
+
+
+def _steps(state: State, rules: Rules) -> Iterator[State]:
+    if state.ended != "sender":
+        yield from _sender_steps(state, rules)
+    if state.ended != "receiver":
+        yield from _receiver_steps(state, rules)
+    if not state.ended:
+        yield from (replace(state, ended=who) for who in rules.may_end)
+    if not state.is_loss_known and (state.ended or rules.mistake == "takes a late process for an ended one"):
+        yield replace(state, is_loss_known=True)
+
+
+def _is_over(state: State, rules: Rules) -> bool:
+    n = rules.n_exchanges
+    return (state.ended == "sender" or state.sender == n) and (state.ended == "receiver" or state.receiver == n)
 
 
 def violations(rules: Rules) -> tuple[set[str], int]:
@@ -119,9 +143,9 @@ def violations(rules: Rules) -> tuple[set[str], int]:
             found.add(state.error)
             continue
         following = list(_steps(state, rules))
-        if not following and (state.sender, state.receiver) != (rules.n_exchanges,) * 2:
+        if not following and not _is_over(state, rules):
             found.add("a stream waits for ever")
-        if not following and state.send_broken != state.receive_broken:
+        if not following and not state.ended and state.send_broken != state.receive_broken:
             found.add("only one end is told")
         fresh = [one for one in following if one not in seen]
         seen.update(fresh)
