@@ -73,7 +73,10 @@ bool must_poll(Requests& all) noexcept {
 
 int poll_any(const Real& real, Requests& all, int* index, MPI_Status* status) {
   int flag = 0, code = MPI_SUCCESS;
-  while (code == MPI_SUCCESS && !flag) code = look_at_any(real, all, index, &flag, status);
+  while (code == MPI_SUCCESS && !flag) {
+    code = look_at_any(real, all, index, &flag, status);
+    make_progress();
+  }
   return code;
 }
 
@@ -81,6 +84,7 @@ int poll_some(const Real& real, Requests& all, int* n_done, int* indices, MPI_St
   int code = MPI_SUCCESS;
   for (*n_done = 0; code == MPI_SUCCESS && *n_done == 0;) {
     code = look_at_some(real, all, n_done, indices, statuses);
+    make_progress();
   }
   return code;
 }

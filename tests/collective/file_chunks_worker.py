@@ -62,7 +62,7 @@ class How:
     way: str = "blocking"
 
 
-WAYS = ("wait", "test", "waitall", "testall", "get_status")
+WAYS = ("wait", "test", "waitall", "testall", "waitany", "waitsome", "get_status")
 
 
 def complete(way: str, request: MPI.Request, status: MPI.Status) -> None:
@@ -73,6 +73,10 @@ def complete(way: str, request: MPI.Request, status: MPI.Status) -> None:
             pass
     elif way == "waitall":
         MPI.Request.Waitall([request], [status])
+    elif way == "waitany":
+        assert MPI.Request.Waitany([request], status) == 0
+    elif way == "waitsome":
+        assert MPI.Request.Waitsome([request], [status]) == [0]
     elif way == "testall":
         while not MPI.Request.Testall([request], [status]):
             pass

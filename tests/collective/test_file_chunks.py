@@ -21,7 +21,7 @@ CHUNK = 64
 CHUNKED = {"TEMPI_DEVICE": "fake", "TEMPI_FILE_CHUNK": str(CHUNK)}
 FAILURES = ("launch:2", "launch:5", "copy:1", "copy:3", "finish:2", "finish:3", "pinned:1", "pinned:2", "query:2")
 
-IN_CHUNKS = [How(False), How(True), How(False, "wait"), How(True, "test")]
+IN_CHUNKS = [How(False), How(True), How(False, "wait"), How(True, "test"), How(True, "waitany")]
 if defects.loses_file_requests_of_threads():
     IN_CHUNKS = IN_CHUNKS[:2]  # and its nonblocking reads over the end of a file never complete
 
