@@ -13,12 +13,13 @@ pytestmark = [needs.function("Psend_init"), pytest.mark.skipif(not tool("nvcc"),
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    path = tmp_path_factory.mktemp("pready") / "pready_device"
-    source = Path(__file__).parent / "pready_device.cu"
-    flags = subprocess.run([mpicc(), "-show"], check=True, capture_output=True, text=True).stdout.split()[1:]
-    passed = [part if part.startswith(("-I", "-L", "-l")) else f"-Xcompiler={part}" for part in flags]
-    command = [tool("nvcc"), f"-I{INCLUDE.parent / 'include'}", source, "-o", path, *passed]
-    succeed(list(map(str, command)), shim.clean_environment())
+    path, object_file = (tmp_path_factory.mktemp("pready") / name for name in ("pready_device", "pready_device.o"))
+    source, environment = Path(__file__).parent / "pready_device.cu", shim.clean_environment()
+    shown = subprocess.run([mpicc(), "-show"], check=True, capture_output=True, text=True).stdout.split()
+    includes = [f"-I{INCLUDE.parent / 'include'}", *(word for word in shown if word.startswith("-I"))]
+    succeed([str(tool("nvcc")), *includes, "-c", str(source), "-o", str(object_file)], environment)
+    libraries = (f"-L{needs.cuda_runtime()}", "-lcudart_static", "-lstdc++", "-lrt", "-lpthread", "-ldl")
+    succeed([mpicc(), str(object_file), "-o", str(path), *libraries], environment)
     return path
 
 
