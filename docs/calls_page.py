@@ -32,9 +32,9 @@ If the library is not CUDA-aware, TEMPI refuses these uses of GPU memory:
 """
 HAPPENS = {
     "error": "an MPI error with an explanation",
-    "members": "In the cases 1 to 3, the processes with GPU memory get an MPI error with an explanation. The "
+    "members": "In cases 1 to 3, the processes with GPU memory get an MPI error with an explanation. The "
     "other processes get a window. In this window, TEMPI uses host memory instead of the GPU memory. "
-    "One-sided calls, such as `MPI_Put`, access this host memory. They do not access the GPU memory. In the "
+    "One-sided calls, such as `MPI_Put`, access this host memory. They do not access the GPU memory. In "
     "cases 4 and 5, all processes get the error, and there is no window",
 }
 END = """

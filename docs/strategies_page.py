@@ -34,11 +34,11 @@ a profile of this machine predicts that `host` is more than 1.5 times as fast as
 \\* if the MPI library is CUDA-aware. With another MPI library, `auto` uses `oneshot` or `staged`. The values
 `library` and `device` then use `oneshot`, and TEMPI prints a warning.
 
-There are these exceptions:
+Exceptions:
 
 - With `TEMPI_NO_DIRECT=1`, `auto` and `direct` use the strategies of the column "another node" for all peers.
 - With `auto` and `direct`, `TEMPI_DATATYPE_ONESHOT=1` selects `oneshot` for GPU buffers that are not
-  contiguous, and `TEMPI_DATATYPE_DEVICE=1` selects `device`\\*. This is valid for peers on all nodes.
+  contiguous, and `TEMPI_DATATYPE_DEVICE=1` selects `device`\\*. This applies to peers on all nodes.
   Contiguous GPU buffers then use `library`\\*.
 - With `TEMPI_NO_SEND=1`, the MPI library handles all point-to-point messages.
 - If a buffer is partly in GPU memory and partly in other memory, or on several GPUs, TEMPI uses `oneshot`.
@@ -68,6 +68,9 @@ A message is direct if all of these conditions are met. Otherwise, TEMPI packs t
 |---|---|
 | processes | Both run TEMPI, both are on one node, and each can open the GPU of the other \
 ([Clusters](cluster.md#run)). |
+| communicator | If the ends are two processes: it is `MPI_COMM_WORLD`, or an intracommunicator that was \
+made from it, but not by `MPI_Comm_idup`. With `MPI_THREAD_MULTIPLE`, it was not made by \
+`MPI_Intercomm_merge`. |
 | buffers | Each buffer is completely in memory of one GPU. The receive buffer is at least as long as the \
 message. |
 | layouts | The two layouts can be combined into at most 1,024 boxes, or the receive has a \
@@ -100,7 +103,7 @@ TEMPI publishes the receives that the program posts: it writes the address and t
 memory that the processes of the node share. If a send finds no published receive, it waits for one. The match
 timeout is the longest time of this wait. When it ends, TEMPI packs the message.
 
-The first row that describes a message gives its match timeout:
+The first row that fits a message gives its match timeout:
 
 | message | if `TEMPI_MATCH_TIMEOUT` is 0 (default) | if `TEMPI_MATCH_TIMEOUT` is N |
 |---|---|---|
@@ -124,7 +127,7 @@ receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer in 
 
 - **The sender cannot import the receive buffer**, and the receive has at least 64 KiB. Managed memory and
   memory of `cudaMallocAsync` cannot be imported. If the receive is smaller, TEMPI packs the message.
-- **The layout of the receive buffer is long**: it has more than 1,024 boxes. A box is one contiguous block,
+- **The layout of the receive buffer has more than 1,024 boxes.** A box is one contiguous block,
   repeated in zero or more dimensions: at regular distances, or at offsets from a table.
 - **The receive has many short blocks**: at least 65,536 blocks with an average length of at most 128 bytes,
   spread over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, there is one more condition:
@@ -144,7 +147,7 @@ size of such memory:
 | number | value |
 |---|---|
 | limit of freed memory | `TEMPI_FREED_LIMIT` bytes, and 256 allocations |
-| how often a process looks for freed memory | at most every 10 ms; it looks at 256 allocations each time |
+| how often a process looks for freed memory | at most once every 10 ms; it looks at 256 allocations each time |
 | number of imports that a process keeps | 256; for a further import, it closes the import that was not used \
 for the longest time |
 | how long a message waits for the end of an old import (see below) | at most 0.1 s; if \
@@ -170,7 +173,7 @@ library only if two conditions are met:
 Within a node, messages of GPU memory are direct, also contiguous ones. If a message cannot be direct, the
 library gets packed bytes in pinned host memory. By default, TEMPI does not pass GPU memory to the library
 within a node, because the library also imports memory of other processes. If TEMPI still has an import of
-freed memory at the same address, CUDA refuses the import of the library. UCX then aborts the program.
+freed memory at the same address, CUDA refuses the library's import. UCX then aborts the program.
 
 If an option switches direct messages off, TEMPI also passes GPU memory to the library within a node. TEMPI
 always passes the GPU memory of `MPI_Win_create` and `MPI_Win_attach` to a CUDA-aware library.

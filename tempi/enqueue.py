@@ -51,7 +51,7 @@ def start_enqueue(requests: MPI.Prequest | Sequence[MPI.Prequest], stream: Any) 
     Raises
     ------
     TypeError
-        If it is no persistent request, or no stream.
+        If an argument is not a persistent request, or not a stream.
     RuntimeError
         If TEMPI does not receive the MPI calls of this process.
     mpi4py.MPI.Exception
@@ -79,7 +79,7 @@ def wait_enqueue(requests: MPI.Prequest | Sequence[MPI.Prequest], stream: Any) -
     Raises
     ------
     TypeError
-        If it is no persistent request, or no stream.
+        If an argument is not a persistent request, or not a stream.
     RuntimeError
         If TEMPI does not receive the MPI calls of this process.
     mpi4py.MPI.Exception
@@ -101,13 +101,13 @@ def why_no_channel(request: MPI.Prequest) -> str:
     Returns
     -------
     str
-        The reason, or an empty string: a channel carries out the exchanges. Of a collective operation, the
-        reason of the first message without a channel.
+        The reason, or an empty string if a channel carries out the exchanges. For a collective operation,
+        the reason for the first message without a channel.
 
     Raises
     ------
     TypeError
-        If it is no persistent request.
+        If `request` is not a persistent request.
     RuntimeError
         If TEMPI does not receive the MPI calls of this process.
     """

@@ -25,8 +25,9 @@ def view(array: object) -> list[Any]:
     Elements are sent in the order of their indices.
 
     Some arrays name the GPU stream that fills them. MPI calls of this thread start after the work that this
-    stream holds when `view` is called. The GPU waits for this work. The CPU does not wait. Before you start a
-    persistent request again, synchronise the stream, or use `tempi.stream`.
+    stream holds when `view` is called. docs/streams.md says whether the GPU or the CPU
+    waits for this work. Before you start a persistent request again,
+    synchronise the stream, or use `tempi.stream`.
 
     Parameters
     ----------

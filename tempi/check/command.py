@@ -161,7 +161,7 @@ def main(
 
     If a test fails, the exit code is 1. Send the output file with the bug report.
 
-    The command ends at most 20 s after --seconds. The result lists the tests for which the time was too
+    The command takes at most 20 s more than --seconds. The result lists the tests for which the time was too
     short.
     """
     if is_inside_job() and not ranks_command:

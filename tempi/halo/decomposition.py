@@ -123,8 +123,8 @@ class Decomposition:
     def block(self, rank: int) -> Region:
         """The cells (or points) of the global array that a rank owns: one slice for each dimension.
 
-        If the grid is masked and the arrays are staggered, two ranks may have a point at a corner that no
-        rank fills.
+        With a mask and staggered arrays, the blocks of several ranks may contain the same point at a corner
+        of a place without a rank.
         """
         found = []
         for dimension, part in enumerate(self._cells(rank)):

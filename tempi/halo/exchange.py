@@ -147,7 +147,8 @@ class HaloExchange:
         ----------
         arrays : array, or list or tuple of arrays
             As many arrays as this exchange has. Each array must have the shape and the dtype of the array
-            that it replaces. Its strides may be different. The arguments of a `tempi.Field` remain valid.
+            that it replaces. Its strides may be different. A plain array in the place of a
+            `tempi.Field` gets the arguments of this field.
 
         Returns
         -------
