@@ -147,7 +147,7 @@ size of such memory:
 | number | value |
 |---|---|
 | limit of freed memory | `TEMPI_FREED_LIMIT` bytes, and 256 allocations |
-| how often a process looks for freed memory | at most once every 10 ms; it looks at 256 allocations each time |
+| how often a process looks for freed memory | at most once in 10 ms; at 256 allocations each time |
 | number of imports that a process keeps | 256; for a further import, it closes the import that was not used \
 for the longest time |
 | how long a message waits for the end of an old import (see below) | at most 0.1 s; if \
