@@ -23,8 +23,8 @@ using ipc::ChannelEntry;
 using ipc::Segment;
 using ipc::StartedRound;
 
-// While puts run, partitions that are ready wait until they are as many bytes as those puts, and worth a launch: it takes
-// the CPU about as long as the link takes for this many bytes.
+// While puts run, partitions that are ready wait until they are as many bytes as those puts, and worth a launch: it
+// takes the CPU about as long as the link takes for this many bytes.
 constexpr std::size_t kEnoughPuts = 2;
 constexpr std::int64_t kWorthAPut = 4 << 20;
 
