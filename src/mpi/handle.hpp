@@ -59,6 +59,7 @@ Handle type_packed();
 Handle request_null();
 Handle info_null();
 Handle errors_return();
+Handle op_bitwise_and();
 Handle op_no_op();
 Handle op_replace();
 Handle message_null();

@@ -1,0 +1,121 @@
+// The announcements and the replies of enqueued messages (stream_comm.hpp).
+#include <algorithm>
+
+#include "stream/enqueue.hpp"
+#include "stream/stream_comm.hpp"
+
+namespace tempi::message {
+namespace {
+
+using State = Operation::State;
+
+constexpr int kReplyTag = 0;
+constexpr std::uintptr_t kPerThread = 2;  // the default stream of each thread
+
+bool is_complete(Operation& one, MPI_Status* status) {
+  if (is_null(one.control)) return true;
+  int flag = 0;
+  const int code = real_pmpi().MPI_Test(&one.control, &flag, status);
+  if (code != MPI_SUCCESS) one.code = code;
+  return flag != 0 || code != MPI_SUCCESS;
+}
+
+int make_request(const Operation& one, int tag, void* request) {
+  const Buffer& buffer = one.set->buffer;
+  const Handle comm = one.of->replies;
+  const Envelope envelope{
+      {buffer.function, buffer.direction, buffer.address, buffer.count, buffer.datatype, comm}, one.peer, tag};
+  const Real& mpi = real_pmpi();
+  const bool fits = fits_int(buffer.count);
+  const auto call = [&](const Given& given, void* made) {
+    if (one.is_send)
+      return call_given(mpi.MPI_Send_init, fits ? nullptr : mpi.MPI_Send_init_c, comm, given, one.peer, tag, comm,
+                        made);
+    return call_given(mpi.MPI_Recv_init, fits ? nullptr : mpi.MPI_Recv_init_c, comm, given, one.peer, tag, comm, made);
+  };
+  return run(
+      {mpi, Lifetime::programs, one.is_send ? &envelope : nullptr, one.is_send ? nullptr : &envelope, request},
+      [&] { return call(as_given(envelope.buffer), request); },
+      [&](const Given& out, const Given& in, void* made) { return call(one.is_send ? out : in, made); });
+}
+
+// Both processes know both argument sets now.
+void start(Operation& one, const PairedSets& sets) {
+  one.request = one.of->pairs.get(
+      one.peer, one.is_send, sets, [&](int tag, void* request) { return make_request(one, tag, request); }, one.code);
+  if (one.request) one.code = start_enqueue(real_pmpi(), 1, one.request->slot(), one.of->stream);
+  else if (one.code == MPI_SUCCESS) one.code = MPI_ERR_OTHER;  // it could not be made earlier
+}
+
+void accept(Operation& one, const MPI_Status& announced) {
+  const Announcement& its = one.announcement;
+  one.peer = announced.MPI_SOURCE;
+  one.tag = announced.MPI_TAG;
+  one.bytes = its.bytes;
+  const bool fits = its.bytes <= one.set->bytes;
+  if (fits) start(one, {.send = its.set, .receive = one.set->number});
+  else one.code = MPI_ERR_TRUNCATE;
+  one.reply = {its.id, one.set->number, fits ? 1u : 0u};
+  one.state = State::agreed;
+  const int code = real_pmpi().MPI_Issend(&one.reply, sizeof(Reply), type_byte(), one.peer, kReplyTag, one.of->replies,
+                                          &one.control);
+  if (code != MPI_SUCCESS) one.code = code;
+}
+
+void receive_replies(StreamComm& comm) {
+  const Real& mpi = real_pmpi();
+  const auto waits = [](const OperationPtr& one) { return one->is_send && one->state == State::announced; };
+  while (std::any_of(comm.operations.begin(), comm.operations.end(), waits)) {
+    int flag = 0;
+    MPI_Status status{};
+    if (mpi.MPI_Iprobe(MPI_ANY_SOURCE, kReplyTag, comm.replies, &flag, &status) != MPI_SUCCESS || flag == 0) return;
+    Reply reply{};
+    const int peer = status.MPI_SOURCE;
+    if (mpi.MPI_Recv(&reply, sizeof reply, type_byte(), peer, kReplyTag, comm.replies, &status) != MPI_SUCCESS) return;
+    const auto found = std::find_if(comm.operations.begin(), comm.operations.end(), [&](const OperationPtr& one) {
+      return waits(one) && one->peer == peer && one->id == reply.id;
+    });
+    if (found == comm.operations.end()) continue;
+    Operation& one = **found;
+    if (reply.accepts != 0) start(one, {.send = one.set->number, .receive = reply.set});
+    one.state = State::agreed;
+  }
+}
+
+void accept_announced(StreamComm& comm) {
+  for (const OperationPtr& one : comm.operations) {
+    if (one->is_send || one->state != State::announced) continue;
+    MPI_Status status{};
+    if (!is_complete(*one, &status)) continue;
+    if (one->code == MPI_SUCCESS) accept(*one, status);
+    else one->state = State::agreed;
+  }
+}
+
+}  // namespace
+
+bool is_of_this_thread(const StreamComm& comm) {
+  return reinterpret_cast<std::uintptr_t>(comm.stream) != kPerThread || comm.thread == std::this_thread::get_id();
+}
+
+void advance_operations(bool accepts) {
+  for (const StreamCommPtr& comm : all_stream_comms()) {
+    if (comm->operations.empty() || !is_of_this_thread(*comm)) continue;
+    receive_replies(*comm);
+    if (accepts) accept_announced(*comm);
+    std::erase_if(comm->operations, [](const OperationPtr& one) {
+      return one->state == State::queued && is_complete(*one, MPI_STATUS_IGNORE);
+    });
+  }
+}
+
+bool are_replies_received() {
+  for (const StreamCommPtr& comm : all_stream_comms()) {
+    for (const OperationPtr& one : comm->operations) {
+      if (!one->is_send && one->state == State::agreed && !is_complete(*one, MPI_STATUS_IGNORE)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace tempi::message

@@ -1,0 +1,116 @@
+"""MPICH's stream extensions (tempi_mpix.h): programs as their users write them, and random ones."""
+
+from pathlib import Path
+
+import pytest
+
+from support import effort, needs, shim
+from support.programs import compiled, cxx, mpicc, mpirun, run
+
+HERE = Path(__file__).parent
+INCLUDE = HERE.parents[1] / "include"
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", f"-I{INCLUDE}", f"-I{HERE}", "-ldl")
+FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0"}
+WAYS = {
+    "channels": {},
+    "by the CPU": {"TEMPI_NO_DIRECT": "1"},
+    "by the thread": {"TEMPI_NO_DIRECT": "1", "TEMPI_PROGRESS": "thread"},
+}
+CASES = ("saxpy", "both ways", "other patterns", "many buffers", "same arguments twice", "wildcards", "freed types")
+CASES += ("plain calls", "captured", "freed communicator", "to itself")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("mpix")
+
+
+@pytest.fixture(scope="module")
+def user(folder):
+    return compiled(mpicc(), HERE / "mpix_user.c", folder, *STRICT)
+
+
+@pytest.fixture(scope="module")
+def random_program(folder):
+    return compiled(mpicc(), HERE / "mpix_random.c", folder, *STRICT)
+
+
+@pytest.fixture(scope="module")
+def wrong(folder):
+    return compiled(mpicc(), HERE / "mpix_wrong.c", folder, *STRICT)
+
+
+def environment(way):
+    if way == "by the thread":
+        needs.thread_multiple()
+    return shim.preloaded(**{**FAKE, **WAYS[way]})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_program_of_a_user(user, case, way):
+    if case == "captured" and way == "by the CPU":
+        pytest.skip("the CPU cannot wait in a graph")
+    assert mpirun(2, user, environment(way), case, timeout=60).out == "right\n"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("n_ranks", [1, 2, 3])
+def test_random_messages(random_program, drawn, n_ranks, way):
+    for _ in range(effort.scaled(10, least=2)):
+        seed = drawn.getrandbits(30)
+        assert mpirun(n_ranks, random_program, environment(way), seed, 60, timeout=90).out == "right\n", seed
+
+
+@pytest.mark.parametrize("n_ranks", [1, 2, 3])
+def test_random_messages_and_reductions(random_program, drawn, n_ranks):
+    for _ in range(effort.scaled(10, least=2)):
+        seed = drawn.getrandbits(30)
+        arguments = (seed, 60, "reduces")
+        assert mpirun(n_ranks, random_program, environment("channels"), *arguments, timeout=90).out == "right\n", seed
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_some_buffers_are_not_in_device_memory(random_program, drawn, way):
+    seed = drawn.getrandbits(30)
+    arguments = (seed, 60, "reduces", "pinned")
+    assert mpirun(2, random_program, environment(way), *arguments, timeout=90).out == "right\n", seed
+
+
+def test_exchanges_have_channels(user):
+    errors = mpirun(2, user, environment("channels") | {"TEMPI_REPORT": "1"}, "other patterns").err
+    assert "enqueued exchanges: kernels of two GPUs" in errors
+    assert "for which the CPU waited" not in errors
+
+
+def test_wrong_usage(wrong):
+    assert mpirun(2, wrong, environment("channels"), timeout=60).out == "right\n"
+
+
+USE = """#include <tempi_mpix.h>
+int main(void) {
+  MPIX_Stream stream = MPIX_STREAM_NULL;
+  MPI_Info info = MPI_INFO_NULL;
+  int code;
+  MPI_Init(0, 0);
+  code = MPIX_Stream_create(info, &stream);
+  MPI_Finalize();
+  return code == MPI_SUCCESS || code == MPI_ERR_UNSUPPORTED_OPERATION ? 0 : 1;
+}
+"""
+
+
+@pytest.mark.parametrize("without", [shim.clean_environment, lambda: shim.preloaded(TEMPI_DISABLE="1")], ids=str)
+def test_without_tempi(folder, without):
+    source = folder / "use.c"
+    source.write_text(USE.replace("MPI_Init(0, 0);", "MPI_Init(0, 0); MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);"))
+    mpirun(1, compiled(mpicc(), source, folder, f"-I{INCLUDE}", "-ldl"), without())
+
+
+def test_the_header_is_correct_in_cpp(tmp_path):
+    source = tmp_path / "use.cpp"
+    source.write_text(USE)
+    strict = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-fsyntax-only"]
+    flags = run([mpicc(), "-show"], shim.clean_environment()).out.split()
+    done = run([cxx(), *strict, *[f for f in flags if f.startswith("-I")], f"-I{INCLUDE}", str(source)], shim.clean_environment())
+    assert done.code == 0, done.err
