@@ -25,6 +25,11 @@ device::Location location_of(const void* address) {
   return device != nullptr ? device->locate(address) : device::Location{};
 }
 
+bool exists(const device::Location& location) {
+  device::Device* const device = device::current();
+  return !location.on_gpu() || (device != nullptr && device->exists(location));
+}
+
 ArgumentSet::ArgumentSet(const Buffer& its_buffer, const KnownType* type, const device::Location& its_location)
     : buffer(its_buffer),
       bytes(its_buffer.count * size_of(its_buffer.datatype)),
@@ -53,6 +58,10 @@ bool ArgumentSet::equals(const Buffer& its_buffer, const KnownType* type, const 
   return prepared_ == type->prepared && extent_ == type->extent;
 }
 
+void ArgumentSets::forget_freed() {
+  if (std::erase_if(all_, [](const auto& one) { return !one.second->has_buffer(); }) != 0) ++n_freed_;
+}
+
 ArgumentSetPtr ArgumentSets::take(const Buffer& buffer) {
   const KnownType* const type = type_of(buffer.datatype);
   const device::Location at = location_of(buffer.address);
@@ -63,6 +72,7 @@ ArgumentSetPtr ArgumentSets::take(const Buffer& buffer) {
     known.is_busy = true;
     return one->second;
   }
+  forget_freed();
   if (all_.size() >= kMost) all_.clear();
   auto made = std::make_shared<ArgumentSet>(buffer, type, at);
   made->number = n_made_++;

@@ -11,6 +11,10 @@
 
 namespace tempi::message {
 
+device::Location location_of(const void* address);
+// The program has not freed the allocation.
+bool exists(const device::Location& location);
+
 // The buffer of a call. The program may free the datatype, so the object has a datatype of its own.
 struct ArgumentSet {
   explicit ArgumentSet(const Buffer& its_buffer, const KnownType* type, const device::Location& its_location);
@@ -20,6 +24,7 @@ struct ArgumentSet {
 
   // The same buffer, in the same allocation, with a datatype of the same layout.
   bool equals(const Buffer& its_buffer, const KnownType* type, const device::Location& its_location) const;
+  bool has_buffer() const { return exists(at_); }  // the program has not freed it
 
   Buffer buffer;
   std::int64_t bytes = 0;
@@ -41,13 +46,15 @@ class ArgumentSets {
   // One that is not busy, or a new one. It is busy now. A number is used once.
   ArgumentSetPtr take(const Buffer& buffer);
   void clear() { all_.clear(); }
+  // How often freed buffers were found. Other memory may lie at their addresses now.
+  std::uint32_t n_freed() const { return n_freed_; }
 
  private:
-  static constexpr std::size_t kMost = 1024;
-  std::unordered_multimap<const void*, ArgumentSetPtr> all_;  // by the address of the buffer
-  std::uint32_t n_made_ = 0;
-};
+  static constexpr std::size_t kMost = 256;
+  void forget_freed();
 
-device::Location location_of(const void* address);
+  std::unordered_multimap<const void*, ArgumentSetPtr> all_;  // by the address of the buffer
+  std::uint32_t n_made_ = 0, n_freed_ = 0;
+};
 
 }  // namespace tempi::message

@@ -27,7 +27,7 @@ OwnRequestPtr RequestPairs::get(int peer, bool is_send, const PairedSets& sets, 
     return of.all.back().second;
   }
   if (of.all.size() >= kMost) {
-    if (of.all.front().second && of.all.front().second->is_in_graph) in_graphs_.push_back(of.all.front().second);
+    keep_for_graphs(of.all.front().second);
     of.all.erase(of.all.begin());
   }
   const int tag = 1 + of.n_made++ % kTags;  // 0 is that of the replies
@@ -35,6 +35,16 @@ OwnRequestPtr RequestPairs::get(int peer, bool is_send, const PairedSets& sets, 
   if (code != MPI_SUCCESS) made.reset();
   of.all.emplace_back(sets, made);  // also if it has failed: the other process has it
   return made;
+}
+
+void RequestPairs::forget(int peer, bool is_send) {
+  OfPeer& of = peers_[{peer, is_send}];
+  for (const auto& one : of.all) keep_for_graphs(one.second);
+  of.all.clear();
+}
+
+void RequestPairs::keep_for_graphs(const OwnRequestPtr& request) {
+  if (request && request->is_in_graph) in_graphs_.push_back(request);
 }
 
 void RequestPairs::clear() {

@@ -1,5 +1,6 @@
 // MPIX_Allreduce_enqueue: a persistent reduction that is repeated for the same arguments. The processes agree on it:
-// each one has a bit for each reduction that has its arguments, and they take one that all have.
+// each one has a bit for each reduction that has its arguments, and they take one that all have. They free the
+// reductions of which a process has freed a buffer.
 #include <bit>
 
 #include "base/error.hpp"
@@ -11,6 +12,12 @@ namespace tempi::message {
 namespace {
 
 constexpr std::uint64_t kNoOperations = std::uint64_t{1} << 63;
+
+// Each has a bit for each slot.
+struct Bits {
+  std::uint64_t matching = 0;  // it has the arguments of this call; also kNoOperations
+  std::uint64_t living = 0;    // the program has not freed its buffers
+};
 
 StreamReductionSlot slot_of(const StreamAllreduce& call) {
   return {nullptr,
@@ -40,21 +47,19 @@ bool has_operations() {
 }
 
 // The bits that all processes of the communicator have. Meanwhile, messages are agreed.
-std::uint64_t common_bits(const StreamComm& comm, std::uint64_t own, bool accepts) {
+Bits common_bits(const StreamComm& comm, const Bits& own, bool accepts) {
   const Real& mpi = real_pmpi();
-  std::uint64_t common = 0;
+  Bits common;
   Handle request = request_null();
   int code = mpi.MPI_Iallreduce(&own, &common, sizeof own, type_byte(), op_bitwise_and(), comm.replies, &request);
   Waiting waiting;
   for (int flag = 0; code == MPI_SUCCESS && flag == 0;) {
-    bool are_received = false;
     {
       const std::lock_guard lock(stream_comms_mutex());
       advance_operations(accepts);
-      are_received = are_replies_received();
       code = mpi.MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
     }
-    if (flag == 0) waiting.look_again(are_received);
+    if (flag == 0) waiting.look_again();
   }
   if (code != MPI_SUCCESS) throw Error(ErrorKind::unexpected, "the processes cannot agree on a reduction");
   return common;
@@ -69,17 +74,21 @@ void await_replies(const StreamComm& comm) {
       advance_operations(false);
       are_received = are_replies_received();
     }
-    if (!are_received) waiting.look_again(false);
+    if (!are_received) waiting.look_again();
   }
-  common_bits(comm, 0, false);
+  common_bits(comm, {}, false);
+}
+
+void end_reduction(StreamComm& comm, StreamReductionSlot& slot) {
+  if (slot.request && slot.request->is_in_graph) comm.in_graphs.push_back(slot.request);
+  slot = {};
 }
 
 // Made in the slot of the oldest one.
 int make_reduction(StreamComm& comm, const StreamAllreduce& call, StreamReductionSlot&& made,
                    StreamReductionSlot*& slot) {
   slot = &comm.reductions[comm.n_reductions++ % StreamComm::kReductions];
-  if (slot->request && slot->request->is_in_graph) comm.in_graphs.push_back(slot->request);
-  *slot = {};
+  end_reduction(comm, *slot);
   int code = MPI_SUCCESS;
   made.request = std::make_shared<OwnRequest>([&](void* request) { return call.init(comm.replies, request); }, code);
   if (code == MPI_SUCCESS) *slot = std::move(made);
@@ -108,20 +117,25 @@ int allreduce_on_stream(const StreamCommPtr& comm, const StreamAllreduce& call) 
     throw Error(ErrorKind::stream, "this process has given the communicator no stream");
   if (call.count < 0) return MPI_ERR_COUNT;
   StreamReductionSlot wanted = slot_of(call);
-  std::uint64_t own = 0;
+  Bits own;
   {
     const std::lock_guard lock(stream_comms_mutex());
     comm->thread = std::this_thread::get_id();
-    if (!has_operations()) own |= kNoOperations;
+    if (!has_operations()) own.matching |= kNoOperations;
   }
-  for (std::size_t i = 0; call.has_kernel && i < StreamComm::kReductions; ++i) {
-    if (has_arguments(comm->reductions[i], wanted)) own |= std::uint64_t{1} << i;
+  for (std::size_t i = 0; i < StreamComm::kReductions; ++i) {
+    const StreamReductionSlot& one = comm->reductions[i];
+    if (call.has_kernel && has_arguments(one, wanted)) own.matching |= std::uint64_t{1} << i;
+    if (exists(one.input_at) && exists(one.output_at)) own.living |= std::uint64_t{1} << i;
   }
-  const std::uint64_t common = common_bits(*comm, own, true);
-  if ((common & kNoOperations) == 0) await_replies(*comm);
+  const Bits common = common_bits(*comm, own, true);
+  if ((common.matching & kNoOperations) == 0) await_replies(*comm);
+  for (std::size_t i = 0; i < StreamComm::kReductions; ++i) {
+    if ((common.living >> i & 1) == 0) end_reduction(*comm, comm->reductions[i]);
+  }
   if (!call.has_kernel || real_pmpi().MPI_Allreduce_init == nullptr) return run_now(*comm, call);
 
-  const std::uint64_t slots = common & ~kNoOperations;
+  const std::uint64_t slots = common.matching & common.living & ~kNoOperations;
   StreamReductionSlot* slot = slots != 0 ? &comm->reductions[std::countr_zero(slots)] : nullptr;
   int code = slot == nullptr ? make_reduction(*comm, call, std::move(wanted), slot) : MPI_SUCCESS;
   if (code == MPI_SUCCESS) code = start_enqueue(real_pmpi(), 1, slot->request->slot(), comm->stream);

@@ -79,7 +79,9 @@ int announce(Operation& one, Handle comm) {
   const Real& mpi = real_pmpi();
   constexpr int kBytes = sizeof(Announcement);
   if (!one.is_send) return mpi.MPI_Irecv(&one.announcement, kBytes, type_byte(), one.peer, one.tag, comm, &one.control);
-  one.announcement = {one.id, one.bytes, one.set->number, 0};
+  one.n_freed = one.of->sets.n_freed();
+  const bool forgets = one.n_freed != one.of->pairs.n_freed(one.peer, true);
+  one.announcement = {one.id, one.bytes, one.set->number, forgets ? 1u : 0u};
   return mpi.MPI_Isend(&one.announcement, kBytes, type_byte(), one.peer, one.tag, comm, &one.control);
 }
 

@@ -8,9 +8,9 @@
 //     sender                                            receiver
 //     announcement: id, bytes, argument set      →      MPI matches it with the calls that receive, with wildcards too
 //                                                       accepts it, in a call that waits: finds or makes the request
-//                                                       of the two argument sets, and starts it
-//     finds or makes the request, starts it      ←      reply: id, argument set
-//     queues the exchange                               queues the exchange, when the sender has received the reply
+//                                                       of the two argument sets
+//     finds or makes the request                 ←      reply: id, argument set
+//     starts it, and queues the exchange                starts it, and queues the exchange
 //
 // Announcements and replies are messages of a few bytes on communicators of TEMPI. They do not wait for the GPU.
 // Announcements have the tags of the program. The status of a receive is known from the announcement.
@@ -21,12 +21,16 @@
 //   argument set, pair   argument_sets.hpp, request_pairs.hpp
 //
 // Invariants
+//   A receive is accepted only in a call that waits. It is agreed when the sender has received the reply. A send is
+//   agreed when the reply has come.
 //   A call that waits queues the exchanges of all operations that are agreed, also those that it does not name, and those
 //   of other stream communicators: a peer may wait for any of them.
-//   A receive is accepted only in a call that waits. Before this call queues it, the sender has received the reply.
-//   Hence, if kernel A of one process waits for a part that its peer has not queued before or in kernel B, B was queued
-//   before A. Therefore, no kernels wait for each other in a cycle.
-//   Before a reduction, all processes of the communicator stop accepting, and have received all replies.
+//   Hence, kernels do not wait for each other in a cycle: if kernel A of one process waits for a message that its peer
+//   queues behind kernel B, the message was agreed at the peer after B was queued, and at this process before A was
+//   queued. So B was queued before A.
+//   A call that waits long for other processes queues what is agreed meanwhile.
+//   Before a reduction, the processes of the communicator stop accepting, and all operations that one end has accepted
+//   become agreed at both ends.
 #pragma once
 
 #include <array>
@@ -49,17 +53,20 @@ namespace tempi::message {
 struct Announcement {
   std::uint64_t id;
   std::int64_t bytes;
-  std::uint32_t set, unused;
+  std::uint32_t set;
+  std::uint32_t forgets;  // 1: both processes forget their pairs in this direction
 };
 struct Reply {
   std::uint64_t id;
   std::uint32_t set;
-  std::uint32_t accepts;  // 0: the message is too long, and nothing moves
+  std::uint16_t accepts;  // 0: the message is too long, and nothing moves
+  std::uint16_t forgets;  // as above
 };
 
 struct StreamComm;
 
 struct Operation {
+  // agreed: or accepted
   enum class State : std::uint8_t { announced, agreed, queueing, queued };
 
   std::shared_ptr<StreamComm> of;  // null: the peer is MPI_PROC_NULL
@@ -67,6 +74,7 @@ struct Operation {
   int peer = MPI_PROC_NULL, tag = MPI_ANY_TAG;  // of a receive, once it is agreed: those of the message
   std::int64_t bytes = 0;                       // of the message
   std::uint64_t id = 0;
+  std::uint32_t n_freed = 0;  // of a send: ArgumentSets::n_freed at its announcement
   ArgumentSetPtr set{};
   State state = State::announced;
   OwnRequestPtr request{};  // null: nothing moves
@@ -133,16 +141,17 @@ void take_request(void* request);  // sets it to MPI_REQUEST_NULL
 bool is_of_this_thread(const StreamComm& comm);
 // With the lock. Receives replies; with `accepts`, also accepts messages that were announced.
 void advance_operations(bool accepts);
-// With the lock. True: the senders have received all replies.
-bool are_replies_received();
+// With the lock.
+bool is_agreed(Operation& one);
+bool are_replies_received();  // all of this process
 // Without the lock. Queues everything that is agreed, on all streams. `also`: a stream that has other requests.
 int queue_agreed(const StreamComm* also);
 
 // A call that waits for other processes. After a while, it queues what is agreed: they may wait for it.
 class Waiting {
  public:
-  // Between two looks. With `queues`, the senders have received all replies.
-  void look_again(bool queues);
+  // Between two looks.
+  void look_again();
 
  private:
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kWhile;

@@ -1,7 +1,6 @@
 // The announcements and the replies of enqueued messages (stream_comm.hpp).
 #include <algorithm>
 
-#include "stream/enqueue.hpp"
 #include "stream/stream_comm.hpp"
 
 namespace tempi::message {
@@ -39,12 +38,11 @@ int make_request(const Operation& one, int tag, void* request) {
       [&](const Given& out, const Given& in, void* made) { return call(one.is_send ? out : in, made); });
 }
 
-// Both processes know both argument sets now.
-void start(Operation& one, const PairedSets& sets) {
+// Both processes know both argument sets now, and look for the request.
+void find_request(Operation& one, const PairedSets& sets) {
   one.request = one.of->pairs.get(
       one.peer, one.is_send, sets, [&](int tag, void* request) { return make_request(one, tag, request); }, one.code);
-  if (one.request) one.code = start_enqueue(real_pmpi(), 1, one.request->slot(), one.of->stream);
-  else if (one.code == MPI_SUCCESS) one.code = MPI_ERR_OTHER;  // it could not be made earlier
+  if (!one.request && one.code == MPI_SUCCESS) one.code = MPI_ERR_OTHER;  // it could not be made earlier
 }
 
 void accept(Operation& one, const MPI_Status& announced) {
@@ -53,9 +51,13 @@ void accept(Operation& one, const MPI_Status& announced) {
   one.tag = announced.MPI_TAG;
   one.bytes = its.bytes;
   const bool fits = its.bytes <= one.set->bytes;
-  if (fits) start(one, {.send = its.set, .receive = one.set->number});
+  const std::uint32_t n_freed = one.of->sets.n_freed();
+  const bool forgets = n_freed != one.of->pairs.n_freed(one.peer, false);
+  if (forgets || its.forgets != 0) one.of->pairs.forget(one.peer, false);
+  one.of->pairs.n_freed(one.peer, false) = n_freed;
+  if (fits) find_request(one, {.send = its.set, .receive = one.set->number});
   else one.code = MPI_ERR_TRUNCATE;
-  one.reply = {its.id, one.set->number, fits ? 1u : 0u};
+  one.reply = {its.id, one.set->number, fits, forgets};
   one.state = State::agreed;
   const int code = real_pmpi().MPI_Issend(&one.reply, sizeof(Reply), type_byte(), one.peer, kReplyTag, one.of->replies,
                                           &one.control);
@@ -77,7 +79,9 @@ void receive_replies(StreamComm& comm) {
     });
     if (found == comm.operations.end()) continue;
     Operation& one = **found;
-    if (reply.accepts != 0) start(one, {.send = one.set->number, .receive = reply.set});
+    if (reply.forgets != 0 || one.announcement.forgets != 0) one.of->pairs.forget(peer, true);
+    one.of->pairs.n_freed(peer, true) = one.n_freed;
+    if (reply.accepts != 0) find_request(one, {.send = one.set->number, .receive = reply.set});
     one.state = State::agreed;
   }
 }
@@ -109,10 +113,14 @@ void advance_operations(bool accepts) {
   }
 }
 
+bool is_agreed(Operation& one) {
+  return one.state == State::agreed && (one.is_send || is_complete(one, MPI_STATUS_IGNORE));
+}
+
 bool are_replies_received() {
   for (const StreamCommPtr& comm : all_stream_comms()) {
     for (const OperationPtr& one : comm->operations) {
-      if (!one->is_send && one->state == State::agreed && !is_complete(*one, MPI_STATUS_IGNORE)) return false;
+      if (one->state == State::agreed && !is_agreed(*one)) return false;
     }
   }
   return true;

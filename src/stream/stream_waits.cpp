@@ -19,7 +19,7 @@ std::map<device::StreamHandle, std::vector<OperationPtr>> take_agreed(const Stre
   for (const StreamCommPtr& comm : all_stream_comms()) {
     if (!is_of_this_thread(*comm)) continue;
     for (const OperationPtr& one : comm->operations) {
-      if (one->state != State::agreed) continue;
+      if (!is_agreed(*one)) continue;
       one->state = State::queueing;
       taken[comm->stream].push_back(one);
     }
@@ -28,10 +28,20 @@ std::map<device::StreamHandle, std::vector<OperationPtr>> take_agreed(const Stre
   return taken;
 }
 
+int started(OwnRequest& request, device::StreamHandle stream) {
+  try {
+    return start_enqueue(real_pmpi(), 1, request.slot(), stream);
+  } catch (...) {
+    return error_code(caught_error());
+  }
+}
+
 int queue_on(device::StreamHandle stream, const std::vector<OperationPtr>& operations) {
   std::vector<char> handles;
   for (const OperationPtr& one : operations) {
     if (!one->request) continue;
+    one->code = started(*one->request, stream);
+    if (one->code != MPI_SUCCESS) continue;
     handles.resize(handles.size() + kRequestBytes);
     store_handle(handles.data() + handles.size() - kRequestBytes, one->request->handle());
   }
@@ -53,8 +63,10 @@ int queue_on(device::StreamHandle stream, const std::vector<OperationPtr>& opera
   return code;
 }
 
-bool are_agreed(std::span<const OperationPtr> named) {
-  return std::all_of(named.begin(), named.end(), [](const OperationPtr& one) { return one->state > State::announced; });
+// With the lock.
+bool may_be_queued(std::span<const OperationPtr> named) {
+  return std::all_of(named.begin(), named.end(),
+                     [](const OperationPtr& one) { return one->state > State::agreed || is_agreed(*one); });
 }
 
 bool are_queued(std::span<const OperationPtr> named) {
@@ -72,8 +84,8 @@ bool is_captured(device::StreamHandle stream) {
   return context != nullptr && device::Scope(*device, context, {stream, context}).is_capturing();
 }
 
-void Waiting::look_again(bool queues) {
-  if (queues && std::chrono::steady_clock::now() >= next_) {
+void Waiting::look_again() {
+  if (std::chrono::steady_clock::now() >= next_) {
     queue_agreed(nullptr);
     next_ = std::chrono::steady_clock::now() + kWhile;
   }
@@ -97,15 +109,14 @@ int queue_agreed(const StreamComm* also) {
 
 int complete_operations(std::span<const OperationPtr> named) {
   for (Waiting waiting; !are_queued(named);) {
-    bool is_ready = false, are_received = false;
+    bool is_ready = false;
     {
       const std::lock_guard lock(stream_comms_mutex());
       advance_operations(true);
-      are_received = are_replies_received();
-      is_ready = are_received && are_agreed(named);
+      is_ready = may_be_queued(named);
     }
     if (is_ready) queue_agreed(nullptr);  // another thread may be queueing one of them
-    else waiting.look_again(are_received);
+    else waiting.look_again();
   }
   for (const OperationPtr& one : named) {
     if (one->code != MPI_SUCCESS) return one->code;

@@ -95,15 +95,11 @@ static void transfer(void) {
   const int from = (int)draw(&state, (unsigned)size), to = (int)draw(&state, (unsigned)size);
   const int stream = (int)draw(&state, kStreams), tag = (int)draw(&state, 2), row = 1 + (int)draw(&state, 4) * 13;
   const int number = n_numbers++;
+  int n_of[2] = {0, 0}; /* as many as there are buffers are not waited for at once */
+  for (int i = 0; i < n_pending; ++i) n_of[pending[i].buffer != NULL] += pending[i].stream == stream;
+  if (n_pending > kPending - 2 || n_of[0] >= kPool - 1 || n_of[1] >= kPool - 1) complete_all();
   for (int direction = 0; direction < 2; ++direction) {
     if ((direction == 0 ? from : to) != rank) continue;
-    /* Both ends of a message to itself, and as many as there are buffers, are not waited for at once. */
-    int n_of_stream = 0;
-    for (int i = 0; i < n_pending; ++i) n_of_stream += pending[i].stream == stream && !pending[i].buffer == !direction;
-    while (n_pending > kPending - 2 || n_of_stream >= kPool - 1) {
-      complete_all();
-      n_of_stream = 0;
-    }
     const int blocks = from != to && draw(&own, 2);
     char* const buffer = take(stream, direction);
     Message one = {.buffer = direction ? buffer : NULL, .stream = stream, .from = from, .tag = tag, .row = row,
