@@ -102,8 +102,13 @@ static void transfer(void) {
     if ((direction == 0 ? from : to) != rank) continue;
     const int blocks = from != to && draw(&own, 2);
     char* const buffer = take(stream, direction);
-    Message one = {.buffer = direction ? buffer : NULL, .stream = stream, .from = from, .tag = tag, .row = row,
-                   .is_dense = (int)draw(&own, 2), .number = number};
+    Message one = {.buffer = direction ? buffer : NULL,
+                   .stream = stream,
+                   .from = from,
+                   .tag = tag,
+                   .row = row,
+                   .is_dense = (int)draw(&own, 2),
+                   .number = number};
     MPI_Datatype type = type_of(row, one.is_dense);
     fill(buffer, 0xEE, kBytes, streams[stream]);
     if (direction == 0) {
@@ -146,7 +151,8 @@ static void reduce(void) {
     ok(MPI_Type_contiguous(1, MPI_INT, &type));
     ok(MPI_Type_commit(&type));
   }
-  if (has_kernel) ok(MPIX_Allreduce_enqueue(in_place ? MPI_IN_PLACE : input, output, count, MPI_INT, MPI_SUM, comms[stream]));
+  if (has_kernel)
+    ok(MPIX_Allreduce_enqueue(in_place ? MPI_IN_PLACE : input, output, count, MPI_INT, MPI_SUM, comms[stream]));
   else ok(MPIX_Allreduce_enqueue(in_place ? MPI_IN_PLACE : input, output, count, MPI_INT, MPI_BXOR, comms[stream]));
   if (!has_kernel) ok(MPI_Type_free(&type));
   sums[n_sums] = (Sum){device_memory(sizeof *data * (size_t)count), has_kernel ? count : -count, first};

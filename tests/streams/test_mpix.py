@@ -83,6 +83,15 @@ def test_exchanges_have_channels(user):
     assert "for which the CPU waited" not in errors
 
 
+def test_other_streams_go_to_the_library(folder):
+    library = compiled(mpicc(), HERE / "mpix_library.c", folder, "-shared", "-fPIC")
+    program = compiled(mpicc(), HERE / "mpix_other_streams.c", folder, *STRICT)
+    both = {"LD_PRELOAD": f"{shim.preload()} {library}"}
+    said = mpirun(1, program, environment("channels") | both, timeout=60).out.splitlines()
+    created = ["MPIX_Stream_create", "MPIX_Stream_comm_create its stream", "MPIX_Stream_comm_create no stream"]
+    assert said == [*created, "MPIX_Send_enqueue", "MPIX_Wait_enqueue", "MPIX_Stream_free", "right"]
+
+
 def test_wrong_usage(wrong):
     assert mpirun(2, wrong, environment("channels"), timeout=60).out == "right\n"
 
@@ -93,6 +102,7 @@ int main(void) {
   MPI_Info info = MPI_INFO_NULL;
   int code;
   MPI_Init(0, 0);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   code = MPIX_Stream_create(info, &stream);
   MPI_Finalize();
   return code == MPI_SUCCESS || code == MPI_ERR_UNSUPPORTED_OPERATION ? 0 : 1;
@@ -100,10 +110,12 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("without", [shim.clean_environment, lambda: shim.preloaded(TEMPI_DISABLE="1")], ids=str)
+@pytest.mark.parametrize(
+    "without", [shim.clean_environment, lambda: shim.preloaded(TEMPI_DISABLE="1")], ids=["absent", "off"]
+)
 def test_without_tempi(folder, without):
     source = folder / "use.c"
-    source.write_text(USE.replace("MPI_Init(0, 0);", "MPI_Init(0, 0); MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);"))
+    source.write_text(USE)
     mpirun(1, compiled(mpicc(), source, folder, f"-I{INCLUDE}", "-ldl"), without())
 
 
@@ -112,5 +124,8 @@ def test_the_header_is_correct_in_cpp(tmp_path):
     source.write_text(USE)
     strict = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-fsyntax-only"]
     flags = run([mpicc(), "-show"], shim.clean_environment()).out.split()
-    done = run([cxx(), *strict, *[f for f in flags if f.startswith("-I")], f"-I{INCLUDE}", str(source)], shim.clean_environment())
+    done = run(
+        [cxx(), *strict, *[f for f in flags if f.startswith("-I")], f"-I{INCLUDE}", str(source)],
+        shim.clean_environment(),
+    )
     assert done.code == 0, done.err
