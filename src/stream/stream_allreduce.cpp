@@ -129,7 +129,10 @@ int allreduce_on_stream(const StreamCommPtr& comm, const StreamAllreduce& call) 
     if (exists(one.input_at) && exists(one.output_at)) own.living |= std::uint64_t{1} << i;
   }
   const Bits common = common_bits(*comm, own, true);
-  if ((common.matching & kNoOperations) == 0) await_replies(*comm);
+  if ((common.matching & kNoOperations) == 0) {
+    await_replies(*comm);
+    queue_agreed(nullptr);  // a process may already wait in one of these exchanges, and cannot make the reduction
+  }
   for (std::size_t i = 0; i < StreamComm::kReductions; ++i) {
     if ((common.living >> i & 1) == 0) end_reduction(*comm, comm->reductions[i]);
   }
