@@ -54,29 +54,18 @@ Bits common_bits(const StreamComm& comm, const Bits& own, bool accepts) {
   int code = mpi.MPI_Iallreduce(&own, &common, sizeof own, type_byte(), op_bitwise_and(), comm.replies, &request);
   Waiting waiting;
   for (int flag = 0; code == MPI_SUCCESS && flag == 0;) {
-    {
-      const std::lock_guard lock(stream_comms_mutex());
-      advance_operations(accepts);
-      code = mpi.MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-    }
-    if (flag == 0) waiting.look_again();
+    waiting.look(accepts, [] { return false; }, nullptr);
+    code = mpi.MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
   }
   if (code != MPI_SUCCESS) throw Error(ErrorKind::unexpected, "the processes cannot agree on a reduction");
   return common;
 }
 
-// Returns when all processes have received the replies to all messages that they have accepted.
-void await_replies(const StreamComm& comm) {
-  Waiting waiting;
-  for (bool are_received = false; !are_received;) {
-    {
-      const std::lock_guard lock(stream_comms_mutex());
-      advance_operations(false);
-      are_received = are_replies_received();
-    }
-    if (!are_received) waiting.look_again();
-  }
-  common_bits(comm, {}, false);
+// Without accepting more. `also`: the stream has other requests.
+int queue_all(const StreamComm* also) {
+  int code = MPI_SUCCESS;
+  while (!queue_agreed(also, false, [] { return true; }, also != nullptr ? &code : nullptr)) std::this_thread::yield();
+  return code;
 }
 
 void end_reduction(StreamComm& comm, StreamReductionSlot& slot) {
@@ -101,7 +90,7 @@ int run_now(StreamComm& comm, const StreamAllreduce& call) {
                 "MPIX_Allreduce_enqueue cannot be captured into a graph: the operation or the datatype has no kernel, "
                 "or the MPI library has no persistent collective operations");
   }
-  if (const int code = queue_agreed(&comm); code != MPI_SUCCESS) return code;
+  if (const int code = queue_all(&comm); code != MPI_SUCCESS) return code;
   device::Device* const device = device::current();
   if (device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
   const device::Context of_stream = device->program_stream(comm.stream).context;
@@ -130,8 +119,8 @@ int allreduce_on_stream(const StreamCommPtr& comm, const StreamAllreduce& call) 
   }
   const Bits common = common_bits(*comm, own, true);
   if ((common.matching & kNoOperations) == 0) {
-    await_replies(*comm);
-    queue_agreed(nullptr);  // a process may already wait in one of these exchanges, and cannot make the reduction
+    common_bits(*comm, {}, false);  // all have stopped accepting, and all replies have been sent
+    queue_all(nullptr);             // a process that waits in one of these exchanges cannot make the reduction
   }
   for (std::size_t i = 0; i < StreamComm::kReductions; ++i) {
     if ((common.living >> i & 1) == 0) end_reduction(*comm, comm->reductions[i]);
@@ -142,7 +131,7 @@ int allreduce_on_stream(const StreamCommPtr& comm, const StreamAllreduce& call) 
   StreamReductionSlot* slot = slots != 0 ? &comm->reductions[std::countr_zero(slots)] : nullptr;
   int code = slot == nullptr ? make_reduction(*comm, call, std::move(wanted), slot) : MPI_SUCCESS;
   if (code == MPI_SUCCESS) code = start_enqueue(real_pmpi(), 1, slot->request->slot(), comm->stream);
-  const int its_code = queue_agreed(comm.get());
+  const int its_code = queue_all(comm.get());
   if (slot->request && is_captured(comm->stream)) slot->request->is_in_graph = true;
   return code != MPI_SUCCESS ? code : its_code;
 }

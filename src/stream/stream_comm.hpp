@@ -21,16 +21,18 @@
 //   argument set, pair   argument_sets.hpp, request_pairs.hpp
 //
 // Invariants
-//   A receive is accepted only in a call that waits. It is agreed when the sender has received the reply. A send is
-//   agreed when the reply has come.
-//   A call that waits queues the exchanges of all operations that are agreed, also those that it does not name, and those
+//   A send is agreed when the reply has come, a receive when it is accepted. A receive is accepted only in a call that
+//   waits. This call queues the exchanges of all operations that are agreed, also those that it does not name, and those
 //   of other stream communicators: a peer may wait for any of them.
-//   Hence, kernels do not wait for each other in a cycle: if kernel A of one process waits for a message that its peer
-//   queues behind kernel B, the message was agreed at the peer after B was queued, and at this process before A was
-//   queued. So B was queued before A.
+//   Before it queues them, each sender has received the reply, or kGrace has passed since the reply was sent. In this
+//   order, the call tests whether replies were received, looks for replies, and accepts; and what it has just accepted
+//   is not queued before the next look.
+//   Hence, kernels do not wait for each other in a cycle. Let kernel A of one process wait for a message that its peer
+//   queues behind kernel B. Then the peer knew of the message after its last look before B, but this process knew of it,
+//   or had sent its reply for kGrace, at its last look before A. So the look before B was earlier than that before A.
+//   (A reply arrives in less than kGrace at a process that looks. The process may look rarely.)
 //   A call that waits long for other processes queues what is agreed meanwhile.
-//   Before a reduction, the processes of the communicator stop accepting, and all operations that one end has accepted
-//   become agreed at both ends.
+//   Before a reduction, the processes of the communicator stop accepting, and all know what the others have accepted.
 #pragma once
 
 #include <array>
@@ -66,7 +68,6 @@ struct Reply {
 struct StreamComm;
 
 struct Operation {
-  // agreed: or accepted
   enum class State : std::uint8_t { announced, agreed, queueing, queued };
 
   std::shared_ptr<StreamComm> of;  // null: the peer is MPI_PROC_NULL
@@ -78,6 +79,8 @@ struct Operation {
   ArgumentSetPtr set{};
   State state = State::announced;
   OwnRequestPtr request{};  // null: nothing moves
+  bool is_reply_received = true;
+  std::chrono::steady_clock::time_point accepted_at{};
   int code = MPI_SUCCESS;
 
   Announcement announcement{};
@@ -139,19 +142,21 @@ void take_request(void* request);  // sets it to MPI_REQUEST_NULL
 
 // False: it has the per-thread default stream, and belongs to another thread.
 bool is_of_this_thread(const StreamComm& comm);
-// With the lock. Receives replies; with `accepts`, also accepts messages that were announced.
-void advance_operations(bool accepts);
-// With the lock.
-bool is_agreed(Operation& one);
-bool are_replies_received();  // all of this process
-// Without the lock. Queues everything that is agreed, on all streams. `also`: a stream that has other requests.
-int queue_agreed(const StreamComm* also);
+// With the lock. Receives replies; with `accepts`, also accepts messages that were announced. True: what is agreed may
+// be queued.
+bool advance_operations(bool accepts);
+inline constexpr std::chrono::milliseconds kGrace{5};
+
+// Advances all operations. If then `is_due()`, and the senders know of everything that was accepted, queues all that is
+// agreed, on all streams. `first`: its stream comes first, and may have other requests; `code` is that of this stream.
+// False: nothing is queued.
+bool queue_agreed(const StreamComm* first, bool accepts, FunctionRef<bool()> is_due, int* code = nullptr);
 
 // A call that waits for other processes. After a while, it queues what is agreed: they may wait for it.
 class Waiting {
  public:
-  // Between two looks.
-  void look_again();
+  // One look: what the call waits for has come if `is_due()`. `accepts`: queue_agreed().
+  void look(bool accepts, FunctionRef<bool()> is_due, const StreamComm* first);
 
  private:
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kWhile;

@@ -7,6 +7,7 @@ namespace tempi::message {
 namespace {
 
 using State = Operation::State;
+using Clock = std::chrono::steady_clock;
 
 constexpr int kReplyTag = 0;
 constexpr std::uintptr_t kPerThread = 2;  // the default stream of each thread
@@ -59,9 +60,20 @@ void accept(Operation& one, const MPI_Status& announced) {
   else one.code = MPI_ERR_TRUNCATE;
   one.reply = {its.id, one.set->number, fits, forgets};
   one.state = State::agreed;
+  one.is_reply_received = false;
   const int code = real_pmpi().MPI_Issend(&one.reply, sizeof(Reply), type_byte(), one.peer, kReplyTag, one.of->replies,
                                           &one.control);
   if (code != MPI_SUCCESS) one.code = code;
+  one.accepted_at = Clock::now();
+}
+
+// Also forgets operations that have ended.
+void test_replies(StreamComm& comm) {
+  std::erase_if(comm.operations, [](const OperationPtr& one) {
+    const bool is_done = one->state > State::announced && is_complete(*one, MPI_STATUS_IGNORE);
+    if (is_done) one->is_reply_received = true;
+    return is_done && one->state == State::queued;
+  });
 }
 
 void receive_replies(StreamComm& comm) {
@@ -102,28 +114,21 @@ bool is_of_this_thread(const StreamComm& comm) {
   return reinterpret_cast<std::uintptr_t>(comm.stream) != kPerThread || comm.thread == std::this_thread::get_id();
 }
 
-void advance_operations(bool accepts) {
-  for (const StreamCommPtr& comm : all_stream_comms()) {
-    if (comm->operations.empty() || !is_of_this_thread(*comm)) continue;
-    receive_replies(*comm);
-    if (accepts) accept_announced(*comm);
-    std::erase_if(comm->operations, [](const OperationPtr& one) {
-      return one->state == State::queued && is_complete(*one, MPI_STATUS_IGNORE);
+bool advance_operations(bool accepts) {
+  const Clock::time_point begun = Clock::now();
+  const std::vector<StreamCommPtr>& comms = all_stream_comms();
+  for (const StreamCommPtr& comm : comms) test_replies(*comm);
+  for (const StreamCommPtr& comm : comms) {
+    if (is_of_this_thread(*comm)) receive_replies(*comm);
+  }
+  for (const StreamCommPtr& comm : comms) {
+    if (accepts && is_of_this_thread(*comm)) accept_announced(*comm);
+  }
+  return std::all_of(comms.begin(), comms.end(), [&](const StreamCommPtr& comm) {
+    return std::all_of(comm->operations.begin(), comm->operations.end(), [&](const OperationPtr& one) {
+      return one->state != State::agreed || one->is_reply_received || begun - one->accepted_at >= kGrace;
     });
-  }
-}
-
-bool is_agreed(Operation& one) {
-  return one.state == State::agreed && (one.is_send || is_complete(one, MPI_STATUS_IGNORE));
-}
-
-bool are_replies_received() {
-  for (const StreamCommPtr& comm : all_stream_comms()) {
-    for (const OperationPtr& one : comm->operations) {
-      if (one->state == State::agreed && !is_agreed(*one)) return false;
-    }
-  }
-  return true;
+  });
 }
 
 }  // namespace tempi::message

@@ -1,6 +1,5 @@
 // Calls that wait for enqueued operations: they queue the exchanges (stream_comm.hpp).
 #include <algorithm>
-#include <map>
 #include <thread>
 
 #include "base/error.hpp"
@@ -13,22 +12,36 @@ namespace {
 
 using State = Operation::State;
 
-// With the lock: those that are agreed, by stream.
-std::map<device::StreamHandle, std::vector<OperationPtr>> take_agreed(const StreamComm* own) {
-  std::map<device::StreamHandle, std::vector<OperationPtr>> taken;
+// The operations that are agreed, of one stream.
+struct Taken {
+  device::StreamHandle stream;
+  std::vector<OperationPtr> operations{};
+};
+
+std::vector<OperationPtr>& of_stream(std::vector<Taken>& all, device::StreamHandle stream) {
+  for (Taken& one : all) {
+    if (one.stream == stream) return one.operations;
+  }
+  return all.emplace_back(stream).operations;
+}
+
+// With the lock. `first`: its stream comes first. The others have the order in which their communicators were made,
+// which is the same on all processes.
+std::vector<Taken> take_agreed(const StreamComm* first) {
+  std::vector<Taken> taken;
+  if (first != nullptr) of_stream(taken, first->stream);
   for (const StreamCommPtr& comm : all_stream_comms()) {
     if (!is_of_this_thread(*comm)) continue;
     for (const OperationPtr& one : comm->operations) {
-      if (!is_agreed(*one)) continue;
+      if (one->state != State::agreed) continue;
       one->state = State::queueing;
-      taken[comm->stream].push_back(one);
+      of_stream(taken, comm->stream).push_back(one);
     }
   }
-  if (own != nullptr) taken[own->stream];
   return taken;
 }
 
-int started(OwnRequest& request, device::StreamHandle stream) {
+int start(OwnRequest& request, device::StreamHandle stream) {
   try {
     return start_enqueue(real_pmpi(), 1, request.slot(), stream);
   } catch (...) {
@@ -36,25 +49,23 @@ int started(OwnRequest& request, device::StreamHandle stream) {
   }
 }
 
-int queue_on(device::StreamHandle stream, const std::vector<OperationPtr>& operations) {
+int queue_started(const Taken& taken) {
   std::vector<char> handles;
-  for (const OperationPtr& one : operations) {
-    if (!one->request) continue;
-    one->code = started(*one->request, stream);
-    if (one->code != MPI_SUCCESS) continue;
+  for (const OperationPtr& one : taken.operations) {
+    if (!one->request || one->code != MPI_SUCCESS) continue;
     handles.resize(handles.size() + kRequestBytes);
     store_handle(handles.data() + handles.size() - kRequestBytes, one->request->handle());
   }
   int code = MPI_SUCCESS;
   bool is_in_graph = false;
   try {
-    is_in_graph = is_captured(stream);
-    code = wait_enqueue(real_pmpi(), static_cast<int>(handles.size() / kRequestBytes), handles.data(), stream);
+    is_in_graph = is_captured(taken.stream);
+    code = wait_enqueue(real_pmpi(), static_cast<int>(handles.size() / kRequestBytes), handles.data(), taken.stream);
   } catch (...) {
     code = error_code(caught_error());
   }
   const std::lock_guard lock(stream_comms_mutex());
-  for (const OperationPtr& one : operations) {
+  for (const OperationPtr& one : taken.operations) {
     one->state = State::queued;
     one->set->is_busy = false;
     if (one->request && is_in_graph) one->request->is_in_graph = true;
@@ -64,9 +75,8 @@ int queue_on(device::StreamHandle stream, const std::vector<OperationPtr>& opera
 }
 
 // With the lock.
-bool may_be_queued(std::span<const OperationPtr> named) {
-  return std::all_of(named.begin(), named.end(),
-                     [](const OperationPtr& one) { return one->state > State::agreed || is_agreed(*one); });
+bool are_agreed(std::span<const OperationPtr> named) {
+  return std::all_of(named.begin(), named.end(), [](const OperationPtr& one) { return one->state > State::announced; });
 }
 
 bool are_queued(std::span<const OperationPtr> named) {
@@ -84,40 +94,37 @@ bool is_captured(device::StreamHandle stream) {
   return context != nullptr && device::Scope(*device, context, {stream, context}).is_capturing();
 }
 
-void Waiting::look_again() {
-  if (std::chrono::steady_clock::now() >= next_) {
-    queue_agreed(nullptr);
+void Waiting::look(bool accepts, FunctionRef<bool()> is_due, const StreamComm* first) {
+  const bool is_late = std::chrono::steady_clock::now() >= next_;
+  if (queue_agreed(first, accepts, [&] { return is_due() || is_late; }))
     next_ = std::chrono::steady_clock::now() + kWhile;
-  }
   make_progress();
   std::this_thread::yield();
 }
 
-int queue_agreed(const StreamComm* also) {
-  std::map<device::StreamHandle, std::vector<OperationPtr>> taken;
+bool queue_agreed(const StreamComm* first, bool accepts, FunctionRef<bool()> is_due, int* code) {
+  std::vector<Taken> taken;
   {
     const std::lock_guard lock(stream_comms_mutex());
-    taken = take_agreed(also);
+    if (!advance_operations(accepts) || !is_due()) return false;
+    taken = take_agreed(first);
   }
-  int code = MPI_SUCCESS;
-  for (const auto& [stream, operations] : taken) {
-    const int its_code = queue_on(stream, operations);
-    if (also != nullptr && stream == also->stream) code = its_code;
+  // All are started first: a peer may wait for any of them.
+  for (const Taken& of : taken) {
+    for (const OperationPtr& one : of.operations) {
+      if (one->request && one->code == MPI_SUCCESS) one->code = start(*one->request, of.stream);
+    }
   }
-  return code;
+  for (const Taken& of : taken) {
+    const int its_code = queue_started(of);
+    if (code != nullptr && of.stream == first->stream) *code = its_code;
+  }
+  return true;
 }
 
 int complete_operations(std::span<const OperationPtr> named) {
-  for (Waiting waiting; !are_queued(named);) {
-    bool is_ready = false;
-    {
-      const std::lock_guard lock(stream_comms_mutex());
-      advance_operations(true);
-      is_ready = may_be_queued(named);
-    }
-    if (is_ready) queue_agreed(nullptr);  // another thread may be queueing one of them
-    else waiting.look_again();
-  }
+  Waiting waiting;
+  while (!are_queued(named)) waiting.look(true, [&] { return are_agreed(named); }, named.front()->of.get());
   for (const OperationPtr& one : named) {
     if (one->code != MPI_SUCCESS) return one->code;
   }

@@ -1,8 +1,8 @@
-/* Random messages and reductions on two streams, the same program on all ranks: all draw the same numbers. Work in the
+/* Random messages and reductions on one or two streams, the same program on all ranks: all draw the same numbers. Work in the
  * streams fills each buffer before a call, and uses it behind the call. Each byte is checked at the end. */
 #include "mpix_support.h"
 
-enum { kStreams = 2, kPool = 3, kRows = 12, kMostRow = 40, kBytes = 2 * kRows * kMostRow, kPending = 6 };
+enum { kMostStreams = 2, kPool = 3, kRows = 12, kMostRow = 40, kBytes = 2 * kRows * kMostRow, kPending = 6 };
 
 typedef struct {
   MPI_Request request;
@@ -11,13 +11,13 @@ typedef struct {
   int stream, from, tag, row, is_dense, number;
 } Message;
 
-static void* streams[kStreams];
-static MPI_Comm comms[kStreams];
-static char* pools[kStreams][2][kPool]; /* of sends and of receives; not in device memory: the last one */
-static int is_used[kStreams][2][kPool];
-static char **results, *host[kStreams][2];
+static void* streams[kMostStreams];
+static MPI_Comm comms[kMostStreams];
+static char* pools[kMostStreams][2][kPool]; /* of sends and of receives; not in device memory: the last one */
+static int is_used[kMostStreams][2][kPool];
+static char **results, *host[kMostStreams][2];
 static Message *received, pending[kPending];
-static int n_received, n_pending, n_numbers;
+static int n_streams, n_received, n_pending, n_numbers;
 static unsigned long long state; /* the same on all ranks */
 static unsigned long long own;   /* another on each rank */
 
@@ -80,7 +80,7 @@ static void complete(int i) {
 static void complete_all(void) {
   MPI_Request requests[kPending];
   MPI_Status statuses[kPending];
-  for (int stream = 0; stream < kStreams; ++stream) { /* a call is about one stream */
+  for (int stream = 0; stream < n_streams; ++stream) { /* a call is about one stream */
     int n = 0, of[kPending];
     for (int i = 0; i < n_pending; ++i) {
       if (pending[i].stream == stream) requests[n] = pending[i].request, of[n++] = i;
@@ -93,7 +93,8 @@ static void complete_all(void) {
 
 static void transfer(void) {
   const int from = (int)draw(&state, (unsigned)size), to = (int)draw(&state, (unsigned)size);
-  const int stream = (int)draw(&state, kStreams), tag = (int)draw(&state, 2), row = 1 + (int)draw(&state, 4) * 13;
+  const int stream = (int)draw(&state, (unsigned)n_streams), tag = (int)draw(&state, 2),
+            row = 1 + (int)draw(&state, 4) * 13;
   const int number = n_numbers++;
   int n_of[2] = {0, 0}; /* as many as there are buffers are not waited for at once */
   for (int i = 0; i < n_pending; ++i) n_of[pending[i].buffer != NULL] += pending[i].stream == stream;
@@ -139,12 +140,13 @@ static int* inputs[2];
 static int* outputs[2];
 
 static void reduce(void) {
-  const int stream = (int)draw(&state, kStreams), count = 1 + (int)draw(&state, 2) * 100, first = n_numbers++;
+  const int stream = (int)draw(&state, (unsigned)n_streams), count = 1 + (int)draw(&state, 2) * 100,
+            first = n_numbers++;
   const int in_place = (int)draw(&state, 2), has_kernel = (int)draw(&state, 4) != 0;
   int *const input = inputs[draw(&own, 2)], *const output = outputs[draw(&own, 2)];
   int* const data = malloc(sizeof *data * (size_t)count);
   for (int i = 0; i < count; ++i) data[i] = first * (rank + 1) + i;
-  synchronize(streams[1 - stream]); /* both streams use the buffers */
+  for (int s = 0; s < n_streams; ++s) synchronize(streams[s]); /* all use the buffers */
   copy(in_place ? output : input, data, sizeof *data * (size_t)count, streams[stream]);
   MPI_Datatype type = MPI_INT;
   if (!has_kernel) { /* the CPU waits */
@@ -189,7 +191,8 @@ static void check(void) {
 
 int main(int argc, char** argv) {
   const int n_calls = atoi(argv[2]);
-  const int reduces = argc > 3;
+  n_streams = atoi(argv[3]);
+  const int reduces = atoi(argv[4]), has_pinned = atoi(argv[5]);
   begin(&argc, &argv);
   state = strtoull(argv[1], NULL, 10);
   own = state + 77ull * (unsigned)rank + 1;
@@ -197,13 +200,13 @@ int main(int argc, char** argv) {
   received = calloc((size_t)n_calls, sizeof *received);
   sums = calloc((size_t)n_calls, sizeof *sums);
   for (int i = 0; i < 2; ++i) inputs[i] = device_memory(1024), outputs[i] = device_memory(1024);
-  for (int s = 0; s < kStreams; ++s) {
+  for (int s = 0; s < n_streams; ++s) {
     streams[s] = api->fake_stream_create(0);
     comms[s] = make_comm(streams[s]);
     for (int direction = 0; direction < 2; ++direction) {
       for (int i = 0; i < kPool; ++i) pools[s][direction][i] = device_memory(kBytes);
       host[s][direction] = api->fake_allocate("pinned", 0, kBytes);
-      if (argc > 4) pools[s][direction][kPool - 1] = host[s][direction];
+      if (has_pinned) pools[s][direction][kPool - 1] = host[s][direction];
     }
   }
   for (int i = 0; i < n_calls; ++i) {
@@ -212,7 +215,7 @@ int main(int argc, char** argv) {
     if (n_pending > 0 && draw(&own, 4) == 0) complete((int)draw(&own, (unsigned)n_pending));
   }
   complete_all();
-  for (int s = 0; s < kStreams; ++s) {
+  for (int s = 0; s < n_streams; ++s) {
     if (s == 0) ok(MPI_Comm_free(&comms[s])); /* with exchanges in the queue */
     synchronize(streams[s]);
     if (s != 0) ok(MPI_Comm_free(&comms[s]));
