@@ -61,10 +61,21 @@ Bits common_bits(const StreamComm& comm, const Bits& own, bool accepts) {
   return common;
 }
 
+// With the lock.
+bool have_ways() {
+  for (const StreamCommPtr& comm : all_stream_comms()) {
+    for (const OperationPtr& one : comm->operations) {
+      if (!one->has_way) return false;
+    }
+  }
+  return true;
+}
+
 // Without accepting more. `also`: the stream has other requests.
 int queue_all(const StreamComm* also) {
   int code = MPI_SUCCESS;
-  while (!queue_agreed(also, false, [] { return true; }, also != nullptr ? &code : nullptr)) std::this_thread::yield();
+  while (!queue_agreed(also, false, [] { return have_ways(); }, also != nullptr ? &code : nullptr))
+    std::this_thread::yield();
   return code;
 }
 

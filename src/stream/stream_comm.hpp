@@ -24,9 +24,11 @@
 //   A send is agreed when the reply has come, a receive when it is accepted. A receive is accepted only in a call that
 //   waits. This call queues the exchanges of all operations that are agreed, also those that it does not name, and those
 //   of other stream communicators: a peer may wait for any of them.
-//   Before it queues them, each sender has received the reply, or kGrace has passed since the reply was sent. In this
-//   order, the call tests whether replies were received, looks for replies, and accepts; and what it has just accepted
-//   is not queued before the next look.
+//   A request that is new is not queued before its channel is found, or found not to exist. Then both ends know of the
+//   message. Channels are found in calls that wait, at both ends.
+//   Before a call queues anything, each sender has received the reply, and all channels are found, or kGrace has passed
+//   since a message was agreed. In this order, the call tests whether replies were received, looks for replies, and
+//   accepts; and what it has just accepted is not queued before the next look.
 //   Hence, kernels do not wait for each other in a cycle. Let kernel A of one process wait for a message that its peer
 //   queues behind kernel B. Then the peer knew of the message after its last look before B, but this process knew of it,
 //   or had sent its reply for kGrace, at its last look before A. So the look before B was earlier than that before A.
@@ -79,8 +81,9 @@ struct Operation {
   ArgumentSetPtr set{};
   State state = State::announced;
   OwnRequestPtr request{};  // null: nothing moves
+  bool has_way = true;      // false: the request is new, and searches for its channel
   bool is_reply_received = true;
-  std::chrono::steady_clock::time_point accepted_at{};
+  std::chrono::steady_clock::time_point accepted_at{};  // or: agreed at
   int code = MPI_SUCCESS;
 
   Announcement announcement{};
@@ -145,7 +148,7 @@ bool is_of_this_thread(const StreamComm& comm);
 // With the lock. Receives replies; with `accepts`, also accepts messages that were announced. True: what is agreed may
 // be queued.
 bool advance_operations(bool accepts);
-inline constexpr std::chrono::milliseconds kGrace{5};
+inline constexpr std::chrono::milliseconds kGrace{20};
 
 // Advances all operations. If then `is_due()`, and the senders know of everything that was accepted, queues all that is
 // agreed, on all streams. `first`: its stream comes first, and may have other requests; `code` is that of this stream.

@@ -1,6 +1,8 @@
 // The announcements and the replies of enqueued messages (stream_comm.hpp).
 #include <algorithm>
 
+#include "base/options.hpp"
+#include "stream/on_stream.hpp"
 #include "stream/stream_comm.hpp"
 
 namespace tempi::message {
@@ -43,7 +45,9 @@ int make_request(const Operation& one, int tag, void* request) {
 void find_request(Operation& one, const PairedSets& sets) {
   one.request = one.of->pairs.get(
       one.peer, one.is_send, sets, [&](int tag, void* request) { return make_request(one, tag, request); }, one.code);
-  if (!one.request && one.code == MPI_SUCCESS) one.code = MPI_ERR_OTHER;  // it could not be made earlier
+  one.accepted_at = Clock::now();
+  if (one.request) one.has_way = look_for_channel(one.request->handle(), false);
+  else if (one.code == MPI_SUCCESS) one.code = MPI_ERR_OTHER;  // it could not be made earlier
 }
 
 void accept(Operation& one, const MPI_Status& announced) {
@@ -65,6 +69,15 @@ void accept(Operation& one, const MPI_Status& announced) {
                                           &one.control);
   if (code != MPI_SUCCESS) one.code = code;
   one.accepted_at = Clock::now();
+}
+
+void look_for_channels(StreamComm& comm, Clock::time_point now) {
+  for (const OperationPtr& one : comm.operations) {
+    if (one->has_way) continue;
+    const auto limit = std::chrono::milliseconds(number(Option::CHANNEL_TIMEOUT));
+    one->has_way = look_for_channel(one->request->handle(), now - one->accepted_at >= limit);
+    if (one->has_way) one->is_reply_received = true;
+  }
 }
 
 // Also forgets operations that have ended.
@@ -117,7 +130,10 @@ bool is_of_this_thread(const StreamComm& comm) {
 bool advance_operations(bool accepts) {
   const Clock::time_point begun = Clock::now();
   const std::vector<StreamCommPtr>& comms = all_stream_comms();
-  for (const StreamCommPtr& comm : comms) test_replies(*comm);
+  for (const StreamCommPtr& comm : comms) {
+    look_for_channels(*comm, begun);
+    test_replies(*comm);
+  }
   for (const StreamCommPtr& comm : comms) {
     if (is_of_this_thread(*comm)) receive_replies(*comm);
   }
@@ -126,7 +142,8 @@ bool advance_operations(bool accepts) {
   }
   return std::all_of(comms.begin(), comms.end(), [&](const StreamCommPtr& comm) {
     return std::all_of(comm->operations.begin(), comm->operations.end(), [&](const OperationPtr& one) {
-      return one->state != State::agreed || one->is_reply_received || begun - one->accepted_at >= kGrace;
+      const bool is_settled = one->has_way && one->is_reply_received;
+      return one->state != State::agreed || is_settled || begun - one->accepted_at >= kGrace;
     });
   });
 }

@@ -33,7 +33,7 @@ std::vector<Taken> take_agreed(const StreamComm* first) {
   for (const StreamCommPtr& comm : all_stream_comms()) {
     if (!is_of_this_thread(*comm)) continue;
     for (const OperationPtr& one : comm->operations) {
-      if (one->state != State::agreed) continue;
+      if (one->state != State::agreed || !one->has_way) continue;
       one->state = State::queueing;
       of_stream(taken, comm->stream).push_back(one);
     }
@@ -76,7 +76,8 @@ int queue_started(const Taken& taken) {
 
 // With the lock.
 bool are_agreed(std::span<const OperationPtr> named) {
-  return std::all_of(named.begin(), named.end(), [](const OperationPtr& one) { return one->state > State::announced; });
+  return std::all_of(named.begin(), named.end(),
+                     [](const OperationPtr& one) { return one->state > State::announced && one->has_way; });
 }
 
 bool are_queued(std::span<const OperationPtr> named) {
@@ -116,6 +117,7 @@ bool queue_agreed(const StreamComm* first, bool accepts, FunctionRef<bool()> is_
     }
   }
   for (const Taken& of : taken) {
+    if (of.operations.empty() && code == nullptr) continue;
     const int its_code = queue_started(of);
     if (code != nullptr && of.stream == first->stream) *code = its_code;
   }
