@@ -1,6 +1,7 @@
 # Into the wheel: tempi/lib/libtempi.so for any MPI, tempi/lib/ABI/libtempi.so and libtempi_mpi.so for each, tempi/_native,
 # the profiles, and the documents that options and messages name. Otherwise, for mpicc's MPI: library, C header and CMake
 # package.
+set(headers include/tempi.h include/tempi_mpix.h include/tempi.f90)
 if(SKBUILD)
   foreach(shim IN LISTS TEMPI_SHIMS)
     get_target_property(abi ${shim} TEMPI_MPI_ABI)
@@ -8,7 +9,7 @@ if(SKBUILD)
   endforeach()
   install(TARGETS tempi_chooser LIBRARY DESTINATION tempi/lib)
   install(TARGETS _native LIBRARY DESTINATION tempi)
-  install(FILES include/tempi.h include/tempi.f90 DESTINATION tempi/include)
+  install(FILES ${headers} DESTINATION tempi/include)
   install(DIRECTORY perfmodel/machines DESTINATION tempi/perfmodel)
   install(DIRECTORY docs DESTINATION tempi FILES_MATCHING PATTERN "*.md" PATTERN figures EXCLUDE)
 endif()
@@ -26,7 +27,7 @@ install(TARGETS tempi EXPORT tempi_targets LIBRARY DESTINATION ${CMAKE_INSTALL_L
 install(TARGETS tempi_proxy LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY perfmodel/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tempi)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN figures EXCLUDE)
-install(FILES include/tempi.h include/tempi.f90 DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES src/face/api.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tempi)
 install(EXPORT tempi_targets NAMESPACE tempi:: FILE tempi-targets.cmake DESTINATION ${package_dir})
 

@@ -140,8 +140,8 @@ typedef struct tempi_api_table {
   void (*fake_graph_destroy)(void* graph);
 } tempi_api_table;
 
-/* libtempi.so exports this function, the MPI functions, dlsym and the functions of
- * include/tempi.h. */
+/* libtempi.so exports this function, the MPI functions, dlsym, the functions of include/tempi.h, and tempi_mpix, which
+ * finds the functions of include/tempi_mpix.h. */
 __attribute__((visibility("default"))) const tempi_api_table* tempi_api(void);
 
 #ifdef __cplusplus

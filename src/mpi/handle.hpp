@@ -60,6 +60,7 @@ Handle request_null();
 Handle file_null();
 Handle info_null();
 Handle errors_return();
+Handle op_bitwise_and();
 Handle op_no_op();
 Handle op_replace();
 Handle message_null();

@@ -43,7 +43,7 @@ class Attachment {
 };
 // Call it before MPI_Comm_free and MPI_Comm_disconnect. The handle may have any value.
 void communicator_ends(Handle comm) noexcept;
-enum class Attached : std::uint8_t { matcher, agreement, windows, cached, count_ };
+enum class Attached : std::uint8_t { matcher, agreement, windows, cached, stream, count_ };
 // The attachment of a valid communicator, made at the first call. Null if TEMPI cannot watch the destruction of the
 // communicator.
 Attachment* attachment(Handle comm, Attached which, std::unique_ptr<Attachment> (*make)(Handle comm)) noexcept;

@@ -184,6 +184,19 @@ void await_channels(const AllStarted& all) {
   }
 }
 
+bool look_for_channel(Handle request, bool stops) {
+  if (find_ordinary(request)) return true;
+  const MessagePtr message = ManagedRequests::get().find(request);
+  if (!message) skip_channels(request);
+  if (!message || message->is_collective()) return true;
+  if (!message->on_stream) begin(*message, message->comm);
+  const std::shared_ptr<ChannelEnd>& end = on_stream(*message).end;
+  if (!end || end->look(stops) != ChannelEnd::State::open) return true;
+  const std::lock_guard lock(enqueued_mutex());
+  drop_ended_exchanges();  // a new buffer may lie where a mapping of a freed one is
+  return stops;
+}
+
 Error error_of_lost(const Message* message, pack::Loss why) {
   return {ErrorKind::unexpected, text_of(why) + (message != nullptr ? described(*message) : "")};
 }

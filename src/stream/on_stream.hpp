@@ -57,6 +57,9 @@ std::string why_ordinary(const Started& one);  // of one without a channel
 Error error_of_lost(const Message* message, pack::Loss why);
 // True: an end of these requests is still searching for the other end.
 bool has_open(const AllStarted& all);
+// Publishes this end of a request that is not started yet. True: it has found the other end, or has stopped searching.
+// `stops`: it stops searching now.
+bool look_for_channel(Handle request, bool stops);
 // Returns when each end has found the other end, or has stopped searching.
 void await_channels(const AllStarted& all);
 

@@ -1,0 +1,182 @@
+// Communicators with a stream of the program, and the messages that are enqueued in it (MPIX_Send_enqueue and the other
+// functions of include/tempi_mpix.h).
+//
+// A message is carried out by persistent requests that are started and completed on the stream (enqueue.hpp). Such a
+// request needs its partner: the exchange of a send and a receive that were not made for each other never ends.
+// Therefore, the CPUs of both processes first find out which call matches which, and which requests move its data.
+//
+//     sender                                            receiver
+//     announcement: id, bytes, argument set      →      MPI matches it with the calls that receive, with wildcards too
+//                                                       accepts it, in a call that waits: finds or makes the request
+//                                                       of the two argument sets
+//     finds or makes the request                 ←      reply: id, argument set
+//     starts it, and queues the exchange                starts it, and queues the exchange
+//
+// Announcements and replies are messages of a few bytes on communicators of TEMPI. They do not wait for the GPU.
+// Announcements have the tags of the program. The status of a receive is known from the announcement.
+//
+// Glossary
+//   stream communicator  a communicator that MPIX_Stream_comm_create has made
+//   operation            a message that the program has enqueued
+//   argument set, pair   argument_sets.hpp, request_pairs.hpp
+//
+// Invariants
+//   A send is agreed when the reply has come, a receive when it is accepted. A receive is accepted only in a call that
+//   waits. This call queues the exchanges of all operations that are agreed, also those that it does not name, and those
+//   of other stream communicators: a peer may wait for any of them.
+//   A request that is new is not queued before its channel is found, or found not to exist. Then both ends know of the
+//   message. Channels are found in calls that wait, at both ends.
+//   Before a call queues anything, each sender has received the reply, and all channels are found, or kGrace has passed
+//   since a message was agreed. In this order, the call tests whether replies were received, looks for replies, and
+//   accepts; and what it has just accepted is not queued before the next look.
+//   Hence, kernels do not wait for each other in a cycle. Let kernel A of one process wait for a message that its peer
+//   queues behind kernel B. Then the peer knew of the message after its last look before B, but this process knew of it,
+//   or had sent its reply for kGrace, at its last look before A. So the look before B was earlier than that before A.
+//   (A reply arrives in less than kGrace at a process that looks. The process may look rarely.)
+//   A call that waits long for other processes queues what is agreed meanwhile.
+//   Before a reduction, the processes of the communicator stop accepting, and all know what the others have accepted.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "call/call.hpp"
+#include "stream/argument_sets.hpp"
+#include "stream/request_pairs.hpp"
+
+namespace tempi::message {
+
+struct Announcement {
+  std::uint64_t id;
+  std::int64_t bytes;
+  std::uint32_t set;
+  std::uint32_t forgets;  // 1: both processes forget their pairs in this direction
+};
+struct Reply {
+  std::uint64_t id;
+  std::uint32_t set;
+  std::uint16_t accepts;  // 0: the message is too long, and nothing moves
+  std::uint16_t forgets;  // as above
+};
+
+struct StreamComm;
+
+struct Operation {
+  enum class State : std::uint8_t { announced, agreed, queueing, queued };
+
+  std::shared_ptr<StreamComm> of;  // null: the peer is MPI_PROC_NULL
+  bool is_send = false;
+  int peer = MPI_PROC_NULL, tag = MPI_ANY_TAG;  // of a receive, once it is agreed: those of the message
+  std::int64_t bytes = 0;                       // of the message
+  std::uint64_t id = 0;
+  std::uint32_t n_freed = 0;  // of a send: ArgumentSets::n_freed at its announcement
+  ArgumentSetPtr set{};
+  State state = State::announced;
+  OwnRequestPtr request{};  // null: nothing moves
+  bool has_way = true;      // false: the request is new, and searches for its channel
+  bool is_reply_received = true;
+  std::chrono::steady_clock::time_point accepted_at{};  // or: agreed at
+  int code = MPI_SUCCESS;
+
+  Announcement announcement{};
+  Reply reply{};
+  Handle control = request_null();  // of the announcement, or of the reply
+};
+using OperationPtr = std::shared_ptr<Operation>;
+
+// A persistent reduction, and the arguments that it was made for.
+struct StreamReductionSlot {
+  OwnRequestPtr request{};
+  const void* input = nullptr;
+  const void* output = nullptr;
+  Count count = 0;
+  Handle type = 0, operation = 0;
+  device::Location input_at{}, output_at{};
+};
+
+// The lock guards all data. Only the thread of a call that uses the communicator frees it.
+struct StreamComm {
+  static constexpr std::size_t kReductions = 32;
+
+  Handle comm;      // the program's
+  int mpix_stream;  // MPIX_STREAM_NULL: this process has none
+  device::StreamHandle stream;
+  Handle announcements, replies;  // communicators of TEMPI; the second one also has the requests of the pairs
+  ArgumentSets sets{};
+  RequestPairs pairs{};
+  std::list<OperationPtr> operations{};
+  std::uint64_t n_ids = 0;
+  std::array<StreamReductionSlot, kReductions> reductions{};
+  std::uint64_t n_reductions = 0;
+  std::vector<OwnRequestPtr> in_graphs{};
+  std::thread::id thread{};  // that has used it last
+};
+using StreamCommPtr = std::shared_ptr<StreamComm>;
+
+RecursiveMutex<Lock::stream_comms>& stream_comms_mutex();
+const std::vector<StreamCommPtr>& all_stream_comms();  // with the lock
+
+// `made` is the new communicator of the program. Throws Error.
+void add_stream_comm(Handle made, int mpix_stream, device::StreamHandle stream, Handle announcements, Handle replies);
+StreamCommPtr find_stream_comm(Handle comm) noexcept;  // null: the program has not made it with a stream
+
+// Enqueues a message. Returns an MPI error code, without a call of the error handler. Throws Error.
+int begin_operation(const StreamCommPtr& comm, const Envelope& envelope, OperationPtr& begun);
+// Queues the exchanges of these operations, and returns their statuses (of receives). The code is that of the first
+// operation that has failed.
+int complete_operations(std::span<const OperationPtr> named);
+void tell_status(const Operation& operation, MPI_Status* status);
+
+// The request that the program gets for an operation; a persistent one that is never started.
+int give_request(const OperationPtr& operation, void* request);
+// Null: the request is not one of an operation.
+OperationPtr find_operation(Handle request);
+void take_request(void* request);  // sets it to MPI_REQUEST_NULL
+
+// ---- for the files of this interface
+
+// False: it has the per-thread default stream, and belongs to another thread.
+bool is_of_this_thread(const StreamComm& comm);
+// With the lock. Receives replies; with `accepts`, also accepts messages that were announced. True: what is agreed may
+// be queued.
+bool advance_operations(bool accepts);
+inline constexpr std::chrono::milliseconds kGrace{20};
+
+// Advances all operations. If then `is_due()`, and the senders know of everything that was accepted, queues all that is
+// agreed, on all streams. `first`: its stream comes first, and may have other requests; `code` is that of this stream.
+// False: nothing is queued.
+bool queue_agreed(const StreamComm* first, bool accepts, FunctionRef<bool()> is_due, int* code = nullptr);
+
+// A call that waits for other processes. After a while, it queues what is agreed: they may wait for it.
+class Waiting {
+ public:
+  // One look: what the call waits for has come if `is_due()`. `accepts`: queue_agreed().
+  void look(bool accepts, FunctionRef<bool()> is_due, const StreamComm* first);
+
+ private:
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kWhile;
+  static constexpr std::chrono::milliseconds kWhile{1};
+};
+
+bool is_captured(device::StreamHandle stream);
+
+struct StreamAllreduce {
+  const void* input;
+  const void* output;
+  Count count;
+  Handle type, operation;
+  bool has_kernel;                                    // of TEMPI: a persistent reduction may be repeated
+  FunctionRef<int(Handle comm, void* request)> init;  // makes the persistent reduction
+  FunctionRef<int(Handle comm)> run;                  // carries it out now
+};
+int allreduce_on_stream(const StreamCommPtr& comm, const StreamAllreduce& call);
+
+}  // namespace tempi::message
