@@ -21,7 +21,7 @@ CHAPTERS = {
 }
 WITHOUT_DATA = ("MPI_Type_commit",)
 WINDOWS = (
-    "| `MPI_Win_create`, `MPI_Win_allocate` | windows in GPU memory, on "
+    "| `MPI_Win_create`, `MPI_Win_allocate`, `MPI_Win_attach` | windows in GPU memory, on "
     "[conditions](c.md#windows-in-gpu-memory) |\n"
 )
 REFUSED = """
