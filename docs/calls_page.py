@@ -6,9 +6,9 @@ import def_tables
 
 BEGIN = """# Calls that carry data
 
-With TEMPI these calls accept GPU memory and any datatype. The MPI library need not be CUDA-aware. Only the
-windows of the last row have conditions. TEMPI handles all forms of a call: `MPI_` and `PMPI_`, `int` and
-`_c`, C and Fortran.
+With TEMPI these calls accept GPU memory and any datatype. The MPI library need not be CUDA-aware. Only
+windows in GPU memory (last row) have conditions. TEMPI handles all forms of a call: `MPI_` and `PMPI_`, with
+`int` or `MPI_Count` arguments (`_c`), in C and Fortran.
 
 | calls | kind |
 |---|---|
@@ -21,11 +21,11 @@ CHAPTERS = {
 }
 WITHOUT_DATA = ("MPI_Type_commit",)
 WINDOWS = (
-    "| `MPI_Win_create`, `MPI_Win_allocate` | windows in GPU memory, on "
+    "| `MPI_Win_create`, `MPI_Win_allocate`, `MPI_Win_attach` | windows in GPU memory, on "
     "[conditions](c.md#windows-in-gpu-memory) |\n"
 )
 REFUSED = """
-If the library is not CUDA-aware, TEMPI refuses these uses of GPU memory:
+TEMPI refuses these uses of GPU memory. All rows but the last apply only if the library is not CUDA-aware:
 
 | calls | use of GPU memory | what happens | what to do instead |
 |---|---|---|---|

@@ -32,12 +32,11 @@ With `thread`, TEMPI requests `MPI_THREAD_MULTIPLE` from the MPI library. `MPI_Q
 level that the program requested. If the MPI library does not support `MPI_THREAD_MULTIPLE`, `thread` has the
 effect of `auto`.
 
-Set `thread` if the program makes no MPI call while it waits for the effect of a message. For example, the
-program polls memory, or it waits for a kernel that needs the message.
+Set `thread` if the program waits for a message without MPI calls. For example, the program polls memory, or
+it waits for a kernel that needs the message.
 
-The option also has an effect on nonblocking reductions between GPUs. With `auto` and `thread`, a thread of
-TEMPI continues them while the program makes no MPI calls, at every thread level. With `calls`, only the MPI
-calls of the program continue them.
+The option also selects who continues nonblocking reductions between GPUs. With `auto` and `thread`, a thread
+of TEMPI does so at every thread level. With `calls`, only the MPI calls of the program continue them.
 """
 RENAMED = """
 ## Old names

@@ -28,13 +28,13 @@ def main() -> None:
 @click.option(
     "--abi",
     type=click.Choice(ABIS),
-    help="Print the path of the library for this ABI only. Default: the library for any MPI library.",
+    help="Print the path of the shim for this ABI. Default: the library that works with any MPI library.",
 )
 @click.option(
     "--proxy",
     is_flag=True,
     help="Print the path of libtempi_mpi.so. MPI.jl, numba-mpi, cffi and ctypes open it in place of the MPI "
-    "library. Without --abi, the command chooses the only installed ABI, or else the ABI of mpi4py.",
+    "library. Without --abi: if several ABIs are installed, that of mpi4py.",
 )
 def lib_command(abi: str | None, proxy: bool) -> None:
     """Print the path of libtempi.so, for LD_PRELOAD."""

@@ -1,4 +1,4 @@
-"""How good the choice of the strategy is: random messages by every strategy, and by the predicted one.
+"""Compares the predicted strategy with the fastest strategy, for random messages.
 
     python -m bench.choice --profile FILE.fit              # GPU memory, between ranks
     python -m bench.choice --profile FILE.fit --host       # host memory: our packer or the library's

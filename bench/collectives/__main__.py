@@ -1,6 +1,6 @@
-"""Collective operations of doubles in GPU memory: MPI with TEMPI (all forms of a call), and NCCL.
+"""Times of collective operations of doubles in GPU memory: MPI with TEMPI, and NCCL.
 
-The time is that of the slowest rank. Needs CuPy and a GPU for each rank; NCCL where CuPy finds it.
+The time is that of the slowest rank. The benchmark needs CuPy with NCCL, and a GPU for each rank.
 
 python -m bench.collectives --ranks 4
 """
@@ -35,7 +35,9 @@ def rows_of(mpirun: str, shim: Path, ranks: int, operations: tuple[str, ...]) ->
 
 @click.command(help=__doc__)
 @click.option("--ranks", default=2, help="number of ranks; each needs a GPU [2]")
-@click.option("--operation", "operations", multiple=True, help="such as Allreduce; several times [all]")
+@click.option(
+    "--operation", "operations", multiple=True, help="such as Allreduce; can be given several times [all]"
+)
 @click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI")
 @click.option("--shim", type=Path, default=None, help="libtempi.so to preload [this installation's]")
 @click.option("--out", type=Path, default=RESULTS / "latest", help="folder for collectives.csv")

@@ -1,10 +1,10 @@
-"""Exchanges of ghost cells on a CUDA stream from C++: enqueued persistent requests, the same in a CUDA graph,
-blocking MPI calls, and NCCL by hand on the stream and in a graph. One GPU for each rank.
+"""Times of exchanges of ghost cells in C++: enqueued persistent requests, blocking MPI calls, and code with
+NCCL. Requests and NCCL run on a stream and in a CUDA graph. Each rank needs a GPU.
 
     python -m bench.enqueue --ranks 2 --ranks 4
 
-Two programs: "jacobi", steps of a 7-point Jacobi iteration with an exchange of six faces before each, and
-"halo", exchanges with 26 neighbours, twenty queued one behind the other. All ghost cells are checked.
+There are two programs. "jacobi": each step exchanges six faces and runs a 7-point Jacobi iteration. "halo":
+exchanges with 26 neighbours, 20 of them queued at a time. All ghost cells are checked.
 """
 
 from __future__ import annotations
@@ -64,9 +64,13 @@ def compiled(out: Path, mpicc: str) -> Path:
 
 
 @click.command(help=__doc__)
-@click.option("--ranks", type=int, multiple=True, default=[2], help="number of ranks; several times  [2]")
+@click.option(
+    "--ranks", type=int, multiple=True, default=[2], help="number of ranks; can be given several times  [2]"
+)
 @click.option("--steps", default=20, show_default=True, help="steps of one sample")
-@click.option("--samples", default=50, show_default=True, help="of the large halo a fifth")
+@click.option(
+    "--samples", default=50, show_default=True, help="number of samples; for the large halo a fifth of it"
+)
 @click.option("--mpirun", default=None, help="the launcher  [the one beside this Python, else in PATH]")
 @click.option("--mpicc", default="mpicc", show_default=True)
 @click.option("--launcher-args", default="--bind-to core", show_default=True)

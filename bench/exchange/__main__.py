@@ -1,4 +1,4 @@
-"""Exchanges of packed pieces between GPUs, as in libraries for distributed FFTs, and by MPI_Alltoall.
+"""Times of exchanges of packed pieces between GPUs: messages, as in FFT libraries, and MPI_Alltoall.
 
 A rank calls MPI_Irecv for all pieces, MPI_Send or MPI_Isend for each piece when it is packed, and
 MPI_Waitany.
@@ -47,7 +47,7 @@ exec "$@"
 @click.option(
     "--ways", default=",".join(WAYS), help=f"names of ways, separated by commas  [{','.join(WAYS)}]"
 )
-@click.option("--rounds", default=30, help="number of exchanges after ten that are not timed  [30]")
+@click.option("--rounds", default=30, help="number of timed exchanges; ten others run before  [30]")
 @click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI  [mpirun]")
 @click.option("--launcher-args", default="", help="more arguments for the launcher")
 @click.option("--shim", type=Path, default=None, help="libtempi.so to preload  [this installation's]")

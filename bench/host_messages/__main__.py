@@ -217,7 +217,10 @@ def row(found: Found) -> dict[str, object]:
 @click.option("--ranks", "rank_list", default="1,2", show_default=True)
 @click.option("--rounds", default=5, show_default=True, help="how often each case is measured")
 @click.option(
-    "--seconds", default=0.05, show_default=True, help="approximate time for one case of one side, in seconds"
+    "--seconds",
+    default=0.05,
+    show_default=True,
+    help="approximate time for one case with TEMPI, and without it (s)",
 )
 @click.option("--strategy", default="auto", show_default=True, help="TEMPI_STRATEGY")
 @click.option("--profile", default="auto", show_default=True, help="TEMPI_PROFILE")

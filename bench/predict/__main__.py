@@ -1,4 +1,4 @@
-"""The time to choose the strategy of a message: the predictions of all strategies, and the least of them.
+"""The time that TEMPI needs to predict the time of each strategy, and to choose the fastest one.
 
 python -m bench.predict
 """

@@ -1,9 +1,9 @@
-"""The halo of 3-D arrays in GPU memory by MPI_Pack and MPI_Unpack, queued in a stream (tempi.h).
+"""The time to pack and unpack the halos of 3-D arrays in GPU memory, queued in a stream (tempi.h).
 
     python -m bench.queued --lib build/libtempi.so
 
-By default 26 boxes of 3 arrays of 100^3 doubles: 78 calls of MPI_Pack and 78 of MPI_Unpack. One synchronise
-at the end, beside one behind each call, and beside the same calls without a stream.
+By default, 78 calls of MPI_Pack and 78 of MPI_Unpack handle 26 boxes of 3 arrays of 100^3 doubles. Three ways
+are timed: one synchronise at the end, one after each call, and the same calls without a stream.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def memory_at_hand(memory: str) -> bool:
     "--slow-seconds",
     default=0.5,
     show_default=True,
-    help="if a message takes longer (seconds), larger ones are scaled from it",
+    help="if a message takes longer (s), the times of larger ones are extrapolated",
 )
 @click.option(
     "--deadline",

@@ -1,7 +1,7 @@
-"""Messages between two GPUs in a random sequence, compared with the same messages alone: the worst ratios.
+"""Times of messages between two GPUs in a random sequence, compared with the same messages alone.
 
-Sizes, layouts, allocations and their ends are random; every message is checked. "Alone" is a launch with
-one message.
+Sizes, layouts and the lifetimes of allocations are random. Every message is checked. "Alone" means a launch
+with one message.
 
 python -m bench.sequence --messages 60 --seed 1
 """
@@ -77,7 +77,7 @@ def rows_of(
     "--alone",
     "n_alone",
     default=10,
-    help="number of messages that are also measured alone, those that are slowest for their size  [10]",
+    help="measure this number of messages also alone: those that are slowest for their size  [10]",
 )
 @click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI  [mpirun]")
 @click.option("--launcher-args", default="", help="more arguments for the launcher")

@@ -184,6 +184,11 @@ TEMPI_WIN_ALLOCATE_SHARED(MPI_Win_allocate_shared_c, Aint)
                            [&] { return call_if_there(real.entry, win, rank, bytes, unit, base); }))
 TEMPI_SHARED_QUERY(MPI_Win_shared_query, int)
 TEMPI_SHARED_QUERY(MPI_Win_shared_query_c, Aint)
+TEMPI_ENTRY(MPI_Win_create_dynamic, (Handle info, Handle comm, void* win), window::create_dynamic(comm, win, [&] {
+              return call_if_there(real.MPI_Win_create_dynamic, info, comm, win);
+            }))
+TEMPI_ENTRY(MPI_Win_detach, (Handle win, const void* base),
+            window::detach(base, win, [&] { return call_if_there(real.MPI_Win_detach, win, base); }))
 TEMPI_ENTRY(MPI_Win_attach, (Handle win, void* base, Aint bytes),
             window::attach(base, bytes, win, [&] { return call_if_there(real.MPI_Win_attach, win, base, bytes); }))
 TEMPI_ENTRY(MPI_Win_free, (void* win), window::free(win, [&] { return real.MPI_Win_free(win); }))

@@ -162,6 +162,36 @@ void OwnSegment::give_back(WindowBoard& board) noexcept {
   board.id.store(0, std::memory_order_release);
 }
 
+bool OwnSegment::attach(std::uint64_t window, const AttachedRange& range) noexcept {
+  const CallLock lock(mutex_);
+  auto& all = segment_->attached;
+  const auto vacant = std::find_if(all.begin(), all.end(), [](const AttachedMemory& one) { return one.is_vacant(); });
+  if (vacant == all.end()) return false;
+  vacant->attach(window, range);
+  const auto n = static_cast<std::uint32_t>(vacant - all.begin() + 1);
+  if (segment_->n_attached.load(std::memory_order_relaxed) < n)
+    segment_->n_attached.store(n, std::memory_order_release);
+  return true;
+}
+
+bool OwnSegment::detach(std::uint64_t window, std::uint64_t begin) noexcept {
+  const CallLock lock(mutex_);
+  for (AttachedMemory& one : segment_->attached) {
+    const std::optional<AttachedRange> range = one.of(window);
+    if (!range || range->begin != begin) continue;
+    one.detach();
+    return true;
+  }
+  return false;
+}
+
+void OwnSegment::detach_all(std::uint64_t window) noexcept {
+  const CallLock lock(mutex_);
+  for (AttachedMemory& one : segment_->attached) {
+    if (one.of(window)) one.detach();
+  }
+}
+
 Slot* OwnSegment::take_slot() noexcept {
   const CallLock lock(mutex_);
   if (vacant_.empty()) return nullptr;

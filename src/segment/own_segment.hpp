@@ -70,6 +70,12 @@ class OwnSegment {
   WindowBoard* take_window_board() noexcept;
   void give_back(WindowBoard& board) noexcept;
 
+  // Memory of this process, attached to the dynamic window with this id. False: there is no room.
+  bool attach(std::uint64_t window, const AttachedRange& range) noexcept;
+  // The range that begins at this address. False: it is not attached.
+  bool detach(std::uint64_t window, std::uint64_t begin) noexcept;
+  void detach_all(std::uint64_t window) noexcept;
+
   // A vacant slot. It belongs to the caller until the caller gives it back as vacant. Null: there is none.
   Slot* take_slot() noexcept;
   void give_back(Slot& slot) noexcept;

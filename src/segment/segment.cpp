@@ -44,6 +44,16 @@ WindowBoard* Segment::find_window(std::uint64_t id) {
   return found != windows.end() ? &*found : nullptr;
 }
 
+std::optional<AttachedRange> Segment::find_attached(std::uint64_t window, std::uint64_t begin,
+                                                    std::uint64_t end) const {
+  const std::uint32_t n = n_attached.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    std::optional<AttachedRange> range = attached[i].of(window);
+    if (range && range->overlaps(begin, end)) return range;
+  }
+  return {};
+}
+
 bool Segment::is_closed(std::uint64_t comm, std::int32_t tag) const {
   if (is_shut.load(std::memory_order_acquire) != 0) return true;
   const std::uint64_t of_tag = closed_key(comm, tag);

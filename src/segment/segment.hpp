@@ -14,6 +14,7 @@
 //                      nonblocking calls
 //   reduction board    the votes and buffers of this process in one pending reduction of this communicator
 //   window board       the part of this process in a window over GPU memory, and the lock words of this part
+//   attached memory    GPU memory of this process that is attached to a dynamic window
 //   path record        the path of the nonblocking calls of one function (segment/path_record.hpp)
 //   claim              the sender's step from "published" to "claimed": after it, the message is a FIN message, unless
 //                      the sender declines
@@ -42,11 +43,13 @@
 #include <atomic>
 #include <cassert>
 #include <cstdint>
+#include <optional>
 
 #include "base/page.hpp"
 #include "datatype/box.hpp"
 #include "device/device.hpp"
 #include "segment/arrivals.hpp"
+#include "segment/attached_memory.hpp"
 #include "segment/channel_entry.hpp"
 #include "segment/freed_memory.hpp"
 #include "segment/window_board.hpp"
@@ -78,10 +81,10 @@ struct PublishedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 13;
+inline constexpr std::uint32_t kVersion = 14;
 inline constexpr std::size_t kMatchQueues = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16,
                              kBoards = 256, kPathRecords = 21, kPendingReductions = 40, kImports = 1024,
-                             kChannels = 1024, kWindows = 128;
+                             kChannels = 1024, kWindows = 128, kAttached = 1024;
 inline constexpr std::size_t kWindow = 16;  // published receives of one match queue at a time
 inline constexpr std::size_t kMostMatchQueues = kMatchQueues * 3 / 4;  // else looking for a match queue takes long
 inline constexpr std::size_t kMostUnpublished =
@@ -229,6 +232,8 @@ struct Segment {
   std::array<std::atomic<std::uint64_t>, kChannels> channel_hashes{};
   std::array<ChannelEntry, kChannels> channels{};
   std::array<WindowBoard, kWindows> windows{};
+  std::atomic<std::uint32_t> n_attached{0};  // entries behind these have never been used
+  std::array<AttachedMemory, kAttached> attached{};
   // Bits of ArrivedRun. A partitioned receive has a word for each partition of its sender. GPUs of the senders write
   // them, so they begin at a page.
   alignas(kPageBytes) Arrivals arrivals{};
@@ -248,6 +253,8 @@ struct Segment {
   Board* find_board(std::uint64_t comm);
   // The board of the window; null: there is none.
   WindowBoard* find_window(std::uint64_t id);
+  // Memory attached to the window that overlaps the range, in the address space of the process of the segment.
+  std::optional<AttachedRange> find_attached(std::uint64_t window, std::uint64_t begin, std::uint64_t end) const;
   // True: no receive of this communicator and tag is published now.
   bool is_closed(std::uint64_t comm, std::int32_t tag) const;
   // False: no receive without a match queue will be published.

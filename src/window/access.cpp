@@ -22,6 +22,7 @@ using message::Strategy;
 // One access to a GPU part.
 struct Access {
   Window& window;
+  const Part& part;
   const Ends& origin;
   const Target& target;
   Handle operation;
@@ -43,6 +44,22 @@ std::int64_t bytes_of(Count count, const KnownType& type) {
   return bytes;
 }
 
+// Bytes from the first byte of the window.
+struct Reach {
+  std::int64_t first;       // of the displacement
+  std::int64_t begin, end;  // of the bytes that the elements cover
+};
+
+// Nothing: they do not fit 64 bits.
+std::optional<Reach> reach_of(const Target& target, const KnownType& type, std::int64_t unit) {
+  const pack::Span span = pack::span_of(pack::laid_out_end(type.plan->layout, nullptr, type.extent), target.count);
+  Reach reach{};
+  const bool is_beyond = __builtin_mul_overflow(target.displacement, unit, &reach.first) ||
+                         __builtin_add_overflow(reach.first, span.begin, &reach.begin) ||
+                         __builtin_add_overflow(reach.first, span.end, &reach.end);
+  return is_beyond ? std::nullopt : std::optional(reach);
+}
+
 Elements buffer_at(const Argument& argument, const Access& of) {
   const KnownType& type = resolved(argument.type);
   bytes_of(argument.count, type);
@@ -55,17 +72,13 @@ Elements buffer_at(const Argument& argument, const Access& of) {
 Elements target_of(const Access& of) {
   const KnownType& type = resolved(of.target.type);
   const std::int64_t bytes = bytes_of(of.target.count, type);
-  const Part& part = *of.window.member(of.target.rank).part;
-  std::int64_t first = 0, begin = 0, end = 0;
-  bool is_beyond = __builtin_mul_overflow(of.target.displacement, part.unit, &first);
-  pack::End at = pack::laid_out_end(type.plan->layout, nullptr, type.extent);
-  if (bytes > 0 && !is_beyond) {
-    const pack::Span span = pack::span_of(at, of.target.count);
-    is_beyond = __builtin_add_overflow(first, span.begin, &begin) || __builtin_add_overflow(first, span.end, &end) ||
-                begin < 0 || end > part.bytes;
-  }
+  const Part& part = of.part;
+  const std::optional<Reach> reach = bytes > 0 ? reach_of(of.target, type, part.unit) : Reach{};
+  const bool is_beyond =
+      bytes > 0 && (!reach || reach->begin < part.displacement || reach->end - part.displacement > part.bytes);
   if (is_beyond) throw Error(ErrorKind::range, "the window of rank " + std::to_string(of.target.rank) + " is shorter");
-  at.address = reinterpret_cast<void*>(part.address + static_cast<std::uintptr_t>(first));
+  pack::End at = pack::laid_out_end(type.plan->layout, nullptr, type.extent);
+  at.address = reinterpret_cast<void*>(part.address + static_cast<std::uintptr_t>(reach->first - part.displacement));
   at.place = {part.location};
   return {type, of.target.count, std::move(at)};
 }
@@ -168,13 +181,36 @@ void store_complete(void* request) {
   real_pmpi().MPI_Irecv(nullptr, 0, type_byte(), MPI_PROC_NULL, 0, own_comm(), request);
 }
 
-int access_part(const Call& call, Window& window, const Ends& origin, const Target& target, Handle operation) {
+// The part in GPU memory that the target's elements lie in. Nothing: the library accesses them.
+std::optional<Part> part_of(Window& window, const Target& target) {
+  if (!window.is_dynamic()) return window.member(target.rank).part;
+  try {
+    const KnownType& type = collective::resolve(target.type, comm_null());
+    if (target.count <= 0 || bytes_of(target.count, type) == 0) return {};
+    const std::optional<Reach> reach = reach_of(target, type, 1);
+    if (!reach) return {};
+    return window.attached_part(target.rank, static_cast<std::uint64_t>(reach->begin),
+                                static_cast<std::uint64_t>(reach->end));
+  } catch (const collective::LeftToLibrary&) {
+    return {};
+  }
+}
+
+std::int64_t access_part(const Call& call, const Access& access) {
+  check_epoch(access.window, access.target.rank);
+  if (access.target.rank == access.window.rank()) access.window.finish_earlier_work();
+  return carry_out(call.function, access);
+}
+
+// Nothing: the library carries it out.
+std::optional<int> access_window(const Call& call, Window& window, const Ends& origin, const Target& target,
+                                 Handle operation) {
   if (target.rank != MPI_PROC_NULL) {
     if (!window.is_member(target.rank))
       throw Error(ErrorKind::rank, "the window has no rank " + std::to_string(target.rank));
-    check_epoch(window, target.rank);
-    if (target.rank == window.rank()) window.finish_earlier_work();
-    const std::int64_t bytes = carry_out(call.function, {window, origin, target, operation});
+    const std::optional<Part> part = part_of(window, target);
+    if (!part) return {};
+    const std::int64_t bytes = access_part(call, {window, *part, origin, target, operation});
     count_call(call.function, Outcome::windowed, static_cast<std::uint64_t>(bytes));
   }
   if (call.request != nullptr) store_complete(call.request);
@@ -185,10 +221,11 @@ int access_part(const Call& call, Window& window, const Ends& origin, const Targ
 
 std::optional<int> access(const Call& call, const Ends& origin, const Target& target, Handle operation) noexcept {
   const WindowPtr window = find(call.owned_by);
-  if (!window || (window->is_member(target.rank) && !window->is_gpu_part(target.rank))) return {};
+  if (!window) return {};
   message::flush_sends();
   try {
-    return message::tended(access_part(call, *window, origin, target, operation));
+    const std::optional<int> code = access_window(call, *window, origin, target, operation);
+    return code ? std::optional(message::tended(*code)) : std::nullopt;
   } catch (const collective::Refused& refused) {
     return message::tended(collective::tell(refused.code, Owner::window, call.owned_by));
   } catch (...) {

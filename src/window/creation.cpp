@@ -62,15 +62,19 @@ int refuse_alone(const Given& given, Handle comm, const void* win, MakeWindow li
   return raise(comm, refusal_without_votes());
 }
 
-// All members come here, or all throw.
-WindowPtr agreed_window(const Given& given, Handle comm, WindowVotes& votes) {
+// All members come here, or all throw. All get a window, or all get null; `why`: what this process knows of the reason.
+WindowPtr agreed_window(const Given& given, Handle comm, WindowVotes& votes, std::string& why) {
   const collective::Group group(comm);
   auto window = std::make_shared<Window>(comm, group.rank, group.size);
   const bool is_described = window->describe(votes.next_id(), given);
-  if (votes.joined(is_described ? 0 : kImpossible) != 0) throw refusal_by(window->why());
-  const bool is_connected = window->connect([&](std::size_t i) -> const ipc::Segment& { return votes.segment_of(i); });
-  if (votes.joined(is_connected ? 0 : kImpossible) != 0) throw refusal_by(window->why());
-  return window;
+  bool is_agreed = votes.joined(is_described ? 0 : kImpossible) == 0;
+  if (is_agreed) {
+    const bool is_connected =
+        window->connect([&](std::size_t i) -> const ipc::Segment& { return votes.segment_of(i); });
+    is_agreed = votes.joined(is_connected ? 0 : kImpossible) == 0;
+  }
+  why = window->why();
+  return is_agreed ? window : nullptr;
 }
 
 // False: a member has failed. The window of a member that has not is left: MPI_Win_free is collective.
@@ -89,7 +93,9 @@ int create_voted(const Given& given, Handle comm, const void* win, MakeWindow li
   const bool wants_gpu = given.is_on_gpu() || !given.failure.empty();
   if (votes == nullptr) return wants_gpu ? refuse_alone(given, comm, win, library) : library(given.base, given.bytes);
   if (votes->joined(wants_gpu ? kHasGpuPart : 0) == 0) return library(given.base, given.bytes);
-  WindowPtr window = agreed_window(given, comm, *votes);
+  std::string why;
+  WindowPtr window = agreed_window(given, comm, *votes, why);
+  if (!window) throw refusal_by(why);
   int code = MPI_SUCCESS;
   if (window->has_host_part() || !create_empty(given, comm, *votes, empty))
     code = given.is_on_gpu() ? library(nullptr, 0) : library(given.base, given.bytes);
@@ -155,15 +161,43 @@ int allocate_shared(FunctionRef<int()> library) noexcept {
   return tended(library());
 }
 
+int create_dynamic(Handle comm, const void* win, FunctionRef<int()> library) noexcept {
+  return guarded(comm, [&] {
+    if (is_kept_by_library()) return library();
+    collective::check(comm);
+    Given given{};
+    given.unit = 1;
+    given.is_dynamic = true;
+    WindowVotes* const votes = WindowVotes::of(comm);
+    std::string why;
+    WindowPtr window = votes != nullptr ? agreed_window(given, comm, *votes, why) : nullptr;
+    const int code = library();
+    if (code == MPI_SUCCESS && window) add(load_handle(win), std::move(window));
+    return code;
+  });
+}
+
 int attach(const void* base, Aint bytes, Handle win, FunctionRef<int()> library) noexcept {
   try {
     if (active() && is_kept_by_library()) hand_over(base, bytes);
-    else if (gpu_memory(base, bytes).kind == device::MemoryKind::device)
-      throw refusal("a dynamic window needs host or managed memory");
-    return library();
+    const device::Location memory = is_kept_by_library() ? device::Location{} : gpu_memory(base, bytes);
+    if (memory.kind != device::MemoryKind::device) return library();
+    const WindowPtr window = find(win);
+    if (window && !window->is_dynamic()) return library();  // it refuses it
+    if (!window)
+      throw refusal(
+          "GPU memory in a dynamic window needs all processes of the window on one node, with TEMPI, direct messages, "
+          "and a CUDA context before MPI_Win_create_dynamic");
+    window->attach(memory, base, bytes);
+    return MPI_SUCCESS;
   } catch (...) {
     return collective::tell(caught_error(), Owner::window, win);
   }
+}
+
+int detach(const void* base, Handle win, FunctionRef<int()> library) noexcept {
+  const WindowPtr window = find(win);
+  return window && window->detach(base) ? MPI_SUCCESS : library();
 }
 
 int free(void* win, FunctionRef<int()> library) noexcept {

@@ -30,7 +30,11 @@ int allocate(Aint bytes, Aint unit, Handle info, Handle comm, void* base, const 
              FunctionRef<int(Aint bytes)> library, MakeEmptyWindow empty) noexcept;
 int allocate_shared(FunctionRef<int()> library) noexcept;
 
+// A dynamic window is the library's, and TEMPI handles GPU memory that is attached to it. If the processes cannot vote,
+// or one of them has no CUDA context, the window takes host memory only.
+int create_dynamic(Handle comm, const void* win, FunctionRef<int()> library) noexcept;
 int attach(const void* base, Aint bytes, Handle win, FunctionRef<int()> library) noexcept;
+int detach(const void* base, Handle win, FunctionRef<int()> library) noexcept;
 
 int free(void* win, FunctionRef<int()> library) noexcept;
 

@@ -119,31 +119,33 @@ int complete(Handle win, LibraryCall library) noexcept {
 
 int lock(int lock_type, int rank, Handle win, LibraryCall library) noexcept {
   const auto take = [&](Window& window) {
-    if (!window.is_gpu_part(rank)) {
-      const int code = library();
-      if (code == MPI_SUCCESS) ++window.n_library_locks;
-      return code;
+    if (window.has_lock_words(rank)) {
+      if (lock_type != MPI_LOCK_EXCLUSIVE && lock_type != MPI_LOCK_SHARED) return library();  // it refuses it
+      if (window.member(rank).held != Held::nothing)
+        throw Error(ErrorKind::epoch, "rank " + std::to_string(rank) + " is locked already");
+      window.is_fenced = false;
+      lock_type == MPI_LOCK_EXCLUSIVE ? lock_exclusive(window, rank) : lock_shared(window, rank);
     }
-    if (lock_type != MPI_LOCK_EXCLUSIVE && lock_type != MPI_LOCK_SHARED) return library();  // it refuses it
-    if (window.member(rank).held != Held::nothing)
-      throw Error(ErrorKind::epoch, "rank " + std::to_string(rank) + " is locked already");
-    window.is_fenced = false;
-    lock_type == MPI_LOCK_EXCLUSIVE ? lock_exclusive(window, rank) : lock_shared(window, rank);
-    return int{MPI_SUCCESS};
+    if (window.is_gpu_part(rank)) return int{MPI_SUCCESS};
+    const int code = library();
+    if (code == MPI_SUCCESS) ++window.n_library_locks;
+    else if (window.has_lock_words(rank)) window::unlock(window, rank);
+    return code;
   };
   return run_flushed(win, take, library);
 }
 
 int unlock(int rank, Handle win, LibraryCall library) noexcept {
   const auto release = [&](Window& window) {
-    if (!window.is_gpu_part(rank)) {
-      const int code = library();
-      if (code == MPI_SUCCESS) --window.n_library_locks;
-      return code;
+    if (window.has_lock_words(rank)) {
+      check_locked(window, rank);
+      window.finish_earlier_work();
     }
-    check_locked(window, rank);
-    window.finish_earlier_work();
-    window::unlock(window, rank);
+    if (!window.is_gpu_part(rank)) {
+      if (const int code = library(); code != MPI_SUCCESS) return code;
+      --window.n_library_locks;
+    }
+    if (window.has_lock_words(rank)) window::unlock(window, rank);
     return int{MPI_SUCCESS};
   };
   return collective::complete(win, rank, [&] { return run(win, release, library); });
@@ -151,12 +153,15 @@ int unlock(int rank, Handle win, LibraryCall library) noexcept {
 
 int lock_all(Handle win, LibraryCall library) noexcept {
   const auto take = [&](Window& window) {
-    const int code = library();
-    if (code != MPI_SUCCESS) return code;
-    window.is_fenced = false;
+    if (window.has_locked_all) return library();  // it refuses it
     lock_all_shared(window);
+    if (const int code = library(); code != MPI_SUCCESS) {
+      unlock_all_shared(window);
+      return code;
+    }
+    window.is_fenced = false;
     window.has_locked_all = true;
-    return code;
+    return int{MPI_SUCCESS};
   };
   return run_flushed(win, take, library);
 }

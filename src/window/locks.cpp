@@ -36,7 +36,7 @@ void await_no_writer(Window& window, const WindowBoard& board) {
 // The rank of the first part whose lock another process has; negative: all are taken.
 int take_all_shared(Window& window) {
   for (int i = 0; i < window.size(); ++i) {
-    if (!window.is_gpu_part(i)) continue;
+    if (!window.has_lock_words(i)) continue;
     if (!is_shared(*window.member(i).board, window.rank())) return i;
     window.member(i).held = Held::shared;
   }

@@ -1,5 +1,5 @@
-// Locks of GPU parts: MPI_Win_lock, and the lock of accumulate calls. The lock words are in the board of the part, so
-// that the member that owns the part need not make a call.
+// Locks of GPU parts and of the members of dynamic windows: MPI_Win_lock, and the lock of accumulate calls. The lock
+// words are in the board of the part, so that the member that owns the part need not make a call.
 #pragma once
 
 #include "window/window.hpp"

@@ -25,6 +25,7 @@ Window::Window(Handle comm, int rank, int size)
 }
 
 Window::~Window() {
+  if (is_dynamic()) ipc::OwnSegment::own().detach_all(id_);
   if (WindowBoard* const own = member(rank_).board) ipc::OwnSegment::own().give_back(*own);
   if (has_world()) real_pmpi().MPI_Group_free(&group_);
 }
@@ -37,12 +38,13 @@ void Window::find_context() {
   if (context_ == nullptr) throw Error(ErrorKind::unsupported, "a process of the window has no CUDA context");
 }
 
-void Window::share(WindowBoard& board, std::uintptr_t begin) const {
-  const auto shared = device_->share(given_.location);
-  if (!shared || begin + static_cast<std::uint64_t>(given_.bytes) > given_.location.end)
+// `end`: of the part in this memory.
+device::SharedAllocation Window::shared(const Location& memory, std::uint64_t end) const {
+  const auto shared = device_->share(memory);
+  if (!shared || end > memory.end)
     throw Error(ErrorKind::unsupported, "the memory cannot be shared with other processes");
-  message::export_memory(*device_, given_.location);
-  board.memory = *shared;
+  message::export_memory(*device_, memory);
+  return *shared;
 }
 
 bool Window::describe(std::uint64_t id, const Given& given) noexcept try {
@@ -54,7 +56,7 @@ bool Window::describe(std::uint64_t id, const Given& given) noexcept try {
   find_context();
   if (given.is_on_gpu()) {
     const auto begin = reinterpret_cast<std::uintptr_t>(given.base);
-    if (size() > 1) share(*board, begin);
+    if (size() > 1) board->memory = shared(given.location, begin + static_cast<std::uint64_t>(given.bytes));
     member(rank_).part = Part{begin, given.bytes, given.unit, given.location};
   }
   board->address = reinterpret_cast<std::uintptr_t>(given.base);
@@ -67,32 +69,71 @@ bool Window::describe(std::uint64_t id, const Given& given) noexcept try {
   return false;
 }
 
-void Window::map_part(std::size_t i, const ipc::Segment& segment) {
-  Member& its = members_[i];
-  its.board = const_cast<ipc::Segment&>(segment).find_window(id_);
-  if (its.board == nullptr) throw Error(ErrorKind::internal, "a process has not described its window");
-  const device::SharedAllocation& memory = its.board->memory;
-  if (memory.bytes == 0) return;
+// `address`: of the part, in its process. Its size and its unit are the caller's to fill in.
+Part Window::mapped(const Member& its, const device::SharedAllocation& memory, std::uint64_t address) const {
+  Part part;
   // An old mapping at these addresses may still have to end.
   bool is_refused = false;
   collective::wait_until(collective::Clock::now() + kMapping, [&] {
-    its.imported = message::import_memory(*device_, context_, segment, memory, is_refused);
-    return its.imported != nullptr || is_refused;
+    part.mapping = message::import_memory(*device_, context_, *its.segment, memory, is_refused);
+    return part.mapping != nullptr || is_refused;
   });
-  if (!its.imported) throw Error(ErrorKind::unsupported, "a process cannot map the memory of another one");
-  const std::uintptr_t begin = its.imported->begin();
-  its.part = Part{begin + (its.board->address - memory.begin), its.board->bytes, its.board->unit,
-                  Location{MemoryKind::device, ordinal_, context_, begin, begin + memory.bytes}};
+  if (!part.mapping) throw Error(ErrorKind::unsupported, "a process cannot map the memory of another one");
+  const std::uintptr_t begin = part.mapping->begin();
+  part.address = begin + (address - memory.begin);
+  part.location = {MemoryKind::device, ordinal_, context_, begin, begin + memory.bytes};
+  return part;
+}
+
+void Window::find_part(Member& its) {
+  its.board = const_cast<ipc::Segment&>(*its.segment).find_window(id_);
+  if (its.board == nullptr) throw Error(ErrorKind::internal, "a process has not described its window");
+  if (its.board->memory.bytes == 0) return;
+  its.part = mapped(its, its.board->memory, its.board->address);
+  its.part->bytes = its.board->bytes;
+  its.part->unit = its.board->unit;
 }
 
 bool Window::connect(SegmentOf segments) noexcept try {
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (i != static_cast<std::size_t>(rank_)) map_part(i, segments(i));
+    if (i == static_cast<std::size_t>(rank_)) continue;
+    members_[i].segment = &segments(i);
+    find_part(members_[i]);
   }
   return true;
 } catch (...) {
   why_ = caught_error().what();
   return false;
+}
+
+void Window::attach(const Location& memory, const void* base, Aint bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(base);
+  ipc::AttachedRange range{begin, begin + static_cast<std::uint64_t>(bytes)};
+  if (size() > 1) range.memory = shared(memory, range.end);
+  if (!ipc::OwnSegment::own().attach(id_, range))
+    throw Error(ErrorKind::unsupported, "a process has attached too many ranges of GPU memory to dynamic windows");
+}
+
+bool Window::detach(const void* base) noexcept {
+  return is_dynamic() && ipc::OwnSegment::own().detach(id_, reinterpret_cast<std::uintptr_t>(base));
+}
+
+std::optional<Part> Window::attached_part(int rank, std::uint64_t begin, std::uint64_t end) {
+  const Member& its = member(rank);
+  const bool is_own = rank == rank_;
+  const ipc::Segment& segment = is_own ? ipc::OwnSegment::own().segment() : *its.segment;
+  const std::optional<ipc::AttachedRange> range = segment.find_attached(id_, begin, end);
+  if (!range) return {};
+  Part part;
+  if (is_own) {
+    part.address = range->begin;
+    part.location = device_->locate(reinterpret_cast<const void*>(range->begin));
+  } else {
+    part = mapped(its, range->memory, range->begin);
+  }
+  part.bytes = static_cast<std::int64_t>(range->end - range->begin);
+  part.displacement = static_cast<std::int64_t>(range->begin);
+  return part;
 }
 
 void Window::check_alive(std::uint64_t members) const {
@@ -105,11 +146,12 @@ void Window::check_alive(std::uint64_t members) const {
 
 void Window::finish_earlier_work() {
   if (given_.is_on_gpu()) device::finish_earlier(*device_, given_.location);
+  if (is_dynamic()) device::finish_earlier(device_);
 }
 
 bool Window::has_host_part() const {
-  return std::any_of(members_.begin(), members_.end(),
-                     [](const Member& one) { return !one.part && one.board->bytes > 0; });
+  const auto is_host = [](const Member& one) { return !one.part && one.board->bytes > 0; };
+  return is_dynamic() || std::any_of(members_.begin(), members_.end(), is_host);
 }
 
 void Window::barrier() {

@@ -3,7 +3,8 @@
 // Glossary
 //   member   a process of the window, by its rank
 //   part     the memory that a member gives to the window. TEMPI accesses parts in GPU memory, and
-//            the library accesses parts in host memory
+//            the library accesses parts in host memory. In a dynamic window, each attached range is a
+//            part (MPI_Win_attach)
 //   board    the description of a part and its lock words, in the shared segment of its member
 //            (segment/window_board.hpp)
 //   epoch    the time in which this process may access a part (MPI-4.1, 12.5)
@@ -40,6 +41,7 @@ struct Given {
   std::shared_ptr<const void> owner{};  // owns memory that TEMPI has allocated
   std::string failure{};                // why there is no GPU memory, although the program asks for it
   bool is_allocated = false;            // by MPI_Win_allocate, not MPI_Win_create
+  bool is_dynamic = false;              // by MPI_Win_create_dynamic: memory is attached later
   bool is_on_gpu() const { return location.kind == device::MemoryKind::device; }
 };
 
@@ -47,7 +49,9 @@ struct Given {
 struct Part {
   std::uintptr_t address = 0;
   std::int64_t bytes = 0, unit = 1;
-  device::Location location{};  // its allocation
+  device::Location location{};    // its allocation
+  message::ImportPtr mapping{};   // of another member's part
+  std::int64_t displacement = 0;  // of its first byte; in a dynamic window, the address in its process
 };
 
 enum class Held : std::uint8_t { nothing, shared, exclusive };
@@ -55,8 +59,8 @@ enum class Held : std::uint8_t { nothing, shared, exclusive };
 struct Member {
   int in_world = -1;
   ipc::WindowBoard* board = nullptr;
-  std::optional<Part> part{};  // empty: the part is not GPU memory
-  message::ImportPtr imported{};
+  const ipc::Segment* segment = nullptr;
+  std::optional<Part> part{};  // empty: the part is not GPU memory, or the window is dynamic
   // Epochs in which this process may access the part of the member.
   std::atomic<Held> held{Held::nothing};
   std::atomic<bool> is_started{false};  // between MPI_Win_start and MPI_Win_complete
@@ -80,13 +84,23 @@ class Window {
   bool connect(SegmentOf segments) noexcept;
   const std::string& why() const { return why_; }
 
+  // GPU memory of this process that is attached to this dynamic window. Throws Error: it cannot be shared.
+  void attach(const device::Location& memory, const void* base, Aint bytes);
+  bool detach(const void* base) noexcept;
+  // The part of the member that overlaps this range of its addresses. Nothing: there is none in GPU memory. Throws
+  // Error: this process cannot map it.
+  std::optional<Part> attached_part(int rank, std::uint64_t begin, std::uint64_t end);
+
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(members_.size()); }
   Handle group() const { return group_; }
   const Given& given() const { return given_; }
   bool is_member(int rank) const { return rank >= 0 && rank < size(); }
   Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+  bool is_dynamic() const { return given_.is_dynamic; }
   bool is_gpu_part(int rank) { return is_member(rank) && member(rank).part.has_value(); }
+  // True: MPI_Win_lock takes the lock words of the member. In a dynamic window, it takes the library's lock, too.
+  bool has_lock_words(int rank) { return is_gpu_part(rank) || (is_dynamic() && is_member(rank)); }
   ipc::WindowBoard& own_board() { return *member(rank_).board; }
   device::Device& device() const { return *device_; }
   device::Context context() const { return context_; }
@@ -94,7 +108,7 @@ class Window {
   // Waits for the earlier work in the program's streams (device/stream_order.hpp), if the part of this process is in
   // GPU memory. After that, other members may access the part. Throws Error.
   void finish_earlier_work();
-  // True if a member has its part in host memory.
+  // True if a member has its part in host memory, or may attach host memory.
   bool has_host_part() const;
 
   // Returns when all members have called it the same number of times. Throws Error (lost) if the process of a member
@@ -111,8 +125,9 @@ class Window {
 
  private:
   void find_context();
-  void share(ipc::WindowBoard& board, std::uintptr_t begin) const;
-  void map_part(std::size_t member, const ipc::Segment& segment);
+  device::SharedAllocation shared(const device::Location& memory, std::uint64_t end) const;
+  Part mapped(const Member& its, const device::SharedAllocation& memory, std::uint64_t address) const;
+  void find_part(Member& its);
   void check_alive(std::uint64_t members) const;
 
   static constexpr std::chrono::seconds kMapping{10};

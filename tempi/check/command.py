@@ -128,7 +128,9 @@ def facts() -> dict[str, object]:
     type=click.IntRange(1),
     help="Number of ranks. Default: on each node, one for each GPU, but at least 2.",
 )
-@click.option("--mpirun", metavar="PATH", help="Path of mpirun. Default: beside this Python, or in PATH.")
+@click.option(
+    "--mpirun", metavar="PATH", help="Path of mpirun. Default: the one beside this Python, else in PATH."
+)
 @click.option(
     "--ranks-command", metavar="COMMAND", help="Start the ranks with this command, such as 'srun -N 2 -n 8'."
 )
@@ -153,11 +155,11 @@ def main(
 ) -> None:
     """Test TEMPI on one or several nodes.
 
-    The command tests whether TEMPI gets the MPI calls, and whether all ranks receive the right bytes.
+    The command tests whether TEMPI intercepts the MPI calls, and whether all ranks receive the right bytes.
 
-    Pairs of ranks exchange messages of six layouts and three sizes, in host memory and in GPU memory, once
-    with each strategy. With at most 16 ranks, all pairs exchange messages. With more ranks, the pairs whose
-    rank numbers differ by 1, 2, 4, ... do so.
+    Pairs of ranks exchange messages of six layouts and three sizes, in host memory and in GPU memory. The
+    test runs once for each strategy. With at most 16 ranks, it tests all pairs. With more ranks, it tests
+    the pairs whose rank numbers differ by 1, 2, 4, ...
 
     If a test fails, the exit code is 1. Send the output file with the bug report.
 

@@ -55,8 +55,8 @@ def evaluate(expression: str) -> MPI.Datatype:
 @click.option(
     "--channel",
     is_flag=True,
-    help="Exchange messages of this datatype between the ranks of a job on a stream, and print which of the "
-    "messages have a channel (docs/streams.md). Use it as: tempi run -- mpirun -n 2 tempi explain ...",
+    help="In a job: exchange messages of this datatype on a CUDA stream, and print which of the messages "
+    "have a channel (docs/streams.md). Use it as: tempi run -- mpirun -n 2 tempi explain ...",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--profile", type=click.Path(path_type=Path), help="Predict with this profile (.json or .fit).")
@@ -73,7 +73,7 @@ def main(
 
     With --bytes, --peer or --profile, the command also predicts the time of a message.
 
-    EXPRESSION is a Python expression that makes the datatype, with MPI of mpi4py. Example:
+    EXPRESSION is a Python expression of the datatype. It may use MPI of mpi4py. Example:
     'MPI.DOUBLE.Create_vector(16, 4, 8)'.
     """
     datatype = evaluate(expression)

@@ -202,7 +202,7 @@ def finish(
 )
 @click.option("--quick", is_flag=True, help="Measure fewer sizes: half a minute instead of 3 minutes.")
 @click.option(
-    "--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="Time for the measurement, in seconds."
+    "--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="Time limit of the measurement, in seconds."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON instead of tables.")
 @click.option("--keep-anyway", is_flag=True, help="Keep the profile even if its times vary too much.")
@@ -212,7 +212,9 @@ def finish(
     help="Folder for the profile. Default: TEMPI_CACHE_DIR, or ~/.cache/tempi.",
 )
 @click.option("--hosts", metavar="A,B", help="Measure between two nodes, with one rank on each.")
-@click.option("--mpirun", metavar="PATH", help="Path of mpirun. Default: beside this Python, or in PATH.")
+@click.option(
+    "--mpirun", metavar="PATH", help="Path of mpirun. Default: the one beside this Python, else in PATH."
+)
 @click.option(
     "--ranks-command", metavar="COMMAND", help="Start the ranks with this command, such as 'srun -N 2 -n 2'."
 )
@@ -240,7 +242,7 @@ def main(
     source: Path | None,
     plot: Path | None,
 ) -> None:
-    """Measure this machine for the predictions of TEMPI.
+    """Measure this machine, so that TEMPI can predict times.
 
     The command measures the time of messages, and writes a profile.
 

@@ -87,7 +87,7 @@ def of_cluster(function: Function) -> Function:
                      help="A file (.json, .fit), or the name of a profile that comes with TEMPI. "
                           "Default: the profile of the network."),
         click.option("--ranks-per-node", type=click.IntRange(1, 1024),
-                     help="Ranks of a node. Default: as in the network."),
+                     help="Number of ranks on each node. Default: as in the network."),
         click.option("--memory", type=click.Choice(MEMORIES),
                      help="Memory of the data. Default: gpu; for trace, the memory in the timelines."),
         click.option("--strategy", type=click.Choice([*STRATEGIES, DIRECT]),

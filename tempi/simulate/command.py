@@ -69,7 +69,7 @@ def main() -> None:
     type=Numbers(),
     default="1..64",
     show_default=True,
-    help="Numbers of nodes: 1,2,4 or 1..64 (powers of two).",
+    help="Numbers of nodes: 1,2,4, or 1..64 (doubling from 1).",
 )
 @click.option(
     "--size",
@@ -96,8 +96,8 @@ def main() -> None:
 )
 @click.option("--placement", type=click.Choice(PLACEMENTS), default="block", show_default=True,
               help="Placement of ranks on nodes. block: one node after the other. cyclic: the nodes in turn. "
-                   "cartesian: a brick of the grid on each node. tempi: as TEMPI_PLACEMENT=1. "
-                   "tempi-grid: as tempi, without the sizes of messages.")  # fmt: skip
+                   "cartesian: a brick of the grid on each node. tempi: as with "
+                   "TEMPI_PLACEMENT=1 and weights. tempi-grid: without weights.")  # fmt: skip
 @of_cluster
 def halo_command(
     n_nodes: tuple[int, ...],

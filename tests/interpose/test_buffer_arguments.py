@@ -12,7 +12,7 @@ from support import memory, mpi_functions
 # Functions whose `void *` is no memory that the library moves data from or to, by reason.
 HARMLESS = {
     "the address alone counts": r"""
-        MPI_(Address|Get_address|Win_detach)
+        MPI_(Address|Get_address)
     """,
     "memory that the library gives or takes back: the argument is a place for its address, in host memory": r"""
         MPI_(Alloc_mem|Free_mem)

@@ -27,8 +27,36 @@ class Memory:
         self.buffer = at_hand(kind, contents)
         self.n_bytes = len(contents)
 
+    def read(self) -> Bytes:
+        return self.buffer.read()
+
     def window(self, unit: int = 1, comm: MPI.Comm = COMM) -> MPI.Win:
         return MPI.Win.Create(MPI.memory.fromaddress(self.buffer.address, self.n_bytes), unit, comm=comm)
+
+
+class Attached:
+    """Two parts of a rank's memory, of two kinds, which are attached to a dynamic window: halves, unless the number of
+    bytes of the first one is given."""
+
+    def __init__(self, kinds: tuple[str, str], contents: Bytes, n_first: int | None = None) -> None:
+        self._context = at_hand("device", np.zeros(1, np.uint8))
+        split = len(contents) // 2 if n_first is None else n_first
+        parts = contents[:split], contents[split:]
+        self._halves = [at_hand(kind, part) for kind, part in zip(kinds, parts, strict=True)]
+        self.ranges = [(half.address, len(part)) for half, part in zip(self._halves, parts, strict=True)]
+
+    def window(self) -> MPI.Win:
+        win = MPI.Win.Create_dynamic(comm=COMM)
+        for address, n_bytes in self.ranges:
+            win.Attach(MPI.memory.fromaddress(address, n_bytes))
+        return win
+
+    def detach(self, win: MPI.Win) -> None:
+        for address, n_bytes in self.ranges:
+            win.Detach(MPI.memory.fromaddress(address, n_bytes))
+
+    def read(self) -> Bytes:
+        return np.concatenate([half.read() for half in self._halves])
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import windows_plan as plans
 from mpi4py import MPI
-from window_calls import COMM, Memory, rma
+from window_calls import COMM, Attached, Memory, rma
 
 from support import equal
 from support.building import Builder
@@ -39,18 +39,27 @@ class Run:
         self.me = COMM.Get_rank()
 
     def run(self) -> int:
-        own = Memory(self.plan.kinds[self.me], self.model.windows[self.me].view(np.uint8))
-        win = own.window(self.plan.units[self.me])
+        contents = self.model.windows[self.me].view(np.uint8)
+        own: Memory | Attached
+        if self.plan.is_dynamic:
+            own = Attached(self.plan.kinds[self.me], contents, 4 * plans.STRIPE)
+            win = own.window()
+            self.ranges = COMM.allgather(own.ranges)
+        else:
+            own = Memory(self.plan.kinds[self.me], contents)
+            win = own.window(self.plan.units[self.me])
         n = 0
         COMM.Barrier()
         win.Fence(MPI.MODE_NOPRECEDE | MPI.MODE_NOSUCCEED)
         for epoch in self.plan.epochs:
             with Builder() as builder:
                 n += self._epoch(epoch, win, own, builder)
+        if isinstance(own, Attached):
+            own.detach(win)
         win.Free()
         return n
 
-    def _epoch(self, epoch: plans.Epoch, win: MPI.Win, own: Memory, builder: Builder) -> int:
+    def _epoch(self, epoch: plans.Epoch, win: MPI.Win, own: Memory | Attached, builder: Builder) -> int:
         sides: list[tuple[plans.Operation, Side, Side | None]] = []
         form = FORMS[len(epoch.operations[self.me]) % len(FORMS)]
         for of in epoch.operations[self.me]:
@@ -63,7 +72,7 @@ class Run:
                     self.model.apply(of, self._sides(of, builder)[0].payload(), builder)
         COMM.Barrier()
         expected = self.model.windows[self.me]
-        equal.check(own.buffer.read().view(np.int32), expected, str(epoch.synchronisation))
+        equal.check(own.read().view(np.int32), expected, str(epoch.synchronisation))
         COMM.Barrier()
         return len(sides)
 
@@ -71,6 +80,13 @@ class Run:
         origin = Side(End(of.kind, *of.at_origin, of.seed), builder)
         fetches = "et_accumulate" in of.name and of.result is not None
         return origin, Side(End(of.kind, *of.result, of.seed + 1), builder) if fetches else None
+
+    def _displacement(self, of: plans.Operation) -> int:
+        """In a dynamic window, it is the address."""
+        if not self.plan.is_dynamic:
+            return of.displacement
+        (first, n_bytes), (second, _) = self.ranges[of.target]
+        return first + of.displacement if of.displacement < n_bytes else second + of.displacement - n_bytes
 
     def _access(self, mine: Any, win: MPI.Win, form: Form, builder: Builder) -> Requests | None:
         of, origin, result = mine
@@ -80,9 +96,8 @@ class Run:
         name = of.name
         if name.startswith("R") and not self.may_have_requests:
             name = name[1:].capitalize()
-        return rma(
-            form, name, win, origin.piece, of.target, of.displacement, there, op, result.piece if result else None
-        )
+        fetched = result.piece if result else None
+        return rma(form, name, win, origin.piece, of.target, self._displacement(of), there, op, fetched)
 
     def _check_origins(self, epoch: plans.Epoch, sides: Any, builder: Builder) -> None:
         for of, origin, result in sides:
@@ -141,6 +156,10 @@ class Run:
         win.Wait()
         for made in (group, exposed, accessed):
             made.Free()
+
+
+def run_dynamic(seeds: list[int], kinds: tuple[str, ...], own_kinds: tuple[str, ...]) -> int:
+    return sum(Run(plans.draw_dynamic(seed, COMM.Get_size(), kinds, own_kinds)).run() for seed in seeds)
 
 
 def run_programs(seeds: list[int], window_kinds: tuple[str, ...], own_kinds: tuple[str, ...]) -> int:

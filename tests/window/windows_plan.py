@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from support import constructors as c
 from support.typemap import Named, Spec
@@ -47,13 +48,17 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Plan:
-    kinds: list[str]  # memory of each rank's window
+    kinds: list[Any]  # memory of each rank's window; of a dynamic window: of its halves
     units: list[int]
     epochs: list[Epoch]
 
     @property
     def n_ints(self) -> int:
         return STRIPE * (len(self.kinds) + 1)
+
+    @property
+    def is_dynamic(self) -> bool:
+        return isinstance(self.kinds[0], tuple)
 
 
 def _partition(drawn: random.Random, n: int) -> list[int]:
@@ -128,6 +133,13 @@ def _epoch(drawn: random.Random, plan: Plan, own_kinds: tuple[str, ...]) -> Epoc
                 mine.append(one)
         all_operations.append(mine)
     return Epoch(drawn.choice(SYNCHRONISATIONS), bool(common), all_operations)
+
+
+def draw_dynamic(seed: int, n_ranks: int, kinds: tuple[str, ...], own_kinds: tuple[str, ...]) -> Plan:
+    drawn = random.Random(seed)
+    plan = Plan([(drawn.choice(kinds), drawn.choice(kinds)) for _ in range(n_ranks)], [1] * n_ranks, [])
+    plan.epochs.extend(_epoch(drawn, plan, own_kinds) for _ in range(6))
+    return plan
 
 
 def draw(seed: int, n_ranks: int, window_kinds: tuple[str, ...], own_kinds: tuple[str, ...], n_epochs: int = 6) -> Plan:
