@@ -33,9 +33,16 @@ using device::StreamHandle;
 
 using StreamKey = std::pair<StreamHandle, std::thread::id>;
 
+// What is started on a stream, and the thread that carries it out. Other threads wait for it: it may have taken what
+// they have started.
+struct StreamQueue {
+  AllStarted started{};
+  std::thread::id carrier{};
+};
+
 // With the lock.
-AllStarted& started_on(const StreamKey& stream) {
-  static auto& all = *new std::map<StreamKey, AllStarted>;  // never destroyed: other threads may use it at exit
+StreamQueue& queue_of(const StreamKey& stream) {
+  static auto& all = *new std::map<StreamKey, StreamQueue>;  // never destroyed: other threads may use it at exit
   return all[stream];
 }
 
@@ -168,15 +175,36 @@ struct Handles {
   std::vector<char> bytes;
 };
 
-AllStarted take_started(StreamHandle stream) {
-  AllStarted started;
-  {
-    const std::lock_guard lock(enqueued_mutex());
-    started = std::exchange(started_on(key_of(stream)), {});
+// Takes what is started on a stream, when no other thread carries it out. An error handler of the program may make calls
+// meanwhile.
+class Carried {
+ public:
+  explicit Carried(StreamHandle stream) : stream_(key_of(stream)) {
+    while (!take()) std::this_thread::yield();
+    take_back(started);
   }
-  take_back(started);
-  return started;
-}
+  ~Carried() {
+    const std::lock_guard lock(enqueued_mutex());
+    queue_of(stream_).carrier = before_;
+  }
+  Carried(const Carried&) = delete;
+  Carried& operator=(const Carried&) = delete;
+
+  AllStarted started{};
+
+ private:
+  bool take() {
+    const std::lock_guard lock(enqueued_mutex());
+    StreamQueue& queue = queue_of(stream_);
+    if (queue.carrier != std::thread::id() && queue.carrier != std::this_thread::get_id()) return false;
+    before_ = std::exchange(queue.carrier, std::this_thread::get_id());
+    started = std::exchange(queue.started, {});
+    return true;
+  }
+
+  const StreamKey stream_;
+  std::thread::id before_{};
+};
 
 // Behind the work of the stream, for which the CPU has waited.
 int exchange_ordinary_messages(const Real& real, const AllStarted& all, const std::string& why_cpu) {
@@ -274,7 +302,7 @@ int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
   }
   if (code != MPI_SUCCESS) return take_back(started), code;
   const std::lock_guard lock(enqueued_mutex());
-  AllStarted& all = started_on(key_of(stream));
+  AllStarted& all = queue_of(key_of(stream)).started;
   if (all.empty()) all = std::move(started);
   else std::move(started.begin(), started.end(), std::back_inserter(all));
   return code;
@@ -283,7 +311,8 @@ int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
 int wait_enqueue(const Real& real, int count, const void* requests, StreamHandle stream) {
   if (count < 0) return raise(comm_world(), MPI_ERR_COUNT);
   const device::OrderedByMarks ordered;
-  if (AllStarted started = take_started(stream); !started.empty()) return carry_out(real, std::move(started), stream);
+  Carried carried(stream);
+  if (!carried.started.empty()) return carry_out(real, std::move(carried.started), stream);
   int code = MPI_SUCCESS;
   for (int i = 0; i < count && code == MPI_SUCCESS; ++i)
     code = code_of_earlier(load_handle(static_cast<const char*>(requests) + i * kRequestBytes));

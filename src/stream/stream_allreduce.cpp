@@ -1,6 +1,7 @@
 // MPIX_Allreduce_enqueue: a persistent reduction that is repeated for the same arguments. The processes agree on it:
 // each one has a bit for each reduction that has its arguments, and they take one that all have. They free the
 // reductions of which a process has freed a buffer.
+#include <algorithm>
 #include <bit>
 
 #include "base/error.hpp"
@@ -71,6 +72,18 @@ bool have_ways() {
   return true;
 }
 
+// Until the senders have received the replies on this communicator. They come to the same reduction, and look, too.
+void await_replies(const StreamComm& comm) {
+  const auto are_received = [&] {
+    const std::lock_guard lock(stream_comms_mutex());
+    return std::all_of(comm.operations.begin(), comm.operations.end(), [](const OperationPtr& one) {
+      return one->is_send || one->state == Operation::State::announced || is_null(one->control);
+    });
+  };
+  Waiting waiting;
+  while (!are_received()) waiting.look(false, [] { return false; }, nullptr);
+}
+
 // Without accepting more. `also`: the stream has other requests.
 int queue_all(const StreamComm* also) {
   int code = MPI_SUCCESS;
@@ -95,19 +108,24 @@ int make_reduction(StreamComm& comm, const StreamAllreduce& call, StreamReductio
   return code;
 }
 
+void finish(device::StreamHandle stream) {
+  device::Device* const device = device::current();
+  if (device == nullptr) return;
+  const device::Context of_stream = device->program_stream(stream).context;
+  const device::Context context = of_stream != nullptr ? of_stream : device->program_context();
+  if (context != nullptr) device::Scope(*device, context, {stream, context}).finish();
+}
+
 int run_now(StreamComm& comm, const StreamAllreduce& call) {
   if (is_captured(comm.stream)) {
     throw Error(ErrorKind::stream,
                 "MPIX_Allreduce_enqueue cannot be captured into a graph: the operation or the datatype has no kernel, "
                 "or the MPI library has no persistent collective operations");
   }
-  if (const int code = queue_all(&comm); code != MPI_SUCCESS) return code;
-  device::Device* const device = device::current();
-  if (device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
-  const device::Context of_stream = device->program_stream(comm.stream).context;
-  const device::Context context = of_stream != nullptr ? of_stream : device->program_context();
-  if (context != nullptr) device::Scope(*device, context, {comm.stream, context}).finish();
-  return call.run(comm.replies);
+  const int code = queue_all(&comm);
+  finish(comm.stream);
+  const int its_code = call.run(comm.replies);  // also after an error: the others are in it
+  return code != MPI_SUCCESS ? code : its_code;
 }
 
 }  // namespace
@@ -130,7 +148,8 @@ int allreduce_on_stream(const StreamCommPtr& comm, const StreamAllreduce& call) 
   }
   const Bits common = common_bits(*comm, own, true);
   if ((common.matching & kNoOperations) == 0) {
-    common_bits(*comm, {}, false);  // all have stopped accepting, and all replies have been sent
+    await_replies(*comm);
+    common_bits(*comm, {}, false);  // all have stopped accepting, and all replies have been received
     queue_all(nullptr);             // a process that waits in one of these exchanges cannot make the reduction
   }
   for (std::size_t i = 0; i < StreamComm::kReductions; ++i) {

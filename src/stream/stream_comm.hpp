@@ -28,7 +28,7 @@
 //   message. Channels are found in calls that wait, at both ends.
 //   Before a call queues anything, each sender has received the reply, and all channels are found, or kGrace has passed
 //   since a message was agreed. In this order, the call tests whether replies were received, looks for replies, and
-//   accepts; and what it has just accepted is not queued before the next look.
+//   accepts. What it has just accepted, and anything in a look that has found a channel, is queued in the next look.
 //   Hence, kernels do not wait for each other in a cycle. Let kernel A of one process wait for a message that its peer
 //   queues behind kernel B. Then the peer knew of the message after its last look before B, but this process knew of it,
 //   or had sent its reply for kGrace, at its last look before A. So the look before B was earlier than that before A.

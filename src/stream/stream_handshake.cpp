@@ -43,10 +43,16 @@ int make_request(const Operation& one, int tag, void* request) {
 
 // Both processes know both argument sets now, and look for the request.
 void find_request(Operation& one, const PairedSets& sets) {
+  bool is_new = false;
   one.request = one.of->pairs.get(
-      one.peer, one.is_send, sets, [&](int tag, void* request) { return make_request(one, tag, request); }, one.code);
+      one.peer, one.is_send, sets,
+      [&](int tag, void* request) {
+        is_new = true;
+        return make_request(one, tag, request);
+      },
+      one.code);
   one.accepted_at = Clock::now();
-  if (one.request) one.has_way = look_for_channel(one.request->handle(), false);
+  if (one.request) one.has_way = look_for_channel(one.request->handle(), false) && !is_new;
   else if (one.code == MPI_SUCCESS) one.code = MPI_ERR_OTHER;  // it could not be made earlier
 }
 
@@ -71,13 +77,18 @@ void accept(Operation& one, const MPI_Status& announced) {
   one.accepted_at = Clock::now();
 }
 
-void look_for_channels(StreamComm& comm, Clock::time_point now) {
+// True: it has found one, or that there is none.
+bool look_for_channels(StreamComm& comm, Clock::time_point now) {
+  bool has_found = false;
   for (const OperationPtr& one : comm.operations) {
     if (one->has_way) continue;
     const auto limit = std::chrono::milliseconds(number(Option::CHANNEL_TIMEOUT));
     one->has_way = look_for_channel(one->request->handle(), now - one->accepted_at >= limit);
-    if (one->has_way) one->is_reply_received = true;
+    if (!one->has_way) continue;
+    one->is_reply_received = true;
+    has_found = true;
   }
+  return has_found;
 }
 
 // Also forgets operations that have ended.
@@ -130,8 +141,9 @@ bool is_of_this_thread(const StreamComm& comm) {
 bool advance_operations(bool accepts) {
   const Clock::time_point begun = Clock::now();
   const std::vector<StreamCommPtr>& comms = all_stream_comms();
+  bool has_found = false;
   for (const StreamCommPtr& comm : comms) {
-    look_for_channels(*comm, begun);
+    has_found = look_for_channels(*comm, begun) || has_found;
     test_replies(*comm);
   }
   for (const StreamCommPtr& comm : comms) {
@@ -140,7 +152,7 @@ bool advance_operations(bool accepts) {
   for (const StreamCommPtr& comm : comms) {
     if (accepts && is_of_this_thread(*comm)) accept_announced(*comm);
   }
-  return std::all_of(comms.begin(), comms.end(), [&](const StreamCommPtr& comm) {
+  return !has_found && std::all_of(comms.begin(), comms.end(), [&](const StreamCommPtr& comm) {
     return std::all_of(comm->operations.begin(), comm->operations.end(), [&](const OperationPtr& one) {
       const bool is_settled = one->has_way && one->is_reply_received;
       return one->state != State::agreed || is_settled || begun - one->accepted_at >= kGrace;
