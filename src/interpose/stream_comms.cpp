@@ -9,6 +9,7 @@
 #include "collective/own_comm.hpp"
 #include "interpose/creation.hpp"
 #include "interpose/stream_entry.hpp"
+#include "peer/peer.hpp"
 #include "stream/stream_comm.hpp"
 #include "stream/stream_handles.hpp"
 
@@ -60,7 +61,15 @@ int kinds_of_all(Handle comm, bool is_ours, int stream, std::uint8_t& kinds) {
   if (is_ours) without &= static_cast<std::uint8_t>(~kOurs);
   else if (stream != kNoMpixStream) without &= static_cast<std::uint8_t>(~kLibrarys);
   std::uint8_t common = 0;
-  const int code = real_pmpi().MPI_Allreduce(&without, &common, 1, type_byte(), op_bitwise_and(), comm);
+  const auto reduce = [&](const std::uint8_t& its, std::uint8_t& result) {
+    return real_pmpi().MPI_Allreduce(&its, &result, 1, type_byte(), op_bitwise_and(), comm);
+  };
+  int code = reduce(without, common);
+  if (is_inter != 0 && code == MPI_SUCCESS) {  // `common` is that of the other group
+    std::uint8_t of_this_group = 0;
+    code = reduce(common, of_this_group);
+    common &= of_this_group;
+  }
   kinds = static_cast<std::uint8_t>(~common | (is_inter != 0 ? kIntercomm : 0));
   return code;
 }
@@ -69,16 +78,35 @@ int duplicate(const Real& real, Handle comm, void* made) {
   return create(comm, made, kNever, [&](void* into) { return real.MPI_Comm_dup(comm, into); });
 }
 
-int duplicate_with_stream(const Real& real, Handle comm, int stream, void* made) {
-  if (const int code = duplicate(real, comm, made); code != MPI_SUCCESS) return code;
+void add_stream(Handle comm, int stream, Handle made) {
   int rank = 0;
   real_pmpi().MPI_Comm_rank(comm, &rank);
   const auto announcements = collective::make_own_comm(comm, 0, rank),
              replies = collective::make_own_comm(comm, 0, rank);
-  if (!announcements || !replies) throw Error(ErrorKind::unexpected, "the MPI library has made no communicator");
-  const std::optional<device::StreamHandle> handle = find_mpix_stream(stream);
-  add_stream_comm(load_handle(made), handle ? stream : kNoMpixStream, handle.value_or(nullptr), announcements->handle,
-                  replies->handle);
+  try {
+    if (!announcements || !replies) throw Error(ErrorKind::unexpected, "the MPI library has made no communicator");
+    const std::optional<device::StreamHandle> handle = find_mpix_stream(stream);
+    add_stream_comm(made, handle ? stream : kNoMpixStream, handle.value_or(nullptr), announcements->handle,
+                    replies->handle);
+  } catch (...) {
+    for (const auto& own : {announcements, replies}) {
+      if (own) own->is_freed = true;
+    }
+    throw;
+  }
+}
+
+int duplicate_with_stream(const Real& real, Handle comm, int stream, void* made) {
+  if (const int code = duplicate(real, comm, made); code != MPI_SUCCESS) return code;
+  try {
+    add_stream(comm, stream, load_handle(made));
+  } catch (...) {
+    Handle without = load_handle(made);
+    peer::communicator_ends(without);
+    real_pmpi().MPI_Comm_free(&without);
+    store_handle(made, comm_null());
+    throw;
+  }
   return MPI_SUCCESS;
 }
 
@@ -95,8 +123,8 @@ int comm_create(const Real& real, Handle comm, int stream, void* made) {
   return guarded_and_tended(comm, [&] {
     if ((kinds & (kLibrarys | kIntercomm)) != 0)
       throw Error(ErrorKind::stream,
-                  "MPIX_Stream_comm_create: the communicator is an inter-communicator, or a process gives another "
-                  "stream than one of CUDA");
+                  "MPIX_Stream_comm_create: the communicator is an inter-communicator, or a process gives a stream "
+                  "that is not one of CUDA, or that it has freed");
     return duplicate_with_stream(real, comm, stream, made);
   });
 }
