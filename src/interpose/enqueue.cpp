@@ -1,6 +1,5 @@
 // MPICH's messages and reductions as work of a stream (include/tempi_mpix.h).
 #include <iterator>
-#include <optional>
 #include <vector>
 
 #include "collective/calls.hpp"
@@ -42,13 +41,18 @@ int begin(const StreamCommPtr& comm, const Envelope& envelope, void* request) {
   return code != MPI_SUCCESS ? code : give_request(one, request);
 }
 
-// Null requests have no operation. Empty: one of the others has none, either.
-std::optional<std::vector<OperationPtr>> operations_of(int count, const char* requests) {
-  std::vector<OperationPtr> found;
+struct Named {
+  std::vector<OperationPtr> all{};  // null: the request is null, or not one of TEMPI
+  bool has_ours = false, has_others = false;
+};
+
+Named operations_of(int count, const char* requests) {
+  Named found;
   for (int i = 0; i < count; ++i) {
     const Handle request = load_handle(requests + i * kRequestBytes);
-    found.push_back(is_null(request) ? nullptr : find_operation(request));
-    if (!found.back() && !is_null(request)) return {};
+    found.all.push_back(is_null(request) ? nullptr : find_operation(request));
+    if (found.all.back()) found.has_ours = true;
+    else if (!is_null(request)) found.has_others = true;
   }
   return found;
 }
@@ -60,26 +64,34 @@ Handle comm_of(const std::vector<OperationPtr>& operations) {
   return comm_world();
 }
 
-template <class Library>
-int wait_for(const Library& library, bool has_library, int count, void* requests, MPI_Status* statuses) noexcept {
-  auto* const handles = static_cast<char*>(requests);
-  const auto all = operations_of(count, handles);
-  if (!all) return has_library ? library() : raise(comm_world(), MPI_ERR_REQUEST);
-  return told(comm_of(*all), [&] {
-    std::vector<OperationPtr> named;
-    std::copy_if(all->begin(), all->end(), std::back_inserter(named),
-                 [](const OperationPtr& one) { return one != nullptr; });
-    const int code = complete_operations(named);
-    for (int i = 0; i < count; ++i) {
-      static const Operation kNothing{};
-      const OperationPtr& one = (*all)[static_cast<std::size_t>(i)];
-      if (!are_ignored(statuses)) {
-        tell_status(one ? *one : kNothing, statuses + i);
-        if (count > 1) statuses[i].MPI_ERROR = one ? one->code : MPI_SUCCESS;
-      }
-      if (one) take_request(handles + i * kRequestBytes);
+int wait_for(const std::vector<OperationPtr>& all, char* requests, MPI_Status* statuses, bool is_array) {
+  std::vector<OperationPtr> named;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(named),
+               [](const OperationPtr& one) { return one != nullptr; });
+  const int code = complete_operations(named);
+  Operation nothing;
+  nothing.is_send = true;  // its status is the empty one
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const OperationPtr& one = all[i];
+    if (!are_ignored(statuses)) {
+      tell_status(one ? *one : nothing, statuses + i);
+      if (is_array) statuses[i].MPI_ERROR = one ? one->code : MPI_SUCCESS;
     }
-    return code != MPI_SUCCESS && count > 1 && !are_ignored(statuses) ? MPI_ERR_IN_STATUS : code;
+    if (one) take_request(requests + i * kRequestBytes);
+  }
+  return code != MPI_SUCCESS && is_array && !are_ignored(statuses) ? MPI_ERR_IN_STATUS : code;
+}
+
+template <class Library>
+int wait_for(const Library& library, bool has_library, int count, void* requests, MPI_Status* statuses,
+             bool is_array) noexcept {
+  return guarded_and_tended(comm_world(), [&] {
+    if (count < 0) return has_library ? library() : raise(comm_world(), MPI_ERR_COUNT);
+    auto* const handles = static_cast<char*>(requests);
+    const Named named = operations_of(count, handles);
+    if (named.has_others)
+      return has_library && !named.has_ours ? library() : raise(comm_of(named.all), MPI_ERR_REQUEST);
+    return told(comm_of(named.all), [&] { return wait_for(named.all, handles, statuses, is_array); });
   });
 }
 
@@ -174,10 +186,10 @@ TEMPI_ENQUEUE(_c, Count)
 
 TEMPI_ENTRY(MPIX_Wait_enqueue, (void* request, MPI_Status* status),
             wait_for([&] { return to_library(real.MPIX_Wait_enqueue, comm_world(), request, status); },
-                     real.MPIX_Wait_enqueue != nullptr, 1, request, status))
+                     real.MPIX_Wait_enqueue != nullptr, 1, request, status, false))
 TEMPI_ENTRY(MPIX_Waitall_enqueue, (int count, void* requests, MPI_Status* statuses),
             wait_for([&] { return to_library(real.MPIX_Waitall_enqueue, comm_world(), count, requests, statuses); },
-                     real.MPIX_Waitall_enqueue != nullptr, count, requests, statuses))
+                     real.MPIX_Waitall_enqueue != nullptr, count, requests, statuses, true))
 
 namespace {
 
