@@ -59,25 +59,30 @@ bool ArgumentSet::equals(const Buffer& its_buffer, const KnownType* type, const 
 }
 
 void ArgumentSets::forget_freed() {
-  if (std::erase_if(all_, [](const auto& one) { return !one.second->has_buffer(); }) != 0) ++n_freed_;
+  if (std::erase_if(all_, [](const auto& one) { return !one.second->has_buffer(); }) != 0) ++n_forgotten_;
 }
 
-ArgumentSetPtr ArgumentSets::take(const Buffer& buffer) {
+ArgumentSetPtr ArgumentSets::take(const Buffer& buffer, bool& is_new) {
   const KnownType* const type = type_of(buffer.datatype);
-  const device::Location at = location_of(buffer.address);
+  // Of the bytes: the address may be MPI_BOTTOM.
+  const std::int64_t first_byte = type != nullptr ? type->plan->layout.true_lower_bound : 0;
+  const device::Location at = location_of(static_cast<const char*>(buffer.address) + first_byte);
   const auto [first, last] = all_.equal_range(buffer.address);
   for (auto one = first; one != last; ++one) {
     ArgumentSet& known = *one->second;
     if (known.is_busy || !known.equals(buffer, type, at)) continue;
     known.is_busy = true;
+    is_new = false;
     return one->second;
   }
-  forget_freed();
-  if (all_.size() >= kMost) all_.clear();
+  // Their pairs are forgotten, too: nothing else would find out that their buffers are freed.
+  if (all_.size() >= kMost && std::erase_if(all_, [](const auto& one) { return !one.second->is_busy; }) != 0)
+    ++n_forgotten_;
   auto made = std::make_shared<ArgumentSet>(buffer, type, at);
   made->number = n_made_++;
   made->is_busy = true;
   all_.emplace(buffer.address, made);
+  is_new = true;
   return made;
 }
 

@@ -44,17 +44,18 @@ using ArgumentSetPtr = std::shared_ptr<ArgumentSet>;
 class ArgumentSets {
  public:
   // One that is not busy, or a new one. It is busy now. A number is used once.
-  ArgumentSetPtr take(const Buffer& buffer);
+  ArgumentSetPtr take(const Buffer& buffer, bool& is_new);
+  // Those whose buffer the program has freed. Other memory may lie at its address now.
+  void forget_freed();
   void clear() { all_.clear(); }
-  // How often freed buffers were found. Other memory may lie at their addresses now.
-  std::uint32_t n_freed() const { return n_freed_; }
+  // How often sets were forgotten.
+  std::uint32_t n_forgotten() const { return n_forgotten_; }
 
  private:
   static constexpr std::size_t kMost = 256;
-  void forget_freed();
 
   std::unordered_multimap<const void*, ArgumentSetPtr> all_;  // by the address of the buffer
-  std::uint32_t n_made_ = 0, n_freed_ = 0;
+  std::uint32_t n_made_ = 0, n_forgotten_ = 0;
 };
 
 }  // namespace tempi::message

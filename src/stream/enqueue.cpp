@@ -33,11 +33,11 @@ using device::StreamHandle;
 
 using StreamKey = std::pair<StreamHandle, std::thread::id>;
 
-// What is started on a stream, and the thread that carries it out. Other threads wait for it: it may have taken what
-// they have started.
+// What is started on a stream, and the thread that has its turn (StreamTurn) `n_turns` times.
 struct StreamQueue {
   AllStarted started{};
-  std::thread::id carrier{};
+  std::thread::id thread{};
+  int n_turns = 0;
 };
 
 // With the lock.
@@ -175,36 +175,15 @@ struct Handles {
   std::vector<char> bytes;
 };
 
-// Takes what is started on a stream, when no other thread carries it out. An error handler of the program may make calls
-// meanwhile.
-class Carried {
- public:
-  explicit Carried(StreamHandle stream) : stream_(key_of(stream)) {
-    while (!take()) std::this_thread::yield();
-    take_back(started);
-  }
-  ~Carried() {
+AllStarted take_started(StreamHandle stream) {
+  AllStarted started;
+  {
     const std::lock_guard lock(enqueued_mutex());
-    queue_of(stream_).carrier = before_;
+    started = std::exchange(queue_of(key_of(stream)).started, {});
   }
-  Carried(const Carried&) = delete;
-  Carried& operator=(const Carried&) = delete;
-
-  AllStarted started{};
-
- private:
-  bool take() {
-    const std::lock_guard lock(enqueued_mutex());
-    StreamQueue& queue = queue_of(stream_);
-    if (queue.carrier != std::thread::id() && queue.carrier != std::this_thread::get_id()) return false;
-    before_ = std::exchange(queue.carrier, std::this_thread::get_id());
-    started = std::exchange(queue.started, {});
-    return true;
-  }
-
-  const StreamKey stream_;
-  std::thread::id before_{};
-};
+  take_back(started);
+  return started;
+}
 
 // Behind the work of the stream, for which the CPU has waited.
 int exchange_ordinary_messages(const Real& real, const AllStarted& all, const std::string& why_cpu) {
@@ -283,6 +262,23 @@ int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
 
 }  // namespace
 
+std::unique_ptr<StreamTurn> StreamTurn::find(StreamHandle stream) {
+  std::unique_ptr<StreamTurn> turn(new StreamTurn(stream));
+  const std::lock_guard lock(enqueued_mutex());
+  StreamQueue& queue = queue_of(key_of(stream));
+  if (queue.n_turns != 0 && queue.thread != std::this_thread::get_id()) return nullptr;
+  queue.thread = std::this_thread::get_id();
+  ++queue.n_turns;
+  turn->is_taken_ = true;
+  return turn;
+}
+
+StreamTurn::~StreamTurn() {
+  if (!is_taken_) return;
+  const std::lock_guard lock(enqueued_mutex());
+  --queue_of(key_of(stream_)).n_turns;
+}
+
 int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
   if (count < 0) return raise(comm_world(), MPI_ERR_COUNT);
   const device::OrderedByMarks ordered;
@@ -311,8 +307,9 @@ int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
 int wait_enqueue(const Real& real, int count, const void* requests, StreamHandle stream) {
   if (count < 0) return raise(comm_world(), MPI_ERR_COUNT);
   const device::OrderedByMarks ordered;
-  Carried carried(stream);
-  if (!carried.started.empty()) return carry_out(real, std::move(carried.started), stream);
+  std::unique_ptr<StreamTurn> turn;
+  while ((turn = StreamTurn::find(stream)) == nullptr) std::this_thread::yield();
+  if (AllStarted started = take_started(stream); !started.empty()) return carry_out(real, std::move(started), stream);
   int code = MPI_SUCCESS;
   for (int i = 0; i < count && code == MPI_SUCCESS; ++i)
     code = code_of_earlier(load_handle(static_cast<const char*>(requests) + i * kRequestBytes));

@@ -36,8 +36,11 @@
 //   process that waits for all of them at once. After an error in a round, the later rounds are queued as well, because
 //   the other processes wait for them.
 //   Both ends of a pair use the same way, and never change it.
+//   One thread at a time carries out the exchanges of a stream. Another thread waits for it, because the first one may
+//   carry out what the other has started.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "device/device.hpp"
@@ -49,6 +52,21 @@ namespace tempi::message {
 // error handler of the request's communicator. Both throw Error.
 int start_enqueue(const Real& real, int count, void* requests, device::StreamHandle stream);
 int wait_enqueue(const Real& real, int count, const void* requests, device::StreamHandle stream);
+
+// The turn of a thread on a stream: other threads carry out nothing on it meanwhile. The thread may take several turns:
+// an error handler of the program may make calls.
+class StreamTurn {
+ public:
+  static std::unique_ptr<StreamTurn> find(device::StreamHandle stream);  // null: another thread has the turn
+  ~StreamTurn();
+  StreamTurn(const StreamTurn&) = delete;
+  StreamTurn& operator=(const StreamTurn&) = delete;
+
+ private:
+  explicit StreamTurn(device::StreamHandle stream) : stream_(stream) {}
+  const device::StreamHandle stream_;
+  bool is_taken_ = false;
+};
 
 // Why exchanges of this request have no channel; empty: they have one. For a collective operation with rounds: the
 // reason of the first request of its rounds that has no channel. Throws Error.

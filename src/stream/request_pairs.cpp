@@ -1,7 +1,9 @@
 #include "stream/request_pairs.hpp"
 
 #include <algorithm>
+#include <string>
 
+#include "base/log.hpp"
 #include "request/completion.hpp"
 
 namespace tempi::message {
@@ -27,7 +29,9 @@ OwnRequestPtr RequestPairs::get(int peer, bool is_send, const PairedSets& sets, 
     return of.all.back().second;
   }
   if (of.all.size() >= kMost) {
-    keep_for_graphs(of.all.front().second);
+    if (logs(LogLevel::info))
+      log(LogLevel::info, "enqueued messages with rank " + std::to_string(peer) + " have more than " +
+                              std::to_string(kMost) + " pairs of buffers: the channel of the oldest pair ends");
     of.all.erase(of.all.begin());
   }
   const int tag = 1 + of.n_made++ % kTags;  // 0 is that of the replies
@@ -35,21 +39,6 @@ OwnRequestPtr RequestPairs::get(int peer, bool is_send, const PairedSets& sets, 
   if (code != MPI_SUCCESS) made.reset();
   of.all.emplace_back(sets, made);  // also if it has failed: the other process has it
   return made;
-}
-
-void RequestPairs::forget(int peer, bool is_send) {
-  OfPeer& of = peers_[{peer, is_send}];
-  for (const auto& one : of.all) keep_for_graphs(one.second);
-  of.all.clear();
-}
-
-void RequestPairs::keep_for_graphs(const OwnRequestPtr& request) {
-  if (request && request->is_in_graph) in_graphs_.push_back(request);
-}
-
-void RequestPairs::clear() {
-  peers_.clear();
-  in_graphs_.clear();
 }
 
 }  // namespace tempi::message

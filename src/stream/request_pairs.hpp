@@ -6,12 +6,12 @@
 //             the send and that of the receive. Both processes know the numbers of both sets
 //
 // Invariants
-//   Both processes look pairs up and forget them in the same order. Therefore, they make the same pairs, give them the
-//   same tags, and forget the same ones.
+//   Both processes look up the same pairs in the same order, and forget all pairs of a direction at the same message.
+//   Therefore, both make the same requests, with the same tags, and both drop the same pair when there are too many.
 //   If the program has freed a buffer, both processes forget their pairs: the peer may have mapped the buffer, and
 //   other memory can be mapped at its address only when this mapping has ended.
-//   A request is freed when its pair is forgotten, and no call uses it. The request of a graph is freed with the
-//   communicator.
+//   A request is freed when its pair is forgotten, and no operation and no graph uses it. The requests of graphs are
+//   kept until the communicator is freed (StreamComm::in_graphs).
 #pragma once
 
 #include <map>
@@ -53,24 +53,21 @@ class RequestPairs {
  public:
   // `make(tag, request)`. Null: it has failed with `code`.
   OwnRequestPtr get(int peer, bool is_send, const PairedSets& sets, FunctionRef<int(int, void*)> make, int& code);
-  void forget(int peer, bool is_send);
-  void clear();
+  void forget(int peer, bool is_send) { peers_[{peer, is_send}].all.clear(); }
+  void clear() { peers_.clear(); }
 
-  // Until which freed buffer both processes have forgotten their pairs (ArgumentSets::n_freed).
-  std::uint32_t& n_freed(int peer, bool is_send) { return peers_[{peer, is_send}].n_freed; }
+  // ArgumentSets::n_forgotten of this process when both processes last forgot their pairs.
+  std::uint32_t& n_forgotten(int peer, bool is_send) { return peers_[{peer, is_send}].n_forgotten; }
 
  private:
-  static constexpr std::size_t kMost = 32;  // with one peer, in one direction
-  static constexpr int kTags = 32000;       // every library has 32767
+  static constexpr std::size_t kMost = 256;  // with one peer, in one direction
+  static constexpr int kTags = 32000;        // every library has 32767
   struct OfPeer {
     int n_made = 0;
-    std::uint32_t n_freed = 0;
+    std::uint32_t n_forgotten = 0;
     std::vector<std::pair<PairedSets, OwnRequestPtr>> all{};  // the last one was used last
   };
-  void keep_for_graphs(const OwnRequestPtr& request);
-
   std::map<std::pair<int, bool>, OfPeer> peers_;
-  std::vector<OwnRequestPtr> in_graphs_;
 };
 
 }  // namespace tempi::message

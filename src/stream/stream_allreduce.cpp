@@ -3,6 +3,7 @@
 // reductions of which a process has freed a buffer.
 #include <algorithm>
 #include <bit>
+#include <memory>
 
 #include "base/error.hpp"
 #include "stream/enqueue.hpp"
@@ -12,12 +13,12 @@
 namespace tempi::message {
 namespace {
 
-constexpr std::uint64_t kNoOperations = std::uint64_t{1} << 63;
+constexpr std::uint64_t kNoOperations = std::uint64_t{1} << 63, kHasKernel = std::uint64_t{1} << 63;
 
 // Each has a bit for each slot.
 struct Bits {
   std::uint64_t matching = 0;  // it has the arguments of this call; also kNoOperations
-  std::uint64_t living = 0;    // the program has not freed its buffers
+  std::uint64_t living = 0;    // the program has not freed its buffers; also kHasKernel
 };
 
 StreamReductionSlot slot_of(const StreamAllreduce& call) {
@@ -39,12 +40,7 @@ bool has_arguments(const StreamReductionSlot& one, const StreamReductionSlot& wa
 
 // With the lock.
 bool has_operations() {
-  for (const StreamCommPtr& comm : all_stream_comms()) {
-    for (const OperationPtr& one : comm->operations) {
-      if (one->state < Operation::State::queueing) return true;
-    }
-  }
-  return false;
+  return !all_operations([](const Operation& one) { return one.state >= Operation::State::queueing; });
 }
 
 // The bits that all processes of the communicator have. Meanwhile, messages are agreed.
@@ -64,15 +60,11 @@ Bits common_bits(const StreamComm& comm, const Bits& own, bool accepts) {
 
 // With the lock.
 bool have_ways() {
-  for (const StreamCommPtr& comm : all_stream_comms()) {
-    for (const OperationPtr& one : comm->operations) {
-      if (!one->has_way) return false;
-    }
-  }
-  return true;
+  return all_operations([](const Operation& one) { return one.has_way; });
 }
 
-// Until the senders have received the replies on this communicator. They come to the same reduction, and look, too.
+// Returns when the senders have received the replies on this communicator. They look, too, because they make the same
+// call.
 void await_replies(const StreamComm& comm) {
   const auto are_received = [&] {
     const std::lock_guard lock(stream_comms_mutex());
@@ -84,24 +76,60 @@ void await_replies(const StreamComm& comm) {
   while (!are_received()) waiting.look(false, [] { return false; }, nullptr);
 }
 
-// Without accepting more. `also`: the stream has other requests.
-int queue_all(const StreamComm* also) {
+// Without accepting more. `of`: this thread has the turn on its stream, which has other requests.
+int queue_with(const StreamComm& of) {
   int code = MPI_SUCCESS;
-  while (!queue_agreed(also, false, [] { return have_ways(); }, also != nullptr ? &code : nullptr))
-    std::this_thread::yield();
+  while (!queue_agreed(&of, false, [] { return have_ways(); }, &code)) std::this_thread::yield();
   return code;
 }
 
-void end_reduction(StreamComm& comm, StreamReductionSlot& slot) {
-  if (slot.request && slot.request->is_in_graph) comm.in_graphs.push_back(slot.request);
-  slot = {};
+// With the lock. False: another thread has to queue them first.
+bool are_queued(const StreamComm& comm) {
+  return std::all_of(comm.operations.begin(), comm.operations.end(), [](const OperationPtr& one) {
+    return one->state == Operation::State::announced || one->state == Operation::State::queued;
+  });
 }
+
+// All messages that are agreed. A process that waits in one of these exchanges cannot make the reduction.
+void queue_all(const StreamComm& comm) {
+  for (bool is_done = false; !is_done;) {
+    const bool is_any_queued = queue_agreed(nullptr, false, [] { return have_ways(); });
+    std::this_thread::yield();
+    const std::lock_guard lock(stream_comms_mutex());
+    is_done = is_any_queued && are_queued(comm);
+  }
+}
+
+// The messages of other threads are queued meanwhile.
+std::unique_ptr<StreamTurn> await_turn(device::StreamHandle stream) {
+  Waiting waiting;
+  for (;;) {
+    if (std::unique_ptr<StreamTurn> turn = StreamTurn::find(stream)) return turn;
+    waiting.look(false, [] { return false; }, nullptr);
+  }
+}
+
+// While it exists, the communicator accepts no messages.
+class AcceptsNone {
+ public:
+  explicit AcceptsNone(StreamComm& comm) : comm_(comm) { set(true); }
+  ~AcceptsNone() { set(false); }
+  AcceptsNone(const AcceptsNone&) = delete;
+  AcceptsNone& operator=(const AcceptsNone&) = delete;
+
+ private:
+  void set(bool is_in_reduction) {
+    const std::lock_guard lock(stream_comms_mutex());
+    comm_.is_in_reduction = is_in_reduction;
+  }
+  StreamComm& comm_;
+};
 
 // Made in the slot of the oldest one.
 int make_reduction(StreamComm& comm, const StreamAllreduce& call, StreamReductionSlot&& made,
                    StreamReductionSlot*& slot) {
   slot = &comm.reductions[comm.n_reductions++ % StreamComm::kReductions];
-  end_reduction(comm, *slot);
+  *slot = {};
   int code = MPI_SUCCESS;
   made.request = std::make_shared<OwnRequest>([&](void* request) { return call.init(comm.replies, request); }, code);
   if (code == MPI_SUCCESS) *slot = std::move(made);
@@ -111,8 +139,7 @@ int make_reduction(StreamComm& comm, const StreamAllreduce& call, StreamReductio
 void finish(device::StreamHandle stream) {
   device::Device* const device = device::current();
   if (device == nullptr) return;
-  const device::Context of_stream = device->program_stream(stream).context;
-  const device::Context context = of_stream != nullptr ? of_stream : device->program_context();
+  const device::Context context = context_of(*device, stream);
   if (context != nullptr) device::Scope(*device, context, {stream, context}).finish();
 }
 
@@ -122,7 +149,9 @@ int run_now(StreamComm& comm, const StreamAllreduce& call) {
                 "MPIX_Allreduce_enqueue cannot be captured into a graph: the operation or the datatype has no kernel, "
                 "or the MPI library has no persistent collective operations");
   }
-  const int code = queue_all(&comm);
+  std::unique_ptr<StreamTurn> turn = await_turn(comm.stream);
+  const int code = queue_with(comm);
+  turn.reset();
   finish(comm.stream);
   const int its_code = call.run(comm.replies);  // also after an error: the others are in it
   return code != MPI_SUCCESS ? code : its_code;
@@ -146,23 +175,29 @@ int allreduce_on_stream(const StreamCommPtr& comm, const StreamAllreduce& call) 
     if (call.has_kernel && has_arguments(one, wanted)) own.matching |= std::uint64_t{1} << i;
     if (exists(one.input_at) && exists(one.output_at)) own.living |= std::uint64_t{1} << i;
   }
+  if (call.has_kernel && real_pmpi().MPI_Allreduce_init != nullptr) own.living |= kHasKernel;
   const Bits common = common_bits(*comm, own, true);
+  const AcceptsNone accepts_none(*comm);
   if ((common.matching & kNoOperations) == 0) {
     await_replies(*comm);
     common_bits(*comm, {}, false);  // all have stopped accepting, and all replies have been received
-    queue_all(nullptr);             // a process that waits in one of these exchanges cannot make the reduction
+    queue_all(*comm);
   }
   for (std::size_t i = 0; i < StreamComm::kReductions; ++i) {
-    if ((common.living >> i & 1) == 0) end_reduction(*comm, comm->reductions[i]);
+    if ((common.living >> i & 1) == 0) comm->reductions[i] = {};
   }
-  if (!call.has_kernel || real_pmpi().MPI_Allreduce_init == nullptr) return run_now(*comm, call);
+  if ((common.living & kHasKernel) == 0) return run_now(*comm, call);
 
   const std::uint64_t slots = common.matching & common.living & ~kNoOperations;
   StreamReductionSlot* slot = slots != 0 ? &comm->reductions[std::countr_zero(slots)] : nullptr;
   int code = slot == nullptr ? make_reduction(*comm, call, std::move(wanted), slot) : MPI_SUCCESS;
+  const std::unique_ptr<StreamTurn> turn = await_turn(comm->stream);
   if (code == MPI_SUCCESS) code = start_enqueue(real_pmpi(), 1, slot->request->slot(), comm->stream);
-  const int its_code = queue_all(comm.get());
-  if (slot->request && is_captured(comm->stream)) slot->request->is_in_graph = true;
+  const int its_code = queue_with(*comm);
+  if (slot->request && is_captured(comm->stream)) {
+    const std::lock_guard lock(stream_comms_mutex());
+    keep_for_graph(*comm, slot->request);
+  }
   return code != MPI_SUCCESS ? code : its_code;
 }
 

@@ -17,6 +17,7 @@ using State = Operation::State;
 struct All {
   std::vector<StreamCommPtr> comms{};
   std::map<Handle, OperationPtr> by_request{};
+  std::vector<OperationPtr> unsent{};  // the library may still read their announcements and replies
 };
 
 // With the lock.
@@ -25,32 +26,39 @@ All& all() {
   return the_all;
 }
 
-// Operations that the program has not waited for.
-void drop_control(Operation& one) {
-  if (is_null(one.control)) return;
+// The program frees the communicator. It may still wait for the request of the operation.
+void drop(const OperationPtr& one) {
   const Real& mpi = real_pmpi();
-  if (one.state != State::announced) {
-    mpi.MPI_Wait(&one.control, MPI_STATUS_IGNORE);
-    return;
+  int flag = 0;
+  if (!is_null(one->control)) mpi.MPI_Test(&one->control, &flag, MPI_STATUS_IGNORE);
+  if (!is_null(one->control)) {
+    if (!one->is_send && one->state == State::announced) {
+      mpi.MPI_Cancel(&one->control);
+      mpi.MPI_Wait(&one->control, MPI_STATUS_IGNORE);
+    } else {
+      mpi.MPI_Request_free(&one->control);
+      all().unsent.push_back(one);
+    }
   }
-  if (!one.is_send) mpi.MPI_Cancel(&one.control);
-  mpi.MPI_Request_free(&one.control);
+  if (one->state < State::queueing) {
+    one->state = State::queued;
+    one->code = error_code(Error(ErrorKind::stream,
+                                 "the communicator of an enqueued message was freed before the call "
+                                 "that waits for the message"));
+  }
+  one->request.reset();
 }
 
 void end(StreamComm& comm) {
   const std::lock_guard lock(stream_comms_mutex());
   std::erase_if(all().comms, [&](const StreamCommPtr& one) { return one.get() == &comm; });
-  for (auto one = all().by_request.begin(); one != all().by_request.end();) {
-    if (one->second->of.get() != &comm) {
-      ++one;
-      continue;
-    }
-    Handle request = one->first;
-    real_pmpi().MPI_Request_free(&request);
-    one = all().by_request.erase(one);
-  }
-  for (const OperationPtr& one : comm.operations) drop_control(*one);
+  for (const OperationPtr& one : comm.operations) drop(one);
   comm.operations.clear();
+  for (const auto& [request, one] : all().by_request) {
+    if (one->of.get() != &comm) continue;
+    one->request.reset();
+    one->of.reset();
+  }
   comm.pairs.clear();
   comm.sets.clear();
   comm.reductions = {};
@@ -79,8 +87,8 @@ int announce(Operation& one, Handle comm) {
   const Real& mpi = real_pmpi();
   constexpr int kBytes = sizeof(Announcement);
   if (!one.is_send) return mpi.MPI_Irecv(&one.announcement, kBytes, type_byte(), one.peer, one.tag, comm, &one.control);
-  one.n_freed = one.of->sets.n_freed();
-  const bool forgets = one.n_freed != one.of->pairs.n_freed(one.peer, true);
+  one.n_forgotten = one.of->sets.n_forgotten();
+  const bool forgets = one.n_forgotten != one.of->pairs.n_forgotten(one.peer, true);
   one.announcement = {one.id, one.bytes, one.set->number, forgets ? 1u : 0u};
   return mpi.MPI_Isend(&one.announcement, kBytes, type_byte(), one.peer, one.tag, comm, &one.control);
 }
@@ -125,7 +133,11 @@ int begin_operation(const StreamCommPtr& comm, const Envelope& envelope, Operati
   one->peer = envelope.peer;
   one->tag = envelope.tag;
   one->id = comm->n_ids++;
-  one->set = comm->sets.take(envelope.buffer);
+  bool is_new = false;
+  one->set = comm->sets.take(envelope.buffer, is_new);
+  if (is_new) {  // its memory may be that of a freed buffer
+    for (const StreamCommPtr& other : all_stream_comms()) other->sets.forget_freed();
+  }
   one->bytes = one->set->bytes;
   if (const int code = announce(*one, comm->announcements); code != MPI_SUCCESS) {
     one->set->is_busy = false;

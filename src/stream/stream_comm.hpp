@@ -21,20 +21,24 @@
 //   argument set, pair   argument_sets.hpp, request_pairs.hpp
 //
 // Invariants
-//   A send is agreed when the reply has come, a receive when it is accepted. A receive is accepted only in a call that
-//   waits. This call queues the exchanges of all operations that are agreed, also those that it does not name, and those
-//   of other stream communicators: a peer may wait for any of them.
-//   A request that is new is not queued before its channel is found, or found not to exist. Then both ends know of the
-//   message. Channels are found in calls that wait, at both ends.
-//   Before a call queues anything, each sender has received the reply, and all channels are found, or kGrace has passed
-//   since a message was agreed. In this order, the call tests whether replies were received, looks for replies, and
-//   accepts. What it has just accepted, and anything in a look that has found a channel, is queued in the next look.
-//   Hence, kernels do not wait for each other in a cycle. Let kernel A of one process wait for a message that its peer
-//   queues behind kernel B. Then the peer knew of the message after its last look before B, but this process knew of it,
-//   or had sent its reply for kGrace, at its last look before A. So the look before B was earlier than that before A.
-//   (A reply arrives in less than kGrace at a process that looks. The process may look rarely.)
-//   A call that waits long for other processes queues what is agreed meanwhile.
-//   Before a reduction, the processes of the communicator stop accepting, and all know what the others have accepted.
+//   1. A send is agreed when the process has received the reply, a receive when the process has accepted the message.
+//   2. A call that waits repeats a look (advance_operations). A look first polls the channels of new requests and tests
+//      which replies were received, then receives replies, and then accepts messages.
+//   3. After a look, the call may queue all operations that are agreed, on all streams: a peer may wait for any of them.
+//      It does not queue a new request whose channel is still searched for.
+//   4. It queues nothing in a look that has found a channel, or that has accepted a message whose reply is not received.
+//      It then looks again. It also looks again while a channel is searched for, but at most for kGrace.
+//   5. Before a reduction, the processes of the communicator stop accepting. Each waits until its replies are received.
+//      Then all know which messages are agreed, and queue them before the reduction.
+//   6. A stream on which another thread queues is left out. The call looks again.
+//
+//   Because of 3 and 4, kernels of two processes do not wait for each other in a cycle. Proof: in the stream of rank 0,
+//   message X is before Y; in that of rank 1, Y is before X. Let rank 0 queue X after its look L0, and rank 1 queue Y
+//   after its look L1. Y was not agreed on rank 0 in L0, or its channel was not found there; otherwise, rank 0 would have
+//   queued Y with X. But rank 1 knew in a look before L1 that rank 0 knows Y: by the reply, or by the channel. Hence L0
+//   was before L1. In the same way, L1 was before L0.
+//   The proof needs that a process that looks receives a reply within kGrace. If a process is stopped (by a debugger or
+//   SIGSTOP) between the arrival of a reply and its look, the streams can deadlock.
 #pragma once
 
 #include <array>
@@ -60,10 +64,12 @@ struct Announcement {
   std::uint32_t set;
   std::uint32_t forgets;  // 1: both processes forget their pairs in this direction
 };
+// too_long: nothing moves. failed: nothing moves, but both processes have looked up the pair.
+enum class Answer : std::uint16_t { too_long, accepted, failed };
 struct Reply {
   std::uint64_t id;
   std::uint32_t set;
-  std::uint16_t accepts;  // 0: the message is too long, and nothing moves
+  Answer answer;
   std::uint16_t forgets;  // as above
 };
 
@@ -77,7 +83,7 @@ struct Operation {
   int peer = MPI_PROC_NULL, tag = MPI_ANY_TAG;  // of a receive, once it is agreed: those of the message
   std::int64_t bytes = 0;                       // of the message
   std::uint64_t id = 0;
-  std::uint32_t n_freed = 0;  // of a send: ArgumentSets::n_freed at its announcement
+  std::uint32_t n_forgotten = 0;  // of a send: ArgumentSets::n_forgotten at its announcement
   ArgumentSetPtr set{};
   State state = State::announced;
   OwnRequestPtr request{};  // null: nothing moves
@@ -102,7 +108,7 @@ struct StreamReductionSlot {
   device::Location input_at{}, output_at{};
 };
 
-// The lock guards all data. Only the thread of a call that uses the communicator frees it.
+// The lock guards the data, except for the reductions: collective calls on a communicator do not overlap.
 struct StreamComm {
   static constexpr std::size_t kReductions = 32;
 
@@ -117,12 +123,23 @@ struct StreamComm {
   std::array<StreamReductionSlot, kReductions> reductions{};
   std::uint64_t n_reductions = 0;
   std::vector<OwnRequestPtr> in_graphs{};
-  std::thread::id thread{};  // that has used it last
+  std::thread::id thread{};      // that has used it last
+  bool is_in_reduction = false;  // it accepts no messages
 };
 using StreamCommPtr = std::shared_ptr<StreamComm>;
 
 RecursiveMutex<Lock::stream_comms>& stream_comms_mutex();
 const std::vector<StreamCommPtr>& all_stream_comms();  // with the lock
+// With the lock: whether `holds` is true of all operations that are not queued yet, or whose reply is not received.
+template <class Predicate>
+bool all_operations(const Predicate& holds) {
+  for (const StreamCommPtr& comm : all_stream_comms()) {
+    for (const OperationPtr& one : comm->operations) {
+      if (!holds(*one)) return false;
+    }
+  }
+  return true;
+}
 
 // `made` is the new communicator of the program. Throws Error.
 void add_stream_comm(Handle made, int mpix_stream, device::StreamHandle stream, Handle announcements, Handle replies);
@@ -150,10 +167,13 @@ bool is_of_this_thread(const StreamComm& comm);
 bool advance_operations(bool accepts);
 inline constexpr std::chrono::milliseconds kGrace{20};
 
-// Advances all operations. If then `is_due()`, and the senders know of everything that was accepted, queues all that is
-// agreed, on all streams. `first`: its stream comes first, and may have other requests; `code` is that of this stream.
+// A look at all operations (advance_operations). If they may be queued, and `is_due()`, queues all that are agreed, on
+// all streams. `first`: its stream comes first. `code`: other requests are started on this stream, too; the first error
+// of the stream is stored there.
 // False: nothing is queued.
 bool queue_agreed(const StreamComm* first, bool accepts, FunctionRef<bool()> is_due, int* code = nullptr);
+// With the lock. The request lasts until the communicator is freed.
+void keep_for_graph(StreamComm& comm, const OwnRequestPtr& request);
 
 // A call that waits for other processes. After a while, it queues what is agreed: they may wait for it.
 class Waiting {
@@ -166,6 +186,8 @@ class Waiting {
   static constexpr std::chrono::milliseconds kWhile{1};
 };
 
+// The context of the stream; of a default stream: that of the program. Null: there is none.
+device::Context context_of(device::Device& device, device::StreamHandle stream);
 bool is_captured(device::StreamHandle stream);
 
 struct StreamAllreduce {

@@ -1,6 +1,7 @@
 // The announcements and the replies of enqueued messages (stream_comm.hpp).
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "base/options.hpp"
 #include "stream/on_stream.hpp"
 #include "stream/stream_comm.hpp"
@@ -22,6 +23,12 @@ bool is_complete(Operation& one, MPI_Status* status) {
   return flag != 0 || code != MPI_SUCCESS;
 }
 
+// Nothing moves.
+void drop_request(Operation& one) {
+  one.request.reset();
+  one.has_way = true;
+}
+
 int make_request(const Operation& one, int tag, void* request) {
   const Buffer& buffer = one.set->buffer;
   const Handle comm = one.of->replies;
@@ -41,7 +48,7 @@ int make_request(const Operation& one, int tag, void* request) {
       [&](const Given& out, const Given& in, void* made) { return call(one.is_send ? out : in, made); });
 }
 
-// Both processes know both argument sets now, and look for the request.
+// Of the pair. The channel of a new request is looked for in the next look.
 void find_request(Operation& one, const PairedSets& sets) {
   bool is_new = false;
   one.request = one.of->pairs.get(
@@ -51,9 +58,18 @@ void find_request(Operation& one, const PairedSets& sets) {
         return make_request(one, tag, request);
       },
       one.code);
-  one.accepted_at = Clock::now();
   if (one.request) one.has_way = look_for_channel(one.request->handle(), false) && !is_new;
-  else if (one.code == MPI_SUCCESS) one.code = MPI_ERR_OTHER;  // it could not be made earlier
+  else if (one.code == MPI_SUCCESS) one.code = MPI_ERR_OTHER;  // its making has failed for an earlier message
+}
+
+void agree(Operation& one, const PairedSets& sets) {
+  one.accepted_at = Clock::now();
+  try {
+    find_request(one, sets);
+  } catch (...) {
+    one.code = error_code(caught_error());
+  }
+  if (one.code != MPI_SUCCESS) drop_request(one);
 }
 
 void accept(Operation& one, const MPI_Status& announced) {
@@ -62,13 +78,14 @@ void accept(Operation& one, const MPI_Status& announced) {
   one.tag = announced.MPI_TAG;
   one.bytes = its.bytes;
   const bool fits = its.bytes <= one.set->bytes;
-  const std::uint32_t n_freed = one.of->sets.n_freed();
-  const bool forgets = n_freed != one.of->pairs.n_freed(one.peer, false);
+  const std::uint32_t n_forgotten = one.of->sets.n_forgotten();
+  const bool forgets = n_forgotten != one.of->pairs.n_forgotten(one.peer, false);
   if (forgets || its.forgets != 0) one.of->pairs.forget(one.peer, false);
-  one.of->pairs.n_freed(one.peer, false) = n_freed;
-  if (fits) find_request(one, {.send = its.set, .receive = one.set->number});
+  one.of->pairs.n_forgotten(one.peer, false) = n_forgotten;
+  if (fits) agree(one, {.send = its.set, .receive = one.set->number});
   else one.code = MPI_ERR_TRUNCATE;
-  one.reply = {its.id, one.set->number, fits, forgets};
+  const Answer answer = !fits ? Answer::too_long : one.code == MPI_SUCCESS ? Answer::accepted : Answer::failed;
+  one.reply = {its.id, one.set->number, answer, forgets};
   one.state = State::agreed;
   one.is_reply_received = false;
   const int code = real_pmpi().MPI_Issend(&one.reply, sizeof(Reply), type_byte(), one.peer, kReplyTag, one.of->replies,
@@ -91,10 +108,14 @@ bool look_for_channels(StreamComm& comm, Clock::time_point now) {
   return has_found;
 }
 
-// Also forgets operations that have ended.
+// Also forgets operations that have ended. If an announcement cannot be sent, its send ends.
 void test_replies(StreamComm& comm) {
   std::erase_if(comm.operations, [](const OperationPtr& one) {
-    const bool is_done = one->state > State::announced && is_complete(*one, MPI_STATUS_IGNORE);
+    if (one->state == State::announced) {
+      if (one->is_send && is_complete(*one, MPI_STATUS_IGNORE) && one->code != MPI_SUCCESS) one->state = State::agreed;
+      return false;
+    }
+    const bool is_done = is_complete(*one, MPI_STATUS_IGNORE);
     if (is_done) one->is_reply_received = true;
     return is_done && one->state == State::queued;
   });
@@ -103,10 +124,15 @@ void test_replies(StreamComm& comm) {
 void receive_replies(StreamComm& comm) {
   const Real& mpi = real_pmpi();
   const auto waits = [](const OperationPtr& one) { return one->is_send && one->state == State::announced; };
-  while (std::any_of(comm.operations.begin(), comm.operations.end(), waits)) {
+  constexpr int kProbes = 2;  // Open MPI looks for messages that have arrived, and then receives more
+  for (int n_missed = 0; n_missed < kProbes && std::any_of(comm.operations.begin(), comm.operations.end(), waits);) {
     int flag = 0;
     MPI_Status status{};
-    if (mpi.MPI_Iprobe(MPI_ANY_SOURCE, kReplyTag, comm.replies, &flag, &status) != MPI_SUCCESS || flag == 0) return;
+    if (mpi.MPI_Iprobe(MPI_ANY_SOURCE, kReplyTag, comm.replies, &flag, &status) != MPI_SUCCESS) return;
+    if (flag == 0) {
+      ++n_missed;
+      continue;
+    }
     Reply reply{};
     const int peer = status.MPI_SOURCE;
     if (mpi.MPI_Recv(&reply, sizeof reply, type_byte(), peer, kReplyTag, comm.replies, &status) != MPI_SUCCESS) return;
@@ -116,8 +142,12 @@ void receive_replies(StreamComm& comm) {
     if (found == comm.operations.end()) continue;
     Operation& one = **found;
     if (reply.forgets != 0 || one.announcement.forgets != 0) one.of->pairs.forget(peer, true);
-    one.of->pairs.n_freed(peer, true) = one.n_freed;
-    if (reply.accepts != 0) find_request(one, {.send = one.set->number, .receive = reply.set});
+    one.of->pairs.n_forgotten(peer, true) = one.n_forgotten;
+    if (reply.answer != Answer::too_long) agree(one, {.send = one.set->number, .receive = reply.set});
+    if (reply.answer == Answer::failed) {
+      drop_request(one);
+      one.code = error_code(Error(ErrorKind::stream, "the receiver of an enqueued message has an error"));
+    }
     one.state = State::agreed;
   }
 }
@@ -150,13 +180,11 @@ bool advance_operations(bool accepts) {
     if (is_of_this_thread(*comm)) receive_replies(*comm);
   }
   for (const StreamCommPtr& comm : comms) {
-    if (accepts && is_of_this_thread(*comm)) accept_announced(*comm);
+    if (accepts && !comm->is_in_reduction && is_of_this_thread(*comm)) accept_announced(*comm);
   }
-  return !has_found && std::all_of(comms.begin(), comms.end(), [&](const StreamCommPtr& comm) {
-    return std::all_of(comm->operations.begin(), comm->operations.end(), [&](const OperationPtr& one) {
-      const bool is_settled = one->has_way && one->is_reply_received;
-      return one->state != State::agreed || is_settled || begun - one->accepted_at >= kGrace;
-    });
+  return !has_found && all_operations([&](const Operation& one) {
+    const bool is_settled = one.has_way && one.is_reply_received;
+    return one.state != State::agreed || is_settled || begun - one.accepted_at >= kGrace;
   });
 }
 

@@ -1,6 +1,8 @@
 // Calls that wait for enqueued operations: they queue the exchanges (stream_comm.hpp).
 #include <algorithm>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "base/error.hpp"
 #include "request/progress.hpp"
@@ -12,30 +14,33 @@ namespace {
 
 using State = Operation::State;
 
-// The operations that are agreed, of one stream.
-struct Taken {
+// The operations that are agreed, of one stream. `turn` is null: another thread queues on it.
+struct OfStream {
   device::StreamHandle stream;
+  std::unique_ptr<StreamTurn> turn;
   std::vector<OperationPtr> operations{};
 };
 
-std::vector<OperationPtr>& of_stream(std::vector<Taken>& all, device::StreamHandle stream) {
-  for (Taken& one : all) {
-    if (one.stream == stream) return one.operations;
+OfStream& of_stream(std::vector<OfStream>& all, device::StreamHandle stream) {
+  for (OfStream& one : all) {
+    if (one.stream == stream) return one;
   }
-  return all.emplace_back(stream).operations;
+  return all.emplace_back(stream, StreamTurn::find(stream));
 }
 
 // With the lock. `first`: its stream comes first. The others have the order in which their communicators were made,
 // which is the same on all processes.
-std::vector<Taken> take_agreed(const StreamComm* first) {
-  std::vector<Taken> taken;
+std::vector<OfStream> take_agreed(const StreamComm* first) {
+  std::vector<OfStream> taken;
   if (first != nullptr) of_stream(taken, first->stream);
   for (const StreamCommPtr& comm : all_stream_comms()) {
     if (!is_of_this_thread(*comm)) continue;
     for (const OperationPtr& one : comm->operations) {
       if (one->state != State::agreed || !one->has_way) continue;
+      OfStream& of = of_stream(taken, comm->stream);
+      if (of.turn == nullptr) continue;
       one->state = State::queueing;
-      of_stream(taken, comm->stream).push_back(one);
+      of.operations.push_back(one);
     }
   }
   return taken;
@@ -49,7 +54,7 @@ int start(OwnRequest& request, device::StreamHandle stream) {
   }
 }
 
-int queue_started(const Taken& taken) {
+int queue_started(const OfStream& taken) {
   std::vector<char> handles;
   for (const OperationPtr& one : taken.operations) {
     if (!one->request || one->code != MPI_SUCCESS) continue;
@@ -68,7 +73,7 @@ int queue_started(const Taken& taken) {
   for (const OperationPtr& one : taken.operations) {
     one->state = State::queued;
     one->set->is_busy = false;
-    if (one->request && is_in_graph) one->request->is_in_graph = true;
+    if (one->request && one->of && is_in_graph) keep_for_graph(*one->of, one->request);
     if (one->request && one->code == MPI_SUCCESS) one->code = code;
   }
   return code;
@@ -87,11 +92,15 @@ bool are_queued(std::span<const OperationPtr> named) {
 
 }  // namespace
 
+device::Context context_of(device::Device& device, device::StreamHandle stream) {
+  const device::Context its = device.program_stream(stream).context;
+  return its != nullptr ? its : device.program_context();
+}
+
 bool is_captured(device::StreamHandle stream) {
   device::Device* const device = device::current();
   if (device == nullptr) return false;
-  const device::Context of_stream = device->program_stream(stream).context;
-  const device::Context context = of_stream != nullptr ? of_stream : device->program_context();
+  const device::Context context = context_of(*device, stream);
   return context != nullptr && device::Scope(*device, context, {stream, context}).is_capturing();
 }
 
@@ -104,27 +113,41 @@ void Waiting::look(bool accepts, FunctionRef<bool()> is_due, const StreamComm* f
 }
 
 bool queue_agreed(const StreamComm* first, bool accepts, FunctionRef<bool()> is_due, int* code) {
-  std::vector<Taken> taken;
+  std::vector<OfStream> taken;
   {
     const std::lock_guard lock(stream_comms_mutex());
     if (!advance_operations(accepts) || !is_due()) return false;
     taken = take_agreed(first);
   }
   // All are started first: a peer may wait for any of them.
-  for (const Taken& of : taken) {
+  for (const OfStream& of : taken) {
     for (const OperationPtr& one : of.operations) {
       if (one->request && one->code == MPI_SUCCESS) one->code = start(*one->request, of.stream);
     }
   }
-  for (const Taken& of : taken) {
-    if (of.operations.empty() && code == nullptr) continue;
+  for (OfStream& of : taken) {
+    const bool has_others = code != nullptr && of.stream == first->stream;
+    if (of.operations.empty() && !has_others) continue;
     const int its_code = queue_started(of);
-    if (code != nullptr && of.stream == first->stream) *code = its_code;
+    if (has_others) *code = its_code;
+    of.turn.reset();
   }
   return true;
 }
 
+void keep_for_graph(StreamComm& comm, const OwnRequestPtr& request) {
+  if (!std::exchange(request->is_in_graph, true)) comm.in_graphs.push_back(request);
+}
+
 int complete_operations(std::span<const OperationPtr> named) {
+  {
+    const std::lock_guard lock(stream_comms_mutex());
+    for (const OperationPtr& one : named) {
+      if (one->state < State::queueing && !is_of_this_thread(*one->of))
+        throw Error(ErrorKind::stream,
+                    "a thread waits for a message in the per-thread default stream of another thread");
+    }
+  }
   Waiting waiting;
   while (!are_queued(named)) waiting.look(true, [&] { return are_agreed(named); }, named.front()->of.get());
   for (const OperationPtr& one : named) {
