@@ -1,4 +1,4 @@
-// MPICH's stream extensions (include/tempi_mpix.h). Streams of CUDA are TEMPI's, with any MPI library. Other streams, and
+// MPICH's stream extensions (include/tempi_mpix.h). Streams of CUDA are TEMPI's, with any MPI library. Other streams and
 // their communicators, go to the library if it has these functions.
 //
 // libtempi.so exports the names only if the library has them. Programs look up names by dlsym to find out what a library

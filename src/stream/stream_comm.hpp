@@ -26,17 +26,19 @@
 //      which replies were received, then receives replies, and then accepts messages.
 //   3. After a look, the call may queue all operations that are agreed, on all streams: a peer may wait for any of them.
 //      It does not queue a new request whose channel is still searched for.
-//   4. It queues nothing in a look that has found a channel, or that has accepted a message whose reply is not received.
-//      It then looks again. It also looks again while a channel is searched for, but at most for kGrace.
+//   4. It queues nothing after a look in which a message was agreed or a channel was found, and looks again. It also
+//      looks again while a reply is not received or a channel is searched for, but at most for kGrace.
 //   5. Before a reduction, the processes of the communicator stop accepting. Each waits until its replies are received.
 //      Then all know which messages are agreed, and queue them before the reduction.
 //   6. A stream on which another thread queues is left out. The call looks again.
 //
-//   Because of 3 and 4, kernels of two processes do not wait for each other in a cycle. Proof: in the stream of rank 0,
-//   message X is before Y; in that of rank 1, Y is before X. Let rank 0 queue X after its look L0, and rank 1 queue Y
-//   after its look L1. Y was not agreed on rank 0 in L0, or its channel was not found there; otherwise, rank 0 would have
-//   queued Y with X. But rank 1 knew in a look before L1 that rank 0 knows Y: by the reply, or by the channel. Hence L0
-//   was before L1. In the same way, L1 was before L0.
+//   Because of 3 and 4, kernels of two processes do not wait for each other in a cycle. Proof by contradiction: rank 0
+//   queues message X after its look L0, and Y later. Rank 1 queues Y after its look L1, and X later. Then in L0, Y was
+//   not agreed on rank 0, or its channel was not found: otherwise, rank 0 would have queued Y with X. But before L1
+//   tested the replies, Y was agreed on rank 0 and its channel could be found: rank 1 has received the reply before L1,
+//   or its reply was received, or it has found the channel before L1. So a step of L0 was before this step of L1, or
+//   before L1. In the same way, the step of L1 was before that of L0. Both are impossible, because all looks have their
+//   steps in the same order.
 //   The proof needs that a process that looks receives a reply within kGrace. If a process is stopped (by a debugger or
 //   SIGSTOP) between the arrival of a reply and its look, the streams can deadlock.
 #pragma once

@@ -121,21 +121,23 @@ void test_replies(StreamComm& comm) {
   });
 }
 
-void receive_replies(StreamComm& comm) {
+// True: there were some.
+bool receive_replies(StreamComm& comm) {
   const Real& mpi = real_pmpi();
+  bool has_found = false;
   const auto waits = [](const OperationPtr& one) { return one->is_send && one->state == State::announced; };
   constexpr int kProbes = 2;  // Open MPI looks for messages that have arrived, and then receives more
   for (int n_missed = 0; n_missed < kProbes && std::any_of(comm.operations.begin(), comm.operations.end(), waits);) {
     int flag = 0;
     MPI_Status status{};
-    if (mpi.MPI_Iprobe(MPI_ANY_SOURCE, kReplyTag, comm.replies, &flag, &status) != MPI_SUCCESS) return;
+    if (mpi.MPI_Iprobe(MPI_ANY_SOURCE, kReplyTag, comm.replies, &flag, &status) != MPI_SUCCESS) break;
     if (flag == 0) {
       ++n_missed;
       continue;
     }
     Reply reply{};
     const int peer = status.MPI_SOURCE;
-    if (mpi.MPI_Recv(&reply, sizeof reply, type_byte(), peer, kReplyTag, comm.replies, &status) != MPI_SUCCESS) return;
+    if (mpi.MPI_Recv(&reply, sizeof reply, type_byte(), peer, kReplyTag, comm.replies, &status) != MPI_SUCCESS) break;
     const auto found = std::find_if(comm.operations.begin(), comm.operations.end(), [&](const OperationPtr& one) {
       return waits(one) && one->peer == peer && one->id == reply.id;
     });
@@ -149,7 +151,9 @@ void receive_replies(StreamComm& comm) {
       one.code = error_code(Error(ErrorKind::stream, "the receiver of an enqueued message has an error"));
     }
     one.state = State::agreed;
+    has_found = true;
   }
+  return has_found;
 }
 
 void accept_announced(StreamComm& comm) {
@@ -177,7 +181,7 @@ bool advance_operations(bool accepts) {
     test_replies(*comm);
   }
   for (const StreamCommPtr& comm : comms) {
-    if (is_of_this_thread(*comm)) receive_replies(*comm);
+    if (is_of_this_thread(*comm)) has_found = receive_replies(*comm) || has_found;
   }
   for (const StreamCommPtr& comm : comms) {
     if (accepts && !comm->is_in_reduction && is_of_this_thread(*comm)) accept_announced(*comm);

@@ -1,5 +1,5 @@
-/* Random messages and reductions on one or two streams, the same program on all ranks: all draw the same numbers. Work in the
- * streams fills each buffer before a call, and uses it behind the call. Each byte is checked at the end. */
+/* Random messages and reductions on one or two streams, the same program on all ranks: all draw the same numbers. Work
+ * in the streams fills each buffer before a call, and uses it behind the call. Each byte is checked at the end. */
 #include "mpix_support.h"
 
 enum { kMostStreams = 2, kPool = 3, kRows = 12, kMostRow = 40, kBytes = 2 * kRows * kMostRow, kPending = 6 };

@@ -92,16 +92,57 @@ static void other_patterns(void) {
   for (int i = 0; rank == 1 && i < kMessages; ++i) check(used[i], i, kBytes, "wrong message");
 }
 
-/* More argument sets than are kept. */
+static void exchange_one(char* buffer, int value) {
+  fill(buffer, rank == 0 ? value : 0xEE, 64, stream);
+  if (rank == 0) ok(MPIX_Send_enqueue(buffer, 64, MPI_BYTE, 1, 5, comm));
+  else ok(MPIX_Recv_enqueue(buffer, 64, MPI_BYTE, 0, 5, comm, MPI_STATUS_IGNORE));
+  synchronize(stream);
+  if (rank == 1) check(buffer, value, 64, "wrong message");
+}
+
+/* First 40, in a cycle. Then more argument sets than are kept. Then buffers at the addresses of freed ones. */
 static void many_buffers(void) {
-  for (int i = 0; i < 100; ++i) {
+  enum { kBuffers = 270, kCycle = 40 };
+  char* buffers[kBuffers];
+  for (int i = 0; i < kBuffers; ++i) buffers[i] = device_memory(64);
+  for (int i = 0; i < 2 * kCycle; ++i) exchange_one(buffers[i % kCycle], i);
+  for (int i = 0; i < kBuffers; ++i) exchange_one(buffers[i], i);
+  for (int i = 0; i < kBuffers; i += 9) {
+    api->fake_deallocate(buffers[i]);
+    buffers[i] = device_memory(64); /* has its address */
+    exchange_one(buffers[i], i);
+  }
+}
+
+static void freed_while_other_comm_has_it(void) {
+  MPI_Comm other = make_comm(stream), first = comm;
+  char* buffer = device_memory(64);
+  for (int i = 0; i < 6; ++i) {
+    comm = i % 2 ? other : first;
+    exchange_one(buffer, i);
+    api->fake_deallocate(buffer);
+    buffer = device_memory(64);
+  }
+  comm = first;
+  ok(MPI_Comm_free(&other));
+}
+
+/* The datatype has the address. */
+static void from_bottom(void) {
+  for (int i = 0; i < 4; ++i) {
     char* const buffer = device_memory(64);
+    MPI_Aint address;
+    MPI_Datatype type;
+    ok(MPI_Get_address(buffer, &address));
+    ok(MPI_Type_create_hindexed_block(1, 64, &address, MPI_BYTE, &type));
+    ok(MPI_Type_commit(&type));
     fill(buffer, rank == 0 ? i : 0xEE, 64, stream);
-    if (rank == 0) ok(MPIX_Send_enqueue(buffer, 64, MPI_BYTE, 1, 5, comm));
-    else ok(MPIX_Recv_enqueue(buffer, 64, MPI_BYTE, 0, 5, comm, MPI_STATUS_IGNORE));
+    if (rank == 0) ok(MPIX_Send_enqueue(MPI_BOTTOM, 1, type, 1, 5, comm));
+    else ok(MPIX_Recv_enqueue(MPI_BOTTOM, 1, type, 0, 5, comm, MPI_STATUS_IGNORE));
     synchronize(stream);
     if (rank == 1) check(buffer, i, 64, "wrong message");
-    if (i % 2 == 0) api->fake_deallocate(buffer); /* the next one has its address */
+    ok(MPI_Type_free(&type));
+    api->fake_deallocate(buffer); /* the next one has its address */
   }
 }
 
@@ -239,6 +280,8 @@ int main(int argc, char** argv) {
                 {"both ways", both_ways},
                 {"other patterns", other_patterns},
                 {"many buffers", many_buffers},
+                {"freed while another communicator has it", freed_while_other_comm_has_it},
+                {"from MPI_BOTTOM", from_bottom},
                 {"same arguments twice", same_arguments_twice},
                 {"wildcards", wildcards},
                 {"freed types", freed_types},
