@@ -8,8 +8,8 @@
  *   fill<<<grid, block, 0, stream>>>(array);
  *   MPIX_Send_enqueue(array, 1, face, peer, tag, comm);     sends what the kernel writes: the CPU does not wait for it
  *
- * docs/streams.md explains the rules. If mpi.h is MPICH's and has these functions, this header only includes it. Else it
- * defines them. The functions are looked up in the running process: first TEMPI's, then the MPI library's. A program
+ * docs/streams.md explains the rules. If mpi.h is MPICH's and has these functions, this header only includes it. Else
+ * it defines them. The functions are looked up in the running process: first TEMPI's, then the MPI library's. A program
  * that uses them needs no library to link. If neither has a function, the call returns MPI_ERR_UNSUPPORTED_OPERATION,
  * and calls no error handler.
  */

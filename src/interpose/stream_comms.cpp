@@ -1,8 +1,9 @@
-// MPICH's stream extensions (include/tempi_mpix.h). Streams of CUDA are TEMPI's, with any MPI library. Other streams and
-// their communicators, go to the library if it has these functions.
+// MPICH's stream extensions (include/tempi_mpix.h). Streams of CUDA are TEMPI's, with any MPI library. Other streams,
+// and their communicators, go to the library if it has these functions.
 //
-// libtempi.so exports the names only if the library has them. Programs look up names by dlsym to find out what a library
-// can do, and TEMPI has only a part of these extensions. include/tempi_mpix.h finds the functions by tempi_mpix().
+// libtempi.so exports the names only if the library has them. Programs look up names by dlsym to find out what a
+// library can do, and TEMPI has only a part of these extensions. include/tempi_mpix.h finds the functions by
+// tempi_mpix().
 #include <cstdio>
 #include <cstring>
 

@@ -58,9 +58,10 @@ Bits common_bits(const StreamComm& comm, const Bits& own, bool accepts) {
   return common;
 }
 
-// With the lock.
-bool have_ways() {
-  return all_operations([](const Operation& one) { return one.has_way; });
+// With the lock. Not of other communicators: the peer may already be in the reduction, where it finds no channels.
+bool have_ways(const StreamComm& comm) {
+  return std::all_of(comm.operations.begin(), comm.operations.end(),
+                     [](const OperationPtr& one) { return one->has_way; });
 }
 
 // Returns when the senders have received the replies on this communicator. They look, too, because they make the same
@@ -79,7 +80,7 @@ void await_replies(const StreamComm& comm) {
 // Without accepting more. `of`: this thread has the turn on its stream, which has other requests.
 int queue_with(const StreamComm& of) {
   int code = MPI_SUCCESS;
-  while (!queue_agreed(&of, false, [] { return have_ways(); }, &code)) std::this_thread::yield();
+  while (!queue_agreed(&of, false, [&] { return have_ways(of); }, &code)) std::this_thread::yield();
   return code;
 }
 
@@ -93,7 +94,7 @@ bool are_queued(const StreamComm& comm) {
 // All messages that are agreed. A process that waits in one of these exchanges cannot make the reduction.
 void queue_all(const StreamComm& comm) {
   for (bool is_done = false; !is_done;) {
-    const bool is_any_queued = queue_agreed(nullptr, false, [] { return have_ways(); });
+    const bool is_any_queued = queue_agreed(nullptr, false, [&] { return have_ways(comm); });
     std::this_thread::yield();
     const std::lock_guard lock(stream_comms_mutex());
     is_done = is_any_queued && are_queued(comm);

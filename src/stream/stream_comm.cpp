@@ -47,6 +47,7 @@ void drop(const OperationPtr& one) {
                                  "that waits for the message"));
   }
   one->request.reset();
+  one->of.reset();
 }
 
 void end(StreamComm& comm) {

@@ -22,23 +22,24 @@
 //
 // Invariants
 //   1. A send is agreed when the process has received the reply, a receive when the process has accepted the message.
-//   2. A call that waits repeats a look (advance_operations). A look first polls the channels of new requests and tests
-//      which replies were received, then receives replies, and then accepts messages.
-//   3. After a look, the call may queue all operations that are agreed, on all streams: a peer may wait for any of them.
-//      It does not queue a new request whose channel is still searched for.
+//   2. A call that waits repeats a look (advance_operations). A look tests which replies were received, then polls the
+//      channels of new requests, then receives replies, and then accepts messages.
+//   3. After a look, the call may queue operations. It queues all that are agreed, on all streams, because a peer may
+//      wait for any of them. It leaves out a new request while its channel is searched for.
 //   4. It queues nothing after a look in which a message was agreed or a channel was found, and looks again. It also
 //      looks again while a reply is not received or a channel is searched for, but at most for kGrace.
 //   5. Before a reduction, the processes of the communicator stop accepting. Each waits until its replies are received.
 //      Then all know which messages are agreed, and queue them before the reduction.
 //   6. A stream on which another thread queues is left out. The call looks again.
 //
-//   Because of 3 and 4, kernels of two processes do not wait for each other in a cycle. Proof by contradiction: rank 0
-//   queues message X after its look L0, and Y later. Rank 1 queues Y after its look L1, and X later. Then in L0, Y was
-//   not agreed on rank 0, or its channel was not found: otherwise, rank 0 would have queued Y with X. But before L1
-//   tested the replies, Y was agreed on rank 0 and its channel could be found: rank 1 has received the reply before L1,
-//   or its reply was received, or it has found the channel before L1. So a step of L0 was before this step of L1, or
-//   before L1. In the same way, the step of L1 was before that of L0. Both are impossible, because all looks have their
-//   steps in the same order.
+//   Because of 2, 3 and 4, kernels of two processes do not wait for each other in a cycle. Proof by contradiction: in a
+//   stream, rank 0 queues message X after look L0, and message Y later. In a stream, rank 1 queues Y after look L1, and
+//   X later.
+//     a. In L0, Y was not agreed on rank 0, or its channel was not found. Otherwise, rank 0 would have queued both.
+//     b. Rank 1 queued Y. Therefore, it found the channel before L1. If rank 1 is the sender, it received the reply
+//        before L1. If it is the receiver, rank 0 received the reply before the test of L1.
+//     c. Hence the test of L0, which precedes its other steps, was before the test of L1.
+//     d. In the same way, the test of L1 was before the test of L0.
 //   The proof needs that a process that looks receives a reply within kGrace. If a process is stopped (by a debugger or
 //   SIGSTOP) between the arrival of a reply and its look, the streams can deadlock.
 #pragma once

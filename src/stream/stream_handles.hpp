@@ -1,4 +1,4 @@
-// The MPIX_Stream handles of TEMPI, each for a stream of CUDA. In MPICH and in include/tempi_mpix.h, a handle is an int.
+// The MPIX_Stream handles of TEMPI, each for a stream of CUDA. In MPICH and include/tempi_mpix.h, a handle is an int.
 // The handles of TEMPI differ from those of MPICH.
 #pragma once
 

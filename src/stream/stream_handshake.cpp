@@ -176,10 +176,8 @@ bool advance_operations(bool accepts) {
   const Clock::time_point begun = Clock::now();
   const std::vector<StreamCommPtr>& comms = all_stream_comms();
   bool has_found = false;
-  for (const StreamCommPtr& comm : comms) {
-    has_found = look_for_channels(*comm, begun) || has_found;
-    test_replies(*comm);
-  }
+  for (const StreamCommPtr& comm : comms) test_replies(*comm);
+  for (const StreamCommPtr& comm : comms) has_found = look_for_channels(*comm, begun) || has_found;
   for (const StreamCommPtr& comm : comms) {
     if (is_of_this_thread(*comm)) has_found = receive_replies(*comm) || has_found;
   }
