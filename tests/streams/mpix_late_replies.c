@@ -1,4 +1,4 @@
-/* For LD_PRELOAD: MPI_Iprobe finds the replies of enqueued messages (tag 0, any source) rarely, as if they came late. */
+/* For LD_PRELOAD: MPI_Iprobe rarely finds the replies of enqueued messages (tag 0, any source): they seem late. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
