@@ -39,7 +39,7 @@ static inline int MPIX_Prequest_create(const void* request, MPIX_Prequest* ready
   return create ? create(request, &ready->words, &ready->n) : TEMPI_ERR_NOT_LOADED;
 }
 
-/* When no kernel uses `ready` any longer, before or after the request is freed. */
+/* After the last kernel that uses `ready`, before or after the request is freed. */
 static inline int MPIX_Prequest_free(MPIX_Prequest* ready) {
   int (*free_words)(volatile uint32_t*);
   *(void**)&free_words = dlsym((void*)0, "TEMPI_Prequest_free");

@@ -126,11 +126,17 @@ int init(const Partitions& given, device::Device& device, OverBuffer library) {
 // Packs the partitions, then tells the library.
 int make_ready_packed(const PartitionedPtr& sent, Runs runs, FunctionRef<int()> library) {
   if (!sent) device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
+  bool is_deferred = false;
   for (const PartitionRun& run : runs) {
     const int last = run.first + run.n - 1;
-    if (sent && run.n > 0 && sent->has(run.first) && sent->has(last)) sent->move(run.first, last);
+    const bool is_sound = run.n > 0 && (!sent || (sent->has(run.first) && sent->has(last)));
+    if (sent && is_sound) sent->move(run.first, last);
+    if (!sent || !sent->is_deferred()) continue;
+    const int code = is_sound ? sent->start_deferred(run.n) : raise(sent->comm(), MPI_ERR_ARG);
+    if (code != MPI_SUCCESS) return code;
+    is_deferred = true;
   }
-  return library();
+  return is_deferred ? MPI_SUCCESS : library();
 }
 
 int make_ready(Handle request, Runs runs, FunctionRef<int()> library) noexcept {

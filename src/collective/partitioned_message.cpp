@@ -28,10 +28,12 @@ std::uint64_t digest_of(const std::byte* bytes, std::int64_t n) {
   return digest;
 }
 
-// A round of the library, of a send whose partitions kernels make ready: a call that waits looks at their words.
-class TestedRound final : public message::Continuation {
+// A round of the library, of a send whose partitions kernels make ready: a call that waits looks at their words. The
+// request is started when all partitions are packed, because Open MPI 5.0 may complete it too early, if the library
+// makes progress while a partition is not ready.
+class DeferredRound final : public message::Continuation {
  public:
-  explicit TestedRound(std::shared_ptr<LibraryRound> round) : round_(std::move(round)) {}
+  explicit DeferredRound(std::shared_ptr<LibraryRound> round) : round_(std::move(round)) {}
 
   bool has_ended(Message& message, bool waits) noexcept override try {
     const auto test = [&] { return round_->has_ended(message.start_code); };
@@ -107,14 +109,23 @@ int Partitioned::start_round(Message& message) {
     message.state.become(MessageState::replaced);
     return MPI_SUCCESS;
   }
-  const int code = message.mpi.MPI_Start(&message.request);
-  if (code != MPI_SUCCESS) return code;
   if (is_ready_by_kernels_.load(std::memory_order_acquire)) {
-    message.continuation = std::make_shared<TestedRound>(shared_from_this());
+    n_packed_.store(0, std::memory_order_relaxed);
+    is_deferred_.store(true, std::memory_order_release);
+    message.continuation = std::make_shared<DeferredRound>(shared_from_this());
     message.state.become(MessageState::replaced);
-  } else {
-    message.state.become(MessageState::started);
+    return MPI_SUCCESS;
   }
+  const int code = message.mpi.MPI_Start(&message.request);
+  if (code == MPI_SUCCESS) message.state.become(MessageState::started);
+  return code;
+}
+
+int Partitioned::start_deferred(int n) {
+  if (n_packed_.fetch_add(n, std::memory_order_acq_rel) + n < n_) return MPI_SUCCESS;
+  int code = start_request();
+  if (code == MPI_SUCCESS) code = real_.MPI_Pready_range(0, n_ - 1, request_);
+  is_deferred_.store(false, std::memory_order_release);
   return code;
 }
 
@@ -126,6 +137,7 @@ void Partitioned::make_ready(int first, int last) {
 }
 
 bool Partitioned::has_ended(int& code) {
+  if (has_unready() || is_deferred()) return false;
   int flag = 0;
   code = real_.MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
   if (code != MPI_SUCCESS || !flag) return code != MPI_SUCCESS;

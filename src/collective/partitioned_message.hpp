@@ -65,6 +65,9 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   void note_ready(std::span<const message::PartitionRun> runs) noexcept {
     for (const message::PartitionRun& run : runs) n_unready_.fetch_sub(run.n, std::memory_order_acq_rel);
   }
+  // A round of the library whose request is started when all partitions are packed: `n` more are.
+  bool is_deferred() const { return is_deferred_.load(std::memory_order_acquire); }
+  int start_deferred(int n);
   device::Device& device() const { return device_; }
   device::Context gpu() const { return pack::locate(end_, n_ * count_, device_).first.context; }  // of the buffer
 
@@ -115,7 +118,8 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   std::vector<std::uint64_t> digests_;  // of the packed bytes, when a partition was unpacked early
   Handle request_ = 0;                  // of the library
   std::atomic<bool> is_ready_by_kernels_{false};
-  std::atomic<int> n_unready_{0};
+  std::atomic<int> n_unready_{0}, n_packed_{0};
+  std::atomic<bool> is_deferred_{false};
   std::unique_ptr<SentRounds> sent_rounds_{};
   std::unique_ptr<ReceivedRounds> received_rounds_{};
 };
