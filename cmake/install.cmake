@@ -1,7 +1,7 @@
 # Into the wheel: tempi/lib/libtempi.so for any MPI, tempi/lib/ABI/libtempi.so and libtempi_mpi.so for each, tempi/_native,
 # the profiles, and the documents that options and messages name. Otherwise, for mpicc's MPI: library, C header and CMake
 # package.
-set(headers include/tempi.h include/tempi_mpix.h include/tempi.f90)
+set(headers include/tempi.h include/tempi_device.h include/tempi_mpix.h include/tempi.f90)
 if(SKBUILD)
   foreach(shim IN LISTS TEMPI_SHIMS)
     get_target_property(abi ${shim} TEMPI_MPI_ABI)

@@ -11,6 +11,7 @@
 
 #include "base/mutex.hpp"
 #include "base/recycled.hpp"
+#include "collective/device_ready.hpp"
 #include "collective/partitioned_message.hpp"
 #include "device/device.hpp"
 #include "device/stream_order.hpp"
@@ -114,8 +115,9 @@ int init(const Partitions& given, device::Device& device, OverBuffer library) {
   if (!is_made(code, message->request)) return code;
   count_call(given.function, message::outcome_of(made->staged().strategy()),
              static_cast<std::uint64_t>(made->staged().bytes()));
-  if (may_be_put(given, type)) made->open_rounds(message->request);
-  else note_librarys(given);
+  const bool may_put = may_be_put(given, type);
+  made->note_made(message->request, may_put);
+  if (!may_put) note_librarys(given);
   all().add(message->request, made);
   ManagedRequests::get().manage(message);
   return code;
@@ -124,16 +126,23 @@ int init(const Partitions& given, device::Device& device, OverBuffer library) {
 // Packs the partitions, then tells the library.
 int make_ready_packed(const PartitionedPtr& sent, Runs runs, FunctionRef<int()> library) {
   if (!sent) device::finish_earlier(device::calls_are_ordered() ? device::current() : nullptr);
+  bool is_deferred = false;
   for (const PartitionRun& run : runs) {
     const int last = run.first + run.n - 1;
-    if (sent && run.n > 0 && sent->has(run.first) && sent->has(last)) sent->move(run.first, last);
+    const bool is_sound = run.n > 0 && (!sent || (sent->has(run.first) && sent->has(last)));
+    if (sent && is_sound) sent->move(run.first, last);
+    if (!sent || !sent->is_deferred()) continue;
+    const int code = is_sound ? sent->start_deferred(run.n) : raise(sent->comm(), MPI_ERR_ARG);
+    if (code != MPI_SUCCESS) return code;
+    is_deferred = true;
   }
-  return library();
+  return is_deferred ? MPI_SUCCESS : library();
 }
 
 int make_ready(Handle request, Runs runs, FunctionRef<int()> library) noexcept {
   PartitionedPtr sent = all().find(request);
   if (sent && !sent->is_sent()) sent = nullptr;
+  if (sent) sent->note_ready(runs);
   try {
     SentRounds* const rounds = sent ? sent->sent_rounds() : nullptr;
     const std::optional<int> code = rounds != nullptr ? rounds->make_ready(runs) : std::nullopt;
@@ -171,6 +180,13 @@ int make_ready(Handle request, int n, const int* partitions, FunctionRef<int()> 
   std::vector<PartitionRun> runs;
   for (int i = 0; partitions != nullptr && i < n; ++i) runs.push_back({partitions[i], 1});
   return make_ready(request, runs, library);
+}
+
+std::uint32_t* words_of_kernels(Handle request, int& n) {
+  const PartitionedPtr sent = all().find(request);
+  if (!sent || !sent->is_sent() || sent->has_unready()) return nullptr;
+  n = sent->n();
+  return DeviceReady::get().open(request, sent);
 }
 
 int has_arrived(Handle request, int partition, int* flag, FunctionRef<int()> library) noexcept {

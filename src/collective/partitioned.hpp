@@ -13,6 +13,7 @@
 // Invariants
 //   The packed bytes have one place during the life of the request. TEMPI tells the library that a partition is ready
 //   after it has packed the partition.
+//   A partition that a kernel makes ready (device_ready.hpp) takes the path of MPI_Pready.
 //   Any threads may call MPI_Pready and MPI_Parrived while another thread waits for the request.
 #pragma once
 
@@ -43,6 +44,10 @@ int init_partitioned(const Partitions& given, FunctionRef<int(const void* buffer
 // `library` calls the library's MPI_Pready, MPI_Pready_range or MPI_Pready_list.
 int make_ready(Handle request, int first, int last, FunctionRef<int()> library) noexcept;
 int make_ready(Handle request, int n, const int* partitions, FunctionRef<int()> library) noexcept;
+
+// A word for each of the `n` partitions, which kernels set (device_ready.hpp). Null: this is not an inactive send of
+// GPU memory. Throws Error.
+std::uint32_t* words_of_kernels(Handle request, int& n);
 
 // `library` calls the library's MPI_Parrived.
 int has_arrived(Handle request, int partition, int* flag, FunctionRef<int()> library) noexcept;

@@ -4,7 +4,10 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "collective/device_ready.hpp"
 #include "collective/partitioned_work.hpp"
+#include "collective/pending_work.hpp"
+#include "collective/wait_until.hpp"
 #include "device/stream_order.hpp"
 #include "mpi/errors.hpp"
 
@@ -24,6 +27,30 @@ std::uint64_t digest_of(const std::byte* bytes, std::int64_t n) {
   }
   return digest;
 }
+
+// A round of the library, of a send whose partitions kernels make ready: a call that waits looks at their words. The
+// request is started when all partitions are packed, because Open MPI 5.0 may complete it too early, if the library
+// makes progress while a partition is not ready.
+class DeferredRound final : public message::Continuation {
+ public:
+  explicit DeferredRound(std::shared_ptr<LibraryRound> round) : round_(std::move(round)) {}
+
+  bool has_ended(Message& message, bool waits) noexcept override try {
+    const auto test = [&] { return round_->has_ended(message.start_code); };
+    if (!(waits ? wait_until(Clock::time_point::max(), test) : test())) return false;
+    round_->note_end();
+    return true;
+  } catch (const Refused& refused) {
+    message.start_code = refused.code;
+    return true;
+  } catch (...) {
+    message.failure.emplace(caught_error());
+    return true;
+  }
+
+ private:
+  const std::shared_ptr<LibraryRound> round_;
+};
 
 }  // namespace
 
@@ -53,8 +80,9 @@ PartitionedRounds* Partitioned::rounds() const {
   return is_sent() ? static_cast<PartitionedRounds*>(sent_rounds_.get()) : received_rounds_.get();
 }
 
-void Partitioned::open_rounds(Handle request) {
+void Partitioned::note_made(Handle request, bool may_be_put) {
   request_ = request;
+  if (!may_be_put) return;
   message::Endpoint endpoint{direction_, prepared_, n_ * count_, end_, staged_.strategy()};
   endpoint.is_bare = endpoint.may_be_direct = true;
   endpoint.end.place = pack::locate(end_, endpoint.count, device_);
@@ -65,18 +93,40 @@ void Partitioned::open_rounds(Handle request) {
 
 int Partitioned::start(Message& message) noexcept try {
   set_all(Bytes::packed);
+  if (is_sent()) n_unready_.store(n_, std::memory_order_release);
+  const int code = start_round(message);
+  if (code != MPI_SUCCESS) note_end();
+  else if (is_ready_by_kernels_.load(std::memory_order_acquire)) begin_pending_work(DeviceReady::is_left());
+  return code;
+} catch (...) {
+  note_end();
+  return raise(comm_, caught_error());
+}
+
+int Partitioned::start_round(Message& message) {
   if (PartitionedRounds* const all = rounds(); all != nullptr && all->start()) {
     message.continuation = std::shared_ptr<message::Continuation>(LibraryRound::shared_from_this(), all);
     message.state.become(MessageState::replaced);
     return MPI_SUCCESS;
   }
+  if (is_ready_by_kernels_.load(std::memory_order_acquire)) {
+    n_packed_.store(0, std::memory_order_relaxed);
+    is_deferred_.store(true, std::memory_order_release);
+    message.continuation = std::make_shared<DeferredRound>(shared_from_this());
+    message.state.become(MessageState::replaced);
+    return MPI_SUCCESS;
+  }
   const int code = message.mpi.MPI_Start(&message.request);
   if (code == MPI_SUCCESS) message.state.become(MessageState::started);
-  else set_all(Bytes::unpacked);
   return code;
-} catch (...) {
-  set_all(Bytes::unpacked);
-  return raise(comm_, caught_error());
+}
+
+int Partitioned::start_deferred(int n) {
+  if (n_packed_.fetch_add(n, std::memory_order_acq_rel) + n < n_) return MPI_SUCCESS;
+  int code = start_request();
+  if (code == MPI_SUCCESS) code = real_.MPI_Pready_range(0, n_ - 1, request_);
+  is_deferred_.store(false, std::memory_order_release);
+  return code;
 }
 
 int Partitioned::start_request() { return real_.MPI_Start(&request_); }
@@ -87,6 +137,7 @@ void Partitioned::make_ready(int first, int last) {
 }
 
 bool Partitioned::has_ended(int& code) {
+  if (has_unready() || is_deferred()) return false;
   int flag = 0;
   code = real_.MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
   if (code != MPI_SUCCESS || !flag) return code != MPI_SUCCESS;

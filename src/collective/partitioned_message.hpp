@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "collective/partitioned.hpp"
@@ -23,9 +24,8 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   Partitioned(const Partitions& given, const Argument& whole, const KnownType& type, message::Message& message,
               device::Device& device);
   ~Partitioned() override;
-  // Call it after the library has made the request. Requests are numbered in the order of these
-  // calls.
-  void open_rounds(Handle request);
+  // The library has made the request. With `may_be_put`: requests are numbered in the order of these calls.
+  void note_made(Handle request, bool may_be_put);
 
   const StagedArgument& staged() const { return staged_; }
   Handle comm() const { return comm_; }
@@ -33,6 +33,7 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   // Null: the library carries the partitions.
   SentRounds* sent_rounds() const { return sent_rounds_.get(); }
   ReceivedRounds* received_rounds() const { return received_rounds_.get(); }
+  int n() const { return n_; }
   bool has(int partition) const { return partition >= 0 && partition < n_; }
 
   int start(message::Message& message) noexcept override;
@@ -56,11 +57,28 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
     for (auto& one : bytes_) one.wait(Bytes::being_unpacked, std::memory_order_acquire);
   }
 
+  // Of a send, whose partitions kernels may make ready from now on (device_ready.hpp).
+  void note_ready_by_kernels() noexcept { is_ready_by_kernels_.store(true, std::memory_order_release); }
+  // True: the request is active, and has partitions that are not ready.
+  bool has_unready() const { return n_unready_.load(std::memory_order_acquire) > 0; }
+  // Before they are made ready: the round may end, and the next one start, in the same moment.
+  void note_ready(std::span<const message::PartitionRun> runs) noexcept {
+    for (const message::PartitionRun& run : runs) n_unready_.fetch_sub(run.n, std::memory_order_acq_rel);
+  }
+  // A round of the library whose request is started when all partitions are packed: `n` more are.
+  bool is_deferred() const { return is_deferred_.load(std::memory_order_acquire); }
+  int start_deferred(int n);
+  device::Device& device() const { return device_; }
+  device::Context gpu() const { return pack::locate(end_, n_ * count_, device_).first.context; }  // of the buffer
+
   // The functions of LibraryRound.
   int start_request() override;
   void make_ready(int first, int last) override;
   bool has_ended(int& code) override;
-  void note_end() noexcept override { set_all(Bytes::unpacked); }
+  void note_end() noexcept override {
+    set_all(Bytes::unpacked);
+    n_unready_.store(0, std::memory_order_release);
+  }
 
  private:
   // The state of a received partition.
@@ -72,6 +90,7 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
     return at(partition).compare_exchange_strong(packed, Bytes::being_unpacked, std::memory_order_acquire);
   }
   PartitionedRounds* rounds() const;
+  int start_round(message::Message& message);
   std::vector<int> begin_rest();
   void unpack(const std::vector<int>& begun);
   // True: the packed bytes have changed since the partition was unpacked early, and this thread
@@ -98,6 +117,9 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   std::vector<std::atomic<Bytes>> bytes_;
   std::vector<std::uint64_t> digests_;  // of the packed bytes, when a partition was unpacked early
   Handle request_ = 0;                  // of the library
+  std::atomic<bool> is_ready_by_kernels_{false};
+  std::atomic<int> n_unready_{0}, n_packed_{0};
+  std::atomic<bool> is_deferred_{false};
   std::unique_ptr<SentRounds> sent_rounds_{};
   std::unique_ptr<ReceivedRounds> received_rounds_{};
 };

@@ -1,5 +1,6 @@
 #include "collective/pending_work.hpp"
 
+#include "collective/device_ready.hpp"
 #include "collective/partitioned_work.hpp"
 #include "collective/pending_files.hpp"
 #include "collective/pending_reductions.hpp"
@@ -12,21 +13,24 @@ namespace {
 
 void go_on() noexcept {
   PendingReductions::go_on();
+  DeviceReady::go_on();
   PartitionedWork::go_on();
   PendingFiles::go_on();
 }
 
 bool advance() noexcept {
-  const bool is_reduced = PendingReductions::advance(), is_put = PartitionedWork::advance();
-  return PendingFiles::advance() || is_reduced || is_put;
+  const bool is_reduced = PendingReductions::advance(), is_made_ready = DeviceReady::advance();
+  const bool is_put = PartitionedWork::advance();
+  return PendingFiles::advance() || is_reduced || is_made_ready || is_put;
 }
 
 bool is_left() noexcept {
-  return PendingReductions::is_left() || PartitionedWork::is_left() || PendingFiles::is_left();
+  return PendingReductions::is_left() || DeviceReady::is_left() || PartitionedWork::is_left() ||
+         PendingFiles::is_left();
 }
 
 std::uint64_t n_go_on() noexcept {
-  return PendingReductions::n_go_on() + PartitionedWork::n_go_on() + PendingFiles::n_go_on();
+  return PendingReductions::n_go_on() + DeviceReady::n_go_on() + PartitionedWork::n_go_on() + PendingFiles::n_go_on();
 }
 
 constexpr message::CollectiveWork kWork{go_on, advance, is_left, n_go_on};

@@ -65,7 +65,7 @@ def records_of_ranks(n_ranks, ways, environment, gpus=1):
     return [json.loads(line) for line in succeed(command, shim.clean_environment()).out.splitlines()]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("ways", "environment", "how"),
     [

@@ -5,6 +5,7 @@ A tool between the shim and the library (file_tool.c) shows the calls that the l
 
 from pathlib import Path
 
+import file_chunk_cases as cases
 import file_chunks_worker as worker
 import files_worker
 import pytest
@@ -64,14 +65,14 @@ def test_every_call_with_small_chunks(ranks, drawn, tmp_path, which):
 def test_reads_over_the_end_of_the_file(job, drawn, tmp_path, how):
     """The position of the file pointer after them is that after a read into host memory."""
     seed = drawn.getrandbits(30)
-    [expected] = job.call(worker.short_reads, str(tmp_path), "host", how, seed)
+    [expected] = job.call(cases.short_reads, str(tmp_path), "host", how, seed)
     for kind in GPU_KINDS:
-        assert job.call(worker.short_reads, str(tmp_path), kind, how, seed) == [expected]
+        assert job.call(cases.short_reads, str(tmp_path), kind, how, seed) == [expected]
 
 
 @pytest.mark.parametrize("kind", GPU_KINDS)
 def test_accesses_that_must_be_one_call_of_the_library(job, tmp_path, kind):
-    [found] = job.call(worker.whole_accesses, str(tmp_path), kind)
+    [found] = job.call(cases.whole_accesses, str(tmp_path), kind)
     assert [len(found[how]) for how in found] == [1] * (len(found) - 1) + [8]
     assert found["cut"] == [CHUNK] * 7 + [508 - 7 * CHUNK]
 
@@ -79,7 +80,7 @@ def test_accesses_that_must_be_one_call_of_the_library(job, tmp_path, kind):
 @pytest.mark.parametrize("how", IN_CHUNKS, ids=str)
 @pytest.mark.parametrize("kind", GPU_KINDS)
 def test_an_error_is_told_once_and_ends_the_access(job, tmp_path, kind, how):
-    [[told, is_right]] = job.call(worker.failures, str(tmp_path), kind, how)
+    [[told, is_right]] = job.call(cases.failures, str(tmp_path), kind, how)
     assert is_right
     assert [error for _, error in told] == [MPI.ERR_NO_SPACE] * 2  # the handler's, and the program's
     assert [whose for whose, _ in told].count("file") == 1
@@ -87,34 +88,34 @@ def test_an_error_is_told_once_and_ends_the_access(job, tmp_path, kind, how):
 
 @pytest.mark.parametrize("kind", GPU_KINDS)
 def test_a_file_that_may_only_be_read(job, tmp_path, kind):
-    [expected] = job.call(worker.refusals, str(tmp_path / "host"), "host")
-    assert job.call(worker.refusals, str(tmp_path / kind), kind) == [expected]
+    [expected] = job.call(cases.refusals, str(tmp_path / "host"), "host")
+    assert job.call(cases.refusals, str(tmp_path / kind), kind) == [expected]
 
 
 @pytest.mark.parametrize("kind", GPU_KINDS)
 def test_a_sequential_file(job, tmp_path, kind):
     """Its error handler is called as often as for a read into host memory."""
-    [expected] = job.call(worker.sequential_reads, str(tmp_path / "host"), "host")
-    assert job.call(worker.sequential_reads, str(tmp_path / kind), kind) == [expected]
+    [expected] = job.call(cases.sequential_reads, str(tmp_path / "host"), "host")
+    assert job.call(cases.sequential_reads, str(tmp_path / kind), kind) == [expected]
 
 
 @pytest.mark.parametrize("kind", GPU_KINDS)
 def test_the_datatype_is_freed_before_the_write_ends(job, tmp_path, kind):
-    assert job.call(worker.frees_the_datatype, str(tmp_path / kind), kind) == [True]
+    assert job.call(cases.frees_the_datatype, str(tmp_path / kind), kind) == [True]
 
 
-@pytest.mark.skipif(defects.loses_file_requests_of_threads(), reason="nonblocking accesses are not cut here")
+@pytest.mark.skipif(defects.loses_file_requests_of_threads(), reason="not cut with Open MPI: run it with MPICH")
 @pytest.mark.parametrize("kind", GPU_KINDS)
 def test_an_mpi_call_moves_a_few_chunks_of_a_pending_write(job, tmp_path, kind):
-    [steps] = job.call(worker.steps_of, str(tmp_path / kind), kind)
+    [steps] = job.call(cases.steps_of, str(tmp_path / kind), kind)
     assert sum(steps) == 30
     assert max(steps) <= 4
 
 
 @pytest.mark.parametrize("kind", GPU_KINDS)
 def test_a_write_of_which_the_library_moves_a_part(job, tmp_path, kind):
-    assert job.call(worker.half_writes, str(tmp_path / kind), kind) == [(2, True)]
+    assert job.call(cases.half_writes, str(tmp_path / kind), kind) == [(2, True)]
 
 
 def test_threads_that_share_a_file_pointer(job, thread_multiple, tmp_path):
-    assert job.call(worker.threads, str(tmp_path / "file"), ("device", "managed", "host"), 20, timeout=60) == [True]
+    assert job.call(cases.threads, str(tmp_path / "file"), ("device", "managed", "host"), 20, timeout=60) == [True]

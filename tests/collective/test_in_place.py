@@ -46,7 +46,7 @@ def test_a_datatype_that_is_not_understood(tmp_path):
 FAILURES = ["map:1", "share:1", "launch:2", *(f"{kind}:{n}" for kind in ("allocate", "pinned") for n in (1, 2, 3))]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @needs.fake_device("failures of the fake device")
 @pytest.mark.parametrize("lifetime", LIFETIMES)
 @pytest.mark.parametrize("failure", FAILURES)

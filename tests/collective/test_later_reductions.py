@@ -121,7 +121,7 @@ def test_it_goes_on_while_a_rank_computes(any_job):
         assert max(seconds) < 2
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @needs.fake_device("failures of the fake device")
 @forms
 @pytest.mark.parametrize(

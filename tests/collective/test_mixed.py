@@ -40,7 +40,7 @@ def test_ranks_without_the_shim_take_part(drawn):
         assert job.call(worker.movement, seeds, timeout=60) == [20] * 3
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("way", [{}, BY_MESSAGES], ids=["staged", "by messages"])
 @pytest.mark.parametrize("nth", [1, 3, 20])
 @pytest.mark.parametrize("step", ["launch", "copy", "pinned", "finish", "allocate"])

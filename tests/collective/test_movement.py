@@ -15,7 +15,7 @@ if not memory.on_real_gpu():  # whose library may not be CUDA-aware
     STRATEGIES["device"] = {"TEMPI_STRATEGY": "device", "TEMPI_CUDA_AWARE": "1"}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_random_calls(ranks, drawn, strategy, size):

@@ -72,7 +72,7 @@ def test_a_broadcast_with_a_failing_gpu(failure):
         job.call(worker.broadcasts, [(3 << 20, 0), (3 << 20, 1)], timeout=60)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @needs.fake_device("failures of the fake device")
 @pytest.mark.parametrize(
     "failure", ["map:1", "map:3", "share:1", "share:4", "launch:1", "launch:2", "finish:1", "finish:2"]

@@ -22,7 +22,7 @@ def pair(ranks):
     return ranks(2, TEMPI_DEVICE="fake")
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", FETCHES[:3])
 def test_the_origin_is_ignored_with_no_op(pair, name, kind):
@@ -36,7 +36,7 @@ def test_accesses_to_nobody_touch_no_buffer(pair, kind):
         pair.call(worker.accesses_to_nobody, kind, name)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["Rget", "Rget_accumulate"])
 def test_bytes_are_there_before_the_wait_for_the_request(pair, name, kind):

@@ -7,7 +7,7 @@ HOST = {"TEMPI_STRATEGY": "host"}
 PACKED = "taken: host packer"
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("device", ["none", "fake"])
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("n", [2, 7, 64])

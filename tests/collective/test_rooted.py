@@ -70,7 +70,7 @@ def test_roots_that_there_are_not(job, operation):
         assert set(found) == {MPI.ERR_ROOT}
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @all_operations
 @all_lifetimes
 def test_blocks_that_are_too_long(operation, lifetime):
@@ -80,7 +80,7 @@ def test_blocks_that_are_too_long(operation, lifetime):
     assert found == [MPI.ERR_TRUNCATE if rank == receiver else MPI.SUCCESS for rank in range(3)]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @all_lifetimes
 @pytest.mark.parametrize("operation", ["Scatter", "Gather"])
 @pytest.mark.parametrize("error", [MPI.ERR_TYPE, MPI.ERR_COUNT], ids=["datatype", "count"])
@@ -93,7 +93,7 @@ def test_one_rank_errs(operation, lifetime, error):
     assert found == [found[receiver] if rank == receiver else MPI.SUCCESS for rank in range(3)]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @needs.fake_device("failures of the fake device")
 @all_lifetimes
 @pytest.mark.parametrize("operation", ["Scatterv", "Gatherv"])

@@ -58,7 +58,7 @@ def fake_shared(tmp_path_factory):
     return run_case
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_queue_goes_on_behind_a_mark_that_is_reached(fake_queues, seed):
     output = succeed([str(fake_queues)], shim.clean_environment() | {"TEMPI_FAKE_SEED": str(seed)})
@@ -71,7 +71,7 @@ def test_work_behind_a_lost_mark_fails(fake_queues, seed):
     assert succeed([str(fake_queues)], environment).out == "first failed, mark failed, second failed, nothing\n"
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("failure", "outcome"),
@@ -82,7 +82,7 @@ def test_chunks_behind_one_that_has_failed_do_not_hide_it(chunk_lanes, failure, 
     assert succeed([str(chunk_lanes)], environment).out.startswith(outcome)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("owner", "mapper"), [(0, 0), (0, 1), (1, 0)])
 def test_owner_sees_what_kernels_and_copies_of_another_process_write(fake_shared, owner, mapper, seed):

@@ -13,7 +13,7 @@ def program(cuda_driver, binaries):
     return compiled(mpicc(), "contexts.c", binaries, *options)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("way", contexts.WAYS)
 @pytest.mark.parametrize("situation", [*contexts.IN_A_JOB, contexts.SEVERAL_GPUS])
 def test_ranks_whose_context_ends(program, situation, way):

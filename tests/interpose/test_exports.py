@@ -26,6 +26,7 @@ def test_exports_are_exactly_the_table(table, pack_types):
     own = {"tempi_api", "tempi_mpix", "dlsym", "TEMPI_Set_stream", "TEMPI_Get_stream"}
     own |= {"TEMPI_Startall_enqueue", "TEMPI_Waitall_enqueue"}
     own |= {"TEMPI_Startall_enqueue_fortran", "TEMPI_Waitall_enqueue_fortran"}
+    own |= {"TEMPI_Prequest_create", "TEMPI_Prequest_free"}
     assert dynamic_symbols(shim.path()) == (both & library) | own
 
 

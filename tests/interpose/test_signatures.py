@@ -63,7 +63,7 @@ def test_every_row_agrees_with_the_header(compiled):
     assert done.code == 0, done.text
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("compiler", "wrong"), WITH_EACH_MPI, indirect=["compiler"])
 def test_a_row_that_disagrees_with_the_header_does_not_compile(compiled, wrong):
     function, have, others = WRONG[wrong]

@@ -150,7 +150,7 @@ def test_every_mistake_has_a_case():
     assert set(FAULTS) == set(CASES) | set(CASES_OF_THREADS)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("fault", [*CASES, *CASES_OF_THREADS])
 def test_a_mistake_is_found(fault):
     text = (CASES | CASES_OF_THREADS)[fault]

@@ -41,7 +41,7 @@ def told(run, unexpected, known):
     return f"not among the known failures of {known_failures.library()} ({ages}):{verdicts}\n{run.last_words}"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("modules", suite.OF_ALL_DATA, ids=" ".join)
 def test_data_of_every_kind_of_call_may_lie_on_a_gpu(modules):
     """Over a library that is not CUDA-aware, what passes with NumPy's arrays passes with arrays of the fake GPU."""

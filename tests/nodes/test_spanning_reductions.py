@@ -58,7 +58,7 @@ def test_all_datatypes_and_operations(pairs, drawn):
     assert pairs.call(worker.check_all, cases, timeout=120) == [[True] * len(cases)] * 4
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("operation", SPANNING)
 def test_every_root_and_counts_that_parts_do_not_divide(on_two, operation, in_place):

@@ -107,7 +107,7 @@ def test_committing_a_null_datatype_is_the_librarys_error():
     assert calls.program().commit(MPI.DATATYPE_NULL) == calls.library().commit(MPI.DATATYPE_NULL) != 0
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("nth", [1, 2, 5])
 @pytest.mark.parametrize("step", ["allocate", "pinned", "launch", "copy", "finish"])
 def test_a_failing_device_loses_nothing(step, nth):
@@ -115,7 +115,7 @@ def test_a_failing_device_loses_nothing(step, nth):
     check_failing("failing_device.py", step, nth)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("nth", [1, 2, 4])
 @pytest.mark.parametrize("step", ["pinned", "copy", "finish"])
 def test_a_failing_device_loses_nothing_of_types_over_several_memories(step, nth):

@@ -56,7 +56,7 @@ def test_large_transfers(tally, spec, unpacks, tuning, word):
     check(whole, unpacks, tuning | {"shallow_words": LEAST_SHALLOW}, tally)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @fake
 @pytest.mark.parametrize("unpacks", [False, True], ids=["pack", "unpack"])
 @pytest.mark.parametrize("leaf", WORDS, ids=lambda leaf: leaf.name)

@@ -42,7 +42,7 @@ def check_nodes(edges, rows, nodes, of):
     return found, given
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(10)
 @EACH
 @pytest.mark.parametrize("of", PARENTS)
 @pytest.mark.parametrize("dims", [[2, 4], [4, 2], [8], [2, 2, 2], [2, 2], [3], [1], [], [7, 1]])

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import threading
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -57,6 +58,74 @@ class Ends:
             self.side.check_untouched()
         else:
             self.side.check_received(self.payload)
+
+
+class Words:
+    """The words by which kernels make the partitions of a request ready (include/tempi_device.h)."""
+
+    def __init__(self, request: object) -> None:
+        self._shim = ctypes.CDLL(None)
+        self._at, n = ctypes.POINTER(ctypes.c_uint32)(), ctypes.c_int()
+        self.code = self._shim.TEMPI_Prequest_create(request, ctypes.byref(self._at), ctypes.byref(n))
+        self.n = n.value
+
+    def set(self, partition: int) -> None:
+        self._at[partition] = 1
+
+    def free(self) -> None:
+        assert self._shim.TEMPI_Prequest_free(self._at) == 0
+
+
+def ready_by_words(pair: Pair, rounds: int, seed: int, completion: str, mixed: int) -> int:
+    """Another thread, in place of a kernel, sets the words while this one completes the request; MPI_Pready makes
+    `mixed` partitions ready. Returns the number of puts."""
+    draw, before = random.Random(seed), outcomes.rows()
+    with Builder() as builder:
+        ends = Ends(pair, builder)
+        words = Words(ends.message.request.at(0)) if ends.is_sender else None
+        for turn in range(rounds):
+            ends.refill(turn)
+            ends.message.start()
+            if words is None:
+                ends.message.complete("Wait")
+            else:
+                order = draw.sample(range(words.n), words.n)
+                ends.message.ready(*order[:mixed])
+                kernel = threading.Thread(target=_set_words, args=(words, order[mixed:]))
+                kernel.start()
+                ends.message.complete(completion)
+                kernel.join()
+            ends.check()
+        if words is not None:
+            words.free()
+        ends.message.free()
+        MPI.COMM_WORLD.Barrier()
+    return direct_since(before)
+
+
+def _set_words(words: Words, partitions: list[int]) -> None:
+    for one in partitions:
+        time.sleep(0.001)
+        words.set(one)
+
+
+def words_of_others(pair: Pair) -> list[int]:
+    """The classes of errors: a receive, an active send, MPI_REQUEST_NULL."""
+    MPI.COMM_WORLD.Set_errhandler(MPI.ERRORS_RETURN)
+    null = Requests()
+    codes = [Words(null.at(0)).code]
+    with Builder() as builder:
+        ends = Ends(pair, builder)
+        ends.refill(0)
+        ends.message.start()
+        codes.append(Words(ends.message.request.at(0)).code)
+        if ends.is_sender:
+            ends.message.ready(*range(pair.n_sent))
+        ends.message.complete("Wait")
+        ends.check()
+        ends.message.free()
+    MPI.COMM_WORLD.Set_errhandler(MPI.ERRORS_ARE_FATAL)
+    return [MPI.Get_error_class(code) for code in codes]
 
 
 def _make_ready_by_threads(message: Message, draw: random.Random, n_threads: int) -> None:

@@ -159,7 +159,7 @@ RECVS = [way for way in ("Recv", "Irecv", "Recv_init", "Sendrecv", "Isendrecv") 
 SOME = (SHORT, 1), (IRREGULAR[0], 2)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("spec", SOME, ids=["chunks", "irregular"])
 @pytest.mark.parametrize("recv", RECVS)
 def test_every_call(pair, recv, spec):
@@ -175,7 +175,7 @@ def test_every_call(pair, recv, spec):
         assert pair.call(worker.bounced)[SENDER] - before == 1, (send, recv)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("completion", ways.COMPLETIONS)
 @pytest.mark.parametrize("recv", ["Irecv", "Recv_init"])
 def test_every_completion(pair, completion, recv):
@@ -257,7 +257,7 @@ def test_messages_that_are_kept_for_the_next_call_make_room_for_bounce_buffers()
             assert job.call(worker.row_behind, kept, [ends(SHORT, seed=k)])[SENDER] == (1, 0, 0, 0)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @needs.fake_device("failures on demand")
 @pytest.mark.parametrize("failure", ["pinned:1", "pinned:2", "allocate:1", "launch:1"])
 @pytest.mark.parametrize("packs", [SENDER, RECEIVER], ids=["sender", "receiver"])
@@ -299,7 +299,7 @@ FAILURES = [
 ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @needs.fake_device("failures on demand")
 @pytest.mark.parametrize("options", [{}, {"TEMPI_PROGRESS": "thread"}], ids=["in calls", "by a thread"])
 @pytest.mark.parametrize("at", [SENDER, RECEIVER], ids=["sender", "receiver"])

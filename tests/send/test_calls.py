@@ -99,7 +99,7 @@ def possible(send: str, recv: str) -> bool:
     return recv in ways.POSTED_EARLY or not ways.needs_receiver(send)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("send", ways.SENDS)
 def test_every_way_to_receive(pair, setup, send, drawn):
     receives = [recv for recv in ways.RECVS if possible(send, recv)]
@@ -107,7 +107,7 @@ def test_every_way_to_receive(pair, setup, send, drawn):
     check_all(pair, worker.transfer, cases)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("maker", ALL_MAKERS)
 def test_every_two_kinds_of_memory(pair, setup, maker, drawn):
     """Each kind of memory against each other one, small and large, blocking and not."""
@@ -143,7 +143,7 @@ def test_exchanges(pair, setup, way, drawn):
     check_all(pair, exchanges.exchange, cases)
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("completion", ways.COMPLETIONS)
 def test_arrays_of_requests(pair, setup, completion, drawn):
     """Requests of all kinds of memory, null requests in between, completed together; Startall starts them again."""

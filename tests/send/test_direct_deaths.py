@@ -67,14 +67,14 @@ def tool(tmp_path_factory):
     return compiled(mpicc(), HERE / "dying_tool.c", tmp_path_factory.mktemp("dying"), "-shared", "-fPIC")
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @needs.open_mpi()
 @pytest.mark.parametrize("step", STEPS)
 def test_a_rank_that_dies(tool, step):
     check_death(tool, STEPS[step], bounces=False)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @needs.open_mpi()
 @pytest.mark.parametrize("step", BOUNCED_STEPS)
 def test_a_rank_that_dies_around_a_bounce_buffer(tool, step):

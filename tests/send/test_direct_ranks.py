@@ -138,7 +138,7 @@ def test_cancelling_again_does_not_wait(ranks):
 # Failures
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @needs.fake_device("failures on demand")
 @pytest.mark.parametrize(
     ("failure", "at", "counts"),
@@ -279,7 +279,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("patience", PATIENCES)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("n_ranks", [2, 3])

@@ -41,21 +41,21 @@ JOBS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("options", JOBS)
 @pytest.mark.parametrize("n_ranks", [2, 3, 4])
 def test_schedules(ranks, drawn, n_ranks, options):
     check(ranks(n_ranks, **DIRECT, **JOBS[options]), drawn, N_PLAIN, PLAINLY, options)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("options", JOBS)
 @pytest.mark.parametrize("n_ranks", [2, 3, 4])
 def test_schedules_with_wildcards_probes_and_cancels(ranks, drawn, n_ranks, options):
     check(ranks(n_ranks, **DIRECT, **JOBS[options]), drawn, N_MIXED, MIXED, options)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("options", JOBS)
 @pytest.mark.parametrize("n_ranks", [2, 3])
 def test_schedules_with_bounce_buffers(ranks, drawn, n_ranks, options):

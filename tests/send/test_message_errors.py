@@ -15,7 +15,7 @@ def pair(ranks):
     return ranks(2, TEMPI_DEVICE="fake")
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("strategy", ["", "oneshot", "staged"])
 @pytest.mark.parametrize("n_bytes", [8 << 10, 2 << 20])
 @pytest.mark.parametrize("kind", KINDS)
@@ -58,7 +58,7 @@ def test_bad_arguments(pair, kind):
 STEPS = ("pinned", "allocate", "launch", "copy", "finish")
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("nth", [1, 2, 3, 4] if effort.IS_FULL else [1, 3])
 @pytest.mark.parametrize("first", STEPS[::2])
 def test_failing_devices(first, nth):

@@ -22,7 +22,7 @@ def pair(request):
 CALLS = (("Send", "Recv"), ("Isend", "Irecv"), ("Ssend", "Mrecv"), ("Send_init", "Recv_init"), ("Bsend", "Recv probed"))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("maker", ["vector", "indexed", "struct", "contiguous", "named"])
 def test_the_other_end_does_without(pair, maker, kind, drawn):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import partition_puts_worker as worker
 import pytest
+from mpi4py import MPI
 from partition_puts_worker import Pair
 from partitioned_worker import INT, N_LEAVES
 from test_direct import DIRECT
@@ -65,6 +66,28 @@ def test_partitions_are_put(pair, drawn):
     """One or more puts a round, after the rounds in which the ends find each other."""
     puts, _ = pair.call(worker.several_pairs, [vector_pair()], worker.ROUNDS_OF_LIBRARY + N_PUT_ROUNDS, 1, 1)
     assert puts >= N_PUT_ROUNDS
+
+
+@pytest.mark.parametrize("progress", ["thread", "calls"])
+@pytest.mark.parametrize("completion", ["Wait", "Test", "Waitall", "Waitany"])
+def test_kernels_make_partitions_ready(ranks, thread_multiple, drawn, completion, progress):
+    """In the library's rounds and in puts, which need the thread; some partitions by MPI_Pready."""
+    job = ranks(2, **DIRECT, TEMPI_PROGRESS=progress, TESTS_THREAD_LEVEL="3")
+    rounds = worker.ROUNDS_OF_LIBRARY + N_PUT_ROUNDS
+    for mixed in (0, 3):
+        seed = drawn.getrandbits(30)
+        puts, _ = job.call(worker.ready_by_words, vector_pair(12, 3), rounds, seed, completion, mixed, timeout=60)
+        assert puts >= N_PUT_ROUNDS if progress == "thread" else puts == 0
+
+
+def test_kernels_make_partitions_ready_without_direct_messages(ranks, drawn):
+    job = ranks(2, **(DIRECT | {"TEMPI_NO_DIRECT": "1"}))
+    assert job.call(worker.ready_by_words, vector_pair(12, 3), 4, drawn.getrandbits(30), "Wait", 2) == [0, 0]
+
+
+def test_requests_whose_partitions_kernels_cannot_make_ready(ranks):
+    found = ranks(2, **DIRECT).call(worker.words_of_others, vector_pair())
+    assert found == [[MPI.ERR_REQUEST] * 2] * 2
 
 
 @pytest.mark.parametrize("received", ["host", "pinned", "managed"])

@@ -69,7 +69,7 @@ def test_threads_make_partitions_ready(ranks, thread_multiple, kind, way):
     ranks(2, **WAYS[way], TESTS_THREAD_LEVEL="3").call(worker.threads, kind, 20, timeout=60)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @needs.fake_device("failures on demand")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def tool_below(tmp_path_factory):
     return compiled(mpicc(), HERE / "given_tool.c", folder, "-shared", "-fPIC")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_library_is_given_the_memory_of_the_strategy(tool_below, strategy, drawn):
     options, strided, contiguous, on_host = STRATEGIES[strategy]

@@ -42,7 +42,7 @@ def damaged(seed):
 FILES = {"good": GOOD.encode(), "empty": b"", "a folder": None, **{f"damaged {n}": damaged(n) for n in range(5)}}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", FILES)
 def test_profiles_never_change_what_arrives(name, tmp_path, drawn):
     path = tmp_path / "machine.fit"

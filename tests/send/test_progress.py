@@ -22,14 +22,14 @@ def pair(request, ranks):
     return lambda: ranks(2, TEMPI_DEVICE="fake", **SETUPS[request.param])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_head_to_head_in_all_orders(pair, kind):
     for n_ints in (SMALL, LARGE):
         pair().call(worker.head_to_head, kind, n_ints)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("call", worker.BLOCKING)
 def test_sends_make_progress_in_blocking_calls(pair, call):
     for kind in FEW_KINDS:
@@ -40,7 +40,7 @@ def test_sends_make_progress_in_blocking_calls(pair, call):
 ONE_SIDED = ("Probe", "Mprobe", "Recv", "Ssend and Recv")  # in which rank 0 would not wait for rank 1
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("call", [call for call in worker.BLOCKING if call not in ONE_SIDED])
 def test_one_rank_receives_while_the_other_blocks(pair, call):
     # MPICH alone, in MPI_Intercomm_create, leaves large strided messages from host memory where they are.
@@ -59,7 +59,7 @@ def test_persistent_sends_before_a_barrier(pair, kind):
         pair().call(worker.started_persistent_then_barrier, kind, n_ints)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.usefixtures("thread_multiple")
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_threads(pair, kind):

@@ -42,7 +42,7 @@ def _setups(function):
     return list(SETUPS)[:1] if effort.IS_QUICK and function.endswith("_init") else SETUPS
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(20)
 @pytest.mark.usefixtures("thread_multiple")
 @pytest.mark.parametrize(("function", "setup"), [(name, setup) for name in DRIVEN for setup in _setups(name)])
 def test_sends_leave_while_another_thread_blocks(ranks, setup, function):

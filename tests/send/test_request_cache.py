@@ -53,7 +53,7 @@ def lives():
     return st.builds(Life, specs, st.tuples(kinds, kinds), some)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("way", WAYS)
 @examples(60, shrinks=False)

@@ -21,7 +21,7 @@ def check(job, kinds, sizes, sent, immediate):
     assert job.call(worker.transfer, kinds, sizes, sent, immediate) == [None, None]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("immediate", [False, True])
 @ORDERS
 def test_a_whole_message(job, kinds, immediate):
@@ -37,7 +37,7 @@ def test_a_short_message_writes_its_own_bytes_only(job, kinds, missing, immediat
     check(job, kinds, sizes, sum(sizes) - missing, immediate)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("step", ["copy", "pinned", "finish"])
 @ORDERS
 @needs.fake_device("a real GPU does not fail on demand")

@@ -47,7 +47,7 @@ def test_more_receives_than_have_tails(ranks):
     job.call(worker.many_at_once, "device", worker.SMALL, 700, timeout=120)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @needs_device
 @LIMITS
 @pytest.mark.parametrize("room", [2, 64, 4096, 65_536])

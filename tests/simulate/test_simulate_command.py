@@ -96,6 +96,7 @@ def test_networks_show_their_sources(simulate):
     assert "job log" in done.out
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

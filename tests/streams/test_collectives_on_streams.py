@@ -24,6 +24,7 @@ def test_random_reductions(job, drawn, size):
         assert ORDINARY not in counted
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("size", [2, 3])

@@ -13,7 +13,7 @@ INDIRECT = {**FAKE, "TEMPI_NO_DIRECT": "1"}
 CHANNEL, BY_CPU, BY_THREAD = enqueue_worker.CHANNEL, enqueue_worker.ORDINARY, enqueue_worker.BY_THREAD
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n_ranks", [1, 2, 3])
 @pytest.mark.parametrize("options", [FAKE, INDIRECT, {**FAKE, "TEMPI_STREAM": "legacy"}], ids=str)
 def test_exchanges_queue_up(ranks, n_ranks, options):

@@ -26,7 +26,7 @@ WAITED, ORDERED = (
 QUEUED = "taken: queued in the program's stream"
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("order", ["stream", "view"])
 @pytest.mark.parametrize("path", PATHS)
 def test_random_programs(ranks, drawn, path, order):
@@ -36,7 +36,7 @@ def test_random_programs(ranks, drawn, path, order):
             assert counts.get(ORDERED, 0) + counts.get(QUEUED, 0) > 0
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("order", ["stream", "view"])
 @pytest.mark.parametrize("way", programs.WAYS)
 @pytest.mark.parametrize("path", ["packed", "device", "direct"])

@@ -16,7 +16,7 @@ SOURCES = [(0,), (1,), (0, 1)]
 HAS_ENDED = "has ended after TEMPI_STREAM_TIMEOUT"
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("captured", [False, True], ids=["queued", "captured"])
 @pytest.mark.parametrize("sources", SOURCES, ids=["late receiver", "late sender", "both"])
 @pytest.mark.parametrize("shape", ["rows", "many"])
@@ -48,7 +48,7 @@ def test_one_of_two_ranks_sets_the_timeout(drawn):
             assert HAS_ENDED in said[0]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("captured", [False, True], ids=["queued", "captured"])
 @pytest.mark.parametrize("sources", SOURCES, ids=["late receiver", "late sender", "both"])
 @pytest.mark.parametrize("kind", ["pinned", "managed"])
