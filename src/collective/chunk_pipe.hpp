@@ -1,7 +1,7 @@
 // The packed bytes of a buffer in chunks, in a few slots of pinned memory. While the library uses one chunk, a GPU
 // packs or unpacks other chunks. If the GPU fails, the CPU moves the chunk.
 //
-// Example: a file is read, and the third chunk with it. The slots have
+// Example: TEMPI reads a file in chunks. At one moment, the three slots have
 //
 //     chunk 1    a GPU unpacks it
 //     chunk 2    the library reads it

@@ -60,7 +60,7 @@ class PendingSends {
   // Starts the sends whose packing is complete. With `waits` it starts all sends, after it has
   // waited for their packing or their match timeout. Completes freed requests.
   void start_pending(bool waits) noexcept;
-  // The same, also if another thread is queueing a message just now, so that any() does not count it.
+  // The same with `waits`. Also correct while another thread queues a message that any() does not count yet.
   void settle() noexcept { start_pending(true); }
   void start_before(Handle comm, int peer) noexcept;
   void note_needed(int count, const void* requests) noexcept;

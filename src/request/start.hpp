@@ -1,5 +1,5 @@
-// Starts persistent requests, some of which are managed. `real` is the layer below the name that the program called.
-// Addresses of requests are those of the program.
+// Starts persistent requests, some of which are managed. `real`: the functions to which the program's call goes, MPI_
+// or PMPI_. Addresses of requests are those of the program.
 //
 // The way of managed requests from MPI_Startall (interpose/completion.cpp) to the kernels
 //   receives  start_all ▶ start_one ▶ post_noted: Transport::post_receive, the library's MPI_Start, Transport::posted

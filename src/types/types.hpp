@@ -10,8 +10,8 @@
 //              │  └─ datatype::Boxes   loops over dense blocks (datatype/box.hpp)
 //              └─ pack::Mapping, twice these boxes, for packing and for unpacking
 //
-// With a count and the two buffers, a mapping becomes a box move (pack/box_move.hpp), and this a
-// launch.
+// With a count and the two buffers, a mapping becomes a box move (pack/box_move.hpp). A box move
+// becomes a launch.
 #pragma once
 
 #include <array>
