@@ -220,7 +220,7 @@ struct Segment {
   std::atomic<std::uint32_t> n_match_queues{0};
   std::array<std::atomic<std::uint64_t>, kClosed> closed{};  // closed_key(): no receive is published now; 0: none
   std::atomic<std::uint32_t> is_shut{0};                     // none at all are published
-  std::atomic<std::uint32_t> has_failed{0};  // a GPU of the process: no more kernels of its channels run
+  std::atomic<std::uint32_t> has_failed{0};  // a GPU of the process has failed: its channels run no more kernels
   std::array<MatchQueue, kMatchQueues> match_queues{};
   std::array<Slot, kSlots> slots{};
   std::array<PublishedBox, kBoxes> boxes{};  // of the layouts of published receives

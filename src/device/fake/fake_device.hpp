@@ -28,7 +28,7 @@ inline QueueKey queue_of(StreamHandle stream, Context context) {
   return {thread, context, Lane::first, stream == nullptr ? as_handle(kLegacy) : stream};
 }
 
-const QueueKey& own_queue();  // that this thread has entered last
+const QueueKey& own_queue();  // the queue that this thread has entered last
 inline Context current_context() { return own_queue().context; }
 
 class Fake final : public Device {
