@@ -71,8 +71,9 @@ class PendingSends {
   Look look_after_pending() noexcept;
   bool has_pending() noexcept;
 
-  // Removes the pending send of this request from the queue, so that it never starts. False: there is no such send, or
-  // it has started. Other threads may query the request meanwhile.
+  // Removes the pending send of this request from the queue, so that it never starts. A put is too late to remove: it
+  // is started, and the result is also true. False: there is no such send, or it has started. Other threads may query
+  // the request meanwhile.
   bool withdraw(Handle request) noexcept;
 
  private:
