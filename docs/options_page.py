@@ -54,8 +54,8 @@ shows these options only with `--all`, or if they are set.
 """
 FAILURES = """
 ### Failures
-The entries of `TEMPI_FAKE_FAIL` count the operations of TEMPI on the fake device. The first operation of each
-kind has the number 1.
+The entries of `TEMPI_FAKE_FAIL` count the operations of TEMPI on the fake device. For each name, the
+first operation has the number 1.
 
 | entry | what happens |
 |---|---|

@@ -31,8 +31,8 @@ a profile of this machine predicts that `host` is more than 1.5 times as fast as
 | `staged` | `staged` | `staged` | `library` |
 | `host` | `oneshot` | `oneshot` | `host` |
 
-\\* if the MPI library is CUDA-aware. With another MPI library, `auto` uses `oneshot` or `staged`. The values
-`library` and `device` then use `oneshot`, and TEMPI prints a warning.
+\\* if the MPI library is CUDA-aware. If it is not CUDA-aware, `auto` uses `oneshot` or `staged`. The
+values `library` and `device` use `oneshot`, and TEMPI prints a warning.
 
 Exceptions:
 
@@ -68,17 +68,18 @@ A message is direct if all of these conditions are met. Otherwise, TEMPI packs t
 |---|---|
 | processes | Both run TEMPI, both are on one node, and each can open the GPU of the other \
 ([Clusters](cluster.md#run)). |
-| communicator | If the ends are two processes: it is `MPI_COMM_WORLD`, or an intracommunicator that was \
-made from it, but not by `MPI_Comm_idup`. With `MPI_THREAD_MULTIPLE`, it was not made by \
-`MPI_Intercomm_merge`. |
+| communicator | A message from a process to itself: any communicator. Other messages: `MPI_COMM_WORLD`, or \
+an intracommunicator that was made from `MPI_COMM_WORLD`, but not by `MPI_Comm_idup`. With \
+`MPI_THREAD_MULTIPLE`, the communicator was not made by `MPI_Intercomm_merge`. |
 | buffers | Each buffer is completely in memory of one GPU. The receive buffer is at least as long as the \
 message. |
 | layouts | The two layouts can be combined into at most 1,024 boxes, or the receive has a \
 [bounce buffer](#bounce-buffers). |
 | source | The receive names its source. It is not from `MPI_ANY_SOURCE`. |
 | tag | On a communicator, all receives from one source should name a tag, or all should use `MPI_ANY_TAG`. \
-If a program uses both kinds, the first receive from this source decides. If it named a tag, only receives \
-that name a tag can be direct. If it used `MPI_ANY_TAG`, only receives with `MPI_ANY_TAG` can be direct. |
+If a program uses both kinds, the first receive from this source decides. If this first \
+receive names a tag, only receives that name a tag can be direct. If it uses `MPI_ANY_TAG`, only \
+receives with `MPI_ANY_TAG` can be direct. |
 | other operations | The receiver has no earlier pending operation that can take the message: a receive from \
 `MPI_ANY_SOURCE`, a matched probe, or a receive that the program cancels. |
 | time | The receive is posted before the [match timeout](#match-timeout) of the send ends. |
@@ -126,7 +127,7 @@ A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The s
 receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer in three cases:
 
 - **The sender cannot import the receive buffer**, and the receive has at least 64 KiB. Managed memory and
-  memory of `cudaMallocAsync` cannot be imported. If the receive is smaller, TEMPI packs the message.
+  memory of `cudaMallocAsync` cannot be imported. If the receive is smaller, the message is not direct.
 - **The layout of the receive buffer has more than 1,024 boxes.** A box is one contiguous block,
   repeated in zero or more dimensions: at regular distances, or at offsets from a table.
 - **The receive has many short blocks**: at least 65,536 blocks with an average length of at most 128 bytes,
@@ -147,9 +148,10 @@ size of such memory:
 | number | value |
 |---|---|
 | limit of freed memory | `TEMPI_FREED_LIMIT` bytes, and 256 allocations |
-| how often a process looks for freed memory | at most once in 10 ms; at 256 allocations each time |
-| number of imports that a process keeps | 256; for a further import, it closes the import that was not used \
-for the longest time |
+| how often a process looks for freed memory | at most once in 10 ms; each time, it checks at most 256 \
+allocations |
+| number of imports that a process keeps | 256; for a further import, it closes the least recently \
+used import |
 | how long a message waits for the end of an old import (see below) | at most 0.1 s; if \
 `TEMPI_MATCH_TIMEOUT` is more than 50 ms, at most twice `TEMPI_MATCH_TIMEOUT`, but never more than 2 s |
 
@@ -172,8 +174,9 @@ library only if two conditions are met:
 
 Within a node, messages of GPU memory are direct, also contiguous ones. If a message cannot be direct, the
 library gets packed bytes in pinned host memory. By default, TEMPI does not pass GPU memory to the library
-within a node, because the library also imports memory of other processes. If TEMPI still has an import of
-freed memory at the same address, CUDA refuses the library's import. UCX then aborts the program.
+within a node, because the library also imports memory of other processes. If TEMPI still has an
+import of freed memory at the address that the library wants to import, CUDA refuses the library's import. UCX
+then aborts the program.
 
 If an option switches direct messages off, TEMPI also passes GPU memory to the library within a node. TEMPI
 always passes the GPU memory of `MPI_Win_create` and `MPI_Win_attach` to a CUDA-aware library.

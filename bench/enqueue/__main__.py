@@ -4,7 +4,7 @@ NCCL. Requests and NCCL run on a stream and in a CUDA graph. Each rank needs a G
     python -m bench.enqueue --ranks 2 --ranks 4
 
 There are two programs. "jacobi": each step exchanges six faces and runs a 7-point Jacobi iteration. "halo":
-exchanges with 26 neighbours, 20 of them queued at a time. All ghost cells are checked.
+exchanges with 26 neighbours. A sample queues all its steps (--steps) at once. All ghost cells are checked.
 """
 
 from __future__ import annotations
@@ -69,9 +69,12 @@ def compiled(out: Path, mpicc: str) -> Path:
 )
 @click.option("--steps", default=20, show_default=True, help="steps of one sample")
 @click.option(
-    "--samples", default=50, show_default=True, help="number of samples; for the large halo a fifth of it"
+    "--samples",
+    default=50,
+    show_default=True,
+    help="number of samples; for the halo of 256 cells, a fifth of this number",
 )
-@click.option("--mpirun", default=None, help="the launcher  [the one beside this Python, else in PATH]")
+@click.option("--mpirun", default=None, help="the launcher  [in the folder of this Python, else in PATH]")
 @click.option("--mpicc", default="mpicc", show_default=True)
 @click.option("--launcher-args", default="--bind-to core", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS / "latest", help="for the CSV file")

@@ -128,7 +128,7 @@ def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
     show_default=True,
     help="Thread level that the ranks request. Most C programs request single, mpi4py requests multiple.",
 )
-@click.option("--mpirun", help="Path of mpirun.  [default: the one beside this Python, else in PATH]")
+@click.option("--mpirun", help="Path of mpirun.  [default: in the folder of this Python, else in PATH]")
 @click.option(
     "--launcher-args", default="", help="More options for mpirun, e.g. '--mca pml ucx -x LD_LIBRARY_PATH'."
 )

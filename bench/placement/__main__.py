@@ -4,7 +4,8 @@ python -m bench.placement
 
 The halos have different sizes in different directions. The hosts are Linux namespaces on this machine,
 connected by a bridge (`tests/nodes/hosts.py`; needs root). A bridge is as fast as memory, so --mbit limits
-what each host sends. The launcher places the ranks in turn and in blocks. All settings run in each round.
+what each host sends. The launcher places the ranks cyclically or in blocks. Each
+round runs each of these two placements with each way to reorder the ranks.
 """
 
 from __future__ import annotations

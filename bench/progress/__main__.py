@@ -1,4 +1,4 @@
-"""The delay of sends of GPU memory, the cost of their progress, and the time of a kernel beside an exchange.
+"""The delay of sends of GPU memory, the cost of their progress, and the time of a kernel during an exchange.
 
 Two ranks run with each thread level and each value of TEMPI_PROGRESS. The benchmark needs a GPU and CuPy.
 

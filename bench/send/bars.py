@@ -160,7 +160,7 @@ def host_bar(results: Results) -> Iterator[Check]:
             text = "+ 20 ns" if library == "aware" or state == "cuda_off" else "+ 20 ns + 2 pointer queries"
             what = f"{library}, {state}: Isend + Recv + Wait, without {text}"
             yield Check(4, what, "self-8B", results.us(side, "self-8B", state), allowed)
-        for case, direction in results.sides[without]:
+        for case, direction in results.sides.get(without, {}):
             if direction == "send":
                 slowest = times(1 / STRIDED_HOST, results.us(without, case, "send"))
                 what = f"{library}: strided host messages, without / 0.95"

@@ -45,7 +45,7 @@ def paper_command(plot: Path) -> None:
 @main.command("figure")
 @click.option("--plot", type=click.Path(path_type=Path), default=FIGURE, show_default=True)
 def figure_command(plot: Path) -> None:
-    """Draw the figure of the paper's exchange from the data file that `paper` has written."""
+    """Draw the figure of the data file that `paper` writes."""
     paper.draw([paper.Row(**row) for row in read_numbers(DATA)], plot)
 
 

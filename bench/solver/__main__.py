@@ -96,7 +96,7 @@ def report(rows: list[dict[str, Any]], plan: Plan, out: Path) -> None:
 @click.option("--rounds", default=3, help="number of launches of each way  [3]")
 @click.option("--seconds", default=1.0, help="time for one way at one size in one launch, in seconds  [1]")
 @click.option("--limit", "limit_s", default=120.0, help="time limit of one launch, in seconds  [120]")
-@click.option("--mpirun", default=None, help="the launcher  [the one beside this Python, else in PATH]")
+@click.option("--mpirun", default=None, help="the launcher  [in the folder of this Python, else in PATH]")
 @click.option("--launcher-args", default="", help="more arguments for the launcher")
 @click.option("--out", type=Path, default=RESULTS / "latest", help="folder for the CSV file and the figure")
 def main(

@@ -1,5 +1,6 @@
-"""The time to transpose a distributed cube by MPI_Alltoallw of subarrays, as mpi4py-fft does it: TEMPI, the
-library alone, packing by hand, and on GPUs contiguous copies by NCCL.
+"""The time to transpose a distributed cube by MPI_Alltoallw of subarrays, as mpi4py-fft does it.
+
+The ways are TEMPI, the library alone, and packing by hand. On GPUs, there are also contiguous copies by NCCL.
 
 In host memory, one process calls the function of the library and that of TEMPI in turn. In GPU memory,
 launches with and without TEMPI take turns. Every cell is checked.

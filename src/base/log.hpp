@@ -12,7 +12,7 @@ bool logs(LogLevel level);                                    // does TEMPI_LOG 
 void log(LogLevel level, const std::string& message);         // "tempi: info: message"
 void warn_once(const char* key, const std::string& message);  // once for each key, whatever TEMPI_LOG says
 
-// Warns of a fallback and its cause: "tempi: warning: instead: cause", once for each `instead`.
+// Warns once for each `instead`: "tempi: warning: instead: cause". `instead` says what TEMPI now does, `cause` why.
 void warn_fallback(const char* instead, const std::string& cause);
 
 }  // namespace tempi

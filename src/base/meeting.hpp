@@ -34,7 +34,7 @@ class Meeting {
     std::uint64_t n_members;  // that have added their numbers
     std::uint64_t n_died;     // that have added no numbers
   };
-  // Adds the numbers that own(sums so far) returns. Their number `n` is the same in all members. No
+  // Adds the `n` numbers that own(sums so far) returns. `n` is the same in all members. No
   // other member leaves while own() runs. The last member removes the file and gets the sums. All
   // other members get nothing. A member that cannot use the file gets its own numbers as the sums.
   std::optional<Sums> leave(std::size_t n, FunctionRef<Values(const Values&)> own) noexcept;

@@ -26,7 +26,7 @@
 namespace tempi::message {
 
 struct Call {
-  const Real& real;  // the layer below the name that the program called
+  const Real& real;  // the functions to which the program's call goes: MPI_ or PMPI_
   Lifetime lifetime;
   const Envelope* out;         // null: nothing is sent
   const Envelope* in;          // null: nothing is received

@@ -51,7 +51,7 @@ class Agreement final : public peer::Attachment {
 
   void communicator_ends() noexcept override;
 
-  // True: neither this member nor the others need the arguments of the call.
+  // True: the library handles the call on all members, whatever the arguments of the call are.
   bool is_for_library(const Call& call) const {
     if (spanning_) return !call.blocks() || !is_node_reduction(call.function);
     return !comm_ && (!consensus_ || call.lifetime == message::Lifetime::plain);

@@ -76,7 +76,7 @@ struct Argument {
   bool stays_on_host = false;  // the library does not accept GPU memory here, even if it is CUDA-aware
   int own_block = -1;  // a block that TEMPI has copied (own_block.hpp); the library gets it empty; negative: none
 
-  bool has_several_counts = false;  // `counts` and `displacements` are the program's
+  bool has_several_counts = false;  // the program's call has arrays of counts and displacements
 
   // False: the library will refuse a null array.
   bool is_sound() const {

@@ -6,8 +6,9 @@
 // members of X. The carriers then call the library's MPI_Reduce_scatter. After it, each carrier has
 // a part of the blocks of its own node.
 //
-// Example: MPI_Reduce_scatter_block of 10 scalars among ranks 0 and 1 of a node, and 2 and 3 of another one. Ranks 0
-// and 2 carry the scalars 0 to 9 (to node 0) and 20 to 29 (to node 1), ranks 1 and 3 the others.
+// Example: MPI_Reduce_scatter_block with blocks of 10 scalars among ranks 0 and 1 of node 0, and 2 and 3 of node 1. An
+// input has 40 scalars. Ranks 0 and 2 carry the scalars 0 to 9 (for node 0) and 20 to 29 (for node 1). Ranks 1 and 3
+// carry the others.
 #pragma once
 
 #include <vector>
@@ -29,8 +30,8 @@ struct Carried {
   Count total() const;
 };
 
-// The part that this process carries; empty if it is no carrier. `blocks`: the count of each
-// member, of functions that scatter; else empty.
+// The part that this process carries; empty if it is no carrier. `blocks`: for functions
+// that scatter, the count of each member; else empty.
 Carried carried_by(const ReductionTask& task, const Nodes& nodes, const std::vector<Count>& blocks);
 
 }  // namespace tempi::collective

@@ -1,7 +1,7 @@
 // The packed bytes of a buffer in chunks, in a few slots of pinned memory. While the library uses one chunk, a GPU
 // packs or unpacks other chunks. If the GPU fails, the CPU moves the chunk.
 //
-// Example: a file is read, and the third chunk with it. The slots have
+// Example: TEMPI reads a file in chunks. At one moment, the three slots have
 //
 //     chunk 1    a GPU unpacks it
 //     chunk 2    the library reads it
@@ -20,7 +20,7 @@ namespace tempi::collective {
 
 class ChunkPipe {
  public:
-  // Chunks of the same bytes in both directions; there may be none to unpack. The buffer is in memory of this GPU.
+  // `packed` and `unpacked` have the same chunks, or `unpacked` is empty. The buffer is in memory of this GPU.
   // Throws Error (no_memory).
   ChunkPipe(device::Device& device, const device::Location& gpu, device::Limit limit, pack::PreparedPtr prepared,
             std::vector<pack::Chunk> packed, std::vector<pack::Chunk> unpacked);
@@ -31,7 +31,7 @@ class ChunkPipe {
   std::size_t size() const { return packed_.size(); }
   const pack::Chunk& chunk(std::size_t k) const { return packed_[k]; }
 
-  // Chunks are packed, and unpacked, in their order. The slot of a chunk is that of the chunk kSlots later.
+  // Chunks are packed, and unpacked, in their order. The chunks k and k + kSlots use the same slot.
   static constexpr std::size_t kSlots = 3;
   void begin_packing(std::size_t k);
   bool is_packed(std::size_t k) const noexcept;  // true: end_packing() does not wait for the GPU

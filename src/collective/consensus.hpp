@@ -1,8 +1,8 @@
 // Votes of the members of a communicator, through their shared segments. All members are on this node and run TEMPI.
 //
 // Glossary
-//   round     an attempt to agree that votes are held on this communicator. All members make it in the same call. Each
-//             member searches for the shared segments of the others, and then all agree or none
+//   round     the members try to agree that they will vote on this communicator. All members do this in the same call.
+//             Each member searches for the shared segments of the others, and then all agree or none
 //   proposal  a member's part of a round: the member can read the shared segments of all others
 //   vote      a small number of each member before a call; after the vote, all members know all numbers
 //   path      how a nonblocking call is carried out: by messages or by the library. No vote is held before such a call

@@ -43,7 +43,7 @@ class CutAccess {
   void end();
 
   std::int64_t bytes() const { return bytes_; }
-  // In etypes: the whole access; the end of the last chunk, if the library has moved less.
+  // In etypes. whole(): the whole access. short_end(): the end of the chunk that the library has moved only in part.
   Offset whole() const { return pipe_->chunk(pipe_->size() - 1).end / etype_bytes_; }
   std::optional<Offset> short_end() const;
 

@@ -1,7 +1,7 @@
 // The individual file pointer of a file belongs to one call at a time: a call in chunks advances it several times, and
 // an access of another thread must not come in between. Below MPI_THREAD_MULTIPLE, this does nothing.
 //
-// Only accesses that return without other processes hold the pointer. Therefore, no thread waits here for another
+// Only accesses that wait for no other process hold the pointer. Therefore, no thread waits here for another
 // process. An error handler that the library calls in an access may use the file.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace tempi::collective {
 
-// True for accesses by the individual file pointer that return without other processes.
+// True for accesses by the individual file pointer that wait for no other process.
 constexpr bool uses_pointer(Function function) {
   return function == Function::MPI_File_read || function == Function::MPI_File_write ||
          function == Function::MPI_File_iread || function == Function::MPI_File_iwrite;

@@ -65,7 +65,8 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   void note_ready(std::span<const message::PartitionRun> runs) noexcept {
     for (const message::PartitionRun& run : runs) n_unready_.fetch_sub(run.n, std::memory_order_acq_rel);
   }
-  // A round of the library whose request is started when all partitions are packed: `n` more are.
+  // A round of the library whose request is started when all partitions are packed. start_deferred(): `n` more are
+  // packed.
   bool is_deferred() const { return is_deferred_.load(std::memory_order_acquire); }
   int start_deferred(int n);
   device::Device& device() const { return device_; }

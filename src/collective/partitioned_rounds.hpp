@@ -65,9 +65,9 @@ class PartitionedRounds : public message::Continuation {
   virtual void go_on_with_puts() = 0;  // throws Error
   virtual bool are_puts_complete() = 0;
   virtual bool has_unput() const { return false; }   // partitions of a send that are ready
-  virtual bool is_receive() const { return false; }  // its sender may demand the library in each step
+  virtual bool is_receive() const { return false; }  // true: its sender may demand the library in a round of puts, too
   virtual void make_library_ready() {}               // calls LibraryRound::make_ready for them
-  virtual bool needs_other() const { return true; }  // steps of the other process
+  virtual bool needs_other() const { return true; }  // true: the round cannot end without the other process
 
   bool is_carried_here() const { return is_active_ && way_ != Way::library; }
   // Call it before the buffer is read or written. It waits for the program's copies into the

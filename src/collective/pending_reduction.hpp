@@ -55,7 +55,7 @@ struct ReductionPlace {
 
 class PendingReduction {
  public:
-  // The next one of the place.
+  // The next reduction of the place.
   PendingReduction(std::shared_ptr<ReductionPlace> place, const ReductionTask& task, OwnBuffers own,
                    const LibraryReduction& library);
 

@@ -56,7 +56,7 @@ struct ReductionTask {
   Reduced reduced;
   Count total;                        // scalars of an input
   Count first, count;                 // the slice
-  std::size_t first_input, n_inputs;  // processes that follow each other
+  std::size_t first_input, n_inputs;  // n_inputs consecutive processes, from first_input on
   // own: each process writes its own output; spread: processes write blocks into the outputs of others
   enum class To : std::uint8_t { all, root, all_but_root, own, spread } to;
   std::size_t root;

@@ -28,7 +28,7 @@ using Keep = FunctionRef<void(message::MessagePtr call, const GivenArgument& giv
 enum class Owner : std::uint8_t { comm, file, window };
 
 struct Call {
-  const Real& real;  // the layer below the name that the program called
+  const Real& real;  // the functions to which the program's call goes: MPI_ or PMPI_
   Function function;
   Handle comm;                 // MPI_COMM_NULL: the call is about a file or a window
   message::Lifetime lifetime;  // call (blocking), plain (nonblocking) or programs (persistent)

@@ -7,8 +7,8 @@ namespace tempi::face {
 int set_stream(void* stream) noexcept;
 void* stream() noexcept;
 
-// MPI calls of this thread come after what the stream of an array holds. False: TEMPI does not handle them. Throws
-// Error.
+// MPI calls of this thread come after the work that is queued in the stream of an array. False: TEMPI does not handle
+// them. Throws Error.
 bool order_after_array(const void* address, void* stream);
 
 }  // namespace tempi::face

@@ -58,8 +58,8 @@ class Inside {
   [[gnu::tls_model("initial-exec")]] inline static constinit thread_local Thrown* thrown_ = nullptr;
 
   [[no_unique_address]] const LockOrder order_{};
-  // The entry around this one. Null if the innermost entry is below this object on the stack: a
-  // handler has left that entry by longjmp.
+  // The entry around this one, or null. Null also if the innermost entry has a lower address than this
+  // object: then a handler has left that entry by longjmp.
   const Inside* const outer_;
 };
 

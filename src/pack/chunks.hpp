@@ -12,7 +12,7 @@ namespace tempi::pack {
 // Dense bytes [begin, end) of a move, and how to move them from or to the laid-out end.
 struct Chunk {
   std::int64_t begin, end;
-  BoxMove box_move;            // of whole elements; or of the one that `boxes` are of
+  BoxMove box_move;            // of whole elements, which contain the chunk
   datatype::Boxes boxes = {};  // written for packing; empty: all of `box_move`
   std::int64_t skipped = 0;    // dense bytes of `box_move` before the chunk
 

@@ -11,7 +11,8 @@ struct GpuMemory {
     return address;
   }
 
-  // A list may lie in host memory, where every load is a trip of a microsecond: one trip for the whole box.
+  // A list may lie in host memory, where a load takes a microsecond. Therefore, the threads load the words of a box at
+  // the same time.
   __device__ __forceinline__ const KernelBox& fetch(const KernelBox* box, std::uint32_t thread) const {
     constexpr std::uint32_t kWords = sizeof(KernelBox) / sizeof(std::uint64_t);
     static_assert(sizeof(KernelBox) % sizeof(std::uint64_t) == 0 && kWords <= kLeastThreads);

@@ -54,7 +54,7 @@ TEMPI_DEVICE void fetch_windows(const OneWindowed& list, const TileWords& words,
   });
 }
 
-// Walks over the words of a run: within the two innermost dims by addition.
+// Walks over the words of a run. A step within the two innermost dims needs additions only.
 class Walk {
  public:
   TEMPI_DEVICE Walk(const KernelBox& box, const Windows& windows, std::uint32_t word, std::uint32_t step)

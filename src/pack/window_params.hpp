@@ -15,8 +15,9 @@
 // first prefetches all lines of its windows, so that these fills overlap.
 //
 // Example: packing 3-byte blocks 7 bytes apart, 100 to a row, rows 4096 bytes apart, is one run of dims
-//   {3 x 1 byte}, {100 x 7}, {rows x 4096}; the first two are near, a window is 99 * 7 + 3 bytes, and in the image
-//   windows are 736 bytes apart: no less than 30 bytes between them, and 736 = 4096 modulo 16.
+//   {3 x 1 byte}, {100 x 7}, {rows x 4096}; the first two are near, and a window is 99 * 7 + 3 bytes.
+//   In the image, windows are 736 bytes apart: at least 30 bytes must be between two windows, and 736 and 4096 must
+//   have the same residue modulo 16.
 #pragma once
 
 #include "pack/kernel_params.hpp"
@@ -40,7 +41,7 @@ enum class Form : std::uint8_t { gather, scatter };
 template <Form kForm>
 inline constexpr std::uint32_t kImageBytes = kForm == Form::gather ? 20 << 10 : kUnpackedTileBytes + 2 * kChunkBytes;
 
-// Numbers of bytes and words within a tile fit 32 bits: differences of them are right though sums wrap around.
+// Numbers of bytes and words within a tile fit 32 bits. Their differences are correct even if sums wrap around.
 struct Windows {
   std::int64_t src_lowest, src_end;  // the source's bytes, from the launch's source
   std::uint32_t run_words, tile_words, tiles_per_run;

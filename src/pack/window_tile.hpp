@@ -105,8 +105,8 @@ TEMPI_DEVICE TileWords words_of_tile(const OneWindowed& list, std::uint32_t tile
   else return {first, end, src + packed, dst + spot.offset, spot};
 }
 
-// Calls use(address, place) for the pieces of kPieceBytes of the windows of a tile, or the parts of them that the tile
-// covers. The first and last piece of a window may reach beyond it.
+// Divides the windows of a tile into pieces of kPieceBytes, and calls use(address, place) for each piece. If the tile
+// covers only a part of a window, only this part is divided. The first and last piece of a window may reach beyond it.
 template <Form kForm, std::uint32_t kWordBytes, std::uint32_t kPieceBytes, class Use>
 TEMPI_DEVICE void for_each_piece(const OneWindowed& list, const TileWords& words, Tile tile, Use use) {
   const Windows& windows = list.windows;

@@ -24,7 +24,8 @@ struct EdgeLists {
   EdgeList in, out;
 };
 
-// The lists of the vertex that this process becomes, from the process that had its rank. Collective.
+// Collective. The lists of this process's vertex. The process whose rank in the parent is this vertex has passed them
+// to the call, and sends them to this process.
 EdgeLists moved(const EdgeLists& mine, const Ordered& ordered);
 
 }  // namespace tempi::peer

@@ -26,10 +26,10 @@
 //   No id: MPI_COMM_SELF, inter-communicators, communicators of sessions and of spawned or connected processes.
 //
 // MPI_Comm_create_group and MPI_Intercomm_merge are calls of the members of the new communicator only. Their ids come
-// from the ranks of these members in MPI_COMM_WORLD, the id of the parent (MPI_Intercomm_merge: none) and the tag. The
-// members make their n-th communicator of the same ranks, parent and tag in the same order. MPI_Intercomm_merge has no
-// tag, so its order is not certain if several threads call MPI: then the communicator has no id. After such a call that
-// fails, this process gives no more ids to communicators of such calls.
+// from the ranks of these members in MPI_COMM_WORLD, the id of the parent (MPI_Intercomm_merge: none) and the tag. Each
+// member also counts the communicators with the same ranks, parent and tag: all members make them in the same order.
+// MPI_Intercomm_merge has no tag, so its order is not certain if several threads call MPI: then the communicator has no
+// id. After such a call that fails, this process gives no more ids to communicators of such calls.
 //
 // A process counts all creations or none. It counts them from MPI_Init on if the options allow direct messages or
 // select a timeline. (A process into which TEMPI is loaded after MPI_Init never counts.) A process that does not count

@@ -5,8 +5,8 @@
 
 namespace tempi::placement {
 
-// Swaps two vertices of different groups while that lessens the weight between groups. Of the groups that a vertex has
-// weight to, those with the most are tried.
+// Swaps two vertices of different groups while that lessens the weight between groups. For each vertex, only
+// the groups to which it has the most weight are tried.
 void swap_while_it_helps(const Graph& graph, Groups& groups, int n_groups);
 
 }  // namespace tempi::placement

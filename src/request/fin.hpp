@@ -17,7 +17,7 @@ namespace tempi::message {
 // messages on the communicator is lost.
 bool deliver(Message& message) noexcept;
 
-// The receiver unpacks chunks while they arrive, but not behind the FIN message.
+// A put in chunks has no early FIN: the receiver unpacks chunks as they arrive only until the FIN message arrives.
 inline bool may_send_fin_early(const Transfer& transfer) {
   return transfer.match.is_put() && !transfer.match.goes_in_chunks;
 }

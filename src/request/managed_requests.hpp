@@ -25,9 +25,9 @@ class ManagedRequests {
   static void forget_all() noexcept;
 
   void manage(MessagePtr message);
-  // The same for a call that the library may complete at once. All calls that are complete at once
-  // get the same request from the library. False: the request is already managed. Therefore, the
-  // call is complete, and its message is not managed.
+  // The same for a call that the library may complete at once. The library may give the same
+  // request to all calls that it completes at once. False: another message already has this request.
+  // Therefore, the call is complete, and its message is not managed.
   bool manages_first(const MessagePtr& message);
   // The message of a request, or null. A call that completes requests takes their messages out, and puts the messages
   // that are not complete back.

@@ -13,7 +13,7 @@ namespace tempi::message {
 
 class MatchedComms {
  public:
-  // Before the library may reuse the handle for another message: replaces the communicator known for the handle.
+  // Call it before the MPI call returns. Replaces an older entry for the handle, because the library reuses handles.
   void remember(Handle message, Handle comm);
   std::optional<Handle> take(Handle message);
 

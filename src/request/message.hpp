@@ -24,8 +24,8 @@
 //   active        the program waits for the message: every state except "inactive" and "ended"
 //   collective    a message of a collective call. Its transfers are those of all peers, or it has only a continuation.
 //                 No status has its number of bytes
-//   continuation  other work that the request represents: the send of an Isendrecv, or the messages or kernels of a
-//                 collective call
+//   continuation  other work that the request represents: the send of an Isendrecv; the messages or kernels of a
+//                 collective call; a round of a partitioned message; a file access in chunks
 //
 // Invariants
 //   The handle that the program holds is a real request of the library. For a receive, it is the request of the

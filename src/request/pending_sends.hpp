@@ -60,7 +60,7 @@ class PendingSends {
   // Starts the sends whose packing is complete. With `waits` it starts all sends, after it has
   // waited for their packing or their match timeout. Completes freed requests.
   void start_pending(bool waits) noexcept;
-  // The same, also if another thread is queueing a message just now, so that any() does not count it.
+  // The same with `waits`. Also correct while another thread queues a message that any() does not count yet.
   void settle() noexcept { start_pending(true); }
   void start_before(Handle comm, int peer) noexcept;
   void note_needed(int count, const void* requests) noexcept;
@@ -71,8 +71,9 @@ class PendingSends {
   Look look_after_pending() noexcept;
   bool has_pending() noexcept;
 
-  // Removes the pending send of this request from the queue, so that it never starts. False: there is no such send, or
-  // it has started. Other threads may query the request meanwhile.
+  // Removes the pending send of this request from the queue, so that it never starts. A put is too late to remove: it
+  // is started, and the result is also true. False: there is no such send, or it has started. Other threads may query
+  // the request meanwhile.
   bool withdraw(Handle request) noexcept;
 
  private:

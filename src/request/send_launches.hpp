@@ -1,5 +1,5 @@
 // The launches that pack pending sends, or write direct ones: sends that are queued together share launches. Puts share
-// a launch only from the second time on that the same puts are queued together (pack/merged.hpp).
+// a launch only if the same puts were queued together before (pack/merged.hpp).
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@ struct StreamWork {
 // Null: there has been none.
 inline std::atomic<const StreamWork*> stream_work{nullptr};
 
-// Gives up the exchanges that neither a stream nor a graph uses, and their mappings of memory of other processes: new
-// memory may lie where they are. Null: there have been no exchanges.
+// Ends the exchanges that neither a stream nor a graph uses, and their mappings of memory of other processes. The
+// owners may have freed this memory and allocated new memory at the same addresses. Null: there have been no exchanges.
 using DropExchanges = void (*)() noexcept;
 inline std::atomic<DropExchanges> drop_stream_exchanges{nullptr};
 inline void drop_ended_stream_exchanges() noexcept {

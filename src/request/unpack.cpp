@@ -29,8 +29,8 @@ bool can_be_unpacked(int code, const MPI_Status& status) {
 
 Arrival how_it_came(Message& message, int code, MPI_Status& status) {
   Transfer& transfer = message.ins.first();
-  Arrival arrival;
-  if (transfer.state) arrival = transfer.transport.end_receive(transfer, can_be_unpacked(code, status));
+  Arrival arrival =
+      transfer.state ? transfer.transport.end_receive(transfer, can_be_unpacked(code, status)) : Arrival();
   if (arrival.failure) message.failure = std::move(arrival.failure);
   transfer.was_direct = arrival.how == Arrival::How::written || arrival.how == Arrival::How::bounced;
   if (transfer.was_direct && is_filled(status))

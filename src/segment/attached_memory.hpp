@@ -3,8 +3,8 @@
 //
 // Invariants
 //   Only the process of the segment changes an entry, one thread at a time. While it does, n_changes is odd. Another
-//   process passes over such an entry: it may access memory only after MPI_Win_attach and before MPI_Win_detach, so it
-//   looks for another one.
+//   process skips such an entry. It cannot be the entry that the process searches for, because a process accesses
+//   memory only after MPI_Win_attach and before MPI_Win_detach.
 #pragma once
 
 #include <atomic>

@@ -14,8 +14,9 @@ int open_endpoint(const std::string& job, int rank);
 
 // The process behind the socket of a rank; 0: there is none, or it is another user's.
 pid_t find_process(const std::string& job, int rank);
-// Opens the files of shared segments that a process has open now: its own, and perhaps those of other processes that it
-// is searching. The caller must close them. None: this user may not open the files of the process.
+// Opens the files of shared segments that a process has open now: its own, and perhaps those of other processes,
+// which it opens for a moment while it searches for their shared segments. The caller must close them. None: this user
+// may not open the files of the process.
 std::vector<int> find_files(pid_t process);
 
 }  // namespace tempi::ipc

@@ -15,8 +15,8 @@ class FreedMemory {
  public:
   static constexpr std::size_t kKept = 2048;
 
-  // A reader that sees an id of the next round of the ring also sees the count of ids before it. each_since() then
-  // returns false.
+  // The id is stored before n_ grows. Therefore, a reader may read this id in place of the older id that it overwrites.
+  // The next count() of the reader then includes all ids before this id, so that each_since() returns false.
   void add(std::uint64_t id) {
     const std::uint64_t n = n_.load(std::memory_order_relaxed);
     ids_[n % kKept].store(id, std::memory_order_release);

@@ -10,7 +10,7 @@
 // Invariants
 //   The path of a call never changes after a member has come to it.
 //   `first` gets a new value only when all members have come to the old one: after that, no member needs the path of a
-//   call before it.
+//   call before the old value.
 #pragma once
 
 #include <algorithm>

@@ -24,7 +24,7 @@
 //   The word of the state also contains the number and the match queue, so that a reused slot has another word. Claims,
 //   revocations, and the step by which the sender takes back a claim are compare-and-swaps. Every other step is a store
 //   by the only side that leaves this state. (One exception: both sides leave the state "written". The sender may take
-//   back its claim, and the receiver may store "vacant" over this.)
+//   back its claim, and the receiver may overwrite this state with "vacant".)
 //   When a match queue is reused, its communicator is changed to another value before its numbers change, and is set to
 //   the new communicator after that. A sender reads the communicator, then base and n_posted, then the communicator
 //   again. If both reads return its communicator, the two numbers are valid.
@@ -34,8 +34,8 @@
 //   description of a buffer is written once for consecutive published receives of this buffer.
 //   Open addressing: the probe sequence of a key ends at the first place whose communicator is 0. Therefore, the
 //   communicator of an ended match queue becomes 0 only if that of the next match queue is 0.
-//   When the receive n is posted to the library, n_posted is at least n, and the slot of a published receive n is in
-//   its match queue.
+//   The receiver stores the slot of a published receive n in the match queue before n_posted reaches n. Therefore, a
+//   sender that reads n_posted >= n finds this slot.
 //   Plain data of fixed size. Processes of builds with another layout do not find each other (kVersion).
 #pragma once
 
@@ -220,7 +220,7 @@ struct Segment {
   std::atomic<std::uint32_t> n_match_queues{0};
   std::array<std::atomic<std::uint64_t>, kClosed> closed{};  // closed_key(): no receive is published now; 0: none
   std::atomic<std::uint32_t> is_shut{0};                     // none at all are published
-  std::atomic<std::uint32_t> has_failed{0};  // a GPU of the process: no more kernels of its channels run
+  std::atomic<std::uint32_t> has_failed{0};  // a GPU of the process has failed: its channels run no more kernels
   std::array<MatchQueue, kMatchQueues> match_queues{};
   std::array<Slot, kSlots> slots{};
   std::array<PublishedBox, kBoxes> boxes{};  // of the layouts of published receives

@@ -14,7 +14,8 @@
 //   2. A list keeps it, the last used one first. Work that uses it holds an ImportPtr, too.
 //   3. It leaves the list in these cases: its owner has freed the memory (end_freed_mappings);
 //      other memory of its owner is mapped at its addresses; the driver refuses another mapping in
-//      its block; its context has ended; 256 other mappings were used after it.
+//      its block; its context has ended; 256 other mappings were used after it. MPI_Finalize ends no
+//      mapping: those in the list last until their context or the process ends.
 //   4. The last ImportPtr passes it to end_later(): a thread ends it (sharing/unmapping.hpp).
 //   5. The thread unmaps it: ~Import(), Scope::unmap, ipc_close.
 #pragma once

@@ -24,6 +24,9 @@
 //   several rounds  each round queues its own kernels, and then exchanges its requests, if it has any. These operations
 //                   are carried out last, one after the other, in the order of their starts
 //
+// From the wait to the GPU: wait_enqueue ▶ take_started ▶ carry_out ▶ prepare, carry_out_round ▶ queue ▶
+// prepared_exchange (exchanges.hpp) ▶ pack::PreparedExchange::launch ▶ device::Scope::launch in the program's stream.
+//
 // Example: a wait for a send S, two reductions R1 and R2 of three rounds (collective/stream_reduction.hpp), and a
 // broadcast B of one round, started in this order
 //   S and B in one exchange; then R1: rounds 0, 1, 2; then R2: rounds 0, 1, 2

@@ -192,11 +192,20 @@ std::shared_ptr<ChannelEnd> ordinary_exchange(const device::Scope& stream, bool 
   std::vector<OrdinaryRequestPtr> requests;
   requests.reserve(started.size());
   for (const Started& one : started) requests.push_back(find_ordinary(one.request));
-  const std::lock_guard lock(enqueued_mutex());
-  for (const auto& one : all().exchanges) {
-    if (one->is_of(stream.context(), is_captured, requests)) return one;
+  const auto find = [&]() -> std::shared_ptr<OrdinaryExchange> {  // with the lock
+    const auto its = [&](const auto& one) { return one->is_of(stream.context(), is_captured, requests); };
+    const auto found = std::find_if(all().exchanges.begin(), all().exchanges.end(), its);
+    return found != all().exchanges.end() ? *found : nullptr;
+  };
+  {
+    const std::lock_guard lock(enqueued_mutex());
+    if (auto known = find()) return known;
   }
-  return all().exchanges.emplace_back(std::make_shared<OrdinaryExchange>(stream, is_captured, std::move(requests)));
+  // Without the lock: the driver may wait until the thread has ended another exchange.
+  auto made = std::make_shared<OrdinaryExchange>(stream, is_captured, requests);
+  const std::lock_guard lock(enqueued_mutex());
+  if (auto known = find()) return known;
+  return all().exchanges.emplace_back(std::move(made));
 }
 
 void note_launch(const std::shared_ptr<ChannelEnd>& exchange) noexcept {

@@ -31,11 +31,12 @@ inline Handle comm_of(const OrdinaryRequest& one) { return one.message ? on_stre
 // Only the progress thread uses the object, except where a comment names a lock or other threads.
 class OrdinaryExchange final : public ChannelEnd {
  public:
-  OrdinaryExchange(const device::Scope& here, bool its_captured, std::vector<OrdinaryRequestPtr>&& its_requests)
+  OrdinaryExchange(const device::Scope& here, bool its_captured, std::vector<OrdinaryRequestPtr> its_requests)
       : is_captured(its_captured),
         context(here.context()),
         requests(std::move(its_requests)),
         device_(here.device()),
+        prepared_(here.device().prepare_in_place(here.context(), kMarksOfRequest * requests.size())),
         memory_(here.device(), here.context(), device::MemoryKind::pinned, sizeof(Words)),
         is_running_(requests.size()) {
     std::memset(memory_.data(), 0, sizeof(Words));
@@ -94,7 +95,10 @@ class OrdinaryExchange final : public ChannelEnd {
   void end_unreached();
   bool looks_at_peers();
 
+  static constexpr std::size_t kMarksOfRequest = 32;  // a message in chunks needs several
+
   device::Device& device_;
+  const std::shared_ptr<const void> prepared_;
   device::Staging memory_;
   std::vector<char> is_running_;
   std::size_t n_started_ = 0;

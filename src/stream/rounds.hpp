@@ -18,8 +18,8 @@ struct Round {
 // last, one after the other: a process that waits for each of them alone makes the same exchanges in the same order.
 std::vector<Round> rounds_of(AllStarted& all);
 
-// A large exchange in another stream, which the other processes carry out later, must not occupy the GPU between the
-// rounds of an operation: the entered stream `handle` waits for the last of these exchanges.
+// The entered stream `handle` waits for the last exchange of note_round(). Otherwise a large exchange in this stream,
+// which the other processes carry out later, could occupy the GPU between the rounds of an operation in another stream.
 void come_after_rounds(const device::Scope& stream, device::StreamHandle handle);
 void note_round(const LastUse& exchange);  // of an operation of several rounds
 

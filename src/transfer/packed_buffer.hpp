@@ -47,8 +47,9 @@ inline constexpr device::Overrun kLibrarysOverrun =
 
 class PackedBuffer {
  public:
-  // Takes memory for the packed bytes: within the pool's limit if `limit` is pool, else ordinary memory. Throws Error
-  // (no_memory) if that fails, too. `device` may be null for host memory.
+  // Takes the memory that the strategy requires for the packed bytes, within the pool's limit if `limit` is pool. If
+  // there is none, takes ordinary memory. Throws Error (no_memory) if there is no ordinary memory either. `device` may
+  // be null for host memory.
   PackedBuffer(Endpoint endpoint, device::Device* device, device::Limit limit);
   PackedBuffer(Endpoint endpoint, device::Device* device, SharedRange shared_range);
   PackedBuffer(const PackedBuffer&) = delete;

@@ -35,9 +35,9 @@ struct Shape {
 //
 // `may_be_direct`: this end may publish its receive, or claim a receive. Conditions: TEMPI handles the buffer in GPU
 // memory, and the peer is a process of MPI_COMM_WORLD. Precedence: the options; then the prediction of the profile; if
-// the profile has no direct messages, yes, because a kernel and a FIN message replace two kernels and a message. It is
-// not asked here if a transport reaches the peer: `Transport::post_receive` and `post_send` find out, and if none does,
-// the message is packed.
+// the profile has no direct messages, yes, because a kernel and a FIN message replace two kernels and a message. The
+// choice does not ask whether a transport reaches the peer: `Transport::post_receive` and `post_send` find this out. If
+// no transport reaches the peer, the message is packed.
 //
 // The callers change the choice in these cases:
 //   a buffer in several memories            "oneshot", not direct (transfer/endpoint.cpp)

@@ -45,9 +45,9 @@ struct PartitionRun {
 // One end of a partitioned message (MPI-4.1, chapter 4), at all its starts. A kernel of the sender writes partitions
 // into the receive buffer when MPI_Pready is called. A round is one start of both ends, counted
 // from 1. The library carries the first rounds. When the sender starts one of them, it can announce
-// a later round. The announced round and all later rounds are puts. The receiver has completed the
-// earlier round when it starts the announced round. Therefore, it knows the announcement at this
-// start. An end that cannot take part in a round of puts demands the library: the library then
+// a later round. The announced round and all later rounds are puts. The receiver starts the
+// announced round only after it has completed the round in which the sender announced it. Therefore, it knows the
+// announcement at this start. An end that cannot take part in a round of puts demands the library: the library then
 // carries this round and all later rounds. One thread at a time uses the object.
 class PartitionedEnd {
  public:

@@ -41,8 +41,8 @@
 //   when it calls post_send, except for buffered persistent sends (request/start.cpp). It calls
 //   lose_order with or without the lock. It calls all other functions without the lock, with two
 //   exceptions: for receives that the program has freed, and when an error handler calls MPI. A
-//   function that is called with the lock does not wait for another thread of the process that
-//   calls MPI. A function may take the lock: cancel and end_receive of transport/ipc/ take it
+//   function that is called with the lock does not wait for a thread of this process that is in an
+//   MPI call. A function may take the lock: cancel and end_receive of transport/ipc/ take it
 //   (PendingSends::settle, end_early_fins).
 //   If a send of this process has claimed the receive of end_receive(), then end_receive() waits for the kernel of this
 //   send, and ends its put.
@@ -193,8 +193,9 @@ struct Transport {
   pack::Queued (*queue_chunks)(Transfer& transfer);  // instead of put(), if it goes in chunks
   // Tells the receiver which chunks are written; `waits`: for all of them.
   void (*report_arrived)(Transfer& transfer, bool waits);
-  // The kernel has ended, or none was launched. With PutEnd::packed, the kernel has failed, but may still run and use
-  // the memory that the result owns. The caller keeps the result until the kernel has ended.
+  // The kernel has ended, or none was launched. With PutEnd::packed, the launch or the wait for it has failed: the
+  // kernel may still run and use the memory that the result owns. The caller keeps the result until the kernel has
+  // ended.
   std::shared_ptr<const void> (*end_put)(Transfer& transfer, PutEnd how) noexcept;
   // Instead of end_put(): the kernel has failed, but the FIN message has been sent. Writes the bytes again.
   void (*retry_put)(Transfer& transfer);

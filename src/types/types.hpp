@@ -10,8 +10,8 @@
 //              │  └─ datatype::Boxes   loops over dense blocks (datatype/box.hpp)
 //              └─ pack::Mapping, twice these boxes, for packing and for unpacking
 //
-// With a count and the two buffers, a mapping becomes a box move (pack/box_move.hpp), and this a
-// launch.
+// With a count and the two buffers, a mapping becomes a box move (pack/box_move.hpp). A box move
+// becomes a launch.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct KnownType {
   bool is_dense;                  // any number of elements is contiguous
   bool is_moved_wrongly = false;  // by this MPI library: packing and messages are ours, on host memory too
   mutable std::atomic<bool> is_committed{false};  // true: it is committed, until it is destroyed; false: not known
-  // Messages in host memory, for each kind of peer: a count that TEMPI passes to the library; 0: none.
+  // Messages in host memory: for each kind of peer, the last count that TEMPI passed to the library; 0: none.
   mutable std::array<std::atomic<std::int64_t>, kPeerKinds> library_counts{};
   std::int64_t size() const { return plan->layout.size; }
 };

@@ -18,8 +18,8 @@ namespace tempi::window {
 
 // `library` makes the window over the given memory.
 using MakeWindow = FunctionRef<int(void* base, Aint bytes)>;
-// Makes the library's window if all parts are in GPU memory: a shared one without memory. Open MPI 4.1 has no other
-// windows where processes may not read each other's memory (CMA), as in most containers.
+// Makes the library's window if all parts are in GPU memory: a shared one without memory. Open MPI 4.1 can make
+// only such windows if processes may not read each other's memory (CMA), as in most containers.
 using MakeEmptyWindow = FunctionRef<int(int unit)>;
 int create(void* base, Aint bytes, Aint unit, Handle comm, const void* win, MakeWindow library,
            MakeEmptyWindow empty) noexcept;

@@ -5,8 +5,9 @@
 // the calls that begin an epoch wait for it: MPI_Win_fence waits for all members, MPI_Win_start for the posts of the
 // group, MPI_Win_lock for the lock. (MPI allows a library to wait at the first access instead.)
 //
-// A member of a dynamic window may have GPU memory and host memory. A lock of it is two locks: the lock words are taken
-// first and released last, so that the library's lock is never waited for.
+// A member of a dynamic window may have GPU memory and host memory. MPI_Win_lock of such a member takes two locks:
+// first the lock words, then the library's lock. The lock words are released last. Therefore, no process waits for the
+// library's lock.
 #pragma once
 
 #include "base/function_ref.hpp"

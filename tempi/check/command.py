@@ -126,10 +126,10 @@ def facts() -> dict[str, object]:
     "-n",
     "n",
     type=click.IntRange(1),
-    help="Number of ranks. Default: on each node, one for each GPU, but at least 2.",
+    help="Number of ranks. Default: one for each GPU of a node, and at least 2 on each node.",
 )
 @click.option(
-    "--mpirun", metavar="PATH", help="Path of mpirun. Default: the one beside this Python, else in PATH."
+    "--mpirun", metavar="PATH", help="Path of mpirun. Default: in the folder of this Python, else in PATH."
 )
 @click.option(
     "--ranks-command", metavar="COMMAND", help="Start the ranks with this command, such as 'srun -N 2 -n 8'."

@@ -14,7 +14,8 @@ From the arguments to the kernels (`exchange.HaloExchange`):
    regions for this neighbour (`region_types.Span.datatype`, from one `Strided.datatype` for each region).
    There are exceptions: cells in host memory with other libraries than Open MPI, and cells of a rank to
    itself. The table in `messages.Messages` has all cases.
-6. ``start`` calls ``MPI_Startall``, ``finish`` calls ``MPI_Waitall``. In the library, src/request/start.hpp
+6. ``start`` waits for the streams of the arrays and calls ``MPI_Startall``, ``finish`` calls ``MPI_Waitall``.
+   With a stream as argument, they are the two halves of ``enqueue``. In the library, src/request/start.hpp
    has the way from ``MPI_Startall`` to the kernels.
 7. ``enqueue(stream)`` starts and completes the requests in the order of the stream (`Messages.start_enqueue`,
    src/stream/enqueue.hpp). It calls ``start`` and ``finish`` in three cases: TEMPI is off, no array is in GPU

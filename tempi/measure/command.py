@@ -213,7 +213,7 @@ def finish(
 )
 @click.option("--hosts", metavar="A,B", help="Measure between two nodes, with one rank on each.")
 @click.option(
-    "--mpirun", metavar="PATH", help="Path of mpirun. Default: the one beside this Python, else in PATH."
+    "--mpirun", metavar="PATH", help="Path of mpirun. Default: in the folder of this Python, else in PATH."
 )
 @click.option(
     "--ranks-command", metavar="COMMAND", help="Start the ranks with this command, such as 'srun -N 2 -n 2'."
@@ -251,7 +251,7 @@ def main(
     With --tune, one rank is enough. The command adds the launch parameters to the profile, and changes
     nothing else.
 
-    With --from, it writes a profile only if --output names a folder.
+    With --from, the command writes a profile only if --output is given.
     """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, stderr=as_json)
     budget = seconds or (QUICK_SECONDS if quick else DEFAULT_SECONDS)

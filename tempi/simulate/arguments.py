@@ -95,7 +95,8 @@ def of_cluster(function: Function) -> Function:
         click.option("--call-us", type=click.FloatRange(0, 1e6), default=0.0, show_default=True,
                      help="Time of each MPI call that starts a send or a receive, in microseconds."),
         click.option("--library-block-us", type=click.FloatRange(0, 1e6, min_open=True),
-                     help="Time of the MPI library without TEMPI for one block, in microseconds. "
+                     help="Time of the MPI library without TEMPI for each contiguous block of a datatype, "
+                          "in microseconds. "
                           "Default: as in the network."),
         click.option("--no-library", is_flag=True, help="Do not simulate the MPI library without TEMPI."),
         click.option("--chunk-kib", type=COUNT,

@@ -69,7 +69,7 @@ def main() -> None:
     type=Numbers(),
     default="1..64",
     show_default=True,
-    help="Numbers of nodes: 1,2,4, or 1..64 (doubling from 1).",
+    help="Numbers of nodes: a list such as 1,2,4, or a range such as 1..64 (1, 2, 4, ... 64).",
 )
 @click.option(
     "--size",
@@ -95,9 +95,11 @@ def main() -> None:
     "pack: MPI_Pack, contiguous messages, MPI_Unpack.",
 )
 @click.option("--placement", type=click.Choice(PLACEMENTS), default="block", show_default=True,
-              help="Placement of ranks on nodes. block: one node after the other. cyclic: the nodes in turn. "
-                   "cartesian: a brick of the grid on each node. tempi: as with "
-                   "TEMPI_PLACEMENT=1 and weights. tempi-grid: without weights.")  # fmt: skip
+              help="Placement of ranks on nodes. block: ranks fill one node after the other. "
+                   "cyclic: rank i is on node i modulo the number of nodes. "
+                   "cartesian: each node has a box of the grid of ranks. "
+                   "tempi: TEMPI_PLACEMENT=1 and a graph, with the bytes as weights. "
+                   "tempi-grid: TEMPI_PLACEMENT=1 and MPI_Cart_create.")  # fmt: skip
 @of_cluster
 def halo_command(
     n_nodes: tuple[int, ...],
@@ -134,7 +136,8 @@ def halo_command(
 @main.command("trace")
 @click.argument("timelines", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--placement", type=click.Choice(OF_RECORDED), default="block", show_default=True,
-              help="Placement of ranks on nodes. block: one node after the other. cyclic: the nodes in turn. "
+              help="Placement of ranks on nodes. block: ranks fill one node after the other. "
+                   "cyclic: rank i is on node i modulo the number of nodes. "
                    "tempi: as TEMPI_PLACEMENT=1.")  # fmt: skip
 @of_cluster
 def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -> None:

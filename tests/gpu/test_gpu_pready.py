@@ -8,7 +8,8 @@ import pytest
 from support import gpu_memory, needs, shim
 from support.programs import INCLUDE, mpicc, mpirun, succeed, tool
 
-pytestmark = [needs.function("Psend_init"), pytest.mark.skipif(not tool("nvcc"), reason="no nvcc")]
+NO_NVCC = "nvcc compiles the program: install the CUDA toolkit"
+pytestmark = [needs.function("Psend_init"), pytest.mark.skipif(not tool("nvcc"), reason=NO_NVCC)]
 
 
 @pytest.fixture(scope="module")

@@ -19,5 +19,7 @@ def report_of_the_other(folder: Path, when: str, options: dict[str, str]) -> str
     common = {**options, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "LD_PRELOAD": shim.preload()}
     common |= {"TESTS_REPORT": str(report), "TESTS_DIES": when}
     command = mpirun_python([common] * 2, PROGRAM)
-    subprocess.run(command, env=shim.clean_environment(), capture_output=True, timeout=60, check=False)
+    outside = shim.clean_environment()
+    done = subprocess.run(command, env=outside, capture_output=True, text=True, timeout=60, check=False)
+    assert report.exists(), done.stdout + done.stderr
     return report.read_text()

@@ -11,6 +11,7 @@
 #include "device/cuda/primary.hpp"
 #include "device/cuda/queue.hpp"
 #include "device/own_memory.hpp"
+#include "device/stream_order.hpp"
 
 namespace tempi::device {
 namespace {
@@ -60,6 +61,14 @@ class CudaDevice final : public Device {
   bool has_ended(Context context) noexcept override { return !lives(*driver, life_in(context)); }
 
   bool has_failed(Context context) noexcept override { return device::has_failed(*driver, life_in(context)); }
+
+  std::shared_ptr<const void> prepare_in_place(Context context, std::size_t marks) override {
+    Life& life = life_in(context);
+    const Scope here(*this, context);
+    prepare_queues(*driver, life);
+    static_cast<void>(device::has_failed(*driver, life));  // makes its event
+    return reserve_events(*driver, life, marks);
+  }
 
   Facts facts() noexcept override {
     int count = 0, version = 0;
@@ -169,6 +178,7 @@ class CudaDevice final : public Device {
                           kernel.tells_its_end};
     if (CUstream program = entered.innermost().program) return launch_once(*driver, call, program);
     here.last = {};
+    if (InPlaceOfStream::lives()) return launch_once(*driver, call, here.stream);  // a graph would have to be made
     here.last = here.replays.launch(*driver, call, here.stream);
   }
 

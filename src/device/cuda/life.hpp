@@ -10,12 +10,16 @@
 // reuses. The query takes 34 ns, and is safe for any address. (cuCtxGetId needs a handle, and driver 12.)
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "device/cuda/driver.hpp"
+#include "device/device.hpp"
 
 namespace tempi::device {
 
@@ -33,9 +37,12 @@ struct Life {
 
   Mutex<Lock::context> mutex{};  // guards the members below
   CUmodule module = nullptr;
+  std::vector<std::pair<const Kernel*, CUfunction>> functions{};
   std::vector<CUevent> unused_events{};
-  CUevent probe = nullptr;  // never recorded: a query of it succeeds, unless the context has failed
+  std::size_t n_reserved_events = 0;  // of the unused ones: for calls in place of a stream
+  CUevent probe = nullptr;            // never recorded: a query of it succeeds, unless the context has failed
   Queue* unused_queues = nullptr;
+  std::array<Queue*, kLanes.size()> in_place{};  // for calls in place of a stream; one thread makes them
 };
 
 // A kernel of the context has failed: the driver answers each call with an error. The context has not ended.

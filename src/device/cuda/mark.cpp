@@ -1,27 +1,54 @@
 #include "device/cuda/mark.hpp"
 
 #include <atomic>
+#include <vector>
 
 #include "device/cuda/check.hpp"
 #include "device/cuda/current.hpp"
+#include "device/stream_order.hpp"
 
 namespace tempi::device {
 namespace {
+
+CUevent make_event(const CudaDriver& driver) {
+  CUevent event = nullptr;
+  check(driver, driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  return event;
+}
 
 CUevent take_event(const CudaDriver& driver, Life& life) {
   {
     const std::lock_guard lock(life.mutex);
     auto& unused = life.unused_events;
-    if (!unused.empty()) {
+    if (unused.size() > (InPlaceOfStream::lives() ? 0 : life.n_reserved_events)) {
       CUevent event = unused.back();
       unused.pop_back();
       return event;
     }
   }
-  CUevent event = nullptr;
-  check(driver, driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-  return event;
+  return make_event(driver);
 }
+
+class ReservedEvents {
+ public:
+  ReservedEvents(const CudaDriver& driver, Life& life, std::size_t n) : life_(life), n_(n) {
+    std::vector<CUevent> made(n);
+    for (CUevent& event : made) event = make_event(driver);
+    const std::lock_guard lock(life.mutex);
+    life.unused_events.insert(life.unused_events.end(), made.begin(), made.end());
+    life.n_reserved_events += n;
+  }
+  ~ReservedEvents() {
+    const std::lock_guard lock(life_.mutex);
+    life_.n_reserved_events -= n_;
+  }
+  ReservedEvents(const ReservedEvents&) = delete;
+  ReservedEvents& operator=(const ReservedEvents&) = delete;
+
+ private:
+  Life& life_;
+  const std::size_t n_;
+};
 
 class CudaMark final : public Mark {
  public:
@@ -67,6 +94,10 @@ class CudaMark final : public Mark {
 };
 
 }  // namespace
+
+std::shared_ptr<const void> reserve_events(const CudaDriver& driver, Life& life, std::size_t n) {
+  return std::make_shared<ReservedEvents>(driver, life, n);
+}
 
 MarkPtr cuda_mark(const CudaDriver& driver, Life& life, CUstream stream) {
   return std::make_shared<CudaMark>(driver, life, stream);

@@ -19,7 +19,7 @@ struct CudaAllocation {
   CUdeviceptr address;
   unsigned long long buffer_id;
   Life& life;
-  bool is_of_pool;  // cudaMallocAsync, virtual memory management: takes the attribute, and copies return early still
+  bool is_of_pool;  // cudaMallocAsync, virtual memory management: accepts the attribute, but copies return early
 };
 
 // True: order_after_program() would return immediately. The allocation was located before, in the last known life of

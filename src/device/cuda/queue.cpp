@@ -1,8 +1,10 @@
 #include "device/cuda/queue.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 #include "device/cuda/check.hpp"
+#include "device/stream_order.hpp"
 
 extern "C" const unsigned char tempi_kernel_image[];  // the fat binary of src/pack/kernels.cu
 
@@ -59,6 +61,19 @@ Queue* make_queue(const CudaDriver& driver, Life& life, Lane lane) {
   return new Queue{life, lane, stream};
 }
 
+Queue*& in_place(Life& life, Lane lane) { return life.in_place.at(static_cast<std::size_t>(lane)); }
+
+Queue* find_in_place(Life& life, Lane lane) {
+  const std::lock_guard lock(life.mutex);
+  return in_place(life, lane);
+}
+
+CUfunction find(const std::vector<std::pair<const Kernel*, CUfunction>>& functions, const Kernel& kernel) {
+  const auto found =
+      std::find_if(functions.begin(), functions.end(), [&](const auto& one) { return one.first == &kernel; });
+  return found != functions.end() ? found->second : nullptr;
+}
+
 // The driver is told nothing.
 void forget_those_of_ended_contexts() noexcept {
   for (Queue** at = &own_queues; *at != nullptr;) {
@@ -70,6 +85,9 @@ void forget_those_of_ended_contexts() noexcept {
 }  // namespace
 
 Queue& own_queue(const CudaDriver& driver, Life& life, Lane lane) {
+  if (InPlaceOfStream::lives()) {
+    if (Queue* const prepared = find_in_place(life, lane)) return *prepared;
+  }
   for (Queue* queue = own_queues; queue != nullptr; queue = queue->next) {
     if (&queue->life == &life && queue->lane == lane) return *queue;
   }
@@ -80,13 +98,34 @@ Queue& own_queue(const CudaDriver& driver, Life& life, Lane lane) {
   return queue;
 }
 
-CUfunction function(const CudaDriver& driver, Queue& queue, const Kernel& kernel) {
-  for (const auto& [known, function] : queue.functions) {
-    if (known == &kernel) return function;
+void prepare_queues(const CudaDriver& driver, Life& life) {
+  for (const Lane lane : kLanes) {
+    if (find_in_place(life, lane) != nullptr) continue;
+    Queue* const made = make_queue(driver, life, lane);
+    {
+      const std::lock_guard lock(life.mutex);
+      if (in_place(life, lane) == nullptr) {
+        in_place(life, lane) = made;
+        continue;
+      }
+    }
+    give_back(*made);  // another thread has made one at the same time
   }
+}
+
+CUfunction function(const CudaDriver& driver, Queue& queue, const Kernel& kernel) {
+  if (const CUfunction known = find(queue.functions, kernel)) return known;
   CUfunction function = nullptr;
-  check(driver, driver.cuModuleGetFunction(&function, module_of(driver, queue.life), kernel.symbol),
-        "cuModuleGetFunction");
+  {
+    const std::lock_guard lock(queue.life.mutex);
+    function = find(queue.life.functions, kernel);
+  }
+  if (function == nullptr) {
+    check(driver, driver.cuModuleGetFunction(&function, module_of(driver, queue.life), kernel.symbol),
+          "cuModuleGetFunction");
+    const std::lock_guard lock(queue.life.mutex);
+    queue.life.functions.emplace_back(&kernel, function);
+  }
   queue.functions.emplace_back(&kernel, function);
   return function;
 }

@@ -21,8 +21,12 @@ struct Queue {
   Queue* next = nullptr;  // of its thread, or of the pool
 };
 
-// The queue of the calling thread in the current context, which lives. Throws Error (device).
+// The queue of the calling thread in the current context, which lives; for calls in place of a stream, the one that
+// prepare_queues() has made. Throws Error (device).
 Queue& own_queue(const CudaDriver& driver, Life& life, Lane lane);
+
+// Makes the queues of calls in place of a stream, in the current context. Throws Error (device).
+void prepare_queues(const CudaDriver& driver, Life& life);
 
 CUfunction function(const CudaDriver& driver, Queue& queue, const Kernel& kernel);
 

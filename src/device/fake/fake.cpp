@@ -105,7 +105,12 @@ namespace {
 class FakeMark final : public Mark {
  public:
   FakeMark(Fake& fake, QueueKey queue, ProgressPtr progress)
-      : fake_(fake), queue_(std::move(queue)), progress_(std::move(progress)) {}
+      : fake_(fake), queue_(std::move(queue)), progress_(std::move(progress)), is_in_place_(InPlaceOfStream::lives()) {}
+  ~FakeMark() override {
+    if (is_in_place_) fake_.end_mark_in_place(queue_.context);
+  }
+  FakeMark(const FakeMark&) = delete;
+  FakeMark& operator=(const FakeMark&) = delete;
   bool reached() override { return fake_.poll(*progress_, queue_, false); }
   void wait() override { fake_.poll(*progress_, queue_, true); }
   const ProgressPtr& progress() const { return progress_; }
@@ -114,6 +119,7 @@ class FakeMark final : public Mark {
   Fake& fake_;
   QueueKey queue_;
   ProgressPtr progress_;
+  const bool is_in_place_;
 };
 
 }  // namespace
@@ -122,6 +128,11 @@ MarkPtr Fake::mark() {
   const std::lock_guard lock(mutex_);
   check_capture(!queues_.is_captured(own_queue()));
   check_failed(own_queue().context);
+  if (InPlaceOfStream::lives()) {
+    if (n_in_place_[current_context()] == n_prepared_[current_context()])
+      throw Error(ErrorKind::internal, "fake device: more marks in place of a stream than were prepared");
+    ++n_in_place_[current_context()];
+  }
   return std::make_shared<FakeMark>(*this, own_queue(), queues_.add_mark(own_queue()));
 }
 

@@ -28,7 +28,7 @@ inline QueueKey queue_of(StreamHandle stream, Context context) {
   return {thread, context, Lane::first, stream == nullptr ? as_handle(kLegacy) : stream};
 }
 
-const QueueKey& own_queue();  // that this thread has entered last
+const QueueKey& own_queue();  // the queue that this thread has entered last
 inline Context current_context() { return own_queue().context; }
 
 class Fake final : public Device {
@@ -56,6 +56,14 @@ class Fake final : public Device {
     const std::lock_guard lock(mutex_);
     return lives(context) && queues_.has_failed(context);
   }
+  std::shared_ptr<const void> prepare_in_place(Context context, std::size_t marks) override {
+    const std::lock_guard lock(mutex_);
+    n_prepared_[context] += marks;
+    return {this, [this, context, marks](const void*) {
+              const std::lock_guard lock(mutex_);
+              n_prepared_[context] -= marks;
+            }};
+  }
   bool reaches(int, int) noexcept override { return true; }
   bool has_atomics(const Location&, const SharedAllocation&) noexcept override { return true; }
   bool waits_hold_gpu() const noexcept override { return false; }
@@ -65,6 +73,10 @@ class Fake final : public Device {
     return {handle, context_of(handle)};
   }
   bool poll(const Progress& progress, const QueueKey& queue, bool waits);
+  void end_mark_in_place(Context context) {
+    const std::lock_guard lock(mutex_);
+    --n_in_place_[context];
+  }
 
   std::optional<SharedAllocation> share(const Location& location) noexcept override {
     const std::lock_guard lock(mutex_);
@@ -229,6 +241,7 @@ class Fake final : public Device {
   FakeQueues queues_;
   std::map<StreamHandle, Context> streams_;  // of the program
   std::uintptr_t n_streams_ = 0;
+  std::map<Context, std::size_t> n_prepared_, n_in_place_;  // marks of calls in place of a stream
   bool has_thread_ = false;
 };
 

@@ -47,7 +47,7 @@ class FakeMemory {
   Location locate(const void* address) const;
   bool library_reaches() const { return library_reaches_; }  // device memory
   AddressShift shift(int ordinal) const;  // for kernels of this GPU: they reach its own device memory
-  // Pinned and managed memory, and what is mapped for this GPU.
+  // True for pinned and managed memory, and for memory of another process that is mapped for this GPU and not freed.
   bool kernels_reach(int ordinal, std::uintptr_t address) const;
   bool is_inside_allocation(std::uintptr_t address, std::size_t bytes) const;
 
@@ -72,7 +72,7 @@ class FakeMemory {
     int ordinal;
     std::uint64_t id;
     bool is_mapped = false;  // of another process
-    bool is_pinned = false;  // pages that are not the allocation's
+    bool is_pinned = false;  // by pin(): the caller owns the pages
     bool is_synchronous = false;
   };
   using Allocations = std::map<std::uintptr_t, Allocation>;  // by the first address

@@ -19,7 +19,7 @@
 
 namespace tempi::device {
 
-// An effect that is done when it has run.
+// An effect that runs once: it always returns true.
 template <class Fn>
 auto done_at_once(Fn fn) {
   return [fn = std::move(fn)] {

@@ -74,7 +74,7 @@ void posted(Message& message, bool is_well) noexcept {
   const IpcState& state = state_of(transfer);
   if (!is_well) close_matcher(message.comm, Outcome::ended_by_failure);
   else if (state.published_receive && state.published_receive->post())
-    count_direct(Outcome::published, state.published_receive->bytes());
+    count_direct(Outcome::published, transfer.packed_buffer.bytes());
   library_requests().note(message.request, {false, state.queue_place});  // for MPI_Cancel by another thread
 }
 

@@ -22,7 +22,7 @@ struct LibraryMessage {
 
 // The nonblocking messages that the library handles, by request. Several requests share a place in the table; the place
 // has the message of the last one, and the handle tells which one this is. An entry that two threads wrote at the same
-// time is ignored (its sum is wrong).
+// time is ignored (its checksum is wrong).
 class LibraryRequests {
  public:
   void note(Handle request, const LibraryMessage& message) noexcept {

@@ -19,7 +19,7 @@ struct Sent {
 
 // The put of a send that has claimed a published receive.
 struct Put {
-  ~Put() { claim.end(false); }  // has no effect if the claim has ended; otherwise the receiver would wait for ever
+  ~Put() { claim.end(false); }  // the receiver would wait for ever for an open claim; no effect on an ended one
 
   Claim claim;
   std::shared_ptr<const void> owner;  // keeps the boxes of `box_move`
