@@ -15,8 +15,9 @@
 //
 // If the request of a message is the program's own persistent request, the message returns to "inactive", and the
 // program may start it again. A message that is cached (request/repeated_calls.hpp) also returns to "inactive", until
-// a later call takes it over. Every other message ends. MPI_Request_free does not change the state of an active
-// message: ManagedRequests completes the message in place of the program.
+// a later call takes it over. Every other message ends. MPI_Request_free ends a
+// message that is not started, or that is complete (Completion::done) and has no continuation. It does not change the
+// state of any other message: ManagedRequests completes this message in place of the program.
 //
 // Blocking calls, such as MPI_Send, MPI_Recv and MPI_Sendrecv, have no Message (run_blocking, call/call.cpp), unless
 // the message may be direct (call/by_requests.cpp).
@@ -31,7 +32,8 @@
 // Invariants
 //   Only PendingSends and EarlyFins, under their lock, change a message to or from "pending" and "fin_sent".
 //   All other steps are made by the thread that creates the message, or by a thread that calls MPI with its request:
-//   one thread at a time.
+//   one thread at a time. After MPI_Request_free, an MPI call of any thread makes them, with the lock of the requests
+//   (ManagedRequests::tend_orphans).
 //   Only the library accesses the packed bytes of a started message.
 #pragma once
 

@@ -13,7 +13,8 @@
 //
 // The CPU carries out the first exchange of each request. This exchange allocates the memory and loads the kernels that
 // the later exchanges use. The thread must not do this: the driver may first wait until all kernels have ended, and the
-// kernel of the exchange waits for the thread.
+// kernel of the exchange waits for the thread. For the same reason, the CPU creates the queues and marks of the thread
+// (Device::prepare_in_place).
 //
 // Invariants
 //   Between the exchanges that the thread carries out, it does not touch their requests.

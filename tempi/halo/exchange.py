@@ -243,7 +243,8 @@ class HaloExchange:
         arrays as long as the program launches a captured graph.
 
         In some cases, no kernel can carry out the exchange: with arrays in host memory, between nodes, and
-        between ranks that use the same GPU. Then the CPU waits for the stream and for the exchange.
+        between ranks that use the same GPU. Then the CPU waits for the stream and for the exchange. If all
+        arrays are in host memory, the CPU waits for the exchange only: synchronize the stream first.
 
         Parameters
         ----------

@@ -45,6 +45,7 @@ def test_random_accesses(job, drawn, tmp_path):
     assert share > 0.1  # of 5 kinds of memory, 3 are a GPU's
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("failure", FAILURES)
 def test_random_accesses_while_the_gpu_fails(ranks, below, drawn, tmp_path, failure):
     job = ranks(1, preload=False, LD_PRELOAD=below, TEMPI_FAKE_FAIL=failure, **CHUNKED)

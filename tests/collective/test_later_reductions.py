@@ -56,6 +56,7 @@ def test_all_ranks_runs_and_forms_have_the_same_bits(job):
     assert len({bits for found in by_rank for bits in found}) == 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_reductions_under_way_together(any_job, drawn, size):
     seed, rounds = drawn.getrandbits(30), effort.scaled(40, least=10)
@@ -63,6 +64,7 @@ def test_reductions_under_way_together(any_job, drawn, size):
     assert all(sum(found.values()) > 0 for found in by_rank)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.02])
 def test_a_rank_is_late(any_job, seconds):
     assert any_job(3).call(worker.delayed, [(0, seconds), (1, seconds), (2, seconds)], timeout=60) == [True] * 3
@@ -114,6 +116,7 @@ def test_one_waits_for_a_message_meanwhile(any_job):
     assert any_job(2).call(worker.one_waits_for_a_message_meanwhile, 5, timeout=30) == [True] * 2
 
 
+@pytest.mark.sample(1)
 @has_persistent
 def test_it_goes_on_while_a_rank_computes(any_job):
     """In the progress thread: the others do not wait for the end of the computation."""
@@ -146,6 +149,7 @@ def test_a_failing_gpu_in_place_is_an_error_on_all_ranks(failure, form):
         assert sum(one) == 1
 
 
+@pytest.mark.sample(3)
 @forms
 @pytest.mark.parametrize("without", [{"TEMPI_DISABLE": "1"}, {"TEMPI_NO_DIRECT": "1"}, {"TEMPI_NO_SEND": "1"}])
 def test_a_rank_that_does_not_take_part(without, form):

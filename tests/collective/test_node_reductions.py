@@ -65,6 +65,7 @@ def test_a_broadcast_to_a_rank_in_host_memory(job):
     assert job(3).call(worker.broadcasts, [(3 << 20, 0)] * 3, {1: "host"}, timeout=60) == [[False] * 3] * 3
 
 
+@pytest.mark.sample(2)
 @needs.fake_device("failures of the fake device")
 @pytest.mark.parametrize("failure", ["map:1", "launch:1", "launch:2", "finish:1"])
 def test_a_broadcast_with_a_failing_gpu(failure):
@@ -94,6 +95,7 @@ def test_a_failing_gpu_in_place_is_an_error_on_all_ranks(failure):
         assert job.call(worker.error_in_place, timeout=60) == [True] * 2
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("without", [{"TEMPI_DISABLE": "1"}, {"TEMPI_NO_DIRECT": "1"}, {"TEMPI_NO_SEND": "1"}])
 def test_a_rank_that_does_not_take_part(without):
     kinds = {} if "TEMPI_NO_DIRECT" in without else {1: "host"}

@@ -72,6 +72,7 @@ def _kinds(n_ranks, on_gpu):
     return tuple("device" if rank == on_gpu else ("host", "")[rank % 2] for rank in range(n_ranks))
 
 
+@pytest.mark.sample(2)
 @needs.fake_device("memory is not shared on demand")
 @pytest.mark.parametrize("failure", ["share", "map"])
 @pytest.mark.parametrize("on_gpu", [0, 2])
@@ -87,6 +88,7 @@ def test_all_ranks_of_a_node_refuse_a_window_that_one_cannot_have(on_gpu, failur
             assert texts == ["", ""]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("special", [{}, {1: {"LD_PRELOAD": ""}}, {1: {"TEMPI_NO_DIRECT": "1"}}])
 def test_one_rank_refuses_a_window_and_no_rank_waits_for_ever(special):
     """Ranks that do not vote."""

@@ -16,6 +16,7 @@ def test_layouts_of_the_two_ends_differ(ranks, device, size, n):
         assert by_outcome == {PACKED: 3}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("n", [10, 1000, 2000])
 def test_irregular_blocks_are_packed(ranks, size, n):
@@ -33,6 +34,7 @@ def test_many_layouts(ranks):
     ranks(2, **HOST).call(worker.many_layouts, 80)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("settings", [{"TEMPI_PROFILE": "none"}, {"TEMPI_STRATEGY": "library"}])
 @pytest.mark.parametrize("size", [2, 3])
 def test_without_a_profile_all_is_the_library_s(ranks, settings, size):

@@ -77,6 +77,7 @@ print(f"rank {rank} is at its end", flush=True)
 """
 
 
+@pytest.mark.sample(3)
 @pytest.mark.mpi
 @pytest.mark.parametrize("n", [SMALL, LARGE])
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def test_messages_beyond_eager_limits_and_pieces(ranks, n_ranks, preload, data):
     ranks(n_ranks, preload=preload, **(FAKE if preload else {})).call(worker.exchange, halo)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("strategy", ["oneshot", "staged"])
 @pytest.mark.parametrize(("dims", "messages"), [((1, 1, 1), 0), ((2, 1, 1), 1), ((2, 2, 1), 3), ((4, 1, 1), 2)])
 def test_one_message_to_each_neighbour(ranks, dims, messages, strategy):

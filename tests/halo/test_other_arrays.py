@@ -25,6 +25,7 @@ def drawn(data, n_ranks, kinds):
     return grid, replace(grid, fields=tuple(other), seed=grid.seed + 500)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kinds", [("host",), ("device", *KINDS)], ids=["host", "any memory"])
 @pytest.mark.parametrize("n_ranks", [1, 2, 4])
 @examples(20, shrinks=False)

@@ -38,6 +38,7 @@ def seeds_of(drawn):
     return [drawn.getrandbits(30) for _ in range(effort.scaled(PER_TEST, least=40))]
 
 
+@pytest.mark.sample(2)
 def test_random_reductions_on_two_hosts(on_two, drawn):
     seeds = seeds_of(drawn)
     assert on_two.call(worker.check_seeds, seeds, timeout=180) == [len(seeds)] * on_two.size
@@ -106,6 +107,7 @@ def test_without_the_option_the_library_reduces(two_hosts):
         assert job.call(worker.agree, timeout=60) == [False] * 4
 
 
+@pytest.mark.sample(3)
 @needs.fake_device("failures of the fake device")
 @pytest.mark.parametrize("failure", ["map:1", "share:1", "launch:1", "launch:2", "finish:1", "finish:2"])
 def test_a_failing_gpu(two_hosts, failure):

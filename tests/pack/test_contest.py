@@ -27,6 +27,7 @@ def taken(spec, calls, count=1):
     return seen.taken("MPI_Pack"), seen.taken("MPI_Unpack")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.mpi_process
 @ALL
 @pytest.mark.parametrize("count", [1, 5, 70])

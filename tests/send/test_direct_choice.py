@@ -47,6 +47,7 @@ def test_contiguous_ones_go_direct_whether_the_library_is_cuda_aware_or_not(rank
     assert outcome_of(ranks(2, **DEFAULT, TEMPI_CUDA_AWARE=aware)) == ALL
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -55,7 +55,7 @@ def test_schedules_with_wildcards_probes_and_cancels(ranks, drawn, n_ranks, opti
     check(ranks(n_ranks, **DIRECT, **JOBS[options]), drawn, N_MIXED, MIXED, options)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("options", JOBS)
 @pytest.mark.parametrize("n_ranks", [2, 3])
 def test_schedules_with_bounce_buffers(ranks, drawn, n_ranks, options):

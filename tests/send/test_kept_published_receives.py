@@ -11,6 +11,7 @@ N_BOXES = 1 << 14  # src/segment/segment.hpp
 OWN_JOB = {**PATIENT, "TESTS_CASE": "kept"}  # in which nobody has probed: sends wait for their receivers
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n_ranks", [1, 2])
 @pytest.mark.parametrize(("n", "at_once"), [(20, 20), (200, 1), (700, 350)])
 def test_requests_that_are_started_again(ranks, n_ranks, n, at_once):

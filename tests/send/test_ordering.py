@@ -93,6 +93,7 @@ def _settle(opened: list, sending: bool, builder: Builder) -> int:
     return n_checked
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("one_tag", [True, False], ids=["one tag", "three tags"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_nothing_overtakes(ranks, drawn, one_tag, options):

@@ -68,6 +68,7 @@ def test_partitions_are_put(pair, drawn):
     assert puts >= N_PUT_ROUNDS
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("progress", ["thread", "calls"])
 @pytest.mark.parametrize("completion", ["Wait", "Test", "Waitall", "Waitany"])
 def test_kernels_make_partitions_ready(ranks, thread_multiple, drawn, completion, progress):
@@ -131,6 +132,7 @@ def test_messages_to_oneself(ranks):
     assert puts >= N_PUT_ROUNDS
 
 
+@pytest.mark.sample(3)
 @needs.fake_device("failures on demand")
 @pytest.mark.parametrize("step", ["launch:7", "launch:9", "write:1", "write:2", "finish:5", "query:1", "map:1"])
 def test_a_failing_gpu(step):

@@ -17,6 +17,7 @@ REMADE = [kind for kind in KINDS if kind.startswith("device")]
 STRATEGIES = ("auto", "oneshot", "staged", "device")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_buffers_filled_and_read_by_plain_copies(ranks, drawn, strategy):
     aware = {"TEMPI_CUDA_AWARE": "1"} if strategy == "device" and not memory.on_real_gpu() else {}

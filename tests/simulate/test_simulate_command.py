@@ -64,6 +64,7 @@ def test_strong_scaling_divides_the_grid(simulate, tmp_path):
     assert [row["cells"] for row in rows_of(tmp_path / "a.csv")] == ["64x32x32", "32x32x32", "32x16x32", "32x16x16"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("way", ["isend", "halo", "pack"])
 @pytest.mark.parametrize("network", ["summit", "fat-tree", "dragonfly"])
 def test_every_network_and_way(simulate, network, way):

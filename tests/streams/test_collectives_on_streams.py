@@ -24,7 +24,7 @@ def test_random_reductions(job, drawn, size):
         assert ORDINARY not in counted
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("size", [2, 3])
@@ -56,6 +56,7 @@ def test_movements_in_place(job):
     job(3).call(worker.move_all, 100, ["enqueued"] * 3, True, timeout=60)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_a_solver_exchanges_and_reduces(job, size):
     for counted in job(size).call(worker.together, effort.scaled(20, least=8), timeout=60):
@@ -88,6 +89,7 @@ def test_in_two_streams_in_turn(job):
         assert ORDINARY not in counted
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("progress", ["calls", "thread"])
 def test_parts_without_a_channel(job, progress):
     """A rank comes too late: the others give up the channels with it, and keep those among themselves."""

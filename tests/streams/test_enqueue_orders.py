@@ -32,6 +32,7 @@ def test_a_peer_that_enqueues_more_than_a_second_later(ranks, options):
         assert counts == {CHANNEL: 3}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("timeout", ["0", "600"])
 @pytest.mark.parametrize("first", [2**32 - 4, -12], ids=["2^32", "2^64"])
 def test_counts_that_begin_just_below_a_power_of_two(ranks, first, timeout):

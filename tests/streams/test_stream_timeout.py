@@ -69,6 +69,7 @@ def test_collective_operations_have_no_limit(ranks):
     assert ranks(2, **THREAD, **SHORT).call(worker.a_late_collective, 3.0) == ["", ""]
 
 
+@pytest.mark.sample(3)
 @needs.open_mpi("its launcher can be stopped")
 @pytest.mark.parametrize("options", [{**FAKE, **LONG}, {**THREAD, **LONG, "TESTS_KIND": "managed"}], ids=str)
 @pytest.mark.parametrize("when", ["idle", "started", "queued"])
