@@ -146,6 +146,17 @@ def freed_behind_the_queue(kinds: list[Kinds]) -> None:
     again.free()
 
 
+def freed_at_once(kinds: list[Kinds], n: int) -> None:
+    """The thread ends an exchange while the program frees its requests: each request is freed once."""
+    for _ in range(n):
+        ring, stream = Ring(kinds), FakeStream()
+        ring.step(stream)
+        ring.step(stream)
+        ring.free()
+        stream.synchronize()
+        ring.check()
+
+
 def too_long(kind: str) -> tuple[str, bool]:
     """The second message is longer than its receive buffer: the stream goes on, and the next start tells."""
     comm, stream = WORLD.Dup(), FakeStream()

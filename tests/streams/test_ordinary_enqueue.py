@@ -48,6 +48,10 @@ def test_requests_that_are_freed_behind_the_queue(ranks, options):
     ranks(2, **options).call(worker.freed_behind_the_queue, [worker.HOST, worker.DEVICE], timeout=60)
 
 
+def test_requests_that_are_freed_while_their_exchange_ends(ranks):
+    ranks(1, **INDIRECT).call(worker.freed_at_once, [worker.HOST, worker.DEVICE], 60, timeout=60)
+
+
 @pytest.mark.parametrize("kind", ["pinned", "device"])
 def test_an_error_is_reported_by_the_next_call(kind):
     with Ranks(2, INDIRECT) as job:
