@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
@@ -145,18 +144,6 @@ def freed_behind_the_queue(kinds: list[Kinds]) -> None:
     stream.synchronize()
     again.check()
     again.free()
-
-
-def freed_at_once(kinds: list[Kinds], n: int) -> None:
-    """The thread ends an exchange while the program frees its requests: each request is freed once."""
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))  # the launcher has bound the rank to one core
-    for _ in range(n):
-        ring, stream = Ring(kinds), FakeStream()
-        ring.step(stream)
-        ring.step(stream)
-        ring.free()
-        stream.synchronize()
-        ring.check()
 
 
 def too_long(kind: str) -> tuple[str, bool]:
