@@ -54,7 +54,7 @@ def test_requests_that_are_freed_behind_the_queue(ranks, options):
 
 
 def test_requests_that_are_freed_while_their_exchange_ends():
-    """Each request is freed once. (If it is freed twice, a process that mpirun has started may not notice it.)"""
+    """Each request is freed once: if it is freed twice, Open MPI may abort the process, or crash in MPI_Finalize."""
     program = Path(__file__).with_name("freed_at_once_program.py")
     done = run([sys.executable, str(program)], shim.preloaded(**INDIRECT) | {"PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.out == "right\n", done.err
