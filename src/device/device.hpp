@@ -172,10 +172,10 @@ class Device {
   // True: a kernel of the context has failed, so that none of its queued work runs. It has not ended.
   virtual bool has_failed(Context context) noexcept = 0;
 
-  // Call it before a stream of the program waits for calls of a thread (InPlaceOfStream). It creates the queues that the
-  // thread needs in this context, and `marks` marks, which are kept as long as the result. The thread must not create
-  // them: a function of the driver that creates an object waits until a copy from or to pageable memory has ended, and
-  // the copy may wait for the stream.
+  // Call it before a stream of the program waits for calls of a thread (InPlaceOfStream). It creates the queues that
+  // the thread needs in this context, and `marks` marks, which are kept as long as the result. The thread must not
+  // create them: a function of the driver that creates an object waits until a copy from or to pageable memory has
+  // ended, and the copy may wait for the stream.
   virtual std::shared_ptr<const void> prepare_in_place(Context context, std::size_t marks) = 0;
 
   // The context that is the thread's current one; null: none.

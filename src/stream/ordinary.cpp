@@ -115,6 +115,7 @@ bool is_left() noexcept {
 std::optional<int> take_freed(Handle request) noexcept {
   OrdinaryRequestPtr one;
   MessagePtr message;
+  bool thread_frees_it = false;
   {
     const std::lock_guard lock(enqueued_mutex());
     const auto found = all().requests.find(key_of(request));
@@ -123,18 +124,18 @@ std::optional<int> take_freed(Handle request) noexcept {
     if (!one->message || !one->message->is_started_on_stream()) {
       all().requests.erase(found);
       one->is_freed = true;
-      one->is_to_free = has_queued(*one);
+      one->is_to_free = thread_frees_it = has_queued(*one);
       for (const auto& exchange : all().exchanges) {
         if (!exchange->has(*one)) continue;
         exchange->tell_if_failed();  // the exchange may be gone before finish()
         exchange->is_retired = true;
         forget_exchanges_of(*exchange);
       }
-      if (!one->is_to_free) message = std::exchange(one->message, nullptr);
+      if (!thread_frees_it) message = std::exchange(one->message, nullptr);
     }
   }
   if (!one->is_freed) return raise(comm_of(*one), MPI_ERR_REQUEST);
-  if (one->is_to_free) return MPI_SUCCESS;
+  if (thread_frees_it) return MPI_SUCCESS;
   drop_retired();
   return {};
 }

@@ -52,7 +52,6 @@ int main(int argc, char** argv) {
       cudaMemcpyAsync(found = pinned, in, kBytes, cudaMemcpyDeviceToHost, stream);
       if (strcmp(how, "device") == 0) cudaDeviceSynchronize();
       if (strcmp(how, "upload") == 0) cudaMemcpyAsync(out, pageable, kBytes, cudaMemcpyHostToDevice, stream);
-      if (strcmp(how, "free") == 0) cudaFree(allocated(cudaMalloc));
     }
     must(cudaStreamSynchronize(stream) == cudaSuccess, "a kernel has failed");
     for (size_t i = 0; i < kBytes; ++i) {

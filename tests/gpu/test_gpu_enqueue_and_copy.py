@@ -20,7 +20,7 @@ def program(tmp_path_factory):
     return compiled(mpicc(), source, tmp_path_factory.mktemp("copy"), *options, *libraries, "-lstdc++", "-lm")
 
 
-@pytest.mark.parametrize("how", ["device", "pageable", "upload", "free"])
+@pytest.mark.parametrize("how", ["device", "pageable", "upload"])
 def test_the_thread_ends_the_exchange(program, how):
     result = mpirun(2, program, shim.preloaded(**BY_THREAD), how, timeout=60)
     assert result.out == "right\n"

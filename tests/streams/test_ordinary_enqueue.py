@@ -1,11 +1,16 @@
 """Enqueued exchanges without a channel: the stream waits for the thread of TEMPI, and the CPU does not wait."""
 
+import os
+import sys
+from pathlib import Path
+
 import enqueue_worker
 import ordinary_worker as worker
 import pytest
 from dying_peer import report_of_the_other
 
-from support import needs
+from support import needs, shim
+from support.programs import run
 from support.ranks import Ranks
 
 FAKE = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0", "TEMPI_PROGRESS": "thread"}
@@ -46,6 +51,13 @@ def test_several_streams(ranks):
 @pytest.mark.parametrize("options", [FAKE, INDIRECT], ids=str)
 def test_requests_that_are_freed_behind_the_queue(ranks, options):
     ranks(2, **options).call(worker.freed_behind_the_queue, [worker.HOST, worker.DEVICE], timeout=60)
+
+
+def test_requests_that_are_freed_while_their_exchange_ends():
+    """Each request is freed once: if it is freed twice, Open MPI may abort the process, or crash in MPI_Finalize."""
+    program = Path(__file__).with_name("freed_at_once_program.py")
+    done = run([sys.executable, str(program)], shim.preloaded(**INDIRECT) | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.out == "right\n", done.err
 
 
 @pytest.mark.parametrize("kind", ["pinned", "device"])
