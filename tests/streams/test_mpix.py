@@ -47,6 +47,7 @@ def environment(way):
     return shim.preloaded(**{**FAKE, **WAYS[way]})
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", CASES)
 def test_a_program_of_a_user(user, case, way):
@@ -73,11 +74,13 @@ def test_random_messages_on_two_streams(run_random, n_ranks):
     run_random(n_ranks, "channels", 2)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n_ranks", [1, 2, 3, 4])
 def test_random_messages_and_reductions_on_two_streams(run_random, n_ranks):
     run_random(n_ranks, "channels", 2, reduces=True)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n_ranks", [1, 2, 3])
 def test_random_messages_and_reductions(run_random, n_ranks, way):
