@@ -79,7 +79,7 @@ FIRST_LAYOUT = 8  # messages: of two ranks, of two memories, within the process 
 
 
 def test_all_is_right(check):
-    done, report = check("--strategies", "auto,staged", "--seconds", "8" if effort.IS_QUICK else "60")
+    done, report = check("--strategies", "auto,staged", "--seconds", "5" if effort.IS_QUICK else "60")
     assert done.code == 0, done.text
     assert "right" in done.out
     tried = {run["strategy"]: run["messages"] for run in report["runs"] if len(run["messages"]) >= FIRST_LAYOUT}

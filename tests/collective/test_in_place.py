@@ -14,6 +14,7 @@ ROUNDS = 5
 LIFETIMES = ["blocking", "nonblocking", pytest.param("persistent", marks=needs.function("Alltoallw_init"))]
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("size", [2, 3, 4])
 @pytest.mark.parametrize("lifetime", LIFETIMES)
 @pytest.mark.parametrize("operation", worker.OPERATIONS)

@@ -52,6 +52,7 @@ def test_an_operation_of_the_program(job):
     assert job(3).call(worker.by_an_operation_of_the_program) == [[3.0, 3.0]] * 3
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_a_large_broadcast_goes_in_slices(job, size):
     """Each rank passes its slice on to the others; two ranks have no third one to pass anything to."""

@@ -25,6 +25,7 @@ def job(ranks):
     return lambda size: ranks(size, **PATIENT)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
 def test_random_calls(job, drawn, size):
     """Of any datatypes, counts, displacements and memories, against the type map."""

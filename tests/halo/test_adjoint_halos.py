@@ -12,6 +12,7 @@ from support.messages import KINDS
 FAKE = {"TEMPI_DEVICE": "fake"}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n_ranks", [1, 2, 3, 4])
 @examples(30, shrinks=False)
 @given(data=st.data())
@@ -19,6 +20,7 @@ def test_ghost_cells_are_added_to_their_owners(ranks, n_ranks, data):
     ranks(n_ranks, preload=False).call(worker.accumulate, data.draw(grids(n_ranks, dtypes=NUMBERS)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n_ranks", [1, 2, 4, 6])
 @examples(20, shrinks=False)
 @given(data=st.data())

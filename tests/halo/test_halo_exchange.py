@@ -22,6 +22,7 @@ def test_host_arrays_without_the_shim(ranks, n_ranks, data):
     ranks(n_ranks, preload=False).call(worker.exchange, data.draw(halos(n_ranks)))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n_ranks", [1, 2, 3, 4, 8])
 @examples(20, shrinks=False)
 @given(data=st.data())

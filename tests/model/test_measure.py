@@ -137,6 +137,7 @@ def test_the_strategies_of_gpu_memory_are_measured_on_the_fake_device(environmen
     assert {f"{what}.{how}" for what in ("pack", "unpack") for how in ("device", "oneshot", "staged")} <= names
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("is_wanted", [True, False])
 def test_direct_messages_are_measured_unless_they_are_switched_off(environment, tmp_path, is_wanted):
     options = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": str(int(not is_wanted))}

@@ -10,7 +10,7 @@ from support import effort, programs, shim
 
 def test_all_pairs_of_two_hosts_are_right(two_hosts):
     report = two_hosts.folder / "check.json"
-    seconds = "15" if effort.IS_QUICK else "60"
+    seconds = "8" if effort.IS_QUICK else "60"
     options = ["--hosts", "node1,node2", "-n", "4", "--strategies", "auto,staged", "--seconds", seconds]
     command = [sys.executable, "-m", "tempi", "check", *options, "--output", str(report)]
     environment = shim.clean_environment() | {"TEMPI_DEVICE": "fake"}

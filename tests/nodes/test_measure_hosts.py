@@ -10,6 +10,7 @@ import pytest
 from support import programs, shim
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", ["--hosts", "--ranks-command"])
 def test_messages_to_another_node_are_measured(two_hosts, how):
     folder = two_hosts.folder / f"measured {how}"

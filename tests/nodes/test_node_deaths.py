@@ -43,6 +43,7 @@ def doors(hosts, name):
 WAITS = pytest.mark.skipif(not cluster.IS_OPEN_MPI, reason="Hydra waits for a host without a network: take Open MPI")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", ["its processes are killed", pytest.param("its network, too", marks=WAITS)])
 def test_a_node_that_goes_away(hosts, how):
     environment = DIRECT | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "LD_PRELOAD": shim.preload()}

@@ -44,6 +44,7 @@ def test_random_reductions_on_two_hosts(on_two, drawn):
     assert on_two.call(worker.check_seeds, seeds, timeout=180) == [len(seeds)] * on_two.size
 
 
+@pytest.mark.sample(1)
 def test_random_reductions_on_three_hosts(on_three, drawn):
     seeds = seeds_of(drawn)
     assert on_three.call(worker.check_seeds, seeds, timeout=180) == [len(seeds)] * on_three.size
@@ -120,6 +121,7 @@ def test_a_failing_gpu(two_hosts, failure):
         assert any(by_rank[0])
 
 
+@pytest.mark.sample(2)
 @needs.fake_device("failures of the fake device")
 @pytest.mark.parametrize("failure", ["launch:1", "launch:2", "finish:2"])
 def test_a_failing_gpu_in_place_is_an_error_on_all_ranks(two_hosts, failure):

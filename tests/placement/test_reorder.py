@@ -205,6 +205,7 @@ def test_messages_of_the_program_stay_its_own(on_nodes):
     on_nodes(CYCLIC).call(worker.messages_beside)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("nodes", ["0101", "0121"])
 def test_ids_of_communicators(on_nodes, drawn, nodes):
     """The same on all members, as without placement: processes that a small grid leaves out are others."""

@@ -62,6 +62,7 @@ def check(done, expected):
         assert (done.code, done.out) == (0, expected), done.text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.mpi
 @pytest.mark.parametrize("how", list(SPAWN))
 def test_children_get_the_shim_and_its_options(run_spawning, how):

@@ -272,6 +272,7 @@ def test_large_messages_that_come_packed_after_all(packs, at, failure):
             assert went(job, pairs, "Waitall", ("Irecv", "Recv_init")[k % 2])[:2] == (0, 0)
 
 
+@pytest.mark.sample(2)
 @needs.fake_device("failures on demand")
 @pytest.mark.parametrize("failure", ["map:1", "map:2", "map:3"])
 def test_a_bounce_buffer_out_of_reach(failure):

@@ -122,6 +122,7 @@ def is_standard(function, whose, error_class):
     return is_told_so or function in QUERIES
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("options", SHIMS)
 def test_random_sets_of_requests(ranks, drawn, options):
     check(ranks, SHIMS[options], [drawn.getrandbits(32) for _ in range(N_PLANS)])

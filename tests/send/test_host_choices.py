@@ -111,6 +111,7 @@ CALLS = (
 PROFILES = (("ours", "library's"), ("library's", "ours"), ("mixed", "ours"), ("mixed", "mixed"), ("ours", None))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("names", PROFILES, ids=str)
 def test_bytes_and_statuses_are_right_whoever_packs(names, tmp_path, drawn):
     paths = [profile(tmp_path, name) if name else "none" for name in names]

@@ -23,6 +23,7 @@ def test_random_exchanges(ranks, drawn, n_ranks):
             assert worker.ORDINARY not in counts
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_other_delays(ranks, drawn, seed):
     ranks(2, **FAKE, TEMPI_FAKE_SEED=str(50 + seed)).call(worker.random_exchanges, drawn.getrandbits(30), 6, 20)

@@ -35,7 +35,7 @@ def run(folder, way, when):
     return [(folder / f"report.{rank}").read_text() for rank in range(2)]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("when", ["synchronised", "freed", "queued", "nothing more"])
 @pytest.mark.parametrize("way", ["channel", "thread", "thread and indirect"])
 def test_mpi_finalize_returns(tmp_path, way, when):

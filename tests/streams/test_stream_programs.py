@@ -52,6 +52,7 @@ def test_the_programs_are_wrong_without_an_order(ranks, drawn, way):
         ranks(2, **FAKE).call(worker.run_program, drawn.getrandbits(30), "none", ("device",), (way,), 60)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_other_delays(ranks, drawn, seed):
     for path in ("packed", "direct"):

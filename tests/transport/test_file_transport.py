@@ -19,6 +19,7 @@ CALLS = "send/test_calls.py", "not random"
 COMPLETION = "send/test_completion.py", "not random"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("file", "chosen"), [DIRECT, RING, *(() if IS_QUICK else (CALLS, COMPLETION))])
 def test_another_transport_carries_messages(other_shim, tmp_path, file, chosen):
     environment = os.environ | {"TESTS_SHIM": str(other_shim), "TESTS_TRANSPORT": str(tmp_path)}
