@@ -33,8 +33,8 @@ TEMPI refuses these uses of GPU memory. All rows but the last apply only if the 
 HAPPENS = {
     "error": "an MPI error with an explanation",
     "members": "In cases 1 to 3, the processes with GPU memory get an MPI error with an explanation. The "
-    "other processes get a window that has host memory of the same size in place of the GPU memory. "
-    "One-sided calls, such as `MPI_Put`, access this host memory. They do not access the GPU memory. In "
+    "other processes get a window. In this window, each process with the error has host memory of the same "
+    "size in place of its GPU memory. One-sided calls, such as `MPI_Put`, access this host memory. In "
     "cases 4 and 5, all processes get the error, and there is no window",
 }
 END = """

@@ -7,8 +7,9 @@ import def_tables
 BEGIN = """# Strategies
 
 A strategy is a way to send a message. By default, TEMPI chooses a strategy for each message. It predicts the
-time of each strategy from the profile of the machine (`tempi measure`), and takes the fastest strategy.
-Without a profile, it uses a [fixed rule](how-it-works.md#how-a-message-travels).
+time of each strategy from the profile of the machine (`tempi measure`), and takes the fastest of the
+strategies that [the row `auto`](#values-of-tempi_strategy) permits. Without a profile, it uses a
+[fixed rule](how-it-works.md#how-a-message-travels).
 
 | strategy | memory of the buffers | how the data travels | in the report |
 |---|---|---|---|
@@ -31,8 +32,8 @@ a profile of this machine predicts that `host` is more than 1.5 times as fast as
 | `staged` | `staged` | `staged` | `library` |
 | `host` | `oneshot` | `oneshot` | `host` |
 
-\\* if the MPI library is CUDA-aware. If it is not CUDA-aware, `auto` uses `oneshot` or `staged`. The
-values `library` and `device` use `oneshot`, and TEMPI prints a warning.
+\\* if the MPI library is CUDA-aware. If it is not CUDA-aware, the value `auto` uses `oneshot` or `staged`
+instead, and the values `library` and `device` use `oneshot` instead, with a warning.
 
 Exceptions:
 
@@ -66,10 +67,11 @@ A message is direct if all of these conditions are met. Otherwise, TEMPI packs t
 
 | subject | condition |
 |---|---|
-| processes | Both run TEMPI, both are on one node, and each can open the GPU of the other \
+| processes | Both run TEMPI, both are on one node, and each has access to the GPU of the other \
 ([Clusters](cluster.md#run)). |
 | communicator | A message from a process to itself: any communicator. Other messages: `MPI_COMM_WORLD`, or \
-an intracommunicator that was made from `MPI_COMM_WORLD`, but not by `MPI_Comm_idup`. With \
+an intracommunicator that was made from `MPI_COMM_WORLD` in one or more steps, but not by `MPI_Comm_idup`. \
+With \
 `MPI_THREAD_MULTIPLE`, the communicator was not made by `MPI_Intercomm_merge`. |
 | buffers | Each buffer is completely in memory of one GPU. The receive buffer is at least as long as the \
 message. |

@@ -31,7 +31,7 @@ WAYS: dict[str, dict[str, str]] = {
     },
 }
 OURS = ("shim-isend", "halo")
-RANKS, ROUNDS, SECONDS, LIMIT_S = 2, 3, 0.25, 10.0
+RANKS, ROUNDS, SECONDS, LIMIT_S = 2, 6, 0.25, 10.0
 
 
 @dataclass

@@ -34,8 +34,8 @@ def main() -> None:
     "--proxy",
     is_flag=True,
     help="Print the path of libtempi_mpi.so. MPI.jl, numba-mpi, cffi and ctypes open it in place of the MPI "
-    "library. Without --abi: the library for the installed ABI; if several ABIs are installed, for the ABI "
-    "of mpi4py.",
+    "library. Without --abi: for the ABI of the installed shim of TEMPI; if several shims are installed, for "
+    "the ABI of mpi4py.",
 )
 def lib_command(abi: str | None, proxy: bool) -> None:
     """Print the path of libtempi.so, for LD_PRELOAD."""

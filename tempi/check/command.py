@@ -126,7 +126,8 @@ def facts() -> dict[str, object]:
     "-n",
     "n",
     type=click.IntRange(1),
-    help="Number of ranks. Default: one for each GPU of a node, and at least 2 on each node.",
+    help="Number of ranks on all nodes together. Default: on each node, as many as the local node has GPUs, "
+    "but at least 2.",
 )
 @click.option(
     "--mpirun", metavar="PATH", help="Path of mpirun. Default: in the folder of this Python, else in PATH."

@@ -50,7 +50,8 @@ def evaluate(expression: str) -> MPI.Datatype:
 @click.option(
     "--peer",
     type=click.Choice([*LOCALITIES, "same_node"]),
-    help="Predict the time of a message to a receiver at this location.",
+    help="Predict the time of a message to a receiver at this location. same_gpu and other_gpu: a message of "
+    "GPU memory. same_node: a message of host memory. self and other_node: both messages.",
 )
 @click.option(
     "--channel",

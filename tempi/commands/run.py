@@ -50,7 +50,7 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--option", "words", multiple=True, metavar="NAME[=VALUE]",
               help="Set the option TEMPI_NAME. Examples: -o strategy=oneshot, -o report. "
-                   "tempi info lists all options.")  # fmt: skip
+                   "The command 'tempi info' lists the options.")  # fmt: skip
 @click.option(
     "--ucx",
     is_flag=True,

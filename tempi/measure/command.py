@@ -209,7 +209,7 @@ def finish(
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="Folder for the profile. Default: TEMPI_CACHE_DIR, or ~/.cache/tempi.",
+    help="Folder for the profile. Default: the folder of the option TEMPI_CACHE_DIR (docs/options.md).",
 )
 @click.option("--hosts", metavar="A,B", help="Measure between two nodes, with one rank on each.")
 @click.option(

@@ -89,7 +89,8 @@ def of_cluster(function: Function) -> Function:
         click.option("--ranks-per-node", type=click.IntRange(1, 1024),
                      help="Number of ranks on each node. Default: as in the network."),
         click.option("--memory", type=click.Choice(MEMORIES),
-                     help="Memory of the data. Default: gpu; for trace, the memory in the timelines."),
+                     help="Memory of the data. Default: gpu; in tempi simulate trace, the memory in the "
+                          "timelines."),
         click.option("--strategy", type=click.Choice([*STRATEGIES, DIRECT]),
                      help="Strategy of all messages. Default: TEMPI chooses for each message."),
         click.option("--call-us", type=click.FloatRange(0, 1e6), default=0.0, show_default=True,

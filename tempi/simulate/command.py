@@ -98,7 +98,7 @@ def main() -> None:
               help="Placement of ranks on nodes. block: ranks fill one node after the other. "
                    "cyclic: rank i is on node i modulo the number of nodes. "
                    "cartesian: each node has a box of the grid of ranks. "
-                   "tempi: TEMPI_PLACEMENT=1 and a graph, with the bytes as weights. "
+                   "tempi: TEMPI_PLACEMENT=1 and a graph topology with the bytes as weights. "
                    "tempi-grid: TEMPI_PLACEMENT=1 and MPI_Cart_create.")  # fmt: skip
 @of_cluster
 def halo_command(
