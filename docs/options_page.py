@@ -54,8 +54,8 @@ shows these options only with `--all`, or if they are set.
 """
 FAILURES = """
 ### Failures
-The entries of `TEMPI_FAKE_FAIL` count the operations of TEMPI on the fake device. For each name, the
-first operation has the number 1.
+In an entry of `TEMPI_FAKE_FAIL`, N is the number of an operation of TEMPI on the fake device. TEMPI counts
+the operations of each name separately, and begins with 1.
 
 | entry | what happens |
 |---|---|
@@ -64,7 +64,7 @@ first operation has the number 1.
 | `launch:N` | the N-th launch of a kernel fails |
 | `copy:N` | the N-th copy fails |
 | `finish:N` | the N-th wait for the end of queued work fails |
-| `query:N` | the N-th query whether queued work is complete fails |
+| `query:N` | the N-th query of the state of queued work fails |
 | `write:N` | the N-th write of a completion flag of a partition fails |
 | `map:N` | the N-th import of memory of another process fails |
 | `unmap:N` | the N-th end of an import takes two seconds |

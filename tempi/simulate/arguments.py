@@ -99,7 +99,8 @@ def of_cluster(function: Function) -> Function:
                      help="Time of the MPI library without TEMPI for each contiguous block of a datatype, "
                           "in microseconds. "
                           "Default: as in the network."),
-        click.option("--no-library", is_flag=True, help="Do not simulate the MPI library without TEMPI."),
+        click.option("--no-library", is_flag=True,
+                     help="Simulate only the job with TEMPI. Default: also simulate the MPI library alone."),
         click.option("--chunk-kib", type=COUNT,
                      help="Messages share a link in chunks of this size (KiB). "
                           "Default: a link sends one message after the other."),
