@@ -60,7 +60,7 @@ class Fake final : public Device {
     const std::lock_guard lock(mutex_);
     n_prepared_[context] += marks;
     return {this, [this, context, marks](const void*) {
-              const std::lock_guard lock(mutex_);
+              const std::lock_guard at_its_end(mutex_);
               n_prepared_[context] -= marks;
             }};
   }
