@@ -15,7 +15,8 @@ using datatype::Box;
 constexpr std::size_t kShown = 16;
 
 std::string line_of(const Box& box) {
-  std::string line = std::to_string(box.block_bytes) + " B blocks, from " + std::to_string(box.src_offset) + " to " +
+  std::string line = std::to_string(box.block_bytes) + " B blocks, the first at byte " +
+                     std::to_string(box.src_offset) + " of the buffer, packed to byte " +
                      std::to_string(box.dst_offset);
   for (int d = 0; d < box.n_dims; ++d) {
     const datatype::Dim& dim = box.dims[d];

@@ -55,8 +55,10 @@ void tell_that_it_is_on() {
 // TEMPI_VERIFY: the calls that were compared, and did not fail.
 void tell_verified() {
   if (!flag(Option::VERIFY)) return;
+  const std::string rank = " on rank " + std::to_string(own_rank());
+  if (verified.calls == 0) return note("verified: nothing, because TEMPI handled no MPI_Pack and no MPI_Unpack" + rank);
   note("verified: " + std::to_string(verified.calls) + " calls of MPI_Pack and MPI_Unpack, " +
-       std::to_string(verified.bytes) + " bytes, are right on rank " + std::to_string(own_rank()));
+       std::to_string(verified.bytes) + " bytes, are right" + rank);
 }
 
 std::atomic<int> n_up{0};  // the world and the sessions

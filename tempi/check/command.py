@@ -94,10 +94,12 @@ def run_all(start: Sequence[str], names: Sequence[str], seconds: float, console:
     return runs
 
 
-def verdict_of(n_problems: int, left_out: int, unchecked: Sequence[str] = ()) -> str:
+def verdict_of(n_problems: int, left_out: int, unchecked: Sequence[str] = (), n_messages: int = 1) -> str:
     """All runs in a few words; what was not tried is not right."""
     if n_problems:
         return f"{n_problems} problems"
+    if n_messages == 0:
+        return "nothing was tested, because the time was too short (--seconds)"
     missing = [f"{left_out} cases"] if left_out else []
     missing += [f"strategy {name}" for name in unchecked]
     if not missing:
@@ -162,7 +164,8 @@ def main(
     test runs once for each strategy. With at most 16 ranks, it tests all pairs. With more ranks, it tests
     the pairs whose rank numbers differ by 1, 2, 4, ...
 
-    If a test fails, the exit code is 1. Send the output file with the bug report.
+    If a test fails, or if there was no time for any test, the exit code is 1. Send the output file with the
+    bug report.
 
     The command takes at most 20 s more than --seconds. The result lists the tests for which the time was too
     short.
@@ -182,6 +185,6 @@ def main(
     n_problems = sum(len(run.problems()) for run in runs)
     n_messages = sum(len(run.messages) for run in runs)
     left_out = sum(run.left_out for run in runs)
-    verdict = verdict_of(n_problems, left_out, names[len(runs) :])
+    verdict = verdict_of(n_problems, left_out, names[len(runs) :], n_messages)
     console.print(f"{n_messages} exchanges: {verdict}. Report: {output}", highlight=False, soft_wrap=True)
-    sys.exit(1 if n_problems else 0)
+    sys.exit(1 if n_problems or n_messages == 0 else 0)

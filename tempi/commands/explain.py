@@ -38,11 +38,7 @@ def evaluate(expression: str) -> MPI.Datatype:
 @click.command()
 @click.argument("expression")
 @click.option(
-    "--count",
-    default=1,
-    show_default=True,
-    type=click.IntRange(0, MOST_COUNT),
-    help="Number of elements of the datatype.",
+    "--count", type=click.IntRange(0, MOST_COUNT), help="Number of elements of the datatype.  [default: 1]"
 )
 @click.option(
     "--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Size of the message, instead of --count."
@@ -63,7 +59,7 @@ def evaluate(expression: str) -> MPI.Datatype:
 @click.option("--profile", type=click.Path(path_type=Path), help="Predict with this profile (.json or .fit).")
 def main(
     expression: str,
-    count: int,
+    count: int | None,
     n_bytes: int | None,
     peer: str | None,
     channel: bool,
@@ -77,8 +73,10 @@ def main(
     EXPRESSION is a Python expression of the datatype. It may use MPI of mpi4py. Example:
     'MPI.DOUBLE.Create_vector(16, 4, 8)'.
     """
+    if count is not None and n_bytes is not None:
+        raise click.UsageError("--count and --bytes both give the size of the message: leave one out")
     datatype = evaluate(expression)
-    n_elements = count if n_bytes is None else count_for(datatype, n_bytes)
+    n_elements = count_for(datatype, n_bytes) if n_bytes is not None else 1 if count is None else count
     if channel:
         print_channels(datatype, n_elements)
         return

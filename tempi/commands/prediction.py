@@ -175,7 +175,8 @@ def print_prediction(transfer: Explanation, peer: str | None, path: Path | None)
     places = places_of(profile, transfer, peer)
     if not places:
         raise ProfileError(
-            f"{found} has no strategy for a peer on {peer or 'this node'}: it was not measured there"
+            f"{found} has no strategy for a peer on {peer or 'this node'}: messages to it were not measured. "
+            "tempi measure measures this node; tempi measure --hosts A,B measures two nodes"
         )
     for memory, (prediction, where) in places.items():
         console.print(
@@ -186,6 +187,7 @@ def print_prediction(transfer: Explanation, peer: str | None, path: Path | None)
         console.print(prediction_table(prediction, f"one message, peer: {where}"))
         if memory == "GPU" and prediction.unmeasured:
             console.print(
-                f"{', '.join(prediction.unmeasured)}: not measured; used first, if both ranks can",
+                f"{', '.join(prediction.unmeasured)}: not measured. TEMPI uses it instead of the chosen "
+                "strategy if both ranks can",
                 highlight=False,
             )

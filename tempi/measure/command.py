@@ -147,6 +147,11 @@ def doubts(profile: Profile) -> str:
     return ""
 
 
+def is_rough(profile: Profile) -> bool:
+    """True if the time was too short for most rows to become exact."""
+    return sum("loose" in row.flags for row in profile.tables) > len(profile.tables) / 2
+
+
 def save(profile: Profile, directory: Path, console: Console) -> None:
     """Write the profile, and print its path."""
     path = write(profile, directory)
@@ -182,6 +187,13 @@ def finish(
         print_profile(profile, console)
     if is_doubtful and (why := doubts(profile)):
         raise RuntimeError(f"{why}: is this machine busy? The profile is not kept; --keep-anyway keeps it")
+    if not as_json and is_rough(profile):
+        console.print(
+            "[yellow]Most of the times are rough: measure on a quiet machine, without --quick or with more "
+            "--seconds.[/yellow]",
+            highlight=False,
+            soft_wrap=True,
+        )
     if output is not None:
         save(profile, output, console)
     if plot is not None:

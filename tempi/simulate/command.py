@@ -117,7 +117,7 @@ def halo_command(
     problem = Problem(size, not strong, radius, quantities, element_bytes, dims)
     words = "x".join(map(str, size))
     share = "in all" if strong else "a rank"
-    title = f"{words} cells {share}, radius {radius}, {quantities} of {element_bytes} bytes"
+    title = f"{words} cells {share}, radius {radius}, {quantities} arrays of {element_bytes}-byte elements"
 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[Row]:
         rows = []
