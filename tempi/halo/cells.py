@@ -98,8 +98,8 @@ def find_cells(view: ArrayView, axes: tuple[int, ...], name: str, write_read_onl
     first = [axis % n_axes for axis in axes if -n_axes <= axis < n_axes]
     if len(set(first)) != len(axes):
         raise ValueError(
-            f"{name} has shape {view.shape}; the {len(axes)} axes of the grid, {axes}, must be different "
-            "ones of its own (dims, width and periods have an entry for each axis of the grid)"
+            f"{name} has shape {view.shape}; the grid's axes {axes} must be different ones of its own (dims, "
+            "width and periods have an entry for each axis of the grid)"
         )
     if view.dtype.hasobject:
         raise TypeError(f"{name} holds Python objects ({view.dtype}), which mean nothing to other ranks")
