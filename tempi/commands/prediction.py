@@ -187,7 +187,7 @@ def print_prediction(transfer: Explanation, peer: str | None, path: Path | None)
         console.print(prediction_table(prediction, f"one message, peer: {where}"))
         if memory == "GPU" and prediction.unmeasured:
             console.print(
-                f"{', '.join(prediction.unmeasured)}: not measured. TEMPI uses it instead of the chosen "
-                "strategy if both ranks can",
+                f"{', '.join(prediction.unmeasured)}: not measured. If both ranks can, TEMPI uses it "
+                "instead of the strategy above",
                 highlight=False,
             )
