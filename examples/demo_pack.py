@@ -30,7 +30,7 @@ NAMES = {
     "blocks": "256 blocks of 4 KiB",
 }
 NO_GAIN = "blocks"  # in host memory
-ROUNDS = 9  # of one run without and one with
+ROUNDS = 8  # of one run without and one with
 RUN_S = 0.06  # of a datatype
 TIMEOUT_S = 30.0
 MOST_S = 15.0  # of the runs without TEMPI: those on a GPU may take long
