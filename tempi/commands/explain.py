@@ -87,6 +87,8 @@ def main(
         if as_json:
             predicted = predictions(transfer, peer, profile) if wants_times else {}
             whole = asdict(transfer) | {"features": transfer.features._asdict(), "predictions": predicted}
+            if wants_times and not predicted:
+                whole["why_no_predictions"] = "there is no profile of this machine: tempi measure makes one"
             click.echo(json.dumps(whole, indent=1))
             return
         transfer.print()

@@ -153,10 +153,23 @@ def places_of(profile: Profile, transfer: Explanation, peer: str | None) -> dict
     return {memory: found for memory, found in places.items() if found[0].totals}
 
 
+def known_places_of(
+    known: tuple[Path, Profile], transfer: Explanation, peer: str | None
+) -> dict[str, tuple[Prediction, str]]:
+    """As `places_of`, but an error if there are none."""
+    places = places_of(known[1], transfer, peer)
+    if not places:
+        raise ProfileError(
+            f"{known[0]} has no strategy for a peer on {peer or 'this node'}: messages to it were not "
+            "measured. tempi measure measures this node; tempi measure --hosts A,B measures two nodes"
+        )
+    return places
+
+
 def predictions(transfer: Explanation, peer: str | None, path: Path | None) -> dict[str, Any]:
     """By memory: location of the peer, chosen strategy, seconds by strategy. Empty without a profile."""
     known = find_profile(path)
-    places = places_of(known[1], transfer, peer) if known else {}
+    places = known_places_of(known, transfer, peer) if known else {}
     return {
         memory: {"peer": where, "chosen": found.chosen, "seconds": dict(found.totals)}
         for memory, (found, where) in places.items()
@@ -172,12 +185,7 @@ def print_prediction(transfer: Explanation, peer: str | None, path: Path | None)
     console, features = Console(), transfer.features
     console.print(f"predicted from {found}", highlight=False, soft_wrap=True)
     console.print(profile.machine.summary, highlight=False, soft_wrap=True)
-    places = places_of(profile, transfer, peer)
-    if not places:
-        raise ProfileError(
-            f"{found} has no strategy for a peer on {peer or 'this node'}: messages to it were not measured. "
-            "tempi measure measures this node; tempi measure --hosts A,B measures two nodes"
-        )
+    places = known_places_of(known, transfer, peer)
     for memory, (prediction, where) in places.items():
         console.print(
             f"{features.bytes} B of {memory} memory in {features.blocks} blocks, {features.touched} B "
