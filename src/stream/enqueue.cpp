@@ -16,6 +16,7 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "base/trace.hpp"
+#include "base/yield_until.hpp"
 #include "device/stream_order.hpp"
 #include "mpi/errors.hpp"
 #include "request/completion.hpp"
@@ -33,11 +34,11 @@ using device::StreamHandle;
 
 using StreamKey = std::pair<StreamHandle, std::thread::id>;
 
-// What is started on a stream, and the thread that has its turn (StreamTurn) `n_turns` times.
+// A stream of the program.
 struct StreamQueue {
   AllStarted started{};
-  std::thread::id thread{};
-  int n_turns = 0;
+  std::thread::id thread{};  // the one that has the turn (StreamTurn)
+  int n_turns = 0;           // of this thread
 };
 
 // With the lock.
@@ -308,7 +309,7 @@ int wait_enqueue(const Real& real, int count, const void* requests, StreamHandle
   if (count < 0) return raise(comm_world(), MPI_ERR_COUNT);
   const device::OrderedByMarks ordered;
   std::unique_ptr<StreamTurn> turn;
-  while ((turn = StreamTurn::find(stream)) == nullptr) std::this_thread::yield();
+  yield_until(kForever, [&] { return (turn = StreamTurn::find(stream)) != nullptr; });
   if (AllStarted started = take_started(stream); !started.empty()) return carry_out(real, std::move(started), stream);
   int code = MPI_SUCCESS;
   for (int i = 0; i < count && code == MPI_SUCCESS; ++i)

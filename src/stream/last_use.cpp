@@ -1,8 +1,8 @@
 #include "stream/last_use.hpp"
 
 #include <atomic>
-#include <thread>
 
+#include "base/yield_until.hpp"
 #include "request/progress.hpp"
 
 namespace tempi::message {
@@ -11,10 +11,8 @@ namespace {
 std::atomic<bool> uses_several_streams{false};
 
 void await(const LastUse& last) {
-  for (auto exchange = last.exchange.lock(); exchange && exchange->is_running();) {
-    make_progress();
-    std::this_thread::yield();
-  }
+  const auto exchange = last.exchange.lock();
+  yield_until(kForever, [&] { return !exchange || !exchange->is_running(); }, make_progress);
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 //   pair      the n-th message between two processes in one direction uses the pair of its two argument sets: that of
 //             the send and that of the receive. Both processes know the numbers of both sets
 //
+// The RequestCache of a communicator finds a request by the arguments of this process alone. It cannot serve here: a
+// request on a stream needs its partner, so that both processes must choose the request by the arguments of both.
+//
 // Invariants
 //   Both processes look up the same pairs in the same order, and forget all pairs of a direction at the same message.
 //   Therefore, both make the same requests, with the same tags, and both drop the same pair when there are too many.

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <utility>
 
 #include "base/error.hpp"
+#include "base/yield_until.hpp"
 #include "stream/enqueue.hpp"
 #include "stream/stream_comm.hpp"
 #include "stream/stream_handles.hpp"
@@ -49,11 +51,15 @@ Bits common_bits(const StreamComm& comm, const Bits& own, bool accepts) {
   Bits common;
   Handle request = request_null();
   int code = mpi.MPI_Iallreduce(&own, &common, sizeof own, type_byte(), op_bitwise_and(), comm.replies, &request);
-  Waiting waiting;
-  for (int flag = 0; code == MPI_SUCCESS && flag == 0;) {
-    waiting.look(accepts, [] { return false; }, nullptr);
+  bool has_looked = false;  // once at least
+  const auto is_done = [&] {
+    if (code != MPI_SUCCESS) return true;
+    if (!std::exchange(has_looked, true)) return false;
+    int flag = 0;
     code = mpi.MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-  }
+    return flag != 0 || code != MPI_SUCCESS;
+  };
+  look_until(is_done, accepts, [] { return false; }, nullptr);
   if (code != MPI_SUCCESS) throw Error(ErrorKind::unexpected, "the processes cannot agree on a reduction");
   return common;
 }
@@ -73,14 +79,13 @@ void await_replies(const StreamComm& comm) {
       return one->is_send || one->state == Operation::State::announced || is_null(one->control);
     });
   };
-  Waiting waiting;
-  while (!are_received()) waiting.look(false, [] { return false; }, nullptr);
+  look_until(are_received);
 }
 
 // Without accepting more. `of`: this thread has the turn on its stream, which has other requests.
 int queue_with(const StreamComm& of) {
   int code = MPI_SUCCESS;
-  while (!queue_agreed(&of, false, [&] { return have_ways(of); }, &code)) std::this_thread::yield();
+  yield_until(kForever, [&] { return queue_agreed(&of, false, [&] { return have_ways(of); }, &code); });
   return code;
 }
 
@@ -93,21 +98,18 @@ bool are_queued(const StreamComm& comm) {
 
 // All messages that are agreed. A process that waits in one of these exchanges cannot make the reduction.
 void queue_all(const StreamComm& comm) {
-  for (bool is_done = false; !is_done;) {
+  yield_until(kForever, [&] {
     const bool is_any_queued = queue_agreed(nullptr, false, [&] { return have_ways(comm); });
-    std::this_thread::yield();
     const std::lock_guard lock(stream_comms_mutex());
-    is_done = is_any_queued && are_queued(comm);
-  }
+    return is_any_queued && are_queued(comm);
+  });
 }
 
 // The messages of other threads are queued meanwhile.
 std::unique_ptr<StreamTurn> await_turn(device::StreamHandle stream) {
-  Waiting waiting;
-  for (;;) {
-    if (std::unique_ptr<StreamTurn> turn = StreamTurn::find(stream)) return turn;
-    waiting.look(false, [] { return false; }, nullptr);
-  }
+  std::unique_ptr<StreamTurn> turn;
+  look_until([&] { return (turn = StreamTurn::find(stream)) != nullptr; });
+  return turn;
 }
 
 // While it exists, the communicator accepts no messages.

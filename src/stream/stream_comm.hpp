@@ -178,16 +178,13 @@ bool queue_agreed(const StreamComm* first, bool accepts, FunctionRef<bool()> is_
 // With the lock. The request lasts until the communicator is freed.
 void keep_for_graph(StreamComm& comm, const OwnRequestPtr& request);
 
-// A call that waits for other processes. After a while, it queues what is agreed: they may wait for it.
-class Waiting {
- public:
-  // One look: what the call waits for has come if `is_due()`. `accepts`: queue_agreed().
-  void look(bool accepts, FunctionRef<bool()> is_due, const StreamComm* first);
-
- private:
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kWhile;
-  static constexpr std::chrono::milliseconds kWhile{1};
-};
+// Waits for other processes or threads, and looks (queue_agreed) until `is_done()`. After a while, it queues what is
+// agreed although it is not due: other processes may wait for it.
+void look_until(FunctionRef<bool()> is_done, bool accepts, FunctionRef<bool()> is_due, const StreamComm* first);
+// The same for a call that queues nothing itself.
+inline void look_until(FunctionRef<bool()> is_done) {
+  look_until(is_done, false, [] { return false; }, nullptr);
+}
 
 // The context of the stream; of a default stream: that of the program. Null: there is none.
 device::Context context_of(device::Device& device, device::StreamHandle stream);

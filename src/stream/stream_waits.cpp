@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/yield_until.hpp"
 #include "request/progress.hpp"
 #include "stream/enqueue.hpp"
 #include "stream/stream_comm.hpp"
@@ -104,12 +105,15 @@ bool is_captured(device::StreamHandle stream) {
   return context != nullptr && device::Scope(*device, context, {stream, context}).is_capturing();
 }
 
-void Waiting::look(bool accepts, FunctionRef<bool()> is_due, const StreamComm* first) {
-  const bool is_late = std::chrono::steady_clock::now() >= next_;
-  if (queue_agreed(first, accepts, [&] { return is_due() || is_late; }))
-    next_ = std::chrono::steady_clock::now() + kWhile;
-  make_progress();
-  std::this_thread::yield();
+void look_until(FunctionRef<bool()> is_done, bool accepts, FunctionRef<bool()> is_due, const StreamComm* first) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kWhile{1};
+  auto next = Clock::now() + kWhile;
+  yield_until(kForever, is_done, [&] {
+    const bool is_late = Clock::now() >= next;
+    if (queue_agreed(first, accepts, [&] { return is_due() || is_late; })) next = Clock::now() + kWhile;
+    make_progress();
+  });
 }
 
 bool queue_agreed(const StreamComm* first, bool accepts, FunctionRef<bool()> is_due, int* code) {
@@ -148,8 +152,8 @@ int complete_operations(std::span<const OperationPtr> named) {
                     "a thread waits for a message in the per-thread default stream of another thread");
     }
   }
-  Waiting waiting;
-  while (!are_queued(named)) waiting.look(true, [&] { return are_agreed(named); }, named.front()->of.get());
+  const StreamComm* const first = named.empty() ? nullptr : named.front()->of.get();
+  look_until([&] { return are_queued(named); }, true, [&] { return are_agreed(named); }, first);
   for (const OperationPtr& one : named) {
     if (one->code != MPI_SUCCESS) return one->code;
   }

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
-from statistics import median
 
 import click
 from rich.console import Console
@@ -20,6 +19,7 @@ from tempi._version import __version__
 from tempi.cuda.gpus import gpus, use_gpu
 from tempi.figures import check_drawable
 from tempi.measure import ranks
+from tempi.measure.doubts import doubts, is_rough
 from tempi.measure.plots import draw
 from tempi.measure.rank import Job, preloaded_meter, records
 from tempi.measure.tables import print_profile
@@ -45,7 +45,6 @@ from tempi.run.records import Record, records_of
 DEFAULT_SECONDS, QUICK_SECONDS = 150.0, 20.0  # without the ranks' start and the fit
 MOST_SECONDS = 1e6
 WIDTH_OF_FILES = 120
-MOST_VAGUE, MOST_VAGUE_ROWS, MOST_ERROR = 0.5, 0.25, 0.5  # of a median, of all rows, of a time
 GRACE_SECONDS = 90.0  # for the start, and for a measurement that cannot be cut short
 
 
@@ -132,24 +131,6 @@ def measure_here(
     for _ in found:
         pass
     return None
-
-
-def doubts(profile: Profile) -> str:
-    """Why its times are not to be relied on; empty if nothing speaks against them."""
-    vague = sum(
-        row.high_s - row.low_s > MOST_VAGUE * row.median_s or "drift" in row.flags for row in profile.tables
-    )
-    errors = [found.median for found in profile.residuals.values()]
-    if vague > MOST_VAGUE_ROWS * len(profile.tables):
-        return f"{vague} of {len(profile.tables)} rows vary too much from sample to sample"
-    if errors and median(errors) > MOST_ERROR:
-        return f"the fit errs by {100 * median(errors):.0f}% in half of its terms"
-    return ""
-
-
-def is_rough(profile: Profile) -> bool:
-    """True if the time was too short for most rows to become exact."""
-    return sum("loose" in row.flags for row in profile.tables) > len(profile.tables) / 2
 
 
 def save(profile: Profile, directory: Path, console: Console) -> None:

@@ -1,38 +1,20 @@
 /* Two ranks. Behind exchanges of a stream, which the thread of TEMPI carries out late, the program calls a function of
  * CUDA that waits. The first argument names the function. */
-#include <cuda_runtime_api.h>
-#include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tempi.h>
 #include <unistd.h>
 
+#include "gpu_program.h"
+
 enum { kCells = 1 << 18, kBytes = kCells * sizeof(double), kRounds = 20 };
-
-static void must(int is_met, const char* what) {
-  if (is_met) return;
-  fprintf(stderr, "%s\n", what);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static void* allocated(cudaError_t (*allocate)(void**, size_t)) {
-  void* made = NULL;
-  must(allocate(&made, kBytes) == cudaSuccess, "no memory");
-  return made;
-}
 
 int main(int argc, char** argv) {
   const char* const how = argv[1];
-  int rank = 0, n_gpus = 1;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  cudaGetDeviceCount(&n_gpus);
-  cudaSetDevice(rank % n_gpus);
-  cudaStream_t stream;
-  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-  double *const out = allocated(cudaMalloc), *const in = allocated(cudaMalloc),
-                *const pinned = allocated(cudaMallocHost), *const pageable = malloc(kBytes);
+  const int rank = begin(&argc, &argv);
+  cudaStream_t stream = own_stream();
+  double *const out = allocated(cudaMalloc, kBytes), *const in = allocated(cudaMalloc, kBytes),
+                *const pinned = allocated(cudaMallocHost, kBytes), *const pageable = malloc(kBytes);
   MPI_Datatype type; /* every other cell */
   MPI_Type_vector(kCells / 2, 1, 2, MPI_DOUBLE, &type);
   MPI_Type_commit(&type);

@@ -1,17 +1,10 @@
 /* Two ranks, each on its own GPU: messages and reductions of MPICH's stream extensions behind work of a stream. */
-#include <cuda_runtime_api.h>
-#include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <tempi_mpix.h>
 
-enum { kCells = 1 << 18, kRounds = 50 };
+#include "gpu_program.h"
 
-static void must(int is_met, const char* what) {
-  if (is_met) return;
-  fprintf(stderr, "%s\n", what);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
+enum { kCells = 1 << 18, kRounds = 50 };
 
 static MPI_Comm make_comm(cudaStream_t stream) {
   MPI_Info info;
@@ -27,11 +20,7 @@ static MPI_Comm make_comm(cudaStream_t stream) {
   return comm;
 }
 
-static double* device_memory(void) {
-  double* made = NULL;
-  must(cudaMalloc((void**)&made, kCells * sizeof *made) == cudaSuccess, "no device memory");
-  return made;
-}
+static double* device_memory(void) { return allocated(cudaMalloc, kCells * sizeof(double)); }
 
 static void exchange(int way, int rank, double* out, double* in, MPI_Datatype type, MPI_Comm comm) {
   const int peer = 1 - rank;
@@ -51,14 +40,9 @@ static void exchange(int way, int rank, double* out, double* in, MPI_Datatype ty
 }
 
 int main(int argc, char** argv) {
-  int rank = 0, n_gpus = 1;
   double* host = malloc(kCells * sizeof *host);
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  cudaGetDeviceCount(&n_gpus);
-  cudaSetDevice(rank % n_gpus);
-  cudaStream_t stream;
-  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  const int rank = begin(&argc, &argv);
+  cudaStream_t stream = own_stream();
   MPI_Comm comm = make_comm(stream);
   MPI_Datatype type; /* every other cell */
   MPI_Type_vector(kCells / 2, 1, 2, MPI_DOUBLE, &type);
