@@ -45,6 +45,7 @@ lint: $(VENV)/.tools ## ruff, format check, documentation up to date
 	$(BIN)/ruff format --check .
 	@$(BIN)/clang-format --dry-run --Werror $(CPP)
 	@! LC_ALL=C.UTF-8 grep -nE '^.{121}' $(CPP)
+	@! git grep -nE '^(<<<<<<<|>>>>>>>) '
 	$(BIN)/python docs/make_pages.py --check
 
 format: $(VENV)/.tools ## rewrite sources in the project's format

@@ -153,7 +153,7 @@ void MemberBuffers::spread(const Reduced& reduced, const device::Scope& here, co
     of.outputs[of.n_outputs++] =
         reinterpret_cast<char*>(addresses_[member].output + static_cast<std::uintptr_t>(offset));
   }
-  pack::launch_reduction(here, reduced.type, of);
+  pack::launch_reduction(here, {reduced.type, of});
 }
 
 // Each process begins with another output: else all would write to one GPU at a time.
@@ -177,7 +177,7 @@ void MemberBuffers::launch(const ReductionTask& task, const device::Scope& here,
   } else {
     add(task.to == To::root ? addresses_[task.root].output + offset : reinterpret_cast<std::uintptr_t>(result));
   }
-  pack::launch_reduction(here, task.reduced.type, of);
+  pack::launch_reduction(here, {task.reduced.type, of});
 }
 
 }  // namespace tempi::collective

@@ -69,7 +69,8 @@ class Schedule final : public message::StreamRounds {
   std::size_t n_rounds() const override { return 1; }
   device::Context context() const override;
   std::vector<Handle> requests(std::size_t round) const override;
-  void queue_kernels(std::size_t, const device::Scope&, device::StreamHandle) override {}
+  const pack::TypedReduction* reduction_in(std::size_t) const override { return nullptr; }
+  void queue_kernels(std::size_t, const device::Scope&, device::StreamHandle, bool) override {}
 
   // Tags. Each tag uses one match queue for each member (segment/segment.hpp).
   static constexpr int kAnyCall = 0, kFollowing = 1, kFirstOwn = 2, kOwnTags = 32, kFirstOfReductions = 34;

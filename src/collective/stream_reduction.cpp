@@ -77,8 +77,10 @@ class Plan {
     return steps;
   }
 
-  pack::GroupReduction kernel(const char* memory) const {
-    pack::GroupReduction of{};
+  // Nothing: this process reduces nothing, or its own input is the result in its place.
+  std::optional<pack::TypedReduction> reduction(const char* memory) const {
+    pack::TypedReduction reduction{task_.reduced.type, {}};
+    pack::GroupReduction& of = reduction.of;
     of.operation = task_.reduced.operation;
     of.count = static_cast<std::uint64_t>(own_.count);
     of.n_outputs = 1;
@@ -90,7 +92,8 @@ class Plan {
     auto* const output = static_cast<char*>(call_.output);
     const std::int64_t offset = task_.to == To::own ? 0 : offset_of(call_.rank);
     of.outputs[0] = output != nullptr ? output + offset : const_cast<char*>(memory) + result_;
-    return of;
+    const bool is_copy_to_itself = of.n_inputs == 1 && of.inputs[0] == of.outputs[0];
+    return of.count > 0 && !is_copy_to_itself ? std::optional(reduction) : std::nullopt;
   }
 
  private:
@@ -163,13 +166,13 @@ StreamReduction::StreamReduction(const StreamReductionCall& call, std::shared_pt
       device_(device::current()),
       input_at_(call.input_at),
       output_at_(call.output_at),
-      has_output_(call.output != nullptr),
-      scalar_(call.task.reduced.type) {
+      has_output_(call.output != nullptr) {
   const Plan plan(call);
   if (plan.bytes() > 0)
     memory_ = std::make_shared<device::Staging>(*device_, context(), device::MemoryKind::device, plan.bytes());
   void* const memory = memory_ ? memory_->data() : nullptr;
-  reduction_ = plan.kernel(static_cast<const char*>(memory));
+  reduction_ = plan.reduction(static_cast<const char*>(memory));
+  if (reduction_) in_exchange_ = pack::prepared_for_one_block(*reduction_);
   rounds_[0].emplace(real_pmpi(), comm_->handle, plan.inputs(memory), device::Limit::none, tag);
   rounds_[1].emplace(real_pmpi(), comm_->handle, plan.results(memory), device::Limit::none, tag + 1);
   for (auto& round : rounds_) {
@@ -188,12 +191,12 @@ bool StreamReduction::has_buffers() const {
   return device_->exists(input_at_) && (!has_output_ || device_->exists(output_at_));
 }
 
-void StreamReduction::queue_kernels(std::size_t round, const device::Scope& stream, device::StreamHandle handle) {
+void StreamReduction::queue_kernels(std::size_t round, const device::Scope& stream, device::StreamHandle handle,
+                                    bool is_reduced) {
   const bool is_captured = stream.is_capturing();
-  const bool is_copy_to_itself = reduction_.n_inputs == 1 && reduction_.inputs[0] == reduction_.outputs[0];
   if (is_captured) is_in_graph_ = true;
   else if (round == 0 && last_use_ && last_ != handle) stream.wait_for(*last_use_);
-  if (round == 1 && reduction_.count > 0 && !is_copy_to_itself) pack::launch_reduction(stream, scalar_, reduction_);
+  if (round == 1 && reduction_ && !is_reduced) pack::launch_reduction(stream, *reduction_);
   if (round < rounds_.size() || is_captured) return;
   last_ = handle;
   last_use_ = stream.mark();

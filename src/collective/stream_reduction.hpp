@@ -1,8 +1,9 @@
 // A persistent reduction in the order of a stream of the program (request/stream_rounds.hpp).
 //
 //     round 0   each process sends slices of its input to the processes that reduce them, into memory of TEMPI
-//     round 1   a kernel of each process reduces its slice, in the order of the ranks. If there are two steps, each
-//               process then sends its result to the outputs that need it
+//     round 1   a kernel of each process reduces its slice, in the order of the ranks; for a small slice, the kernel of
+//               the exchange of round 0 does this. If there are two steps, each process then sends its result to the
+//               outputs that need it
 //     round 2   exchanges nothing: it marks the end of the use of the memory of TEMPI
 //
 // In one step, each process that has an output reduces all scalars of it. In two steps, each process reduces one part
@@ -70,7 +71,11 @@ class StreamReduction final : public message::StreamRounds {
   std::vector<Handle> requests(std::size_t round) const override {
     return round < rounds_.size() ? rounds_[round]->requests(0) : std::vector<Handle>{};
   }
-  void queue_kernels(std::size_t round, const device::Scope& stream, device::StreamHandle handle) override;
+  const pack::TypedReduction* reduction_in(std::size_t round) const override {
+    return round == 0 && in_exchange_ ? &*in_exchange_ : nullptr;
+  }
+  void queue_kernels(std::size_t round, const device::Scope& stream, device::StreamHandle handle,
+                     bool is_reduced) override;
   // False: the program has freed a buffer.
   bool has_buffers() const;
 
@@ -79,9 +84,8 @@ class StreamReduction final : public message::StreamRounds {
   device::Device* const device_;
   const device::Location input_at_, output_at_;
   const bool has_output_;
-  const pack::ScalarType scalar_;
-  pack::GroupReduction reduction_{};
-  std::shared_ptr<device::Staging> memory_{};  // null: it needs none
+  std::optional<pack::TypedReduction> reduction_{}, in_exchange_{};  // nothing: there is nothing to reduce
+  std::shared_ptr<device::Staging> memory_{};                        // null: it needs none
   std::array<std::optional<Schedule>, 2> rounds_{};
   device::StreamHandle last_ = nullptr;  // the stream of the last execution outside of graphs
   device::MarkPtr last_use_{};           // of the memory, in that stream

@@ -9,6 +9,8 @@
 //   all processes must queue the exchanges of several streams in the same order.
 //   The blocks of a kernel do not wait for each other.
 //   The kernels of an end run one after the other (stream/enqueue.cpp).
+//   The last block of a kernel carries out its reduction, after all sends have been written and all receives have
+//   arrived. The reduction may write into the buffers of the sends.
 #pragma once
 
 #include <chrono>
@@ -19,6 +21,7 @@
 #include "pack/box_move.hpp"
 #include "pack/cache.hpp"
 #include "pack/exchange_params.hpp"
+#include "pack/reduction.hpp"
 
 namespace tempi::pack {
 
@@ -37,9 +40,11 @@ struct ExchangedReceive {
 // The launch for a set of ends, which keeps its tables on the GPU. Device memory is taken by the constructor only.
 class PreparedExchange {
  public:
-  // `timeout`: of the waits of timed ends; 0: none.
+  // `reduction`: by the kernel, of received data (prepared_for_one_block()); null: none. `timeout`: of the waits of
+  // timed ends; 0: none.
   PreparedExchange(const device::Scope& here, const std::vector<ExchangedSend>& sends,
-                   const std::vector<ExchangedReceive>& receives, std::chrono::nanoseconds timeout);
+                   const std::vector<ExchangedReceive>& receives, const TypedReduction* reduction,
+                   std::chrono::nanoseconds timeout);
 
   // Queues the launch in a stream. Either all launches of an object are captured into graphs, or
   // none.
@@ -57,7 +62,7 @@ class PreparedExchange {
   std::vector<const BoxMove*> unpackings_{};
   const device::Kernel* kernel_ = nullptr;
   device::Grid grid_{};
-  Exchange params_{};
+  ReducingExchange params_{};  // kernels without a reduction take its first member
   std::uint64_t n_launched_ = 0;
   device::MarkPtr last_unpacking_{};                                 // behind the last launch outside of graphs
   std::shared_ptr<const void> in_graphs_ = std::make_shared<int>();  // held by each graph, too

@@ -188,22 +188,28 @@ __device__ __forceinline__ void await_receives(const Exchange& of, std::uint64_t
   }
 }
 
-// The last block ends the exchange: all other ones have read the counts.
-__device__ __forceinline__ void end_exchange(const Exchange& of) {
+// True in the last block: all other ones have written their tiles, and the receives have arrived.
+__device__ __forceinline__ bool is_last_block(const Exchange& of) {
   __shared__ bool is_last;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
     is_last = atomicInc(of.n_blocks_done, gridDim.x - 1) == gridDim.x - 1;
+    __threadfence();
   }
   __syncthreads();
-  if (!is_last) return;
+  return is_last;
+}
+
+// By the last block: all other ones have read the counts.
+__device__ __forceinline__ void end_exchange(const Exchange& of) {
   for (std::uint32_t i = threadIdx.x; i < of.n_ends; i += blockDim.x) ++of.ends[i].own->count;
   if (threadIdx.x == 0) ++*of.n_ended;
 }
 
+// True in the last block, which then calls end_exchange().
 template <Depth kDepth, std::uint32_t kWordBytes, bool kIsTimed>
-__device__ __forceinline__ void exchange(const Exchange& of) {
+__device__ __forceinline__ bool exchange(const Exchange& of) {
   if (blockIdx.x == 0) {
     for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x)
       store(of.ends[i].other_signal, of.ends[i].own->count + 1);
@@ -211,7 +217,13 @@ __device__ __forceinline__ void exchange(const Exchange& of) {
   const std::uint64_t deadline = kIsTimed && of.timeout_ns != 0 ? now_ns() + of.timeout_ns : ~std::uint64_t{0};
   send_all<kDepth, kWordBytes, kIsTimed>(of, deadline);
   if (blockIdx.x == 0) await_receives<kIsTimed>(of, deadline);
-  end_exchange(of);
+  return is_last_block(of);
+}
+
+// Of any boxes. The kernels of all scalars share this function. It has a copy of the parameters: a call cannot pass
+// those of a kernel in constant memory.
+__device__ __noinline__ bool exchange_before_reduction(const Exchange of) {
+  return exchange<Depth::x1, kMixedWords, true>(of);
 }
 
 }  // namespace tempi::pack

@@ -29,6 +29,7 @@
 #pragma once
 
 #include "pack/kernel_params.hpp"
+#include "pack/reduction_params.hpp"
 
 namespace tempi::pack {
 
@@ -74,6 +75,12 @@ struct Exchange {
   std::uint64_t timeout_ns;                           // of timed ends; 0: none
   std::uint64_t* deadline;                            // on the fake device, of this launch; 0 between launches
   std::uint32_t n_tiles, n_sends, n_ends, n_threads;  // n_threads: of a block
+};
+
+// An exchange whose kernel then reduces received data, or a reduction alone: `exchange` has no ends.
+struct ReducingExchange {
+  Exchange exchange;
+  GroupReduction reduction;
 };
 
 // Ends of one kernel.

@@ -63,7 +63,7 @@ constexpr int blocks_of_exchange(std::uint32_t word_bytes) {
 #define TEMPI_EXCHANGE_KERNEL(name, depth, word, is_timed)                             \
   extern "C" __global__ void __launch_bounds__(kMostThreads, blocks_of_exchange(word)) \
       tempi_##name##_##depth##_##word(const __grid_constant__ Exchange of) {           \
-    exchange<Depth::depth, word, is_timed>(of);                                        \
+    if (exchange<Depth::depth, word, is_timed>(of)) end_exchange(of);                  \
   }
 #define TEMPI_EXCHANGE(depth, word)                   \
   TEMPI_EXCHANGE_KERNEL(exchange, depth, word, false) \
@@ -72,13 +72,17 @@ constexpr int blocks_of_exchange(std::uint32_t word_bytes) {
 #undef TEMPI_EXCHANGE
 #undef TEMPI_EXCHANGE_KERNEL
 
+// The last block of the exchange reduces what it has received.
 #define TEMPI_SCALAR(name, type)                                                                            \
   extern "C" __global__ void __launch_bounds__(kReductionThreads) tempi_reduce_##name(const Reduction of) { \
     reduce<type>(of, Tile{blockIdx.x, threadIdx.x, kReductionThreads}, GpuMemory{});                        \
   }                                                                                                         \
   extern "C" __global__ void __launch_bounds__(kReductionThreads)                                           \
-      tempi_reduce_group_##name(const __grid_constant__ GroupReduction of, const device::Done done) {       \
-    reduce<type>(of, Tile{blockIdx.x, threadIdx.x, kReductionThreads}, GpuMemory{});                        \
+      tempi_reduce_group_##name(const __grid_constant__ ReducingExchange of, const device::Done done) {     \
+    const bool exchanges = of.exchange.n_ends != 0;                                                         \
+    if (exchanges && !exchange_before_reduction(of.exchange)) return;                                       \
+    reduce<type>(of.reduction, Tile{exchanges ? 0 : blockIdx.x, threadIdx.x, blockDim.x}, GpuMemory{});     \
+    if (exchanges) return end_exchange(of.exchange);                                                        \
     tell(done);                                                                                             \
   }
 #include "pack/scalars.def"

@@ -4,14 +4,22 @@
 
 #include "base/counters.hpp"
 #include "pack/cpu_memory.hpp"
+#include "pack/exchange_params.hpp"
 #include "pack/reduction_body.hpp"
 
 namespace tempi::pack {
 namespace {
 
-template <class Params, class Scalar>
+template <class Scalar>
 void run_thread(const void* params, device::KernelThread at, const device::AddressShift& shift) {
-  reduce<Scalar>(*static_cast<const Params*>(params), Tile{at.tile, at.thread, at.threads}, ShiftedMemory{shift});
+  reduce<Scalar>(*static_cast<const Reduction*>(params), Tile{at.tile, at.thread, at.threads}, ShiftedMemory{shift});
+}
+
+// Without an exchange.
+template <class Scalar>
+void run_group_thread(const void* params, device::KernelThread at, const device::AddressShift& shift) {
+  const GroupReduction& of = static_cast<const ReducingExchange*>(params)->reduction;
+  reduce<Scalar>(of, Tile{at.tile, at.thread, at.threads}, ShiftedMemory{shift});
 }
 
 struct KernelsOfScalar {
@@ -21,15 +29,15 @@ struct KernelsOfScalar {
 };
 
 constexpr KernelsOfScalar kKernels[] = {
-#define TEMPI_SCALAR(name, type)                                                               \
-  {sizeof(type),                                                                               \
-   first_operation<type>,                                                                      \
-   last_operation<type>,                                                                       \
-   {"tempi_reduce_" #name, kReductionThreads, sizeof(Reduction), run_thread<Reduction, type>}, \
-   {.symbol = "tempi_reduce_group_" #name,                                                     \
-    .most_threads = kReductionThreads,                                                         \
-    .param_bytes = sizeof(GroupReduction),                                                     \
-    .host_body = run_thread<GroupReduction, type>,                                             \
+#define TEMPI_SCALAR(name, type)                                                    \
+  {sizeof(type),                                                                    \
+   first_operation<type>,                                                           \
+   last_operation<type>,                                                            \
+   {"tempi_reduce_" #name, kReductionThreads, sizeof(Reduction), run_thread<type>}, \
+   {.symbol = "tempi_reduce_group_" #name,                                          \
+    .most_threads = kReductionThreads,                                              \
+    .param_bytes = sizeof(ReducingExchange),                                        \
+    .host_body = run_group_thread<type>,                                            \
     .tells_its_end = true}},
 #include "pack/scalars.def"
 };
@@ -51,6 +59,14 @@ const KernelsOfScalar& kernels_of(ScalarType type, Operation operation) {
 }
 
 bool is_wide(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % kWideUnitBytes == 0; }
+
+bool are_wide(const GroupReduction& of) {
+  return std::all_of(of.inputs, of.inputs + of.n_inputs, is_wide) &&
+         std::all_of(of.outputs, of.outputs + of.n_outputs, is_wide);
+}
+
+// One block reads this from memory in the time of a launch.
+constexpr std::uint64_t kMostBytesOfOneBlock = 32 << 10;
 
 std::uint64_t quotient_rounded_up(std::uint64_t n, std::uint64_t by) { return (n + by - 1) / by; }
 
@@ -79,7 +95,8 @@ void launch_reduction(const device::Scope& here, ScalarType type, Operation oper
 
 void reduce_on_cpu(ScalarType type, Operation operation, const void* in, void* inout, std::uint64_t count) {
   const device::AddressShift none{.outside = [](std::uintptr_t) {}};
-  GroupReduction of{};
+  ReducingExchange params{};
+  GroupReduction& of = params.reduction;
   of.inputs[0] = of.outputs[0] = static_cast<char*>(inout);
   of.inputs[1] = static_cast<const char*>(in);
   of.count = count;
@@ -87,16 +104,26 @@ void reduce_on_cpu(ScalarType type, Operation operation, const void* in, void* i
   of.n_inputs = 2;
   of.n_outputs = of.n_tiles = 1;
   of.is_wide = is_wide(in) && is_wide(inout);
-  kernels_of(type, operation).group.host_body(&of, {.tile = 0, .thread = 0, .threads = 1}, none);
+  kernels_of(type, operation).group.host_body(&params, {.tile = 0, .thread = 0, .threads = 1}, none);
 }
 
-void launch_reduction(const device::Scope& here, ScalarType type, GroupReduction of) {
-  of.is_wide = std::all_of(of.inputs, of.inputs + of.n_inputs, is_wide) &&
-               std::all_of(of.outputs, of.outputs + of.n_outputs, is_wide);
-  device::Grid grid = grid_of(of.count, bytes_of(type), of.is_wide != 0);
+void launch_reduction(const device::Scope& here, TypedReduction reduction) {
+  GroupReduction& of = reduction.of;
+  of.is_wide = are_wide(of);
+  device::Grid grid = grid_of(of.count, bytes_of(reduction.type), of.is_wide != 0);
   grid.tiles = of.n_tiles = std::min(grid.tiles, kMostGroupTiles);
-  here.launch(kernels_of(type, of.operation).group, grid, &of);
+  const ReducingExchange params{.exchange = {}, .reduction = of};
+  here.launch(kernels_of(reduction.type, of.operation).group, grid, &params);
   count_call(Function::GPU, Outcome::launched);
+}
+
+std::optional<TypedReduction> prepared_for_one_block(TypedReduction reduction) {
+  GroupReduction& of = reduction.of;
+  if (of.count * bytes_of(reduction.type) * of.n_inputs > kMostBytesOfOneBlock) return {};
+  reduction.type = computed_in(reduction.type, of.operation);
+  of.is_wide = are_wide(of);
+  of.n_tiles = 1;
+  return reduction;
 }
 
 }  // namespace tempi::pack

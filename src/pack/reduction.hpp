@@ -1,6 +1,8 @@
 // Reductions of buffers in memory that a GPU can access.
 #pragma once
 
+#include <optional>
+
 #include "device/device.hpp"
 #include "pack/reduction_params.hpp"
 
@@ -21,7 +23,16 @@ void launch_reduction(const device::Scope& here, ScalarType type, Operation oper
 // The same on the CPU, at once.
 void reduce_on_cpu(ScalarType type, Operation operation, const void* in, void* inout, std::uint64_t count);
 
-// Queued in the scope. All buffers are aligned to a scalar; is_wide is set here.
-void launch_reduction(const device::Scope& here, ScalarType type, GroupReduction of);
+// All buffers are aligned to a scalar. The functions below set `is_wide` and `n_tiles`.
+struct TypedReduction {
+  ScalarType type;
+  GroupReduction of;
+};
+
+// Queued in the scope.
+void launch_reduction(const device::Scope& here, TypedReduction reduction);
+
+// For the kernel of an exchange (exchange.hpp). Nothing: one block would take longer than a kernel of its own.
+std::optional<TypedReduction> prepared_for_one_block(TypedReduction reduction);
 
 }  // namespace tempi::pack

@@ -2,7 +2,8 @@
 // queues kernels, and then exchanges the data of persistent point-to-point requests.
 //
 // Example: MPI_Allreduce of large buffers. Round 0 exchanges slices of the inputs. Round 1 queues the kernel that
-// reduces the slice of this process, and exchanges the reduced slices.
+// reduces the slice of this process, and exchanges the reduced slices. If a slice is small, the kernel of the exchange
+// of round 0 reduces it.
 //
 // Invariant
 //   All members of the communicator have the same number of rounds, and matching requests in each of them.
@@ -12,6 +13,7 @@
 
 #include "device/device.hpp"
 #include "mpi/handle.hpp"
+#include "pack/reduction.hpp"
 
 namespace tempi::message {
 
@@ -23,8 +25,12 @@ class StreamRounds {
   virtual device::Context context() const = 0;
   // TEMPI manages them. They exist as long as the object.
   virtual std::vector<Handle> requests(std::size_t round) const = 0;
+  // What the kernel of the round's exchange may reduce when its data have arrived; null: nothing.
+  virtual const pack::TypedReduction* reduction_in(std::size_t round) const = 0;
   // Queues the kernels before the exchange of a round. `stream` is entered, and is the program's stream `handle`.
-  virtual void queue_kernels(std::size_t round, const device::Scope& stream, device::StreamHandle handle) = 0;
+  // `is_reduced`: the kernel of the earlier exchange has carried out its reduction.
+  virtual void queue_kernels(std::size_t round, const device::Scope& stream, device::StreamHandle handle,
+                             bool is_reduced) = 0;
 };
 
 }  // namespace tempi::message

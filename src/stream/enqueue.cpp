@@ -4,10 +4,8 @@
 #include <exception>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,34 +24,12 @@
 #include "stream/on_stream.hpp"
 #include "stream/ordinary.hpp"
 #include "stream/rounds.hpp"
+#include "stream/stream_turn.hpp"
 
 namespace tempi::message {
 namespace {
 
 using device::StreamHandle;
-
-using StreamKey = std::pair<StreamHandle, std::thread::id>;
-
-// A stream of the program.
-struct StreamQueue {
-  AllStarted started{};
-  std::thread::id thread{};  // the one that has the turn (StreamTurn)
-  int n_turns = 0;           // of this thread
-};
-
-// With the lock.
-StreamQueue& queue_of(const StreamKey& stream) {
-  static auto& all = *new std::map<StreamKey, StreamQueue>;  // never destroyed: other threads may use it at exit
-  return all[stream];
-}
-
-// Null is the legacy default stream, 1. Each thread has its own per-thread default stream, 2.
-StreamKey key_of(StreamHandle stream) {
-  const auto number = reinterpret_cast<std::uintptr_t>(stream);
-  constexpr std::uintptr_t kLegacy = 1, kPerThread = 2;
-  return {number == 0 ? reinterpret_cast<StreamHandle>(kLegacy) : stream,
-          number == kPerThread ? std::this_thread::get_id() : std::thread::id()};
-}
 
 // The stream with the context of the buffers of channels. `context`: of other buffers; null: there are none.
 device::Scope scope_of(device::Device& device, StreamHandle handle, const AllStarted& with_channel,
@@ -91,8 +67,9 @@ LastUse& last_use_of(const Started& one) {
   return ordinary ? ordinary->last : on_stream(*one.message).last;
 }
 
-// `others`: those that the thread carries out.
-void queue(const device::Scope& stream, StreamHandle handle, const AllStarted& with_channel, const AllStarted& others) {
+// `others`: those that the thread carries out. `reduction`: by the kernel; null: none.
+void queue(const device::Scope& stream, StreamHandle handle, const AllStarted& with_channel, const AllStarted& others,
+           const pack::TypedReduction* reduction) {
   std::vector<EnqueuedEnd> ends;
   ends.reserve(with_channel.size());
   std::int64_t bytes = 0;
@@ -121,7 +98,7 @@ void queue(const device::Scope& stream, StreamHandle handle, const AllStarted& w
   std::shared_ptr<pack::PreparedExchange> exchange;
   {
     const std::lock_guard lock(enqueued_mutex());
-    exchange = prepared_exchange(stream, is_captured, ends);
+    exchange = prepared_exchange(stream, is_captured, ends, reduction);
   }
   if (by_thread) note_launch(by_thread);
   try {
@@ -176,16 +153,6 @@ struct Handles {
   std::vector<char> bytes;
 };
 
-AllStarted take_started(StreamHandle stream) {
-  AllStarted started;
-  {
-    const std::lock_guard lock(enqueued_mutex());
-    started = std::exchange(queue_of(key_of(stream)).started, {});
-  }
-  take_back(started);
-  return started;
-}
-
 // Behind the work of the stream, for which the CPU has waited.
 int exchange_ordinary_messages(const Real& real, const AllStarted& all, const std::string& why_cpu) {
   const trace::Span span("ordinary exchange", {.messages = std::ssize(all)});
@@ -209,8 +176,13 @@ int exchange_ordinary_messages(const Real& real, const AllStarted& all, const st
   return code;
 }
 
-// Adds the requests that are lost to `lost`.
-int carry_out_round(const Real& real, device::Device& device, Round& round, StreamHandle handle, AllStarted& lost) {
+// What a round leaves to the next one.
+struct CarriedOut {
+  AllStarted lost{};        // the requests that are lost, of all rounds
+  bool is_reduced = false;  // the kernel of the last exchange has carried out its reduction
+};
+
+int carry_out_round(const Real& real, device::Device& device, Round& round, StreamHandle handle, CarriedOut& done) {
   AllStarted& all = round.parts;
   const auto first = std::stable_partition(all.begin(), all.end(), has_channel);
   const AllStarted others(std::make_move_iterator(first), std::make_move_iterator(all.end()));
@@ -219,13 +191,17 @@ int carry_out_round(const Real& real, device::Device& device, Round& round, Stre
   {
     const device::Scope stream = scope_of(device, handle, all, round.of != nullptr ? round.of->context() : nullptr);
     if (!stream.is_capturing()) come_after_rounds(stream, handle);
-    if (round.of != nullptr) round.of->queue_kernels(round.number, stream, handle);
+    if (round.of != nullptr) round.of->queue_kernels(round.number, stream, handle, done.is_reduced);
+    done.is_reduced = false;
     if (!why_cpu.empty()) stream.finish();
     const AllStarted none, &by_thread = why_cpu.empty() ? others : none;
-    if (!all.empty() || !by_thread.empty()) queue(stream, handle, all, by_thread);
+    const bool may_reduce = round.of != nullptr && others.empty() && !all.empty();
+    const pack::TypedReduction* const reduction = may_reduce ? round.of->reduction_in(round.number) : nullptr;
+    if (!all.empty() || !by_thread.empty()) queue(stream, handle, all, by_thread, reduction);
+    done.is_reduced = reduction != nullptr;
     if (round.of != nullptr && !all.empty() && !stream.is_capturing()) note_round(last_use_of(all.front()));
   }
-  std::copy_if(all.begin(), all.end(), std::back_inserter(lost), is_lost);
+  std::copy_if(all.begin(), all.end(), std::back_inserter(done.lost), is_lost);
   return why_cpu.empty() ? code_of_failed(others) : exchange_ordinary_messages(real, others, why_cpu);
 }
 
@@ -246,39 +222,22 @@ int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
   std::vector<Round> rounds = rounds_of(all);
   prepare(*device, rounds, handle);
   int code = MPI_SUCCESS;
-  AllStarted lost;
+  CarriedOut done;
   std::exception_ptr failure;
   for (Round& round : rounds) {
     if (round.of == nullptr && round.parts.empty()) continue;
     try {
-      const int its_code = carry_out_round(real, *device, round, handle, lost);
+      const int its_code = carry_out_round(real, *device, round, handle, done);
       if (code == MPI_SUCCESS) code = its_code;
     } catch (...) {
       if (!failure) failure = std::current_exception();
     }
   }
   if (failure) std::rethrow_exception(failure);
-  return code == MPI_SUCCESS && !lost.empty() ? code_of_loss(*lost.front().message) : code;
+  return code == MPI_SUCCESS && !done.lost.empty() ? code_of_loss(*done.lost.front().message) : code;
 }
 
 }  // namespace
-
-std::unique_ptr<StreamTurn> StreamTurn::find(StreamHandle stream) {
-  std::unique_ptr<StreamTurn> turn(new StreamTurn(stream));
-  const std::lock_guard lock(enqueued_mutex());
-  StreamQueue& queue = queue_of(key_of(stream));
-  if (queue.n_turns != 0 && queue.thread != std::this_thread::get_id()) return nullptr;
-  queue.thread = std::this_thread::get_id();
-  ++queue.n_turns;
-  turn->is_taken_ = true;
-  return turn;
-}
-
-StreamTurn::~StreamTurn() {
-  if (!is_taken_) return;
-  const std::lock_guard lock(enqueued_mutex());
-  --queue_of(key_of(stream_)).n_turns;
-}
 
 int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
   if (count < 0) return raise(comm_world(), MPI_ERR_COUNT);
@@ -298,10 +257,7 @@ int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
     throw;
   }
   if (code != MPI_SUCCESS) return take_back(started), code;
-  const std::lock_guard lock(enqueued_mutex());
-  AllStarted& all = queue_of(key_of(stream)).started;
-  if (all.empty()) all = std::move(started);
-  else std::move(started.begin(), started.end(), std::back_inserter(all));
+  add_started(stream, std::move(started));
   return code;
 }
 

@@ -43,7 +43,6 @@
 //   carry out what the other has started.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "device/device.hpp"
@@ -55,21 +54,6 @@ namespace tempi::message {
 // error handler of the request's communicator. Both throw Error.
 int start_enqueue(const Real& real, int count, void* requests, device::StreamHandle stream);
 int wait_enqueue(const Real& real, int count, const void* requests, device::StreamHandle stream);
-
-// The turn of a thread on a stream: other threads carry out nothing on it meanwhile. The thread may take several turns:
-// an error handler of the program may make calls.
-class StreamTurn {
- public:
-  static std::unique_ptr<StreamTurn> find(device::StreamHandle stream);  // null: another thread has the turn
-  ~StreamTurn();
-  StreamTurn(const StreamTurn&) = delete;
-  StreamTurn& operator=(const StreamTurn&) = delete;
-
- private:
-  explicit StreamTurn(device::StreamHandle stream) : stream_(stream) {}
-  const device::StreamHandle stream_;
-  bool is_taken_ = false;
-};
 
 // Why exchanges of this request have no channel; empty: they have one. For a collective operation with rounds: the
 // reason of the first request of its rounds that has no channel. Throws Error.

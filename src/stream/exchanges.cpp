@@ -37,7 +37,8 @@ All& all() {
   return exchanges;
 }
 
-Known make(const device::Scope& stream, bool is_captured, const std::vector<EnqueuedEnd>& ends) {
+Known make(const device::Scope& stream, bool is_captured, const std::vector<EnqueuedEnd>& ends,
+           const pack::TypedReduction* reduction) {
   std::vector<pack::ExchangedSend> sends;
   std::vector<pack::ExchangedReceive> receives;
   std::vector<std::shared_ptr<ChannelEnd>> used;
@@ -48,7 +49,7 @@ Known make(const device::Scope& stream, bool is_captured, const std::vector<Enqu
   }
   const std::chrono::seconds timeout = stream_timeout();
   return {stream.context(), is_captured, std::move(used),
-          std::make_shared<pack::PreparedExchange>(stream, sends, receives, timeout)};
+          std::make_shared<pack::PreparedExchange>(stream, sends, receives, reduction, timeout)};
 }
 
 void drop() noexcept {
@@ -71,14 +72,15 @@ void drop_ended_exchanges() {
 }
 
 std::shared_ptr<pack::PreparedExchange> prepared_exchange(const device::Scope& stream, bool is_captured,
-                                                          const std::vector<EnqueuedEnd>& ends) {
+                                                          const std::vector<EnqueuedEnd>& ends,
+                                                          const pack::TypedReduction* reduction) {
   drop_stream_exchanges.store(&drop, std::memory_order_release);
   auto& known = all().known;
   auto found = std::find_if(known.begin(), known.end(),
                             [&](const Known& one) { return one.is_of(stream.context(), is_captured, ends); });
   if (found == known.end()) {
     drop_ended_exchanges();
-    known.push_front(make(stream, is_captured, ends));
+    known.push_front(make(stream, is_captured, ends, reduction));
   } else {
     if (found != known.begin()) std::rotate(known.begin(), found, found + 1);
   }

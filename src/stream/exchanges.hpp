@@ -15,9 +15,11 @@ struct EnqueuedEnd {
   bool is_send;
 };
 
-// The exchange of these ends, for the entered stream. It is not launched. With the lock "enqueued". Throws Error.
+// The exchange of these ends, for the entered stream. It is not launched. `reduction`: that of the ends; null: none.
+// With the lock "enqueued". Throws Error.
 std::shared_ptr<pack::PreparedExchange> prepared_exchange(const device::Scope& stream, bool is_captured,
-                                                          const std::vector<EnqueuedEnd>& ends);
+                                                          const std::vector<EnqueuedEnd>& ends,
+                                                          const pack::TypedReduction* reduction);
 
 // The request of this end has ended. Queued kernels and captured graphs may still use the end. Call it with the lock
 // "enqueued".

@@ -11,6 +11,7 @@
 #include "stream/enqueue.hpp"
 #include "stream/stream_comm.hpp"
 #include "stream/stream_handles.hpp"
+#include "stream/stream_turn.hpp"
 
 namespace tempi::message {
 namespace {

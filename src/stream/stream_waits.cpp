@@ -9,6 +9,7 @@
 #include "request/progress.hpp"
 #include "stream/enqueue.hpp"
 #include "stream/stream_comm.hpp"
+#include "stream/stream_turn.hpp"
 
 namespace tempi::message {
 namespace {
