@@ -8,8 +8,11 @@ namespace tempi {
 
 enum class LogLevel { off, error, info };
 
-bool logs(LogLevel level);                                    // does TEMPI_LOG ask for this level?
-void log(LogLevel level, const std::string& message);         // "tempi: info: message"
+bool logs(LogLevel level);                             // does TEMPI_LOG ask for this level?
+void log(LogLevel level, const std::string& message);  // "tempi: info: message"
+// For what is the same on all processes of a node: only the first one writes it. All write it if the launcher does not
+// number them.
+void log_on_node(LogLevel level, const std::string& message);
 void warn_once(const char* key, const std::string& message);  // once for each key, whatever TEMPI_LOG says
 
 // Warns once for each `instead`: "tempi: warning: instead: cause". `instead` says what TEMPI now does, `cause` why.

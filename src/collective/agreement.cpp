@@ -29,7 +29,7 @@ constexpr unsigned kNotSliced = 8;
 // The schedule of a call that cannot be described as messages.
 constexpr unsigned kImpossible = kOnGpu | kNotDirect;
 
-Outcome outcome_of(unsigned memory) { return memory == kOnGpu ? Outcome::sent_direct : Outcome::passed_faster; }
+Outcome outcome_of(unsigned memory) { return memory == kOnGpu ? Outcome::sent_direct : Outcome::passed_to_library; }
 
 bool are_messages(unsigned votes) { return (votes & kOnGpu) != 0 && (votes & kNotDirect) == 0; }
 

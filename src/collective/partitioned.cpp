@@ -165,7 +165,7 @@ int init_partitioned(const Partitions& given, OverBuffer library) noexcept {
   } catch (...) {
     return raise(given.comm, caught_error());
   }
-  count_call(given.function, Outcome::passed_faster);
+  count_call(given.function, Outcome::passed_to_library);
   const int code = library(given.buffer, given.type);
   if (code == MPI_SUCCESS) note_librarys(given);
   return code;

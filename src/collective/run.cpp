@@ -65,7 +65,7 @@ class Staged final : public message::CompletionHook {
   void count(Function function, std::int64_t copied) const noexcept {
     std::int64_t bytes = copied;
     for (const auto& one : arguments_) bytes += one ? one->bytes() : 0;
-    const Outcome unstaged = copied > 0 ? message::outcome_of(message::Strategy::host) : Outcome::passed_faster;
+    const Outcome unstaged = copied > 0 ? message::outcome_of(message::Strategy::host) : Outcome::passed_to_library;
     count_call(function, any() ? message::outcome_of(arguments_.front()->strategy()) : unstaged,
                static_cast<std::uint64_t>(bytes));
   }
@@ -210,7 +210,7 @@ void come_after_streams(const Ends& ends, device::Device* device) {
 
 // Only a report counts calls that need no look: else they do not come here (transfer/no_gpu.hpp).
 int call_unseen(const Call& call, const Ends& ends, Library library) {
-  if (flag(Option::REPORT) && active()) count_call(call.function, Outcome::passed_faster);
+  if (flag(Option::REPORT) && active()) count_call(call.function, Outcome::passed_to_library);
   return call_untouched(ends, library);
 }
 

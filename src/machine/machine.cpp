@@ -37,7 +37,7 @@ std::optional<model::Profile> look_for_profile() {
 
 const model::Profile* found(const std::optional<model::Profile>& profile) {
   if (!profile) return nullptr;
-  log(LogLevel::info, "messages are predicted from the profile " + profile->path);
+  log_on_node(LogLevel::info, "messages are predicted from the profile " + profile->path);
   return &*profile;
 }
 

@@ -16,7 +16,7 @@ Tuning found(const model::Profile* profile) {
   const auto gpu = profile->fit.machine.find("gpu");
   if (gpu == profile->fit.machine.end() || gpu->second != machine::machine_facts().at("gpu")) return {};
   const std::string changed = changes(profile->fit.tuning);
-  if (!changed.empty()) log(LogLevel::info, "kernels are launched as tuned: " + changed);
+  if (!changed.empty()) log_on_node(LogLevel::info, "kernels are launched as tuned: " + changed);
   return profile->fit.tuning;
 }
 

@@ -75,7 +75,8 @@ std::optional<Profile> find_profile(const Machine& here, const Folders& folders)
       if (!with_other_transports) with_other_transports = std::move(found);
       continue;
     }
-    log(LogLevel::info, "the profile " + path + " was measured on this host with another GPU, driver or MPI library");
+    log_on_node(LogLevel::info,
+                "the profile " + path + " was measured on this host with another GPU, driver or MPI library");
   }
   if (with_other_transports) return with_other_transports;
   for (const std::string& folder : folders.shipped) {

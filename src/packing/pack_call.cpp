@@ -216,7 +216,7 @@ int pack_on_host(const Real& real, PackCall& call, const KnownType& type, const 
                  device::Device* device) {
   const Switches& wanted = switches();
   const auto move_by = [&](pack::Packer packer) -> int {
-    if (packer == pack::Packer::librarys) return pass_on(real, call, Outcome::passed_faster);
+    if (packer == pack::Packer::librarys) return pass_on(real, call, Outcome::passed_to_library);
     if (has_moved_at_once(wanted, call, type)) return MPI_SUCCESS;
     return located != nullptr ? handle_and_count(real, call, type, *located, device) : handle_on_host(real, call, type);
   };
@@ -260,7 +260,7 @@ int pack_or_unpack_throwing(const Real& real, PackCall& call) {
     return pass_on(real, call, Outcome::passed_unsupported);
   }
   if (overflows(call, type->size())) return pass_on(real, call, Outcome::passed_invalid);
-  if (call.count == 0 || type->size() == 0) return pass_on(real, call, Outcome::passed_faster);
+  if (call.count == 0 || type->size() == 0) return pass_on(real, call, Outcome::passed_to_library);
   device::Device* device = device::current();
   return device == nullptr ? pack_on_host(real, call, *type, nullptr, nullptr)
                            : pack_beside_gpu(real, call, *type, *device);

@@ -73,7 +73,7 @@ void remember(const Buffer& buffer, int peer, const KnownType& type) {
 
 // A message that needs no look. Only a report counts it: else most of these calls do not come here
 // (transfer/no_gpu.hpp).
-void report_untouched(const Buffer& buffer, Outcome why = Outcome::passed_faster) {
+void report_untouched(const Buffer& buffer, Outcome why = Outcome::passed_to_library) {
   if (!flag(Option::REPORT)) return;
   const KnownType* const type = find_type(buffer.datatype);
   const bool is_sized = type != nullptr && buffer.count > 0 && !overflows(buffer.count, type->size());
@@ -137,7 +137,7 @@ bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
   if (!active()) return true;
   if (device::calls_are_ordered()) return false;  // find_endpoint() looks after it
   if (switches().no_send || buffer.count <= 0) {
-    report_untouched(buffer, switches().no_send ? Outcome::passed_disabled : Outcome::passed_faster);
+    report_untouched(buffer, switches().no_send ? Outcome::passed_disabled : Outcome::passed_to_library);
     return true;
   }
   device::Device* const device = device::current();
@@ -157,7 +157,7 @@ bool belongs_to_library(const Buffer& buffer, int peer) noexcept {
       device == nullptr || (type->is_named && peer::knows(buffer.comm) && contiguous_is_library(buffer.comm, peer));
   const pack::End end = pack::laid_out_end(type->plan->layout, buffer.address, type->extent);
   if (!wherever && may_be_on_gpu(end.at(end.layout->true_lower_bound), *device)) return false;
-  count_call(buffer.function, Outcome::passed_faster, static_cast<std::uint64_t>(buffer.count * type->size()));
+  count_call(buffer.function, Outcome::passed_to_library, static_cast<std::uint64_t>(buffer.count * type->size()));
   return true;
 }
 

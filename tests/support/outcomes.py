@@ -28,7 +28,7 @@ PATHS = {
     "taken: staged (packed in device memory, copied to host)": "staged",
     "taken: device (packed in device memory)": "device",
     "taken: host packer": "host",
-    "passed on: the library is as fast": "library",
+    "passed on: library (handled by the MPI library)": "library",
 }
 BY_GPU = frozenset(("oneshot", "staged", "device"))
 LEAST_BY_DEVICE = 48 << 10  # bytes: without a profile, such messages go to a CUDA-aware library in device memory

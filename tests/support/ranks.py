@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from support import memory, shim
-from support.programs import mpirun_python
+from support.programs import did_not_start, mpirun_python
 
 MAIN = Path(__file__).with_name("rank_main.py")
 ADDRESS = "TESTS_RANKS_ADDRESS"  # address of the test process, for the ranks
@@ -74,17 +74,21 @@ class Ranks:
         if preload:
             common["LD_PRELOAD"] = shim.preload()
         of_ranks = [common | dict((special or {}).get(rank, {})) for rank in range(size)]
-        self._job = subprocess.Popen(
-            mpirun_python(of_ranks, MAIN, shim.wrapper(), launcher),
-            env=outside,
+        self._command, self._environment = mpirun_python(of_ranks, MAIN, shim.wrapper(), launcher), outside
+        self._job = self._started_job()
+        self._connections: list[Connection] = [None] * size  # type: ignore[list-item]
+        self._pids: list[int] = []
+        self._meet()
+
+    def _started_job(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self._command,
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self._connections: list[Connection] = [None] * size  # type: ignore[list-item]
-        self._pids: list[int] = []
-        self._meet()
 
     def _meet(self) -> None:
         end = time.monotonic() + START_SECONDS
@@ -95,7 +99,11 @@ class Ranks:
                     accepted, _ = self._listener.accept()
                     break
                 except TimeoutError:
-                    if self._job.poll() is not None or time.monotonic() > end:
+                    if self._job.poll() is not None and did_not_start(self._last_words()):
+                        self._output.seek(0)
+                        self._output.truncate()
+                        self._job = self._started_job()
+                    elif self._job.poll() is not None or time.monotonic() > end:
                         self._fail("the ranks did not start")
             connection = Connection(accepted.detach())
             rank, pid = connection.recv()
