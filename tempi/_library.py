@@ -106,9 +106,13 @@ def lib_path(abi: str | None = None) -> str:
 
     Raises
     ------
+    ValueError
+        If `abi` is not one of these.
     RuntimeError
         If there is no shim for that ABI, or if LD_PRELOAD cannot hold the path.
     """
+    if abi is not None and abi not in shims.ABIS:
+        raise ValueError(f"abi is {abi!r}; it must be one of {', '.join(map(repr, shims.ABIS))}, or None")
     return str(shims.preload_path(abi))
 
 

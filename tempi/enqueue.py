@@ -8,8 +8,11 @@ from typing import Any
 
 from mpi4py import MPI
 
+from tempi._arguments import length_of, wrong
 from tempi._library import enabled, library
 from tempi.cuda.ordering import handle_of
+
+_PERSISTENT = "a persistent request, which Send_init, Recv_init or a persistent collective makes"
 
 
 class Enqueued:
@@ -122,11 +125,15 @@ def _handle(request: MPI.Request) -> bytes:
 
 def _must_be_persistent(request: object) -> None:
     if not isinstance(request, MPI.Prequest):
-        raise TypeError(f"{request!r} is no persistent request: make it with Send_init or Recv_init")
+        raise wrong("request", request, _PERSISTENT)
 
 
 def _all_of(requests: MPI.Prequest | Sequence[MPI.Prequest]) -> Sequence[MPI.Prequest]:
-    return [requests] if isinstance(requests, MPI.Request) else requests
+    if isinstance(requests, MPI.Request):
+        return [requests]
+    if length_of(requests) is None:
+        raise wrong("requests", requests, f"{_PERSISTENT}, or a sequence of them")
+    return requests
 
 
 def _must_be_enabled() -> None:

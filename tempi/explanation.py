@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from tempi._arguments import integer
 from tempi._library import library
 from tempi.handles import handle_of
 from tempi.model.features import Features
@@ -107,13 +108,16 @@ def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
     Raises
     ------
     ExplainError
-        If `count` is negative or too large, or if TEMPI does not understand the datatype.
+        If `count` is negative or too large, if the datatype has been freed, or if TEMPI does not understand
+        it.
     RuntimeError
         If ``libtempi.so`` cannot be loaded.
     TypeError
-        If `datatype` is not a datatype.
+        If `datatype` is not a datatype, or `count` is not an integer.
     """
-    handle = handle_of(datatype)
+    handle, count = handle_of(datatype), integer("count", count)
+    if not datatype:
+        raise ExplainError("datatype is MPI.DATATYPE_NULL: the datatype has been freed, or was never made")
     if not 0 <= count <= MOST_COUNT:
         raise ExplainError(f"count is {count}; it must be from 0 to 2^63 - 1")
     _, extent = datatype.Get_extent()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING
 
+from tempi._arguments import wrong
+
 if TYPE_CHECKING:
     from mpi4py import MPI
 
@@ -14,7 +16,8 @@ def handle_of(datatype: MPI.Datatype) -> int:
     from mpi4py import MPI
 
     if not isinstance(datatype, MPI.Datatype):
-        raise TypeError(f"datatype is {datatype!r}; it must be an mpi4py.MPI.Datatype, and comes first")
+        expected = "an mpi4py.MPI.Datatype, and comes first (that of an array is tempi.view(array)[2])"
+        raise wrong("datatype", datatype, expected)
     return number_of(datatype)
 
 

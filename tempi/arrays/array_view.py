@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tempi._arguments import wrong
 from tempi.arrays import dlpack
 from tempi.arrays.dlpack import capsule_pointer
 from tempi.arrays.strides import c_strides
@@ -53,7 +54,7 @@ class ArrayView(NamedTuple):
     owner: object
 
 
-def describe(array: object) -> ArrayView:
+def describe(array: object, name: str = "array") -> ArrayView:
     """The memory of an array, without copying any of it.
 
     Parameters
@@ -61,6 +62,8 @@ def describe(array: object) -> ArrayView:
     array : object
         A NumPy, CuPy or Numba array, or an object with ``__cuda_array_interface__``, the buffer protocol,
         ``__array_interface__`` or DLPack's methods.
+    name : str
+        The name of the argument in errors.
 
     Raises
     ------
@@ -81,9 +84,11 @@ def describe(array: object) -> ArrayView:
         return _of_numpy(host)
     if hasattr(array, "__dlpack__"):
         return ArrayView(*dlpack.describe(array))
-    raise TypeError(
-        f"tempi: {type(array).__name__} is no array: it has neither __cuda_array_interface__ nor a buffer"
-        " nor __array_interface__ nor __dlpack__; pass a NumPy, CuPy or Numba array (numpy.asarray makes one)"
+    raise wrong(
+        name,
+        array,
+        "an array, with __cuda_array_interface__, a buffer, __array_interface__ or __dlpack__: pass a NumPy,"
+        " CuPy or Numba array (numpy.asarray makes one)",
     )
 
 

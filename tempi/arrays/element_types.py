@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from tempi._arguments import wrong
 from tempi.arrays import float16
 from tempi.arrays.dlpack import BFLOAT16_DTYPE
 
@@ -90,7 +91,13 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
     name = str(dtype).removeprefix("torch.")
     if name == float16.BFLOAT16:
         return BFLOAT16_DTYPE
-    return np.dtype(name if name != str(dtype) else dtype)
+    try:
+        if dtype is None:  # for NumPy it is float64
+            raise TypeError
+        return np.dtype(name if name != str(dtype) else dtype)
+    except (TypeError, ValueError):
+        expected = "a dtype (that of an array is array.dtype), its name such as 'float64', or 'bfloat16'"
+        raise wrong("dtype", dtype, expected) from None
 
 
 def byte_datatype(dtype: np.dtype[Any]) -> MPI.Datatype:

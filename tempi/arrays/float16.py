@@ -13,6 +13,7 @@ import numpy as np
 from mpi4py import MPI
 
 from tempi import _native
+from tempi._arguments import wrong
 from tempi._library import enabled, library
 from tempi.arrays.dlpack import BFLOAT16_DTYPE
 from tempi.handles import number_of
@@ -22,21 +23,37 @@ OPERATIONS = {"SUM": MPI.SUM, "PROD": MPI.PROD, "MIN": MPI.MIN, "MAX": MPI.MAX}
 
 
 class _Datatype(MPI.Datatype):
-    """Not to be freed: TEMPI knows the handle, which the MPI library might use again."""
+    """Not to be freed: TEMPI knows the handle, which the MPI library might use again.
+
+    Datatypes that are made of this one are of its class, too.
+    """
+
+    def _float_name(self) -> str | None:
+        """`FLOAT16` or `BFLOAT16`; None for a datatype that is made of them."""
+        return next((name for name in (FLOAT16, BFLOAT16) if self == datatype_named(name)), None)
 
     def Free(self) -> None:
-        """Refuse, as for MPI's own datatypes. (Datatypes that are made of this one are of its class.)"""
-        if any(self == datatype_named(name) for name in (FLOAT16, BFLOAT16)):
+        """Refuse, as for MPI's own datatypes."""
+        if self._float_name() is not None:
             raise MPI.Exception(MPI.ERR_TYPE)
         super().Free()
+
+    def __repr__(self) -> str:
+        name = self._float_name()
+        return super().__repr__() if name is None else f"<tempi.datatype of {name}, 2 bytes>"
 
 
 class _Op(MPI.Op):
     """Not to be freed: TEMPI knows the handle, which the MPI library might use again."""
 
+    name: str  # of the operation of MPI
+
     def Free(self) -> NoReturn:
         """Refuse, as for MPI's own operations."""
         raise MPI.Exception(MPI.ERR_OP)
+
+    def __repr__(self) -> str:
+        return f"<tempi.operation of MPI.{self.name}, for {FLOAT16} and {BFLOAT16}>"
 
 
 def name_of(dtype: np.dtype[Any]) -> str | None:
@@ -75,6 +92,8 @@ def operation(op: MPI.Op) -> MPI.Op:
 
     Raises
     ------
+    TypeError
+        If `op` is not an operation of mpi4py.
     ValueError
         If `op` is another operation.
 
@@ -83,10 +102,12 @@ def operation(op: MPI.Op) -> MPI.Op:
     >>> half = tempi.datatype("float16")
     >>> comm.Allreduce([a, half], [b, half], op=tempi.operation(MPI.SUM))
     """
+    if not isinstance(op, MPI.Op):
+        raise wrong("op", op, "MPI.SUM, MPI.PROD, MPI.MIN or MPI.MAX of mpi4py")
     for name, known in OPERATIONS.items():
         if op == known:
             return _operation_named(name)
-    raise ValueError("tempi.operation: 16-bit floats have MPI.SUM, MPI.PROD, MPI.MIN and MPI.MAX")
+    raise ValueError("op is none of MPI.SUM, MPI.PROD, MPI.MIN and MPI.MAX; 16-bit floats have only these")
 
 
 @cache
@@ -101,6 +122,7 @@ def _operation_named(name: str) -> MPI.Op:
         )
 
     made = _Op(MPI.Op.Create(reduce, commute=True))
+    made.name = name
     if enabled():
         library().note_float16_operation(name, number_of(made))
     return made

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
+from tempi import _html
 from tempi.arrays.array_view import ArrayView, describe, wait_for
 from tempi.arrays.element_types import byte_datatype, element_datatype
 from tempi.arrays.loop_types import MOST_COUNT, nested_datatype
@@ -39,8 +41,9 @@ def view(array: object) -> list[Any]:
     Returns
     -------
     list
-        ``[buffer, count, datatype]``, which mpi4py accepts as a buffer argument. If the array is read-only,
-        or if its elements share memory (as in a broadcast), it can only be sent: in a receive, mpi4py raises
+        ``[buffer, count, datatype]``, which mpi4py accepts as a buffer argument. Its ``repr`` tells the
+        dtype, the shape, the strides and the memory of the array. If the array is read-only, or if its
+        elements share memory (as in a broadcast), it can only be sent: in a receive, mpi4py raises
         BufferError.
 
     Raises
@@ -66,7 +69,39 @@ def view(array: object) -> list[Any]:
     memory.owner = found.owner
     if found.readonly or layout.overlaps:
         memory = _SendOnly.of(memory, "has elements that share memory" if layout.overlaps else "is read-only")
-    return [memory, layout.count, layout.datatype]
+    made = View((memory, layout.count, layout.datatype))
+    made.of = found
+    return made
+
+
+class View(list[Any]):
+    """The result of `view`; as text and in notebooks it tells what it is a view of."""
+
+    __slots__ = ("of",)
+    of: ArrayView
+
+    @property
+    def _payload_bytes(self) -> int:
+        return prod(self.of.shape) * element_datatype(self.of.dtype).Get_size()
+
+    @property
+    def _memory(self) -> str:
+        where = "GPU memory" if self.of.on_gpu else "host memory"
+        after = "" if self.of.stream is None else f", filled by stream {self.of.stream:#x}"
+        sends = next((part.reason for part in self if isinstance(part, _SendOnly)), None)
+        return where + after + ("" if sends is None else f", can only be sent: it {sends}")
+
+    def __repr__(self) -> str:
+        one = self.of
+        return (
+            f"<tempi.view of an array of {one.dtype}, shape {one.shape}, strides {one.strides}: "
+            f"{self._payload_bytes:,} bytes in {self._memory}>"
+        )
+
+    def _repr_html_(self) -> str:
+        one = self.of
+        row = (one.dtype, one.shape, one.strides, self._payload_bytes, self._memory)
+        return _html.table("tempi.view", ("dtype", "shape", "strides", "bytes", "memory"), [row])
 
 
 @dataclass(frozen=True, slots=True)

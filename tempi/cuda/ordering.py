@@ -7,9 +7,16 @@ from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any
 
+from tempi._arguments import integer, wrong
 from tempi._library import enabled, library
 
 _NO_STREAM = 2**64 - 1  # TEMPI_STREAM_NONE of include/tempi.h
+_STREAM_NAMES = {
+    0: "the legacy default stream",
+    1: "the legacy default stream",
+    2: "the default stream of the thread",
+    _NO_STREAM: "no stream",
+}
 
 
 def handle_of(stream: Any) -> int:
@@ -19,9 +26,9 @@ def handle_of(stream: Any) -> int:
     ------
     TypeError
         If it is not a stream.
+    ValueError
+        If it is an integer that is not a handle.
     """
-    if stream is None:
-        return _NO_STREAM
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         _, handle = protocol() if callable(protocol) else protocol
@@ -29,12 +36,18 @@ def handle_of(stream: Any) -> int:
     for name in ("ptr", "cuda_stream", "handle"):  # CuPy, PyTorch, Numba
         if (handle := getattr(stream, name, None)) is not None:
             return int(getattr(handle, "value", handle) or 0)
-    if hasattr(stream, "__index__"):
-        return int(stream)
-    raise TypeError(
-        f"tempi.stream: {type(stream).__name__} is no stream: it has no __cuda_stream__; pass a stream of "
-        "CuPy, Numba or PyTorch, a handle (int), or None"
-    )
+    return _checked_handle(stream)
+
+
+def _checked_handle(stream: object) -> int:
+    try:
+        handle = integer("stream", stream)
+    except TypeError:
+        expected = "a stream of CuPy, Numba or PyTorch, an object with __cuda_stream__, or a handle (int)"
+        raise wrong("stream", stream, expected) from None
+    if not 0 <= handle <= _NO_STREAM:
+        raise ValueError(f"stream is {handle}; a handle must be from 0 to 2^64 - 1")
+    return handle
 
 
 class _Outer(threading.local):
@@ -60,7 +73,7 @@ class stream(ContextDecorator):
 
     Raises
     ------
-    TypeError
+    TypeError, ValueError
         If `stream` is not a stream.
     RuntimeError
         If TEMPI does not receive the MPI calls of this process, or if CUDA does not know the stream. The
@@ -75,12 +88,16 @@ class stream(ContextDecorator):
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream  # keeps it alive
-        self._handle = handle_of(stream)
+        self._handle = _NO_STREAM if stream is None else handle_of(stream)
         self._outer = _Outer()
 
     def _recreate_cm(self) -> stream:
         """One for each call of a decorated function: threads may call it at the same time."""
         return type(self)(self._stream)
+
+    def __repr__(self) -> str:
+        name = _STREAM_NAMES.get(self._handle, f"the CUDA stream {self._handle:#x}")
+        return f"<tempi.stream of {name}>"
 
     def __enter__(self) -> stream:
         if not enabled():

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from mpi4py import MPI
 
+from tempi._arguments import wrong
 from tempi.halo.block_graph import BlockGraph
 from tempi.halo.ghosts import check_room
 from tempi.halo.process_grid import ProcessGrid
@@ -27,6 +28,22 @@ class Freeable(Protocol):
 
 
 Made = TypeVar("Made", bound=Freeable)
+
+
+def check_comm(comm: object, call: str) -> None:
+    """Check a communicator; `call` shows the order of the arguments.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    ValueError
+        If this rank is not in it.
+    """
+    if not isinstance(comm, MPI.Comm):
+        raise wrong("comm", comm, f"a communicator of mpi4py, which comes first: {call}")
+    if comm == MPI.COMM_NULL:
+        raise ValueError("comm is MPI.COMM_NULL; it must be a communicator with this rank in it")
 
 
 def agreed(comm: MPI.Comm, find: Callable[[], tuple[Told, Local]], what: str) -> tuple[list[Told], Local]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from tempi._arguments import wrong
 from tempi.arrays.array_view import describe
-from tempi.halo.agreement import agreed
+from tempi.halo.agreement import agreed, check_comm
 from tempi.halo.redistribution import block_of, check_names, check_ranks
 from tempi.halo.region_types import Span, Strided
 
@@ -49,8 +50,11 @@ class _Block(NamedTuple):
 
 def save(comm: MPI.Intracomm, path: str | PathLike[str], array: object, grid: Decomposition) -> None:
     """As `Decomposition.save`."""
+    check_comm(comm, "save(comm, path, array)")
 
     def find() -> tuple[tuple[str, str], _Block]:
+        if not isinstance(path, (str, PathLike)):
+            raise wrong("path", path, "a str or a path: save(comm, path, array)")
         name, block = _block(comm, array, grid)
         return (name, fspath(path)), block
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import index
 
-from tempi.halo.process_grid import Direction, integers, opposite
+from tempi._arguments import integers
+from tempi.halo.process_grid import Direction, opposite
 
 Links = tuple[tuple[Direction, int], ...]  # in the order of directions
 

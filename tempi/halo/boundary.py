@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal
 
+from tempi._arguments import integer
 from tempi.halo.layout import Layout, Parts
 from tempi.halo.process_grid import Neighbours, Topology, directions
 from tempi.halo.regions import merged, received_parts
@@ -69,9 +70,12 @@ class Face:
 
         Raises
         ------
+        TypeError
+            If `number` is not an integer.
         IndexError
             If the array has no such layer.
         """
+        number = integer("number", number)
         at = self._outermost + (number if self.side == "low" else -number)
         if not 0 <= at < self._n:
             raise IndexError(f"layer {number}: the array has {self._n} layers along axis {self.axis}")

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from tempi._arguments import integers, length_of
 from tempi._library import enabled, library
 from tempi.arrays.array_view import ArrayView
 from tempi.arrays.strides import loops_of, may_overlap, share_bytes
 from tempi.cuda.device_memory import reaches
-from tempi.halo.process_grid import integers, length_of
 from tempi.halo.region_types import Strided
 
 Axes = Sequence[int] | Sequence[Sequence[int]]
@@ -78,10 +78,10 @@ def find_axes(axes: Axes | None, n_dims: int, n_arrays: int) -> list[tuple[int, 
 def axes_of_each(axes: Axes, n_arrays: int) -> list[tuple[int, ...]]:
     """For each array what `axes` names; TypeError if not integers, ValueError if not for as many arrays."""
     if length_of(axes) is None or all(length_of(axis) is None for axis in axes):
-        return [integers("axes", axes)] * n_arrays  # type: ignore[arg-type]
+        return [integers("axes", axes)] * n_arrays
     if len(axes) != n_arrays:
         raise ValueError(f"axes is {axes}; name axes for all arrays or for each of the {n_arrays}")
-    return [integers("an entry of axes", one) for one in axes]  # type: ignore[arg-type]
+    return [integers("an entry of axes", one) for one in axes]
 
 
 def find_cells(view: ArrayView, axes: tuple[int, ...], name: str, write_read_only: bool = False) -> Strided:

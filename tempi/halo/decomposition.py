@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tempi._arguments import array_of, integers, length_of, wrong
 from tempi.halo.field import stagger_of
 from tempi.halo.ghosts import Region, Width, check_room, widths_of
-from tempi.halo.process_grid import ProcessGrid, flags_of, integers, places_of
+from tempi.halo.process_grid import ProcessGrid, flags_of, places_of
 
 if TYPE_CHECKING:
     from mpi4py import MPI  # the geometry needs no MPI
@@ -70,9 +71,12 @@ class Decomposition:
     mask: ArrayLike | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if len(integers("shape", self.shape)) != len(integers("dims", self.dims)):
-            raise ValueError(f"the grid's shape {self.shape} and dims {self.dims} must be of the same length")
-        if self.shape and all(n < n_ranks for n, n_ranks in zip(self.shape, self.dims, strict=True)):
+        shape, dims = integers("shape", self.shape), integers("dims", self.dims)
+        if len(shape) != len(dims):
+            raise ValueError(f"the grid's shape {shape} and dims {dims} must be of the same length")
+        if shape and min(shape) < 1:
+            raise ValueError(f"shape is {shape}; every dimension needs at least one cell")
+        if shape and all(n < n_ranks for n, n_ranks in zip(shape, dims, strict=True)):
             raise ValueError(
                 f"a grid of {self.shape} cells has 0 own cells a rank (dims is {self.dims}): the shape comes "
                 "first, then dims"
@@ -173,9 +177,11 @@ class Decomposition:
         ------
         ValueError
             If `global_array` has another shape, or there is no such rank.
+        TypeError
+            If an argument has the wrong type.
         """
-        source = self._grid_first(np.asarray(global_array), self.global_shape, "the global array")
-        local = np.full(self.local_shape(rank) + source.shape[len(self.dims) :], fill, source.dtype)
+        source = self._grid_first(global_array, self.global_shape, "the global array")
+        local = _filled(self.local_shape(rank) + source.shape[len(self.dims) :], fill, source.dtype)
         local[self.interior(rank)] = source[self.block(rank)]
         return np.ascontiguousarray(self._grid_back(local))
 
@@ -193,13 +199,19 @@ class Decomposition:
         ------
         ValueError
             If the number of arrays is wrong, or their dtypes or shapes do not match.
+        TypeError
+            If `local_arrays` is not a sequence of arrays.
         """
-        if len(local_arrays) != self.grid.size:
+        n_arrays = length_of(local_arrays)
+        if n_arrays is None:
+            expected = "a sequence of arrays, one for each rank (comm.gather returns it on its root only)"
+            raise wrong("local_arrays", local_arrays, expected)
+        if n_arrays != self.grid.size:
             raise ValueError(
-                f"{len(local_arrays)} arrays given; dims {self.dims} have {self.grid.size} ranks"
+                f"local_arrays has {n_arrays} arrays; dims {self.dims} have {self.grid.size} ranks"
             )
         each = [
-            self._grid_first(np.asarray(array), self.local_shape(rank), f"the array of rank {rank}")
+            self._grid_first(array, self.local_shape(rank), f"the array of rank {rank}")
             for rank, array in enumerate(local_arrays)
         ]
         self._check_alike(each)
@@ -305,8 +317,9 @@ class Decomposition:
                         f"{name} must be the same in all arrays: rank 0 has {here}, rank {rank} {there}"
                     )
 
-    def _grid_first(self, array: NDArray[Any], shape: Sequence[int], what: str) -> NDArray[Any]:
+    def _grid_first(self, told: ArrayLike, shape: Sequence[int], what: str) -> NDArray[Any]:
         """A view whose first axes are the grid's."""
+        array = array_of(what, told)
         found = [axis % array.ndim for axis in self.grid_axes if -array.ndim <= axis < array.ndim]
         if len(set(found)) != len(self.grid_axes):
             raise ValueError(
@@ -320,6 +333,13 @@ class Decomposition:
 
     def _grid_back(self, array: NDArray[Any]) -> NDArray[Any]:
         return np.moveaxis(array, range(len(self.grid_axes)), self.grid_axes)
+
+
+def _filled(shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        return np.full(shape, fill, dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise wrong("fill", fill, f"a scalar that {dtype} can hold") from None
 
 
 def _nth_part(n: int, n_parts: int, index: int) -> slice:

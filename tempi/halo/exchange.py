@@ -13,7 +13,7 @@ from tempi._library import enabled
 from tempi.cuda import stream as cuda_stream
 from tempi.cuda.ordering import handle_of
 from tempi.halo import under_way
-from tempi.halo.agreement import agree, make_together
+from tempi.halo.agreement import agree, check_comm, make_together
 from tempi.halo.block_graph import BlockGraph
 from tempi.halo.bound import Bound
 from tempi.halo.boundary import Boundary
@@ -125,11 +125,7 @@ class HaloExchange:
         mask: ArrayLike | None = None,
         boundary: Boundary | None = None,
     ) -> None:
-        if not isinstance(comm, MPI.Comm):
-            raise TypeError(
-                f"comm is of type {type(comm).__name__}; the communicator comes first, then the arrays: "
-                "HaloExchange(comm, arrays)"
-            )
+        check_comm(comm, "HaloExchange(comm, arrays)")
         under_way.free_dropped()
         fields = [field_of(one) for one in _listed(arrays)]
         arguments = Arguments(fields, width, periods, dims, neighbours, axes, mask, boundary)

@@ -13,17 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from tempi._arguments import integer, length_of, wrong
 from tempi.halo.process_grid import Topology
 
-_WRONG_WIDTH = "width is {!r}; it must be an int, or each of its entries must be an int or (low, high)"
 Width = tuple[int, int]  # (low, high), cells
 Region = tuple[slice, ...]
-
-
-def _is_int(told: object) -> bool:
-    return isinstance(told, (int, np.integer)) and not isinstance(told, bool)
 
 
 def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[Width, ...]:
@@ -41,7 +35,7 @@ def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[
     ValueError
         If there are not `n_dims` entries, or one is negative.
     """
-    each: list[Any] = [width] * n_dims if _is_int(width) else _entries(width, width)
+    each: list[Any] = [width] * n_dims if length_of(width) is None else list(width)  # type: ignore[arg-type]
     if len(each) != n_dims:
         raise ValueError(
             f"width is {width!r}; it must be one number, or have an entry for each of {n_dims} dimensions"
@@ -53,17 +47,12 @@ def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[
 
 
 def _pair(entry: Any, width: object) -> Width:
-    sides = [entry, entry] if _is_int(entry) else _entries(entry, width)
-    if len(sides) != 2 or not all(map(_is_int, sides)):
-        raise TypeError(_WRONG_WIDTH.format(width))
-    return int(sides[0]), int(sides[1])
-
-
-def _entries(told: Any, width: object) -> list[Any]:
     try:
-        return list(told)
-    except TypeError:
-        raise TypeError(_WRONG_WIDTH.format(width)) from None
+        low, high = [entry, entry] if length_of(entry) is None else entry
+        return integer("width", low), integer("width", high)
+    except (TypeError, ValueError):  # ValueError: not two sides
+        expected = "an int, or each of its entries must be an int or (low, high)"
+        raise wrong("width", width, expected) from None
 
 
 def check_room(

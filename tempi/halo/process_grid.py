@@ -21,8 +21,9 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tempi._arguments import array_of, integer, length_of, shown, wrong
+
 MAX_DIMENSIONS = 6  # a rank of six dimensions has 728 neighbours
-_BOOL = (bool, np.bool_)
 
 Neighbours = Literal["all", "faces"]
 Direction = tuple[int, ...]
@@ -59,7 +60,8 @@ def directions(n_dims: int, neighbours: Neighbours = "all") -> Iterator[Directio
         If `neighbours` is neither "all" nor "faces".
     """
     if neighbours not in ("all", "faces"):
-        raise ValueError(f"neighbours is {neighbours!r}; it must be 'all' or 'faces'")
+        expected = "'all' or 'faces', or a dict of the ranks by direction"
+        raise ValueError(f"neighbours is {shown(neighbours)}; it must be {expected}")
     for direction in product((-1, 0, 1), repeat=n_dims):
         n_steps = sum(map(abs, direction))
         if n_steps == 1 or (n_steps > 1 and neighbours == "all"):
@@ -69,16 +71,6 @@ def directions(n_dims: int, neighbours: Neighbours = "all") -> Iterator[Directio
 def opposite(direction: Direction) -> Direction:
     """The direction back."""
     return tuple(-step for step in direction)
-
-
-def integers(name: str, values: Sequence[int]) -> tuple[int, ...]:
-    """The entries of a sequence of integers of any type; TypeError, which calls it `name`, if it is none."""
-    try:
-        if any(isinstance(value, _BOOL) for value in values):
-            raise TypeError
-        return tuple(int(index(value)) for value in values)
-    except TypeError:
-        raise TypeError(f"{name} is {values!r}; it must be a sequence of integers") from None
 
 
 def flags_of(name: str, told: int | Sequence[int], n_dims: int) -> tuple[bool, ...]:
@@ -103,15 +95,7 @@ def flags_of(name: str, told: int | Sequence[int], n_dims: int) -> tuple[bool, .
             raise TypeError
         return tuple(map(bool, flags))
     except TypeError:
-        raise TypeError(f"{name} is {told!r}; it must be a bool, or one for each dimension") from None
-
-
-def length_of(told: object) -> int | None:
-    """The number of entries of an argument; None if it is one for all dimensions."""
-    try:
-        return len(told)  # type: ignore[arg-type]
-    except TypeError:
-        return None
+        raise wrong(name, told, "a bool (0 or 1), or one for each dimension") from None
 
 
 def places_of(mask: ArrayLike, dims: Sequence[int]) -> tuple[int, ...]:
@@ -122,9 +106,9 @@ def places_of(mask: ArrayLike, dims: Sequence[int]) -> tuple[int, ...]:
     TypeError
         If it is not an array of bool.
     ValueError
-        If its shape is not `dims`, or it has no place.
+        If its shape is not `dims`, it has no place, or its rows have different lengths.
     """
-    array = np.asarray(mask)
+    array = array_of("mask", mask)
     if array.dtype != bool:
         raise TypeError(f"mask is of dtype {array.dtype}; it must be an array of bool, True where a rank is")
     if array.shape != tuple(dims):
@@ -198,9 +182,12 @@ class ProcessGrid:
 
         Raises
         ------
+        TypeError
+            If `rank` is not an integer.
         ValueError
             If there is no such rank.
         """
+        rank = integer("rank", rank)
         if not 0 <= rank < self.size:
             raise ValueError(f"rank is {rank}; the {self.summary} has ranks 0 to {self.size - 1}")
         place = rank if self.places is None else self.places[rank]

@@ -10,8 +10,9 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from tempi._arguments import integer, wrong
 from tempi.arrays.array_view import describe, wait_for
-from tempi.halo.agreement import agreed
+from tempi.halo.agreement import agreed, check_comm
 from tempi.halo.cells import check_reach, find_cells, name_of
 from tempi.halo.ghosts import Region
 from tempi.halo.region_types import Span, Strided, Walk
@@ -67,7 +68,7 @@ def place_of(
     RuntimeError
         If the MPI library does not reach its memory.
     """
-    view = describe(array)
+    view = describe(array, what)
     check_reach([view])
     cells = find_cells(view, tuple(axes), what, write_read_only=not is_written)
     if cells.shape[: len(axes)] != tuple(shape):
@@ -80,11 +81,12 @@ def redistribute(
     comm: MPI.Intracomm, array: object, grid: Decomposition, other: Decomposition, out: object
 ) -> object:
     """As `Decomposition.redistribute`."""
+    check_comm(comm, "redistribute(comm, array, other)")
 
     def find() -> tuple[Place, Place | None]:
         nonlocal out
         if not isinstance(other, type(grid)):
-            raise TypeError(f"other is of type {type(other).__name__}; it must be a Decomposition")
+            raise wrong("other", other, "a Decomposition: redistribute(comm, array, other)")
         if grid.global_shape != other.global_shape:
             raise ValueError(
                 f"the global array has shape {grid.global_shape}, that of other {other.global_shape}"
@@ -102,11 +104,12 @@ def redistribute(
 
 def collect(comm: MPI.Intracomm, array: object, grid: Decomposition, out: object, root: int) -> object:
     """As `Decomposition.collect`."""
+    check_comm(comm, "collect(comm, array)")
     here = comm.rank == root
 
     def find() -> tuple[Place, Place | None]:
         nonlocal out
-        if not 0 <= root < comm.size:
+        if not 0 <= integer("root", root) < comm.size:
             raise ValueError(f"root is {root}; the communicator has {comm.size} ranks")
         check_ranks(comm, grid)
         source = block_of(comm, "the array", array, grid, is_written=False)

@@ -11,6 +11,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import ArrayLike
 
+from tempi._arguments import array_of, integers, length_of, wrong
 from tempi.arrays.array_view import ArrayView, describe
 from tempi.halo.block_graph import Links, links_of
 from tempi.halo.boundary import Boundary
@@ -25,8 +26,6 @@ from tempi.halo.process_grid import (
     ProcessGrid,
     directions,
     flags_of,
-    integers,
-    length_of,
     places_of,
 )
 from tempi.halo.region_types import Strided, Walk
@@ -104,9 +103,7 @@ class Arguments:
         if not self.fields:
             raise ValueError("there are no arrays to exchange: give at least one")
         if self.boundary is not None and not callable(self.boundary):
-            raise TypeError(
-                f"boundary is of type {type(self.boundary).__name__}; it must be a function of a Face"
-            )
+            raise wrong("boundary", self.boundary, "a function of a Face")
         views = self._views()
         n_dims = self._n_dims(comm, len(views[0].shape))
         grid = self._grid(comm, n_dims)
@@ -131,8 +128,11 @@ class Arguments:
         ]
         new = replace(self, fields=fields)
         mine, found = new._wish(wish.grid, wish.n_dims, new._views())
-        for name in ("own", "layouts", "arrays"):
-            here, there = getattr(mine, name), getattr(wish, name)
+        for name, here, there in (
+            ("own cells", mine.own, wish.own),
+            ("ghost widths and stagger", mine.layouts, wish.layouts),
+            ("dtypes and further axes", mine.arrays, wish.arrays),
+        ):
             if here != there:
                 raise ValueError(
                     f"the arrays differ from those of the exchange: {name} {here} instead of {there}"
@@ -144,7 +144,7 @@ class Arguments:
         return replace(self, fields=[replace(field, array=None) for field in self.fields])
 
     def _views(self) -> list[ArrayView]:
-        views = [describe(field.array) for field in self.fields]
+        views = [describe(field.array, f"array {i}") for i, field in enumerate(self.fields)]
         check_reach(views)
         return views
 
@@ -158,7 +158,9 @@ class Arguments:
                     told = getattr(self, name, None)
                     raise ValueError(f"{name} is {told!r}; a grid has 1 to {MAX_DIMENSIONS} dimensions")
                 return n_dims
-        if not 1 <= n_axes <= GUESSED_DIMENSIONS:
+        if n_axes == 0:
+            raise ValueError("array 0 has no axes; it must have one for each dimension of the grid")
+        if n_axes > GUESSED_DIMENSIONS:
             raise ValueError(
                 f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first "
                 "three, with as many ranks along each as MPI_Dims_create thinks best"
@@ -168,10 +170,10 @@ class Arguments:
     def _told_dimensions(self) -> dict[str, int | None]:
         """By the name of an argument: the number of dimensions that it has, None if it is for any number."""
         axes = None if self.axes is None else axes_of_each(self.axes, len(self.fields))[0]
-        listed = None if isinstance(self.neighbours, str) else next(iter(self.neighbours), None)
+        listed = next(iter(self.neighbours), None) if isinstance(self.neighbours, Mapping) else None
         found = {
             "dims": length_of(self.dims),
-            "mask": None if self.mask is None else np.ndim(self.mask),
+            "mask": None if self.mask is None else array_of("mask", self.mask).ndim,
             "neighbours": length_of(listed),
             "width": length_of(self.width),
             "periods": length_of(self.periods),

@@ -96,10 +96,24 @@ def test_bfloat16_has_a_dtype_of_its_own():
     assert describe(dl.Handmade(4096, (3,), code=dl.BFLOAT, bits=16)).dtype == np.dtype([("bfloat16", "u2")])
 
 
-@pytest.mark.parametrize("nothing", [[1, 2], "text", None, 3, object()], ids=str)
-def test_what_is_no_array(nothing):
-    with pytest.raises(TypeError, match=r"is no array.*pass a NumPy, CuPy or Numba array"):
+@pytest.mark.parametrize(
+    ("nothing", "shown"),
+    [
+        ([1, 2], "[1, 2]"),
+        ([*range(10**6)], "[0, 1, 2, 3, 4, 5, ...]"),
+        ([np.zeros((9, 9))] * 2, "of type list"),
+        ("text", "'text'"),
+        (None, "None"),
+        (3, "3"),
+        (object(), "of type object"),
+    ],
+    ids=["list", "long list", "list of arrays", "text", "None", "number", "object"],
+)
+def test_what_is_no_array(nothing, shown):
+    with pytest.raises(TypeError) as raised:
         describe(nothing)
+    assert str(raised.value).startswith(f"array is {shown}; it must be an array, with __cuda_array_interface__, ")
+    assert "pass a NumPy, CuPy or Numba array" in str(raised.value)
 
 
 def test_devices_that_are_not_known():

@@ -99,8 +99,50 @@ def test_datatypes_of_dtypes():
     for named in ("torch.float16", "torch.bfloat16", "torch.float32"):
         dtype = type("dtype", (), {"__str__": lambda self, named=named: named})()
         assert tempi.datatype(dtype) == tempi.datatype(named.removeprefix("torch."))
-    with pytest.raises(TypeError):
-        tempi.datatype("no type")
+
+
+@pytest.mark.mpi_process(shim=False)
+@pytest.mark.parametrize(
+    ("wrong", "shown"),
+    [
+        ("no type", "'no type'"),
+        (None, "None"),
+        (3, "3"),
+        ({"a": 1}, "{'a': 1}"),
+        (np.zeros((9, 9)), "of type ndarray"),
+        (type("dtype", (), {"__repr__": lambda _: "torch.float8"})(), "torch.float8"),
+    ],
+    ids=["text", "None", "number", "dict", "array", "torch"],
+)
+def test_what_is_no_dtype(wrong, shown):
+    import tempi
+
+    with pytest.raises(TypeError) as raised:
+        tempi.datatype(wrong)
+    assert str(raised.value).startswith(f"dtype is {shown}; it must be a dtype (that of an array is array.dtype)")
+
+
+@pytest.mark.mpi_process(shim=False)
+@pytest.mark.parametrize("wrong", ["SUM", None, sum], ids=str)
+def test_what_is_no_operation(wrong):
+    import tempi
+
+    with pytest.raises(TypeError) as raised:
+        tempi.operation(wrong)
+    assert str(raised.value) == f"op is {wrong!r}; it must be MPI.SUM, MPI.PROD, MPI.MIN or MPI.MAX of mpi4py"
+
+
+@pytest.mark.mpi_process(shim=False)
+def test_datatypes_and_operations_tell_what_they_are():
+    from mpi4py import MPI
+
+    import tempi
+
+    half = tempi.datatype("float16")
+    assert repr(half) == "<tempi.datatype of float16, 2 bytes>"
+    assert repr(tempi.datatype("bfloat16")) == "<tempi.datatype of bfloat16, 2 bytes>"
+    assert "tempi.datatype" not in repr(half.Create_vector(2, 1, 2))  # it is no float
+    assert repr(tempi.operation(MPI.MAX)) == "<tempi.operation of MPI.MAX, for float16 and bfloat16>"
 
 
 @pytest.mark.mpi_process(shim=False)

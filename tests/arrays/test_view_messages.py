@@ -16,6 +16,7 @@ from support import shim
 from support.programs import succeed
 
 ALONE = pytest.mark.mpi_process(shim=False)
+FAKE = pytest.mark.mpi_process(TEMPI_DEVICE="fake")
 COMM = MPI.COMM_SELF
 
 
@@ -71,7 +72,7 @@ def test_transposed_and_reversed_elements_share_nothing():
 
 @ALONE
 def test_errors_of_what_cannot_be_sent():
-    with pytest.raises(TypeError, match="is no array"):
+    with pytest.raises(TypeError, match=r"array is \[1.0, 2.0\]; it must be an array"):
         view([1.0, 2.0])
     with pytest.raises(TypeError, match="Python objects"):
         view(np.array([{}, {}]))
@@ -195,6 +196,59 @@ def test_a_view_after_its_datatype_was_freed_has_a_new_one(source):
     target = np.zeros_like(other)
     transfer(other, target)  # of other strides, and perhaps of the same element
     np.testing.assert_array_equal(target, other)
+
+
+HOST = "bytes in host memory"
+PADDED = np.dtype("i1,f8", align=True)
+EMPTY = np.zeros((0, 3), "i2")
+TEXTS = {
+    "slice": (np.zeros((4, 6))[:, ::2], f"float64, shape (4, 3), strides (48, 16): 96 {HOST}"),
+    "empty": (EMPTY, f"int16, shape (0, 3), strides {EMPTY.strides}: 0 {HOST}"),
+    "padded": (np.zeros(3, PADDED), f"{PADDED}, shape (3,), strides (16,): 27 {HOST}"),
+    "read-only": (
+        read_only(np.zeros(3, "f4")),
+        f"float32, shape (3,), strides (4,): 12 {HOST}, can only be sent: it is read-only",
+    ),
+    "broadcast": (
+        np.broadcast_to(np.zeros(3), (2, 3)),
+        f"float64, shape (2, 3), strides (0, 8): 48 {HOST}, can only be sent: it has elements that share memory",
+    ),
+}
+
+
+@ALONE
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_view_tells_its_array(name):
+    array, text = TEXTS[name]
+    assert repr(view(array)) == f"<tempi.view of an array of {text}>"
+
+
+@FAKE
+def test_a_view_of_gpu_memory_tells_its_stream():
+    from tempi.testing import FakeArray, FakeStream
+
+    array, stream = FakeArray((2, 3), "f8"), FakeStream()
+    assert repr(view(array)).endswith("shape (2, 3), strides (24, 8): 48 bytes in GPU memory>")
+    array.stream = stream
+    assert repr(view(array)).endswith(f"48 bytes in GPU memory, filled by stream {stream.handle:#x}>")
+
+
+@ALONE
+def test_a_view_is_a_table_in_notebooks_and_a_list_for_programs():
+    made = view(np.zeros((4, 6))[:, ::2])
+    assert "<td>(48, 16)</td>" in made._repr_html_()
+    assert '<td style="text-align: right">96</td>' in made._repr_html_()
+    _, count, datatype = made
+    assert isinstance(made, list)
+    assert made[1:] == [count, datatype]
+
+
+@ALONE
+def test_a_view_keeps_its_text_after_its_datatype_was_freed():
+    made = view(np.zeros((4, 6))[:, ::2])
+    before = repr(made)
+    made[2].Free()
+    assert repr(made) == before
 
 
 def test_importing_tempi_does_not_import_mpi():

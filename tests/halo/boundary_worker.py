@@ -117,10 +117,10 @@ def layers() -> list[str]:
     found: list[str] = []
 
     def boundary(face: tempi.Face) -> None:
-        for number in (-3, 4):
+        for number in (-3, 4, "first"):
             try:
-                face.layer(number)
-            except IndexError as error:
+                face.layer(number)  # type: ignore[arg-type]
+            except (IndexError, TypeError) as error:
                 found.append(str(error))
 
     with tempi.HaloExchange(COMM, np.zeros(6), 2, dims=(COMM.size,), boundary=boundary) as made:

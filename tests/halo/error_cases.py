@@ -99,6 +99,14 @@ def no_array(comm):
     tempi.HaloExchange(comm, "array")
 
 
+def second_array_is_none(comm):
+    tempi.HaloExchange(comm, [square(), None])
+
+
+def array_without_axes(comm):
+    tempi.HaloExchange(comm, np.array(1.0))
+
+
 def nothing(comm):
     tempi.HaloExchange(comm, [])
 
@@ -228,6 +236,14 @@ def fractional_width(comm):
     tempi.HaloExchange(comm, square(), 1.5)
 
 
+def width_in_words(comm):
+    tempi.HaloExchange(comm, square(), "xy")
+
+
+def width_as_dict(comm):
+    tempi.HaloExchange(comm, square(), {0: 1})
+
+
 def periods_in_words(comm):
     tempi.HaloExchange(comm, square(), periods="yes")
 
@@ -280,6 +296,20 @@ def quantities_of_one_array():
 
 def arrays_before_the_communicator(comm):
     tempi.HaloExchange(square(), comm)
+
+
+def communicator_without_this_rank(comm):
+    tempi.HaloExchange(MPI.COMM_NULL, square())
+
+
+def enqueued_on_none(comm):
+    with tempi.HaloExchange(comm, square()) as exchange:
+        exchange.enqueue(None)
+
+
+def started_on_a_name(comm):
+    with tempi.HaloExchange(comm, square()) as exchange:
+        exchange.start("stream")
 
 
 def periods_before_width(comm):
@@ -353,8 +383,24 @@ def different_masks(comm):
     tempi.HaloExchange(comm, np.zeros(6), mask=mask)
 
 
+def mask_of_rows_of_different_lengths(comm):
+    tempi.HaloExchange(comm, square(), mask=[[True], [True, False]])
+
+
+def mask_of_one_value(comm):
+    tempi.HaloExchange(comm, square(), mask=True)
+
+
 def mask_with_listed_neighbours(comm):
     tempi.HaloExchange(comm, square(), neighbours={(0, 1): comm.rank}, mask=np.ones((1, 1), bool))
+
+
+def no_neighbours(comm):
+    tempi.HaloExchange(comm, square(), neighbours=None)
+
+
+def neighbours_in_a_named_direction(comm):
+    tempi.HaloExchange(comm, square(), neighbours={"left": 1})
 
 
 def neighbours_in_no_direction(comm):

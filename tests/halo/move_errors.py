@@ -71,6 +71,38 @@ def staggered_mask(comm):
     masked.collect(comm, np.zeros(masked.local_shape(comm.rank)))
 
 
+def arrays_before_the_communicator(comm):
+    grid().redistribute(local(comm), comm, grid((1, 2)))
+
+
+def no_communicator_to_collect(comm):
+    grid().collect(None, local(comm))
+
+
+def communicator_without_this_rank(comm):
+    grid().collect(MPI.COMM_NULL, local(comm))
+
+
+def no_communicator_to_save(comm):
+    grid().save("/nonexistent/file.npy", comm, local(comm))
+
+
+def array_before_the_path(comm):
+    grid().save(comm, local(comm), "/nonexistent/file.npy")
+
+
+def root_by_name(comm):
+    grid().collect(comm, local(comm), root="first")
+
+
+def no_array(comm):
+    grid().redistribute(comm, None, grid((1, 2)))
+
+
+def root_as_out(comm):
+    grid().collect(comm, local(comm), 0)
+
+
 def objects(comm):
     grid().collect(comm, local(comm, object))
 

@@ -62,5 +62,6 @@ def test_an_error_of_the_function_leaves_the_exchange_usable(ranks):
 
 def test_layers_that_an_array_does_not_have(ranks):
     (found,) = ranks(1, preload=False).call(worker.layers)
-    words = ["layer -3: the array has 6 layers along axis 0", "layer 4: the array has 6 layers along axis 0"]
+    words = [f"layer {number}: the array has 6 layers along axis 0" for number in (-3, 4)]
+    words.append("number is 'first'; it must be an integer")
     assert found == words * 2

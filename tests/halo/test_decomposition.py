@@ -156,6 +156,9 @@ def test_an_open_dimension_of_one_rank_may_be_narrower_than_its_ghost_cells():
         (lambda: Decomposition((8, 8), (2,)), "must be of the same length"),
         (lambda: Decomposition((3,), (4,)), "has 0 own cells a rank (dims is (4,)): the shape comes first, then dims"),
         (lambda: Decomposition((3, 9), (4, 1)), "dimension 0 has 0 own cells"),
+        (lambda: Decomposition((-8, 8), (1, 1)), "shape is (-8, 8); every dimension needs at least one cell"),
+        (lambda: Decomposition((8, 8), (1, 1), (1, 1, 1)), "width is (1, 1, 1); it must be one number, or have an"),
+        (lambda: Decomposition((8,), (2,), mask=[[True], [True, False]]), "all its rows must have the same length"),
         (lambda: Decomposition((8,), (0,)), "at least one rank"),
         (lambda: Decomposition((8,), (2,), periods=(True, False)), "periods is"),
         (lambda: Decomposition((8, 8), (2, 1), axes=(0,)), "must name one axis for each"),
@@ -165,7 +168,7 @@ def test_an_open_dimension_of_one_rank_may_be_narrower_than_its_ghost_cells():
         (lambda: Decomposition((8, 8), (2, 1)).scatter(np.zeros(8), 0), "has shape (8,); axes (0, 1) must be"),
         (lambda: Decomposition((8,), (2,)).block(2), "rank is 2; the grid of 2 ranks has ranks 0 to 1"),
         (lambda: Decomposition((8,), (2,)).scatter(np.zeros(9), 0), "the global array has shape (9,)"),
-        (lambda: Decomposition((8,), (2,)).gather([np.zeros(6)]), "1 arrays given"),
+        (lambda: Decomposition((8,), (2,)).gather([np.zeros(6)]), "local_arrays has 1 arrays; dims (2,) have 2"),
         (lambda: Decomposition((8,), (2,)).gather([np.zeros(6), np.zeros(5)]), "the array of rank 1 has shape (5,)"),
         (
             lambda: Decomposition((8,), (2,)).gather([np.zeros(6, int), np.full(6, 0.5)]),
@@ -187,15 +190,52 @@ def test_errors_say_what_does_not_fit(make, words):
     assert words in str(raised.value)
 
 
+WHOLE = np.zeros((8, 8))
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "words"),
+    [
+        *((method, ("a",), "rank is 'a'; it must be an integer") for method in ("block", "local_shape", "interior")),
+        ("local_shape", (1.0,), "rank is 1.0; it must be an integer"),
+        ("local_shape", (None,), "rank is None; it must be an integer"),
+        ("scatter", (WHOLE, "a"), "rank is 'a'; it must be an integer"),
+        ("scatter", (0, WHOLE), "the global array is 0; it must be an array"),
+        ("scatter", (WHOLE, 0, "x"), "fill is 'x'; it must be a scalar that float64 can hold"),
+        ("scatter", (WHOLE.astype("u1"), 0, -1), "fill is -1; it must be a scalar that uint8 can hold"),
+        ("gather", (None,), "local_arrays is None; it must be a sequence of arrays, one for each rank"),
+        ("gather", (iter([WHOLE]),), "local_arrays is of type list_iterator; it must be a sequence of arrays"),
+        ("gather", ([None, None],), "the array of rank 0 is None; it must be an array"),
+    ],
+)
+def test_wrong_types_of_methods_are_named(method, arguments, words):
+    with pytest.raises(TypeError) as raised:
+        getattr(Decomposition((8, 8), (2, 1)), method)(*arguments)
+    assert words in str(raised.value)
+
+
 @pytest.mark.parametrize("periods", [1, np.bool_(True), np.array([True, True]), (1, np.True_)])
 def test_numbers_of_any_type(periods):
-    found = Decomposition((8, np.int64(8)), np.array([2, 1]), np.int32(1), periods, axes=np.array([1, 0]))
+    found = Decomposition(np.array([8, 8]), np.array([2, 1]), np.int32(1), periods, axes=np.array([1, 0]))
     assert found.grid == ProcessGrid((2, 1), (True, True))
+    assert found.local_shape(np.int64(1)) == (6, 10)
     whole = np.arange(64).reshape(8, 8)
     np.testing.assert_array_equal(found.gather([found.scatter(whole, rank) for rank in range(2)]), whole)
 
 
-@pytest.mark.parametrize("wrong", [{"dims": (2.0,)}, {"dims": 2}, {"axes": ("x",)}, {"periods": "y"}, {"width": 1.5}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"shape": shape} for shape in (8, "8", None, (8.0,))),
+        *({"dims": dims} for dims in (2, "2", None, (2.0,), ("2",), iter((2,)))),
+        *({"width": width} for width in ("x", "1", 1.5, None, True, {1: 2}, ("x",), ((1, 2, 3),), [[]])),
+        *({"periods": periods} for periods in ("y", None, 2, (1.0,), ("y",))),
+        *({"axes": axes} for axes in (0, "x", ("x",), (0.0,))),
+        *({"stagger": stagger} for stagger in ("x", None, 2, 0.5)),
+        *({"mask": mask} for mask in ("x", 3, True, [1, 1])),
+    ],
+    ids=lambda wrong: " ".join(f"{name} {type(value).__name__} {value}" for name, value in wrong.items())[:40],
+)
 def test_wrong_types_are_named(wrong):
     (name,) = wrong
     with pytest.raises(TypeError, match=f"{name} is "):

@@ -37,7 +37,7 @@ def check_told(done, code, words):
         (["explain", "MPI.INT", "--count", str(2**63 - 1)], 1, "no memory holds so many elements of 4 bytes"),
         (["explain", "MPI.BYTE", "--bytes", str(2**63 - 1)], 1, "no memory holds so many elements of 1 bytes"),
         (["explain", "MPI.INT", "--profile", "."], 1, ". cannot be read"),
-        (["explain", "MPI.DATATYPE_NULL"], 1, ""),
+        (["explain", "MPI.DATATYPE_NULL"], 1, "datatype is MPI.DATATYPE_NULL"),
         (["explain", "MPI.INT.Create_vector("], 2, "SyntaxError"),
         (["measure", "--ranks-command", '"x'], 1, '--ranks-command "x: No closing quotation'),
         (["measure", "--seconds", "nan"], 2, "--seconds nan is no time"),
@@ -164,8 +164,25 @@ def test_the_package_shows_its_public_names():
     vector = MPI.INT.Create_vector(2, 1, 2)
     assert repr(tempi.explain(vector)) == "<Explanation of 8 bytes in 2 blocks>"
     assert "<pre>" in tempi.explain(vector)._repr_html_()
+
+
+@pytest.mark.mpi_process(shim=False)
+def test_wrong_arguments_of_explain_are_named():
+    from mpi4py import MPI
+
+    import tempi
+
     with pytest.raises(TypeError, match="datatype is 3; it must be"):
-        tempi.explain(3, vector)
+        tempi.explain(3, MPI.INT)
+    with pytest.raises(TypeError, match=r"datatype is of type bytearray; .* is tempi.view\(array\)\[2\]"):
+        tempi.explain(bytearray(99))
+    for count in ("a", 1.5, None, True):
+        with pytest.raises(TypeError, match=f"count is {count!r}; it must be an integer"):
+            tempi.explain(MPI.INT, count)
+    freed = MPI.INT.Create_contiguous(2)
+    freed.Free()
+    with pytest.raises(ValueError, match=r"datatype is MPI.DATATYPE_NULL: the datatype has been freed"):
+        tempi.explain(freed)
 
 
 def test_counters_are_a_table():

@@ -89,3 +89,9 @@ def test_one_that_is_not_installed_is_told(tempi, monkeypatch):
     with pytest.raises(RuntimeError, match=r"no libtempi.so for mpich is installed, only for nothing: .*MPICC="):
         lib_path("mpich")
     assert "'lam' is not one of" in tempi("lib", "--abi", "lam").err
+
+
+@pytest.mark.parametrize("wrong", ["lam", 3])
+def test_an_abi_that_does_not_exist(wrong):
+    with pytest.raises(ValueError, match=f"abi is {wrong!r}; it must be one of 'openmpi', 'mpich', 'mpiabi'"):
+        lib_path(wrong)

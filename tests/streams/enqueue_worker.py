@@ -298,9 +298,12 @@ def errors() -> dict[str, str]:
     said = {}
     plain = WORLD.Irecv(np.zeros(1, np.uint8), 0, 77)
     said["not persistent"] = _error(lambda: tempi.start_enqueue(plain, stream))
+    said["swapped"] = _error(lambda: tempi.start_enqueue(0, plain))
     plain.Cancel()
     plain.Wait()
+    said["no request"] = _error(lambda: tempi.wait_enqueue([None], stream))
     said["no stream"] = _error(lambda: tempi.start_enqueue([], "stream"))
+    said["None as stream"] = _error(lambda: tempi.start_enqueue([], None))
     pair = make_pair(WORLD, WORLD.rank, WORLD.rank, 9, rows)
     tempi.start_enqueue(pair.requests, stream)
     said["started twice"] = _error(lambda: tempi.start_enqueue(pair.requests[0], stream))

@@ -94,8 +94,11 @@ def test_the_other_end_may_use_plain_calls(ranks):
 
 def test_errors(ranks):
     (said,) = ranks(1, **FAKE).call(worker.errors)
-    assert "no persistent request" in said["not persistent"]
-    assert "no stream" in said["no stream"]
+    assert "request is of type Request; it must be a persistent request" in said["not persistent"]
+    assert "request is None; it must be a persistent request" in said["no request"]
+    assert "requests is 0; it must be a persistent request" in said["swapped"]
+    assert "stream is 'stream'; it must be a stream" in said["no stream"]
+    assert "stream is None; it must be a stream" in said["None as stream"]
     assert "request" in said["started twice"].lower()
     assert "request" in said["MPI_Start"].lower()
     assert "request" in said["MPI_Request_free"].lower()

@@ -1,7 +1,10 @@
 """Streams that calls cannot be ordered in: a clear MPI error, and the next call with another stream is right."""
 
+import numpy as np
 import pytest
 import stream_errors_worker as worker
+
+import tempi
 
 FAKE = {"TEMPI_DEVICE": "fake"}
 
@@ -17,6 +20,33 @@ def test_a_stream_of_another_gpu(ranks, call):
 def test_a_stream_whose_context_has_ended(ranks, call):
     (text,) = ranks(1, **FAKE).call(worker.with_stream_of_ended_context, call)
     assert "the program has ended its CUDA context" in text
+
+
+@pytest.mark.parametrize("wrong", ["stream", 1.5, True, [1], np.array([1, 2])], ids=str)
+def test_what_is_no_stream(wrong):
+    with pytest.raises(TypeError) as raised:
+        tempi.stream(wrong)
+    assert str(raised.value).startswith(f"stream is {wrong!r}; it must be a stream of CuPy, Numba or PyTorch, ")
+
+
+@pytest.mark.parametrize("wrong", [-1, 2**64])
+def test_a_number_that_is_no_handle(wrong):
+    with pytest.raises(ValueError, match=rf"stream is {wrong}; a handle must be from 0 to 2\^64 - 1"):
+        tempi.stream(wrong)
+
+
+@pytest.mark.parametrize(
+    ("stream", "name"),
+    [
+        (0x77, "the CUDA stream 0x77"),
+        (0, "the legacy default stream"),
+        (1, "the legacy default stream"),
+        (2, "the default stream of the thread"),
+        (None, "no stream"),
+    ],
+)
+def test_a_stream_tells_its_handle(stream, name):
+    assert repr(tempi.stream(stream)) == f"<tempi.stream of {name}>"
 
 
 def test_a_handle_that_is_no_stream(ranks):
