@@ -15,19 +15,22 @@ from rich.console import Console
 
 from tempi._library import library, options
 from tempi._version import __version__
-from tempi.check.report import Run, show, write_report
+from tempi._words import did_you_mean
+from tempi.check.report import Run, write_report
+from tempi.check.screen import Screen
 from tempi.cuda.gpus import gpus
 from tempi.measure.ranks import words_of
 from tempi.run.environment import is_inside_job
 from tempi.run.interrupts import Interruptible
 from tempi.run.launchers import Launch, find_mpirun, kind_of
-from tempi.run.records import records_of
+from tempi.run.records import RanksError, records_of
 from tempi.run.with_shim import with_shim
 
 STRATEGIES = ("auto", "oneshot", "staged", "device", "direct", "host", "library")
 DEFAULT_SECONDS = 120.0  # all together
 GRACE_SECONDS = 20.0  # for exchanges after a slow start, one that has begun, and the end of a job
 LEAST_PART, LEAST_SECONDS = 0.25, 10.0  # of a run's time for exchanges
+MOST_FAILED_STARTS = 2  # strategies: more of them most likely fail for the same reason
 WIDTH_OF_FILES = 140
 
 
@@ -54,7 +57,8 @@ def wanted(strategies: str | None) -> list[str]:
     if strategies:
         asked = strategies.split(",")
         if unknown := [name for name in asked if name not in STRATEGIES]:
-            raise click.UsageError(f"--strategies {unknown[0]}: it is one of {', '.join(STRATEGIES)}")
+            hint = did_you_mean(unknown[0], STRATEGIES)
+            raise click.UsageError(f"--strategies {unknown[0]}: it is one of {', '.join(STRATEGIES)}{hint}")
         return asked
     has_device = bool(gpus()) or any(row.name == "DEVICE" and row.value == "fake" for row in options())
     aware = next(row.value for row in options() if row.name == "CUDA_AWARE")
@@ -77,27 +81,40 @@ def run_with(start: Sequence[str], strategy: str, seconds: float, most_seconds: 
     try:
         for record in records_of(ranks, most_seconds + GRACE_SECONDS):
             found.add(record)
-    except RuntimeError as error:
-        found.failure = str(error)
+    except RanksError as error:
+        found.failure = f"{ranks.command[0]} {error.reason}"
     return found
 
 
 def run_all(start: Sequence[str], names: Sequence[str], seconds: float, console: Console) -> list[Run]:
-    """A run with each strategy, in equal parts of the time that is left; none begins after its end."""
-    runs, end = list[Run](), time.monotonic() + seconds
+    """A run with each strategy, in equal parts of the time that is left.
+
+    No run begins after the end of the time, or if the ranks of the first runs did not start.
+    """
+    runs, end, screen = list[Run](), time.monotonic() + seconds, Screen(console, start)
     for i, name in enumerate(names):
         left = end - time.monotonic()
-        if left <= 0:
+        if left <= 0 or (i == MOST_FAILED_STARTS and not any(run.ranks for run in runs)):
             break
         runs.append(run_with(start, name, left / (len(names) - i), left))
-        show(runs[-1], console)
+        screen.show(runs[-1])
+    if any(run.messages for run in runs):
+        screen.explain_columns()
     return runs
 
 
-def verdict_of(n_problems: int, left_out: int, unchecked: Sequence[str] = (), n_messages: int = 1) -> str:
+def verdict_of(
+    n_problems: int,
+    left_out: int,
+    unchecked: Sequence[str] = (),
+    n_messages: int = 1,
+    not_started: Sequence[str] = (),
+) -> str:
     """All runs in a few words; what was not tried is not right."""
+    if not_started:
+        return _verdict_of_failed_start(n_problems, unchecked, not_started)
     if n_problems:
-        return f"{n_problems} problems"
+        return _problems(n_problems)
     if n_messages == 0:
         return "nothing was tested, because the time was too short (--seconds)"
     missing = [f"{left_out} cases"] if left_out else []
@@ -105,6 +122,27 @@ def verdict_of(n_problems: int, left_out: int, unchecked: Sequence[str] = (), n_
     if not missing:
         return "all is right"
     return f"these are right, but the time was too short for {', '.join(missing)} (--seconds)"
+
+
+def summary_of(runs: Sequence[Run], names: Sequence[str]) -> tuple[str, bool]:
+    """All runs in one line; true if all that was tested is right. A problem of several runs counts once."""
+    not_started = [run.strategy for run in runs if run.why_not_started]
+    problems = {problem for run in runs if not run.why_not_started for problem in run.problems()}
+    n_messages = sum(len(run.messages) for run in runs)
+    left_out = sum(run.left_out for run in runs)
+    verdict = verdict_of(len(problems), left_out, names[len(runs) :], n_messages, not_started)
+    return f"{n_messages} exchanges: {verdict}", not (problems or not_started or n_messages == 0)
+
+
+def _verdict_of_failed_start(n_problems: int, unchecked: Sequence[str], not_started: Sequence[str]) -> str:
+    found = [f"the ranks did not start (strategy {', '.join(not_started)})"]
+    found += [f"not tested: {', '.join(unchecked)}"] if unchecked else []
+    found += [f"{_problems(n_problems)} with the other strategies"] if n_problems else []
+    return "; ".join(found)
+
+
+def _problems(n: int) -> str:
+    return f"{n} problem{'' if n == 1 else 's'}"
 
 
 def facts() -> dict[str, object]:
@@ -182,9 +220,6 @@ def main(
         write_report(output, facts(), runs)
     except OSError as error:
         raise click.ClickException(f"{output} cannot be written: {error.strerror} (--output FILE)") from error
-    n_problems = sum(len(run.problems()) for run in runs)
-    n_messages = sum(len(run.messages) for run in runs)
-    left_out = sum(run.left_out for run in runs)
-    verdict = verdict_of(n_problems, left_out, names[len(runs) :], n_messages)
-    console.print(f"{n_messages} exchanges: {verdict}. Report: {output}", highlight=False, soft_wrap=True)
-    sys.exit(1 if n_problems or n_messages == 0 else 0)
+    summary, is_right = summary_of(runs, names)
+    console.print(f"{summary}. Report: {output}", highlight=False, soft_wrap=True)
+    sys.exit(0 if is_right else 1)

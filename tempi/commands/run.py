@@ -6,7 +6,6 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from errno import EACCES, EISDIR
 from pathlib import Path
 from typing import NoReturn
@@ -15,6 +14,7 @@ import click
 
 from tempi import _native
 from tempi._library import options
+from tempi._words import did_you_mean
 from tempi.run.launchers import find_program
 from tempi.run.shims import ABIS
 from tempi.run.with_shim import with_shim
@@ -30,21 +30,27 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
     click.BadParameter
         If there is no such option, or it does not take the value.
     """
-    known = {option.name for option in options()}
+    known = [option.name.lower() for option in options()]
     settings = {}
     for word in words:
-        name, _, value = word.partition("=")
+        name, equals, value = word.partition("=")
         given = name.upper().removeprefix("TEMPI_")
         key = _native.current_name(given)
         if key != given:
             click.echo(f"tempi run: TEMPI_{given} is now TEMPI_{key}", err=True)
-        if key not in known:
-            near = [f"; {match}?" for match in get_close_matches(key, known, 1)]
-            raise click.BadParameter(f"no option {name}{''.join(near)} (tempi info lists all)")
-        settings[key] = value if "=" in word else "1"
+        if key.lower() not in known:
+            hint = did_you_mean(key, known)
+            raise click.BadParameter(f"there is no option {name}{hint} (tempi info lists all options)")
+        settings[key] = value if equals else "1"
         if why := _native.refused_value(key, settings[key]):
-            raise click.BadParameter(f"{name}={settings[key]}: {why}")
+            given_value = f"{word}: {why}{did_you_mean(value, _choices(why))}"
+            raise click.BadParameter(given_value if equals else f"{name} needs a value: {why}")
     return settings
+
+
+def _choices(why: str) -> list[str]:
+    """The values in the reason of a refusal, such as "it takes one of off, error, info"."""
+    return why.partition(" one of ")[2].split(", ")
 
 
 @click.command(context_settings={"allow_interspersed_args": False})

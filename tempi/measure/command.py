@@ -237,7 +237,8 @@ def main(
 ) -> None:
     """Measure this machine, so that TEMPI can predict times.
 
-    The command measures the time of messages, and writes a profile.
+    The command measures the time of messages, and writes a profile. It prints a table with a row for each
+    part of a message (term), and explains the columns below the table.
 
     In an MPI job, the command uses the ranks of the job. Otherwise it starts at least two ranks on this node.
 

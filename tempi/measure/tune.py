@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from tempi._legend import legend
 from tempi.cuda.gpus import use_gpu
 from tempi.measure.tune_rank import records
 from tempi.measure.tune_search import Comparison
@@ -24,6 +25,23 @@ from tempi.model.profile_check import record
 from tempi.model.tuning import KNOBS, checked_changes
 from tempi.run.environment import local_rank
 from tempi.run.records import Record
+
+MEANINGS_OF_KNOBS = {
+    "name": "the launch parameter",
+    "default": "its value without tuning",
+    "best other": "the fastest of its other values",
+    "time": "time with this value / time with the value that it would replace, on average",
+    "noise": "half the width of the 95% confidence interval of this ratio",
+    "chosen": "the fastest value, if it is faster by more than the noise; else the default",
+    "meaning": "what the launch parameter sets",
+}
+MEANINGS_OF_CLASSES = {
+    "class": "the kind of transfer",
+    "cases": "number of transfers",
+    "default us": "time with the defaults in microseconds, on average",
+    "chosen us": "time with the chosen values in microseconds, on average",
+    "time": "chosen us / default us",
+}
 
 
 @dataclass
@@ -76,7 +94,7 @@ def collect(found: Iterable[Record], console: Console) -> Found:
 def knob_table(found: Found) -> Table:
     """A line for each launch parameter: its best candidate against the default."""
     table = Table(title="launch parameters", title_justify="left")
-    for name in ("name", "default", "best other", "time", "noise", "chosen", "meaning"):
+    for name in MEANINGS_OF_KNOBS:
         table.add_column(name, justify="left" if name in ("name", "meaning") else "right")
     tried = found.outcome.get("tried", {})
     for knob in KNOBS:
@@ -93,7 +111,7 @@ def knob_table(found: Found) -> Table:
 def class_table(cases: Iterable[Record]) -> Table:
     """A line for each kind of transfer: geometric means of its times."""
     table = Table(title="default against chosen, packing and unpacking", title_justify="left")
-    for name in ("class", "cases", "default us", "chosen us", "time"):
+    for name in MEANINGS_OF_CLASSES:
         table.add_column(name, justify="left" if name == "class" else "right")
     for (form, word), group in groupby(sorted(cases, key=_class_of), key=_class_of):
         rows = list(group)
@@ -111,8 +129,10 @@ def _class_of(case: Record) -> tuple[str, int]:
 def print_found(found: Found, console: Console) -> None:
     """The tables, and the outcome in words."""
     console.print(knob_table(found))
+    console.print(legend(MEANINGS_OF_KNOBS), highlight=False)
     if found.cases:
         console.print(class_table(found.cases))
+        console.print(legend(MEANINGS_OF_CLASSES), highlight=False)
     if found.left_out:
         console.print(
             f"{found.left_out} candidates were left out: the time was up (--seconds)", highlight=False

@@ -73,7 +73,8 @@ def kind_of(program: str) -> str | None:
             [program, "--version"], capture_output=True, text=True, errors="replace", timeout=ASK_SECONDS
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise RuntimeError(f"{program} cannot be run: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RuntimeError(f"{program} cannot be run: {why}") from error
     said = done.stdout + done.stderr
     return next((kind for kind, words in _WORDS.items() if any(word in said for word in words)), None)
 

@@ -29,6 +29,20 @@ LAST_WORDS_BYTES = 2000
 END_SECONDS = 10.0
 
 
+class RanksError(RuntimeError):
+    """The command of the ranks has failed.
+
+    Attributes
+    ----------
+    reason : str
+        The failure without the command, and the last lines of standard error.
+    """
+
+    def __init__(self, command: str, reason: str) -> None:
+        super().__init__(f"{command} {reason}")
+        self.reason = reason
+
+
 def write(record: Record) -> None:
     """A record for the process that has started this rank."""
     sys.stdout.write(json.dumps(record) + "\n")
@@ -40,7 +54,7 @@ def records_of(ranks: Launch, timeout_s: float) -> Generator[Record, None, None]
 
     Raises
     ------
-    RuntimeError
+    RanksError
         If the command cannot be run, fails, or is not done after `timeout_s` seconds.
     """
     with tempfile.TemporaryFile() as errors:
@@ -59,8 +73,8 @@ def records_of(ranks: Launch, timeout_s: float) -> Generator[Record, None, None]
             for process in started:
                 _end(process)
         if code != 0:
-            why = f"took longer than {timeout_s:.0f} s" if was_late else f"ended with {code}"
-            raise RuntimeError(f"{shlex.join(ranks.command)} {why}\n{_last_words(errors)}".rstrip())
+            why = f"took longer than {timeout_s:.0f} s" if was_late else f"ended with exit code {code}"
+            raise RanksError(shlex.join(ranks.command), f"{why}\n{_last_words(errors)}".rstrip())
 
 
 def _start(ranks: Launch, errors: IO[bytes]) -> subprocess.Popen[str]:
@@ -75,7 +89,7 @@ def _start(ranks: Launch, errors: IO[bytes]) -> subprocess.Popen[str]:
             start_new_session=True,
         )
     except OSError as error:
-        raise RuntimeError(f"{ranks.command[0]} cannot be run: {error.strerror}") from error
+        raise RanksError(ranks.command[0], f"cannot be run: {error.strerror}") from error
 
 
 @contextmanager

@@ -44,7 +44,7 @@ class Numbers(NumbersType):
         try:
             found = [n for word in str(value).split(",") for n in self._range(word)]
         except ValueError:
-            self.fail(f"{value} is not like 1,2,4 or 1..512", param, ctx)
+            self.fail(f"{value} is neither a list such as 1,2,4 nor a range such as 1..512", param, ctx)
         if not all(1 <= n <= MOST_NODES for n in found):
             self.fail(f"{value}: numbers from 1 to {MOST_NODES} are possible", param, ctx)
         return tuple(found)
@@ -71,9 +71,11 @@ class Triple(CellsType):
             return value
         words = str(value).split("x")
         if len(words) not in (1, 3) or not all(word.isdecimal() and int(word) >= 1 for word in words):
-            self.fail(f"{value} is not like 256 or 256x128x64", param, ctx)
+            self.fail(
+                f"{value} is neither a number such as 256 nor three numbers such as 256x128x64", param, ctx
+            )
         if any(int(word) > MOST_CELLS for word in words):
-            self.fail(f"{value}: up to {MOST_CELLS} along an axis are possible", param, ctx)
+            self.fail(f"{value}: at most {MOST_CELLS} along an axis are possible", param, ctx)
         numbers = [int(word) for word in words] * (3 // len(words))
         return numbers[0], numbers[1], numbers[2]
 
@@ -82,30 +84,32 @@ def of_cluster(function: Function) -> Function:
     """The options of the cluster and of the results."""
     options = (
         click.option("--network", default="fat-tree", show_default=True, metavar="NAME",
-                     help=f"The network: {', '.join(PRESETS)}, or a .json file."),
+                     help=f"The cluster: {', '.join(PRESETS)} (tempi simulate networks describes them), "
+                          "or a .json file."),
         click.option("--profile", metavar="PROFILE",
-                     help="A file (.json, .fit), or the name of a profile that comes with TEMPI. "
+                     help="Measured times of a machine: a file of tempi measure (.json, .fit), or the name "
+                          "of a profile that comes with TEMPI (tempi simulate networks lists them). "
                           "Default: the profile of the network."),
         click.option("--ranks-per-node", type=click.IntRange(1, 1024),
                      help="Number of ranks on each node. Default: as in the network."),
         click.option("--memory", type=click.Choice(MEMORIES),
-                     help="Memory of the data. Default: gpu; in tempi simulate trace, the memory in the "
-                          "timelines."),
+                     help="Memory of the data. Default of tempi simulate halo: gpu. Default of tempi "
+                          "simulate trace: as in the timelines."),
         click.option("--strategy", type=click.Choice([*STRATEGIES, DIRECT]),
                      help="Strategy of all messages. Default: TEMPI chooses for each message."),
         click.option("--call-us", type=click.FloatRange(0, 1e6), default=0.0, show_default=True,
                      help="Time of each MPI call that starts a send or a receive, in microseconds."),
         click.option("--library-block-us", type=click.FloatRange(0, 1e6, min_open=True),
-                     help="Time of the MPI library without TEMPI for each contiguous block of a datatype, "
-                          "in microseconds. "
-                          "Default: as in the network."),
+                     help="Time that the MPI library without TEMPI takes for each contiguous block of GPU "
+                          "memory, in microseconds. Default: as in the network."),
         click.option("--no-library", is_flag=True,
                      help="Simulate only the job with TEMPI. Default: also simulate the MPI library alone."),
         click.option("--chunk-kib", type=COUNT,
-                     help="Messages share a link in chunks of this size (KiB). "
+                     help="A link sends a chunk of this size (KiB) of each message in turn. "
                           "Default: a link sends one message after the other."),
         click.option("--noise", "sigma", type=click.FloatRange(0, 2), default=0.0, show_default=True,
-                     help="Multiply times on links by a log-normal random factor with this sigma."),
+                     help="Multiply each time on a link by a random factor. Its distribution is log-normal "
+                          "with this sigma."),
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
                      help="Seed of the random factors of --noise."),
         click.option("--csv", type=FILE, help="Write the table to this file."),

@@ -18,10 +18,10 @@ from tempi.figures import check_drawable
 from tempi.simulate.arguments import COUNT, Numbers, Triple, of_cluster, scenario_of
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.halo import Cells
-from tempi.simulate.network import PRESETS, read_network
+from tempi.simulate.network_table import print_networks
 from tempi.simulate.placement import OF_RECORDED, PLACEMENTS
 from tempi.simulate.plots import draw
-from tempi.simulate.report import STANDARD_OUTPUT, Row, row_of, table_of, write_csv, write_json
+from tempi.simulate.report import STANDARD_OUTPUT, Row, legend_of, row_of, table_of, write_csv, write_json
 from tempi.simulate.scenario import WAYS, Problem, Scenario
 from tempi.simulate.timelines import read_timelines
 
@@ -42,8 +42,9 @@ class Outputs:
             check_drawable(self.plot)
 
     def write(self, rows: Sequence[Row], title: str, facts: dict[str, str], console: Console) -> None:
-        """Print the table, and write the files asked for."""
+        """Print the table and the meanings of its columns, and write the files asked for."""
         console.print(table_of(rows, title))
+        console.print(legend_of(rows), highlight=False)
         for path, write in ((self.csv, write_csv), (self.json, write_json)):
             if path is not None:
                 write(path, rows, facts)
@@ -53,12 +54,13 @@ class Outputs:
 
 @click.group("simulate")
 def main() -> None:
-    """Predict the time of an exchange on a cluster.
+    """Predict the time of an exchange of messages on a cluster.
 
     Example: tempi simulate halo --network summit --nodes 1..512
 
-    The command simulates each message. The times of packing come from a profile (tempi measure). A file
-    describes the network. The page docs/simulation.md explains the model.
+    The command simulates each message. It needs no cluster and no GPU. It has two inputs: a network
+    (the description of a cluster, see tempi simulate networks), and a profile (the measured times of a
+    machine, see tempi measure). The page docs/simulation.md explains the model.
     """
 
 
@@ -77,29 +79,50 @@ def main() -> None:
     metavar="ZxYxX",
     default="256",
     show_default=True,
-    help="Cells of a rank along z, y and x.",
+    help="Number of cells of each rank along z, y and x. One number is for all three.",
 )
-@click.option("--strong", is_flag=True, help="Strong scaling: --size is the whole grid.")
-@click.option("--radius", type=COUNT, default=3, show_default=True, help="Width of the ghost cells.")
-@click.option("--quantities", type=COUNT, default=8, show_default=True, help="Number of arrays.")
-@click.option("--element-bytes", type=COUNT, default=8, show_default=True, help="Size of an element.")
 @click.option(
-    "--dims", type=Triple(), metavar="ZxYxX", help="Ranks along z, y and x. Default: as equal as possible."
+    "--strong",
+    is_flag=True,
+    help="Strong scaling: --size is the size of the whole grid, which is divided among the ranks.",
+)
+@click.option(
+    "--radius", type=COUNT, default=3, show_default=True, help="Number of ghost cells on each side."
+)
+@click.option(
+    "--quantities",
+    type=COUNT,
+    default=8,
+    show_default=True,
+    help="Number of arrays that are exchanged together.",
+)
+@click.option(
+    "--element-bytes",
+    type=COUNT,
+    default=8,
+    show_default=True,
+    help="Size of an element of an array, in bytes.",
+)
+@click.option(
+    "--dims",
+    type=Triple(),
+    metavar="ZxYxX",
+    help="Number of ranks along z, y and x. Default: as equal as possible.",
 )
 @click.option(
     "--way",
     type=click.Choice(WAYS),
     default="isend",
     show_default=True,
-    help="How the program exchanges data. isend: MPI_Isend of derived datatypes. halo: HaloExchange. "
+    help="How the program exchanges data. isend: MPI_Isend of derived datatypes. halo: tempi.HaloExchange. "
     "pack: MPI_Pack, contiguous messages, MPI_Unpack.",
 )
 @click.option("--placement", type=click.Choice(PLACEMENTS), default="block", show_default=True,
               help="Placement of ranks on nodes. block: ranks fill one node after the other. "
                    "cyclic: rank i is on node i modulo the number of nodes. "
-                   "cartesian: each node has a box of the grid of ranks. "
-                   "tempi: TEMPI_PLACEMENT=1 and a graph topology with the bytes as weights. "
-                   "tempi-grid: TEMPI_PLACEMENT=1 and MPI_Cart_create.")  # fmt: skip
+                   "cartesian: the ranks of a node are a box of the grid of ranks. "
+                   "tempi: as with TEMPI_PLACEMENT=1 and MPI_Dist_graph_create, with the bytes as weights. "
+                   "tempi-grid: as with TEMPI_PLACEMENT=1 and MPI_Cart_create.")  # fmt: skip
 @of_cluster
 def halo_command(
     n_nodes: tuple[int, ...],
@@ -113,11 +136,16 @@ def halo_command(
     placement: str,
     **cluster: Any,
 ) -> None:
-    """Simulate a periodic 3-D halo exchange."""
+    """Simulate a periodic 3-D halo exchange.
+
+    The cells of a 3-D grid are divided among the ranks. Each rank sends the cells at its boundary in 26
+    directions. The result is a table with a row for each number of nodes.
+    """
     problem = Problem(size, not strong, radius, quantities, element_bytes, dims)
     words = "x".join(map(str, size))
-    share = "in all" if strong else "a rank"
-    title = f"{words} cells {share}, radius {radius}, {quantities} arrays of {element_bytes}-byte elements"
+    share = "in all" if strong else "on each rank"
+    arrays = f"{quantities} arrays of {element_bytes}-byte elements"
+    title = f"halo exchange, {words} cells {share}, radius {radius}, {arrays}, --way {way}"
 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[Row]:
         rows = []
@@ -138,12 +166,15 @@ def halo_command(
 @click.option("--placement", type=click.Choice(OF_RECORDED), default="block", show_default=True,
               help="Placement of ranks on nodes. block: ranks fill one node after the other. "
                    "cyclic: rank i is on node i modulo the number of nodes. "
-                   "tempi: as TEMPI_PLACEMENT=1.")  # fmt: skip
+                   "tempi: as with TEMPI_PLACEMENT=1 and MPI_Dist_graph_create.")  # fmt: skip
 @of_cluster
 def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -> None:
     """Simulate the recorded messages of a job.
 
-    TIMELINES are the files that TEMPI_TRACE wrote for the job.
+    Example: tempi run -o trace=run.json -- mpirun -n 4 ./program; tempi simulate trace run.json
+
+    TIMELINES are the files that the option TEMPI_TRACE wrote for the job. The time between the messages, in
+    which the program computes, is not simulated.
 
     If the job has messages of GPU memory and of host memory, only the messages of GPU memory are simulated.
     With --memory gpu or --memory host, all messages are simulated as messages of this kind of memory.
@@ -155,7 +186,10 @@ def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -
 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[Row]:
         if found.n_left_out:
-            said = f"{found.n_left_out} messages of host memory are left out: --memory host simulates all"
+            said = (
+                f"{found.n_left_out} messages of host memory are not simulated; --memory host simulates all "
+                "messages, as messages of host memory"
+            )
             console.print(f"[yellow]{said}[/yellow]", highlight=False, soft_wrap=True)
         outcome = scenario.of_rounds(found.rounds, found.n_ranks, True)
         alone = scenario.of_rounds(found.rounds, found.n_ranks, False) if compare else None
@@ -170,16 +204,9 @@ def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -
 def networks_command() -> None:
     """Print the networks that come with TEMPI.
 
-    The command also prints the source of each number.
+    The command prints what each number of a network is, its value, and where the value comes from.
     """
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
-    for name in PRESETS:
-        network = read_network(name)
-        console.print(f"[bold]{name}[/bold]: {network.about}", highlight=False)
-        for key in ("ranks_per_node", "gpus_per_node", "rails", "rail_gb_per_s", "latency_us", "topology",
-                    "library_block_us", "profile"):  # fmt: skip
-            source = network.sources.get(key, "")
-            console.print(f"  {key}: {getattr(network, key)}  [dim]{source}[/dim]", highlight=False)
+    print_networks(Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES))
 
 
 def _run(
@@ -197,8 +224,8 @@ def _run(
         scenario = scenario_of(way, cluster)
         compare = not cluster["no_library"] and _library_can(scenario, console)
         rows = simulate(scenario, compare, console)
-        where = f"{scenario.network.name}, {scenario.network.ranks_per_node} ranks a node"
-        outputs.write(rows, f"{title}, by {scenario.way}; {where}", facts_of(scenario), console)
+        where = f"network {scenario.network.name}, {scenario.network.ranks_per_node} ranks on each node"
+        outputs.write(rows, f"{title}\n{where}", facts_of(scenario), console)
     except (SimulationError, RuntimeError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -208,7 +235,8 @@ def _library_can(scenario: Scenario, console: Console) -> bool:
     try:
         scenario.check_library()
     except SimulationError as error:
-        console.print(f"[yellow]library alone: {error}[/yellow]", highlight=False, soft_wrap=True)
+        said = f"The time without TEMPI is not simulated: {error}"
+        console.print(f"[yellow]{said}[/yellow]", highlight=False, soft_wrap=True)
         return False
     return True
 

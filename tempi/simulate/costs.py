@@ -72,7 +72,9 @@ class Costs:
         self._aware = is_cuda_aware(fit)
         self._with_tempi, self._block_us, self._wish = with_tempi, library_block_us, strategy
         if not with_tempi and not self._aware:
-            raise SimulationError("the profile's library is not CUDA-aware: alone it cannot send GPU memory")
+            raise SimulationError(
+                "the MPI library of the profile is not CUDA-aware, and cannot send GPU memory"
+            )
 
     def of(self, message: OneMessage) -> Cost:
         """The cost of a message."""
@@ -97,8 +99,8 @@ class Costs:
         """The library's time for one block of GPU memory."""
         if self._block_us is None:
             raise SimulationError(
-                "the network has no library_block_us, the library's time for a block of GPU memory: "
-                "give --library-block-us, or --no-library to leave it out"
+                "the network has no library_block_us, the time of the MPI library for a block of GPU memory: "
+                "use --library-block-us, or --no-library"
             )
         return self._block_us * MICRO
 
@@ -174,7 +176,7 @@ class Costs:
 
     def _seconds(self, name: str, features: Features) -> float:
         if name not in self._terms:
-            raise SimulationError(f"the profile has no term {name}: measure it, or take another profile")
+            raise SimulationError(f"the profile has no term {name}: use another profile (--profile)")
         return self._terms[name].seconds(features)
 
     def _split(self, name: str, features: Features) -> tuple[float, float]:
@@ -213,8 +215,8 @@ class HostCosts:
         strategy = HOST if packs else LIBRARY
         if strategy not in predicted:
             raise SimulationError(
-                f"the profile has no derived datatypes in host memory to {peer}: take one that tempi measure "
-                "has written, or --memory gpu"
+                f"the profile has no times of derived datatypes in host memory to {peer}: use a profile of "
+                "tempi measure (--profile), or --memory gpu"
             )
         way = Cost(strategy)
         if peer == "other_node":
@@ -224,7 +226,7 @@ class HostCosts:
 
     def _carried(self, name: str, message: OneMessage) -> Cost:
         if name not in self._terms:
-            raise SimulationError(f"the profile has no term {name}")
+            raise SimulationError(f"the profile has no term {name}: use another profile (--profile)")
         features = Features(message.features.bytes)
         seconds = self._terms[name].seconds(features)
         latency, stream = split(self._terms, name, seconds, features)

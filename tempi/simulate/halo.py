@@ -85,16 +85,16 @@ class Halo:
 
     def __post_init__(self) -> None:
         if self.n_ranks > MOST_RANKS:
-            raise SimulationError(f"{self.n_ranks} ranks: up to {MOST_RANKS} are simulated")
+            raise SimulationError(f"the job has {self.n_ranks} ranks: at most {MOST_RANKS} are possible")
         if (n_bytes := self._bytes_of_rank) > MOST_BYTES:
             raise SimulationError(
-                f"a rank's arrays would take {n_bytes / 2**40:.3g} TiB: up to {MOST_BYTES >> 40} are possible"
+                f"the arrays of a rank take {n_bytes / 2**40:.3g} TiB, and {MOST_BYTES >> 40} is the limit"
             )
         for axis, n_cells, n_ranks in zip(AXES, self.cells, self.dims, strict=True):
             if n_cells // n_ranks < max(1, self.radius):
                 raise SimulationError(
-                    f"along {axis} {n_ranks} ranks share {n_cells} cells, but a neighbour wants "
-                    f"{self.radius} of each: use fewer ranks, a larger grid or a smaller radius"
+                    f"along {axis}, {n_ranks} ranks share {n_cells} cells, but each rank needs at least "
+                    f"{self.radius} (--radius): use fewer ranks, a larger grid or a smaller radius"
                 )
 
     @property

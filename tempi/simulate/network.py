@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tempi._words import did_you_mean
 from tempi.simulate.errors import SimulationError
 
 PRESETS = ("summit", "fat-tree", "dragonfly")
@@ -119,7 +120,8 @@ def read_network(name: str) -> Network:
     """
     path = package_file(f"{name}.json") if name in PRESETS else Path(name)
     if name not in PRESETS and path.suffix != ".json":
-        raise SimulationError(f"there is no network {name}: take {', '.join(PRESETS)} or a .json file")
+        hint = did_you_mean(name, PRESETS)
+        raise SimulationError(f"there is no network {name}: use {', '.join(PRESETS)} or a .json file{hint}")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -132,12 +134,12 @@ def read_network(name: str) -> Network:
 def network_of(data: object, where: str) -> Network:
     """The network that a JSON object describes; SimulationError, which names `where`, if it does not."""
     if not isinstance(data, dict):
-        raise SimulationError(f"{where} is no object of JSON")
+        raise SimulationError(f"{where} is not a JSON object")
     known = {each.name for each in fields(Network)}
     needed = known - {"library_block_us", "sources"}
     if unknown := sorted(set(data) - known):
         raise SimulationError(
-            f"{where} has an unknown entry, {unknown[0]}: known are {', '.join(sorted(known))}"
+            f"{where} has an unknown entry, {unknown[0]}; the entries are {', '.join(sorted(known))}"
         )
     if missing := sorted(needed - set(data)):
         raise SimulationError(f"{where} lacks {', '.join(missing)}")

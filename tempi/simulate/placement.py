@@ -42,7 +42,7 @@ def nodes_by_bricks(dims: Cells, ranks_per_node: int, messages: Messages) -> Int
     found = [nodes_of_brick(dims, brick) for brick in _bricks(dims, ranks_per_node)]
     if not found:
         raise SimulationError(
-            f"no brick of {ranks_per_node} ranks divides a grid of {dims}: take another placement or grid"
+            f"no box of {ranks_per_node} ranks divides a grid of {dims}: use another placement or grid"
         )
     return min(found, key=lambda nodes: bytes_between(nodes, messages))
 

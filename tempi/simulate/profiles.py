@@ -7,6 +7,7 @@ from pathlib import Path
 
 import tempi.model
 from tempi import _native
+from tempi._words import did_you_mean
 from tempi.model.machine import Machine
 from tempi.model.profile import fit_text, read
 from tempi.model.profile_check import ProfileError
@@ -26,6 +27,8 @@ def read_profile(name: str) -> _native.Fit:
         If there is none, or it is damaged.
     """
     path = next((place for place in _places(name) if place.is_file()), Path(name))
+    if not path.exists() and path.suffix not in (".json", ".fit"):
+        raise SimulationError(_no_profile(name))
     try:
         if path.suffix == ".json":
             return read(path).fit
@@ -38,13 +41,28 @@ def read_profile(name: str) -> _native.Fit:
         raise SimulationError(f"{path} is not used: {error}") from error
 
 
+def _no_profile(name: str) -> str:
+    known = profile_names()
+    hint = did_you_mean(name, known)
+    return f"there is no profile {name}: use {', '.join(known)}, or a .json or .fit file{hint}"
+
+
+def profile_names() -> list[str]:
+    """The names of the profiles of the package."""
+    return sorted({path.stem for folder in _folders() for path in folder.glob("*.fit")})
+
+
 def _places(name: str) -> Iterator[Path]:
-    """A name's files: as it stands, then in the package, then in the tree of the sources."""
+    """A name's files: as it stands, then in the folders of profiles."""
     yield Path(name)
-    yield package_file(f"{name}.fit")
+    yield from (folder / f"{name}.fit" for folder in _folders())
+
+
+def _folders() -> Iterator[Path]:
+    """The folders of profiles: in the package, then in the tree of the sources."""
+    yield package_file("")
     package = Path(next(iter(tempi.model.__path__))).parent
-    for folder in (package, package.parent):
-        yield folder / "perfmodel" / "machines" / f"{name}.fit"
+    yield from (folder / "perfmodel" / "machines" for folder in (package, package.parent))
 
 
 def is_cuda_aware(fit: _native.Fit) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from tempi._legend import legend
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.exchange import Outcome
 
@@ -65,16 +66,44 @@ def _words(strategies: Counter[str]) -> str:
     return ", ".join(f"{name} {n / total:.0%}" for name, n in strategies.most_common())
 
 
-_OF_HALO, _OF_RECORDED = ("grid", "cells a\nrank"), ("rounds", "messages")
-_OF_ALL = ("MB a\nrank", "off\nnode", "TEMPI\nms", "alone\nms", "speed-up")
+_OF_HALO = {
+    "grid": "ranks along z, y and x",
+    "cells a\nrank": "cells of a rank along z, y and x (256³: 256 along each)",
+}
+_OF_RECORDED = {
+    "rounds": "groups of messages; a group ends where the program waits",
+    "messages": "number of messages of all ranks",
+}
+_OF_ALL = {
+    "MB a\nrank": "data that a rank sends, in 10^6 bytes (mean of the ranks)",
+    "off\nnode": "part of the data that goes to other nodes",
+    "TEMPI\nms": "simulated time with TEMPI, in milliseconds",
+    "alone\nms": "simulated time of the MPI library without TEMPI, in milliseconds",
+    "speed-up": "time without TEMPI / time with TEMPI",
+}
+_STRATEGIES = {"strategies": "how the messages travel with TEMPI (docs/strategies.md)"}
+
+
+def _numbers_of(rows: Sequence[Row]) -> dict[str, str]:
+    """The columns with numbers behind the numbers of nodes and ranks, with their meanings."""
+    return (_OF_HALO if _is_halo(rows) else _OF_RECORDED) | _OF_ALL
+
+
+def _is_halo(rows: Sequence[Row]) -> bool:
+    return all(row.dims for row in rows)
+
+
+def legend_of(rows: Sequence[Row]) -> Table:
+    """The meanings of the columns of `table_of`."""
+    return legend(_numbers_of(rows) | _STRATEGIES)
 
 
 def table_of(rows: Sequence[Row], title: str) -> Table:
     """A line for each number of nodes, in 80 columns. Alone: the MPI library without TEMPI."""
-    is_halo = all(row.dims for row in rows)
+    is_halo = _is_halo(rows)
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.pad_edge = False
-    for name in ("nodes", "ranks", *(_OF_HALO if is_halo else _OF_RECORDED), *_OF_ALL):
+    for name in ("nodes", "ranks", *_numbers_of(rows)):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("strategies", overflow="fold", min_width=len("strategies"))
     for row in rows:

@@ -65,9 +65,11 @@ class Scenario:
 
     def __post_init__(self) -> None:
         if self.memory == "gpu" and not has_gpu(self.fit):
-            raise SimulationError("the profile is of a machine without a GPU: take another, or --memory host")
+            raise SimulationError(
+                "the profile was measured on a machine without a GPU: use another profile, or --memory host"
+            )
         if self.memory == "host" and self.way == "pack":
-            raise SimulationError("the way pack is of GPU memory: take --way isend for host memory")
+            raise SimulationError("--way pack is for GPU memory only: use --way isend for host memory")
 
     @cached_property
     def completed_fit(self) -> _native.Fit:
@@ -122,7 +124,7 @@ class Scenario:
             return nodes_by_graph(given, messages)
         if dims is None:
             raise SimulationError(
-                f"recorded messages have no grid: take --placement {', '.join(OF_RECORDED)}"
+                f"recorded messages have no grid of ranks: use --placement {' or '.join(OF_RECORDED)}"
             )
         if self.placement == "tempi-grid":
             return nodes_by_grid(given, dims)
@@ -201,6 +203,6 @@ class Problem:
         """The exchange of so many ranks; SimulationError if `dims` has another number."""
         dims = self.dims or balanced_dims(n_ranks)
         if prod(dims) != n_ranks:
-            raise SimulationError(f"--dims has {prod(dims)} ranks, and there are {n_ranks}")
+            raise SimulationError(f"--dims is a grid of {prod(dims)} ranks, but the job has {n_ranks}")
         z, y, x = (n * k if self.is_weak else n for n, k in zip(self.cells, dims, strict=True))
         return Halo((z, y, x), dims, self.radius, self.quantities, self.element_bytes)

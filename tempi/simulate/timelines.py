@@ -71,7 +71,7 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
     for path in paths:
         for rank, events in _timelines(path).items():
             if rank in ranks:
-                raise SimulationError(f"{path} is another timeline of rank {rank}: give each rank once")
+                raise SimulationError(f"{path} is another timeline of rank {rank}: name each timeline once")
             ranks.add(rank)
             n_started += sum(event.get("name") == START for event in events)
             for number, event in _numbered(events):
@@ -83,17 +83,20 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
     found = rows.pop(chosen)
     n_ranks = 1 + max(*ranks, *(max(row[:2]) for of_round in found.values() for row in of_round))
     if n_ranks > MOST_RANKS:
-        raise SimulationError(f"the timelines name rank {n_ranks - 1}: up to {MOST_RANKS} ranks are possible")
+        raise SimulationError(
+            f"the timelines name rank {n_ranks - 1}: at most {MOST_RANKS} ranks are possible"
+        )
     n_left_out = sum(len(of_round) for others in rows.values() for of_round in others.values())
     return Recorded([_messages(found[number]) for number in sorted(found)], n_ranks, chosen, n_left_out)
 
 
 def _why_none(n_started: int) -> str:
-    seen = f"; the MPI library carries all {n_started} that it sends" if n_started else ""
+    seen = f" (the MPI library sent all {n_started} messages)" if n_started else ""
     return (
-        f"the timelines have no messages of the program that TEMPI carries{seen}. Contiguous messages and "
-        "those of host memory are the MPI library's, unless a profile of this machine (tempi measure) says "
-        "that packing is faster; TEMPI_STRATEGY=host records all derived datatypes in host memory"
+        f"the timelines have no messages that TEMPI sent{seen}. The MPI library sends contiguous messages. "
+        "It also sends the other messages of host memory, unless a profile of this machine (tempi measure) "
+        "says that packing is faster. With TEMPI_STRATEGY=host, TEMPI sends all derived datatypes in host "
+        "memory: record the job again"
     )
 
 
@@ -113,7 +116,7 @@ def _timelines(path: Path) -> dict[int, list[Event]]:
         raise SimulationError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SimulationError(
-            f"{path} is no timeline of TEMPI_TRACE: {type(error).__name__}: {error}"
+            f"{path} is not a timeline of TEMPI_TRACE: {type(error).__name__}: {error}"
         ) from error
     if not found or min(found) < 0:
         raise SimulationError(f"{path} is the timeline of a process without a rank")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,14 +11,19 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from support import effort, shim
 from support.programs import SOURCES, compiled, line_from, mpicc, mpiexec, run
-from tempi.check.command import verdict_of
+from tempi.check.command import summary_of, verdict_of
 from tempi.check.layouts import NAMES, SIZES, Layout
 from tempi.check.pairs import Place, relation, rounds
+from tempi.check.rank import N_TIMES
+from tempi.check.report import Run
+from tempi.check.screen import Screen
 
 FAKE = {"TEMPI_DEVICE": "fake"}
+RANK = {"host": "a", "is_on": True, "bypassed": {}, "wrong_neighbours": [], "unknown_neighbours": 0}
 
 
 @pytest.mark.mpi_process(shim=False)
@@ -95,6 +101,25 @@ def test_all_is_right(check):
     assert {outcome for outcomes in staged for outcome in outcomes} <= {by_staging}
 
 
+def test_each_send_has_an_outcome(check):
+    """A process without a GPU passes messages on without counting them."""
+    done, report = check("--strategies", "library", TEMPI_DEVICE="none")
+    assert done.code == 0, done.text
+    sends = [sum(message["outcomes"].values()) for message in report["runs"][0]["messages"]]
+    assert sends == [N_TIMES] * len(sends)
+    assert "not counted: in a process that uses no GPU" in done.out
+    rows = [line for line in done.out.splitlines() if line.startswith(" same ")]
+    assert rows
+    assert all(re.search(r"\d (not counted|passed on)", row) for row in rows)
+
+
+def test_the_columns_are_explained_below_the_tables(check):
+    done, _ = check("--strategies", "host", "-n", "1")
+    assert done.code == 0, done.text
+    for name in ("between", "exchanges", "wrong", "median us", "sends by outcome"):
+        assert any(line.startswith(f"{name}  ") for line in done.out.splitlines())
+
+
 def test_wrong_bytes_are_found(check):
     done, report = check("--strategies", "staged", TEMPI_FAKE_FAIL="flip:5")
     assert done.code == 1, done.text
@@ -103,9 +128,12 @@ def test_wrong_bytes_are_found(check):
 
 
 def test_a_shim_that_is_off_is_found(check):
-    done, _ = check("--strategies", "auto", TEMPI_DISABLE="1")
+    """The problem is the same for both strategies, and is printed once for each rank."""
+    done, report = check("--strategies", "auto,host", TEMPI_DISABLE="1", TEMPI_DEVICE="none")
     assert done.code == 1
-    assert "its MPI calls do not reach TEMPI" in done.out
+    assert done.out.count("its MPI calls do not reach TEMPI") == 2
+    assert "2 problems" in done.out
+    assert [len(run["problems"]) for run in report["runs"]] == [2, 2]
 
 
 def test_a_library_before_the_shim_is_found(check, tmp_path):
@@ -119,14 +147,58 @@ def test_a_library_before_the_shim_is_found(check, tmp_path):
 def test_a_job_that_does_not_start_is_told(check):
     done, report = check("--strategies", "auto", "--ranks-command", "false")
     assert done.code == 1
-    assert "ended with 1" in done.out
+    assert "ended with exit code 1" in done.out
     assert report["runs"][0]["failure"]
+
+
+@pytest.mark.parametrize(
+    ("start", "why"),
+    [
+        ("sh -c 'echo [no] such host >&2; exit 3'", "sh ended with exit code 3\n[no] such host\n"),
+        ("/no/such/launcher", "/no/such/launcher cannot be run: No such file or directory\n"),
+        ("true", "the command ended without an error, but no rank reported\n"),
+    ],
+)
+def test_a_failed_start_is_told_once_for_all_strategies(check, start, why):
+    done, report = check("--strategies", "auto,staged,host,library", "--ranks-command", start)
+    assert done.code == 1, done.text
+    assert done.out.count(why) == 1
+    assert done.out.count("The ranks did not start") == 1
+    assert f"First make this command work: {start} hostname\n" in done.out
+    assert "0 exchanges: the ranks did not start (strategy auto, staged); not tested: host, library." in done.out
+    assert len(report["runs"]) == 2
+
+
+def test_a_strategy_whose_ranks_do_not_start_does_not_hide_the_others(check, tmp_path):
+    ranks = tmp_path / "ranks"
+    ranks.write_text(f'#!/bin/sh\n[ "$TEMPI_STRATEGY" = auto ] && exit 9\nexec {mpiexec()} -n 2 "$@"\n')
+    ranks.chmod(0o755)
+    done, report = check("--strategies", "auto,host", "--ranks-command", str(ranks))
+    assert done.code == 1, done.text
+    assert "The ranks did not start (TEMPI_STRATEGY=auto)" in done.out
+    assert "exchanges: the ranks did not start (strategy auto). Report" in done.out
+    assert report["runs"][1]["messages"]
+
+
+def test_a_failure_that_all_strategies_share_is_told_once(capsys):
+    runs = [
+        Run(name, f"start {name}", ranks=[RANK], failure="mpirun ended with exit code 1\n[x] no memory")
+        for name in "ab"
+    ]
+    screen = Screen(Console(width=100), ["mpirun"])
+    for one in runs:
+        screen.show(one)
+    shown = capsys.readouterr().out
+    assert shown.count("mpirun ended with exit code 1\n[x] no memory\n") == 1
+    assert "b: mpirun ended with exit code 1; the report has its output\n" in shown
+    assert summary_of(runs, ["a", "b"]) == ("0 exchanges: 1 problem", False)
 
 
 def test_an_unknown_strategy(check):
     done, report = check("--strategies", "fastest")
     assert (done.code, report) == (2, None)
     assert "--strategies fastest" in done.text
+    assert "did you mean staged?" in check("--strategies", "stagged")[0].err
 
 
 def test_a_launcher_around_it_is_refused(check):
@@ -152,6 +224,7 @@ def test_what_was_left_out_is_not_called_right():
     assert verdict_of(0, 3) == "these are right, but the time was too short for 3 cases (--seconds)"
     assert verdict_of(0, 0, ["host"]) == "these are right, but the time was too short for strategy host (--seconds)"
     assert verdict_of(2, 3) == "2 problems"
+    assert verdict_of(1, 0) == "1 problem"
     assert verdict_of(0, 144, n_messages=0) == "nothing was tested, because the time was too short (--seconds)"
 
 

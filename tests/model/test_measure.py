@@ -1,5 +1,6 @@
 """``tempi measure`` from the first rank to the written profile."""
 
+import io
 import os
 import re
 import signal
@@ -8,13 +9,16 @@ from pathlib import Path
 
 import pytest
 from measuring import MEASURE, STAND_IN_COMMAND, only_profile
+from rich.console import Console
 
 from support import shim
 from support.programs import line_from, mpiexec, run
+from tempi.measure.tables import print_profile
 from tempi.model.measurement import by_term
 from tempi.model.profile import read
 
 PATIENCE_SECONDS = 500.0  # with hanging ranks
+PROFILES = Path(__file__).resolve().parents[2] / "perfmodel" / "machines"
 # Time stands still for the ranks: on a busy machine no row is left out.
 UNHURRIED = {
     "PYTHONPATH": os.pathsep.join(
@@ -35,6 +39,23 @@ def test_a_measurement_becomes_a_profile_and_a_table(environment, tmp_path):
     for words in ("pack.oneshot", "3 rows were left out", "a made-up reason", str(tmp_path / "cache")):
         assert words in done.out
     assert "\x1b" not in done.out
+
+
+def test_the_columns_of_the_table_are_explained_below_it(environment):
+    done = run(STAND_IN_COMMAND, environment)
+    assert done.code == 0, done.text
+    for name in ("term", "rows", "with flag", "lines", "latency us", "most GB/s", "error", "90th", "half grid"):
+        assert any(line.startswith(f"{name}  ") for line in done.out.splitlines())
+
+
+def test_the_table_fits_80_columns_and_no_number_is_divided():
+    profile = read(PROFILES / "nvidia-h200-openmpi-5.0.7-cuda.json")
+    console = Console(width=80, file=io.StringIO())
+    print_profile(profile, console)
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert all(any(line.split()[:1] == [name] for line in shown.splitlines()) for name in profile.terms)
+    assert "1,775" in shown
 
 
 def test_output_and_plot_go_where_they_are_wanted(environment, tmp_path):
@@ -83,7 +104,7 @@ def test_two_measurements_at_once_do_no_harm(environment, tmp_path):
     [
         (["--output", "file/folder"], {}, "cannot be written: Not a directory (--output DIR writes elsewhere)"),
         ([], {"TEMPI_CACHE_DIR": "/proc/none"}, "cannot be written"),
-        ([], {"STAND_IN_EXIT": "3"}, "ended with 3"),
+        ([], {"STAND_IN_EXIT": "3"}, "ended with exit code 3"),
         (["--plot", "plot.txt"], {}, "plot.txt: a plot is a .png or .svg file"),
         (["--from", "none.json"], {}, "none.json cannot be read"),
         (["--ranks-command", "/no/such/launcher"], {}, "/no/such/launcher cannot be run"),

@@ -58,7 +58,7 @@ def test_tuning_leaves_everything_else_of_the_profile_as_it_was(environment, tmp
     after = only_profile(tmp_path)
     assert (after.machine, after.tables, after.terms) == (before.machine, before.tables, before.terms)
     assert set(after.measured) == {*before.measured, "tuned"}
-    for words in ("launch parameters", "threads", "chosen: ", str(tmp_path)):
+    for words in ("launch parameters", "threads", "noise       half the width", "chosen: ", str(tmp_path)):
         assert words in done.out
     (path,) = tmp_path.glob("*.json")
     jsonschema.validate(json.loads(path.read_text()), json.loads(SCHEMA.read_text()))

@@ -239,29 +239,6 @@ def test_what_was_preloaded_goes_to_the_ranks(tempi, monkeypatch):
     assert f"LD_PRELOAD=libm.so.6:{lib_path()}" in done.out.splitlines()
 
 
-@pytest.mark.parametrize(("word", "hint"), [("repotr", "REPORT?"), ("TEMPI_STRATEGIE=host", "STRATEGY?"), ("=1", "")])
-def test_options_that_do_not_exist_are_refused(tempi, word, hint):
-    done = tempi("run", "-o", word, "--", "echo", "ran")
-    assert done.code == 2
-    assert hint in done.err
-    assert "ran" not in done.out
-
-
-@pytest.mark.parametrize(
-    ("word", "why"),
-    [
-        ("strategy=foo", "it takes one of auto, "),
-        ("report=perhaps", "it takes 0 or 1"),
-        ("pool_limit=much", "it takes an integer"),
-    ],
-)
-def test_values_that_an_option_does_not_take_are_refused(tempi, word, why):
-    done = tempi("run", "-o", word, "--", "echo", "ran")
-    assert done.code == 2
-    assert f"{word}: {why}" in done.err
-    assert "ran" not in done.out
-
-
 def test_a_missing_profile_is_told(tempi, tmp_path):
     done = tempi("run", "-o", f"profile={tmp_path}/none.fit", "--", sys.executable, "-c", ASK_PROFILE)
     assert done.code == 0, done.text

@@ -40,7 +40,7 @@ def test_uneven_parts_cover_the_grid():
 
 
 def test_a_block_smaller_than_the_halo_is_refused():
-    with pytest.raises(SimulationError, match="along x 4 ranks share 8 cells, but a neighbour wants 3"):
+    with pytest.raises(SimulationError, match="along x, 4 ranks share 8 cells, but each rank needs at least 3"):
         Halo((8, 8, 8), (1, 1, 4), radius=3)
 
 
@@ -115,5 +115,5 @@ def test_placement_of_a_grid_knows_no_sizes():
 
 def test_a_grid_without_bricks_is_refused():
     halo = Halo((32, 32, 32), (2, 2, 1))
-    with pytest.raises(SimulationError, match="no brick of 3 ranks"):
+    with pytest.raises(SimulationError, match="no box of 3 ranks"):
         nodes_by_bricks(halo.dims, 3, halo.messages())

@@ -7,6 +7,7 @@ from clusters import network
 
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.network import PRESETS, package_file, read_network
+from tempi.simulate.network_table import topology_text
 from tempi.simulate.profiles import completed, read_profile
 
 NUMBERS = {"ranks_per_node", "gpus_per_node", "rails", "rail_gb_per_s", "latency_us", "topology", "profile"}
@@ -46,15 +47,40 @@ def test_files_that_are_no_network(tmp_path):
     for name, text, words in (
         ("none.json", None, "cannot be read: No such file"),
         ("bad.json", "{", "is not JSON"),
-        ("list.json", "[]", "is no object"),
+        ("list.json", "[]", "is not a JSON object"),
         ("empty.json", "{}", "lacks about, gpus_per_node"),
     ):
         if text is not None:
             (tmp_path / name).write_text(text)
         with pytest.raises(SimulationError, match=words):
             read_network(str(tmp_path / name))
-    with pytest.raises(SimulationError, match="no network torus: take summit, fat-tree, dragonfly or"):
+    with pytest.raises(SimulationError, match="no network torus: use summit, fat-tree, dragonfly or"):
         read_network("torus")
+
+
+def test_misspelt_names_get_a_hint():
+    with pytest.raises(SimulationError, match=r"no network fattree: .*; did you mean fat-tree\?"):
+        read_network("fattree")
+    with pytest.raises(SimulationError, match=r"no profile Sumit: use .*summit, or .*; did you mean summit\?"):
+        read_profile("Sumit")
+
+
+@pytest.mark.parametrize(
+    ("topology", "text"),
+    [
+        ({"kind": "crossbar"}, "crossbar: the switches do not limit the bandwidth"),
+        (
+            {"kind": "fat-tree", "nodes_per_leaf": 18, "taper": 1.5},
+            "fat tree: 18 nodes below each leaf switch, taper 1.5",
+        ),
+        (
+            {"kind": "dragonfly", "nodes_per_group": 128, "group_link_gb_per_s": 500.0},
+            "dragonfly: 128 nodes in each group, 500 GB/s between two groups",
+        ),
+    ],
+)
+def test_a_topology_is_told_in_words(topology, text):
+    assert topology_text(network(topology=topology).topology) == text
 
 
 def test_a_file_is_read_like_a_preset(tmp_path):

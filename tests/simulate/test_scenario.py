@@ -91,5 +91,5 @@ def test_host_memory_needs_no_gpu_and_gpu_memory_does():
     none = fit(gpu="none", terms={"message.host.same_node": line(1e-6)})
     with pytest.raises(SimulationError, match="without a GPU"):
         Scenario(network(), none)
-    with pytest.raises(SimulationError, match="the way pack is of GPU memory"):
+    with pytest.raises(SimulationError, match="--way pack is for GPU memory only"):
         Scenario(network(), fit(), "pack", memory="host")

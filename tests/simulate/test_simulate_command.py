@@ -10,6 +10,8 @@ from rich.console import Console
 
 from support import shim
 from support.programs import run
+from tempi.simulate.network import PRESETS
+from tempi.simulate.network_table import MEANINGS
 from tempi.simulate.report import Row, table_of
 
 SIMULATE = [sys.executable, "-m", "tempi", "simulate"]
@@ -46,7 +48,7 @@ def test_json_to_standard_output_is_alone_there(simulate):
     done = simulate("halo", "--nodes", "1", *SMALL, "--profile", "nvidia-h200-openmpi-4.1.6", "--json", "-")
     assert done.code == 0, done.text
     assert len(json.loads(done.out)["rows"]) == 1
-    assert "library alone" in done.err
+    assert "without TEMPI is not simulated" in done.err
 
 
 def test_the_same_seed_gives_the_same_file(simulate, tmp_path):
@@ -75,7 +77,7 @@ def test_every_network_and_way(simulate, network, way):
 def test_a_library_that_cannot_is_left_out_with_its_reason(simulate):
     done = simulate("halo", "--nodes", "1", *SMALL, "--profile", "nvidia-h200-openmpi-4.1.6")
     assert done.code == 0, done.text
-    assert "library alone: the profile's library is not CUDA-aware" in done.out
+    assert "The time without TEMPI is not simulated: the MPI library of the profile is not CUDA-aware" in done.out
 
 
 def test_a_timeline_that_is_not_there_is_one_line(simulate):
@@ -91,10 +93,29 @@ def test_help(simulate, command):
     assert "Usage" in done.out
 
 
-def test_networks_show_their_sources(simulate):
+def test_networks_show_each_value_with_its_unit_and_its_source(simulate):
     done = simulate("networks")
     assert done.code == 0, done.text
-    assert "job log" in done.out
+    rows = [line.split(maxsplit=1) for line in done.out.splitlines() if line.strip()]
+    shown = {name: [rest for first, rest in rows_of_two(rows) if first == name] for name in MEANINGS}
+    for name, meaning in MEANINGS.items():
+        assert shown[name][0].startswith(meaning[:40])
+        assert len(shown[name]) == 1 + len(PRESETS)
+    for name, unit in (("rail_gb_per_s", "GB/s  "), ("latency_us", "µs  "), ("library_block_us", "µs  ")):
+        assert all(unit in rest for rest in shown[name][1:])
+    assert "fat tree: 18 nodes below each leaf switch, taper 1  " in done.out
+    assert "{" not in done.out
+
+
+def rows_of_two(rows):
+    return (row for row in rows if len(row) == 2)
+
+
+def test_the_columns_of_a_table_are_explained_below_it(simulate):
+    done = simulate("halo", "--nodes", "1", *SMALL)
+    assert done.code == 0, done.text
+    for name in ("grid", "cells a rank", "MB a rank", "off node", "TEMPI ms", "alone ms", "speed-up", "strategies"):
+        assert any(line.startswith(f"{name}  ") for line in done.out.splitlines())
 
 
 @pytest.mark.sample(5)
@@ -104,18 +125,18 @@ def test_networks_show_their_sources(simulate):
         (["--network", "torus"], 1, "there is no network torus"),
         (["--profile", "none.json"], 1, "none.json cannot be read"),
         (["--nodes", "0"], 2, "numbers from 1 to"),
-        (["--nodes", "4..2"], 2, "4..2 is not like"),
-        (["--size", "4x4"], 2, "4x4 is not like 256"),
+        (["--nodes", "4..2"], 2, "4..2 is neither a list"),
+        (["--size", "4x4"], 2, "4x4 is neither a number such as 256"),
         (["--size", "9" * 30], 2, "along an axis are possible"),
-        (["--size", "1000000000"], 1, "a rank's arrays would take"),
-        (["--nodes", "1048576"], 1, "6291456 ranks: up to"),
-        (["--size", "²"], 2, "is not like 256"),
-        (["--size", "2"], 1, "a neighbour wants 3"),
-        (["--dims", "2x2x2"], 1, "--dims has 8 ranks, and there are 6"),
+        (["--size", "1000000000"], 1, "the arrays of a rank take"),
+        (["--nodes", "1048576"], 1, "6291456 ranks: at most"),
+        (["--size", "²"], 2, "is neither a number such as 256"),
+        (["--size", "2"], 1, "each rank needs at least 3"),
+        (["--dims", "2x2x2"], 1, "--dims is a grid of 8 ranks, but the job has 6"),
         (["--plot", "a.txt"], 1, "a plot is a .png or .svg file"),
         (["--csv", "none/a.csv"], 1, "none/a.csv cannot be written"),
         (["--json", "none/a.json"], 1, "none/a.json cannot be written"),
-        (["--memory", "host", "--way", "pack"], 1, "the way pack is of GPU memory"),
+        (["--memory", "host", "--way", "pack"], 1, "--way pack is for GPU memory only"),
         (["--memory", "host"], 1, "host memory to"),
         (["--noise", "3"], 2, "0<=x<=2"),
     ],

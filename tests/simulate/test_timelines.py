@@ -78,13 +78,13 @@ def test_messages_without_a_known_peer_are_left_out(tmp_path):
     ("text", "words"),
     [
         (None, "cannot be read: No such file"),
-        ("{", "is no timeline"),
-        ("[]", "is no timeline"),
-        ("{}", "is no timeline"),
+        ("{", "is not a timeline"),
+        ("[]", "is not a timeline"),
+        ("{}", "is not a timeline"),
         ('{"traceEvents": []}', "a process without a rank"),
         (json.dumps({"traceEvents": events_of(-1, [])}), "a process without a rank"),
-        (json.dumps({"traceEvents": events_of(0, [])}), "have no messages of the program that TEMPI carries"),
-        (json.dumps({"traceEvents": events_of(0, ["start send"] * 3)}), "the MPI library carries all 3 that it sends"),
+        (json.dumps({"traceEvents": events_of(0, [])}), "have no messages that TEMPI sent"),
+        (json.dumps({"traceEvents": events_of(0, ["start send"] * 3)}), "the MPI library sent all 3 messages"),
         (json.dumps({"traceEvents": events_of(0, ["send"])}).replace("touched", "torn"), "without its 'touched'"),
     ],
 )
@@ -116,7 +116,7 @@ def test_host_messages_are_never_taken_for_gpu_messages_unless_asked(tmp_path):
 
 def test_ranks_beyond_all_machines_are_refused(tmp_path):
     timeline(tmp_path / "a.json", 10**12, ["send"])
-    with pytest.raises(SimulationError, match="the timelines name rank 1000000000000: up to"):
+    with pytest.raises(SimulationError, match="the timelines name rank 1000000000000: at most"):
         read_timelines([tmp_path / "a.json"])
 
 
