@@ -51,14 +51,17 @@ typedef struct tempi_measurement {
                            "strided": the same, with packing and unpacking of the datatype.
                            "typed": a message of the datatype in host memory, by MPI calls.
                            "direct": a direct message of GPU memory, by MPI calls.
-                           "self": like "typed" or "direct", from a rank to itself. */
+                           "self": like "typed" or "direct", from a rank to itself.
+                           "reduce": MPI_Allreduce of doubles in GPU memory, of two ranks.
+                           "reduce_local": MPI_Reduce_local of doubles in host memory. */
   const char* strategy; /* "pack", "unpack": "device", "oneshot", "staged" or "auto" for GPU memory;
                            "host" or "library" for host memory.
                            "message": "device" (GPU memory) or "host" (host memory).
                            "strided": a strategy, or "auto".
                            "typed": "host" or "library". "direct": "direct".
-                           "self": "host", "library" or "direct". */
-  uint64_t datatype;    /* the data are `count` elements; "message" uses only their size */
+                           "self": "host", "library" or "direct".
+                           "reduce", "reduce_local": not used. */
+  uint64_t datatype;    /* the data are `count` elements; "message" and reductions use only their size */
   int64_t count;
   int64_t parts; /* number of chunks for strategy "staged"; 0: as many as the shim would choose */
   int peer;      /* for messages: rank in MPI_COMM_WORLD. Both ranks call; the lower measures. */

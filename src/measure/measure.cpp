@@ -11,6 +11,8 @@
 
 #include "measure/memory.hpp"
 #include "measure/message.hpp"
+#include "measure/pair.hpp"
+#include "measure/reduction.hpp"
 
 namespace tempi::measure {
 namespace {
@@ -19,10 +21,6 @@ using device::MemoryKind;
 using message::PackedBuffer;
 using message::Strategy;
 using pack::Direction;
-
-constexpr int kGoOn = 1, kStop = 2;  // tags of messages; 3: message.cpp
-
-SampleLimit limit_of(const Measurement& what) { return {what.max_seconds, what.max_samples}; }
 
 std::int64_t bytes_of(const Measurement& what) {
   int size = 0;
@@ -94,34 +92,6 @@ std::vector<double> go_to_and_fro(const Measurement& what, const End& end) {
   });
   end.send(kStop);
   return samples;
-}
-
-// Tells the peer a number, and returns the peer's.
-int exchanged(int mine, int peer) {
-  int theirs = 0;
-  check(real_pmpi().MPI_Sendrecv(&mine, sizeof mine, type_byte(), peer, kGoOn, &theirs, sizeof theirs, type_byte(),
-                                 peer, kGoOn, comm_world(), MPI_STATUS_IGNORE),
-        "MPI_Sendrecv");
-  return theirs;
-}
-
-// Both ends begin, or none: an end that fails to begin must not leave the other waiting.
-template <class Made>
-std::vector<double> between_two(const Measurement& what, Made (*make)(const Measurement&),
-                                std::vector<double> (*run)(const Measurement&, const Made&)) {
-  std::optional<CurrentContext> context;
-  Made end{};
-  std::string why;
-  try {
-    context.emplace();
-    end = make(what);
-  } catch (const std::exception& error) {
-    why = error.what();
-  }
-  const bool peer_is_ready = exchanged(why.empty() ? 1 : 0, what.peer) != 0;
-  if (!why.empty()) throw std::runtime_error(why);
-  if (!peer_is_ready) throw std::runtime_error("rank " + std::to_string(what.peer) + " could not take part");
-  return run(what, end);
 }
 
 int receive(void* data, const message::PackedType& packed, int peer) {
@@ -265,8 +235,10 @@ std::vector<double> measure(const Measurement& what) {
   if (name == "strided") return between_two(what, strided_end, go_to_and_fro);
   if (name == "typed") return between_two(what, typed_end, go_to_and_fro);
   if (name == "direct") return between_two(what, direct_end, meet);
+  if (name == "reduce") return measure_reduction_of_pair(what);
   const CurrentContext context;
   if (name == "self") return measure_to_oneself(what);
+  if (name == "reduce_local") return measure_local_reduction(what);
   if (name == "pack") return measure_side(what, Direction::pack);
   if (name == "unpack") return measure_side(what, Direction::unpack);
   throw std::runtime_error("there is nothing to measure called \"" + std::string(name) + "\"");

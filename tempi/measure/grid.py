@@ -19,7 +19,8 @@ QUICK_SOLID_BLOCKS = (64,)
 PLANES_AND_BOXES = ((16, 1), (1, 8), (4, 32))
 SOLID_SIZE_POWERS = (14, 18, 23)
 MAX_SPAN_BYTES = {True: 1 << 30, False: 128 << 20}  # by whether it is in GPU memory
-MESSAGES = ("message", "strided")
+BETWEEN_TWO = ("message", "strided", "reduce")  # ranks, whatever the datatype is
+REDUCTIONS = ("reduce", "reduce_local")
 MEMORIES = ("host.", "device.")  # that the library is handed
 MESSAGE_WEIGHT = 4.0  # few rows, and every prediction contains one
 SHARED_GPU_BLOCK = 32
@@ -60,7 +61,7 @@ class Row:
     @property
     def is_nominal(self) -> bool:
         """True if the datatype does not matter for its time."""
-        return self.term == "launch" or self.what in MESSAGES or self.parts > 0
+        return self.term == "launch" or self.what in (*BETWEEN_TWO, *REDUCTIONS) or self.parts > 0
 
     @property
     def features(self) -> Features:
@@ -72,7 +73,7 @@ class Row:
     @property
     def weight(self) -> float:
         """Its share of the time, relative to a small local row's."""
-        return (MESSAGE_WEIGHT if self.what in MESSAGES else 1.0) * (1 + self.bytes / SIZE_OF_WEIGHT_2)
+        return (MESSAGE_WEIGHT if self.what in BETWEEN_TWO else 1.0) * (1 + self.bytes / SIZE_OF_WEIGHT_2)
 
 
 def layouts(quick: bool) -> Iterator[tuple[int, int]]:
@@ -121,7 +122,29 @@ def local_rows(has_gpu: bool, quick: bool) -> list[Row]:
     for strategy in (*(STRATEGIES if has_gpu else ()), *HOST_STRATEGIES):
         for shape in shapes(quick, strategy in STRATEGIES):
             rows += [Row(f"{what}.{strategy}", what, strategy, shape) for what in ("pack", "unpack")]
+    rows += [Row("reduce.host", "reduce_local", "host", shape) for shape in reduced_shapes(quick)]
     return sorted(rows, key=lambda row: row.bytes)
+
+
+def reduced_shapes(quick: bool) -> list[Shape]:
+    """The buffers of reductions."""
+    return [Shape.dense(1 << power) for power in (QUICK_SIZE_POWERS if quick else SIZE_POWERS)]
+
+
+def reduction_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:
+    """MPI_Allreduce of two ranks in GPU memory, by kernels.
+
+    Parameters
+    ----------
+    peers : dict of str to int
+        As in `message_rows`; two ranks that can send direct messages can reduce.
+    """
+    return [
+        Row(f"reduce.{where}", "reduce", strategy, shape, peer)
+        for strategy in DIRECT_STRATEGIES
+        for where, peer in direct_ends(peers, False, strategy)
+        for shape in reduced_shapes(quick)
+    ]
 
 
 def message_rows(peers: Mapping[str, int], quick: bool) -> list[Row]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from tempi.cuda.gpus import gpus, use_gpu
-from tempi.measure.grid import Row, direct_rows, local_rows, message_rows, typed_rows
+from tempi.measure.grid import Row, direct_rows, local_rows, message_rows, reduction_rows, typed_rows
 from tempi.measure.sampling import FIRST_SAMPLES, flags_of, median_interval, sample
 from tempi.model.features import Features
 from tempi.model.machine import Machine
@@ -127,7 +127,11 @@ def records(job: Job) -> Iterator[Record]:
         name: peer for name, peer in peers.items() if job.device_messages or not name.startswith("device")
     }
     # Typed messages have wildcards, which end direct messages on MPI_COMM_WORLD: direct ones come first.
-    messages = [*message_rows(wanted, job.quick), *direct_rows(wanted, machine.has_gpu, job.quick)]
+    messages = [
+        *message_rows(wanted, job.quick),
+        *direct_rows(wanted, machine.has_gpu, job.quick),
+        *reduction_rows(wanted, job.quick),
+    ]
     typed = typed_rows(wanted, job.quick)
     if job.comm.rank == 0:
         rows = [*messages, *local_rows(machine.has_gpu, job.quick), *typed]

@@ -22,6 +22,7 @@ TERMS = (
     *(f"message.direct.{where}" for where in ("self", "same_gpu", "other_gpu")),
     *(f"message.{how}.{layout}.{peer}" for how in HOST_STRATEGIES for layout in ("typed", "indexed") for peer in PEERS),
     "chunks",
+    *(f"reduce.{where}" for where in ("same_gpu", "other_gpu", "host")),
 )
 
 

@@ -2,7 +2,15 @@
 
 import pytest
 
-from tempi.measure.grid import MAX_SPAN_BYTES, direct_rows, local_rows, message_rows, shapes, typed_rows
+from tempi.measure.grid import (
+    MAX_SPAN_BYTES,
+    direct_rows,
+    local_rows,
+    message_rows,
+    reduction_rows,
+    shapes,
+    typed_rows,
+)
 from tempi.model.features import Features
 from tempi.model.terms import NAMES
 
@@ -16,7 +24,7 @@ PLACES = {
 @pytest.mark.parametrize("quick", [True, False])
 def test_the_grid_fits_into_memory_and_has_every_term(quick):
     rows = local_rows(True, quick)
-    assert {row.term for row in rows} == {"launch", "chunks"} | {
+    assert {row.term for row in rows} == {"launch", "chunks", "reduce.host"} | {
         f"{what}.{how}" for what in ("pack", "unpack") for how in ("device", "oneshot", "staged", "host", "library")
     }
     for row in rows:
@@ -29,7 +37,12 @@ def test_the_grid_fits_into_memory_and_has_every_term(quick):
 @pytest.mark.parametrize("quick", [True, False])
 def test_exactly_the_terms_of_the_model_are_measured(quick):
     peers = {f"{memory}.{place}": 1 for memory, places in PLACES.items() for place in places}
-    between = [*message_rows(peers, quick), *direct_rows(peers, True, quick), *typed_rows(peers, quick)]
+    between = [
+        *message_rows(peers, quick),
+        *direct_rows(peers, True, quick),
+        *reduction_rows(peers, quick),
+        *typed_rows(peers, quick),
+    ]
     assert {row.term for row in (*local_rows(True, quick), *between)} == NAMES
 
 

@@ -168,6 +168,9 @@ def test_direct_messages_are_measured_unless_they_are_switched_off(environment, 
     terms = only_profile(tmp_path / "cache").terms
     direct = {name for name in terms if name.startswith("message.direct.")}
     assert direct == ({"message.direct.self", "message.direct.other_gpu"} if is_wanted else set()), done.text
+    assert {name for name in terms if name.startswith("reduce.")} == (
+        {"reduce.other_gpu", "reduce.host"} if is_wanted else {"reduce.host"}
+    )
     assert ("direct messages are switched off" in done.out) != is_wanted
 
 
