@@ -24,7 +24,7 @@ endif
 BIN := $(VENV)/bin
 comma := ,
 CPP := $(shell find src bench tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh')
-SOURCES := pyproject.toml CMakeLists.txt CMakePresets.json $(shell find cmake src tempi -type f -not -name '*.pyc')
+SOURCES := pyproject.toml CMakeLists.txt CMakePresets.json $(shell find cmake src tempi perfmodel/machines -type f -not -name '*.pyc')
 .DEFAULT_GOAL := help
 .PHONY: help demo install venv test test-full lint format types docs site wheel sdist test-wheel clean distclean
 

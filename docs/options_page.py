@@ -75,13 +75,15 @@ import the memory |
 | `NAME:N:kill` | the process ends in the N-th operation NAME; NAME is a name of the rows above, or `run`, \
 the beginning of a kernel |
 
-KIND is `internal`, `mapped`, `bad_alloc`, `system_error`, `logic_error` or `int`.
+KIND is an exception of C++ (`bad_alloc`, `system_error`, `logic_error`, `int`), or an error of TEMPI:
+`internal` (a fault in TEMPI), or `mapped` (memory of another process cannot be mapped, because freed memory
+is still mapped at its address).
 """
 END = """
 This page is made from `src/base/options.def` and `docs/options_page.py` by `make docs`.
 """
 
-_VALUE = re.compile(r"(^|\. )([\w-]+): (?<!Negative: )")
+_VALUE = re.compile(r"(^|\. )([\w-]+): ")
 _NAME = re.compile(r"(?<![`\w/])((?:TEMPI|MPI)_\w+|tempi\.\w+|[$~][\w/.]+/tempi\b)(?![\w`])")
 _PAGE = re.compile(r"\bdocs/([\w-]+\.md)(?:, ([A-Z]\w+(?: \w+)?))?")
 

@@ -112,7 +112,7 @@ def report(outcomes: Outcomes, plan: Plan, judged: bool, out: Path) -> bool:
 @click.option(
     "--bars",
     is_flag=True,
-    help="Use the ranks and sizes of the project's targets, and compare with the targets.",
+    help="Use fixed numbers of ranks and sizes, and compare the times with limits.",
 )
 @click.option(
     "--rounds", type=click.IntRange(1), default=3, show_default=True, help="How often each way runs."

@@ -77,7 +77,7 @@ def rows_of(
     "--alone",
     "n_alone",
     default=10,
-    help="also measure this number of messages alone: the slowest ones for their size  [10]",
+    help="number of messages that are also measured alone: those that are slowest for their size  [10]",
 )
 @click.option("--mpirun", default="mpirun", help="the launcher of this Python's MPI  [mpirun]")
 @click.option("--launcher-args", default="", help="more arguments for the launcher")

@@ -238,7 +238,7 @@ def main(
     """Measure this machine, so that TEMPI can predict times.
 
     The command measures the time of messages, and writes a profile. It prints a table with a row for each
-    part of a message (term), and explains the columns below the table.
+    part of a message (term). The text below the table explains the columns.
 
     In an MPI job, the command uses the ranks of the job. Otherwise it starts at least two ranks on this node.
 

@@ -33,9 +33,12 @@ else:
 
 
 class Numbers(NumbersType):
-    """``1,2,4`` or, doubling, ``1..512``."""
+    """``1,2,4`` or, doubling, ``1..512``; no number exceeds `most`."""
 
     name = "NUMBERS"
+
+    def __init__(self, most: int = MOST_NODES) -> None:
+        self._most = most
 
     def convert(self, value: Any, param: Parameter, ctx: Context) -> tuple[int, ...]:
         """The numbers, in the order given."""
@@ -45,17 +48,16 @@ class Numbers(NumbersType):
             found = [n for word in str(value).split(",") for n in self._range(word)]
         except ValueError:
             self.fail(f"{value} is neither a list such as 1,2,4 nor a range such as 1..512", param, ctx)
-        if not all(1 <= n <= MOST_NODES for n in found):
-            self.fail(f"{value}: numbers from 1 to {MOST_NODES} are possible", param, ctx)
+        if not all(1 <= n <= self._most for n in found):
+            self.fail(f"{value}: numbers from 1 to {self._most} are possible", param, ctx)
         return tuple(found)
 
-    @staticmethod
-    def _range(word: str) -> list[int]:
+    def _range(self, word: str) -> list[int]:
         first, dots, last = word.partition("..")
         if not dots:
             return [int(word)]
         n, end = int(first), int(last)
-        if not 1 <= n <= end <= MOST_NODES:
+        if not 1 <= n <= end <= self._most:
             raise ValueError
         return [n << i for i in range((end // n).bit_length())]
 
@@ -80,9 +82,20 @@ class Triple(CellsType):
         return numbers[0], numbers[1], numbers[2]
 
 
+def of_nodes(function: Function) -> Function:
+    """The option --nodes."""
+    return _with_options(
+        function,
+        click.option("--nodes", "n_nodes", type=Numbers(), default="1..64", show_default=True,
+                     help="Numbers of nodes: a list such as 1,2,4, or a range such as 1..64 "
+                          "(1, 2, 4, ... 64)."),
+    )  # fmt: skip
+
+
 def of_cluster(function: Function) -> Function:
     """The options of the cluster and of the results."""
-    options = (
+    return _with_options(
+        function,
         click.option("--network", default="fat-tree", show_default=True, metavar="NAME",
                      help=f"The cluster: {', '.join(PRESETS)} (tempi simulate networks describes them), "
                           "or a .json file."),
@@ -92,6 +105,22 @@ def of_cluster(function: Function) -> Function:
                           "Default: the profile of the network."),
         click.option("--ranks-per-node", type=click.IntRange(1, 1024),
                      help="Number of ranks on each node. Default: as in the network."),
+        click.option("--no-library", is_flag=True,
+                     help="Simulate only the job with TEMPI. Default: also simulate the MPI library alone."),
+        click.option("--chunk-kib", type=COUNT,
+                     help="A link sends a chunk of this size (KiB) of each message in turn. "
+                          "Default: a link sends one message after the other."),
+        click.option("--csv", type=FILE, help="Write the table to this file."),
+        click.option("--json", type=FILE, help="Write the table as JSON to this file (-: standard output)."),
+        click.option("--plot", type=click.Path(path_type=Path),
+                     help="Draw the times into this file (.png or .svg)."),
+    )  # fmt: skip
+
+
+def of_messages(function: Function) -> Function:
+    """The options of the messages that the program sends."""
+    return _with_options(
+        function,
         click.option("--memory", type=click.Choice(MEMORIES),
                      help="Memory of the data. Default of tempi simulate halo: gpu. Default of tempi "
                           "simulate trace: as in the timelines."),
@@ -102,42 +131,38 @@ def of_cluster(function: Function) -> Function:
         click.option("--library-block-us", type=click.FloatRange(0, 1e6, min_open=True),
                      help="Time that the MPI library without TEMPI takes for each contiguous block of GPU "
                           "memory, in microseconds. Default: as in the network."),
-        click.option("--no-library", is_flag=True,
-                     help="Simulate only the job with TEMPI. Default: also simulate the MPI library alone."),
-        click.option("--chunk-kib", type=COUNT,
-                     help="A link sends a chunk of this size (KiB) of each message in turn. "
-                          "Default: a link sends one message after the other."),
         click.option("--noise", "sigma", type=click.FloatRange(0, 2), default=0.0, show_default=True,
                      help="Multiply each time on a link by a random factor. Its distribution is log-normal "
                           "with this sigma."),
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
                      help="Seed of the random factors of --noise."),
-        click.option("--csv", type=FILE, help="Write the table to this file."),
-        click.option("--json", type=FILE, help="Write the table as JSON to this file (-: standard output)."),
-        click.option("--plot", type=click.Path(path_type=Path),
-                     help="Draw the times into this file (.png or .svg)."),
     )  # fmt: skip
+
+
+def _with_options(function: Function, *options: Callable[[Function], Function]) -> Function:
+    """The function with the options, which the help lists in this order."""
     for option in reversed(options):
         function = option(function)
     return function
 
 
 def scenario_of(way: dict[str, str], options: dict[str, Any]) -> Scenario:
-    """The scenario that the command line asks for."""
+    """The scenario that the command line asks for. A command without `of_messages` gives the memory only."""
     network = changed(read_network(options["network"]), options)
     return Scenario(
         network,
         read_profile(options["profile"] or network.profile),
         **way,
         memory=options["memory"],
-        call_us=options["call_us"],
-        strategy=options["strategy"],
+        call_us=options.get("call_us", 0.0),
+        strategy=options.get("strategy"),
         chunk_bytes=options["chunk_kib"] and options["chunk_kib"] * KIB,
-        noise=Noise(options["sigma"], options["seed"]),
+        noise=Noise(options.get("sigma", 0.0), options.get("seed", 0)),
     )
 
 
 def changed(network: Network, options: dict[str, Any]) -> Network:
     """The network with the numbers that the command line has."""
-    given = {key: options[key] for key in ("ranks_per_node", "library_block_us") if options[key] is not None}
+    names = ("ranks_per_node", "library_block_us")
+    given = {name: options[name] for name in names if options.get(name) is not None}
     return replace(network, **given)

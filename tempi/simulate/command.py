@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,48 +9,24 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from tempi._version import __version__
-from tempi.figures import check_drawable
-from tempi.simulate.arguments import COUNT, Numbers, Triple, of_cluster, scenario_of
+from tempi.simulate.arguments import COUNT, Triple, of_cluster, of_messages, of_nodes
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.halo import Cells
 from tempi.simulate.network_table import print_networks
 from tempi.simulate.placement import OF_RECORDED, PLACEMENTS
 from tempi.simulate.plots import draw
-from tempi.simulate.report import STANDARD_OUTPUT, Row, legend_of, row_of, table_of, write_csv, write_json
+from tempi.simulate.reduce_command import reduce_command
+from tempi.simulate.report import Row, legend_of, row_of, table_of
+from tempi.simulate.results import Report, console_of, run
 from tempi.simulate.scenario import WAYS, Problem, Scenario
 from tempi.simulate.timelines import read_timelines
 
-WIDTH_OF_FILES = 160
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """The places of the results."""
-
-    csv: Path | None
-    json: Path | None
-    plot: Path | None
-
-    def check(self) -> None:
-        """Raise RuntimeError early where a figure cannot be written."""
-        if self.plot is not None:
-            check_drawable(self.plot)
-
-    def write(self, rows: Sequence[Row], title: str, facts: dict[str, str], console: Console) -> None:
-        """Print the table and the meanings of its columns, and write the files asked for."""
-        console.print(table_of(rows, title))
-        console.print(legend_of(rows), highlight=False)
-        for path, write in ((self.csv, write_csv), (self.json, write_json)):
-            if path is not None:
-                write(path, rows, facts)
-        if self.plot is not None:
-            draw(rows, title, self.plot)
+REPORT = Report(table_of, legend_of, draw)
 
 
 @click.group("simulate")
 def main() -> None:
-    """Predict the time of an exchange of messages on a cluster.
+    """Predict the time of an exchange of messages, or of a reduction, on a cluster.
 
     Example: tempi simulate halo --network summit --nodes 1..512
 
@@ -65,14 +37,7 @@ def main() -> None:
 
 
 @main.command("halo")
-@click.option(
-    "--nodes",
-    "n_nodes",
-    type=Numbers(),
-    default="1..64",
-    show_default=True,
-    help="Numbers of nodes: a list such as 1,2,4, or a range such as 1..64 (1, 2, 4, ... 64).",
-)
+@of_nodes
 @click.option(
     "--size",
     type=Triple(),
@@ -123,6 +88,7 @@ def main() -> None:
                    "cartesian: the ranks of a node are a box of the grid of ranks. "
                    "tempi: as with TEMPI_PLACEMENT=1 and MPI_Dist_graph_create, with the bytes as weights. "
                    "tempi-grid: as with TEMPI_PLACEMENT=1 and MPI_Cart_create.")  # fmt: skip
+@of_messages
 @of_cluster
 def halo_command(
     n_nodes: tuple[int, ...],
@@ -158,7 +124,7 @@ def halo_command(
         return rows
 
     cluster["memory"] = cluster["memory"] or "gpu"
-    _run(simulate, title, {"way": way, "placement": placement}, cluster)
+    run(simulate, REPORT, title, {"way": way, "placement": placement}, cluster)
 
 
 @main.command("trace")
@@ -167,6 +133,7 @@ def halo_command(
               help="Placement of ranks on nodes. block: ranks fill one node after the other. "
                    "cyclic: rank i is on node i modulo the number of nodes. "
                    "tempi: as with TEMPI_PLACEMENT=1 and MPI_Dist_graph_create.")  # fmt: skip
+@of_messages
 @of_cluster
 def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -> None:
     """Simulate the recorded messages of a job.
@@ -197,7 +164,10 @@ def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -
         return [row_of(n_nodes, outcome, alone, rounds=len(found.rounds))]
 
     title = f"recorded messages of {'GPU' if found.memory == 'gpu' else 'host'} memory"
-    _run(simulate, title, {"placement": placement}, cluster | {"memory": found.memory})
+    run(simulate, REPORT, title, {"placement": placement}, cluster | {"memory": found.memory})
+
+
+main.add_command(reduce_command)
 
 
 @main.command("networks")
@@ -206,48 +176,4 @@ def networks_command() -> None:
 
     The command prints what each number of a network is, its value, and where the value comes from.
     """
-    print_networks(Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES))
-
-
-def _run(
-    simulate: Callable[[Scenario, bool, Console], list[Row]],
-    title: str,
-    way: dict[str, str],
-    cluster: dict[str, Any],
-) -> None:
-    """Simulate and write; errors end with one line."""
-    outputs = Outputs(*(cluster.pop(name) for name in ("csv", "json", "plot")))
-    is_for_programs = outputs.json == STANDARD_OUTPUT
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, stderr=is_for_programs)
-    try:
-        outputs.check()
-        scenario = scenario_of(way, cluster)
-        compare = not cluster["no_library"] and _library_can(scenario, console)
-        rows = simulate(scenario, compare, console)
-        where = f"network {scenario.network.name}, {scenario.network.ranks_per_node} ranks on each node"
-        outputs.write(rows, f"{title}\n{where}", facts_of(scenario), console)
-    except (SimulationError, RuntimeError) as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _library_can(scenario: Scenario, console: Console) -> bool:
-    """True if the library alone can be simulated; else the reason is printed."""
-    try:
-        scenario.check_library()
-    except SimulationError as error:
-        said = f"The time without TEMPI is not simulated: {error}"
-        console.print(f"[yellow]{said}[/yellow]", highlight=False, soft_wrap=True)
-        return False
-    return True
-
-
-def facts_of(scenario: Scenario) -> dict[str, str]:
-    """Facts about a simulation, for its files."""
-    machine = scenario.fit.machine()
-    return {
-        "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]),
-        "tempi": __version__,
-        "network": f"{scenario.network.name}: {scenario.network.about}",
-        "profile": ", ".join(machine.get(key, "-") for key in ("host", "gpu", "mpi")),
-        "simulated": "yes: no number here was measured",
-    }
+    print_networks(console_of())

@@ -89,6 +89,12 @@ class Messages:
         return self.select(np.lexsort((self.target, self.source)))
 
 
+def contiguous(source: Integers, target: Integers, n_bytes: Integers) -> Messages:
+    """Messages of one dense block each."""
+    ones = np.ones_like(n_bytes)
+    return Messages(source, target, n_bytes, ones, n_bytes, ones, ones == 0, ones == 0).packed()
+
+
 def together(rounds: Sequence[Messages]) -> Messages:
     """The messages of all rounds, of which there is at least one."""
     each = {f.name: np.concatenate([getattr(one, f.name) for one in rounds]) for f in fields(Messages)}

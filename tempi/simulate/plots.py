@@ -2,38 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tempi.figures import COLOURS, HIGHER, LOWER, check_drawable, describe, save
-from tempi.simulate.report import Row
+from tempi.figures import COLOURS, HIGHER, LOWER, check_drawable, describe, save, size_text
+from tempi.simulate.reduction_report import ReductionRow
+from tempi.simulate.report import Row, RowOfTable
+
+KIB = 1 << 10
+LINES = ("-", "--", ":", "-.")
+MARKERS = ("o", "^", "D", "v", "P", "X", "<", ">")
+HEIGHT, HEIGHT_OF_ENTRY = 4.2, 0.25  # inches
 
 
 def draw(rows: Sequence[Row], title: str, path: Path) -> None:
-    """Write the figure, PNG or SVG by the file's suffix; RuntimeError if that fails."""
+    """Write the figure of exchanges, PNG or SVG by the file's suffix; RuntimeError if that fails."""
+    _draw({"": rows}, "time of an exchange (µs)", title, path)
+
+
+def draw_reductions(rows: Sequence[ReductionRow], title: str, path: Path) -> None:
+    """The same of reductions, with lines for each number of bytes."""
+    of_size: dict[str, list[ReductionRow]] = {}
+    for row in rows:
+        if row.tempi_us > 0:  # the axes are logarithmic
+            unit = " B" if row.bytes < KIB else "B"
+            of_size.setdefault(f", {size_text(row.bytes)}{unit}", []).append(row)
+    _draw(of_size, "time of a reduction (µs)", title, path)
+
+
+def _draw(series: Mapping[str, Sequence[RowOfTable]], label: str, title: str, path: Path) -> None:
+    """A figure of the rows of each series; its name follows the names of the lines."""
     pyplot = check_drawable(path)
-    has_library = any(row.library_us is not None for row in rows)
+    has_library = any(row.library_us is not None for rows in series.values() for row in rows)
     figure, axes = pyplot.subplots(
-        1, 1 + has_library, figsize=(6 * (1 + has_library), 4.6), squeeze=False, layout="constrained"
+        1,
+        1 + has_library,
+        figsize=(6 * (1 + has_library), HEIGHT + HEIGHT_OF_ENTRY * len(series)),
+        squeeze=False,
+        layout="constrained",
     )
-    ranks = [row.ranks for row in rows]
-    times = axes[0][0]
-    times.plot(ranks, [row.tempi_us for row in rows], "o-", color=COLOURS["tempi"], label="with TEMPI")
+    for i, (name, rows) in enumerate(series.items()):
+        style = {"linestyle": LINES[i % len(LINES)], "marker": MARKERS[i % len(MARKERS)]}
+        _draw_lines(axes[0], rows, name, style)
+    by_ranks(axes[0][0], label, LOWER)
     if has_library:
-        alone = [(row.ranks, row.library_us, row.speedup) for row in rows if row.library_us is not None]
-        times.plot(
-            [n for n, _, _ in alone], [us for _, us, _ in alone], "s-", color=COLOURS["library"],
-            label="MPI library alone",
-        )  # fmt: skip
-        axes[0][1].plot(
-            [n for n, _, _ in alone], [speedup for _, _, speedup in alone], "o-", color=COLOURS["tempi"]
-        )
-        by_ranks(axes[0][1], "time without TEMPI / time with TEMPI", HIGHER)
-    by_ranks(times, "time of an exchange (µs)", LOWER)
+        by_ranks(axes[0][1], "speed-up", HIGHER)
     figure.legend(loc="outside lower center", ncols=2)
     describe(figure, title, "", "simulated by tempi simulate, not measured")
     save(figure, path)
+
+
+def _draw_lines(axes: Sequence[Any], rows: Sequence[RowOfTable], name: str, style: Mapping[str, str]) -> None:
+    """The times into the first axes, and the speed-up into the second."""
+    tempi, library = ({"color": COLOURS[who], **style} for who in ("tempi", "library"))
+    alone = [row for row in rows if row.library_us is not None]
+    axes[0].plot(*_curve(rows, "tempi_us"), label=f"with TEMPI{name}", **tempi)
+    if alone:
+        axes[0].plot(*_curve(alone, "library_us"), label=f"MPI library alone{name}", **library)
+        axes[1].plot(*_curve(alone, "speedup"), **tempi)
+
+
+def _curve(rows: Sequence[RowOfTable], column: str) -> tuple[list[int], list[float]]:
+    return [row.ranks for row in rows], [getattr(row, column) for row in rows]
 
 
 def by_ranks(axis: Any, label: str, better: str) -> None:

@@ -83,6 +83,16 @@ def terms_of(fit: _native.Fit) -> Terms:
     }
 
 
+def needed_term(terms: Terms, name: str) -> Term:
+    """A term that was measured, else SimulationError: profiles of earlier versions of TEMPI lack some."""
+    if name not in terms:
+        raise SimulationError(
+            f"the profile has no term {name}: measure the machine again (tempi measure), or use another "
+            "profile (--profile)"
+        )
+    return terms[name]
+
+
 def completed(fit: _native.Fit, network: Network) -> _native.Fit:
     """The fit with terms for messages between nodes; those that were not measured are the network's."""
     terms = terms_of(fit)

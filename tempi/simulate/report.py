@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from rich import box
 from rich.table import Table
@@ -20,6 +20,28 @@ from tempi.simulate.exchange import Outcome
 
 MICRO = 1e-6
 STANDARD_OUTPUT = Path("-")
+
+
+class RowOfTable(Protocol):
+    """The common columns of all commands, whose rows are dataclasses; None: not simulated."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of the job."""
+
+    @property
+    def tempi_us(self) -> float:
+        """The time with TEMPI, in microseconds."""
+
+    @property
+    def library_us(self) -> float | None:
+        """The time of the library alone, in microseconds."""
+
+    @property
+    def speedup(self) -> float | None:
+        """Time without TEMPI / time with TEMPI."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +130,7 @@ def table_of(rows: Sequence[Row], title: str) -> Table:
     table.add_column("strategies", overflow="fold", min_width=len("strategies"))
     for row in rows:
         sizes = (f"{row.bytes_per_rank / 1e6:.3g}", f"{row.between_nodes:.0%}")
-        times = (_ms(row.tempi_us), _ms(row.library_us), _number(row.speedup))
+        times = (ms_text(row.tempi_us), ms_text(row.library_us), number_text(row.speedup))
         what = (row.dims, _cube(row.cells)) if is_halo else (str(row.rounds), str(row.messages))
         strategies = row.strategies.removesuffix(" 100%")
         table.add_row(str(row.nodes), str(row.ranks), *what, *sizes, *times, strategies)
@@ -120,17 +142,19 @@ def _cube(cells: str) -> str:
     return f"{z}³" if set(others) == {z} else cells
 
 
-def _ms(us: float | None) -> str:
-    return _number(None if us is None else us / 1e3)
+def ms_text(us: float | None) -> str:
+    """A time in milliseconds."""
+    return number_text(None if us is None else us / 1e3)
 
 
-def _number(value: float | None) -> str:
+def number_text(value: float | None) -> str:
+    """A number with four digits or more; a dash for None."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def write_csv(path: Path, rows: Sequence[Row], facts: Mapping[str, str]) -> None:
+def write_csv(path: Path, rows: Sequence[RowOfTable], facts: Mapping[str, str]) -> None:
     """The rows, after the facts as comments; SimulationError if it cannot be written."""
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -142,7 +166,7 @@ def write_csv(path: Path, rows: Sequence[Row], facts: Mapping[str, str]) -> None
         raise SimulationError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def write_json(path: Path, rows: Sequence[Row], facts: Mapping[str, str]) -> None:
+def write_json(path: Path, rows: Sequence[RowOfTable], facts: Mapping[str, str]) -> None:
     """One object of the facts and the rows; SimulationError if it cannot be written."""
     whole: dict[str, Any] = {**facts, "rows": [asdict(row) for row in rows]}
     text = json.dumps(whole, indent=1) + "\n"

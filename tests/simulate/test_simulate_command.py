@@ -3,25 +3,15 @@
 import csv
 import io
 import json
-import sys
 
 import pytest
 from rich.console import Console
 
-from support import shim
-from support.programs import run
 from tempi.simulate.network import PRESETS
 from tempi.simulate.network_table import MEANINGS
 from tempi.simulate.report import Row, table_of
 
-SIMULATE = [sys.executable, "-m", "tempi", "simulate"]
 SMALL = ("--size", "32", "--radius", "1", "--quantities", "2")
-
-
-@pytest.fixture
-def simulate(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return lambda *words: run([*SIMULATE, *words], shim.clean_environment())
 
 
 def rows_of(path):
@@ -86,7 +76,7 @@ def test_a_timeline_that_is_not_there_is_one_line(simulate):
     assert done.err == "Error: none.json cannot be read: No such file or directory\n"
 
 
-@pytest.mark.parametrize("command", ["halo", "trace", "networks"])
+@pytest.mark.parametrize("command", ["halo", "reduce", "trace", "networks"])
 def test_help(simulate, command):
     done = simulate(command, "--help")
     assert done.code == 0

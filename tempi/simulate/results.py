@@ -1,0 +1,110 @@
+"""The run of a command of ``tempi simulate``: the scenario, the rows, the table and the files."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tempi._version import __version__
+from tempi.figures import check_drawable
+from tempi.simulate.arguments import scenario_of
+from tempi.simulate.errors import SimulationError
+from tempi.simulate.report import STANDARD_OUTPUT, RowOfTable, write_csv, write_json
+from tempi.simulate.scenario import Scenario
+
+WIDTH_OF_FILES = 160
+R = TypeVar("R", bound=RowOfTable)
+
+
+@dataclass(frozen=True)
+class Report(Generic[R]):
+    """The functions that show rows: the table with a title, the meanings of its columns, the figure."""
+
+    table_of: Callable[[Sequence[R], str], Table]
+    legend_of: Callable[[Sequence[R]], Table]
+    draw: Callable[[Sequence[R], str, Path], None]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The places of the results."""
+
+    csv: Path | None
+    json: Path | None
+    plot: Path | None
+
+    def check(self) -> None:
+        """Raise RuntimeError early where a figure cannot be written."""
+        if self.plot is not None:
+            check_drawable(self.plot)
+
+    def write(
+        self, report: Report[R], rows: Sequence[R], title: str, facts: Mapping[str, str], console: Console
+    ) -> None:
+        """Print the table and the meanings of its columns, and write the files asked for."""
+        console.print(report.table_of(rows, title))
+        console.print(report.legend_of(rows), highlight=False)
+        if self.csv is not None:
+            write_csv(self.csv, rows, facts)
+        if self.json is not None:
+            write_json(self.json, rows, facts)
+        if self.plot is not None:
+            report.draw(rows, title, self.plot)
+
+
+def run(
+    simulate: Callable[[Scenario, bool, Console], Sequence[R]],
+    report: Report[R],
+    title: str,
+    way: dict[str, str],
+    cluster: dict[str, Any],
+) -> None:
+    """Simulate and write; errors end with one line. `simulate` compares with the library alone if told so."""
+    outputs = Outputs(*(cluster.pop(name) for name in ("csv", "json", "plot")))
+    is_for_programs = outputs.json == STANDARD_OUTPUT
+    console = console_of(stderr=is_for_programs)
+    try:
+        outputs.check()
+        scenario = scenario_of(way, cluster)
+        compare = not cluster["no_library"] and _library_can(scenario, console)
+        rows = simulate(scenario, compare, console)
+        where = f"network {scenario.network.name}, {scenario.network.ranks_per_node} ranks on each node"
+        outputs.write(report, rows, f"{title}\n{where}", facts_of(scenario), console)
+    except (SimulationError, RuntimeError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def console_of(stderr: bool = False) -> Console:
+    """A console as wide as the terminal; files are wider."""
+    return Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, stderr=stderr)
+
+
+def _library_can(scenario: Scenario, console: Console) -> bool:
+    """True if the library alone can be simulated; else the reason is printed."""
+    try:
+        scenario.check_library()
+    except SimulationError as error:
+        said = f"The time without TEMPI is not simulated: {error}"
+        console.print(f"[yellow]{said}[/yellow]", highlight=False, soft_wrap=True)
+        return False
+    return True
+
+
+def facts_of(scenario: Scenario) -> dict[str, str]:
+    """Facts about a simulation, for its files."""
+    machine = scenario.fit.machine()
+    return {
+        "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]),
+        "tempi": __version__,
+        "network": f"{scenario.network.name}: {scenario.network.about}",
+        "profile": ", ".join(machine.get(key, "-") for key in ("host", "gpu", "mpi")),
+        "simulated": "yes: no number here was measured",
+    }
