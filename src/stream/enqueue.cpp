@@ -62,8 +62,10 @@ void log_ordinary(const AllStarted& all, const std::string& why_cpu) {
   for (const Started& one : all) log(LogLevel::info, "an enqueued request has no channel: " + why_ordinary(one) + way);
 }
 
-LastUse& last_use_of(const Started& one) {
-  const OrdinaryRequestPtr ordinary = has_channel(one) ? nullptr : find_ordinary(one.request);
+LastUse& last_use_of(const Started& with_channel) { return on_stream(*with_channel.message).last; }
+
+LastUse& last_use_of_ordinary(const Started& one) {
+  const OrdinaryRequestPtr ordinary = find_ordinary(one.request);
   return ordinary ? ordinary->last : on_stream(*one.message).last;
 }
 
@@ -83,12 +85,12 @@ void queue(const device::Scope& stream, StreamHandle handle, const AllStarted& w
   }
   const trace::Span span("queue exchange", {.bytes = bytes, .messages = std::ssize(ends)});
   const bool is_captured = stream.is_capturing();
-  const auto each_of_both = [&](auto&& fn) {
-    std::for_each(with_channel.begin(), with_channel.end(), fn);
-    std::for_each(others.begin(), others.end(), fn);
+  const auto each_last_use = [&](auto&& fn) {
+    for (const Started& one : with_channel) fn(last_use_of(one));
+    for (const Started& one : others) fn(last_use_of_ordinary(one));
   };
   // The kernels of an end run one after the other.
-  if (!is_captured) each_of_both([&](const Started& one) { come_after(stream, handle, last_use_of(one)); });
+  if (!is_captured) each_last_use([&](const LastUse& last) { come_after(stream, handle, last); });
   std::shared_ptr<ChannelEnd> by_thread;
   if (!others.empty()) {
     by_thread = ordinary_exchange(stream, is_captured, others);
@@ -109,7 +111,7 @@ void queue(const device::Scope& stream, StreamHandle handle, const AllStarted& w
   }
   if (!is_captured) {
     const LastUse use{handle, exchange, mark_of_use(stream)};
-    each_of_both([&](const Started& one) { last_use_of(one) = use; });
+    each_last_use([&](LastUse& last) { last = use; });
   }
   if (!with_channel.empty()) count_call(Function::stream, Outcome::enqueued, static_cast<std::uint64_t>(bytes));
   if (by_thread) count_call(Function::stream, Outcome::enqueued_by_thread);
@@ -207,10 +209,13 @@ int carry_out_round(const Real& real, device::Device& device, Round& round, Stre
 
 // Before anything is queued. A capture ends with an error if the CPU has to wait.
 void prepare(device::Device& device, const std::vector<Round>& rounds, StreamHandle handle) {
-  AllStarted all, others;
-  for (const Round& round : rounds) all.insert(all.end(), round.parts.begin(), round.parts.end());
-  if (has_open(all)) trace::traced("wait for channels", [&] { return await_channels(all); });
-  std::copy_if(all.begin(), all.end(), std::back_inserter(others), std::not_fn(has_channel));
+  AllStarted others;
+  for (const Round& round : rounds)
+    std::copy_if(round.parts.begin(), round.parts.end(), std::back_inserter(others), std::not_fn(has_channel));
+  if (has_open(others)) {
+    trace::traced("wait for channels", [&] { return await_channels(others); });
+    std::erase_if(others, has_channel);
+  }
   const std::string why_cpu = others.empty() ? "" : why_cpu_waits(others);
   if (!why_cpu.empty() && scope_of(device, handle, {}, nullptr).is_capturing()) refuse_capture(why_cpu);
 }

@@ -17,13 +17,18 @@ LastUse& last_of_rounds() {
 }  // namespace
 
 std::vector<Round> rounds_of(AllStarted& all) {
+  const auto has_rounds = [](const Started& one) { return one.rounds != nullptr; };
+  std::vector<Round> rounds(1);
+  if (std::none_of(all.begin(), all.end(), has_rounds)) {
+    rounds.front().parts = std::move(all);
+    return rounds;
+  }
   AllStarted first;
   for (Started& one : all) {
     if (!one.rounds) first.push_back(std::move(one));
     else if (one.parts.size() == 1) std::move(one.parts[0].begin(), one.parts[0].end(), std::back_inserter(first));
   }
-  std::vector<Round> rounds;
-  rounds.push_back({nullptr, 0, std::move(first)});
+  rounds.front().parts = std::move(first);
   for (Started& one : all) {
     for (std::size_t i = 0; one.parts.size() > 1 && i < one.parts.size(); ++i)
       rounds.push_back({one.rounds.get(), i, std::move(one.parts[i])});

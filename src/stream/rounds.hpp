@@ -9,9 +9,9 @@ namespace tempi::message {
 
 // One exchange, behind the kernels of a round. It may have no requests.
 struct Round {
-  StreamRounds* of;  // null: requests without rounds, and operations of one round
-  std::size_t number;
-  AllStarted parts;
+  StreamRounds* of = nullptr;  // null: requests without rounds, and operations of one round
+  std::size_t number = 0;
+  AllStarted parts{};
 };
 
 // Takes the requests out of `all`, which still owns the operations. The operations of several rounds are carried out
