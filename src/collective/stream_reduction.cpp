@@ -13,8 +13,9 @@ using To = ReductionTask::To;
 
 // One step moves so many bytes more over the link of a process than two steps, in the time of another wait.
 constexpr std::int64_t kMostBytesMore = 3 << 19;
-// Above, the time of the kernels counts.
-constexpr std::int64_t kMostBytesInOneStep = 4 << 20;
+// Above, the time of the kernels counts. Two processes that reduce to one of them: two steps wait for each other once
+// more, and move half of the bytes in each direction at a time.
+constexpr std::int64_t kMostBytesInOneStep = 4 << 20, kMostBytesOfTwoToRoot = 16 << 20;
 // MPI_Scan and MPI_Exscan keep the inputs of all processes before.
 constexpr std::int64_t kMostBytesOfPrefix = 64 << 20;
 
@@ -22,8 +23,8 @@ constexpr std::int64_t kAlignment = 256;
 constexpr std::int64_t aligned_up(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 bool is_in_one_step(const ReductionTask& task, std::int64_t size) {
-  if (task.to == To::root && size == 2) return true;
   const std::int64_t bytes = task.total_bytes();
+  if (task.to == To::root && size == 2) return bytes <= kMostBytesOfTwoToRoot;
   return bytes <= kMostBytesInOneStep && bytes * (size - 1) * (size - 2) / size <= kMostBytesMore;
 }
 

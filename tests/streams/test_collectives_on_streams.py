@@ -35,6 +35,13 @@ def test_large_counts_are_divided_among_the_ranks(job, size, operation, in_place
         assert ORDINARY not in counted
 
 
+@pytest.mark.parametrize("root", [0, 1])
+def test_two_ranks_reduce_much_data_to_one_of_them(job, root):
+    cases = [Case("Reduce", "DOUBLE", "SUM", count, False, root=root, seed=8) for count in (2_097_152, 2_200_001)]
+    for counted in job(2).call(worker.reduce_all, cases, ["enqueued"], timeout=120):
+        assert ORDINARY not in counted
+
+
 def test_all_datatypes_and_operations(job, drawn):
     cases = [
         Case("Allreduce", *each, drawn.choice((3, 17, 1001)), drawn.random() < 0.5, seed=drawn.getrandbits(30))
