@@ -8,10 +8,9 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tempi._arguments import array_of, integers, length_of, wrong
+from tempi._arguments import integers
 from tempi.halo.field import stagger_of
 from tempi.halo.ghosts import Region, Width, check_room, widths_of
 from tempi.halo.process_grid import ProcessGrid, flags_of, places_of
@@ -180,10 +179,9 @@ class Decomposition:
         TypeError
             If an argument has the wrong type.
         """
-        source = self._grid_first(global_array, self.global_shape, "the global array")
-        local = _filled(self.local_shape(rank) + source.shape[len(self.dims) :], fill, source.dtype)
-        local[self.interior(rank)] = source[self.block(rank)]
-        return np.ascontiguousarray(self._grid_back(local))
+        from tempi.halo.host_blocks import scatter
+
+        return scatter(global_array, rank, fill, self)
 
     def gather(self, local_arrays: Sequence[ArrayLike]) -> NDArray[Any]:
         """Make the global array from the own cells of all ranks. It is 0 at places without a rank (`mask`).
@@ -202,24 +200,9 @@ class Decomposition:
         TypeError
             If `local_arrays` is not a sequence of arrays.
         """
-        n_arrays = length_of(local_arrays)
-        if n_arrays is None:
-            expected = "a sequence of arrays, one for each rank (comm.gather returns it on its root only)"
-            raise wrong("local_arrays", local_arrays, expected)
-        if n_arrays != self.grid.size:
-            raise ValueError(
-                f"local_arrays has {n_arrays} arrays; dims {self.dims} have {self.grid.size} ranks"
-            )
-        each = [
-            self._grid_first(array, self.local_shape(rank), f"the array of rank {rank}")
-            for rank, array in enumerate(local_arrays)
-        ]
-        self._check_alike(each)
-        make = np.empty if self.mask is None else np.zeros
-        found = make(self.global_shape + each[0].shape[len(self.dims) :], each[0].dtype)
-        for rank, local in enumerate(each):
-            found[self.block(rank)] = local[self.interior(rank)]
-        return np.ascontiguousarray(self._grid_back(found))
+        from tempi.halo.host_blocks import gather
+
+        return gather(local_arrays, self)
 
     def redistribute(self, comm: MPI.Intracomm, array: Any, other: Decomposition, out: Any = None) -> Any:
         """Make the array of another decomposition of the same grid, by one MPI_Alltoallw. Collective.
@@ -304,42 +287,6 @@ class Decomposition:
         from tempi.halo.block_file import save
 
         save(comm, path, array, self)
-
-    def _check_alike(self, arrays: Sequence[NDArray[Any]]) -> None:
-        """Raise ValueError where a cell would be converted, cut off or repeated in the joined array."""
-        for rank, array in enumerate(arrays):
-            for name, here, there in (
-                ("dtype", arrays[0].dtype, array.dtype),
-                ("further axes", arrays[0].shape[len(self.dims) :], array.shape[len(self.dims) :]),
-            ):
-                if here != there:
-                    raise ValueError(
-                        f"{name} must be the same in all arrays: rank 0 has {here}, rank {rank} {there}"
-                    )
-
-    def _grid_first(self, told: ArrayLike, shape: Sequence[int], what: str) -> NDArray[Any]:
-        """A view whose first axes are the grid's."""
-        array = array_of(what, told)
-        found = [axis % array.ndim for axis in self.grid_axes if -array.ndim <= axis < array.ndim]
-        if len(set(found)) != len(self.grid_axes):
-            raise ValueError(
-                f"{what} has shape {array.shape}; axes {self.grid_axes} must be different ones of its own"
-            )
-        if tuple(array.shape[axis] for axis in found) != tuple(shape):
-            raise ValueError(
-                f"{what} has shape {array.shape}; along axes {self.grid_axes} it must be {tuple(shape)}"
-            )
-        return np.moveaxis(array, found, range(len(found)))
-
-    def _grid_back(self, array: NDArray[Any]) -> NDArray[Any]:
-        return np.moveaxis(array, range(len(self.grid_axes)), self.grid_axes)
-
-
-def _filled(shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    try:
-        return np.full(shape, fill, dtype)
-    except (TypeError, ValueError, OverflowError):
-        raise wrong("fill", fill, f"a scalar that {dtype} can hold") from None
 
 
 def _nth_part(n: int, n_parts: int, index: int) -> slice:

@@ -1,0 +1,86 @@
+"""A global array in host memory, cut into the arrays of the ranks and joined again. No MPI here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tempi._arguments import array_of, length_of, wrong
+from tempi.halo.decomposition import Decomposition
+
+
+def scatter(global_array: ArrayLike, rank: int, fill: object, decomposition: Decomposition) -> NDArray[Any]:
+    """As `Decomposition.scatter`."""
+    source = _grid_first(global_array, decomposition.global_shape, "the global array", decomposition)
+    further = source.shape[len(decomposition.dims) :]
+    local = _filled(decomposition.local_shape(rank) + further, fill, source.dtype)
+    local[decomposition.interior(rank)] = source[decomposition.block(rank)]
+    return np.ascontiguousarray(_grid_back(local, decomposition))
+
+
+def gather(local_arrays: Sequence[ArrayLike], decomposition: Decomposition) -> NDArray[Any]:
+    """As `Decomposition.gather`."""
+    _check_number(local_arrays, decomposition)
+    each = [
+        _grid_first(array, decomposition.local_shape(rank), f"the array of rank {rank}", decomposition)
+        for rank, array in enumerate(local_arrays)
+    ]
+    n_dims = len(decomposition.dims)
+    _check_alike(each, n_dims)
+    make = np.empty if decomposition.mask is None else np.zeros
+    found = make(decomposition.global_shape + each[0].shape[n_dims:], each[0].dtype)
+    for rank, local in enumerate(each):
+        found[decomposition.block(rank)] = local[decomposition.interior(rank)]
+    return np.ascontiguousarray(_grid_back(found, decomposition))
+
+
+def _check_number(local_arrays: Sequence[ArrayLike], decomposition: Decomposition) -> None:
+    n_arrays, n_ranks = length_of(local_arrays), decomposition.grid.size
+    if n_arrays is None:
+        expected = "a sequence of arrays, one for each rank (comm.gather returns it on its root only)"
+        raise wrong("local_arrays", local_arrays, expected)
+    if n_arrays != n_ranks:
+        raise ValueError(
+            f"local_arrays has {n_arrays} arrays; dims {decomposition.dims} have {n_ranks} ranks"
+        )
+
+
+def _check_alike(arrays: Sequence[NDArray[Any]], n_dims: int) -> None:
+    """Raise ValueError where a cell would be converted, cut off or repeated in the joined array."""
+    for rank, array in enumerate(arrays):
+        for name, here, there in (
+            ("dtype", arrays[0].dtype, array.dtype),
+            ("further axes", arrays[0].shape[n_dims:], array.shape[n_dims:]),
+        ):
+            if here != there:
+                raise ValueError(
+                    f"{name} must be the same in all arrays: rank 0 has {here}, rank {rank} {there}"
+                )
+
+
+def _grid_first(
+    told: ArrayLike, shape: Sequence[int], what: str, decomposition: Decomposition
+) -> NDArray[Any]:
+    """A view whose first axes are the grid's."""
+    array, axes = array_of(what, told), decomposition.grid_axes
+    found = [axis % array.ndim for axis in axes if -array.ndim <= axis < array.ndim]
+    if len(set(found)) != len(axes):
+        raise ValueError(f"{what} has shape {array.shape}; axes {axes} must be different ones of its own")
+    if tuple(array.shape[axis] for axis in found) != tuple(shape):
+        raise ValueError(f"{what} has shape {array.shape}; along axes {axes} it must be {tuple(shape)}")
+    return np.moveaxis(array, found, range(len(found)))
+
+
+def _grid_back(array: NDArray[Any], decomposition: Decomposition) -> NDArray[Any]:
+    axes = decomposition.grid_axes
+    return np.moveaxis(array, range(len(axes)), axes)
+
+
+def _filled(shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        return np.full(shape, fill, dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise wrong("fill", fill, f"a scalar that {dtype} can hold") from None
