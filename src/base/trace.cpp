@@ -216,6 +216,11 @@ void finish() noexcept {
   write_and_leave(*timeline);
 }
 
+void note_send(int peer, SentAs arrow) noexcept {
+  if (arrow.number == 0) return;
+  const Span span("start send", {.peer = peer, .sent_as = arrow});
+}
+
 // The finishing steps of SplitMix64 over each part; never 0.
 std::uint64_t arrow_number(std::initializer_list<std::uint64_t> parts) noexcept {
   std::uint64_t number = 0;

@@ -5,6 +5,7 @@
 
 #include "base/recycled.hpp"
 #include "base/trace.hpp"
+#include "peer/peer.hpp"
 #include "request/progress.hpp"
 #include "request/repeated_calls.hpp"
 
@@ -77,7 +78,10 @@ int run_blocking(const Call& call, Endpoints& endpoints, Over over) {
   const UndecidedPtr& undecided = noted.undecided;
   const ClosesUnlessDone closes(call.comm());
   std::optional<PackedBuffer> out, in;
-  if (PackedBuffer* const packed_buffer = emplace(out, endpoints.out)) packed_buffer->move();
+  if (PackedBuffer* const packed_buffer = emplace(out, endpoints.out)) {
+    trace::note_send(peer::rank_in_world(call.comm(), call.out->peer), noted.sent_as);
+    packed_buffer->move();
+  }
   const Lent lent_out(call.out, out ? &*out : nullptr), lent_in(call.in, emplace(in, endpoints.in));
   if (!in && !undecided) return closes.done(over(lent_out.given(), lent_in.given(), call.result));
   SeenStatus seen(static_cast<MPI_Status*>(call.result));

@@ -54,6 +54,7 @@ NotedByAll note_by_each(const Envelope* out, const Envelope* in, bool is_persist
     const bool has_in = in != nullptr && concerns(*one, in->buffer.comm, in->peer);
     Noted its = has_out || has_in ? one->note(has_out ? out : nullptr, has_in ? in : nullptr, is_persistent) : Noted{};
     noted.arrow = std::max(noted.arrow, its.arrow);
+    if (has_out) noted.sent_as = its.sent_as;
     undecided.push_back(its.undecided);
     noted.of_each.push_back(std::move(its));
   }

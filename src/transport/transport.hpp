@@ -55,6 +55,7 @@
 
 #include "base/counters.hpp"
 #include "base/error.hpp"
+#include "base/trace.hpp"
 #include "mpi/real.hpp"
 #include "pack/batch.hpp"
 #include "transport/ends.hpp"
@@ -84,6 +85,7 @@ using UndecidedPtr = std::shared_ptr<Undecided>;
 // The answer to note().
 struct Noted {
   UndecidedPtr undecided{};           // of the receive
+  trace::SentAs sent_as{};            // of the send, in the timeline
   std::uint64_t arrow = 0;            // of the receive, in the timeline; 0: none
   std::uint64_t comm = 0, order = 0;  // for note_request(); only the transport reads them
   void* queue = nullptr;

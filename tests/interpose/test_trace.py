@@ -122,14 +122,19 @@ def test_processes_and_threads_have_names(traced, tmp_path):
     assert [names[rank, "thread_name"] for rank in range(2)] == ["main thread", "main thread"]
 
 
-@pytest.mark.parametrize("strategy", ["oneshot", "auto"])
-def test_an_arrow_goes_from_each_send_to_its_receive(traced, tmp_path, strategy):
-    options = FAKE | {"TEMPI_STRATEGY": strategy}
-    mpirun(2, traced, shim.preloaded(**options, TEMPI_TRACE=str(tmp_path / "run.json")))
+@pytest.mark.parametrize("tags", ["", "any"])
+@pytest.mark.parametrize("strategy", ["oneshot", "auto", "direct"])
+def test_an_arrow_goes_from_each_send_to_its_receive(traced, tmp_path, strategy, tags):
+    options = FAKE | {"TEMPI_STRATEGY": strategy, "TEMPI_NO_DIRECT": str(int(strategy != "direct"))}
+    mpirun(2, traced, shim.preloaded(**options, TEMPI_TRACE=str(tmp_path / "run.json")), tags)
     events = events_of(tmp_path / "run.json")
     begins = {event["id"]: event for event in events if event["ph"] == "s"}
     ends = [event for event in events if event["ph"] == "f"]
     assert len(ends) == 2 * (MESSAGES + 2)
+    n_begins = len(
+        [event for event in events if event["ph"] == "s"]
+    )  # the sender may not know if the receive has a tag
+    assert n_begins == len(ends) if options.get("TEMPI_NO_DIRECT") == "0" else n_begins <= 2 * len(ends)
     assert len({event["id"] for event in ends}) == len(ends)
     for end in ends:
         assert begins[end["id"]]["pid"] == 1 - end["pid"]
@@ -153,6 +158,7 @@ def test_arrows_without_a_gpu_are_those_of_packed_messages(binaries, tmp_path):
     ends = [event["id"] for event in events if event["ph"] == "f"]
     assert len(ends) == 2 * 5  # of each rank all but the receive from any source, and the one behind it, in doubt
     assert set(ends) <= begins
+    assert len(begins) == 2 * 2 * 7  # not the contiguous message, which TEMPI passes on
 
 
 HOST_PROGRAM = """

@@ -1,4 +1,5 @@
-/* An MPI program whose buffers are the fake device's: packs, exchanges and unpacks vectors. "exit": without finalize. */
+/* An MPI program whose buffers are the fake device's: packs, exchanges and unpacks vectors.
+ * "exit": without finalize. "any": receives with MPI_ANY_TAG, which are posted before the sends. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -16,6 +17,7 @@ static void* allocate(size_t bytes) {
 }
 
 int main(int argc, char** argv) {
+  const int any = argc > 1 && strcmp(argv[1], "any") == 0;
   int rank, ranks, position = 0;
   char* places[2 * MESSAGES];
   char packed[BLOCKS * BLOCK];
@@ -32,16 +34,17 @@ int main(int argc, char** argv) {
   position = 0;
   MPI_Unpack(packed, sizeof packed, &position, places[0], 1, type, MPI_COMM_WORLD);
   int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
-  for (int i = 0; i < MESSAGES; ++i) {
-    MPI_Irecv(places[i], 1, type, previous, i, MPI_COMM_WORLD, &requests[i]);
+  for (int i = 0; i < MESSAGES; ++i)
+    MPI_Irecv(places[i], 1, type, previous, any ? MPI_ANY_TAG : i, MPI_COMM_WORLD, &requests[i]);
+  if (any) MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < MESSAGES; ++i)
     MPI_Isend(places[MESSAGES + i], 1, type, next, i, MPI_COMM_WORLD, &requests[MESSAGES + i]);
-  }
   MPI_Waitall(2 * MESSAGES, requests, MPI_STATUSES_IGNORE);
-  MPI_Irecv(places[0], 1, type, previous, 9, MPI_COMM_WORLD, &requests[0]);
+  MPI_Irecv(places[0], 1, type, previous, any ? MPI_ANY_TAG : 9, MPI_COMM_WORLD, &requests[0]);
   MPI_Send(places[1], 1, type, next, 9, MPI_COMM_WORLD);
   MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
   MPI_Isend(places[1], 1, type, next, 10, MPI_COMM_WORLD, &requests[0]);
-  MPI_Recv(places[0], 1, type, previous, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Recv(places[0], 1, type, previous, any ? MPI_ANY_TAG : 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
 
   puts("done");

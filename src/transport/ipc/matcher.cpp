@@ -112,7 +112,6 @@ Matcher::Sent* Matcher::count_send(int peer, int tag) {
   ++sent->n;
   ++*sent->n_of_all_tags;
   if (sent->receiver == nullptr) look_for_receiver(*sent);
-  if (trace::is_on.load(std::memory_order_relaxed)) note_arrow(*sent, tag);
   return sent;
 }
 
@@ -124,16 +123,23 @@ std::uint64_t Matcher::arrow_of(int source, int target, int tag, std::uint64_t n
 }
 
 // The receiver knows the message by its tag, or by its place among those of all tags.
-void Matcher::note_arrow(const Sent& sent, int tag) const {
-  if (sent.rank < 0) return;
-  const trace::Span span("start send",
-                         {.peer = sent.rank,
-                          .sent_as = arrow_of(own_rank_, sent.rank, tag, sent.n),
-                          .or_sent_as = arrow_of(own_rank_, sent.rank, MPI_ANY_TAG, *sent.n_of_all_tags)});
+trace::SentAs Matcher::arrow_of(const Sent& sent, int tag) const {
+  if (!trace::is_on.load(std::memory_order_relaxed) || sent.rank < 0) return {};
+  const std::uint64_t of_tag = arrow_of(own_rank_, sent.rank, tag, sent.n),
+                      of_all = arrow_of(own_rank_, sent.rank, MPI_ANY_TAG, *sent.n_of_all_tags);
+  if (sent.receiver == nullptr) return {of_tag, of_all};
+  const bool has_all = sent.receiver->find({id_for(sent.rank), own_rank_, ipc::kAllTags}) != nullptr;
+  return {has_all ? of_all : of_tag};
+}
+
+trace::SentAs Matcher::note_send(int peer, int tag) {
+  const Sent* const sent = count_send(peer, tag);
+  return sent != nullptr ? arrow_of(*sent, tag) : trace::SentAs{};
 }
 
 std::optional<SequencedSend> Matcher::place_send(int peer, int tag) {
   Sent* const sent = count_send(peer, tag);
+  if (sent != nullptr) trace::note_send(sent->rank, arrow_of(*sent, tag));
   if (sent == nullptr || sent->receiver == nullptr || *sent->n_of_all_tags > ipc::kMostNumber) return {};
   const MatchKey key{id_for(sent->rank), own_rank_, tag};
   if (sent->match_queue == nullptr) sent->match_queue = sent->receiver->find(key);

@@ -54,6 +54,7 @@
 #include <unordered_map>
 
 #include "base/counters.hpp"
+#include "base/trace.hpp"
 #include "peer/peer.hpp"
 #include "segment/own_segment.hpp"
 #include "transport/ipc/undecided.hpp"
@@ -114,7 +115,7 @@ class Matcher : public peer::Attachment {
 
   // note_send counts a send that will be packed. place_send counts a send that may be direct. If it returns nothing,
   // the send must be packed.
-  void note_send(int peer, int tag) { count_send(peer, tag); }
+  trace::SentAs note_send(int peer, int tag);
   std::optional<SequencedSend> place_send(int peer, int tag);
   // A receive that is about to be posted. A negative peer: from any source.
   struct Place {
@@ -225,7 +226,7 @@ class Matcher : public peer::Attachment {
   void look_for_receiver(Sent& sent) const;
   bool may_publish();
   std::uint64_t arrow_of(int source, int target, int tag, std::uint64_t n) const;
-  void note_arrow(const Sent& sent, int tag) const;
+  trace::SentAs arrow_of(const Sent& sent, int tag) const;
   // Null: there are too many peers and tags.
   Received* find_received(int peer, int tag);
   Place place_counted(Received& received, int peer, int tag, bool is_published);

@@ -26,12 +26,17 @@ Matcher* matcher_of_untouched(const Envelope& envelope) {
   return is_valid(envelope.buffer.comm, envelope.buffer.datatype) ? matcher_on(envelope.buffer.comm) : nullptr;
 }
 
-std::uint64_t note_untouched_send(const Envelope& envelope, bool is_persistent) {
+struct NotedSend {
+  std::uint64_t comm = 0;
+  trace::SentAs arrow{};
+};
+
+NotedSend note_untouched_send(const Envelope& envelope, bool is_persistent) {
   Matcher* const all = matcher_of_untouched(envelope);
-  if (all == nullptr) return 0;
-  if (!is_persistent) all->note_send(envelope.peer, envelope.tag);
+  if (all == nullptr) return {};
+  const trace::SentAs arrow = is_persistent ? trace::SentAs{} : all->note_send(envelope.peer, envelope.tag);
   settle(*all);
-  return all->name();
+  return {all->name(), arrow};
 }
 
 // A wildcard's completion is not ours to see.
@@ -44,7 +49,7 @@ Matcher::Place note_untouched_receive(const Envelope& envelope, bool is_persiste
 }
 
 Noted noted_of(Matcher::Place&& place) {
-  return {std::move(place.undecided), place.arrow, place.queue_place.comm, place.queue_place.order,
+  return {std::move(place.undecided), {}, place.arrow, place.queue_place.comm, place.queue_place.order,
           place.queue_place.received};
 }
 
@@ -55,10 +60,12 @@ QueuePlace place_of(const Noted& noted) { return {noted.comm, static_cast<Receiv
 namespace untouched {
 
 Noted note(const Envelope* out, const Envelope* in, bool is_persistent) noexcept try {
-  const std::uint64_t name = out != nullptr ? note_untouched_send(*out, is_persistent) : 0;
+  const NotedSend sent = out != nullptr ? note_untouched_send(*out, is_persistent) : NotedSend{};
   Matcher::Place place = in != nullptr ? note_untouched_receive(*in, is_persistent) : Matcher::Place{};
-  if (place.queue_place.comm == 0) place.queue_place.comm = name;
-  return noted_of(std::move(place));
+  if (place.queue_place.comm == 0) place.queue_place.comm = sent.comm;
+  Noted noted = noted_of(std::move(place));
+  noted.sent_as = sent.arrow;
+  return noted;
 } catch (...) {
   close_after(caught_error(), (out != nullptr ? out : in)->buffer.comm);
   return {};
