@@ -52,7 +52,9 @@ def integers(name: str, values: Any) -> tuple[int, ...]:
         If `values` is not such a sequence.
     """
     try:
-        return tuple(integer(name, value) for value in ((None,) if length_of(values) is None else values))
+        if length_of(values) is None:
+            raise TypeError
+        return tuple(integer(name, value) for value in values)
     except TypeError:
         raise wrong(name, values, "a sequence of integers, one for each dimension") from None
 

@@ -7,7 +7,8 @@
 //     round 2   exchanges nothing: it marks the end of the use of the memory of TEMPI
 //
 // In one step, each process that has an output reduces all scalars of it. In two steps, each process reduces one part
-// of the scalars. One step moves more bytes; two steps wait for the other processes twice.
+// of the scalars. One step moves more bytes; two steps wait for the other processes twice. (Two
+// processes that reduce to one of them move as many bytes in one step, but all in one direction.)
 //
 // Example: MPI_Allreduce of 1000 doubles among 4 processes, in two steps. Process 1 receives scalars 256 to 511 of the
 // three other inputs, reduces them with its own, and sends the result to the three other outputs.
@@ -84,8 +85,9 @@ class StreamReduction final : public message::StreamRounds {
   device::Device* const device_;
   const device::Location input_at_, output_at_;
   const bool has_output_;
-  std::optional<pack::TypedReduction> reduction_{}, in_exchange_{};  // nothing: there is nothing to reduce
-  std::shared_ptr<device::Staging> memory_{};                        // null: it needs none
+  std::optional<pack::TypedReduction> reduction_{};    // nothing: there is nothing to reduce
+  std::optional<pack::TypedReduction> in_exchange_{};  // the same, if all slices are small
+  std::shared_ptr<device::Staging> memory_{};          // null: it needs none
   std::array<std::optional<Schedule>, 2> rounds_{};
   device::StreamHandle last_ = nullptr;  // the stream of the last execution outside of graphs
   device::MarkPtr last_use_{};           // of the memory, in that stream

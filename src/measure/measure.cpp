@@ -181,25 +181,17 @@ double meet_once(DirectMessage& message, int peer) {
   return seconds_since(begin) / 2;
 }
 
-// The leader says beforehand whether there is another round: these receives have no wildcard, so that a tag cannot.
+// These receives have no wildcard, so that a tag cannot say whether there is another round.
 std::vector<double> meet(const Measurement& what, const DirectEnd& message) {
   const message::ForceDirect forced;
   const std::uint64_t n_before = DirectMessage::n_sent();
   std::uint64_t n_rounds = 0;
-  std::vector<double> samples;
-  const auto once = [&] {
+  const std::vector<double> samples = repeat_together(what, [&] {
     ++n_rounds;
     return meet_once(*message, what.peer);
-  };
-  if (world_rank() < what.peer) {
-    samples = repeat(limit_of(what), [&] { return exchanged(kGoOn, what.peer), once(); });
-    exchanged(kStop, what.peer);
-  } else {
-    while (exchanged(kGoOn, what.peer) == kGoOn) once();
-  }
+  });
   const bool were_direct = DirectMessage::n_sent() - n_before + kNotCounted >= n_rounds;
-  const bool peers_were_direct = exchanged(were_direct ? 1 : 0, what.peer) != 0;
-  if (!were_direct || !peers_were_direct) throw std::runtime_error("the messages did not go direct");
+  must_be_well_on_both(were_direct, what.peer, "the messages did not go direct");
   return samples;
 }
 

@@ -23,7 +23,7 @@ int shim_wait(void*, MPI_Status*) __asm__("PMPI_Wait");
 int shim_waitall(int, void*, MPI_Status*) __asm__("PMPI_Waitall");
 }
 
-constexpr int kTag = 3;  // other than those by which two ends of a measurement talk (measure.cpp)
+constexpr int kTag = 3;  // other than those by which two ends of a measurement talk (pair.hpp)
 
 void message_to_oneself(const void* out, void* in, int count, Handle type, int self) {
   alignas(Handle) std::array<char, 2 * kRequestBytes> requests{};

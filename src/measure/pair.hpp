@@ -15,13 +15,33 @@ inline constexpr int kGoOn = 1, kStop = 2;  // tags; 3: message.cpp, 4: reductio
 
 inline SampleLimit limit_of(const Measurement& what) { return {what.max_seconds, what.max_samples}; }
 
-// Tells the peer a number, and returns the peer's.
+// This rank tells the peer a number, and gets the peer's.
 inline int exchanged(int mine, int peer) {
   int theirs = 0;
   check(real_pmpi().MPI_Sendrecv(&mine, sizeof mine, type_byte(), peer, kGoOn, &theirs, sizeof theirs, type_byte(),
                                  peer, kGoOn, comm_world(), MPI_STATUS_IGNORE),
         "MPI_Sendrecv");
   return theirs;
+}
+
+// Calls `once`, which returns its own time in seconds, on both ranks as often as the limit allows. The lower rank says
+// beforehand whether there is another round, and gets the times of its rounds.
+template <class Fn>
+std::vector<double> repeat_together(const Measurement& what, const Fn& once) {
+  std::vector<double> samples;
+  if (world_rank() < what.peer) {
+    samples = repeat(limit_of(what), [&] { return exchanged(kGoOn, what.peer), once(); });
+    exchanged(kStop, what.peer);
+  } else {
+    while (exchanged(kGoOn, what.peer) == kGoOn) once();
+  }
+  return samples;
+}
+
+// Throws `why` on both ranks unless `is_well` is true on both.
+inline void must_be_well_on_both(bool is_well, int peer, const char* why) {
+  const bool is_peer_well = exchanged(is_well ? 1 : 0, peer) != 0;
+  if (!is_well || !is_peer_well) throw std::runtime_error(why);
 }
 
 // Both ends begin, or none: an end that fails to begin must not leave the other waiting.

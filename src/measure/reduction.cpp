@@ -23,7 +23,7 @@ int shim_comm_create_group(Handle, Handle, int, void*) __asm__("PMPI_Comm_create
 int shim_comm_free(void*) __asm__("PMPI_Comm_free");
 }
 
-constexpr int kTag = 4;  // other than those of messages (measure.cpp, message.cpp)
+constexpr int kTag = 4;  // other than those of messages (pair.hpp, message.cpp)
 
 Handle double_type() {
   static const Handle handle = TEMPI_PREDEFINED(MPI_DOUBLE, ompi_mpi_double);
@@ -66,10 +66,7 @@ class PairReduction {
         peer_(what.peer),
         in_(MemoryKind::device, bytes_of(count_)),
         out_(MemoryKind::device, bytes_of(count_)),
-        comm_(comm_null()) {
-    if (const std::string option = model::direct_is_off_by(); !option.empty())
-      throw std::runtime_error("direct messages, and reductions by kernels, are switched off by " + option);
-  }
+        comm_(comm_null()) {}
   ~PairReduction() {
     if (comm_ != comm_null()) shim_comm_free(&comm_);
   }
@@ -98,29 +95,25 @@ std::uint64_t n_by_kernels() {
 
 using End = std::shared_ptr<PairReduction>;
 
-End make_end(const Measurement& what) { return std::make_shared<PairReduction>(what); }
+End make_end(const Measurement& what) {
+  if (const std::string option = model::direct_is_off_by(); !option.empty())
+    throw std::runtime_error("direct messages, and reductions by kernels, are switched off by " + option);
+  return std::make_shared<PairReduction>(what);
+}
 
-// The leader says beforehand whether there is another round.
 std::vector<double> reduce_together(const Measurement& what, const End& end) {
   const message::ForceDirect forced;
   end->make_comm();
   const std::uint64_t n_before = n_by_kernels();
   std::uint64_t n_rounds = 0;
-  const auto once = [&] {
+  const std::vector<double> samples = repeat_together(what, [&] {
     ++n_rounds;
     const auto begin = Clock::now();
     end->reduce();
     return seconds_since(begin);
-  };
-  std::vector<double> samples;
-  if (world_rank() < what.peer) {
-    samples = repeat(limit_of(what), [&] { return exchanged(kGoOn, what.peer), once(); });
-    exchanged(kStop, what.peer);
-  } else {
-    while (exchanged(kGoOn, what.peer) == kGoOn) once();
-  }
-  if (n_by_kernels() - n_before + kNotCounted < n_rounds)
-    throw std::runtime_error("kernels did not carry out the reductions");
+  });
+  const bool were_by_kernels = n_by_kernels() - n_before + kNotCounted >= n_rounds;
+  must_be_well_on_both(were_by_kernels, what.peer, "kernels did not carry out the reductions");
   return samples;
 }
 

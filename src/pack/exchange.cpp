@@ -33,9 +33,10 @@ struct Choice {
 };
 
 constexpr device::Kernel kernel_of(const char* symbol, bool (*attempt)(const void*, const device::AddressShift&),
+                                   std::uint32_t most_threads = kMostThreads,
                                    std::uint32_t param_bytes = sizeof(Exchange)) {
   return {.symbol = symbol,
-          .most_threads = kMostThreads,
+          .most_threads = most_threads,
           .param_bytes = param_bytes,
           .host_body = nullptr,
           .host_attempt = attempt};
@@ -50,10 +51,11 @@ constexpr Row kRows[] = {
 #undef TEMPI_EXCHANGE
 };
 
-// By ScalarType. They move boxes of any words, also in timed ends.
+// The kernels that reduce, by ScalarType. They move boxes of any words, also in timed ends.
 constexpr device::Kernel kReducing[] = {
-#define TEMPI_SCALAR(name, type) \
-  kernel_of("tempi_reduce_group_" #name, attempt<Depth::x1, kMixedWords, type>, sizeof(ReducingExchange)),
+#define TEMPI_SCALAR(name, type)                                                                   \
+  kernel_of("tempi_reduce_group_" #name, attempt<Depth::x1, kMixedWords, type>, kReductionThreads, \
+            sizeof(ReducingExchange)),
 #include "pack/scalars.def"
 };
 

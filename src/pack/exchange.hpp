@@ -10,7 +10,7 @@
 //   The blocks of a kernel do not wait for each other.
 //   The kernels of an end run one after the other (stream/enqueue.cpp).
 //   The last block of a kernel carries out its reduction, after all sends have been written and all receives have
-//   arrived. The reduction may write into the buffers of the sends.
+//   arrived. The reduction may write into the buffers of the sends. If an end is lost, its result is undefined.
 #pragma once
 
 #include <chrono>

@@ -69,7 +69,7 @@ inline FakeEnd end_at(const Exchange& of, std::uint32_t i, const ShiftedMemory& 
   return {own, other_signal, loss, end.is_timed != 0 ? sender : nullptr};
 }
 
-// This launch has waited too long.
+// True: this launch has waited too long.
 inline bool is_late(const Exchange& of, const ShiftedMemory& memory) {
   if (of.timeout_ns == 0) return false;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();

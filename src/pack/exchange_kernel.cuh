@@ -188,7 +188,8 @@ __device__ __forceinline__ void await_receives(const Exchange& of, std::uint64_t
   }
 }
 
-// True in the last block: all other ones have written their tiles, and the receives have arrived.
+// True in the last block: all other ones have written their tiles, and the receives have arrived, unless an end is
+// lost.
 __device__ __forceinline__ bool is_last_block(const Exchange& of) {
   __shared__ bool is_last;
   __syncthreads();
@@ -220,8 +221,8 @@ __device__ __forceinline__ bool exchange(const Exchange& of) {
   return is_last_block(of);
 }
 
-// Of any boxes. The kernels of all scalars share this function. It has a copy of the parameters: a call cannot pass
-// those of a kernel in constant memory.
+// An exchange of any boxes. The kernels of all scalars share this function. It has a copy of the parameters, because a
+// call cannot pass parameters of a kernel that are in constant memory.
 __device__ __noinline__ bool exchange_before_reduction(const Exchange of) {
   return exchange<Depth::x1, kMixedWords, true>(of);
 }

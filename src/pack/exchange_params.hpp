@@ -77,7 +77,7 @@ struct Exchange {
   std::uint32_t n_tiles, n_sends, n_ends, n_threads;  // n_threads: of a block
 };
 
-// An exchange whose kernel then reduces received data, or a reduction alone: `exchange` has no ends.
+// An exchange whose kernel then reduces received data. For a reduction alone, `exchange` has no ends.
 struct ReducingExchange {
   Exchange exchange;
   GroupReduction reduction;

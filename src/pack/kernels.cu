@@ -72,18 +72,18 @@ constexpr int blocks_of_exchange(std::uint32_t word_bytes) {
 #undef TEMPI_EXCHANGE
 #undef TEMPI_EXCHANGE_KERNEL
 
-// The last block of the exchange reduces what it has received.
-#define TEMPI_SCALAR(name, type)                                                                            \
-  extern "C" __global__ void __launch_bounds__(kReductionThreads) tempi_reduce_##name(const Reduction of) { \
-    reduce<type>(of, Tile{blockIdx.x, threadIdx.x, kReductionThreads}, GpuMemory{});                        \
-  }                                                                                                         \
-  extern "C" __global__ void __launch_bounds__(kReductionThreads)                                           \
-      tempi_reduce_group_##name(const __grid_constant__ ReducingExchange of, const device::Done done) {     \
-    const bool exchanges = of.exchange.n_ends != 0;                                                         \
-    if (exchanges && !exchange_before_reduction(of.exchange)) return;                                       \
-    reduce<type>(of.reduction, Tile{exchanges ? 0 : blockIdx.x, threadIdx.x, blockDim.x}, GpuMemory{});     \
-    if (exchanges) return end_exchange(of.exchange);                                                        \
-    tell(done);                                                                                             \
+// The last block of an exchange reduces the received data.
+#define TEMPI_SCALAR(name, type)                                                                               \
+  extern "C" __global__ void __launch_bounds__(kReductionThreads) tempi_reduce_##name(const Reduction of) {    \
+    reduce<type>(of, Tile{blockIdx.x, threadIdx.x, kReductionThreads}, GpuMemory{});                           \
+  }                                                                                                            \
+  extern "C" __global__ void __launch_bounds__(kReductionThreads)                                              \
+      tempi_reduce_group_##name(const __grid_constant__ ReducingExchange of, const device::Done done) {        \
+    const bool exchanges = of.exchange.n_ends != 0;                                                            \
+    if (exchanges && !exchange_before_reduction(of.exchange)) return;                                          \
+    reduce<type>(of.reduction, Tile{exchanges ? 0 : blockIdx.x, threadIdx.x, kReductionThreads}, GpuMemory{}); \
+    if (exchanges) return end_exchange(of.exchange);                                                           \
+    tell(done);                                                                                                \
   }
 #include "pack/scalars.def"
 

@@ -29,10 +29,11 @@ struct TypedReduction {
   GroupReduction of;
 };
 
-// Queued in the scope.
+// The reduction is queued in the scope.
 void launch_reduction(const device::Scope& here, TypedReduction reduction);
 
-// For the kernel of an exchange (exchange.hpp). Nothing: one block would take longer than a kernel of its own.
+// The result is for the kernel of an exchange (exchange.hpp). Nothing: one block would take longer than a kernel of the
+// reduction alone.
 std::optional<TypedReduction> prepared_for_one_block(TypedReduction reduction);
 
 }  // namespace tempi::pack

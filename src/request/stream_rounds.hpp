@@ -28,7 +28,7 @@ class StreamRounds {
   // What the kernel of the round's exchange may reduce when its data have arrived; null: nothing.
   virtual const pack::TypedReduction* reduction_in(std::size_t round) const = 0;
   // Queues the kernels before the exchange of a round. `stream` is entered, and is the program's stream `handle`.
-  // `is_reduced`: the kernel of the earlier exchange has carried out its reduction.
+  // `is_reduced`: the kernel of the exchange of the previous round has carried out its reduction.
   virtual void queue_kernels(std::size_t round, const device::Scope& stream, device::StreamHandle handle,
                              bool is_reduced) = 0;
 };

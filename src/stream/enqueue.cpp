@@ -5,7 +5,6 @@
 #include <functional>
 #include <iterator>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -178,6 +177,14 @@ int exchange_ordinary_messages(const Real& real, const AllStarted& all, const st
   return code;
 }
 
+// True: a kernel behind that of the exchange unpacks received bytes.
+bool is_any_unpacked(const AllStarted& with_channel) {
+  return std::any_of(with_channel.begin(), with_channel.end(), [](const Started& one) {
+    const OnStream& its = on_stream(*one.message);
+    return !its.is_send && its.end->unpacking() != nullptr;
+  });
+}
+
 // What a round leaves to the next one.
 struct CarriedOut {
   AllStarted lost{};        // the requests that are lost, of all rounds
@@ -197,7 +204,7 @@ int carry_out_round(const Real& real, device::Device& device, Round& round, Stre
     done.is_reduced = false;
     if (!why_cpu.empty()) stream.finish();
     const AllStarted none, &by_thread = why_cpu.empty() ? others : none;
-    const bool may_reduce = round.of != nullptr && others.empty() && !all.empty();
+    const bool may_reduce = round.of != nullptr && others.empty() && !all.empty() && !is_any_unpacked(all);
     const pack::TypedReduction* const reduction = may_reduce ? round.of->reduction_in(round.number) : nullptr;
     if (!all.empty() || !by_thread.empty()) queue(stream, handle, all, by_thread, reduction);
     done.is_reduced = reduction != nullptr;
@@ -212,10 +219,8 @@ void prepare(device::Device& device, const std::vector<Round>& rounds, StreamHan
   AllStarted others;
   for (const Round& round : rounds)
     std::copy_if(round.parts.begin(), round.parts.end(), std::back_inserter(others), std::not_fn(has_channel));
-  if (has_open(others)) {
-    trace::traced("wait for channels", [&] { return await_channels(others); });
-    std::erase_if(others, has_channel);
-  }
+  if (has_open(others)) trace::traced("wait for channels", [&] { return await_channels(others); });
+  std::erase_if(others, has_channel);  // those that have found the other end meanwhile
   const std::string why_cpu = others.empty() ? "" : why_cpu_waits(others);
   if (!why_cpu.empty() && scope_of(device, handle, {}, nullptr).is_capturing()) refuse_capture(why_cpu);
 }

@@ -1,5 +1,6 @@
 #include "stream/stream_turn.hpp"
 
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <mutex>

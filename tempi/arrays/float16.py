@@ -22,6 +22,9 @@ FLOAT16, BFLOAT16 = "float16", "bfloat16"
 OPERATIONS = {"SUM": MPI.SUM, "PROD": MPI.PROD, "MIN": MPI.MIN, "MAX": MPI.MAX}
 
 
+_made: dict[str, MPI.Datatype] = {}  # by `datatype_named`
+
+
 class _Datatype(MPI.Datatype):
     """Not to be freed: TEMPI knows the handle, which the MPI library might use again.
 
@@ -30,7 +33,7 @@ class _Datatype(MPI.Datatype):
 
     def _float_name(self) -> str | None:
         """`FLOAT16` or `BFLOAT16`; None for a datatype that is made of them."""
-        return next((name for name in (FLOAT16, BFLOAT16) if self == datatype_named(name)), None)
+        return next((name for name, made in _made.items() if self == made), None)
 
     def Free(self) -> None:
         """Refuse, as for MPI's own datatypes."""
@@ -66,7 +69,7 @@ def name_of(dtype: np.dtype[Any]) -> str | None:
 @cache
 def datatype_named(name: str) -> MPI.Datatype:
     """The MPI datatype of `FLOAT16` or `BFLOAT16`: committed, shared, not to be freed."""
-    made = _Datatype(MPI.BYTE.Create_contiguous(2).Commit())
+    made = _made[name] = _Datatype(MPI.BYTE.Create_contiguous(2).Commit())
     made.Set_name(f"tempi {name}")
     if enabled():
         library().note_float16_type(name, number_of(made))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -69,38 +70,40 @@ def view(array: object) -> list[Any]:
     memory.owner = found.owner
     if found.readonly or layout.overlaps:
         memory = _SendOnly.of(memory, "has elements that share memory" if layout.overlaps else "is read-only")
-    made = View((memory, layout.count, layout.datatype))
-    made.of = found
-    return made
+    return View((memory, layout.count, layout.datatype), found, layout.payload_bytes)
 
 
 class View(list[Any]):
-    """The result of `view`; as text and in notebooks it tells what it is a view of."""
+    """The result of `view`. Its text tells what it is a view of; a copy may not know it."""
 
-    __slots__ = ("of",)
-    of: ArrayView
+    __slots__ = ("_of", "_payload_bytes")
 
-    @property
-    def _payload_bytes(self) -> int:
-        return prod(self.of.shape) * element_datatype(self.of.dtype).Get_size()
+    def __init__(
+        self, parts: Iterable[Any] = (), of: ArrayView | None = None, payload_bytes: int = 0
+    ) -> None:
+        super().__init__(parts)
+        self._of, self._payload_bytes = of, payload_bytes
 
-    @property
-    def _memory(self) -> str:
-        where = "GPU memory" if self.of.on_gpu else "host memory"
-        after = "" if self.of.stream is None else f", filled by stream {self.of.stream:#x}"
+    def _memory_of(self, one: ArrayView) -> str:
+        where = "GPU memory" if one.on_gpu else "host memory"
+        after = "" if one.stream is None else f", filled by stream {one.stream:#x}"
         sends = next((part.reason for part in self if isinstance(part, _SendOnly)), None)
         return where + after + ("" if sends is None else f", can only be sent: it {sends}")
 
     def __repr__(self) -> str:
-        one = self.of
+        one = self._of
+        if one is None:
+            return super().__repr__()
         return (
             f"<tempi.view of an array of {one.dtype}, shape {one.shape}, strides {one.strides}: "
-            f"{self._payload_bytes:,} bytes in {self._memory}>"
+            f"{self._payload_bytes:,} bytes in {self._memory_of(one)}>"
         )
 
-    def _repr_html_(self) -> str:
-        one = self.of
-        row = (one.dtype, one.shape, one.strides, self._payload_bytes, self._memory)
+    def _repr_html_(self) -> str | None:
+        one = self._of
+        if one is None:
+            return None
+        row = (one.dtype, one.shape, one.strides, self._payload_bytes, self._memory_of(one))
         return _html.table("tempi.view", ("dtype", "shape", "strides", "bytes", "memory"), [row])
 
 
@@ -114,6 +117,7 @@ class _Layout:
     memory_type: type[ctypes.Array[ctypes.c_char]]
     below_first: int
     overlaps: bool
+    payload_bytes: int
 
 
 class _Datatype(MPI.Datatype):
@@ -148,19 +152,21 @@ def _layout(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
     aligned = all(stride % dtype.alignment == 0 for stride in strides)
     element = element_datatype(dtype) if aligned else byte_datatype(dtype)
     if 0 in shape or element.Get_size() == 0:
-        return _Layout(0, MPI.BYTE, ctypes.c_char * 0, 0, overlaps=False)
+        return _Layout(0, MPI.BYTE, ctypes.c_char * 0, 0, overlaps=False, payload_bytes=0)
+    payload_bytes = prod(shape) * element.Get_size()
     loops = loops_of(shape, strides)
     memory_type = ctypes.c_char * span(loops, dtype.itemsize)
     overlaps = may_overlap(loops, dtype.itemsize)
     block = loops.pop()[0] if loops and loops[-1][1] == dtype.itemsize else 1
     if not loops and block <= MOST_COUNT:
-        return _Layout(block, element, memory_type, 0, overlaps)
+        return _Layout(block, element, memory_type, 0, overlaps, payload_bytes)
     return _Layout(
         1,
         _Datatype(nested_datatype(loops, block, element).Commit()),
         memory_type,
         below_first(loops),
         overlaps,
+        payload_bytes,
     )
 
 

@@ -31,7 +31,7 @@ LEFT = ("between", "memory", "sends by outcome")
 
 
 class Screen:
-    """Shows the runs of a check. A line that is the same in several runs is printed once.
+    """The runs of a check on the screen. A line that is the same in several runs is printed once.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Screen:
         self._show_command(run)
 
     def _show_failure(self, run: Run) -> None:
-        """The first one with its last words and its command; those that end alike in one line."""
+        """The first failure with its last words and its command. A later one that ends alike is one line."""
         end = run.failure.splitlines()[0]
         if end in self._printed:
             self._print(f"{run.strategy}: {end}; the report has its output", "red")

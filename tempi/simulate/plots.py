@@ -23,12 +23,14 @@ def draw(rows: Sequence[Row], title: str, path: Path) -> None:
 
 def draw_reductions(rows: Sequence[ReductionRow], title: str, path: Path) -> None:
     """The same of reductions, with lines for each number of bytes."""
-    of_size: dict[str, list[ReductionRow]] = {}
+    of_size: dict[int, list[ReductionRow]] = {}
     for row in rows:
         if row.tempi_us > 0:  # the axes are logarithmic
-            unit = " B" if row.bytes < KIB else "B"
-            of_size.setdefault(f", {size_text(row.bytes)}{unit}", []).append(row)
-    _draw(of_size, "time of a reduction (µs)", title, path)
+            of_size.setdefault(row.bytes, []).append(row)
+    texts = [f", {size_text(size)}{' B' if size < KIB else 'B'}" for size in of_size]
+    is_clear = len(set(texts)) == len(texts)
+    names = texts if is_clear else [f", {size} B" for size in of_size]
+    _draw(dict(zip(names, of_size.values(), strict=True)), "time of a reduction (µs)", title, path)
 
 
 def _draw(series: Mapping[str, Sequence[RowOfTable]], label: str, title: str, path: Path) -> None:

@@ -109,7 +109,7 @@ class Reduction:
     def _link_seconds(self, n_bytes: int) -> float:
         """Two ranks move all bytes over the link of each GPU, in each direction; n ranks move 2 (n-1) / n of
         these bytes."""
-        of_two = self._on_node.seconds(Features(n_bytes)) - self._latency
+        of_two = max(0.0, self._on_node.seconds(Features(n_bytes)) - self._latency)
         return of_two * 2 * (self._per_node - 1) / self._per_node
 
     @cached_property

@@ -255,3 +255,15 @@ def test_importing_tempi_does_not_import_mpi():
     code = "import sys, tempi; assert 'mpi4py.MPI' not in sys.modules; tempi.view; assert 'mpi4py.MPI' in sys.modules"
     path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     succeed([sys.executable, "-c", code], shim.clean_environment() | path)
+
+
+def test_the_text_of_a_view_needs_no_mpi():
+    """A traceback or a log may ask for it after MPI_Finalize."""
+    program = (
+        "import numpy, tempi\nfrom mpi4py import MPI\n"
+        "view, half = tempi.view(numpy.zeros((3, 4))[:, :2]), tempi.datatype('float16')\n"
+        "MPI.Finalize()\nprint(view, half)"
+    )
+    done = succeed([sys.executable, "-c", program], shim.clean_environment())
+    assert "shape (3, 2)" in done.out
+    assert "float16" in done.out

@@ -45,6 +45,22 @@ def reduce_all(cases: list[Case], ways: Sequence[str]) -> dict[str, int]:
     return counts()
 
 
+def launches_of(count: int, n: int) -> int:
+    """The kernels of `n` enqueued reductions to all of `count` doubles, after the first one."""
+    comm, stream = agreed(), FakeStream()
+    one = Reduced(comm, Case("Allreduce", "DOUBLE", "SUM", count, seed=6))
+    for turn in range(n + 1):
+        one.fill(stream, turn)
+        if turn == 1:
+            tempi.reset_stats()
+        tempi.start_enqueue([one.request], stream)
+        tempi.wait_enqueue([one.request], stream)
+        stream.synchronize()
+    n_launches = sum(row.calls for row in tempi.stats() if row.function == "GPU" and row.outcome == "kernel launches")
+    comm.Free()
+    return n_launches
+
+
 def move_all(n: int, ways: Sequence[str], in_place: bool = False) -> dict[str, int]:
     comm = agreed()
     tempi.reset_stats()

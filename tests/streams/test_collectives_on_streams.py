@@ -35,11 +35,17 @@ def test_large_counts_are_divided_among_the_ranks(job, size, operation, in_place
         assert ORDINARY not in counted
 
 
+@pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("root", [0, 1])
-def test_two_ranks_reduce_much_data_to_one_of_them(job, root):
-    cases = [Case("Reduce", "DOUBLE", "SUM", count, False, root=root, seed=8) for count in (2_097_152, 2_200_001)]
-    for counted in job(2).call(worker.reduce_all, cases, ["enqueued"], timeout=120):
+def test_two_ranks_reduce_much_data_to_one_of_them(job, root, in_place):
+    cases = [Case("Reduce", "DOUBLE", "SUM", count, in_place, root=root, seed=8) for count in (2_097_152, 2_200_001)]
+    for counted in job(2).call(worker.reduce_all, cases, ["enqueued", "captured"], timeout=120):
         assert ORDINARY not in counted
+
+
+@pytest.mark.parametrize(("count", "kernels"), [(1, 1), (1000, 1), (100_000, 2)])
+def test_the_kernel_of_the_exchange_reduces_small_data(job, count, kernels):
+    assert job(2).call(worker.launches_of, count, 5) == [5 * kernels] * 2
 
 
 def test_all_datatypes_and_operations(job, drawn):

@@ -99,11 +99,12 @@ class Ranks:
                     accepted, _ = self._listener.accept()
                     break
                 except TimeoutError:
-                    if self._job.poll() is not None and did_not_start(self._last_words()):
+                    is_over = time.monotonic() > end
+                    if not is_over and self._job.poll() is not None and did_not_start(self._last_words()):
                         self._output.seek(0)
                         self._output.truncate()
                         self._job = self._started_job()
-                    elif self._job.poll() is not None or time.monotonic() > end:
+                    elif is_over or self._job.poll() is not None:
                         self._fail("the ranks did not start")
             connection = Connection(accepted.detach())
             rank, pid = connection.recv()
