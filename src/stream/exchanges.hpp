@@ -15,8 +15,8 @@ struct EnqueuedEnd {
   bool is_send;
 };
 
-// The exchange of these ends, for the entered stream. It is not launched. `reduction`: that of the ends; null: none. The
-// same ends always have the same one. With the lock "enqueued". Throws Error.
+// The exchange of these ends, for the entered stream. It is not launched. `reduction`: that of the ends; null: none.
+// The same ends always have the same one. With the lock "enqueued". Throws Error.
 std::shared_ptr<pack::PreparedExchange> prepared_exchange(const device::Scope& stream, bool is_captured,
                                                           const std::vector<EnqueuedEnd>& ends,
                                                           const pack::TypedReduction* reduction);
