@@ -101,6 +101,10 @@ int local_rank() {
   return -1;
 }
 
+void log_on_node(LogLevel level, const std::string& message) {
+  if (local_rank() <= 0) log(level, message);
+}
+
 std::vector<int> parse_ranks(const std::string& list) {
   std::vector<int> ranks;
   std::istringstream parts(list);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/log.hpp"
+
 namespace tempi {
 
 // A name for the job of this process. All ranks of the job on this node have the same name, and no
@@ -24,6 +26,10 @@ std::int64_t count_on_node(const char* variable);
 // The number of this process among the ranks of its node, from the launcher's variables. -1: they
 // are not set.
 int local_rank();
+
+// For messages that are usually the same on all processes of a node. Only the process with local rank 0 writes them. If
+// the launcher does not number the processes, all write them. A launcher within another one may number them wrongly.
+void log_on_node(LogLevel level, const std::string& message);
 
 // The ranks in a list such as "0,2-4". Empty: the text is not such a list.
 std::vector<int> parse_ranks(const std::string& list);

@@ -5,7 +5,6 @@
 #include <set>
 #include <unistd.h>
 
-#include "base/launcher.hpp"
 #include "base/mutex.hpp"
 #include "base/options.hpp"
 #include "base/verified.hpp"
@@ -64,10 +63,6 @@ void log(LogLevel level, const std::string& message) {
 }
 
 void note(const std::string& message) { write_line("note", message); }
-
-void log_on_node(LogLevel level, const std::string& message) {
-  if (local_rank() <= 0) log(level, message);
-}
 
 void warn_once(const char* key, const std::string& message) {
   if (first_time(key)) write_line("warning", message);

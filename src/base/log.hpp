@@ -8,11 +8,8 @@ namespace tempi {
 
 enum class LogLevel { off, error, info };
 
-bool logs(LogLevel level);                             // does TEMPI_LOG ask for this level?
-void log(LogLevel level, const std::string& message);  // "tempi: info: message"
-// For messages that are usually the same on all processes of a node. Only the process with local rank 0 writes them. If
-// the launcher does not number the processes, all write them. A launcher within another one may number them wrongly.
-void log_on_node(LogLevel level, const std::string& message);
+bool logs(LogLevel level);                                    // does TEMPI_LOG ask for this level?
+void log(LogLevel level, const std::string& message);         // "tempi: info: message"
 void warn_once(const char* key, const std::string& message);  // once for each key, whatever TEMPI_LOG says
 
 // Warns once for each `instead`: "tempi: warning: instead: cause". `instead` says what TEMPI now does, `cause` why.

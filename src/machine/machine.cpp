@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "base/launcher.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "device/device.hpp"

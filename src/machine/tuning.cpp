@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/launcher.hpp"
 #include "base/log.hpp"
 #include "machine/machine.hpp"
 

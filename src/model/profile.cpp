@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "base/launcher.hpp"
 #include "base/log.hpp"
 
 namespace tempi::model {
