@@ -1,4 +1,4 @@
-"""What the columns of a table are, in a few lines below it."""
+"""The meanings of the columns of a table, in lines below it."""
 
 from __future__ import annotations
 

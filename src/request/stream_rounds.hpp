@@ -25,7 +25,7 @@ class StreamRounds {
   virtual device::Context context() const = 0;
   // TEMPI manages them. They exist as long as the object.
   virtual std::vector<Handle> requests(std::size_t round) const = 0;
-  // What the kernel of the round's exchange may reduce when its data have arrived; null: nothing.
+  // The reduction that the kernel of the round's exchange may carry out behind its receives; null: none.
   virtual const pack::TypedReduction* reduction_in(std::size_t round) const = 0;
   // Queues the kernels before the exchange of a round. `stream` is entered, and is the program's stream `handle`.
   // `is_reduced`: the kernel of the exchange of the previous round has carried out its reduction.

@@ -185,7 +185,7 @@ bool is_any_unpacked(const AllStarted& with_channel) {
   });
 }
 
-// What a round leaves to the next one.
+// The state that a round leaves to the next one.
 struct CarriedOut {
   AllStarted lost{};        // the requests that are lost, of all rounds
   bool is_reduced = false;  // the kernel of the last exchange has carried out its reduction

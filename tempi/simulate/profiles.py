@@ -84,7 +84,7 @@ def terms_of(fit: _native.Fit) -> Terms:
 
 
 def needed_term(terms: Terms, name: str) -> Term:
-    """A term that was measured, else SimulationError: profiles of earlier versions of TEMPI lack some."""
+    """A measured term of a profile; SimulationError if the profile lacks it."""
     if name not in terms:
         raise SimulationError(
             f"the profile has no term {name}: measure the machine again (tempi measure), or use another "

@@ -34,7 +34,7 @@ class Parts:
     Attributes
     ----------
     done_by : str
-        Who computes: the kernels of TEMPI, the library, or both.
+        The kernels of TEMPI, the library, or both.
     on_node : float
         Kernels and copies.
     in_host_memory : float
