@@ -59,6 +59,29 @@ def integers(name: str, values: Any) -> tuple[int, ...]:
         raise wrong(name, values, "a sequence of integers, one for each dimension") from None
 
 
+def axes_in(name: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> list[int]:
+    """The axes of an array that are the dimensions of a grid, counted from 0.
+
+    Raises
+    ------
+    ValueError
+        If the array has no such axis, or if an axis is named twice.
+    """
+    n = len(shape)
+    if n < len(axes):
+        raise ValueError(
+            f"{name} has shape {shape}, so {n} {'axis' if n == 1 else 'axes'}, but the grid has {len(axes)} "
+            "dimensions: dims, width and periods have one entry for each dimension of the grid"
+        )
+    absent = [axis for axis in axes if not -n <= axis < n]
+    if absent:
+        raise ValueError(f"{name} has shape {shape}: it has no axis {absent[0]} (axes is {axes})")
+    found = [axis % n for axis in axes]
+    if len(set(found)) != len(axes):
+        raise ValueError(f"axes is {axes}; of {name} with shape {shape}, it names the same axis twice")
+    return found
+
+
 def length_of(told: Any) -> int | None:
     """The number of entries of a sequence; None for other objects, texts and mappings."""
     if isinstance(told, (str, bytes, Mapping)):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tempi._arguments import integers, length_of
+from tempi._arguments import axes_in, integers, length_of
 from tempi._library import enabled, library
 from tempi.arrays.array_view import ArrayView
 from tempi.arrays.strides import loops_of, may_overlap, share_bytes
@@ -94,13 +94,7 @@ def find_cells(view: ArrayView, axes: tuple[int, ...], name: str, write_read_onl
     ValueError
         If the array does not have these axes, is read-only, or has cells that share memory.
     """
-    n_axes = len(view.shape)
-    first = [axis % n_axes for axis in axes if -n_axes <= axis < n_axes]
-    if len(set(first)) != len(axes):
-        raise ValueError(
-            f"{name} has shape {view.shape}; the grid's axes {axes} must be different ones of its own (dims, "
-            "width and periods have an entry for each axis of the grid)"
-        )
+    first = axes_in(name, view.shape, axes)
     if view.dtype.hasobject:
         raise TypeError(f"{name} holds Python objects ({view.dtype}), which mean nothing to other ranks")
     if view.readonly and not write_read_only:
@@ -108,7 +102,7 @@ def find_cells(view: ArrayView, axes: tuple[int, ...], name: str, write_read_onl
             f"{name} is read-only, but its ghost cells are to be written: pass a copy, or "
             "tempi.Field(array, write_read_only=True) if nobody else relies on its contents"
         )
-    order = first + [axis for axis in range(n_axes) if axis not in first]
+    order = first + [axis for axis in range(len(view.shape)) if axis not in first]
     shape, strides = (tuple(sizes[axis] for axis in order) for sizes in (view.shape, view.strides))
     cells = Strided(view.address, shape, strides, view.dtype.itemsize)
     if cells.n_bytes and may_overlap(loops_of(shape, strides), cells.cell_bytes):

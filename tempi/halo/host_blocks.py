@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tempi._arguments import array_of, length_of, wrong
+from tempi._arguments import array_of, axes_in, length_of, wrong
 from tempi.halo.decomposition import Decomposition
 
 
@@ -66,9 +66,7 @@ def _grid_first(
 ) -> NDArray[Any]:
     """A view whose first axes are the grid's."""
     array, axes = array_of(what, told), decomposition.grid_axes
-    found = [axis % array.ndim for axis in axes if -array.ndim <= axis < array.ndim]
-    if len(set(found)) != len(axes):
-        raise ValueError(f"{what} has shape {array.shape}; axes {axes} must be different ones of its own")
+    found = axes_in(what, array.shape, axes)
     if tuple(array.shape[axis] for axis in found) != tuple(shape):
         raise ValueError(f"{what} has shape {array.shape}; along axes {axes} it must be {tuple(shape)}")
     return np.moveaxis(array, found, range(len(found)))

@@ -11,16 +11,16 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import ArrayLike
 
-from tempi._arguments import array_of, integers, length_of, wrong
+from tempi._arguments import integers, wrong
 from tempi.arrays.array_view import ArrayView, describe
 from tempi.halo.block_graph import Links, links_of
 from tempi.halo.boundary import Boundary
-from tempi.halo.cells import Axes, axes_of_each, check_apart, check_reach, find_axes, find_cells, name_of
+from tempi.halo.cells import Axes, check_apart, check_reach, find_axes, find_cells, name_of
+from tempi.halo.dimensions import dimensions_of
 from tempi.halo.field import Field, Widths
 from tempi.halo.ghosts import check_room
 from tempi.halo.layout import Layout
 from tempi.halo.process_grid import (
-    MAX_DIMENSIONS,
     Direction,
     Neighbours,
     ProcessGrid,
@@ -29,8 +29,6 @@ from tempi.halo.process_grid import (
     places_of,
 )
 from tempi.halo.region_types import Strided, Walk
-
-GUESSED_DIMENSIONS = 3  # an array with more axes may have several values in a cell
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class Arguments:
         if self.boundary is not None and not callable(self.boundary):
             raise wrong("boundary", self.boundary, "a function of a Face")
         views = self._views()
-        n_dims = self._n_dims(comm, len(views[0].shape))
+        n_dims = dimensions_of(comm, self, [len(view.shape) for view in views])
         grid = self._grid(comm, n_dims)
         wish, found = self._wish(grid, n_dims, views)
         return wish, (grid if isinstance(grid, ProcessGrid) else None, found)
@@ -147,42 +145,6 @@ class Arguments:
         views = [describe(field.array, f"array {i}") for i, field in enumerate(self.fields)]
         check_reach(views)
         return views
-
-    def _n_dims(self, comm: MPI.Comm, n_axes: int) -> int:
-        """The grid's number of dimensions: of the communicator, one of the arguments, or the first array."""
-        if isinstance(comm, MPI.Cartcomm):
-            return int(comm.ndim)
-        for name, n_dims in self._told_dimensions().items():
-            if n_dims is not None:
-                if not 1 <= n_dims <= MAX_DIMENSIONS:
-                    told = getattr(self, name, None)
-                    raise ValueError(f"{name} is {told!r}; a grid has 1 to {MAX_DIMENSIONS} dimensions")
-                return n_dims
-        if n_axes == 0:
-            raise ValueError("array 0 has no axes; it must have one for each dimension of the grid")
-        if n_axes > GUESSED_DIMENSIONS:
-            raise ValueError(
-                f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first "
-                "three, with as many ranks along each as MPI_Dims_create thinks best"
-            )
-        return n_axes
-
-    def _told_dimensions(self) -> dict[str, int | None]:
-        """By the name of an argument: the number of dimensions that it has, None if it is for any number."""
-        axes = None if self.axes is None else axes_of_each(self.axes, len(self.fields))[0]
-        listed = next(iter(self.neighbours), None) if isinstance(self.neighbours, Mapping) else None
-        found = {
-            "dims": length_of(self.dims),
-            "mask": None if self.mask is None else array_of("mask", self.mask).ndim,
-            "neighbours": length_of(listed),
-            "width": length_of(self.width),
-            "periods": length_of(self.periods),
-            "axes": length_of(axes),
-        }
-        for field in self.fields:
-            told = (length_of(one) for one in (field.axes, field.stagger, field.width))
-            found |= {"the axes, stagger or width of a field": next((n for n in told if n is not None), None)}
-        return found
 
     def _grid(self, comm: MPI.Comm, n_dims: int) -> ProcessGrid | Links:
         """The grid of a Cartesian communicator, of the arguments, or the listed neighbours."""

@@ -41,6 +41,30 @@ def which_axes(comm):
     tempi.HaloExchange(comm, np.zeros((8,) * 4))
 
 
+def cube():
+    return np.zeros((8, 8, 8))
+
+
+def width_of_two_of_three_axes(comm):
+    tempi.HaloExchange(comm, cube(), width=(1, 1))
+
+
+def periods_of_two_of_three_axes(comm):
+    tempi.HaloExchange(comm, cube(), periods=(True, True))
+
+
+def dims_of_two_of_three_axes(comm):
+    tempi.HaloExchange(comm, [cube(), cube()], dims=(0, 0), periods=True)
+
+
+def dims_of_four_for_three_axes(comm):
+    tempi.HaloExchange(comm, cube(), dims=(comm.size, 1, 1, 1))
+
+
+def stagger_of_two_of_three_axes(comm):
+    tempi.HaloExchange(comm, tempi.Field(cube(), stagger=(1, 0)))
+
+
 def wrong_axes(comm):
     tempi.HaloExchange(comm, square(), axes=(0, 2))
 
@@ -355,6 +379,17 @@ def wrong_width_of_a_field(comm):
 
 def wrong_axes_of_a_field(comm):
     tempi.HaloExchange(comm, [square(), tempi.Field(square(), axes=(0, 1, 2))], dims=(comm.size, 1))
+
+
+def dims_of_the_array_with_the_fewest_axes():
+    """Both arrays, so that `dims` leaves out no axis of all arrays; the third axis of one are values."""
+    comm = MPI.COMM_WORLD
+    one, three = np.zeros((4, 4)), np.zeros((4, 4, 3))
+    one[1:-1, 1:-1] = three[1:-1, 1:-1] = 1
+    with tempi.HaloExchange(comm, [three, one], dims=(0, 0), periods=True) as exchange:
+        exchange()
+    assert (one == 1).all()
+    assert (three == 1).all()
 
 
 def different_staggers(comm):

@@ -72,11 +72,20 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
 
 def make(grid: Grid, fields: list[OneField], boundary: Any = None) -> tempi.HaloExchange:
     given = [one.given for one in fields]
+    axes = range(len(grid.dims)) if all(one.field.further for one in grid.fields) or grid.listed else None
     if grid.listed:
-        return tempi.HaloExchange(COMM, given, neighbours=grid.neighbours_of(COMM.rank), boundary=boundary)
+        neighbours = grid.neighbours_of(COMM.rank)
+        return tempi.HaloExchange(COMM, given, neighbours=neighbours, axes=axes, boundary=boundary)
     mask = None if grid.mask is None else np.reshape(grid.mask, grid.dims)
     return tempi.HaloExchange(
-        COMM, given, periods=grid.periods, dims=grid.dims, neighbours=grid.neighbours, mask=mask, boundary=boundary
+        COMM,
+        given,
+        periods=grid.periods,
+        dims=grid.dims,
+        neighbours=grid.neighbours,
+        axes=axes,
+        mask=mask,
+        boundary=boundary,
     )
 
 

@@ -41,7 +41,7 @@ def exchanged() -> np.ndarray[Any, Any]:
 
 def run(array: object, adjoint: bool = False, **options: Any) -> None:
     field = tempi.Field(array, width=[2], **options)
-    with tempi.HaloExchange(COMM, field, periods=[True], dims=[COMM.size]) as made:
+    with tempi.HaloExchange(COMM, field, periods=[True], dims=[COMM.size], axes=[0]) as made:
         made.accumulate() if adjoint else made()
 
 
@@ -74,7 +74,7 @@ def of_jax(dtype: str) -> str:
     array = jnp.asarray(start(), dtype=dtype)
     array.block_until_ready()
     field = tempi.Field(array, width=[2], write_read_only=True)
-    with tempi.HaloExchange(COMM, field, periods=[True], dims=[COMM.size]) as made:
+    with tempi.HaloExchange(COMM, field, periods=[True], dims=[COMM.size], axes=[0]) as made:
         made()
         other = 2 * array
         other.block_until_ready()

@@ -21,8 +21,13 @@ def errors(ranks, make, n_ranks=2):
         (cases.wrong_number_of_ranks, "ValueError", "dims (3,) are for 3 ranks; the communicator has 2"),
         (cases.too_many_dimensions, "ValueError", "1 to 6 dimensions"),
         (cases.which_axes, "ValueError", "dims=(0, 0, 0)"),
-        (cases.wrong_axes, "ValueError", "array 0 has shape (8, 8); the grid's axes (0, 2)"),
-        (cases.twice_the_same_axis, "ValueError", "must be different ones"),
+        (cases.wrong_axes, "ValueError", "array 0 has shape (8, 8): it has no axis 2 (axes is (0, 2))"),
+        (cases.twice_the_same_axis, "ValueError", "it names the same axis twice"),
+        (cases.width_of_two_of_three_axes, "ValueError", "width is (1, 1), with 2 entries, but array 0 has 3 axes"),
+        (cases.periods_of_two_of_three_axes, "ValueError", "name the axes of the grid, such as axes=(0, 1)"),
+        (cases.dims_of_two_of_three_axes, "ValueError", "dims is (0, 0), with 2 entries, but array 0 has 3 axes"),
+        (cases.dims_of_four_for_three_axes, "ValueError", "has shape (8, 8, 8), so 3 axes, but the grid has 4 dim"),
+        (cases.stagger_of_two_of_three_axes, "ValueError", "stagger of array 0 is (1, 0), with 2 entries"),
         (cases.axes_of_too_few_arrays, "ValueError", "for each of the 2"),
         (cases.different_grids, "ValueError", "array 1 has (6, 7) cells"),
         (cases.width_of_three_sides, "TypeError", "must be an int or (low, high)"),
@@ -63,11 +68,11 @@ def errors(ranks, make, n_ranks=2):
         (cases.an_array_and_its_reverse, "ValueError", "arrays 1 and 2 share memory"),
         (cases.arrays_that_share_a_row, "ValueError", "arrays 0 and 1 share memory"),
         (cases.wrong_stagger, "TypeError", "stagger is (1, 2); it must be a bool"),
-        (cases.stagger_of_too_many_dimensions, "ValueError", "stagger is (1, 0, 0); it must have an entry for each of"),
+        (cases.stagger_of_too_many_dimensions, "ValueError", "stagger is (1, 0, 0), with 3 entries; the array has"),
         (cases.stagger_of_the_wrong_dimension, "ValueError", "array 1 has (7, 5) cells (grid shape (9, 8)"),
         (cases.too_few_cells_for_a_stagger, "ValueError", "and a point at each border of a cell need at least 4"),
-        (cases.wrong_width_of_a_field, "ValueError", "an entry for each of 2 dimensions"),
-        (cases.wrong_axes_of_a_field, "ValueError", "axes is (0, 1, 2); name 2 axes"),
+        (cases.wrong_width_of_a_field, "ValueError", "width is (1, 1, 1), with 3 entries; the array has shape (8, 8)"),
+        (cases.wrong_axes_of_a_field, "ValueError", "axes is (0, 1, 2), with 3 entries; the array has shape (8, 8)"),
         (cases.mask_of_too_many_places, "ValueError", "the places of mask are for 4 ranks; the communicator has 2"),
         (cases.mask_of_numbers, "TypeError", "mask is of dtype float64; it must be an array of bool"),
         (
@@ -203,6 +208,10 @@ def test_gpu_arrays_that_overlap(ranks):
     assert (name, text.partition(":")[0]) == ("ValueError", "arrays 0 and 1 share memory")
 
 
+def test_dims_of_the_array_with_the_fewest_axes(ranks):
+    assert ranks(2, preload=False).call(cases.dims_of_the_array_with_the_fewest_axes) == [None, None]
+
+
 def test_arrays_that_lie_between_each_other_are_exchanged(ranks):
     assert ranks(2, preload=False).call(cases.quantities_of_one_array) == [None, None]
 
@@ -225,7 +234,10 @@ def test_an_exchange_says_what_it_does(ranks):
         assert text.startswith(
             "<HaloExchange, idle: grid of 2 x 1 ranks, periodic along 0, 1, 6 x 6 cells a rank, 2 arrays"
         )
+        assert "2 arrays in host memory" in text
         assert "2 neighbours, " in text
+        assert "; 1 x copied, without a message)" in text
+        assert "(1 x one message of an MPI datatype; " in text or "(1 x packed, one message; " in text
         assert f'<td style="text-align: right">{1 - rank}</td>' in html
         assert "one message" in html
         assert freed.startswith("<HaloExchange, freed")

@@ -81,16 +81,18 @@ def test_structures_whose_fields_are_not_one_after_the_other(ranks, dtype):
         ({"axes": np.array([-1])}, (2, 6), (2,)),
         ({"dims": np.array([1, 0])}, (6, 6), (1, 2)),
         ({"dims": [np.int32(2)], "axes": [np.int64(1)]}, (2, 6), (2,)),
-        ({"width": np.array([1, 2])}, (6, 6, 3), (2, 1)),
+        ({"width": np.array([1, 2])}, (6, 6), (2, 1)),
         ({"width": np.int64(2)}, (6, 6), (2, 1)),
         ({"periods": 1}, (6, 6), (2, 1)),
         ({"periods": np.bool_(True)}, (6, 6), (2, 1)),
-        ({"periods": np.array([True, True])}, (6, 6, 3), (2, 1)),
-        ({"periods": (1, np.True_)}, (6, 6, 3), (2, 1)),
+        ({"periods": np.array([True, True])}, (6, 6), (2, 1)),
+        ({"periods": (1, np.True_), "width": (1, 2), "axes": (0, 1)}, (6, 6, 3), (2, 1)),
+        ({"dims": (2, 1), "axes": (0, 1)}, (6, 6, 3), (2, 1)),
+        ({"dims": (0, 0, 0)}, (6, 6, 6, 3), (2, 1, 1)),
     ],
 )
 def test_what_tells_the_grid(ranks, arguments, shape, dims):
-    """Its dimensions come from any argument that has them, its numbers in any type."""
+    """Its dimensions come from `dims`, `axes` or the array, its numbers in any type."""
     ranks(2, preload=False).call(worker.check_grid, {"periods": True} | arguments, shape, dims)
 
 
