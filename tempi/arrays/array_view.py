@@ -92,6 +92,16 @@ def describe(array: object, name: str = "array") -> ArrayView:
     )
 
 
+def text_of(array: object) -> str:
+    """An array in words without its contents: dtype, shape and kind of memory; else its type."""
+    try:
+        view = describe(array)
+    except Exception:  # of any library: a text is never an error
+        return f"an object of type {type(array).__name__}"
+    memory = "GPU memory" if view.on_gpu else "host memory"
+    return f"an array of {view.dtype}, shape {view.shape}, in {memory}"
+
+
 def wait_for(view: ArrayView) -> None:
     """Let MPI calls come after the work that the array's producer has queued on its stream.
 

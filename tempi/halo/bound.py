@@ -8,7 +8,7 @@ from tempi.arrays.array_view import stream_of
 from tempi.cuda import stream as cuda_stream
 from tempi.halo.adjoint import Adjoint
 from tempi.halo.agreement import make_together
-from tempi.halo.description import traffic_of
+from tempi.halo.description import memory_of, traffic_of
 from tempi.halo.field import Field
 from tempi.halo.messages import CellsByRank, Messages
 from tempi.halo.pattern import Pattern
@@ -33,6 +33,8 @@ class Bound:
     messages : Messages
     traffic : dict
         Bytes to and from each neighbouring rank.
+    memory : str
+        The kind of memory that the arrays are in.
     gpu_arrays : list
         Arrays whose streams the messages follow, and an address in each array.
     """
@@ -49,7 +51,7 @@ class Bound:
         gpu_array = next((one.cells for one in found if one.view.on_gpu and one.cells.n_bytes), None)
         own, ghosts = pattern.pieces([one.cells for one in found])
         cells = _cells_of(own), _cells_of(ghosts)
-        self.traffic = traffic_of(*cells)
+        self.traffic, self.memory = traffic_of(*cells), memory_of(one.view for one in found)
         self._faces = pattern.faces(fields, found)
         owners = [one.view.owner for one in found]
         dtypes = [one.view.dtype for one in found]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tempi import _html
+from tempi.arrays.array_view import ArrayView
 from tempi.halo.messages import CellsByRank
 from tempi.halo.process_grid import Topology
 from tempi.halo.setup import Wish
+
+MEMORY = {False: "host memory", True: "GPU memory"}
 
 
 class Traffic(NamedTuple):
@@ -29,21 +33,28 @@ def traffic_of(sent: CellsByRank, received: CellsByRank) -> dict[int, Traffic]:
     }
 
 
-def about(grid: Topology, wish: Wish) -> str:
-    """Grid, ghost cells and arrays."""
+def about(grid: Topology, wish: Wish, memory: str) -> str:
+    """Grid, ghost cells and arrays, and the kind of memory that the arrays are in."""
     n_arrays = len(wish.arrays)
     cells = " x ".join(map(str, wish.own))
     arrays = f"{n_arrays} array" if n_arrays == 1 else f"{n_arrays} arrays"
     widths = {layout.widths: None for layout in wish.layouts}  # each one once, in the order of the arrays
     ghosts = " and ".join(map(str, widths))
-    return f"{grid.summary}, {cells} cells a rank, {arrays}, ghost cells (low, high) {ghosts}"
+    return f"{grid.summary}, {cells} cells a rank, {arrays} in {memory}, ghost cells (low, high) {ghosts}"
 
 
-def summary(traffic: Mapping[int, Traffic]) -> str:
-    """All messages of this rank in one line."""
+def memory_of(views: Iterable[ArrayView]) -> str:
+    """The kind of memory that arrays are in."""
+    on_gpu = {view.on_gpu for view in views}
+    return " and ".join(name for is_gpu, name in MEMORY.items() if is_gpu in on_gpu)
+
+
+def summary(traffic: Mapping[int, Traffic], ways: Mapping[int, str]) -> str:
+    """All messages of this rank in one line, with the number of neighbours that each way is for."""
     n_ranks = f"{len(traffic)} neighbour" if len(traffic) == 1 else f"{len(traffic)} neighbours"
     sent, received = (sum(each) for each in zip(*traffic.values(), strict=True)) if traffic else (0, 0)
-    return f"{n_ranks}, {sent:,} bytes sent, {received:,} received"
+    each = "; ".join(f"{n} x {way}" for way, n in Counter(ways.values()).items())
+    return f"{n_ranks}, {sent:,} bytes sent, {received:,} received{each and f' ({each})'}"
 
 
 def table(title: object, traffic: Mapping[int, Traffic], ways: Mapping[int, str]) -> str:

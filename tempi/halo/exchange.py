@@ -50,14 +50,16 @@ class HaloExchange:
         periodic do not change.
     dims : sequence of int, optional
         Number of ranks in each dimension. MPI_Dims_create replaces the entries that are 0. By default all
-        entries are 0.
+        entries are 0. If `dims` has fewer entries than an array of up to three axes, another array must have
+        as many axes as `dims` has entries, or `axes` must name the axes of the grid.
     neighbours : {"all", "faces"} or dict, default "all"
         "all" fills the ghost cells at faces, edges and corners: up to 26 neighbours in three dimensions.
         "faces" fills only the ghost cells at faces: 6 neighbours. A dict lists the neighbours of this rank,
         if the ranks are not a Cartesian grid. It maps a direction (-1, 0 or 1 for each dimension) to a rank.
         Leave out directions without a neighbour.
     axes : sequence of int, or one sequence for each array, optional
-        The axes of the arrays that are the dimensions of the grid. By default the first axes.
+        The axes of the arrays that are the dimensions of the grid. By default the first axes. Without a
+        Cartesian communicator, `dims`, `mask` and `neighbours`, these are all axes of the first array.
     mask : array of bool, optional
         For domains that are not a box: True at the places of the grid of ranks that have a rank. Its shape is
         `dims`. The ranks are numbered in the order of these places, the last dimension fastest.
@@ -327,7 +329,8 @@ class HaloExchange:
             raise RuntimeError(f"the halo exchange is {self._state}; this call needs one that is {state}")
 
     def __repr__(self) -> str:
-        what, messages = about(self.grid, self._bound.pattern.wish), summary(self._bound.traffic)
+        what = about(self.grid, self._bound.pattern.wish, self._bound.memory)
+        messages = summary(self._bound.traffic, self._messages.ways)
         return f"<HaloExchange, {self._state}: {what}; {messages}>"
 
     def _repr_html_(self) -> str:

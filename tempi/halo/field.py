@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tempi._arguments import axes_in, integers, length_of
+from tempi.arrays.array_view import text_of
 from tempi.halo.ghosts import Width, widths_of
 from tempi.halo.layout import Layout
 from tempi.halo.process_grid import flags_of
@@ -12,7 +14,7 @@ from tempi.halo.process_grid import flags_of
 Widths = int | Sequence[int | Sequence[int]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Field:
     """An array of a `HaloExchange` whose ghost cells, points or axes differ from those of the other arrays.
 
@@ -34,6 +36,11 @@ class Field:
         True permits TEMPI to write into a read-only array, such as an array of JAX. The caller ensures that
         no other code relies on the contents of the array.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If `width`, `stagger` or `axes` is wrong, or if they have different numbers of entries.
+
     Examples
     --------
     >>> u = tempi.Field(np.zeros((n + 3, m + 2)), stagger=(1, 0))  # on the faces perpendicular to dimension 0
@@ -46,6 +53,31 @@ class Field:
     stagger: int | Sequence[int] | None = None
     axes: Sequence[int] | None = None
     write_read_only: bool = False
+
+    def __post_init__(self) -> None:
+        each = {"width": self.width, "stagger": self.stagger, "axes": self.axes}
+        lengths = {name: n for name, told in each.items() if (n := length_of(told)) is not None}
+        n_dims = max(lengths.values(), default=1)
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name} is {each[name]!r}" for name in lengths)
+            raise ValueError(f"{told}: they must have one entry for each dimension of the grid")
+        self.layout(0, n_dims)
+        axes = None if self.axes is None else integers("axes", self.axes)
+        shape = getattr(self.array, "shape", None)
+        if shape is None or not lengths:
+            return
+        if n_dims > len(shape):
+            name = next(iter(lengths))
+            raise ValueError(f"{name} is {each[name]!r}, with {n_dims} entries; the array has shape {shape}")
+        if axes is not None:
+            axes_in("the array of the field", tuple(shape), axes)
+
+    def __repr__(self) -> str:
+        told = {"width": self.width, "stagger": self.stagger, "axes": self.axes}
+        differing = [f"{name} {value!r}" for name, value in told.items() if value is not None]
+        if self.write_read_only:
+            differing.append("writes a read-only array")
+        return f"<tempi.Field of {', '.join([text_of(self.array), *differing])}>"
 
     def layout(self, width: Widths, n_dims: int) -> Layout:
         """Ghost cells and staggering, where `width` is that of the exchange.
