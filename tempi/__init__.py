@@ -4,9 +4,33 @@ The library ``libtempi.so`` does the work. ``tempi run`` preloads it into an MPI
 
     tempi run -- mpirun -n 2 ./program
 
-In a Python program, importing this package before ``mpi4py.MPI`` also loads the library. The package has
-functions for arrays and halo exchanges. Other functions show how TEMPI handles a datatype, the outcomes of
-the MPI calls, and the options.
+In a Python program, importing this package before ``mpi4py.MPI`` also loads the library.
+
+These are all public names. Modules and other names are internal and may change. ``help(tempi.view)`` shows
+the documentation of one name, docs/python.md introduces all.
+
+Messages and halo exchanges
+    view             a buffer argument for mpi4py: any slice of an array, without a copy
+    HaloExchange     fills the ghost cells of distributed arrays
+    Field            an array of a halo exchange with its own ghost widths, points or axes
+    Face             a face of an array at the boundary of the grid
+    Decomposition    cuts a global array into one block for each rank, and joins the blocks
+Reductions of 16-bit floats
+    datatype         the MPI datatype of the elements of an array, including float16 and bfloat16
+    operation        an MPI operation for float16 and bfloat16
+CUDA streams
+    stream           orders the MPI calls of a ``with`` block in a CUDA stream
+    start_enqueue    starts persistent requests on a CUDA stream
+    wait_enqueue     queues the exchanges of these requests in the stream
+    why_no_channel   why a request has no channel
+What TEMPI does
+    enabled          True if TEMPI handles the MPI calls of this process
+    explain          shows how TEMPI handles a datatype: an `Explanation`, or an `ExplainError`
+    stats            how often TEMPI handled each MPI call: rows of the type `Counter`
+    reset_stats      sets the counters to 0
+    options          the options with their values: rows of the type `Option`
+    lib_path         the path of ``libtempi.so``
+    __version__      the version
 """
 
 from importlib import import_module
@@ -20,7 +44,7 @@ from tempi._library import Counter, Option, enabled, lib_path, options, reset_st
 from tempi._version import __version__
 from tempi.activation import watch as _watch_mpi4py
 from tempi.cuda.ordering import stream
-from tempi.explanation import Explanation, explain
+from tempi.explanation import ExplainError, Explanation, explain
 
 if TYPE_CHECKING:
     from tempi.arrays.element_types import datatype
@@ -35,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Counter",
     "Decomposition",
+    "ExplainError",
     "Explanation",
     "Face",
     "Field",
@@ -73,7 +98,11 @@ _NEED_MPI = {
 def __getattr__(name: str) -> Any:
     """Import a public name at its first use, because most names import mpi4py.MPI, which initialises MPI."""
     if name not in _NEED_MPI:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from tempi._words import did_you_mean  # here, so that `import tempi` does not load difflib
+
+        hint = did_you_mean(name, __all__)
+        # Without `obj`, Python adds no second hint.
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name, obj=None)
     globals()[name] = found = getattr(import_module(_NEED_MPI[name]), name)
     return found
 

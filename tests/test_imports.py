@@ -34,10 +34,10 @@ MAY_IMPORT = {
     "figures": set(),
     "measure": {"_legend", "_library", "_native", "_version", "cuda", "figures", "handles", "model", "run"},
     "check": {"_legend", "_library", "_version", "_words", "cuda", "enqueue", "measure", "run", "testing"},
-    "simulate": {"_legend", "_native", "_version", "_words", "figures", "halo", "model"},
+    "simulate": {"_legend", "_library", "_native", "_version", "_words", "figures", "halo", "model"},
     "info": {"_library", "activation", "cuda", "run"},
     "commands": {"_library", "_native", "_words", "check", "cuda", "explanation", "model", "run"},
-    "__init__": {"_library", "_version", "activation", "arrays", "cuda", "enqueue", "explanation", "halo"},
+    "__init__": {"_library", "_version", "_words", "activation", "arrays", "cuda", "enqueue", "explanation", "halo"},
     "__main__": {"_library", "_version", "check", "commands", "info", "measure", "run", "simulate"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
